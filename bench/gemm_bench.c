@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Measures the speed of matmuls with the shapes that occur in encoders. For batches of 512 to 2,048 tokens, it measures the
- * matmuls of the forward pass, of the backward pass and of the gradients of the weights. For single short texts, it measures
- * the matmuls of the forward pass.
+ * Measures the speed of matmuls with the shapes that occur in encoders. For batches of 512 to 2,048 tokens, it measures
+ * the matmuls of the forward pass, of the backward pass and of the gradients of the weights. For single short texts, it
+ * measures the matmuls of the forward pass.
  *
- *     gemm_bench [THREADS [TIER [f32|bf16]]]     THREADS: 0 for all threads; TIER (instruction set) and f32 or bf16: measure
- *     only these
+ *     gemm_bench [THREADS [TIER [f32|bf16]]]     THREADS: 0 for all threads; TIER (instruction set) and f32 or bf16:
+ *                                                measure only these
  *
- * Prints, for each matmul, the fastest and the median time of the runs, the GFLOP/s of the fastest run, and these GFLOP/s as a
- * percentage of the peak. The peak is the rate of multiply-adds whose operands are in registers. It is measured before the
- * matmuls of each data type, with the same number of threads and with the instructions that the matmul uses: float32 vectors,
- * bf16 vectors or tiles.
+ * Prints, for each matmul, the fastest and the median time of the runs, the GFLOP/s of the fastest run, and these
+ * GFLOP/s as a percentage of the peak. The peak is the rate of multiply-adds whose operands are in registers. It is
+ * measured before the matmuls of each data type, with the same number of threads and with the instructions that the
+ * matmul uses: float32 vectors, bf16 vectors or tiles.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,13 +38,16 @@ static const struct {
     form form;
     size_t M, N, K;
 } matmuls[] = {
-    {NT_PACKED, 512, 768, 768},   {NT_PACKED, 2048, 768, 768},  {NT_PACKED, 2048, 3072, 768}, {NT_PACKED, 2048, 768, 3072},
-    {NT_PACKED, 768, 3072, 2048}, {NT_PACKED, 1024, 1536, 384}, {NT_GELU, 2048, 3072, 768},   {NT, 2048, 768, 768},
-    {NT, 2048, 768, 3072},        {NN, 2048, 768, 768},         {NN, 2048, 768, 3072},        {NN, 2048, 3072, 768},
-    {TN, 768, 768, 2048},         {TN, 3072, 768, 2048},        {TN, 768, 3072, 2048},        {NT_PACKED, 1, 384, 384},
-    {NT_PACKED, 1, 768, 768},     {NT_PACKED, 1, 3072, 768},    {NT_PACKED, 1, 768, 3072},    {NT_PACKED, 2, 768, 768},
-    {NT_PACKED, 4, 768, 768},     {NT_PACKED, 8, 768, 768},     {NT_PACKED, 16, 384, 384},    {NT_PACKED, 16, 1536, 384},
-    {NT_PACKED, 16, 384, 1536},   {NT_PACKED, 16, 768, 768},    {NT_PACKED, 32, 768, 768},    {NT_PACKED, 32, 3072, 768},
+    {NT_PACKED, 512, 768, 768},   {NT_PACKED, 2048, 768, 768},  {NT_PACKED, 2048, 3072, 768},
+    {NT_PACKED, 2048, 768, 3072}, {NT_PACKED, 768, 3072, 2048}, {NT_PACKED, 1024, 1536, 384},
+    {NT_GELU, 2048, 3072, 768},   {NT, 2048, 768, 768},         {NT, 2048, 768, 3072},
+    {NN, 2048, 768, 768},         {NN, 2048, 768, 3072},        {NN, 2048, 3072, 768},
+    {TN, 768, 768, 2048},         {TN, 3072, 768, 2048},        {TN, 768, 3072, 2048},
+    {NT_PACKED, 1, 384, 384},     {NT_PACKED, 1, 768, 768},     {NT_PACKED, 1, 3072, 768},
+    {NT_PACKED, 1, 768, 3072},    {NT_PACKED, 2, 768, 768},     {NT_PACKED, 4, 768, 768},
+    {NT_PACKED, 8, 768, 768},     {NT_PACKED, 16, 384, 384},    {NT_PACKED, 16, 1536, 384},
+    {NT_PACKED, 16, 384, 1536},   {NT_PACKED, 16, 768, 768},    {NT_PACKED, 32, 768, 768},
+    {NT_PACKED, 32, 3072, 768},
 };
 
 #define LARGEST ((size_t)2048 * 3072) /* maximum number of elements of an operand */
@@ -100,7 +103,8 @@ static aoei_gemm_args make_product(const aoe_context *ctx, const memory *m, aoei
 static void measure(const aoe_context *ctx, const memory *m, aoei_dtype type, size_t which, double peak) {
     const aoei_gemm_args g = make_product(ctx, m, type, which);
     const double flops = 2.0 * (double)g.M * (double)g.N * (double)g.K;
-    /* short matmuls are repeated more often, so that the measured time is much longer than the resolution of the clock */
+    /* short matmuls are repeated more often, so that the measured time is much longer than the resolution of the
+     * clock */
     const size_t repeat = flops < 1e8 ? 200 : flops < 1e9 ? 20 : 1;
     const size_t runs = ctx->tier == AOEI_TIER_C ? RUNS_C : RUNS;
     bench_series times = {.n = 0};
@@ -166,8 +170,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "gemm_bench: out of memory: six matrices of %zu bytes\n", bytes);
     if (!failed) {
         fill(m.bias, AOEI_F32, 37);
-        printf("%-15s %-4s %-10s %7s %-14s %10s %10s %9s %7s\n", "matmul", "type", "tier", "threads", "MxNxK", "fastest ms",
-               "median ms", "GFLOP/s", "of peak");
+        printf("%-15s %-4s %-10s %7s %-14s %10s %10s %9s %7s\n", "matmul", "type", "tier", "threads", "MxNxK",
+               "fastest ms", "median ms", "GFLOP/s", "of peak");
     }
     for (aoei_tier tier = AOEI_TIER_C; !failed && tier <= aoei_cpu_detect(); tier++)
         if (aoei_cpu_has(tier) && (argc < 3 || !strcmp(argv[2], aoei_tier_name(tier))))

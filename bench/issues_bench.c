@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Measures the steps of `aoe data github-issues` after reading the cache and before writing the output files. The first step
- * extracts references from texts and stores the issues. The next steps compute clusters, splits and negatives, once for each
- * strategy of choosing negatives.
+ * Measures the steps of `aoe data github-issues` after reading the cache and before writing the output files. The first
+ * step extracts references from texts and stores the issues. The next steps compute clusters, splits and negatives,
+ * once for each strategy of choosing negatives.
  *
- * The issues are generated and belong to 8 repositories. A title has 4 to 10 words, drawn from 20,000 words by Zipf's law. An
- * issue has 0 to 3 of 60 labels. About every sixth issue is a duplicate of an earlier issue. Some originals are drawn by Zipf's
- * law, so that clusters of all sizes occur.
+ * The issues are generated and belong to 8 repositories. A title has 4 to 10 words, drawn from 20,000 words by Zipf's
+ * law. An issue has 0 to 3 of 60 labels. About every sixth issue is a duplicate of an earlier issue. Some originals are
+ * drawn by Zipf's law, so that clusters of all sizes occur.
  *
  *     issues_bench [ISSUES...]     default: 100000
  *
@@ -29,8 +29,8 @@ enum { REPOS = 8, LABELS = 60, WORDS = 20000, DUPLICATE = 6 };
 
 static double total; /* seconds of all steps for one number of issues */
 
-/* Prints the row of a step that has just ended, and adds its duration to `total`. start: time in seconds at which the step
- * began. */
+/* Prints the row of a step that has just ended, and adds its duration to `total`. start: time in seconds at which the
+ * step began. */
 static void show(const char *step, size_t n, double start, const char *result) {
     const double seconds = aoei_now() - start;
     total += seconds;
@@ -49,8 +49,8 @@ static void make_title(aoei_rng *rng, aoei_buffer *title) {
         aoei_buffer_printf(title, "%sword%u", i ? " " : "", draw(rng, WORDS));
 }
 
-/* Writes a typical comment of issue `number` to `text`. If `earlier` is not 0, the comment says that the issue is a duplicate
- * of issue `earlier`. */
+/* Writes a typical comment of issue `number` to `text`. If `earlier` is not 0, the comment says that the issue is a
+ * duplicate of issue `earlier`. */
 static void make_comment(aoei_rng *rng, uint64_t number, uint64_t earlier, aoei_buffer *text) {
     aoei_buffer_clear(text);
     for (unsigned i = 0; i < 5; i++)
@@ -61,15 +61,18 @@ static void make_comment(aoei_rng *rng, uint64_t number, uint64_t earlier, aoei_
         aoei_buffer_printf(text, "Thanks! Closing as a duplicate of #%llu.\n", (unsigned long long)earlier);
 }
 
-/* Draws the original of issue `number`. Returns the number of an earlier issue, or 0 if issue `number` is not a duplicate. Two
- * of three originals are drawn uniformly, the others by Zipf's law, which prefers the first issues of a repository. */
+/* Draws the original of issue `number`. Returns the number of an earlier issue, or 0 if issue `number` is not a
+ * duplicate. Two of three originals are drawn uniformly, the others by Zipf's law, which prefers the first issues of a
+ * repository. */
 static uint64_t earlier_than(aoei_rng *rng, uint64_t number) {
     if (number < 50 || aoei_rng_below(rng, DUPLICATE))
         return 0;
-    return 1 + (aoei_rng_below(rng, 3) ? aoei_rng_below(rng, (uint32_t)number - 1) : draw(rng, (uint32_t)number - 1) - 1);
+    return 1 +
+           (aoei_rng_below(rng, 3) ? aoei_rng_below(rng, (uint32_t)number - 1) : draw(rng, (uint32_t)number - 1) - 1);
 }
 
-static int add_issue(aoei_issues *s, aoei_rng *rng, const char *const *names, size_t i, aoei_buffer *text, uint32_t *index) {
+static int add_issue(aoei_issues *s, aoei_rng *rng, const char *const *names, size_t i, aoei_buffer *text,
+                     uint32_t *index) {
     aoe_text labels[3];
     uint32_t repo;
     make_title(rng, text);
@@ -101,10 +104,11 @@ static int fill(aoei_issues *s, size_t n, const char *const *names) {
         failed = add_issue(s, &rng, names, i, &text, &index);
         const uint64_t number = i / REPOS + 1;
         make_comment(&rng, number, earlier_than(&rng, number), &text);
-        failed = failed ||
-                 aoei_issue_refs_find(&refs, (aoe_text){text.data, text.len}, (const char *const[]){"github.com", NULL}, NULL);
+        failed = failed || aoei_issue_refs_find(&refs, (aoe_text){text.data, text.len},
+                                                (const char *const[]){"github.com", NULL}, NULL);
         for (size_t k = 0; k < refs.n && !failed; k++)
-            failed = aoei_issues_link_add(s, index, aoei_issues_find(s, s->issue[index].repo, refs.ref[k].number), 0, NULL);
+            failed =
+                aoei_issues_link_add(s, index, aoei_issues_find(s, s->issue[index].repo, refs.ref[k].number), 0, NULL);
     }
     aoei_issue_refs_free(&refs);
     aoei_buffer_free(&text);
@@ -112,7 +116,8 @@ static int fill(aoei_issues *s, size_t n, const char *const *names) {
 }
 
 static int measure(size_t n, const char *const *names) {
-    static const char *const kinds[] = {"split, negatives at random", "split, negatives by label", "split, negatives by title"};
+    static const char *const kinds[] = {"split, negatives at random", "split, negatives by label",
+                                        "split, negatives by title"};
     static const double share[3] = {12, 1, 1};
     aoei_issues s = {0};
     char result[100];

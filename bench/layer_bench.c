@@ -2,8 +2,8 @@
  * Measures the operations of a BERT-base training step, except large matmuls, in float32 and bf16. The operations are
  * normalization, GELU, attention, dropout, embedding, pooling and AdamW.
  *
- *     layer_bench [THREADS [quick]]     THREADS: 0 (default) for all threads; quick: the optimizer updates only an eighth of
- *     the parameters
+ *     layer_bench [THREADS [quick]]     THREADS: 0 (default) for all threads; quick: the optimizer updates only an
+ *                                       eighth of the parameters
  *
  * Prints one row per operation:
  * - the fastest and the median time of the runs,
@@ -34,8 +34,8 @@
 enum { RUNS = 15, HIDDEN = 768, INTERMEDIATE = 3072, HEADS = 12, TOKENS = 2048, VOCABULARY = 30522, POSITIONS = 512 };
 #define PARAMETERS ((size_t)109482240) /* number of parameters of BERT-base */
 
-/* A batch of texts of equal length, and the operands of all operations. All tensors are allocated in one arena. N: number of
- * tokens; D: hidden size; I: intermediate size; V: size of the vocabulary. */
+/* A batch of texts of equal length, and the operands of all operations. All tensors are allocated in one arena. N:
+ * number of tokens; D: hidden size; I: intermediate size; V: size of the vocabulary. */
 typedef struct fixture {
     aoe_context *ctx;
     aoei_arena arena;
@@ -68,7 +68,8 @@ typedef struct operation {
     void (*run)(fixture *f);
     double full;  /* minimum number of float32 values that are read and written, divided by `unit` */
     double typed; /* minimum number of values of type fixture.type that are read and written, divided by `unit` */
-    /* TOKEN_ROWS: TOKENS x HIDDEN values; FFN_ROWS: TOKENS x INTERMEDIATE values; ALL_PARAMETERS: one value per parameter */
+    /* TOKEN_ROWS: TOKENS x HIDDEN values; FFN_ROWS: TOKENS x INTERMEDIATE values; ALL_PARAMETERS: one value per
+     * parameter */
     enum { TOKEN_ROWS, FFN_ROWS, ALL_PARAMETERS } unit;
     /* attention: number of multiply-adds per query token, key token and hidden component; 0: not counted */
     double multiply_adds;
@@ -84,8 +85,8 @@ static void layernorm_backward(fixture *f) {
     aoei_layernorm_backward(f->ctx, f->dx, f->dg, f->db, f->dy, f->x, f->stats, f->gamma);
 }
 
-/* Measures GELU alone. In a training step, GELU is fused into the preceding matmul (forward pass) or computed together with its
- * derivative (backward pass). */
+/* Measures GELU alone. In a training step, GELU is fused into the preceding matmul (forward pass) or computed together
+ * with its derivative (backward pass). */
 static void gelu(fixture *f) {
     aoei_activation_forward(f->ctx, f->up, f->pre, AOEI_GELU);
 }
@@ -156,8 +157,8 @@ static void gradient_norm(fixture *f) {
     (void)norm;
 }
 
-/* Every operand is counted once, even if an operation uses it twice, because the operation can read it from the cache the
- * second time. */
+/* Every operand is counted once, even if an operation uses it twice, because the operation can read it from the cache
+ * the second time. */
 static const operation operations[] = {
     {"layernorm", layernorm, 0, 2, TOKEN_ROWS, 0},
     {"layernorm backward", layernorm_backward, 2, 1, TOKEN_ROWS, 0},
@@ -242,8 +243,12 @@ static void describe_batch(fixture *f, size_t texts, int32_t *ids, uint32_t *pos
     }
     for (size_t i = 0; i <= texts; i++)
         offsets[i] = (uint32_t)(i * length);
-    f->batch = (aoei_batch){
-        .n_tokens = TOKENS, .n_texts = texts, .longest = length, .ids = ids, .positions = positions, .offsets = offsets};
+    f->batch = (aoei_batch){.n_tokens = TOKENS,
+                            .n_texts = texts,
+                            .longest = length,
+                            .ids = ids,
+                            .positions = positions,
+                            .offsets = offsets};
 }
 
 /* ------------------------------------------------------------------ measure */
@@ -268,8 +273,8 @@ static void measure(fixture *f, const operation *op) {
            op->multiply_adds > 0 ? rate : "-");
 }
 
-/* Measures operations on a batch of `texts` texts of equal length. all: 1 measures all operations; 0 measures only attention,
- * because the other operations do not depend on the length. */
+/* Measures operations on a batch of `texts` texts of equal length. all: 1 measures all operations; 0 measures only
+ * attention, because the other operations do not depend on the length. */
 static int bench_texts(fixture *f, size_t texts, int all, aoe_error *err) {
     static int32_t ids[TOKENS];
     static uint32_t positions[TOKENS], offsets[TOKENS + 1];
@@ -304,8 +309,8 @@ int main(int argc, char **argv) {
     for (int type = AOEI_F32; type <= AOEI_BF16 && !code; type++) {
         f.type = (aoei_dtype)type;
         printf("%s, hidden size %d, %d tokens, %.1f million parameters; kernels %s, %zu threads\n",
-               type == AOEI_BF16 ? "bf16" : "float32", HIDDEN, TOKENS, (double)f.parameters / 1e6, aoe_context_tier(f.ctx),
-               aoe_context_threads(f.ctx));
+               type == AOEI_BF16 ? "bf16" : "float32", HIDDEN, TOKENS, (double)f.parameters / 1e6,
+               aoe_context_tier(f.ctx), aoe_context_threads(f.ctx));
         printf("%-20s %11s %10s %10s %9s %9s %8s %9s\n", "operation", "texts", "fastest ms", "median ms", "MB", "GB/s",
                "of limit", "GFLOP/s");
         code = bench_texts(&f, 64, 1, &err);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Measures the time to compute the training losses and their gradients for a batch of PAIRS pairs of vectors with 768
- * components, on all threads. Three losses of labeled pairs (cosine, in-batch negatives, angle) are measured separately and
- * together. A third of the pairs is positive, and no two texts are equal. In addition, the contrastive loss is measured for
- * PAIRS queries, without and with one negative per query.
+ * components, on all threads. Three losses of labeled pairs (cosine, in-batch negatives, angle) are measured separately
+ * and together. A third of the pairs is positive, and no two texts are equal. In addition, the contrastive loss is
+ * measured for PAIRS queries, without and with one negative per query.
  *
  *     loss_bench [PAIRS...]     default: 32 256 1024 4096
  *
- * Prints the fastest and the median time of the runs. For losses that consist of matmuls, it also prints the GFLOP/s of the
- * fastest run.
+ * Prints the fastest and the median time of the runs. For losses that consist of matmuls, it also prints the GFLOP/s of
+ * the fastest run.
  *
- * The GFLOP/s count the following floating-point operations. For in-batch negatives with N = 2 PAIRS texts, this is the minimum
- * number: 768 N^2 for half of the symmetric matrix of scores, and 2 * 768 N^2 for the gradient. For large batches, more
- * operations are executed, because scores that do not fit in the workspace are computed twice. For each term of the contrastive
- * loss, 6 * 768 * PAIRS * CANDIDATES operations are counted, where CANDIDATES is the number of candidates per query. Without
- * negatives, there is one term, in which the candidates are all positives. With negatives, there is a second term, in which the
- * candidates are all positives and negatives.
+ * The GFLOP/s count the following floating-point operations. For in-batch negatives with N = 2 PAIRS texts, this is the
+ * minimum number: 768 N^2 for half of the symmetric matrix of scores, and 2 * 768 N^2 for the gradient. For large
+ * batches, more operations are executed, because scores that do not fit in the workspace are computed twice. For each
+ * term of the contrastive loss, 6 * 768 * PAIRS * CANDIDATES operations are counted, where CANDIDATES is the number of
+ * candidates per query. Without negatives, there is one term, in which the candidates are all positives. With
+ * negatives, there is a second term, in which the candidates are all positives and negatives.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,14 +35,15 @@ static const struct {
     int cosine, ibn, angle;
     size_t arity;         /* contrastive loss: number of texts per example; 0: losses of labeled pairs */
     double multiply_adds; /* number of multiply-adds of the matmuls, divided by 768 PAIRS^2; 0: not counted */
-} terms[] = {{"cosine", 1, 0, 0, 0, 0},           {"in-batch negatives", 0, 1, 0, 0, 6}, {"angle", 0, 0, 1, 0, 0},
-             {"all three", 1, 1, 1, 0, 0},        {"query, positive", 0, 1, 0, 2, 3},    {"and negative", 0, 1, 0, 3, 9},
-             {"and cosine, angle", 1, 1, 1, 3, 0}};
+} terms[] = {
+    {"cosine", 1, 0, 0, 0, 0},           {"in-batch negatives", 0, 1, 0, 0, 6}, {"angle", 0, 0, 1, 0, 0},
+    {"all three", 1, 1, 1, 0, 0},        {"query, positive", 0, 1, 0, 2, 3},    {"and negative", 0, 1, 0, 3, 9},
+    {"and cosine, angle", 1, 1, 1, 3, 0}};
 
 typedef struct problem {
     size_t B;
-    /* [B, 3, D] vectors and their gradients. Losses of labeled pairs use only the first two thirds, in which the vectors of the
-     * first and of the second text of a pair alternate. */
+    /* [B, 3, D] vectors and their gradients. Losses of labeled pairs use only the first two thirds, in which the
+     * vectors of the first and of the second text of a pair alternate. */
     float *x, *grad;
     double *label; /* [B] label of each pair */
     void *workspace;
@@ -118,8 +119,8 @@ static int measure(const aoe_context *ctx, const problem *p, size_t term) {
     char rate[16] = "-";
     if (terms[term].multiply_adds > 0.0)
         snprintf(rate, sizeof rate, "%.1f", 2.0 * terms[term].multiply_adds * pairs * pairs * D / fastest / 1e9);
-    printf("%-18s %-10s %7zu %8zu %10.3f %10.3f %9s\n", terms[term].name, aoe_context_tier(ctx), aoe_context_threads(ctx), p->B,
-           1e3 * fastest, 1e3 * bench_median(&times), rate);
+    printf("%-18s %-10s %7zu %8zu %10.3f %10.3f %9s\n", terms[term].name, aoe_context_tier(ctx),
+           aoe_context_threads(ctx), p->B, 1e3 * fastest, 1e3 * bench_median(&times), rate);
     return 0;
 }
 
@@ -127,7 +128,8 @@ static int bench(const aoe_context *ctx, size_t B) {
     problem p;
     int failed = create(&p, B);
     if (failed)
-        fprintf(stderr, B ? "loss_bench: out of memory for %zu pairs\n" : "loss_bench: %zu pairs: give at least 1 pair\n", B);
+        fprintf(stderr,
+                B ? "loss_bench: out of memory for %zu pairs\n" : "loss_bench: %zu pairs: give at least 1 pair\n", B);
     for (size_t i = 0; !failed && i < sizeof terms / sizeof *terms; i++)
         failed = measure(ctx, &p, i);
     destroy(&p);
@@ -144,7 +146,8 @@ int main(int argc, char **argv) {
     }
     const size_t n = argc > 1 ? (size_t)(argc - 1) : sizeof sizes / sizeof *sizes;
     int failed = 0;
-    printf("%-18s %-10s %7s %8s %10s %10s %9s\n", "loss", "tier", "threads", "pairs", "fastest ms", "median ms", "GFLOP/s");
+    printf("%-18s %-10s %7s %8s %10s %10s %9s\n", "loss", "tier", "threads", "pairs", "fastest ms", "median ms",
+           "GFLOP/s");
     for (size_t i = 0; !failed && i < n; i++)
         failed = bench(ctx, argc > 1 ? strtoul(argv[i + 1], NULL, 10) : sizes[i]);
     aoe_context_destroy(ctx);

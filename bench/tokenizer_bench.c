@@ -4,14 +4,15 @@
  *     tokenizer_bench [FILE...]     FILE: plain, .gz or .zst; each file is measured separately
  *
  * The vocabulary is that of bert-base-uncased in the directory of test data (environment variable AOE_SHARED, default:
- * ../shared). Without arguments, the program reads the book and Wikipedia corpora in this directory. If the directory does not
- * exist, the vocabulary is trained on the texts of examples/train.tsv. Without arguments, these texts are then tokenized
- * repeatedly. The program prints a note in this case, because repeated texts make the caches of the tokenizer more effective
- * than a real corpus does.
+ * ../shared). Without arguments, the program reads the book and Wikipedia corpora in this directory. If the directory
+ * does not exist, the vocabulary is trained on the texts of examples/train.tsv. Without arguments, these texts are then
+ * tokenized repeatedly. The program prints a note in this case, because repeated texts make the caches of the tokenizer
+ * more effective than a real corpus does.
  *
- * Only the first 32 MB of a file are read. Prints the fastest and the median CPU time of the runs, and the speed of the fastest
- * run in MB/s (10^6 bytes of text per second). CPU time is measured because it hardly depends on other processes. The printed
- * tier (instruction set) is always c, because the tokenizer has only one portable implementation.
+ * Only the first 32 MB of a file are read. Prints the fastest and the median CPU time of the runs, and the speed of the
+ * fastest run in MB/s (10^6 bytes of text per second). CPU time is measured because it hardly depends on other
+ * processes. The printed tier (instruction set) is always c, because the tokenizer has only one portable
+ * implementation.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,8 +54,8 @@ static aoe_text text_at(const corpus *c, size_t i) {
     return (aoe_text){c->bytes.data + start, c->end[i] - start};
 }
 
-/* Adds the texts of a file. If `fields` is 0, each line is a text. If `fields` is 1, the file is a tab-separated table with a
- * header line, and each field is a text. */
+/* Adds the texts of a file. If `fields` is 0, each line is a text. If `fields` is 1, the file is a tab-separated table
+ * with a header line, and each field is a text. */
 static int read_corpus(corpus *c, const char *path, int fields, aoe_error *err) {
     aoei_lines *lines;
     aoei_line line;
@@ -103,8 +104,8 @@ static int measure(const aoe_tokenizer *t, const char *name, const corpus *c, si
     if (rc)
         return rc;
     const double bytes = (double)c->bytes.len * (double)repeats, fastest = bench_fastest(&times);
-    printf("%-28s %-5s %10.0f %10zu %10.1f %10.1f %8.1f\n", name, "c", bytes, tokens, 1e3 * fastest, 1e3 * bench_median(&times),
-           bytes / fastest / 1e6);
+    printf("%-28s %-5s %10.0f %10zu %10.1f %10.1f %8.1f\n", name, "c", bytes, tokens, 1e3 * fastest,
+           1e3 * bench_median(&times), bytes / fastest / 1e6);
     return 0;
 }
 
@@ -118,9 +119,11 @@ static int bench_file(const aoe_tokenizer *t, const char *path, aoe_error *err) 
     return rc;
 }
 
-/* Trains a vocabulary on the texts, saves it in a temporary directory, opens the tokenizer, and removes the directory. */
+/* Trains a vocabulary on the texts, saves it in a temporary directory, opens the tokenizer, and removes the
+ * directory. */
 static int learn(aoe_tokenizer **t, const corpus *c, aoe_error *err) {
-    static const char *const files[] = {"vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"};
+    static const char *const files[] = {"vocab.txt", "tokenizer.json", "tokenizer_config.json",
+                                        "special_tokens_map.json"};
     const char *tmp = getenv("TMPDIR");
     char dir[512], path[600];
     aoei_wordpiece_trainer *trainer;
@@ -147,8 +150,8 @@ static int learn(aoe_tokenizer **t, const corpus *c, aoe_error *err) {
     return rc;
 }
 
-/* Trains a vocabulary on examples/train.tsv and measures its tokenizer on the given files, or on examples/train.tsv if there
- * are no files. */
+/* Trains a vocabulary on examples/train.tsv and measures its tokenizer on the given files, or on examples/train.tsv if
+ * there are no files. */
 static int bench_learned(const char *const *file, size_t n, aoe_error *err) {
     corpus c = {.n = 0};
     aoe_tokenizer *t = NULL;
@@ -168,7 +171,8 @@ static int bench_learned(const char *const *file, size_t n, aoe_error *err) {
 }
 
 static int bench_shared(const char *shared, const char *const *file, size_t n, aoe_error *err) {
-    static const char *const corpora[] = {"data/corpus_books/books_1m.txt.zst", "data/corpus_wiki/wiki_sentences.tsv.zst"};
+    static const char *const corpora[] = {"data/corpus_books/books_1m.txt.zst",
+                                          "data/corpus_wiki/wiki_sentences.tsv.zst"};
     char path[4096];
     aoe_tokenizer *t;
     snprintf(path, sizeof path, "%s/tokenizers/bert-base-uncased", shared);
@@ -190,7 +194,8 @@ int main(int argc, char **argv) {
     aoe_error err = {0};
     if (!shared || !*shared)
         shared = "../shared";
-    printf("%-28s %-5s %10s %10s %10s %10s %8s\n", "texts", "tier", "bytes", "tokens", "fastest ms", "median ms", "MB/s");
+    printf("%-28s %-5s %10s %10s %10s %10s %8s\n", "texts", "tier", "bytes", "tokens", "fastest ms", "median ms",
+           "MB/s");
     const int rc = aoei_is_dir(shared) ? bench_shared(shared, file, n, &err) : bench_learned(file, n, &err);
     if (rc)
         fprintf(stderr, "tokenizer_bench: %s\n", err.message);

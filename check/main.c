@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * The program aoe-check, which tests all kernels on this machine and measures their speed.
  *
- * It runs the kernel tests (tests/kernels, the programs that `make check` also runs) for every tier (instruction set) that the
- * CPU supports and that the environment variable AOE_CPU allows. It prints one line per kernel: the number of values that were
- * compared with double precision, the largest error divided by its bound, and the speed on one thread. The exit code is 0 if
- * all kernels passed, 1 if a kernel failed or the tests could not be run, and 2 after a usage error.
+ * It runs the kernel tests (tests/kernels, the programs that `make check` also runs) for every tier (instruction set)
+ * that the CPU supports and that the environment variable AOE_CPU allows. It prints one line per kernel: the number of
+ * values that were compared with double precision, the largest error divided by its bound, and the speed on one thread.
+ * The exit code is 0 if all kernels passed, 1 if a kernel failed or the tests could not be run, and 2 after a usage
+ * error.
  *
  * The main function of the test tests/kernels/NAME.c is linked as NAME_main. The Makefile generates programs.inc, which
  * contains PROGRAM(NAME) for each test.
@@ -39,7 +40,8 @@ static const char usage[] =
     "  --highest    test only the kernel of the highest tier of each op\n"
     "  --list       print the names of all ops\n"
     "\n"
-    "The environment variable AOE_CPU, for example AOE_CPU=avx2 or AOE_CPU=neon, excludes higher tiers. The exit code is\n"
+    "The environment variable AOE_CPU, for example AOE_CPU=avx2 or AOE_CPU=neon, excludes higher tiers. The exit "
+    "code is\n"
     "0 if all kernels passed, 1 if a kernel failed, and 2 after a usage error.\n";
 
 typedef struct options {
@@ -82,7 +84,8 @@ static int parse(options *o, int argc, char **argv) {
             setenv("AOE_TEST_SEED", argv[++i], 1);
         } else if (choose(o, argv[i])) {
         } else {
-            fprintf(stderr, "aoe-check: '%s' is neither an option nor an op; see aoe-check --help and --list\n", argv[i]);
+            fprintf(stderr, "aoe-check: '%s' is neither an option nor an op; see aoe-check --help and --list\n",
+                    argv[i]);
             return 3;
         }
     }
@@ -122,13 +125,15 @@ static size_t op_number(const char *op) {
     return i;
 }
 
-/* Prints one line per kernel. If ops or the highest tier were selected, prints only the kernels that were tested. Returns the
- * number of kernels that failed or were not tested, or -1 if memory allocation failed. best: highest tier to print. */
+/* Prints one line per kernel. If ops or the highest tier were selected, prints only the kernels that were tested.
+ * Returns the number of kernels that failed or were not tested, or -1 if memory allocation failed. best: highest tier
+ * to print. */
 static int print_report(const options *o, aoei_tier best) {
     size_t n;
     int wrong = 0;
     const kernel_record *r = kernel_records(&n);
-    printf("%-26s %-11s %12s %9s %11s %11s %-8s %s\n", "op", "tier", "compared", "of bound", "fastest", "median", "", "");
+    printf("%-26s %-11s %12s %9s %11s %11s %-8s %s\n", "op", "tier", "compared", "of bound", "fastest", "median", "",
+           "");
     for (size_t i = 0; i < n; i++) {
         if (r[i].tier > best || !aoei_cpu_has(r[i].tier) || ((o->n || o->highest) && !r[i].runs))
             continue;

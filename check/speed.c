@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Measures the speed of kernels. For each op in kernels.def, a function call_OP calls the kernel once with operands of a fixed
- * size. If an op has no such function, this file does not compile.
+ * Measures the speed of kernels. For each op in kernels.def, a function call_OP calls the kernel once with operands of
+ * a fixed size. If an op has no such function, this file does not compile.
  */
 #include "speed.h"
 
@@ -24,8 +24,8 @@ typedef struct work {
     volatile double sink;  /* receives results, so that the compiler does not remove a call */
 } work;
 
-/* Number of floating-point operations of one call, or number of bytes that it reads and writes. The other field is 0. If both
- * are 0, the op is not measured. */
+/* Number of floating-point operations of one call, or number of bytes that it reads and writes. The other field is 0.
+ * If both are 0, the op is not measured. */
 typedef struct amount {
     double flops, bytes;
 } amount;
@@ -82,7 +82,8 @@ static amount call_gemm_bf16_pack(work *w) {
     return (amount){0, (double)OUT * COLS * (float_bytes + half_bytes)};
 }
 
-/* A, the packed form of B and the scales are bytes of the operands of other calls; the speed does not depend on the values. */
+/* A, the packed form of B and the scales are bytes of the operands of other calls; the speed does not depend on the
+ * values. */
 static amount call_gemm_int8(work *w) {
     const aoei_gemm_args g = {.M = ROWS,
                               .N = OUT,
@@ -301,7 +302,8 @@ static amount call_add_f32(work *w) {
     return moved(3, 0);
 }
 
-static const aoei_dropout_row mask = {.key = {1, 2}, .counter = {0, 3, 4, 5}, .threshold = 0x19999999, .scale = 1.11111F};
+static const aoei_dropout_row mask = {
+    .key = {1, 2}, .counter = {0, 3, 4, 5}, .threshold = 0x19999999, .scale = 1.11111F};
 
 static amount call_dropout_f32(work *w) {
     w->k->dropout_f32(w->f[1], w->f[0], w->f[4], &mask, N);
@@ -403,7 +405,8 @@ static amount call_gemm_f64(work *w) {
 }
 
 static aoei_scores_f64 scores(const work *w) {
-    return (aoei_scores_f64){.x = w->d[1], .panel = TEXTS * AOEI_PANEL_F64, .rows = TEXTS, .cols = TEXTS, .scale = 1e-3};
+    return (aoei_scores_f64){
+        .x = w->d[1], .panel = TEXTS * AOEI_PANEL_F64, .rows = TEXTS, .cols = TEXTS, .scale = 1e-3};
 }
 
 static amount score_bytes(double passes) {
@@ -455,8 +458,8 @@ static call_fn *const calls[] = {
 int check_op_in_tier(size_t i, aoei_tier tier) {
     const char *name = check_ops[i];
 #define AOEI_OP(op, tolerance)
-#define AOEI_KERNEL(op, TIER, suffix)                                                                                          \
-    if (tier == AOEI_TIER_##TIER && strcmp(name, #op) == 0)                                                                    \
+#define AOEI_KERNEL(op, TIER, suffix)                                                                                  \
+    if (tier == AOEI_TIER_##TIER && strcmp(name, #op) == 0)                                                            \
         return 1;
 #include "kernels/kernels.def"
 #undef AOEI_OP

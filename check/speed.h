@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Measures the speed of kernels on one thread. The operands fit in the second-level cache, so that the speed does not depend on
- * the transfer rate of memory.
+ * Measures the speed of kernels on one thread. The operands fit in the second-level cache, so that the speed does not
+ * depend on the transfer rate of memory.
  */
 #ifndef AOE_CHECK_SPEED_H
 #define AOE_CHECK_SPEED_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The program aoe. This file defines the tree of commands, runs the command that the arguments name, and checks that all output
- * to stdout was written. Exit codes: 0 after success, 1 after a failure (reported in one line on stderr), 2 after a usage
- * error.
+ * The program aoe. This file defines the tree of commands, runs the command that the arguments name, and checks that
+ * all output to stdout was written. Exit codes: 0 after success, 1 after a failure (reported in one line on stderr), 2
+ * after a usage error.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +12,8 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/output.h"
 
-/* The program finds the source tree by its own path; a copy of the program elsewhere must not use the tree of its build. */
+/* The program finds the source tree by its own path; a copy of the program elsewhere must not use the tree of its
+ * build. */
 const char aoei_source_tree[] = "";
 
 /* Lists of the commands, in the order in which --help prints them. Each command is defined in its own file,
@@ -27,8 +28,8 @@ const char aoei_source_tree[] = "";
     X(plot_density) X(plot_lengths) X(plot_saturation) X(plot_curve) X(plot_grid) X(plot_matryoshka) \
     X(plot_bench)
 #define TOP_COMMANDS(X) \
-    X(init) X(pretrain) X(train) X(data) X(grid) X(compare) X(eval) X(plot) X(embed) X(similarity) X(rerank) X(tokenize) \
-    X(info) X(pull) X(models) X(convert) X(merge) X(whiten) X(flow) X(verify) X(bench)
+    X(init) X(pretrain) X(train) X(data) X(grid) X(compare) X(eval) X(plot) X(embed) X(similarity) X(rerank) \
+    X(tokenize) X(info) X(pull) X(models) X(convert) X(merge) X(whiten) X(flow) X(verify) X(bench)
 /* clang-format on */
 
 #define DECLARE(command) extern const cli_command cli_##command##_command;
@@ -81,8 +82,8 @@ static const cli_command program = {
                 "  AOE_CPU               highest CPU tier (instruction set) to use, for example avx2\n",
     CHILDREN(top_commands)};
 
-/* Opens /dev/null for each standard file descriptor (stdin, stdout, stderr) that is closed. Otherwise the next file that is
- * opened would get this descriptor, and messages could be written to the file. */
+/* Opens /dev/null for each standard file descriptor (stdin, stdout, stderr) that is closed. Otherwise the next file
+ * that is opened would get this descriptor, and messages could be written to the file. */
 static void fill_standard_descriptors(void) {
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) < 0)
@@ -96,7 +97,8 @@ int main(int argc, char **argv) {
     aoei_json_init();
     /* if SIGXFSZ is ignored, writing beyond the file size limit fails with EFBIG instead of killing the process */
     signal(SIGXFSZ, SIG_IGN);
-    /* if SIGPIPE is ignored, writing to a closed pipe fails with EPIPE, so that the command can remove its temporary files */
+    /* if SIGPIPE is ignored, writing to a closed pipe fails with EPIPE, so that the command can remove its temporary
+     * files */
     signal(SIGPIPE, SIG_IGN);
     int code = cli_dispatch(&program, "", argc - (argc > 0), argv + (argc > 0));
     int lost = cli_check_stdout();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prints the lines of stdin (at most 1000) with their scores for a query, the highest score first. MODEL is a cross-encoder; if
- * it has several outputs, the last one is the score.
+ * Prints the lines of stdin (at most 1000) with their scores for a query, the highest score first. MODEL is a
+ * cross-encoder; if it has several outputs, the last one is the score.
  *
  *     build/examples/rerank MODEL 'capital of Peru' < passages.txt
  */

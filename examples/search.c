@@ -43,7 +43,8 @@ int main(int argc, char **argv) {
     int failed = aoe_context_create(&ctx, NULL, &err) || aoe_model_open(&model, ctx, NULL, NULL, &err) ||
                  aoe_embedder_create(&embedder, model, NULL, &err);
     const size_t dims = aoe_model_dims(model);
-    float *vectors = failed ? NULL : malloc((n + 1) * dims * sizeof *vectors), *query = vectors ? vectors + n * dims : NULL;
+    float *vectors = failed ? NULL : malloc((n + 1) * dims * sizeof *vectors),
+          *query = vectors ? vectors + n * dims : NULL;
     failed = !vectors || aoe_embed(embedder, text, n, vectors, NULL, &err) ||
              aoe_embed(embedder, &question, 1, query, NULL, &err) ||
              aoe_nearest(ctx, query, 1, vectors, n, dims, K, best, &err);

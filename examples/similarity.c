@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Prints the cosine of the embeddings of two texts.
  *
- *     build/examples/similarity 'A plane is taking off.' 'An aircraft departs.'      (model: $AOE_MODEL, or the default)
+ *     build/examples/similarity 'A plane is taking off.' 'An aircraft departs.'
+ *
+ * The model is $AOE_MODEL, or the default model.
  */
 #include <aoe.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Receives the events of the training run, for example after every step. A result other than 0 stops the run; it can be resumed
- * from its checkpoint. */
+/* Receives the events of the training run, for example after every step. A result other than 0 stops the run; it can be
+ * resumed from its checkpoint. */
 static int on_event(void *user, const aoe_train_event *event) {
     (void)user;
     if (event->kind == AOE_TRAIN_STEP)
@@ -34,8 +34,8 @@ int main(int argc, char **argv) {
     o.args.output = argv[2];
     o.args.event = on_event;
     o.args.max_steps = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
-    const int failed =
-        aoe_default_model(model, sizeof model, &err) || aoe_context_create(&ctx, NULL, &err) || aoe_train(ctx, &o, &err);
+    const int failed = aoe_default_model(model, sizeof model, &err) || aoe_context_create(&ctx, NULL, &err) ||
+                       aoe_train(ctx, &o, &err);
     if (failed)
         fprintf(stderr, "train: %s\n", err.message);
     aoe_context_destroy(ctx);

@@ -2,9 +2,9 @@
  *
  * aoe: angle-optimized embeddings. A library that computes, trains and evaluates text embeddings on CPUs.
  *
- * An embedding model turns a text into a vector of a few hundred float32 values. If two texts have similar meanings, the cosine
- * of their vectors is high. This header declares contexts, models, embedders and search first. Their options, the sizes of
- * encoders and tokenizers follow. Each of the other headers includes aoe.h:
+ * An embedding model turns a text into a vector of a few hundred float32 values. If two texts have similar meanings,
+ * the cosine of their vectors is high. This header declares contexts, models, embedders and search first. Their
+ * options, the sizes of encoders and tokenizers follow. Each of the other headers includes aoe.h:
  *   aoe_train.h       training, pretraining, adapters
  *   aoe_objective.h   loss functions
  *   aoe_plan.h        memory that inference and training use
@@ -18,7 +18,8 @@
  * This example prints the text that is most similar to a question (examples/ contains complete programs):
  *
  *     aoe_context *ctx; aoe_model *model; aoe_embedder *embedder; aoe_error err; aoe_neighbor best;
- *     const aoe_text text[3] = {aoe_text_of("She cooks rice."), aoe_text_of("An aircraft departs."), aoe_text_of("It rains.")};
+ *     const aoe_text text[3] = {aoe_text_of("She cooks rice."), aoe_text_of("An aircraft departs."),
+ *                               aoe_text_of("It rains.")};
  *     const aoe_text question = aoe_text_of("A plane is taking off.");
  *     if (aoe_context_create(&ctx, NULL, &err) || aoe_model_open(&model, ctx, NULL, NULL, &err) ||
  *         aoe_embedder_create(&embedder, model, NULL, &err)) return fprintf(stderr, "%s\n", err.message), 1;
@@ -30,30 +31,30 @@
  *     free(v); aoe_embedder_destroy(embedder); aoe_model_close(model); aoe_context_destroy(ctx);
  *
  * Rules for all headers
- * - Errors. Functions that can fail return 0 or a negative AOE_E* code. On failure err->message is one line that says what
- *   happened, where (file and line, byte, tensor or key) and what to do. If a function that creates an object fails, it sets
- *   the pointer to the object to NULL. Every function that returns a code can return AOE_EARG for invalid arguments and
- *   AOE_ENOMEM.
- * - NULL. Pointers must not be NULL unless they are marked AOE_NULLABLE. If any other pointer is NULL, a function that returns
- *   an error code returns AOE_EARG, and the message names the function and the argument. A function that returns a number or a
- *   pointer then returns 0, NaN or NULL. Functions that free an object accept NULL.
- * - Options. Call aoe_NAME_options_defaults, which sets every field, then change some fields. If the pointer to the options is
- *   NULL, the function uses the defaults. The value AOE_AUTO lets the library choose a value from the model, the data or the
- *   machine. The values 0 and NULL switch off an optional limit or feature. The defaults function also sets struct_size, which
- *   lets later versions append fields. A nested options struct has its own struct_size.
- * - Fields. If the comment of a struct field begins with a condition, such as "adapters:" or "pairs:", the field is used or set
- *   only in this case.
+ * - Errors. Functions that can fail return 0 or a negative AOE_E* code. On failure err->message is one line that says
+ *   what happened, where (file and line, byte, tensor or key) and what to do. If a function that creates an object
+ *   fails, it sets the pointer to the object to NULL. Every function that returns a code can return AOE_EARG for
+ *   invalid arguments and AOE_ENOMEM.
+ * - NULL. Pointers must not be NULL unless they are marked AOE_NULLABLE. If any other pointer is NULL, a function that
+ *   returns an error code returns AOE_EARG, and the message names the function and the argument. A function that
+ *   returns a number or a pointer then returns 0, NaN or NULL. Functions that free an object accept NULL.
+ * - Options. Call aoe_NAME_options_defaults, which sets every field, then change some fields. If the pointer to the
+ *   options is NULL, the function uses the defaults. The value AOE_AUTO lets the library choose a value from the model,
+ *   the data or the machine. The values 0 and NULL switch off an optional limit or feature. The defaults function also
+ *   sets struct_size, which lets later versions append fields. A nested options struct has its own struct_size.
+ * - Fields. If the comment of a struct field begins with a condition, such as "adapters:" or "pairs:", the field is
+ *   used or set only in this case.
  * - Texts. A text has a pointer and a length. It must be valid UTF-8. NUL is an ordinary character.
- * - Ownership. "Borrowed" means that the library keeps or returns a pointer to memory that another object or the caller owns.
- *   Strings and arrays in options are borrowed for the duration of the call. A model borrows its context, and an embedder
- *   borrows its model. Destroy the embedder first, then the model, then the context.
+ * - Ownership. "Borrowed" means that the library keeps or returns a pointer to memory that another object or the caller
+ *   owns. Strings and arrays in options are borrowed for the duration of the call. A model borrows its context, and an
+ *   embedder borrows its model. Destroy the embedder first, then the model, then the context.
  * - Output. The library never prints, exits or aborts. Its messages are passed to the log callback of the context.
- * - Threads. Several threads may use one context, tokenizer or model at the same time. Only one thread at a time may use an
- *   embedder.
- * - Shapes. Arrays are row-major: [B, D] has B rows of D values. B is the number of examples, T the number of tokens of a text,
- *   and D the number of components of a vector.
- * - Stability. Sections whose heading says "experimental" may change in any release. Everything else changes only with a new
- *   major version.
+ * - Threads. Several threads may use one context, tokenizer or model at the same time. Only one thread at a time may
+ *   use an embedder.
+ * - Shapes. Arrays are row-major: [B, D] has B rows of D values. B is the number of examples, T the number of tokens of
+ *   a text, and D the number of components of a vector.
+ * - Stability. Sections whose heading says "experimental" may change in any release. Everything else changes only with
+ *   a new major version.
  */
 #ifndef AOE_H
 #define AOE_H
@@ -79,25 +80,25 @@ extern "C" {
 #define AOE_NULLABLE
 #endif
 
-/* If an integer or floating-point option is AOE_AUTO, the library chooses its value. The comment of the option describes the
- * choice. */
+/* If an integer or floating-point option is AOE_AUTO, the library chooses its value. The comment of the option
+ * describes the choice. */
 #define AOE_AUTO 0x7fffffff
 
 /* -------------------------------------------------------------------- errors */
 
 /* Calls X(name, value, text) for every error code. */
-#define AOE_ERROR_LIST(X)                                                                                                      \
-    X(OK, 0, "no error")                                                                                                       \
-    X(EARG, -1, "an argument is out of range")                                                                                 \
-    X(ENOMEM, -2, "out of memory")                                                                                             \
-    X(EIO, -3, "input or output failed")                                                                                       \
-    X(ENOENT, -4, "no such file or directory")                                                                                 \
-    X(ENOSPC, -5, "no space left on device")                                                                                   \
-    X(EFORMAT, -6, "a file is malformed")                                                                                      \
-    X(EUNSUPPORTED, -7, "a feature of the file is not supported")                                                              \
-    X(EEXIST, -8, "the output exists")                                                                                         \
-    X(ECANCELLED, -9, "cancelled by the caller")                                                                               \
-    X(ENUMERIC, -10, "a value is not finite")                                                                                  \
+#define AOE_ERROR_LIST(X)                                                                                              \
+    X(OK, 0, "no error")                                                                                               \
+    X(EARG, -1, "an argument is out of range")                                                                         \
+    X(ENOMEM, -2, "out of memory")                                                                                     \
+    X(EIO, -3, "input or output failed")                                                                               \
+    X(ENOENT, -4, "no such file or directory")                                                                         \
+    X(ENOSPC, -5, "no space left on device")                                                                           \
+    X(EFORMAT, -6, "a file is malformed")                                                                              \
+    X(EUNSUPPORTED, -7, "a feature of the file is not supported")                                                      \
+    X(EEXIST, -8, "the output exists")                                                                                 \
+    X(ECANCELLED, -9, "cancelled by the caller")                                                                       \
+    X(ENUMERIC, -10, "a value is not finite")                                                                          \
     X(EMISMATCH, -11, "a check failed")
 
 typedef enum aoe_code {
@@ -126,76 +127,81 @@ AOE_API aoe_text aoe_text_of(const char *s); /* an aoe_text that points to the C
 
 /* ------------------------------------------------------------------- context */
 
-/* A context has a thread pool, a CPU tier (the instruction set that the kernels use) and a log callback. Several threads may
- * use it at the same time. */
+/* A context has a thread pool, a CPU tier (the instruction set that the kernels use) and a log callback. Several
+ * threads may use it at the same time. */
 typedef struct aoe_context aoe_context;
 typedef struct aoe_context_options aoe_context_options; /* defined below */
 
-/* Errors: AOE_EARG (options.threads is out of range; the environment variable AOE_CPU is not the name of a CPU tier). */
-AOE_API int aoe_context_create(aoe_context **ctx, const aoe_context_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
+/* Errors: AOE_EARG (options.threads is out of range; the environment variable AOE_CPU is not the name of a CPU
+ * tier). */
+AOE_API int aoe_context_create(aoe_context **ctx, const aoe_context_options *AOE_NULLABLE o,
+                               aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_context_destroy(aoe_context *AOE_NULLABLE ctx);
 AOE_API size_t aoe_context_threads(const aoe_context *ctx);   /* number of threads, including the calling one */
-AOE_API const char *aoe_context_tier(const aoe_context *ctx); /* CPU tier in use: "c", "avx2", "neon" ...; static string */
+AOE_API const char *aoe_context_tier(const aoe_context *ctx); /* CPU tier in use: "c", "avx2", "neon" ...; static
+                                                                 string */
 
 /* -------------------------------------------------------------------- models */
 
-/* An open model. It never changes, and several threads may use it at the same time. Transformers that are not computed in int8
- * keep a copy of their weights that is created for the second batch of texts, or for the first one if it has more than 256
- * tokens. This batch takes longer, and the memory of the copy is allocated then. A static model has no encoder: the
- * embedding of a text is the mean of the vectors of its known words. */
+/* An open model. It never changes, and several threads may use it at the same time. Transformers that are not computed
+ * in int8 keep a copy of their weights that is created for the second batch of texts, or for the first one if it has
+ * more than 256 tokens. This batch takes longer, and the memory of the copy is allocated then. A static model has no
+ * encoder: the embedding of a text is the mean of the vectors of its known words. */
 typedef struct aoe_model aoe_model;
 typedef struct aoe_model_options aoe_model_options; /* defined below */
 
-/* Opens the model directory `dir`, in the format of Hugging Face transformers or sentence-transformers. dir may also be the
- * name of a model of the Hugging Face Hub in the cache (see aoe_model_find). If dir is NULL, opens the default model (see
- * aoe_default_model). Weights are memory-mapped. If `dir` contains adapters in PEFT's format
- * (adapter_config.json and adapter_model.safetensors), the function opens the base model and merges the adapters into its
- * weights. The tokenizer and settings in `dir` take precedence over the tokenizer and settings of the base model.
- * Errors: AOE_ENOENT, AOE_EFORMAT (truncated or oversized header, wrong shape, missing tensor), AOE_ENUMERIC (NaN or infinite
- * weights; names the tensor), AOE_EUNSUPPORTED (names the architecture or module). */
+/* Opens the model directory `dir`, in the format of Hugging Face transformers or sentence-transformers. dir may also be
+ * the name of a model of the Hugging Face Hub in the cache (see aoe_model_find). If dir is NULL, opens the default
+ * model (see aoe_default_model). Weights are memory-mapped. If `dir` contains adapters in PEFT's format
+ * (adapter_config.json and adapter_model.safetensors), the function opens the base model and merges the adapters into
+ * its weights. The tokenizer and settings in `dir` take precedence over the tokenizer and settings of the base model.
+ * Errors: AOE_ENOENT, AOE_EFORMAT (truncated or oversized header, wrong shape, missing tensor), AOE_ENUMERIC (NaN or
+ * infinite weights; names the tensor), AOE_EUNSUPPORTED (names the architecture or module). */
 AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *AOE_NULLABLE dir,
                            const aoe_model_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_model_close(aoe_model *AOE_NULLABLE m);
-/* Returns the template of a prompt of the model directory, or NULL if there is no such prompt. The name "document" means the
- * first of the prompts "document", "passage" and "corpus" that exists. The string is owned by the model. */
+/* Returns the template of a prompt of the model directory, or NULL if there is no such prompt. The name "document"
+ * means the first of the prompts "document", "passage" and "corpus" that exists. The string is owned by the model. */
 AOE_API const char *aoe_model_prompt(const aoe_model *m, const char *name);
-/* Returns the name of prompt i of the model directory, in the order of the directory, or NULL if there are not more than i
- * prompts. The string is owned by the model. */
+/* Returns the name of prompt i of the model directory, in the order of the directory, or NULL if there are not more
+ * than i prompts. The string is owned by the model. */
 AOE_API const char *aoe_model_prompt_name(const aoe_model *m, size_t i);
 AOE_API size_t aoe_model_dims(const aoe_model *m); /* D, the number of components of an embedding */
 
-/* Writes the directory of the default model to dir[size], NUL-terminated. The default model is the first of these that exists:
+/* Writes the directory of the default model to dir[size], NUL-terminated. The default model is the first of these that
+ * exists:
  *   1. the value of the environment variable AOE_MODEL
  *   2. the model installed with the program or the library: PREFIX/share/aoe/models/default, or the only model in
  *      PREFIX/share/aoe/models
  *   3. the model in the source tree that contains the program or the library
  *   4. the model installed in aoe/models of a directory in XDG_DATA_DIRS (default: /usr/local/share and /usr/share)
  *   5. the model in the source tree in which libaoe.a was built
- * Errors: AOE_ENOENT (no default model; the message lists the folders that were searched), AOE_EARG (size is too small). */
+ * Errors: AOE_ENOENT (no default model; the message lists the folders that were searched), AOE_EARG (size is too
+ * small). */
 AOE_API int aoe_default_model(char *dir, size_t size, aoe_error *AOE_NULLABLE err);
 
 /* Writes the directory of a model to dir[size], NUL-terminated, for aoe_model_open. `name` is one of:
  *   1. an existing path, which is copied; it takes precedence over a name
- *   2. ORG/NAME or NAME, optionally followed by @REVISION (a branch, a tag or a commit; default: main): a model of the Hugging
- *      Face Hub in the cache on this machine, which `aoe pull`, aoe_hub_pull or a Python program downloaded. The cache is
- *      $HF_HUB_CACHE, otherwise $HUGGINGFACE_HUB_CACHE, otherwise $HF_HOME/hub; HF_HOME is $XDG_CACHE_HOME/huggingface or
- *      ~/.cache/huggingface if it is not set. NAME is also found as sentence-transformers/NAME. This function sends no
- * requests. Any other text is copied; aoe_model_open then reports that it does not exist. Errors: AOE_ENOENT (a name that
- * contains '/' or
- * '@' is not in the cache, or only a part of the model is; the message shows the command that downloads it), AOE_EARG (size is
- * too small), AOE_ENOMEM. */
+ *   2. ORG/NAME or NAME, optionally followed by @REVISION (a branch, a tag or a commit; default: main): a model of the
+ *      Hugging Face Hub in the cache on this machine, which `aoe pull`, aoe_hub_pull or a Python program downloaded.
+ *      The cache is $HF_HUB_CACHE, otherwise $HUGGINGFACE_HUB_CACHE, otherwise $HF_HOME/hub; HF_HOME is
+ *      $XDG_CACHE_HOME/huggingface or ~/.cache/huggingface if it is not set. NAME is also found as
+ *      sentence-transformers/NAME.
+ * Any other text is copied; aoe_model_open then reports that it does not exist. The function sends no requests. Errors:
+ * AOE_ENOENT (a name that contains '/' or '@' is not in the cache, or only a part of the model is; the message shows
+ * the command that downloads it), AOE_EARG (size is too small), AOE_ENOMEM. */
 AOE_API int aoe_model_find(char *dir, size_t size, const char *name, aoe_error *AOE_NULLABLE err);
 
 /* ----------------------------------------------------------------- embedding */
 
-/* An embedder computes the embeddings of texts, or the scores of pairs if its model is a cross-encoder, and owns the memory for
- * activations. Only one thread may use it at a time. */
+/* An embedder computes the embeddings of texts, or the scores of pairs if its model is a cross-encoder, and owns the
+ * memory for activations. Only one thread may use it at a time. */
 typedef struct aoe_embedder aoe_embedder;
 typedef struct aoe_embedder_options aoe_embedder_options; /* defined below */
 
 typedef struct aoe_text_info {
-    uint32_t tokens; /* number of tokens after truncation, including special tokens and the prompt; 0 if a static model knows no
-                        word of the text */
+    uint32_t tokens; /* number of tokens after truncation, including special tokens and the prompt; 0 if a static model
+                        knows no word of the text */
     uint32_t chunks; /* number of chunks; 1 unless AOE_CHUNK_MEAN divided the text */
     uint8_t truncated; /* 1 if the text was truncated */
 } aoe_text_info;
@@ -203,31 +209,33 @@ typedef struct aoe_text_info {
 AOE_API int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *AOE_NULLABLE o,
                                 aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_embedder_destroy(aoe_embedder *AOE_NULLABLE e);
-/* Computes the embeddings of n texts. vectors: [n, D], one row per text, where D is aoe_embedder_dims, owned by the caller.
- * info: [n], owned by the caller. The function sorts the texts by length and divides them into batches; the rows of `vectors`
- * have the order of `texts`. The vector of a text is bit-identical whether the text is embedded alone or in a batch, and for
- * any number of threads. The vector of a text without tokens is the zero vector in a static model; any other model rejects the
- * text. Errors: AOE_EFORMAT (invalid UTF-8; a text without tokens), AOE_ENUMERIC (a component is not finite). The message does
- * not contain the index of the text that failed; aoe_embed_failed_text returns it. */
-AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *AOE_NULLABLE info,
-                      aoe_error *AOE_NULLABLE err);
-/* Returns the index of the text that caused the last call of aoe_embed to fail, or SIZE_MAX if no text was the cause. */
+/* Computes the embeddings of n texts. vectors: [n, D], one row per text, where D is aoe_embedder_dims, owned by the
+ * caller. info: [n], owned by the caller. The function sorts the texts by length and divides them into batches; the
+ * rows of `vectors` have the order of `texts`. The vector of a text is bit-identical whether the text is embedded alone
+ * or in a batch, and for any number of threads. The vector of a text without tokens is the zero vector in a static
+ * model; any other model rejects the text. Errors: AOE_EFORMAT (invalid UTF-8; a text without tokens), AOE_ENUMERIC (a
+ * component is not finite). The message does not contain the index of the text that failed; aoe_embed_failed_text
+ * returns it. */
+AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors,
+                      aoe_text_info *AOE_NULLABLE info, aoe_error *AOE_NULLABLE err);
+/* Returns the index of the text that caused the last call of aoe_embed to fail, or SIZE_MAX if no text was the
+ * cause. */
 AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);
 AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* the model of the embedder; borrowed */
-/* Returns the number of components of the embeddings that aoe_embed computes: aoe_model_dims, unless aoe_embedder_set_dims was
- * called. Returns 0 if e is NULL. */
+/* Returns the number of components of the embeddings that aoe_embed computes: aoe_model_dims, unless
+ * aoe_embedder_set_dims was called. Returns 0 if e is NULL. */
 AOE_API size_t aoe_embedder_dims(const aoe_embedder *e);
-/* Truncates the embeddings of later calls of aoe_embed to their first `dims` components, from 1 to aoe_model_dims. They are
- * bit-identical to those of a model that was opened with options.dims. From the first call on, the embedder also keeps the text
- * and the complete embedding of every text that it embeds, and does not compute them again; the memory is freed with the
- * embedder. This makes it cheap to compare several numbers of components. Errors: AOE_EARG (invalid dims, or a
- * cross-encoder). */
+/* Truncates the embeddings of later calls of aoe_embed to their first `dims` components, from 1 to aoe_model_dims. They
+ * are bit-identical to those of a model that was opened with options.dims. From the first call on, the embedder also
+ * keeps the text and the complete embedding of every text that it embeds, and does not compute them again; the memory
+ * is freed with the embedder. This makes it cheap to compare several numbers of components. Errors: AOE_EARG (invalid
+ * dims, or a cross-encoder). */
 AOE_API int aoe_embedder_set_dims(aoe_embedder *e, size_t dims, aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------------ cross-encoders */
 
-/* Function that a cross-encoder applies to its outputs (logits), from config_sentence_transformers.json or config.json; if they
- * contain none, SIGMOID for one output and LOGIT for several. */
+/* Function that a cross-encoder applies to its outputs (logits), from config_sentence_transformers.json or config.json;
+ * if they contain none, SIGMOID for one output and LOGIT for several. */
 typedef enum aoe_score_activation {
     AOE_SCORE_LOGIT,   /* none: the scores are logits */
     AOE_SCORE_SIGMOID, /* 1 / (1 + exp(-x)) */
@@ -235,26 +243,28 @@ typedef enum aoe_score_activation {
     AOE_SCORE_TANH     /* tanh(x) */
 } aoe_score_activation;
 
-/* Returns 1 if the model directory contains a cross-encoder: config.json names a class with a classification head, the weights
- * contain the head, and modules.json, if it exists, has no pooling. The result does not depend on options.cross_encoder, so
- * that a program can open a model, and then open it again as a cross-encoder. */
+/* Returns 1 if the model directory contains a cross-encoder: config.json names a class with a classification head, the
+ * weights contain the head, and modules.json, if it exists, has no pooling. The result does not depend on
+ * options.cross_encoder, so that a program can open a model, and then open it again as a cross-encoder. */
 AOE_API int aoe_model_is_cross_encoder(const aoe_model *m);
-/* Returns the number of scores per pair of a model that was opened with options.cross_encoder, or 0 for an embedding model. */
+/* Returns the number of scores per pair of a model that was opened with options.cross_encoder, or 0 for an embedding
+ * model. */
 AOE_API size_t aoe_model_classes(const aoe_model *m);
 /* Returns the activation function of a cross-encoder. */
 AOE_API aoe_score_activation aoe_model_activation(const aoe_model *m);
-/* Returns the name of output i of a cross-encoder from config.json (id2label), for example "entailment"; borrowed from m.
- * Returns NULL if the output has no name, or if there is no output i. */
+/* Returns the name of output i of a cross-encoder from config.json (id2label), for example "entailment"; borrowed from
+ * m. Returns NULL if the output has no name, or if there is no output i. */
 AOE_API const char *aoe_model_class_name(const aoe_model *m, size_t i);
-/* Returns the name of an activation function: "logit", "sigmoid", "softmax" or "tanh"; static string. NULL: unknown value. */
+/* Returns the name of an activation function: "logit", "sigmoid", "softmax" or "tanh"; static string. NULL: unknown
+ * value. */
 AOE_API const char *aoe_score_activation_name(aoe_score_activation a);
-/* Computes the scores of n pairs of texts with a cross-encoder: the embedder `e` must belong to a model that was opened with
- * options.cross_encoder. Pair i consists of first[i] (the query) and second[i] (the document), which the model reads as one
- * sequence of tokens. If a pair has more tokens than the maximum sequence length, the longer text is truncated first. The
- * prompt of the model is added to the first text. scores: [n, C], where C is aoe_model_classes, owned by the caller, with the
- * activation function of the model applied. info: [n], owned by the caller. As in aoe_embed, the scores of a pair do not depend
- * on the other pairs and on the number of threads. Errors: see aoe_embed; aoe_embed_failed_text returns the index of a pair
- * that failed. */
+/* Computes the scores of n pairs of texts with a cross-encoder: the embedder `e` must belong to a model that was opened
+ * with options.cross_encoder. Pair i consists of first[i] (the query) and second[i] (the document), which the model
+ * reads as one sequence of tokens. If a pair has more tokens than the maximum sequence length, the longer text is
+ * truncated first. The prompt of the model is added to the first text. scores: [n, C], where C is aoe_model_classes,
+ * owned by the caller, with the activation function of the model applied. info: [n], owned by the caller. As in
+ * aoe_embed, the scores of a pair do not depend on the other pairs and on the number of threads. Errors: see aoe_embed;
+ * aoe_embed_failed_text returns the index of a pair that failed. */
 AOE_API int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *second, size_t n, float *scores,
                             aoe_text_info *AOE_NULLABLE info, aoe_error *AOE_NULLABLE err);
 
@@ -268,73 +278,75 @@ AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
 typedef enum aoe_precision {
     AOE_PRECISION_FLOAT32, /* float: the components, unchanged */
     AOE_PRECISION_INT8,    /* int8_t, one per component: the value of UINT8 minus 128 */
-    AOE_PRECISION_UINT8,   /* uint8_t, one per component: floor((x - min) / step), limited to 0 and 255, where min and max are
-                              the range of the component, and step is (max - min) / 255, or 1 if min equals max. Each operation
-                              is rounded to float32 */
-    AOE_PRECISION_BINARY,  /* int8_t, one per 8 components: the value of UBINARY minus 128 */
-    AOE_PRECISION_UBINARY  /* uint8_t, one per 8 components: each bit is 1 if its component is greater than 0. The highest bit
-                              belongs to the first of the 8 components; unused bits of the last byte are 0 (numpy.packbits) */
+    AOE_PRECISION_UINT8, /* uint8_t, one per component: floor((x - min) / step), limited to 0 and 255, where min and max
+                            are the range of the component, and step is (max - min) / 255, or 1 if min equals max. Each
+                            operation is rounded to float32 */
+    AOE_PRECISION_BINARY, /* int8_t, one per 8 components: the value of UBINARY minus 128 */
+    AOE_PRECISION_UBINARY /* uint8_t, one per 8 components: each bit is 1 if its component is greater than 0. The
+                             highest bit belongs to the first of the 8 components; unused bits of the last byte are 0
+                             (numpy.packbits) */
 } aoe_precision;
 
-/* Returns the number of bytes of a vector of `dims` components: 4 dims for FLOAT32, dims for INT8 and UINT8, and dims / 8,
- * rounded up, for BINARY and UBINARY. Returns 0 for an unknown value. */
+/* Returns the number of bytes of a vector of `dims` components: 4 dims for FLOAT32, dims for INT8 and UINT8, and dims /
+ * 8, rounded up, for BINARY and UBINARY. Returns 0 for an unknown value. */
 AOE_API size_t aoe_precision_bytes(aoe_precision p, size_t dims);
-/* Sets ranges that contain no vector: all minima are infinity, and all maxima are -infinity. ranges: [2, dims], the smallest
- * and the largest value of each component, owned by the caller. */
+/* Sets ranges that contain no vector: all minima are infinity, and all maxima are -infinity. ranges: [2, dims], the
+ * smallest and the largest value of each component, owned by the caller. */
 AOE_API void aoe_ranges_init(float *ranges, size_t dims);
-/* Extends ranges, so that they contain n vectors. ranges: [2, dims], set by aoe_ranges_init or an earlier call; vectors: [n,
- * dims]. The vectors must be representative, for example those of at least 100 texts. If the function fails, the ranges are
- * unchanged. Errors: AOE_ENUMERIC (a component is not finite; names the vector and the component). */
+/* Extends ranges, so that they contain n vectors. ranges: [2, dims], set by aoe_ranges_init or an earlier call;
+ * vectors: [n, dims]. The vectors must be representative, for example those of at least 100 texts. If the function
+ * fails, the ranges are unchanged. Errors: AOE_ENUMERIC (a component is not finite; names the vector and the
+ * component). */
 AOE_API int aoe_ranges_add(float *ranges, const float *vectors, size_t n, size_t dims, aoe_error *AOE_NULLABLE err);
 /* Quantizes n vectors. vectors: [n, dims]; ranges: [2, dims], required for INT8 and UINT8, otherwise ignored; out: [n,
- * aoe_precision_bytes(p, dims)] bytes, owned by the caller, which must not overlap `vectors`. Vectors that are compared with
- * each other, such as queries and documents, need the same ranges. Errors: AOE_EARG (dims is 0; unknown value of p; no ranges;
- * a minimum is greater than its maximum), AOE_ENUMERIC (a component, a range or the size of a range is not finite). */
+ * aoe_precision_bytes(p, dims)] bytes, owned by the caller, which must not overlap `vectors`. Vectors that are compared
+ * with each other, such as queries and documents, need the same ranges. Errors: AOE_EARG (dims is 0; unknown value of
+ * p; no ranges; a minimum is greater than its maximum), AOE_ENUMERIC (a component, a range or the size of a range is
+ * not finite). */
 AOE_API int aoe_quantize(aoe_precision p, const float *vectors, size_t n, size_t dims, const float *AOE_NULLABLE ranges,
                          void *out, aoe_error *AOE_NULLABLE err);
 
 /* -------------------------------------------------------------------- search */
 
 typedef struct aoe_neighbor {
-    size_t index; /* row of the neighbor in `vectors`, an argument of aoe_nearest; SIZE_MAX in the last k - n neighbors of a
-                     query if k > n */
+    size_t index; /* row of the neighbor in `vectors`, an argument of aoe_nearest; SIZE_MAX in the last k - n neighbors
+                     of a query if k > n */
     double score; /* cosine, in [-1, 1] up to float32 rounding; NaN if index is SIZE_MAX */
 } aoe_neighbor;
 
-/* Finds the k vectors with the largest cosine for each query, by exact search. The neighbors of a query are in descending order
- * of the cosine. If two cosines are equal, the lower index comes first. queries: [n_queries, dims], vectors: [n, dims],
- * neighbors: [n_queries, k], all owned by the caller. The cosine with a zero vector is 0. Results do not depend on the number
- * of threads. The function allocates 4 n dims bytes for a copy of the vectors, and a few MB for buffers. Errors: AOE_EARG (dims
- * is 0; n is 2^32 - 1 or more), AOE_ENUMERIC (a value is not finite). */
-AOE_API int aoe_nearest(aoe_context *ctx, const float *queries, size_t n_queries, const float *vectors, size_t n, size_t dims,
-                        size_t k, aoe_neighbor *neighbors, aoe_error *AOE_NULLABLE err);
+/* Finds the k vectors with the largest cosine for each query, by exact search. The neighbors of a query are in
+ * descending order of the cosine. If two cosines are equal, the lower index comes first. queries: [n_queries, dims],
+ * vectors: [n, dims], neighbors: [n_queries, k], all owned by the caller. The cosine with a zero vector is 0. Results
+ * do not depend on the number of threads. The function allocates 4 n dims bytes for a copy of the vectors, and a few MB
+ * for buffers. Errors: AOE_EARG (dims is 0; n is 2^32 - 1 or more), AOE_ENUMERIC (a value is not finite). */
+AOE_API int aoe_nearest(aoe_context *ctx, const float *queries, size_t n_queries, const float *vectors, size_t n,
+                        size_t dims, size_t k, aoe_neighbor *neighbors, aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------- options of the above */
 
 typedef enum aoe_log_level { AOE_LOG_INFO, AOE_LOG_WARNING } aoe_log_level;
-/* Receives one message without a line end. The message is borrowed for the call. The function is called on the thread that
- * called the library. */
+/* Receives one message without a line end. The message is borrowed for the call. The function is called on the thread
+ * that called the library. */
 typedef void (*aoe_log_fn)(void *user, aoe_log_level level, const char *message);
 
 struct aoe_context_options {
     size_t struct_size; /* set by aoe_context_options_defaults */
-    size_t threads;     /* threads, including the calling one, 1 to 1024; default: one per CPU that the process may use */
-    aoe_log_fn log;     /* receives each message; NULL (default): messages are discarded */
-    void *log_user;     /* first argument of log */
+    size_t threads; /* threads, including the calling one, 1 to 1024; default: one per CPU that the process may use */
+    aoe_log_fn log; /* receives each message; NULL (default): messages are discarded */
+    void *log_user; /* first argument of log */
 };
 
 AOE_API void aoe_context_options_defaults(aoe_context_options *o);
 
 /* Data type of activations and matrix products. AUTO chooses bf16 if the CPU has bf16 instructions, otherwise f32. INT8
- * computes the linear layers of transformer layers, except the values of attention, in int8, and everything else in the type
- * that AUTO chooses. It is only for
- * inference with transformers. The weights are used as they are stored in an int8 model; other weights are quantized as
- * aoe_convert quantizes them (AOE_STORAGE_INT8). AUTO never chooses int8. */
+ * computes the linear layers of transformer layers, except the values of attention, in int8, and everything else in the
+ * type that AUTO chooses. It is only for inference with transformers. The weights are used as they are stored in an
+ * int8 model; other weights are quantized as aoe_convert quantizes them (AOE_STORAGE_INT8). AUTO never chooses int8. */
 typedef enum aoe_dtype { AOE_DTYPE_AUTO, AOE_DTYPE_F32, AOE_DTYPE_BF16, AOE_DTYPE_INT8 } aoe_dtype;
 
-/* Pooling: how the last hidden states h[T, D] of a text become one vector (section 4.1 of the AnglE paper). "AVG" in a name
- * means the mean over tokens. The CELL modes exist only for RAN models (Recurrent Attention Network, docs/ran.md). A RAN
- * divides a text into windows; the cell of a window is the state vector that it passes to the next window. */
+/* Pooling: how the last hidden states h[T, D] of a text become one vector (section 4.1 of the AnglE paper). "AVG" in a
+ * name means the mean over tokens. The CELL modes exist only for RAN models (Recurrent Attention Network, docs/ran.md).
+ * A RAN divides a text into windows; the cell of a window is the state vector that it passes to the next window. */
 typedef enum aoe_pooling {
     AOE_POOLING_AUTO,           /* from the model directory, else the default of the architecture */
     AOE_POOLING_CLS,            /* h[0] */
@@ -351,49 +363,51 @@ typedef enum aoe_pooling {
     /* The following modes exist only for transformers. The mean of two layers requires at least 2 layers. */
     AOE_POOLING_LAST_TWO_AVG,    /* mean over tokens of (output of the layer before the last + h) / 2 (ConSERT) */
     AOE_POOLING_LAYER1_LAST_AVG, /* mean over tokens of (output of the first layer + h) / 2 (BERT-flow) */
-    AOE_POOLING_MASK,            /* h[t] of the token [MASK] (PromptBERT), of which every text, with its prompt, must contain
-                                    exactly one */
+    AOE_POOLING_MASK, /* h[t] of the token [MASK] (PromptBERT), of which every text, with its prompt, must contain
+                         exactly one */
     AOE_POOLING_COUNT,
     /* Concatenations of two to six poolings. The value is AOE_POOLING_CONCAT plus the sum of 1 (CLS), 2 (LAST_MAX), 4
-       (LAST_AVG), 8 (MEAN_SQRT_LEN), 16 (WEIGHTED_MEAN) and 32 (LAST_TOKEN). The vectors are concatenated in this order. */
+       (LAST_AVG), 8 (MEAN_SQRT_LEN), 16 (WEIGHTED_MEAN) and 32 (LAST_TOKEN). The vectors are concatenated in this
+       order. */
     AOE_POOLING_CONCAT = 64
 } aoe_pooling;
 
-/* Returns the name of a pooling mode as a static string, for example "cls", "mean" or "cls+mean" (a concatenation), or NULL
- * for an unknown value. */
+/* Returns the name of a pooling mode as a static string, for example "cls", "mean" or "cls+mean" (a concatenation), or
+ * NULL for an unknown value. */
 AOE_API const char *aoe_pooling_name(aoe_pooling p);
-/* Sets *p to the pooling mode with this name. The names "last-avg" and "last-max" of the AnglE paper are accepted for "mean"
- * and "max". Errors: AOE_EARG (unknown name; the message lists the valid names). */
+/* Sets *p to the pooling mode with this name. The names "last-avg" and "last-max" of the AnglE paper are accepted for
+ * "mean" and "max". Errors: AOE_EARG (unknown name; the message lists the valid names). */
 AOE_API int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *AOE_NULLABLE err);
 
 struct aoe_model_options {
     size_t struct_size;  /* set by aoe_model_options_defaults */
     aoe_dtype dtype;     /* data type of activations; default AOE_DTYPE_AUTO */
-    aoe_pooling pooling; /* default AOE_POOLING_AUTO: the first value found in aoe.json, 1_Pooling/config.json and config.json,
-                            else the default of the architecture */
-    const char *prompt;  /* prompt template, in which {text} stands for the text; "": no prompt; NULL (default): from the model
-                            directory */
-    size_t max_length;   /* maximum tokens per text, special tokens included; AOE_AUTO (default): the first value found in
-                            aoe.json, sentence_bert_config.json and tokenizer_config.json, or the architecture's default */
-    int normalize;       /* 1: scale vectors to unit L2 norm; 0: do not; AOE_AUTO (default): from the model directory */
-    size_t bidirectional_from; /* causal models: first layer, counted from 0, in which attention is bidirectional; AOE_AUTO
-                                  (default): from the model directory, else no layer */
+    aoe_pooling pooling; /* default AOE_POOLING_AUTO: the first value found in aoe.json, 1_Pooling/config.json and
+                            config.json, else the default of the architecture */
+    const char *prompt; /* prompt template, in which {text} stands for the text; "": no prompt; NULL (default): from the
+                           model directory */
+    size_t max_length; /* maximum tokens per text, special tokens included; AOE_AUTO (default): the first value found in
+                          aoe.json, sentence_bert_config.json and tokenizer_config.json, or the architecture's
+                          default */
+    int normalize;     /* 1: scale vectors to unit L2 norm; 0: do not; AOE_AUTO (default): from the model directory */
+    size_t bidirectional_from; /* causal models: first layer, counted from 0, in which attention is bidirectional;
+                                  AOE_AUTO (default): from the model directory, else no layer */
     const char *base;          /* adapters: directory of the base model; NULL (default): from adapter_config.json */
-    /* Name of a prompt of the model directory, which is used instead of `prompt`; NULL (default): none. The name "document"
-     * means the first of the prompts "document", "passage" and "corpus" that exists. The prompts "query" and "document" of a
-     * model that has no such prompt are empty, as in sentence-transformers. */
+    /* Name of a prompt of the model directory, which is used instead of `prompt`; NULL (default): none. The name
+     * "document" means the first of the prompts "document", "passage" and "corpus" that exists. The prompts "query" and
+     * "document" of a model that has no such prompt are empty, as in sentence-transformers. */
     const char *prompt_name;
-    /* 1: open a cross-encoder: a model with a classification head, which scores pairs of texts (aoe_score_pairs). A model that
-     * is opened in this way computes no embeddings; `pooling` and `normalize` must be AUTO. 0 (default): open an embedding
-     * model; a classification head is ignored */
+    /* 1: open a cross-encoder: a model with a classification head, which scores pairs of texts (aoe_score_pairs). A
+     * model that is opened in this way computes no embeddings; `pooling` and `normalize` must be AUTO. 0 (default):
+     * open an embedding model; a classification head is ignored */
     int cross_encoder;
-    int activation;      /* cross-encoders: an aoe_score_activation that replaces the activation function of the model; AOE_AUTO
-                            (default): that of the model */
-    int prompt_optional; /* 1: if the model directory has no prompt prompt_name, its default prompt is used; 0 (default): this
-                            is an error */
-    size_t layers; /* number of layers that are used, the first layers of the model; 0 (default): all. Fewer layers than the
-                      model has are only for transformers without a norm after the last layer */
-    size_t dims;   /* number of components to which the embeddings are truncated; 0 (default): from the model directory */
+    int activation;      /* cross-encoders: an aoe_score_activation that replaces the activation function of the model;
+                            AOE_AUTO (default): that of the model */
+    int prompt_optional; /* 1: if the model directory has no prompt prompt_name, its default prompt is used; 0
+                            (default): this is an error */
+    size_t layers; /* number of layers that are used, the first layers of the model; 0 (default): all. Fewer layers than
+                      the model has are only for transformers without a norm after the last layer */
+    size_t dims; /* number of components to which the embeddings are truncated; 0 (default): from the model directory */
 };
 
 AOE_API void aoe_model_options_defaults(aoe_model_options *o);
@@ -401,17 +415,17 @@ AOE_API void aoe_model_options_defaults(aoe_model_options *o);
 /* Treatment of texts longer than max_length. */
 typedef enum aoe_chunk {
     AOE_CHUNK_FIRST, /* truncate the text to its first tokens */
-    AOE_CHUNK_MEAN   /* divide the text into chunks of at most max_length tokens and add the prompt and special tokens to each
-                        chunk; the vector of the text is the mean of the vectors of its chunks */
+    AOE_CHUNK_MEAN /* divide the text into chunks of at most max_length tokens and add the prompt and special tokens to
+                      each chunk; the vector of the text is the mean of the vectors of its chunks */
 } aoe_chunk;
 
 struct aoe_embedder_options {
     size_t struct_size;   /* set by aoe_embedder_options_defaults */
-    size_t batch_tokens;  /* maximum tokens per batch; default 4096. Smaller batches are used if they are faster. A text with
-                             more tokens forms a batch of its own */
+    size_t batch_tokens;  /* maximum tokens per batch; default 4096. Smaller batches are used if they are faster. A text
+                             with more tokens forms a batch of its own */
     aoe_chunk chunk;      /* default AOE_CHUNK_FIRST */
-    size_t chunk_overlap; /* number of tokens that adjacent chunks share; AOE_AUTO (default): an eighth of the number of tokens
-                             in a chunk, not counting the prompt and special tokens */
+    size_t chunk_overlap; /* number of tokens that adjacent chunks share; AOE_AUTO (default): an eighth of the number of
+                             tokens in a chunk, not counting the prompt and special tokens */
 };
 
 AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);
@@ -420,62 +434,64 @@ AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);
 
 typedef struct aoe_model_info {
     const char *architecture; /* "bert", "llama", "static" ...; static string */
-    size_t hidden, layers, heads, intermediate, vocab, positions, token_types; /* sizes in config.json; 0: not applicable */
-    size_t parameters;   /* number of parameters of the encoder and of the modules before and after the pooling, without the
-                            pooler and adapters */
+    size_t hidden, layers, heads, intermediate, vocab, positions, token_types; /* sizes in config.json; 0: not
+                                                                                  applicable */
+    size_t parameters;   /* number of parameters of the encoder and of the modules before and after the pooling, without
+                            the pooler and adapters */
     size_t dims;         /* components of an embedding */
-    const char *modules; /* modules before and after the pooling, comma-separated: "LSTM before the pooling", "convolutions
-                            before the pooling", "dense (tanh)", "layer norm", "batch norm", "dropout", "normalize", "flow";
-                            " with residual" follows a layer with a residual connection. The last element is
-                            "minus the empty prompt" if the model subtracts the embedding of its empty prompt. Owned by the
-                            model; NULL: no modules */
+    const char *modules; /* modules before and after the pooling, comma-separated: "LSTM before the pooling",
+                            "convolutions before the pooling", "dense (tanh)", "layer norm", "batch norm", "dropout",
+                            "normalize", "flow"; after a layer with a residual connection, " with residual". The last
+                            element is "minus the empty prompt" if the model subtracts the embedding of its empty
+                            prompt. Owned by the model; NULL: no modules */
     aoe_pooling pooling; /* pooling in use, never AUTO */
-    const char *pooling_from;    /* source of the pooling: "aoe.json", "1_Pooling/config.json", "default" ...; static string */
+    const char *pooling_from;    /* source of the pooling: "aoe.json", "1_Pooling/config.json", "default" ...; static
+                                    string */
     size_t max_length;           /* tokens per text after truncation, special tokens included */
     const char *max_length_from; /* source of max_length; static string */
     size_t longest;              /* largest max_length that the model supports; SIZE_MAX: unlimited */
     const char *prompt;          /* prompt template, owned by the model; "": no prompt */
     int normalize;               /* 1: embeddings are scaled to unit L2 norm */
     aoe_dtype dtype;             /* data type in use, never AUTO */
-    const char *computed;  /* data types of the operations: "f32", "bf16" or, with int8, the type of linear layers and that
-                              of the other operations: "int8 and f32" or "int8 and bf16"; static string */
-    const char *tier;      /* CPU tier (instruction set) in use, for example "avx2"; static string */
-    const char *storage;   /* stored type of the weights: "F32", "F16", "BF16", "I8" (int8 matrices, float32 vectors), the same
-                              with int5 token embeddings: "I8, token embeddings I5", or "mixed"; static string */
-    const char *tokenizer; /* kind of the tokenizer, for example "WordPiece"; static string; NULL: no tokenizer */
-    double dropout;        /* hidden_dropout_prob of config.json */
-    size_t kv_heads;       /* number of heads of keys and values; less than `heads` in grouped-query attention */
-    int causal;            /* 1: attention is causal in the layers before bidirectional_from */
-    size_t bidirectional_from;       /* causal models: first layer with bidirectional attention; `layers` if there is none */
-    size_t head_size;                /* RAN: components of a head; otherwise 0 */
-    size_t window, min_window;       /* RAN: tokens per window, minimum tokens of the last of several windows; otherwise 0 */
-    const char *base;                /* adapters: directory of the base model, owned by the model; NULL: no adapters */
-    size_t lora_r;                   /* adapters: rank; otherwise 0 */
+    const char *computed; /* data types of the operations: "f32", "bf16" or, with int8, the type of linear layers and
+                             that of the other operations: "int8 and f32" or "int8 and bf16"; static string */
+    const char *tier;     /* CPU tier (instruction set) in use, for example "avx2"; static string */
+    const char *storage; /* stored type of the weights: "F32", "F16", "BF16", "I8" (int8 matrices, float32 vectors), the
+                            same with int5 token embeddings: "I8, token embeddings I5", or "mixed"; static string */
+    const char *tokenizer;     /* kind of the tokenizer, for example "WordPiece"; static string; NULL: no tokenizer */
+    double dropout;            /* hidden_dropout_prob of config.json */
+    size_t kv_heads;           /* number of heads of keys and values; less than `heads` in grouped-query attention */
+    int causal;                /* 1: attention is causal in the layers before bidirectional_from */
+    size_t bidirectional_from; /* causal models: first layer with bidirectional attention; `layers` if there is none */
+    size_t head_size;          /* RAN: components of a head; otherwise 0 */
+    size_t window, min_window; /* RAN: tokens per window, minimum tokens of the last of several windows; otherwise 0 */
+    const char *base;          /* adapters: directory of the base model, owned by the model; NULL: no adapters */
+    size_t lora_r;             /* adapters: rank; otherwise 0 */
     double lora_alpha, lora_dropout; /* adapters: alpha (see aoe_lora) and dropout probability; otherwise 0 */
     const char *lora_targets;        /* adapters: adapted layers, comma-separated, owned by the model; otherwise "" */
-    const char *similarity; /* similarity for which the model was trained: "cosine", "dot", "euclidean" or "manhattan"; aoe
-                               computes cosine similarities; static string */
+    const char *similarity; /* similarity for which the model was trained: "cosine", "dot", "euclidean" or "manhattan";
+                               aoe computes cosine similarities; static string */
     int chat_template;      /* 1: texts are rendered with the chat template of the tokenizer (aoe_encode_options) */
 } aoe_model_info;
 
 /* Sets *info. Its strings remain valid until the model is closed. */
 AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
-/* Writes one line that names the pooling and the data type of the model and the CPU tier of its context, each with the reason
- * for the choice. text: [size] bytes, NUL-terminated, truncated if size is too small. */
+/* Writes one line that names the pooling and the data type of the model and the CPU tier of its context, each with the
+ * reason for the choice. text: [size] bytes, NUL-terminated, truncated if size is too small. */
 AOE_API void aoe_model_describe(const aoe_model *m, char *text, size_t size);
 
 /* Sizes of an encoder. */
 typedef struct aoe_shape {
     size_t hidden, layers, heads, intermediate, vocab;
-    size_t positions; /* maximum tokens of a text. A RAN has no position embeddings; for a RAN, this is only the length to which
-                         texts are truncated */
+    size_t positions; /* maximum tokens of a text. A RAN has no position embeddings; for a RAN, this is only the length
+                         to which texts are truncated */
     size_t kv_heads;  /* number of heads of keys and values; 0: equal to `heads` */
     const char *architecture; /* name as in aoe_model_info, borrowed; NULL: "bert" */
     size_t head_size, window; /* RAN: components per head, tokens per window; otherwise 0 */
 } aoe_shape;
-/* Sets *s to the sizes of the encoder with the given name: bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6,
- * minilm-l12, aoe-mini, roberta-base, llama2-7b, tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini. Errors: AOE_EARG (unknown
- * name; the message lists the valid names). */
+/* Sets *s to the sizes of the encoder with the given name: bert-base, bert-large, bert-small, bert-mini, bert-tiny,
+ * minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini. Errors:
+ * AOE_EARG (unknown name; the message lists the valid names). */
 AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *AOE_NULLABLE err);
 AOE_API const char *aoe_shape_names(void); /* all names, comma-separated; static string */
 
@@ -487,17 +503,17 @@ typedef struct aoe_tokenizer aoe_tokenizer;
 typedef struct aoe_encode_options {
     size_t struct_size; /* set by aoe_encode_options_defaults */
     size_t max_length;  /* maximum tokens per text, special tokens included; 0 (default): no truncation */
-    const char *prompt; /* prompt template, in which {text} stands for the text; NULL (default): no prompt. Truncation shortens
-                           the text, never the prompt */
+    const char *prompt; /* prompt template, in which {text} stands for the text; NULL (default): no prompt. Truncation
+                           shortens the text, never the prompt */
     int no_special_tokens; /* 1: do not add special tokens; default 0 */
     int drop_unknown;      /* 1: drop unknown tokens, so that the result may be empty; default 0 */
-    int lowercase; /* 1: lowercase texts before they are normalized, as do_lower_case of sentence-transformers does; special
-                      tokens in texts are not changed; default 0 */
-    /* 1: render each text with the chat template of the model, as the message of a user, and encode the result without special
-     * tokens, as sentence-transformers does for models whose modality_config contains "message". The prompt is then the system
-     * message and must end with {text}; a pair has one message of the role "query" and one of the role "document". Truncation
-     * keeps the end of the template, unless the model sets restore_suffix to false. Default 0; requires a model directory for
-     * which aoe_encode_options_of sets 1. */
+    int lowercase; /* 1: lowercase texts before they are normalized, as do_lower_case of sentence-transformers does;
+                      special tokens in texts are not changed; default 0 */
+    /* 1: render each text with the chat template of the model, as the message of a user, and encode the result without
+     * special tokens, as sentence-transformers does for models whose modality_config contains "message". The prompt is
+     * then the system message and must end with {text}; a pair has one message of the role "query" and one of the role
+     * "document". Truncation keeps the end of the template, unless the model sets restore_suffix to false. Default 0;
+     * requires a model directory for which aoe_encode_options_of sets 1. */
     int chat_template;
 } aoe_encode_options;
 
@@ -508,37 +524,41 @@ typedef struct aoe_ids {
     size_t n;        /* number of tokens */
     size_t capacity; /* allocated elements of id */
     int truncated;   /* 1: the text was truncated to max_length */
-    uint8_t *type;   /* [n] token types, which aoe_tokenizer_encode_pair sets; owned by this struct; NULL: all types are 0 */
+    uint8_t *type;   /* [n] token types, which aoe_tokenizer_encode_pair sets; owned by this struct; NULL: all types are
+                        0 */
 } aoe_ids;
 
 /* Opens the tokenizer of the model directory `dir`, or of the default model if dir is NULL. The directory must contain
- * tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with merges.txt. Errors: AOE_ENOENT, AOE_EFORMAT,
- * AOE_EUNSUPPORTED (names the feature, for example a construct of a chat template). */
+ * tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with merges.txt. Errors: AOE_ENOENT,
+ * AOE_EFORMAT, AOE_EUNSUPPORTED (names the feature, for example a construct of a chat template). */
 AOE_API int aoe_tokenizer_open(aoe_tokenizer **t, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t);
-/* Replaces the contents of *ids with the token ids of one text. Set all bytes of *ids to 0 before the first call. The ids equal
- * those of the Hugging Face tokenizers library. Errors: AOE_EFORMAT (invalid UTF-8, with the byte offset), AOE_EARG (max_length
- * is too small for the template and the special tokens; the prompt does not contain {text}), AOE_EUNSUPPORTED (WordPiece: the
- * vocabulary has more than 16 million different prefixes). The first word that WordPiece splits takes several milliseconds,
- * because an index of the vocabulary is then built; other threads that split words wait for it. */
-AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids,
-                                 aoe_error *AOE_NULLABLE err);
-/* Replaces the contents of *ids with the token ids and token types of a pair of texts, as a cross-encoder reads it, for example
- * [CLS] first [SEP] second [SEP]. If the pair has more than o->max_length tokens, the longer text is truncated first; this is
- * the strategy longest_first of the Hugging Face tokenizers library. o->prompt is inserted into the first text. Errors: see
- * aoe_tokenizer_encode; AOE_EUNSUPPORTED (the tokenizer has no template for pairs). */
+/* Replaces the contents of *ids with the token ids of one text. Set all bytes of *ids to 0 before the first call. The
+ * ids equal those of the Hugging Face tokenizers library. Errors: AOE_EFORMAT (invalid UTF-8, with the byte offset),
+ * AOE_EARG (max_length is too small for the template and the special tokens; the prompt does not contain {text}),
+ * AOE_EUNSUPPORTED (WordPiece: the vocabulary has more than 16 million different prefixes). The first word that
+ * WordPiece splits takes several milliseconds, because an index of the vocabulary is then built; other threads that
+ * split words wait for it. */
+AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o,
+                                 aoe_ids *ids, aoe_error *AOE_NULLABLE err);
+/* Replaces the contents of *ids with the token ids and token types of a pair of texts, as a cross-encoder reads it, for
+ * example [CLS] first [SEP] second [SEP]. If the pair has more than o->max_length tokens, the longer text is truncated
+ * first; this is the strategy longest_first of the Hugging Face tokenizers library. o->prompt is inserted into the
+ * first text. Errors: see aoe_tokenizer_encode; AOE_EUNSUPPORTED (the tokenizer has no template for pairs). */
 AOE_API int aoe_tokenizer_encode_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second,
-                                      const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids, aoe_error *AOE_NULLABLE err);
-/* Sets *o to the options with which the model in `dir` tokenizes texts. If dir is NULL, the function uses the default model. A
- * static model adds no special tokens and drops unknown tokens. o->lowercase is the setting `lowercase` of the model
- * (do_lower_case of sentence-transformers), and o->chat_template is 1 if the model renders texts with its chat template.
- * Otherwise, and if `dir` contains no known model, *o is set to the defaults. Reads no weights. */
+                                      const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids,
+                                      aoe_error *AOE_NULLABLE err);
+/* Sets *o to the options with which the model in `dir` tokenizes texts. If dir is NULL, the function uses the default
+ * model. A static model adds no special tokens and drops unknown tokens. o->lowercase is the setting `lowercase` of the
+ * model (do_lower_case of sentence-transformers), and o->chat_template is 1 if the model renders texts with its chat
+ * template. Otherwise, and if `dir` contains no known model, *o is set to the defaults. Reads no weights. */
 AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_ids_free(aoe_ids *AOE_NULLABLE ids);
 AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest token id + 1 */
-/* Returns the text of a token, which is borrowed and not NUL-terminated. For an unknown id, data is NULL and len is 0. */
+/* Returns the text of a token, which is borrowed and not NUL-terminated. For an unknown id, data is NULL and len is
+ * 0. */
 AOE_API aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id);
-AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t);       /* "WordPiece", "BPE" or "Unigram"; static string */
+AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t); /* "WordPiece", "BPE" or "Unigram"; static string */
 AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL if the model has no tokenizer */
 
 #ifdef __cplusplus

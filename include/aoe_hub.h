@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Models of the Hugging Face Hub: downloading a model into the cache on this machine, and listing the cache. aoe_model_find
- * (aoe.h) finds a downloaded model. No other function of the library downloads models.
+ * Models of the Hugging Face Hub: downloading a model into the cache on this machine, and listing the cache.
+ * aoe_model_find (aoe.h) finds a downloaded model. No other function of the library downloads models.
  */
 #ifndef AOE_HUB_H
 #define AOE_HUB_H
@@ -27,12 +27,12 @@ typedef struct aoe_hub_progress {
 typedef struct aoe_hub_options {
     size_t struct_size;   /* set by aoe_hub_options_defaults */
     const char *endpoint; /* NULL (default): $HF_ENDPOINT, otherwise https://huggingface.co */
-    const char *token;    /* NULL (default): $HF_TOKEN, otherwise $HUGGING_FACE_HUB_TOKEN, otherwise the file $HF_TOKEN_PATH or
-                             $HF_HOME/token, unless HF_HUB_DISABLE_IMPLICIT_TOKEN is set. "": none. Sent only to the origin of the
-                             endpoint; never stored or logged */
+    const char *token;    /* NULL (default): $HF_TOKEN, otherwise $HUGGING_FACE_HUB_TOKEN, otherwise the file
+                             $HF_TOKEN_PATH or $HF_HOME/token, unless HF_HUB_DISABLE_IMPLICIT_TOKEN is set. "": none.
+                             Sent only to the origin of the endpoint; never stored or logged */
     void (*plan)(void *user, const char *model, size_t files, uint64_t bytes,
-                 uint64_t missing); /* called once for each model before its weights are downloaded. files, bytes: files that
-                                       are needed; missing: bytes that must be downloaded; NULL (default): none */
+                 uint64_t missing); /* called once for each model before its weights are downloaded. files, bytes: files
+                                       that are needed; missing: bytes that must be downloaded; NULL (default): none */
     void (*progress)(void *user, const aoe_hub_progress *progress); /* NULL (default): none */
     int (*stop)(void *user); /* called several times per second; returns 0 to continue, otherwise the function returns
                                 AOE_ECANCELLED and keeps the downloaded part; NULL (default): none */
@@ -48,14 +48,15 @@ typedef struct aoe_hub_result {
 } aoe_hub_result;
 
 AOE_API void aoe_hub_options_defaults(aoe_hub_options *o);
-/* Downloads a model of the Hub into the cache on this machine, which aoe_model_find documents. name: "ORG/NAME" or "NAME",
- * optionally followed by "@REVISION". Only the files that aoe needs are downloaded, configuration files first, so that a model
- * that aoe does not support is rejected before its weights are downloaded. If the model consists of adapters, their base model
- * is also downloaded. The size and the checksum of each file are verified. An interrupted download continues where it stopped.
- * Several processes may download the same model. If $HF_HUB_OFFLINE or $TRANSFORMERS_OFFLINE is 1, no request is sent, and the
- * function succeeds only if the model is in the cache. Errors: AOE_EARG (invalid name, endpoint or token), AOE_ENOENT (no such
- * model or revision, or no access to it; the message explains how to get access), AOE_EUNSUPPORTED, AOE_EFORMAT (invalid
- * answer, wrong checksum), AOE_ENOSPC, AOE_EIO (network, disk), AOE_ECANCELLED, AOE_ENOMEM. */
+/* Downloads a model of the Hub into the cache on this machine, which aoe_model_find documents. name: "ORG/NAME" or
+ * "NAME", optionally followed by "@REVISION". Only the files that aoe needs are downloaded, configuration files first,
+ * so that a model that aoe does not support is rejected before its weights are downloaded. If the model consists of
+ * adapters, their base model is also downloaded. The size and the checksum of each file are verified. An interrupted
+ * download continues where it stopped. Several processes may download the same model. If $HF_HUB_OFFLINE or
+ * $TRANSFORMERS_OFFLINE is 1, no request is sent, and the function succeeds only if the model is in the cache. Errors:
+ * AOE_EARG (invalid name, endpoint or token), AOE_ENOENT (no such model or revision, or no access to it; the message
+ * explains how to get access), AOE_EUNSUPPORTED, AOE_EFORMAT (invalid answer, wrong checksum), AOE_ENOSPC, AOE_EIO
+ * (network, disk), AOE_ECANCELLED, AOE_ENOMEM. */
 AOE_API int aoe_hub_pull(const char *name, const aoe_hub_options *AOE_NULLABLE o, aoe_hub_result *result,
                          aoe_error *AOE_NULLABLE err);
 
@@ -72,8 +73,8 @@ typedef struct aoe_hub_entry {
 
 /* Receives a model of the list. A nonzero result ends the list. */
 typedef int (*aoe_hub_entry_fn)(void *user, const aoe_hub_entry *entry);
-/* Calls entry for each revision of each model in the cache, ordered by name. A nonzero result of entry ends the list and is
- * returned. An empty or missing cache is not an error. Errors: AOE_EIO, AOE_ENOMEM. */
+/* Calls entry for each revision of each model in the cache, ordered by name. A nonzero result of entry ends the list
+ * and is returned. An empty or missing cache is not an error. Errors: AOE_EIO, AOE_ENOMEM. */
 AOE_API int aoe_hub_list(aoe_hub_entry_fn entry, void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 
 #ifdef __cplusplus

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Embeds texts with the library of aoe. run.py runs this program and engine.py, which does the same with other libraries, and
- * alternates between them. The model is opened once. Each line on stdin is a command.
+ * Embeds texts with the library of aoe. run.py runs this program and engine.py, which does the same with other
+ * libraries, and alternates between them. The model is opened once. Each line on stdin is a command.
  *
  *     aoe_engine TYPE MODEL THREADS      TYPE: f32, bf16 or int8
- *     embed FILE [OUTPUT]    embeds the lines of FILE; prints the time in milliseconds; writes the vectors to OUTPUT as float32
+ *     embed FILE [OUTPUT]    embeds the lines of FILE; prints the time in milliseconds; writes the vectors to OUTPUT as
+ *                            float32
  *     single FILE COUNT      embeds the first line of FILE COUNT times, alone; prints COUNT times in milliseconds
  *
  * The answer to a command is one line; it is "- REASON" if the command fails. The first line of the output is

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Compares the speed of the matmuls of aoe and oneDNN, with the shapes of an encoder. The measurements of the two libraries
- * alternate. The matmul is C = A W^T, where A [M, K] and C [M, N] are row-major, and all matrices have the same data type. Both
- * libraries pack the weights W before the measurement (oneDNN: format `any` and a reorder). oneDNN is measured with its
- * primitives `matmul` and `inner product`; the faster one (by median time) is compared with aoe.
+ * Compares the speed of the matmuls of aoe and oneDNN, with the shapes of an encoder. The measurements of the two
+ * libraries alternate. The matmul is C = A W^T, where A [M, K] and C [M, N] are row-major, and all matrices have the
+ * same data type. Both libraries pack the weights W before the measurement (oneDNN: format `any` and a reorder). oneDNN
+ * is measured with its primitives `matmul` and `inner product`; the faster one (by median time) is compared with aoe.
  *
  *     gemm_onednn [--threads N] [--rounds N] [--type f32|bf16] [--quick] [--json FILE]
  *
- * Each measurement begins with a pause, in which the idle threads of the other library stop spinning, and with one call that is
- * not measured. Then the call is repeated for TURN_SECONDS. Before the measurements, the program checks that the results of
- * both libraries agree.
+ * Each measurement begins with a pause, in which the idle threads of the other library stop spinning, and with one call
+ * that is not measured. Then the call is repeated for TURN_SECONDS. Before the measurements, the program checks that
+ * the results of both libraries agree.
  */
 #include <dnnl.h>
 #include <math.h>
@@ -32,7 +32,8 @@ enum { SIDES = 3, AOE = 0, MATMUL = 1, INNER_PRODUCT = 2, MAX_CALLS = 64 };
 
 static const struct {
     size_t M, N, K;
-} shapes[] = {{512, 768, 768}, {2048, 768, 768}, {2048, 3072, 768}, {2048, 768, 3072}, {768, 3072, 2048}, {1024, 1536, 384}};
+} shapes[] = {{512, 768, 768},   {2048, 768, 768},  {2048, 3072, 768},
+              {2048, 768, 3072}, {768, 3072, 2048}, {1024, 1536, 384}};
 
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 #define LARGEST ((size_t)2048 * 3072) /* maximum number of elements of an operand */
@@ -76,15 +77,15 @@ typedef struct run {
 
 /* ------------------------------------------------------------------ oneDNN */
 
-#define TRY(call)                                                                                                              \
-    do {                                                                                                                       \
-        const dnnl_status_t status = (call);                                                                                   \
-        if (status != dnnl_success)                                                                                            \
-            return (int)status;                                                                                                \
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        const dnnl_status_t status = (call);                                                                           \
+        if (status != dnnl_success)                                                                                    \
+            return (int)status;                                                                                        \
     } while (0)
 
-/* Creates the description *pd of a oneDNN primitive. which: MATMUL (weights [K, N]) or INNER_PRODUCT (weights [N, K]); for
- * both, src is [M, K] and dst is [M, N]. Sets *plain_weights to the layout of p->w. */
+/* Creates the description *pd of a oneDNN primitive. which: MATMUL (weights [K, N]) or INNER_PRODUCT (weights [N, K]);
+ * for both, src is [M, K] and dst is [M, N]. Sets *plain_weights to the layout of p->w. */
 static int describe(const problem *p, int which, dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                     dnnl_memory_desc_t *plain_weights) {
     const dnnl_data_type_t type = p->bf16 ? dnnl_bf16 : dnnl_f32;
@@ -125,8 +126,8 @@ static int pack_weights(run *r, side *s, const dnnl_memory_desc_t *plain, const 
     return 0;
 }
 
-/* Creates the oneDNN primitive of a side and packs its weights. Returns 0 or the error status of oneDNN. After an error, the
- * objects that were created are not freed, because the program ends. */
+/* Creates the oneDNN primitive of a side and packs its weights. Returns 0 or the error status of oneDNN. After an
+ * error, the objects that were created are not freed, because the program ends. */
 static int prepare_onednn(run *r, int which) {
     side *s = &r->sides[which];
     dnnl_primitive_desc_t pd = NULL;
@@ -188,7 +189,8 @@ static void run_aoe(const run *r) {
 static uint16_t to_bf16(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16); /* rounds to nearest, ties to even; the input is never NaN */
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16); /* rounds to nearest, ties to even; the input is never
+                                                                    NaN */
 }
 
 static float value_at(const problem *p, const void *c, size_t i) {
@@ -212,8 +214,8 @@ static void fill(const problem *p, void *to, size_t n, uint32_t seed) {
     }
 }
 
-/* Returns the maximum absolute difference between the result of a side and the result of oneDNN's matmul, divided by the
- * maximum absolute element of oneDNN's result. Returns NaN if a difference is NaN. */
+/* Returns the maximum absolute difference between the result of a side and the result of oneDNN's matmul, divided by
+ * the maximum absolute element of oneDNN's result. Returns NaN if a difference is NaN. */
 static double difference(const problem *p, int which) {
     double worst = 0, largest = 0;
     for (size_t i = 0; i < p->M * p->N; i++) {
@@ -231,8 +233,8 @@ static void call(const run *r, int which) {
         run_onednn(r, &r->sides[which]);
 }
 
-/* Runs all sides once and checks that their results agree. The tolerances allow for rounding errors: both libraries accumulate
- * up to 3,072 terms in float32 and, for bf16, round the sum once. */
+/* Runs all sides once and checks that their results agree. The tolerances allow for rounding errors: both libraries
+ * accumulate up to 3,072 terms in float32 and, for bf16, round the sum once. */
 static int compare(const run *r) {
     const double tolerance = r->p.bf16 ? 1.0 / 128 : 1e-5;
     for (int i = 0; i < SIDES; i++)
@@ -311,8 +313,8 @@ static void write_side(const run *r, const side *s) {
     fprintf(r->json, "]}");
 }
 
-/* Prints the row of the current matmul. Returns oneDNN's median time divided by aoe's median time, or 0 if aoe has no such
- * matmul. */
+/* Prints the row of the current matmul. Returns oneDNN's median time divided by aoe's median time, or 0 if aoe has no
+ * such matmul. */
 static double report(run *r) {
     const problem *p = &r->p;
     const side *peer = best_onednn(r), *own = &r->sides[AOE];
@@ -327,8 +329,8 @@ static double report(run *r) {
     printf(" %6s  %s %s\n", ratio, peer == &r->sides[MATMUL] ? "matmul" : "inner product", peer->implementation);
     fflush(stdout);
     if (r->json) {
-        fprintf(r->json, "%s\n    {\"type\": \"%s\", \"M\": %zu, \"N\": %zu, \"K\": %zu, \"sides\": [", r->rows++ ? "," : "",
-                p->bf16 ? "bf16" : "f32", p->M, p->N, p->K);
+        fprintf(r->json, "%s\n    {\"type\": \"%s\", \"M\": %zu, \"N\": %zu, \"K\": %zu, \"sides\": [",
+                r->rows++ ? "," : "", p->bf16 ? "bf16" : "f32", p->M, p->N, p->K);
         for (int i = 0, written = 0; i < SIDES; i++)
             if (r->sides[i].present) {
                 fprintf(r->json, "%s", written++ ? ", " : "");
@@ -360,8 +362,8 @@ static int measure_shape(run *r, size_t shape, int bf16, double *ratio) {
     return 0;
 }
 
-/* Measures all shapes with one data type. Prints the geometric mean of the ratios of the median times, the geometric mean of
- * aoe's speed as a percentage of the peak, and the minimum values that both means should reach. */
+/* Measures all shapes with one data type. Prints the geometric mean of the ratios of the median times, the geometric
+ * mean of aoe's speed as a percentage of the peak, and the minimum values that both means should reach. */
 static int measure_type(run *r, int bf16) {
     const aoe_dtype type = bf16 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
     const double floor = bf16 ? 1.4 : 1.0;
@@ -395,12 +397,12 @@ static int measure_type(run *r, int bf16) {
 
 static int measure(run *r) {
     const dnnl_version_t *v = dnnl_version();
-    printf(
-        "C = A W^T, weights packed in advance; aoe %s with kernels up to tier %s, oneDNN %d.%d.%d; %zu threads, %zu rounds\n",
-        aoe_version(), aoe_context_tier(r->ctx), v->major, v->minor, v->patch, r->o->threads, r->o->rounds);
+    printf("C = A W^T, weights packed in advance; aoe %s with kernels up to tier %s, oneDNN %d.%d.%d; %zu threads, %zu "
+           "rounds\n",
+           aoe_version(), aoe_context_tier(r->ctx), v->major, v->minor, v->patch, r->o->threads, r->o->rounds);
     printf("%-4s %-14s %35s %35s\n", "", "", "aoe ----------------------------", "oneDNN -------------------------");
-    printf("%-4s %-14s %9s %9s %8s %6s %9s %9s %8s %6s %6s\n", "type", "MxNxK", "fastest", "median ms", "GFLOP/s", "peak",
-           "fastest", "median ms", "GFLOP/s", "peak", "ratio");
+    printf("%-4s %-14s %9s %9s %8s %6s %9s %9s %8s %6s %6s\n", "type", "MxNxK", "fastest", "median ms", "GFLOP/s",
+           "peak", "fastest", "median ms", "GFLOP/s", "peak", "ratio");
     for (int bf16 = 1; bf16 >= 0; bf16--) {
         if (r->o->type && strcmp(r->o->type, bf16 ? "bf16" : "f32") != 0)
             continue;
@@ -412,8 +414,8 @@ static int measure(run *r) {
     return 0;
 }
 
-/* Sets the environment variable OMP_NUM_THREADS and starts the program again. The restart is necessary because oneDNN's OpenMP
- * runtime reads the variable before main(). */
+/* Sets the environment variable OMP_NUM_THREADS and starts the program again. The restart is necessary because oneDNN's
+ * OpenMP runtime reads the variable before main(). */
 static void start_with_threads(char **argv, size_t threads) {
     char wanted[24];
     const char *given = getenv("OMP_NUM_THREADS");
@@ -489,7 +491,8 @@ int main(int argc, char **argv) {
     if (!failed)
         failed = measure(&r);
     if (r.json) {
-        fprintf(r.json, "\n  ],\n  \"peak_gflops\": {\"f32\": %.1f, \"bf16\": %.1f}}\n", r.peak[0] / 1e9, r.peak[1] / 1e9);
+        fprintf(r.json, "\n  ],\n  \"peak_gflops\": {\"f32\": %.1f, \"bf16\": %.1f}}\n", r.peak[0] / 1e9,
+                r.peak[1] / 1e9);
         failed |= fclose(r.json) != 0;
     }
     dnnl_stream_destroy(r.stream);

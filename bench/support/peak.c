@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Measures the peak speed of the CPU's multiply-adds and the transfer rate of its memory. Each loop of multiply-adds uses only
- * registers, and enough independent accumulators to hide the latency of the instructions. AOEI_TARGET compiles a loop for an
- * instruction set beyond the baseline. Such a loop is called only if the tier of the CPU (the highest level of instruction sets
- * that it supports) includes the instruction set. If the tier is amx, the operating system permits the process to use tiles.
+ * Measures the peak speed of the CPU's multiply-adds and the transfer rate of its memory. Each loop of multiply-adds
+ * uses only registers, and enough independent accumulators to hide the latency of the instructions. AOEI_TARGET
+ * compiles a loop for an instruction set beyond the baseline. Such a loop is called only if the tier of the CPU (the
+ * highest level of instruction sets that it supports) includes the instruction set. If the tier is amx, the operating
+ * system permits the process to use tiles.
  */
 #include "peak.h"
 
@@ -116,15 +117,15 @@ AOEI_TARGET("amx-tile,amx-bf16") static float loop_amx(void) {
     return result[0];
 }
 
-/* Each multiply-add counts as two floating-point operations. A bf16 instruction computes two multiply-adds per lane. A tile
- * instruction computes 16 x 16 x 32 multiply-adds. */
+/* Each multiply-add counts as two floating-point operations. A bf16 instruction computes two multiply-adds per lane. A
+ * tile instruction computes 16 x 16 x 32 multiply-adds. */
 static const unit avx2 = {"float32 vectors", loop_avx2, 8.0 * 2 * CHAINS *VECTOR_STEPS};
 static const unit avx512 = {"float32 vectors", loop_avx512, 16.0 * 2 * CHAINS *VECTOR_STEPS};
 static const unit avx512bf16 = {"bf16 vectors", loop_avx512bf16, 16.0 * 2 * 2 * CHAINS *VECTOR_STEPS};
 static const unit amx = {"tiles", loop_amx, 16.0 * 16 * 32 * 2 * TILE_CHAINS *TILE_STEPS};
 
-/* Returns the loop for `dtype` on the highest tier that the CPU and AOE_CPU allow, or NULL if there is none. The tier may be
- * higher than the tier of aoe's kernels, because the peak is a property of the machine. */
+/* Returns the loop for `dtype` on the highest tier that the CPU and AOE_CPU allow, or NULL if there is none. The tier
+ * may be higher than the tier of aoe's kernels, because the peak is a property of the machine. */
 static const unit *find_unit(const aoe_context *ctx, aoe_dtype dtype) {
     aoei_tier tier = AOEI_TIER_C;
     if (aoei_cpu_tier(&tier, NULL))
@@ -189,8 +190,8 @@ static void copy_task(void *arg, size_t task, size_t worker) {
     memcpy(j->to + first, j->from + first, (rest < STREAM_BLOCK ? rest : STREAM_BLOCK) * sizeof *j->to);
 }
 
-/* Updates the words in place. A copy must read the cache lines that it overwrites; an update reads only the words that it
- * updates. */
+/* Updates the words in place. A copy must read the cache lines that it overwrites; an update reads only the words that
+ * it updates. */
 static void update_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const stream_job *j = arg;

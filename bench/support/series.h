@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A list of measured times with a fixed capacity. Functions return the fastest time and the median. The list owns no memory on
- * the heap.
+ * A list of measured times with a fixed capacity. Functions return the fastest time and the median. The list owns no
+ * memory on the heap.
  */
 #ifndef AOE_BENCH_SERIES_H
 #define AOE_BENCH_SERIES_H

@@ -15,7 +15,8 @@ typedef struct options {
     cli_general general;
     aoe_bench_options bench;
     const char *shape;
-    const char *lengths; /* path of a file with one text length per line, in tokens; NULL: every text has bench.length tokens */
+    const char *lengths; /* path of a file with one text length per line, in tokens; NULL: every text has bench.length
+                            tokens */
     size_t texts;        /* number of texts; 0: not given */
     size_t positions;    /* maximum sequence length in tokens; 0: the maximum sequence length of the shape */
 } options;
@@ -99,11 +100,11 @@ static void print_table(const options *o, const aoe_bench_result *r, const aoe_c
 
 static void print_json(const options *o, const aoe_bench_result *r, const aoe_context *ctx) {
     cli_print_json(json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f}", "shape", o->shape, "mode",
-                             modes[o->bench.mode], "dtype", cli_dtype_name(r->dtype), "tier", aoe_context_tier(ctx), "threads",
-                             (json_int_t)aoe_context_threads(ctx), "runs", (json_int_t)o->bench.runs, "texts",
-                             (json_int_t)o->bench.texts, "tokens", (json_int_t)r->tokens, "layers_timed",
-                             (json_int_t)r->layers_timed, "tokens_per_second", r->tokens_per_second, "ms", r->ms, "ms_min",
-                             r->ms_min, "tflops", r->tflops, "peak_rss_mb", r->peak_rss_mb));
+                             modes[o->bench.mode], "dtype", cli_dtype_name(r->dtype), "tier", aoe_context_tier(ctx),
+                             "threads", (json_int_t)aoe_context_threads(ctx), "runs", (json_int_t)o->bench.runs,
+                             "texts", (json_int_t)o->bench.texts, "tokens", (json_int_t)r->tokens, "layers_timed",
+                             (json_int_t)r->layers_timed, "tokens_per_second", r->tokens_per_second, "ms", r->ms,
+                             "ms_min", r->ms_min, "tflops", r->tflops, "peak_rss_mb", r->peak_rss_mb));
 }
 
 /* The integers of a file. */
@@ -128,8 +129,8 @@ static int take_length(void *user, aoe_text line, aoe_error *err) {
     return 0;
 }
 
-/* Reads a file with one integer per line. Sets *value to the integers and *n to their number; the caller frees *value. Returns
- * 0, or 1 after reporting the error. */
+/* Reads a file with one integer per line. Sets *value to the integers and *n to their number; the caller frees *value.
+ * Returns 0, or 1 after reporting the error. */
 static int read_lengths(const char *path, size_t **value, size_t *n) {
     aoe_table_options t;
     aoe_error err;
@@ -151,7 +152,8 @@ static int run_bench(options *o, size_t **lengths, aoe_context *ctx) {
     if (o->lengths && read_lengths(o->lengths, lengths, &n))
         return 1;
     if (n && o->texts > n)
-        return cli_fail("%s: %zu lengths, but --texts is %zu; make them equal, or leave out --texts", o->lengths, n, o->texts);
+        return cli_fail("%s: %zu lengths, but --texts is %zu; make them equal, or leave out --texts", o->lengths, n,
+                        o->texts);
     if (o->positions)
         o->bench.shape.positions = o->positions;
     o->bench.texts = o->texts ? o->texts : n ? n : o->bench.texts;

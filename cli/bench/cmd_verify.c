@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe verify`: compares the results of this build with reference values and prints one line per check. No tokenizer
- * is needed, because the test cases contain token ids.
+ * Implements `aoe verify`: compares the results of this build with reference values and prints one line per check. No
+ * tokenizer is needed, because the test cases contain token ids.
  */
 #include "aoe_eval.h"
 #include "cli/common/common.h"
@@ -24,8 +24,8 @@ static const cli_option table[] = {
     CLI_OPTION_DTYPE(.offset = offsetof(options, dtype)),
 };
 
-/* Prints the result of a check. Each line is printed immediately, because checks are slow. The column widths are therefore
- * fixed. */
+/* Prints the result of a check. Each line is printed immediately, because checks are slow. The column widths are
+ * therefore fixed. */
 static void print_check(void *user, const aoe_verify_result *r) {
     tally *t = user;
     if (t->o->general.json)
@@ -65,11 +65,12 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "verify",
         .operands = "DIR",
-        .about = "Compares the results of this build with the reference values in DIR. DIR is a test case or contains\n"
-                 "one subdirectory per test case. A test case consists of config.json, model.safetensors, cases.json\n"
-                 "and expected.safetensors. DIR may also contain objectives.json with reference values of the losses.\n"
-                 "In int8, only embeddings are compared. Prints the largest error and the tolerance of each check. The\n"
-                 "exit code is 1 if a check fails.\n",
+        .about =
+            "Compares the results of this build with the reference values in DIR. DIR is a test case or contains\n"
+            "one subdirectory per test case. A test case consists of config.json, model.safetensors, cases.json\n"
+            "and expected.safetensors. DIR may also contain objectives.json with reference values of the losses.\n"
+            "In int8, only embeddings are compared. Prints the largest error and the tolerance of each check. The\n"
+            "exit code is 1 if a check fails.\n",
         .examples = "  aoe verify tests/golden/data/bert --dtype f32\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

@@ -84,7 +84,11 @@ const cli_option cli_general_table[CLI_SEEDED_COUNT] = {
      AT(cli_general, quiet),
      .set = 1,
      .help = "do not print progress and notes to stderr"},
-    {.name = "json", .kind = CLI_FLAG, AT(cli_general, json), .set = 1, .help = "print results as JSON, one object per line"},
+    {.name = "json",
+     .kind = CLI_FLAG,
+     AT(cli_general, json),
+     .set = 1,
+     .help = "print results as JSON, one object per line"},
     {.name = "seed", .kind = CLI_SEED, .value = "N", AT(cli_general, seed), .help = "random seed"},
 };
 
@@ -94,8 +98,9 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .kind = CLI_MODEL,
      .value = "DIR",
      AT(cli_model_options, dir),
-     .help = "model directory, a directory with LoRA adapters, or the name ORG/NAME[@REVISION] of a model that aoe pull "
-             "downloaded",
+     .help =
+         "model directory, a directory with LoRA adapters, or the name ORG/NAME[@REVISION] of a model that aoe pull "
+         "downloaded",
      .fallback = CLI_DEFAULT_MODEL},
     CLI_OPTION_BASE_MODEL(AT(cli_model_options, o.base)),
     {.name = "verbose",
@@ -103,9 +108,9 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .kind = CLI_FLAG,
      AT(cli_model_options, verbose),
      .set = 1,
-     .help =
-         "print the pooling, the data type and the CPU tier to stderr; evaluations always print them, and other commands if the "
-         "model directory does not specify the pooling"},
+     .help = "print the pooling, the data type and the CPU tier to stderr; evaluations always print them, and other "
+             "commands if the "
+             "model directory does not specify the pooling"},
     {.name = "prompt",
      .kind = CLI_PROMPT,
      .value = "TEMPLATE",
@@ -142,7 +147,8 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      AT(cli_model_options, batch_tokens),
      .min = 1,
      .max = 1e9,
-     .help = "maximum number of tokens per batch during inference, in which batches may be smaller if this is faster, and per "
+     .help = "maximum number of tokens per batch during inference, in which batches may be smaller if this is faster, "
+             "and per "
              "micro-batch in aoe pretrain"},
     {.name = "pooling",
      .kind = CLI_NAMED,
@@ -227,7 +233,8 @@ const cli_option cli_input_table[CLI_INPUT_COUNT] = {
      .kind = CLI_FLAG,
      AT(aoe_table_options, no_header),
      .set = 1,
-     .help = "the first line of a .tsv or .csv table is a row; the columns are named 1, 2 and so on, or text if there is only "
+     .help = "the first line of a .tsv or .csv table is a row; the columns are named 1, 2 and so on, or text if there "
+             "is only "
              "one"},
     {.name = "quoting",
      .kind = CLI_CHOICE,
@@ -237,7 +244,8 @@ const cli_option cli_input_table[CLI_INPUT_COUNT] = {
      .choices = CLI_CHOICES("auto", "csv", "none"),
      .noun = "quoting",
      .help =
-         "quotes in .tsv and .csv tables: csv (a field in double quotes may contain delimiters and line ends) or none (quotes "
+         "quotes in .tsv and .csv tables: csv (a field in double quotes may contain delimiters and line ends) or none "
+         "(quotes "
          "are ordinary characters)",
      .fallback = "csv for .csv, none for .tsv"},
     {.name = "whole-files",
@@ -381,7 +389,8 @@ static void warn_prompt_name(const cli_session *s, const cli_model_options *m) {
             return;
     }
     cli_warn(
-        "%s: the model directory contains no prompts, so --prompt-name %s has no effect; if the texts need a prompt, set it with "
+        "%s: the model directory contains no prompts, so --prompt-name %s has no effect; if the texts need a prompt, "
+        "set it with "
         "--prompt",
         s->dir, m->o.prompt_name);
 }
@@ -402,10 +411,10 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
         return cli_fail("%s", err.message);
     warn_prompt_name(s, m);
     if (!aoe_model_classes(s->model) && aoe_model_is_cross_encoder(s->model))
-        cli_warn(
-            "%s: the model is a cross-encoder, whose classification head has no effect on embeddings; score pairs of texts "
-            "with aoe rerank",
-            s->dir);
+        cli_warn("%s: the model is a cross-encoder, whose classification head has no effect on embeddings; score pairs "
+                 "of texts "
+                 "with aoe rerank",
+                 s->dir);
     return 0;
 }
 
@@ -424,7 +433,8 @@ void cli_session_warn_similarity(const cli_session *s) {
     aoe_model_get_info(s->model, &info);
     if (!info.normalize && strcmp(info.similarity, "cosine") != 0)
         cli_warn(
-            "%s: similarity_fn_name of the model is %s, but cosine similarities are computed; sentence-transformers may rank "
+            "%s: similarity_fn_name of the model is %s, but cosine similarities are computed; sentence-transformers "
+            "may rank "
             "texts differently",
             s->dir, info.similarity);
 }
@@ -441,9 +451,10 @@ int cli_session_find_class(size_t *index, const cli_session *s, const char *name
     }
     const unsigned long k = *name >= '0' && *name <= '9' ? strtoul(name, &end, 10) : classes;
     if (k >= classes || *end)
-        return cli_fail("%s: the model has no output '%s'; give a number from 0 to %zu with --class, or a name in id2label of "
-                        "config.json",
-                        s->dir, name, classes - 1);
+        return cli_fail(
+            "%s: the model has no output '%s'; give a number from 0 to %zu with --class, or a name in id2label of "
+            "config.json",
+            s->dir, name, classes - 1);
     *index = k;
     return 0;
 }

@@ -43,8 +43,8 @@ enum {
     CLI_INPUT_COUNT = 6, /* number of all options of cli_input_table */
     CLI_LORA_COUNT = 5
 };
-/* Tables of options that several commands have. The comment of a table names the struct whose fields its options set. A command
- * gives the address of such a struct as cli_group.base. */
+/* Tables of options that several commands have. The comment of a table names the struct whose fields its options set. A
+ * command gives the address of such a struct as cli_group.base. */
 extern const cli_option cli_general_table[CLI_SEEDED_COUNT]; /* cli_general */
 extern const cli_option cli_model_table[CLI_MODEL_COUNT];    /* cli_model_options */
 extern const cli_option cli_chunk_table[CLI_CHUNK_COUNT];    /* cli_model_options */
@@ -54,9 +54,9 @@ extern const cli_option cli_lora_table[CLI_LORA_COUNT];      /* aoe_lora; the fi
 
 /* The group with the options for input files, for commands that read tables, and for commands that read texts. base: an
  * aoe_table_options. */
-#define CLI_TABLE_INPUT_GROUP(base)                                                                                            \
+#define CLI_TABLE_INPUT_GROUP(base)                                                                                    \
     { "input files", cli_input_table, CLI_INPUT_COUNT - 1, base }
-#define CLI_TEXT_INPUT_GROUP(base)                                                                                             \
+#define CLI_TEXT_INPUT_GROUP(base)                                                                                     \
     { "input files", cli_input_table + 1, CLI_INPUT_COUNT - 1, base }
 
 void cli_general_defaults(cli_general *g);
@@ -72,15 +72,17 @@ int cli_parse_direction(void *target, const char *text, aoe_error *err); /* aoe_
 
 /* ---- opening */
 
-/* Returns a model directory: `given`, unless it is NULL or empty; otherwise the value of the environment variable AOE_MODEL; if
- * the variable is not set, the model that is installed with the program. The name of a model of the Hugging Face Hub is
- * replaced by its directory (aoe_model_find). The caller frees the string with free(). Returns NULL after reporting that there
- * is no such model. */
+/* Returns a model directory: `given`, unless it is NULL or empty; otherwise the value of the environment variable
+ * AOE_MODEL; if the variable is not set, the model that is installed with the program. The name of a model of the
+ * Hugging Face Hub is replaced by its directory (aoe_model_find). The caller frees the string with free(). Returns NULL
+ * after reporting that there is no such model. */
 char *cli_find_model(const char *given);
 
-int cli_open_context(aoe_context **ctx, const cli_general *g); /* opens *ctx; returns 0, or 1 after reporting the error */
+int cli_open_context(aoe_context **ctx, const cli_general *g); /* opens *ctx; returns 0, or 1 after reporting the
+                                                                  error */
 
-/* If the options select no prompt, selects the prompt `name` ("query" or "document") of the model directory, if there is one.
+/* If the options select no prompt, selects the prompt `name` ("query" or "document") of the model directory, if there
+ * is one.
  */
 void cli_select_prompt(cli_model_options *m, const char *name);
 
@@ -100,31 +102,32 @@ typedef struct cli_session {
     int verbose; /* cli_model_options.verbose */
 } cli_session;
 
-/* Opens the context, the model and the embedder. Returns 0, or 1 after reporting the error. The caller closes *s even after an
- * error. */
+/* Opens the context, the model and the embedder. Returns 0, or 1 after reporting the error. The caller closes *s even
+ * after an error. */
 int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m);
-/* Prints a note with the pooling, the data type and the CPU tier. always: 0: only if --verbose is given, or if the pooling is a
- * default, because the model directory does not specify it. */
+/* Prints a note with the pooling, the data type and the CPU tier. always: 0: only if --verbose is given, or if the
+ * pooling is a default, because the model directory does not specify it. */
 void cli_session_describe(const cli_session *s, int always);
-/* Prints a warning if the model was trained for another similarity than the cosine, and the order of its cosines may differ.
- * Called by commands that compare embeddings. */
+/* Prints a warning if the model was trained for another similarity than the cosine, and the order of its cosines may
+ * differ. Called by commands that compare embeddings. */
 void cli_session_warn_similarity(const cli_session *s);
-/* Sets *index to the output of a cross-encoder with this name or number. Returns 0, or 1 after reporting that there is no such
- * output. */
+/* Sets *index to the output of a cross-encoder with this name or number. Returns 0, or 1 after reporting that there is
+ * no such output. */
 int cli_session_find_class(size_t *index, const cli_session *s, const char *name);
 void cli_session_close(cli_session *s); /* accepts a zeroed or partly opened session */
 
 /* Warns that n invalid rows were skipped. Does nothing if n is 0. path: file with these rows; NULL if it is unknown. */
 void cli_warn_skipped(const char *path, size_t n);
-/* Warns that n of `total` texts (or pairs) were truncated by the model m, and recommends --max-length if the model supports
- * longer texts. Does nothing if n is 0. unit: "text" or "pair"; total: 0 if the number of texts is unknown; chunk: 1 if the
- * command has the option --chunk, which the warning then recommends. */
+/* Warns that n of `total` texts (or pairs) were truncated by the model m, and recommends --max-length if the model
+ * supports longer texts. Does nothing if n is 0. unit: "text" or "pair"; total: 0 if the number of texts is unknown;
+ * chunk: 1 if the command has the option --chunk, which the warning then recommends. */
 void cli_warn_truncated(const aoe_model *m, const char *unit, size_t n, size_t total, int chunk);
 
 const char *cli_dtype_name(aoe_dtype d);
 const char *cli_plural(size_t n); /* returns "" if n is 1, otherwise "s" */
-/* Returns the name of an environment variable, for a message. Returns "(name not shown)" if the name contains characters other
- * than A-Z, 0-9 and '_': it may be a secret value that the user has given instead of the name of a variable. */
+/* Returns the name of an environment variable, for a message. Returns "(name not shown)" if the name contains
+ * characters other than A-Z, 0-9 and '_': it may be a secret value that the user has given instead of the name of a
+ * variable. */
 const char *cli_env_name_shown(const char *name);
 
 #endif

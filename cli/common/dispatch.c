@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Finds a command in the tree of commands and runs it. Also prints the help of command groups, the version, and error messages
- * about unknown commands.
+ * Finds a command in the tree of commands and runs it. Also prints the help of command groups, the version, and error
+ * messages about unknown commands.
  */
 #include "cli/common/dispatch.h"
 
@@ -18,8 +18,8 @@ static const char *placeholder(const char *path) {
     return path[0] ? "SUBCOMMAND" : "COMMAND";
 }
 
-/* Prints the commands of a group with their summaries. path: names of the group and its parents, such as "data"; "" for the
- * program itself. */
+/* Prints the commands of a group with their summaries. path: names of the group and its parents, such as "data"; "" for
+ * the program itself. */
 static void print_help(FILE *out, const cli_command *group, const char *path) {
     const char *space = path[0] ? " " : "", *what = placeholder(path);
     fprintf(out, "usage: aoe %s%s%s [OPTIONS] [FILES]\n\n%s\n", path, space, what, group->about);
@@ -37,8 +37,8 @@ static const cli_command *find(const cli_command *group, const char *name) {
     return NULL;
 }
 
-/* Reports that the group has no command `name`. The message suggests the most similar name or, if no name is similar, lists all
- * names. Returns the exit code. */
+/* Reports that the group has no command `name`. The message suggests the most similar name or, if no name is similar,
+ * lists all names. Returns the exit code. */
 static int unknown(const cli_command *group, const char *path, const char *name) {
     const char *noun = path[0] ? "subcommand" : "command";
     const char **names = cli_realloc(NULL, group->n_children * sizeof *names);
@@ -60,8 +60,8 @@ static int run(const cli_command *command, const char *path, int argc, char **ar
     return command->run ? command->run(argc, argv) : cli_dispatch(command, path, argc, argv);
 }
 
-/* Runs the subcommand that argv[0] names. If help is 1, prints the help of this subcommand instead. If the subcommand is a
- * group and argv[1] names one of its subcommands, prints the help of the subcommand that argv[1] names. */
+/* Runs the subcommand that argv[0] names. If help is 1, prints the help of this subcommand instead. If the subcommand
+ * is a group and argv[1] names one of its subcommands, prints the help of the subcommand that argv[1] names. */
 static int run_child(const cli_command *group, const char *path, int help, int argc, char **argv) {
     static char help_word[] = "help", help_flag[] = "--help";
     const cli_command *child = find(group, argv[0]);

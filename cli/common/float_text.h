@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Formats floats for the output of embeddings. The text is the same as with printf's %.9g, but is computed several times
- * faster. If a text with nine digits is parsed, the result is exactly the original float.
+ * Formats floats for the output of embeddings. The text is the same as with printf's %.9g, but is computed several
+ * times faster. If a text with nine digits is parsed, the result is exactly the original float.
  */
 #ifndef AOE_CLI_COMMON_FLOAT_TEXT_H
 #define AOE_CLI_COMMON_FLOAT_TEXT_H
@@ -9,11 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* CLI_FLOAT_MAX: maximum length of an output, for example -1.17549435e-38; CLI_FLOAT_DIGITS: number of significant digits */
+/* CLI_FLOAT_MAX: maximum length of an output, for example -1.17549435e-38; CLI_FLOAT_DIGITS: number of significant
+ * digits */
 enum { CLI_FLOAT_MAX = 16, CLI_FLOAT_DIGITS = 9 };
 
-/* Returns the nine significant digits of v = m 2^e as an integer: v 10^(8 - x), rounded to nearest, ties to even. v must be in
- * [10^x, 10^(x + 1)), and x must be from -4 to 8. All intermediate results are exact 64-bit integers. */
+/* Returns the nine significant digits of v = m 2^e as an integer: v 10^(8 - x), rounded to nearest, ties to even. v
+ * must be in [10^x, 10^(x + 1)), and x must be from -4 to 8. All intermediate results are exact 64-bit integers. */
 static inline uint32_t cli_float_nine_digits(uint32_t m, int e, int x) {
     static const uint64_t power[] = {1,        10,        100,        1000,        10000,        100000,       1000000,
                                      10000000, 100000000, 1000000000, 10000000000, 100000000000, 1000000000000};

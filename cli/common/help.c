@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prints the help of a command: the usage line, the description, the groups of options with their defaults, and examples. Lines
- * have at most 100 columns.
+ * Prints the help of a command: the usage line, the description, the groups of options with their defaults, and
+ * examples. Lines have at most 100 columns.
  */
 #include "cli/common/help.h"
 
@@ -10,8 +10,8 @@
 
 enum { NAME_COLUMN = 30 /* column in which the descriptions of options begin */, WIDTH = 100 };
 
-/* Prints a text and a line end. The first line starts in column `at`. The text is wrapped at column WIDTH, and the following
- * lines start in column NAME_COLUMN. */
+/* Prints a text and a line end. The first line starts in column `at`. The text is wrapped at column WIDTH, and the
+ * following lines start in column NAME_COLUMN. */
 static void print_wrapped(const char *text, int at) {
     while (*text) {
         int len = (int)strcspn(text, " ");
@@ -31,8 +31,8 @@ static void print_wrapped(const char *text, int at) {
     putchar('\n');
 }
 
-/* Returns 1 if the default of an option with the text o->fallback is nevertheless the value of *target, because a method or
- * command sets it. */
+/* Returns 1 if the default of an option with the text o->fallback is nevertheless the value of *target, because a
+ * method or command sets it. */
 static int is_set(const cli_option *o, const void *target) {
     const char *name = o->kind == CLI_TEXT || o->kind == CLI_PROMPT ? *(const char *const *)target
                        : o->name_of                                 ? o->name_of(target)
@@ -41,8 +41,8 @@ static int is_set(const cli_option *o, const void *target) {
     return *o->fallback && (name || (n && n != AOE_AUTO));
 }
 
-/* Writes the default of an option to out[size]. The default is the text o->fallback; if o->fallback is NULL or a value is set,
- * it is the current value of *target. Writes "" if the option has no default. */
+/* Writes the default of an option to out[size]. The default is the text o->fallback; if o->fallback is NULL or a value
+ * is set, it is the current value of *target. Writes "" if the option has no default. */
 static void default_text(char *out, size_t size, const cli_option *o, const void *target) {
     out[0] = 0;
     if (o->fallback && !is_set(o, target)) {
@@ -91,7 +91,8 @@ void cli_help_entry(const char *name, const char *text) {
     print_wrapped(text, printf("  %-*s", NAME_COLUMN - 2, name));
 }
 
-/* Prints the names, the description and the default of an option. base: struct that contains the target of the option. */
+/* Prints the names, the description and the default of an option. base: struct that contains the target of the
+ * option. */
 static void print_option(const cli_option *o, const void *base) {
     char name[128], text[1024], fallback[256];
     int n = o->letter ? snprintf(name, sizeof name, "  -%c, --%s", o->letter, o->name)

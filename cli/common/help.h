@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prints the text of `aoe COMMAND --help`, which is generated from the option tables of the command. The current values of the
- * options are printed as their defaults, so no argument may have been parsed before.
+ * Prints the text of `aoe COMMAND --help`, which is generated from the option tables of the command. The current values
+ * of the options are printed as their defaults, so no argument may have been parsed before.
  */
 #ifndef AOE_CLI_COMMON_HELP_H
 #define AOE_CLI_COMMON_HELP_H
@@ -8,7 +8,8 @@
 #include "cli/common/syntax.h"
 
 int cli_help(const cli_syntax *s); /* prints to stdout; returns 0 */
-/* Prints an indented name and its description, which is wrapped like the description of an option. For cli_syntax.more. */
+/* Prints an indented name and its description, which is wrapped like the description of an option. For
+ * cli_syntax.more. */
 void cli_help_entry(const char *name, const char *text);
 
 #endif

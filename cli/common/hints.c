@@ -16,8 +16,8 @@ static const char *field_end(const char *s) {
     return s;
 }
 
-/* Returns 1 if the part of field[len] after its last '.' is the name of the option with each '-' replaced by '_'. For example,
- * "args.max_steps" ends in the name "max-steps". */
+/* Returns 1 if the part of field[len] after its last '.' is the name of the option with each '-' replaced by '_'. For
+ * example, "args.max_steps" ends in the name "max-steps". */
 static int ends_in_name(const cli_option *o, const char *field, size_t len) {
     const char *last = field;
     for (size_t i = 0; i < len; i++)
@@ -38,9 +38,9 @@ static int is_of_corpus(const char *field, size_t len) {
     return len > sizeof corpus - 1 && memcmp(field, corpus, sizeof corpus - 1) == 0;
 }
 
-/* Returns the option that sets the library's option field with the name field[len], or NULL if there is none. This is the
- * option whose member `field` is this name (for example "lora.dropout"). If there is no such option, it is the first option
- * with `field` NULL for which ends_in_name returns 1, except for fields of a corpus. */
+/* Returns the option that sets the library's option field with the name field[len], or NULL if there is none. This is
+ * the option whose member `field` is this name (for example "lora.dropout"). If there is no such option, it is the
+ * first option with `field` NULL for which ends_in_name returns 1, except for fields of a corpus. */
 static const cli_option *option_of_field(const cli_syntax *s, const char *field, size_t len) {
     const cli_option *by_name = NULL;
     for (size_t g = 0; g < s->n_groups; g++)
@@ -71,7 +71,8 @@ void cli_name_flags(char *out, size_t size, const char *text, const cli_syntax *
     out[used] = 0;
 }
 
-/* Returns the length of the separator of two pieces of advice that ends before `at`, or 0. text: start of the advice. */
+/* Returns the length of the separator of two pieces of advice that ends before `at`, or 0. text: start of the
+ * advice. */
 static size_t separator_before(const char *text, const char *at) {
     static const char *const separators[] = {", or ", "; ", " or ", ", "};
     for (size_t i = 0; i < sizeof separators / sizeof *separators; i++) {
@@ -84,7 +85,8 @@ static size_t separator_before(const char *text, const char *at) {
 
 /* Returns 1 if another piece of advice begins at s, after a separator: " or " also joins the values of an option. */
 static int begins_advice(const char *s) {
-    static const char *const words[] = {"options.", "--", "set ", "use ", "give ", "remove ", "correct ", "omit ", "leave "};
+    static const char *const words[] = {"options.", "--",       "set ",  "use ",  "give ",
+                                        "remove ",  "correct ", "omit ", "leave "};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strncmp(s, words[i], strlen(words[i])) == 0)
             return 1;
@@ -94,8 +96,8 @@ static int begins_advice(const char *s) {
 /* Returns the end of the piece of advice that contains s: the next separator, or the end of the text. */
 static const char *advice_end(const char *s) {
     for (; *s; s++)
-        if (strncmp(s, "; ", 2) == 0 || strncmp(s, ", or ", 5) == 0 || (strncmp(s, " or ", 4) == 0 && begins_advice(s + 4)) ||
-            (strncmp(s, ", ", 2) == 0 && begins_advice(s + 2)))
+        if (strncmp(s, "; ", 2) == 0 || strncmp(s, ", or ", 5) == 0 ||
+            (strncmp(s, " or ", 4) == 0 && begins_advice(s + 4)) || (strncmp(s, ", ", 2) == 0 && begins_advice(s + 2)))
             break;
     return s;
 }

@@ -13,8 +13,8 @@ static void on_signal(int number) {
     signal(number, SIG_DFL); /* a second signal ends the program immediately */
 }
 
-/* Makes on_signal the handler of a signal. Does nothing if the signal was ignored when the program started, as in a background
- * job. */
+/* Makes on_signal the handler of a signal. Does nothing if the signal was ignored when the program started, as in a
+ * background job. */
 static void watch_signal(int number) {
     struct sigaction old, action = {.sa_handler = on_signal};
     sigemptyset(&action.sa_mask);

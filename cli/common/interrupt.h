@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Interruption of long commands. The first SIGINT, SIGTERM or SIGHUP requests a stop; the command then saves its state and
- * ends. A second signal ends the program immediately.
+ * Interruption of long commands. The first SIGINT, SIGTERM or SIGHUP requests a stop; the command then saves its state
+ * and ends. A second signal ends the program immediately.
  */
 #ifndef AOE_CLI_COMMON_INTERRUPT_H
 #define AOE_CLI_COMMON_INTERRUPT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Rows (cli_option) that the option tables of several commands contain. The macro argument `target` initializes the offset of
- * the option's target, for example .offset = offsetof(options, table.skip_bad_rows). The texts in `choices` are the names of
- * the values of an enum, in the order of the values.
+ * Rows (cli_option) that the option tables of several commands contain. The macro argument `target` initializes the
+ * offset of the option's target, for example .offset = offsetof(options, table.skip_bad_rows). The texts in `choices`
+ * are the names of the values of an enum, in the order of the values.
  */
 #ifndef AOE_CLI_COMMON_OPTION_ROWS_H
 #define AOE_CLI_COMMON_OPTION_ROWS_H
@@ -14,125 +14,137 @@
 #define CLI_DEFAULT_CLASSES   "entailment=1,contradiction=0,neutral=2,not_entailment=0"
 #define CLI_DEFAULT_THRESHOLD "lowest label + 0.8 x (highest label - lowest label)"
 /* Lines for the description of a command that reads the texts of files. */
-#define CLI_FILES_HELP                                                                                                         \
-    "A FILE is a table (.tsv, .csv, .jsonl or .json) or contains one text per line, and may be compressed\n"                   \
-    "(.gz or .zst). With --whole-files, each file is one text. Without FILE, or if FILE is -, texts are\n"                     \
+#define CLI_FILES_HELP                                                                                                 \
+    "A FILE is a table (.tsv, .csv, .jsonl or .json) or contains one text per line, and may be compressed\n"           \
+    "(.gz or .zst). With --whole-files, each file is one text. Without FILE, or if FILE is -, texts are\n"             \
     "read from stdin.\n"
-#define CLI_STORAGE_HELP                                                                                                       \
-    "data type of the stored weights: f32, bf16 or int8 (8 bits per weight and one scale per "                                 \
+#define CLI_STORAGE_HELP                                                                                               \
+    "data type of the stored weights: f32, bf16 or int8 (8 bits per weight and one scale per "                         \
     "row, a format that only aoe can read)"
 #define CLI_INT5_REQUIRES "--embedding-dtype int5 requires --dtype int8"
-#define CLI_SHAPE_NAMES                                                                                                        \
-    "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "      \
+#define CLI_SHAPE_NAMES                                                                                                \
+    "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, "         \
+    "llama2-7b, "                                                                                                      \
     "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"
 #define CLI_DEFAULT_POOLING "last-token for causal models, cell-mean for RAN models and mean for other models"
-#define CLI_POOLING_HELP                                                                                                                                              \
-    "how the token vectors are pooled into an embedding: cls, mean, max, last-token, mean-sqrt-len, weighted-mean, "                                                  \
-    "cls-last-avg, first-last-avg, last-two-avg, layer1-last-avg, mask, or a concatenation such as cls+mean. cls-last-avg is the average of cls and mean. "           \
-    "first-last-avg is the mean over the outputs of the embedding layer and of the last "                                                                             \
-    "layer, last-two-avg over the outputs of the last two layers, layer1-last-avg over the outputs of the first and "                                                 \
-    "the last layer; mask is the state of the token [MASK], which the prompt must contain. Recurrent attention networks (RAN) also support cell-last, cell-mean and " \
-    "cell-max, which pool the recurrent states. last-avg and last-max, the names in the AnglE "                                                                       \
+#define CLI_POOLING_HELP                                                                                               \
+    "how the token vectors are pooled into an embedding: cls, mean, max, last-token, mean-sqrt-len, weighted-mean, "   \
+    "cls-last-avg, first-last-avg, last-two-avg, layer1-last-avg, mask, or a concatenation such as cls+mean. "         \
+    "cls-last-avg is the average of cls and mean. "                                                                    \
+    "first-last-avg is the mean over the outputs of the embedding layer and of the last "                              \
+    "layer, last-two-avg over the outputs of the last two layers, layer1-last-avg over the outputs of the first and "  \
+    "the last layer; mask is the state of the token [MASK], which the prompt must contain. Recurrent attention "       \
+    "networks (RAN) also support cell-last, cell-mean and "                                                            \
+    "cell-max, which pool the recurrent states. last-avg and last-max, the names in the AnglE "                        \
     "paper, are accepted as other names of mean and max"
 
-#define CLI_OPTION_ANGLE_FORM(target)                                                                                          \
-    {                                                                                                                          \
-        .name = "angle-form", .kind = CLI_CHOICE, .value = "NAME", target, .choices = CLI_CHOICES("reference", "phase"),       \
-        .noun = "angle form",                                                                                                  \
-        .help = "formula of the angle score: reference (the formula in the code of the AnglE authors) or "                     \
-                "phase (minus the weighted mean of the angles between complex components); see "                               \
-                "docs/objectives.md"                                                                                           \
+#define CLI_OPTION_ANGLE_FORM(target)                                                                                  \
+    {                                                                                                                  \
+        .name = "angle-form", .kind = CLI_CHOICE, .value = "NAME", target,                                             \
+        .choices = CLI_CHOICES("reference", "phase"), .noun = "angle form",                                            \
+        .help = "formula of the angle score: reference (the formula in the code of the AnglE authors) or "             \
+                "phase (minus the weighted mean of the angles between complex components); see "                       \
+                "docs/objectives.md"                                                                                   \
     }
-#define CLI_OPTION_BASE_MODEL(target)                                                                                          \
-    {                                                                                                                          \
-        .name = "base", .kind = CLI_MODEL, .value = "DIR", target, .help = "directory of the base model of the LoRA adapters", \
-        .fallback = "the model named in adapter_config.json"                                                                   \
+#define CLI_OPTION_BASE_MODEL(target)                                                                                  \
+    {                                                                                                                  \
+        .name = "base", .kind = CLI_MODEL, .value = "DIR", target,                                                     \
+        .help = "directory of the base model of the LoRA adapters",                                                    \
+        .fallback = "the model named in adapter_config.json"                                                           \
     }
-#define CLI_OPTION_COLUMNS(target, form, about, usual)                                                                         \
+#define CLI_OPTION_COLUMNS(target, form, about, usual)                                                                 \
     { .name = "columns", .kind = CLI_TEXT, .value = form, target, .help = about, .fallback = usual }
-#define CLI_OPTION_DTYPE(target)                                                                                               \
-    {                                                                                                                          \
-        .name = "dtype", .kind = CLI_CHOICE, .value = "TYPE", target, .choices = CLI_CHOICES("auto", "f32", "bf16", "int8"),   \
-        .noun = "data type",                                                                                                   \
-        .help = "data type of computation: f32, bf16, int8 (only for inference; linear layers of transformers, except those "  \
-                "of attention values; other operations use auto), or auto (bf16 if the CPU has bf16 instructions, otherwise "  \
-                "f32)"                                                                                                         \
+#define CLI_OPTION_DTYPE(target)                                                                                       \
+    {                                                                                                                  \
+        .name = "dtype", .kind = CLI_CHOICE, .value = "TYPE", target,                                                  \
+        .choices = CLI_CHOICES("auto", "f32", "bf16", "int8"), .noun = "data type",                                    \
+        .help = "data type of computation: f32, bf16, int8 (only for inference; linear layers of transformers, "       \
+                "except those "                                                                                        \
+                "of attention values; other operations use auto), or auto (bf16 if the CPU has bf16 instructions, "    \
+                "otherwise "                                                                                           \
+                "f32)"                                                                                                 \
     }
-#define CLI_OPTION_EMBEDDING_STORAGE(target)                                                                                   \
-    {                                                                                                                          \
-        .name = "embedding-dtype", .field = "embedding_storage", .kind = CLI_CHOICE, .value = "TYPE", target,                  \
-        .choices = CLI_CHOICES("auto", "int5"), .noun = "storage type",                                                        \
-        .help = "data type of the stored token embeddings: auto (the type of --dtype) or int5 (5 bits per weight and one "     \
-                "scale per row; requires --dtype int8)"                                                                        \
+#define CLI_OPTION_EMBEDDING_STORAGE(target)                                                                           \
+    {                                                                                                                  \
+        .name = "embedding-dtype", .field = "embedding_storage", .kind = CLI_CHOICE, .value = "TYPE", target,          \
+        .choices = CLI_CHOICES("auto", "int5"), .noun = "storage type",                                                \
+        .help =                                                                                                        \
+            "data type of the stored token embeddings: auto (the type of --dtype) or int5 (5 bits per weight and one " \
+            "scale per row; requires --dtype int8)"                                                                    \
     }
-#define CLI_OPTION_FORCE(target)                                                                                               \
-    {                                                                                                                          \
-        .name = "force", .kind = CLI_FLAG, target, .set = 1,                                                                   \
-        .help = "replace an existing model in the output directory, including its README.md; files of a directory that "       \
-                "contains no model are never replaced"                                                                         \
+#define CLI_OPTION_FORCE(target)                                                                                       \
+    {                                                                                                                  \
+        .name = "force", .kind = CLI_FLAG, target, .set = 1,                                                           \
+        .help =                                                                                                        \
+            "replace an existing model in the output directory, including its README.md; files of a directory that "   \
+            "contains no model are never replaced"                                                                     \
     }
-#define CLI_OPTION_LABEL_MAP(target)                                                                                           \
-    {                                                                                                                          \
-        .name = "label-map", .kind = CLI_TEXT, .value = "LABEL=N,...", target,                                                 \
-        .help =                                                                                                                \
-            "numbers that replace labels that are words, in addition to the predefined names; LABEL=drop skips the rows with " \
-            "the label LABEL",                                                                                                 \
-        .fallback = CLI_DEFAULT_LABELS                                                                                         \
+#define CLI_OPTION_LABEL_MAP(target)                                                                                   \
+    {                                                                                                                  \
+        .name = "label-map", .kind = CLI_TEXT, .value = "LABEL=N,...", target,                                         \
+        .help =                                                                                                        \
+            "numbers that replace labels that are words, in addition to the predefined names; LABEL=drop skips the "   \
+            "rows with "                                                                                               \
+            "the label LABEL",                                                                                         \
+        .fallback = CLI_DEFAULT_LABELS                                                                                 \
     }
-#define CLI_OPTION_LORA_R(target, about, usual)                                                                                \
-    {                                                                                                                          \
-        .name = "lora-r", .field = "lora.r", .kind = CLI_SIZE, .value = "N", target, .min = 1, .max = 65536, .help = about,    \
-        .fallback = usual                                                                                                      \
+#define CLI_OPTION_LORA_R(target, about, usual)                                                                        \
+    {                                                                                                                  \
+        .name = "lora-r", .field = "lora.r", .kind = CLI_SIZE, .value = "N", target, .min = 1, .max = 65536,           \
+        .help = about, .fallback = usual                                                                               \
     }
-#define CLI_OPTION_ORDERED(target)                                                                                             \
+#define CLI_OPTION_ORDERED(target)                                                                                     \
     { .name = "ordered", .kind = CLI_FLAG, target, .set = 1, .help = "treat (a, b) and (b, a) as different pairs" }
-#define CLI_OPTION_OUTPUT(target, form, about)                                                                                 \
+#define CLI_OPTION_OUTPUT(target, form, about)                                                                         \
     { .name = "output", .letter = 'o', .kind = CLI_TEXT, .value = form, target, .help = about }
-#define CLI_OPTION_OUTPUT_FILE(target, formats)                                                                                \
-    {                                                                                                                          \
-        .name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", target,                                            \
-        .help = "output file" formats "; it is written completely or not at all, and replaces an existing file",               \
-        .fallback = "stdout"                                                                                                   \
+#define CLI_OPTION_OUTPUT_FILE(target, formats)                                                                        \
+    {                                                                                                                  \
+        .name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", target,                                    \
+        .help = "output file" formats "; it is written completely or not at all, and replaces an existing file",       \
+        .fallback = "stdout"                                                                                           \
     }
-#define CLI_OPTION_SAME(target)                                                                                                  \
-    {                                                                                                                            \
-        .name = "same", .kind = CLI_CHOICE, .value = "NAME", target,                                                             \
-        .choices = CLI_CHOICES("exact", "space", "case", "letters"), .noun = "text comparison",                                  \
-        .help =                                                                                                                  \
-            "how texts are compared for equality: exact (same bytes), space (ignoring white space), case (ignoring white space " \
-            "and case) or letters (same letters and digits, ignoring case)"                                                      \
+#define CLI_OPTION_SAME(target)                                                                                        \
+    {                                                                                                                  \
+        .name = "same", .kind = CLI_CHOICE, .value = "NAME", target,                                                   \
+        .choices = CLI_CHOICES("exact", "space", "case", "letters"), .noun = "text comparison",                        \
+        .help =                                                                                                        \
+            "how texts are compared for equality: exact (same bytes), space (ignoring white space), case (ignoring "   \
+            "white space "                                                                                             \
+            "and case) or letters (same letters and digits, ignoring case)"                                            \
     }
-#define CLI_OPTION_SCORE_CLASS(target, usual)                                                                                  \
-    {                                                                                                                          \
-        .name = "class", .kind = CLI_TEXT, .value = "NAME", target, .field = "score_class",                                    \
-        .help = "models with several outputs: name or number (from 0) of the output that is the score", .fallback = usual      \
+#define CLI_OPTION_SCORE_CLASS(target, usual)                                                                          \
+    {                                                                                                                  \
+        .name = "class", .kind = CLI_TEXT, .value = "NAME", target, .field = "score_class",                            \
+        .help = "models with several outputs: name or number (from 0) of the output that is the score",                \
+        .fallback = usual                                                                                              \
     }
-#define CLI_OPTION_SKIP_BAD_ROWS(target)                                                                                       \
-    {                                                                                                                          \
-        .name = "skip-bad-rows", .kind = CLI_FLAG, target, .set = 1,                                                           \
-        .help = "skip unreadable rows and report how many were skipped; without this option, the command "                     \
-                "stops at the first unreadable row"                                                                            \
+#define CLI_OPTION_SKIP_BAD_ROWS(target)                                                                               \
+    {                                                                                                                  \
+        .name = "skip-bad-rows", .kind = CLI_FLAG, target, .set = 1,                                                   \
+        .help = "skip unreadable rows and report how many were skipped; without this option, the command "             \
+                "stops at the first unreadable row"                                                                    \
     }
-#define CLI_OPTION_STORAGE(flag, target, about, usual)                                                                         \
-    {                                                                                                                          \
-        .name = flag, .kind = CLI_CHOICE, .value = "TYPE", target, .choices = CLI_CHOICES("f32", "bf16", "int8"),              \
-        .noun = "storage type", .help = about, .fallback = usual                                                               \
+#define CLI_OPTION_STORAGE(flag, target, about, usual)                                                                 \
+    {                                                                                                                  \
+        .name = flag, .kind = CLI_CHOICE, .value = "TYPE", target, .choices = CLI_CHOICES("f32", "bf16", "int8"),      \
+        .noun = "storage type", .help = about, .fallback = usual                                                       \
     }
-#define CLI_OPTION_TABLE_FORMAT(target, about)                                                                                 \
-    {                                                                                                                          \
-        .name = "format", .letter = 'f', .kind = CLI_CHOICE, .value = "NAME", target, .excludes = "json",                      \
-        .choices = CLI_CHOICES("table", "csv", "markdown"), .noun = "format", .help = about                                    \
+#define CLI_OPTION_TABLE_FORMAT(target, about)                                                                         \
+    {                                                                                                                  \
+        .name = "format", .letter = 'f', .kind = CLI_CHOICE, .value = "NAME", target, .excludes = "json",              \
+        .choices = CLI_CHOICES("table", "csv", "markdown"), .noun = "format", .help = about                            \
     }
-#define CLI_OPTION_TEXT_COLUMNS(target)                                                                                        \
-    CLI_OPTION_COLUMNS(                                                                                                        \
-        target, "ROLE=NAME,...",                                                                                               \
-        "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c, or a list of text "    \
-        "columns: a,b",                                                                                                        \
+#define CLI_OPTION_TEXT_COLUMNS(target)                                                                                \
+    CLI_OPTION_COLUMNS(                                                                                                \
+        target, "ROLE=NAME,...",                                                                                       \
+        "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c, or a list "    \
+        "of text "                                                                                                     \
+        "columns: a,b",                                                                                                \
         CLI_DEFAULT_COLUMNS)
-#define CLI_OPTION_THRESHOLD(target)                                                                                           \
-    {                                                                                                                          \
-        .name = "threshold", .kind = CLI_REAL, .value = "X", target, .min = -1e30, .max = 1e30,                                \
-        .help = "pairs with a label of at least X are positive", .fallback = CLI_DEFAULT_THRESHOLD                             \
+#define CLI_OPTION_THRESHOLD(target)                                                                                   \
+    {                                                                                                                  \
+        .name = "threshold", .kind = CLI_REAL, .value = "X", target, .min = -1e30, .max = 1e30,                        \
+        .help = "pairs with a label of at least X are positive", .fallback = CLI_DEFAULT_THRESHOLD                     \
     }
 
 #endif

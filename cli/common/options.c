@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Parses the arguments of a command, as described by its option tables (syntax.h). Each line of a response file (@FILE) is
- * parsed as one or two arguments. Error messages about these arguments contain the path of the file and the line number.
+ * Parses the arguments of a command, as described by its option tables (syntax.h). Each line of a response file (@FILE)
+ * is parsed as one or two arguments. Error messages about these arguments contain the path of the file and the line
+ * number.
  */
 #include "cli/common/options.h"
 
@@ -46,8 +47,8 @@ int cli_is_version_flag(const char *argument) {
     return strcmp(argument, "--version") == 0 || strcmp(argument, "-V") == 0;
 }
 
-/* Prints a usage error of a command and returns exit code 2. where: "FILE:LINE: " for an argument in a response file, otherwise
- * "". */
+/* Prints a usage error of a command and returns exit code 2. where: "FILE:LINE: " for an argument in a response file,
+ * otherwise "". */
 static int report_usage(const char *command, const char *where, const char *fmt, va_list args) {
     char text[1024];
     const char *space = command[0] ? " " : "", *colon = command[0] ? ": " : "";
@@ -64,8 +65,8 @@ int cli_usage(const char *command, const char *fmt, ...) {
     return code;
 }
 
-/* Reports a usage error. If a response file contains the error, the message starts with the path of the file and the line
- * number. */
+/* Reports a usage error. If a response file contains the error, the message starts with the path of the file and the
+ * line number. */
 static int usage_error(const parser *p, const char *fmt, ...) {
     char where[512] = "";
     if (p->file)
@@ -81,8 +82,8 @@ static int is_option(const char *s) {
     return s[0] == '-' && s[1] != 0 && !(isdigit((unsigned char)s[1]) || s[1] == '.');
 }
 
-/* Parses a non-negative decimal integer that is at most `max`; if max is 0, there is no maximum. Returns 0, or -1 if the text
- * is not such an integer. */
+/* Parses a non-negative decimal integer that is at most `max`; if max is 0, there is no maximum. Returns 0, or -1 if
+ * the text is not such an integer. */
 static int read_size(const char *text, double max, unsigned long long *out) {
     char *end;
     errno = 0;
@@ -174,8 +175,8 @@ static void add_owned(cli_args *a, char *text) {
     a->owned[a->n_owned++] = text;
 }
 
-/* Sets *text to the directory of the model that it names; see aoe_model_find. Returns CLI_GO, or 1 after reporting that the
- * model is missing. */
+/* Sets *text to the directory of the model that it names; see aoe_model_find. Returns CLI_GO, or 1 after reporting that
+ * the model is missing. */
 static int find_model(cli_args *args, const char **text) {
     char dir[PATH_MAX];
     aoe_error err;
@@ -208,7 +209,8 @@ static int store(parser *p, const cli_option *o, void *target, const char *text)
     case CLI_PROMPT:
         if (strstr(text, "\\n") || strstr(text, "\\t"))
             cli_warn(
-                "--%s contains a backslash and the letter %s, which are used as they are; write a line break or a tab itself, in "
+                "--%s contains a backslash and the letter %s, which are used as they are; write a line break or a tab "
+                "itself, in "
                 "bash for example $'first line\\nsecond line: {text}'",
                 o->name, strstr(text, "\\n") ? "n" : "t");
         /* fall through */
@@ -278,8 +280,8 @@ static int unknown_option(const parser *p, const char *name, size_t len) {
     return usage_error(p, "unknown option --%.*s%s%s", (int)len, name, note ? "; " : "", note ? note : "");
 }
 
-/* Finds an option by name[len] or, if name is NULL, by its letter. Returns the option and sets *target to the address of its
- * target. Returns NULL if there is no such option. */
+/* Finds an option by name[len] or, if name is NULL, by its letter. Returns the option and sets *target to the address
+ * of its target. Returns NULL if there is no such option. */
 static const cli_option *find(const parser *p, const char *name, size_t len, char letter, void **target) {
     for (size_t g = 0; g < p->syntax->n_groups; g++) {
         const cli_group *group = &p->syntax->groups[g];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The option parser. A command describes its options in tables (syntax.h). The parser stores the value of each option in a
- * variable, the target of the option, and records which options were given. In messages of the library, it replaces the names
- * of option fields by flags. Texts that are stored in targets are valid until cli_args_free is called; argv must also remain
- * valid until then.
+ * The option parser. A command describes its options in tables (syntax.h). The parser stores the value of each option
+ * in a variable, the target of the option, and records which options were given. In messages of the library, it
+ * replaces the names of option fields by flags. Texts that are stored in targets are valid until cli_args_free is
+ * called; argv must also remain valid until then.
  */
 #ifndef AOE_CLI_COMMON_OPTIONS_H
 #define AOE_CLI_COMMON_OPTIONS_H
@@ -25,14 +25,14 @@ typedef struct cli_args {
 
 enum { CLI_GO = -1 }; /* result of cli_parse: the arguments are valid and the command must run */
 
-/* Parses the arguments after the name of the command and sets the targets. Returns CLI_GO if the command must run. Otherwise
- * returns the exit code of the program: 0 after --help or --version; 2 after a usage error; 1 if a response file cannot be read
- * or contains the name of an environment variable that is not set. Errors are reported. */
+/* Parses the arguments after the name of the command and sets the targets. Returns CLI_GO if the command must run.
+ * Otherwise returns the exit code of the program: 0 after --help or --version; 2 after a usage error; 1 if a response
+ * file cannot be read or contains the name of an environment variable that is not set. Errors are reported. */
 int cli_parse(cli_args *args, const cli_syntax *s, int argc, char **argv);
 void cli_args_free(cli_args *args);                    /* accepts a zeroed struct */
 int cli_given(const cli_args *args, const char *name); /* returns 1 if the option --name was given */
-/* Replaces each operand that is the name of a model of the Hugging Face Hub by the directory of the model (aoe_model_find).
- * Returns CLI_GO, or 1 after reporting that a model is missing. */
+/* Replaces each operand that is the name of a model of the Hugging Face Hub by the directory of the model
+ * (aoe_model_find). Returns CLI_GO, or 1 after reporting that a model is missing. */
 int cli_find_operand_models(cli_args *args);
 /* Returns the first of names[n] whose option was given, or NULL. */
 const char *cli_first_given(const cli_args *args, const char *const *names, size_t n);
@@ -45,8 +45,8 @@ int cli_print_version(void); /* prints "aoe VERSION" to stdout; returns exit cod
 /* Reports a usage error of a command ("aoe: COMMAND: ... (see aoe COMMAND --help)") and returns 2. */
 int cli_usage(const char *command, const char *fmt, ...);
 
-/* Returns the index of `text` in `names`, which is a NULL-terminated list. If the list does not contain the text, returns the
- * number of names and sets *err. noun: word for the names in the message, for example "format". */
+/* Returns the index of `text` in `names`, which is a NULL-terminated list. If the list does not contain the text,
+ * returns the number of names and sets *err. noun: word for the names in the message, for example "format". */
 size_t cli_choose(const char *const *names, const char *text, const char *noun, aoe_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes output files with base/atomic_write.h. In addition, this file supports stdout, checks parent directories, prints error
- * messages, and removes temporary files when a signal ends the program.
+ * Writes output files with base/atomic_write.h. In addition, this file supports stdout, checks parent directories,
+ * prints error messages, and removes temporary files when a signal ends the program.
  */
 #include "cli/common/outfile.h"
 

@@ -64,8 +64,8 @@ void cli_set_message_filter(cli_message_filter filter, const void *user) {
     message_filter_user = user;
 }
 
-/* Prints a message as one line on stderr. If `caught` is not NULL, stores the message there instead. The message filter changes
- * the message first. */
+/* Prints a message as one line on stderr. If `caught` is not NULL, stores the message there instead. The message filter
+ * changes the message first. */
 static void print_line(const char *prefix, const char *fmt, va_list args) {
     char message[2048], text[2048];
     vsnprintf(message, sizeof message, fmt, args);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Shows the progress of a command on stderr. On a terminal, a progress bar is drawn repeatedly. Otherwise, a new line is
- * printed every few seconds.
+ * Shows the progress of a command on stderr. On a terminal, a progress bar is drawn repeatedly. Otherwise, a new line
+ * is printed every few seconds.
  */
 #include "cli/common/progress.h"
 
@@ -73,8 +73,8 @@ void cli_progress_fit(char *line, size_t width) {
     size_t end = width;
     if (length <= width)
         return;
-    while (end > 0 &&
-           !(line[end] == ' ' && line[end + 1] == ' ')) /* searches for the last separator of two fields at or before `width` */
+    while (end > 0 && !(line[end] == ' ' && line[end + 1] == ' ')) /* searches for the last separator of two fields at
+                                                                      or before `width` */
         end--;
     line[end] = 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Shows the progress of a command on stderr. On a terminal, one line is drawn repeatedly. Otherwise, a new line is printed
- * every few seconds.
+ * Shows the progress of a command on stderr. On a terminal, one line is drawn repeatedly. Otherwise, a new line is
+ * printed every few seconds.
  */
 #ifndef AOE_CLI_COMMON_PROGRESS_H
 #define AOE_CLI_COMMON_PROGRESS_H
@@ -21,15 +21,15 @@ void cli_progress_begin(cli_progress *p, const char *what, const char *unit, siz
  * - total: 0 if the total number is unknown.
  * - rate_text: text that is shown instead of the number of units per second, or NULL.
  * - seconds_left: remaining time in seconds; if it is negative, the remaining time is estimated.
- * - extra: additional fields, separated by two spaces, or NULL. The most important field is first, because a narrow terminal
- *   shows only the first fields. */
+ * - extra: additional fields, separated by two spaces, or NULL. The most important field is first, because a narrow
+ *   terminal shows only the first fields. */
 void cli_progress_update(cli_progress *p, size_t done, size_t total, const char *rate_text, double seconds_left,
                          const char *extra);
 void cli_progress_end(cli_progress *p);                /* removes the progress line */
 void cli_format_seconds(char out[32], double seconds); /* writes, for example, "4 s", "2:05" or "1:02:05" */
 
-/* Shortens a line to at most `width` bytes. The line consists of fields that are separated by two spaces; whole fields are
- * removed at the end. */
+/* Shortens a line to at most `width` bytes. The line consists of fields that are separated by two spaces; whole fields
+ * are removed at the end. */
 void cli_progress_fit(char *line, size_t width);
 void cli_progress_clear(void);         /* clears the progress line if the terminal shows one */
 void cli_progress_enable(int enabled); /* 0: the progress of later calls of cli_progress_begin is not shown */

@@ -55,8 +55,9 @@ static int name_char(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Appends the value of an environment variable. s: the text after the '$', which starts with NAME or {NAME}; if it starts with
- * '$', a dollar sign is appended. Returns the number of bytes of s that were read, or 0 after reporting an error. */
+/* Appends the value of an environment variable. s: the text after the '$', which starts with NAME or {NAME}; if it
+ * starts with '$', a dollar sign is appended. Returns the number of bytes of s that were read, or 0 after reporting an
+ * error. */
 static size_t expand(const cli_response *r, builder *b, const char *s) {
     char name[256];
     size_t len = 0, taken;
@@ -91,8 +92,8 @@ static size_t expand(const cli_response *r, builder *b, const char *s) {
     return taken;
 }
 
-/* Returns the value that starts at s. The comment after the value and its quotes are removed, and environment variables are
- * replaced. Returns NULL after reporting an error. The caller frees the value with free(). */
+/* Returns the value that starts at s. The comment after the value and its quotes are removed, and environment variables
+ * are replaced. Returns NULL after reporting an error. The caller frees the value with free(). */
 static char *read_value(const cli_response *r, const char *s) {
     builder b = {0};
     char quote = *s == '\'' || *s == '"' ? *s++ : 0;

@@ -7,9 +7,9 @@
 
 #include "base/closest.h"
 
-/* Names of options in sentence-transformers, transformers, PEFT, FlagEmbedding, angle_emb, text-embeddings-inference, fastText,
- * the embedding program of llama.cpp and Unix tools, and the options of aoe with the same meaning. If a name has several rows,
- * the first option that the command has is suggested. */
+/* Names of options in sentence-transformers, transformers, PEFT, FlagEmbedding, angle_emb, text-embeddings-inference,
+ * fastText, the embedding program of llama.cpp and Unix tools, and the options of aoe with the same meaning. If a name
+ * has several rows, the first option that the command has is suggested. */
 static const struct {
     const char *other, *own;
 } synonyms[] = {
@@ -150,8 +150,9 @@ static const char *with_meaning(const char *typed, const char *const *names, siz
     return NULL;
 }
 
-/* Returns the element of names[n] whose first word, up to the first '-', is the first word of `typed`. For example, returns
- * "batch-tokens" if `typed` is "batch-size". Returns NULL if no element or more than one element has this first word. */
+/* Returns the element of names[n] whose first word, up to the first '-', is the first word of `typed`. For example,
+ * returns "batch-tokens" if `typed` is "batch-size". Returns NULL if no element or more than one element has this first
+ * word. */
 static const char *with_first_word(const char *typed, const char *const *names, size_t n) {
     const char *hyphen = strchr(typed, '-'), *found = NULL;
     for (size_t i = 0; hyphen && i < n; i++)

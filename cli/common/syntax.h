@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Types of the tables that describe the options of a command. The parser (options.h) and the help (help.h) use these tables.
+ * Types of the tables that describe the options of a command. The parser (options.h) and the help (help.h) use these
+ * tables.
  */
 #ifndef AOE_CLI_COMMON_SYNTAX_H
 #define AOE_CLI_COMMON_SYNTAX_H
@@ -9,14 +10,15 @@
 
 #include <aoe.h>
 
-/* Kind of an option. It determines the type of the option's target (the variable that the option sets) and the permitted
- * values. */
+/* Kind of an option. It determines the type of the option's target (the variable that the option sets) and the
+ * permitted values. */
 typedef enum cli_kind {
     CLI_FLAG,   /* int; the option has no value and sets the target to `set` */
     CLI_TEXT,   /* const char *; the text is part of argv or owned by the cli_args */
-    CLI_PROMPT, /* as CLI_TEXT, for a template of a prompt; an escape sequence such as \n, which is not replaced, gives a
-                   warning */
-    CLI_MODEL,  /* const char *; a model directory. The name of a model of the Hugging Face Hub is replaced by its directory */
+    CLI_PROMPT, /* as CLI_TEXT, for a template of a prompt; an escape sequence such as \n, which is not replaced, gives
+                   a warning */
+    CLI_MODEL,  /* const char *; a model directory. The name of a model of the Hugging Face Hub is replaced by its
+                   directory */
     CLI_MODELS, /* cli_texts; one model directory, as for CLI_MODEL; the option may be repeated */
     CLI_TEXTS,  /* cli_texts; the values are all arguments up to the next option or @FILE; the option may be repeated */
     CLI_SIZE,   /* size_t from `min` to `max` */
@@ -41,11 +43,12 @@ typedef const char *(*cli_name_fn)(const void *target);
 typedef struct cli_option {
     const char *name;  /* long name without the two dashes */
     const char *value; /* name of the value in --help, for example "FILE"; NULL for flags */
-    /* description for --help, without a full stop; NULL: --help does not list the option, which is an old name of another
-     * option */
+    /* description for --help, without a full stop; NULL: --help does not list the option, which is an old name of
+     * another option */
     const char *help;
-    /* text that --help shows as the default; NULL: the value of the target is shown; "": no default is shown. If the default of
-     * the target is a text, a size or a value with a name (name_of) that is set, this value is shown instead */
+    /* text that --help shows as the default; NULL: the value of the target is shown; "": no default is shown. If the
+     * default of the target is a text, a size or a value with a name (name_of) that is set, this value is shown
+     * instead */
     const char *fallback;
     /* name of the library's option field without "options.", for example "lora.r"; NULL: the field has the name of the
      * option with each '-' replaced by '_' */
@@ -55,8 +58,8 @@ typedef struct cli_option {
     /* CLI_SIZE and CLI_REAL: minimum and maximum value; if both are 0, all non-negative values are permitted */
     double min, max;
     cli_parse_fn parse;  /* CLI_NAMED: parses the value */
-    cli_name_fn name_of; /* CLI_NAMED, CLI_REAL: returns the text of the value for --help. NULL: --help shows the fallback,
-                            or the number of a CLI_REAL without fallback */
+    cli_name_fn name_of; /* CLI_NAMED, CLI_REAL: returns the text of the value for --help. NULL: --help shows the
+                            fallback, or the number of a CLI_REAL without fallback */
     void (*prepare)(void *base); /* function that cli_parse calls first with cli_group.base; NULL: none */
     const char *const *choices;  /* CLI_CHOICE: names of the values 0, 1, 2 and so on, NULL-terminated */
     const char *noun;            /* CLI_CHOICE: word for the names in messages, for example "format" */
@@ -66,9 +69,9 @@ typedef struct cli_option {
 } cli_option;
 
 /* Initializer for the member `choices`: a NULL-terminated list of names. */
-#define CLI_CHOICES(...)                                                                                                       \
-    (const char *const[]) {                                                                                                    \
-        __VA_ARGS__, NULL                                                                                                      \
+#define CLI_CHOICES(...)                                                                                               \
+    (const char *const[]) {                                                                                            \
+        __VA_ARGS__, NULL                                                                                              \
     }
 
 /* A group of options whose targets are in one struct. */
@@ -79,7 +82,7 @@ typedef struct cli_group {
     void *base; /* struct that contains the targets, initialized with the defaults; borrowed */
 } cli_group;
 
-#define CLI_GROUP(title, table, base)                                                                                          \
+#define CLI_GROUP(title, table, base)                                                                                  \
     { title, table, sizeof(table) / sizeof *(table), base }
 /* Initializer for the members `groups` and `n_groups`. */
 #define CLI_GROUPS(array) .groups = array, .n_groups = sizeof(array) / sizeof *(array)
@@ -94,7 +97,7 @@ typedef struct cli_syntax {
     const char *operand_note; /* text appended to the message about an operand beyond max_operands; NULL: none */
     const cli_group *groups;  /* [n_groups] groups of options, borrowed */
     size_t n_groups;
-    const char *const *hidden;                /* names of options that --help does not list, NULL-terminated; NULL: none */
+    const char *const *hidden; /* names of options that --help does not list, NULL-terminated; NULL: none */
     void (*more)(const struct cli_syntax *s); /* prints a section of --help after the options; NULL: there is none */
     size_t min_operands, max_operands;        /* minimum and maximum number of operands */
 } cli_syntax;

@@ -25,9 +25,10 @@ typedef struct cli_batch {
 /* Creates an empty batch. The arguments are the values of the fields `capacity` and `max_bytes`. */
 void cli_batch_create(cli_batch *b, size_t capacity, size_t max_bytes);
 void cli_batch_clear(cli_batch *b);        /* removes all texts and keeps the memory */
-int cli_batch_is_full(const cli_batch *b); /* returns 1 if the batch contains `capacity` texts or at least max_bytes bytes */
-/* Copies a text into the batch, which must not be full. name: file of the text, borrowed; number: position of the text in the
- * file; is_line: 1 if the position is a line number. */
+int cli_batch_is_full(const cli_batch *b); /* returns 1 if the batch contains `capacity` texts or at least max_bytes
+                                              bytes */
+/* Copies a text into the batch, which must not be full. name: file of the text, borrowed; number: position of the text
+ * in the file; is_line: 1 if the position is a line number. */
 void cli_batch_add(cli_batch *b, aoe_text text, const char *name, size_t number, int is_line);
 void cli_batch_finish(cli_batch *b);  /* sets the field `text`; called after the last cli_batch_add */
 void cli_batch_destroy(cli_batch *b); /* accepts a zeroed struct */

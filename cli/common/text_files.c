@@ -42,14 +42,15 @@ static int take_text(void *user, aoe_text text, aoe_error *err) {
     return AOE_ECANCELLED;
 }
 
-/* Sets one->input_format to the format of a file: the file has one text per line if its extension is unknown. Returns 0, or 1
- * after reporting that the file is missing or cannot be read. */
+/* Sets one->input_format to the format of a file: the file has one text per line if its extension is unknown. Returns
+ * 0, or 1 after reporting that the file is missing or cannot be read. */
 static int choose_format(aoe_table_options *one, const char *path) {
     struct stat st = {0};
     aoe_error err;
     if (strcmp(path, "-") != 0 && stat(path, &st) != 0)
-        return errno == ENOENT || errno == ENOTDIR ? cli_fail("%s: no such file; check the path", path)
-                                                   : cli_fail("%s: cannot open: %s; check the path", path, strerror(errno));
+        return errno == ENOENT || errno == ENOTDIR
+                   ? cli_fail("%s: no such file; check the path", path)
+                   : cli_fail("%s: cannot open: %s; check the path", path, strerror(errno));
     if (strcmp(path, "-") != 0 && S_ISDIR(st.st_mode))
         return cli_fail("%s: is a directory; give the files in it, for example %s%s*%s", path, path,
                         path[strlen(path) - 1] == '/' ? "" : "/", one->whole_files ? ".md" : ".txt");
@@ -77,16 +78,16 @@ static int read_file(cli_text_files *f, const char *path, const aoe_table_option
     return aoe_texts_read(path, &one, take_text, f, &err) ? (f->reported ? 1 : cli_fail("%s", err.message)) : 0;
 }
 
-/* Checks a regular file without columns by reading it to its end. Afterwards, it can be read again; other files, such as pipes,
- * are not checked. Returns 0, or 1 after reporting the error. */
+/* Checks a regular file without columns by reading it to its end. Afterwards, it can be read again; other files, such
+ * as pipes, are not checked. Returns 0, or 1 after reporting the error. */
 static int check_file(cli_text_files *f, const char *path, const aoe_table_options *t) {
     struct stat st;
     aoe_table_options one = *t;
     const int is_stdin = strcmp(path, "-") == 0;
     if (choose_format(&one, path))
         return 1;
-    if ((is_stdin ? fstat(STDIN_FILENO, &st) : stat(path, &st)) || !S_ISREG(st.st_mode) || one.columns || one.delimiter ||
-        (one.input_format != AOE_TABLE_TXT && !one.whole_files))
+    if ((is_stdin ? fstat(STDIN_FILENO, &st) : stat(path, &st)) || !S_ISREG(st.st_mode) || one.columns ||
+        one.delimiter || (one.input_format != AOE_TABLE_TXT && !one.whole_files))
         return 0;
     const off_t start = is_stdin ? lseek(STDIN_FILENO, 0, SEEK_CUR) : 0;
     f->discard = 1;

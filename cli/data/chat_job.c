@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements what `aoe data annotate` and `aoe data score` have in common: options for chat models, API keys, progress, output
- * and summary.
+ * Implements what `aoe data annotate` and `aoe data score` have in common: options for chat models, API keys, progress,
+ * output and summary.
  */
 #include "cli/data/chat_job.h"
 
@@ -28,8 +28,8 @@ static int parse_price(void *target, const char *text, aoe_error *err) {
     if (one && !*end && isfinite(p->in) && isfinite(p->out) && p->in >= 0 && p->out >= 0)
         return 0;
     err->code = AOE_EARG;
-    snprintf(err->message, sizeof err->message, "expected IN,OUT, the prices per million prompt and answer tokens, not '%s'",
-             text);
+    snprintf(err->message, sizeof err->message,
+             "expected IN,OUT, the prices per million prompt and answer tokens, not '%s'", text);
     return err->code;
 }
 
@@ -46,7 +46,8 @@ static const cli_option output_table[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      AT(o.cache),
-     .help = "SQLite file in which every answer is stored as soon as it arrives; stored answers are not requested again",
+     .help =
+         "SQLite file in which every answer is stored as soon as it arrives; stored answers are not requested again",
      .fallback = "the --output name followed by .sqlite"},
 };
 
@@ -101,7 +102,8 @@ static const cli_option model_table[] = {
      .kind = CLI_TEXT,
      .value = "JSON",
      AT(o.request),
-     .help = "JSON object whose keys are added to every request, for example {\"top_p\": 0.9}; the value null removes a key",
+     .help = "JSON object whose keys are added to every request, for example {\"top_p\": 0.9}; the value null "
+             "removes a key",
      .fallback = "none"},
 };
 
@@ -159,7 +161,8 @@ static const cli_option calls_table[] = {
      AT(o.dry_run),
      .set = 1,
      .help =
-         "send no requests; print the prompts for the first text or pair, the number of requests and an estimate of their cost"},
+         "send no requests; print the prompts for the first text or pair, the number of requests and an estimate of "
+         "their cost"},
 };
 
 /* ---- models */
@@ -177,10 +180,11 @@ static int read_key(aoe_chat_model *m, const char *command, const char *name) {
     if (m->key)
         return CLI_GO;
     if (cli_env_name_shown(name) != name)
-        return cli_usage(command,
-                         "%s: key-env= does not name an environment variable that is set; export the API key and give the "
-                         "variable's name",
-                         m->name);
+        return cli_usage(
+            command,
+            "%s: key-env= does not name an environment variable that is set; export the API key and give the "
+            "variable's name",
+            m->name);
     return cli_usage(command, "%s: environment variable %s is not set; set it to the API key", m->name, name);
 }
 
@@ -243,9 +247,9 @@ static int read_models(cli_chat *c, const char *command) {
         code = cli_usage(command, "missing chat model: --model NAME");
     const char *key = environment(c->key_env ? c->key_env : "OPENAI_API_KEY");
     if (code == CLI_GO && c->key_env && !key)
-        code =
-            cli_usage(command, "--key-env: environment variable %s is not set; set it to the API key, or leave out the option",
-                      cli_env_name_shown(c->key_env));
+        code = cli_usage(
+            command, "--key-env: environment variable %s is not set; set it to the API key, or leave out the option",
+            cli_env_name_shown(c->key_env));
     const char *api = c->api ? c->api : environment("OPENAI_BASE_URL");
     for (size_t i = 0; i < n && code == CLI_GO; i++) {
         aoe_chat_model *m = &c->model[i];
@@ -312,8 +316,8 @@ static int show_prompt(void *user, const aoe_chat_model *model, aoe_text prompt)
     return ++c->prompts >= c->most_prompts;
 }
 
-/* Checks the options and sets the fields that depend on several options. Returns CLI_GO, or the exit code after reporting a
- * usage error. */
+/* Checks the options and sets the fields that depend on several options. Returns CLI_GO, or the exit code after
+ * reporting a usage error. */
 static int prepare(cli_chat *c, const char *command) {
     int code = read_models(c, command);
     c->to_stdout = cli_is_stdout(c->output);
@@ -418,8 +422,9 @@ static void print_calls(const cli_chat *c, const aoe_chat_result *r) {
         if (r->left_cost > 0 && isfinite(r->left_most))
             snprintf(text + n, sizeof text - (size_t)n, " (at most %.4f)", r->left_most);
     } else {
-        n += snprintf(text + n, sizeof text - (size_t)n, "%zu sent, %zu cached; %.0f prompt tokens and %.0f answer tokens",
-                      r->asked, r->kept, r->prompt_tokens, r->completion_tokens);
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "%zu sent, %zu cached; %.0f prompt tokens and %.0f answer tokens", r->asked, r->kept,
+                      r->prompt_tokens, r->completion_tokens);
         if (r->cost > 0)
             n += snprintf(text + n, sizeof text - (size_t)n, ", cost %.4f", r->cost);
         if (r->cost > 0 && without_price(c))
@@ -431,10 +436,11 @@ static void print_calls(const cli_chat *c, const aoe_chat_result *r) {
 
 /* Adds the number of calls and their cost to the JSON object o. Returns 0, or -1 if memory allocation failed. */
 static int add_calls(const cli_chat *c, json_t *o, const aoe_chat_result *r) {
-    json_t *more = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f}", "calls", (json_int_t)r->calls, "asked",
-                             (json_int_t)r->asked, "kept", (json_int_t)r->kept, "failed", (json_int_t)r->failed, "left",
-                             (json_int_t)r->left, "refused", (json_int_t)r->refused, "unreadable", (json_int_t)r->unreadable,
-                             "prompt_tokens", r->prompt_tokens, "completion_tokens", r->completion_tokens, "cost", r->cost);
+    json_t *more =
+        json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f}", "calls", (json_int_t)r->calls, "asked",
+                  (json_int_t)r->asked, "kept", (json_int_t)r->kept, "failed", (json_int_t)r->failed, "left",
+                  (json_int_t)r->left, "refused", (json_int_t)r->refused, "unreadable", (json_int_t)r->unreadable,
+                  "prompt_tokens", r->prompt_tokens, "completion_tokens", r->completion_tokens, "cost", r->cost);
     int bad = !more || json_object_update(o, more);
     json_decref(more);
     if (c->o.dry_run && !bad) {

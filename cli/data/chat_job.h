@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Functions that `aoe data annotate` and `aoe data score` have in common. Both commands send requests to chat models. The
- * functions parse the options for models, endpoints and spending limits, read API keys from environment variables, show the
- * progress, handle interruption, and print a summary of calls and costs.
+ * Functions that `aoe data annotate` and `aoe data score` have in common. Both commands send requests to chat models.
+ * The functions parse the options for models, endpoints and spending limits, read API keys from environment variables,
+ * show the progress, handle interruption, and print a summary of calls and costs.
  */
 #ifndef AOE_CLI_DATA_CHAT_JOB_H
 #define AOE_CLI_DATA_CHAT_JOB_H
@@ -48,8 +48,8 @@ typedef struct cli_chat_command {
     void *own; /* options of the command, borrowed; first argument of the functions below */
     /* Checks the options. Returns CLI_GO, or the exit code after reporting a usage error. */
     int (*check)(const void *own);
-    /* Calls the function of the library. Then calls cli_chat_finish, or cli_chat_fail after an error, and returns the exit
-     * code. */
+    /* Calls the function of the library. Then calls cli_chat_finish, or cli_chat_fail after an error, and returns the
+     * exit code. */
     int (*run)(void *own, cli_chat *c, const cli_args *args);
 } cli_chat_command;
 
@@ -58,16 +58,16 @@ typedef struct cli_chat_command {
 int cli_chat_run(cli_chat *c, const cli_chat_command *command, int argc, char **argv);
 /* Writes output rows. The function has the type aoe_write_fn; user: the cli_chat. */
 int cli_chat_write(void *user, size_t part, const char *data, size_t len);
-/* Reports an error of the library. code, err: the error; r: the numbers of requests and answers until the error. Returns the
- * exit code. */
+/* Reports an error of the library. code, err: the error; r: the numbers of requests and answers until the error.
+ * Returns the exit code. */
 int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_error *err);
-/* Ends the progress display and warns about failed requests and unusable responses. skipped: number of invalid rows in the
- * inputs, which were skipped. */
+/* Ends the progress display and warns about failed requests and unusable responses. skipped: number of invalid rows in
+ * the inputs, which were skipped. */
 void cli_chat_warn(cli_chat *c, const aoe_chat_result *r, size_t skipped);
-/* Ends a run: renames the output file to its final name and prints the summary. Without --json, the summary is the sentence
- * `rows` and a line with the number of calls and their cost. With --json, the summary is the JSON object `line`, to which the
- * calls and their cost are added. The function takes ownership of `line`. The summary is printed to stdout, or to stderr if the
- * output rows are written to stdout. Returns the exit code. */
+/* Ends a run: renames the output file to its final name and prints the summary. Without --json, the summary is the
+ * sentence `rows` and a line with the number of calls and their cost. With --json, the summary is the JSON object
+ * `line`, to which the calls and their cost are added. The function takes ownership of `line`. The summary is printed
+ * to stdout, or to stderr if the output rows are written to stdout. Returns the exit code. */
 int cli_chat_finish(cli_chat *c, const aoe_chat_result *r, const char *rows, json_t *line);
 
 #endif

@@ -19,7 +19,8 @@ static const cli_option row_table[] = {
      AT(kind),
      .parse = cli_parse_output_form,
      .help =
-         "columns of the output: pairs (text1, text2, label, source) or triplets (query, positive, negative, source); source is the "
+         "columns of the output: pairs (text1, text2, label, source) or triplets (query, positive, negative, source); "
+         "source is the "
          "name of the chat model",
      .fallback = "pairs"},
     {.name = "positives",
@@ -39,13 +40,15 @@ static const cli_option row_table[] = {
      .kind = CLI_PROMPT,
      .value = "TEMPLATE",
      AT(positive_prompt),
-     .help = "prompt that requests sentences of equal meaning; {size} is replaced by their number, and {text} by the text",
+     .help =
+         "prompt that requests sentences of equal meaning; {size} is replaced by their number, and {text} by the text",
      .fallback = "the prompt of the AnglE paper; see docs/annotate.md"},
     {.name = "negative-prompt",
      .kind = CLI_PROMPT,
      .value = "TEMPLATE",
      AT(negative_prompt),
-     .help = "prompt that requests sentences of opposite meaning; {size} is replaced by their number, and {text} by the text",
+     .help = "prompt that requests sentences of opposite meaning; {size} is replaced by their number, and {text} by "
+             "the text",
      .fallback = "the prompt of the AnglE paper; see docs/annotate.md"},
     {.name = "positive-label",
      .kind = CLI_REAL,
@@ -71,11 +74,11 @@ static const cli_option data_table[] = {
 
 static json_t *as_json(const cli_chat *c, const aoe_annotate_result *r) {
     json_t *output = c->output ? cli_json_text(c->output, strlen(c->output)) : json_null();
-    return json_pack("{s:o,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "output", output, "dry_run", c->o.dry_run, "texts",
-                     (json_int_t)r->texts, "repeated_inputs", (json_int_t)r->repeated_inputs, "without", (json_int_t)r->without,
-                     "rows", (json_int_t)r->rows, "positives", (json_int_t)r->positives, "negatives", (json_int_t)r->negatives,
-                     "copies", (json_int_t)r->copies, "repeated", (json_int_t)r->repeated, "conflicts",
-                     (json_int_t)r->conflicts, "skipped", (json_int_t)r->skipped);
+    return json_pack("{s:o,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "output", output, "dry_run", c->o.dry_run,
+                     "texts", (json_int_t)r->texts, "repeated_inputs", (json_int_t)r->repeated_inputs, "without",
+                     (json_int_t)r->without, "rows", (json_int_t)r->rows, "positives", (json_int_t)r->positives,
+                     "negatives", (json_int_t)r->negatives, "copies", (json_int_t)r->copies, "repeated",
+                     (json_int_t)r->repeated, "conflicts", (json_int_t)r->conflicts, "skipped", (json_int_t)r->skipped);
 }
 
 /* Writes the summary of a run to out[len]. */
@@ -84,8 +87,9 @@ static void describe(char *out, size_t len, const aoe_annotate_options *o, const
                            o->kind == AOE_EXAMPLES_TRIPLETS ? "triplets" : "pairs", r->texts - r->without, r->texts,
                            r->positives, r->negatives);
     if (r->copies + r->repeated + r->conflicts)
-        snprintf(out + n, len - (size_t)n, "; skipped: %zu equal to the input, %zu repeated, %zu both synonymous and opposite",
-                 r->copies, r->repeated, r->conflicts);
+        snprintf(out + n, len - (size_t)n,
+                 "; skipped: %zu equal to the input, %zu repeated, %zu both synonymous and opposite", r->copies,
+                 r->repeated, r->conflicts);
 }
 
 static int run(void *own, cli_chat *c, const cli_args *args) {
@@ -104,10 +108,12 @@ static int run(void *own, cli_chat *c, const cli_args *args) {
         return cli_chat_fail(c, code, &r.chat, &err);
     cli_chat_warn(c, &r.chat, r.skipped);
     if (r.repeated_inputs)
-        cli_note("%zu text%s repeated and annotated once", r.repeated_inputs, r.repeated_inputs == 1 ? " was" : "s were");
+        cli_note("%zu text%s repeated and annotated once", r.repeated_inputs,
+                 r.repeated_inputs == 1 ? " was" : "s were");
     if (!c->o.dry_run && !r.rows)
         return cli_fail(
-            "no rows from %zu texts (answers: %zu, of which refusals: %zu, unreadable: %zu); try another prompt or model",
+            "no rows from %zu texts (answers: %zu, of which refusals: %zu, unreadable: %zu); try another prompt "
+            "or model",
             r.texts, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
     describe(rows, sizeof rows, o, &r);
     return cli_chat_finish(c, &r.chat, rows, as_json(c, &r));
@@ -119,7 +125,8 @@ static int check(const void *own) {
     aoe_annotate_options_defaults(&d);
     if (!o->positives && !o->negatives)
         return cli_usage("data annotate", "--positives and --negatives must not both be 0");
-    if (o->kind == AOE_EXAMPLES_TRIPLETS && (o->positive_label != d.positive_label || o->negative_label != d.negative_label))
+    if (o->kind == AOE_EXAMPLES_TRIPLETS &&
+        (o->positive_label != d.positive_label || o->negative_label != d.negative_label))
         return cli_usage("data annotate", "--positive-label and --negative-label require --form pairs");
     return CLI_GO;
 }
@@ -136,16 +143,18 @@ static int run_command(int argc, char **argv) {
     const cli_chat_command command = {
         .command = "data annotate",
         .operands = "FILE...",
-        .about = "Generates training data with chat models. For each text of the files (.txt or tables), the models\n"
-                 "write sentences of equal and of opposite meaning. The text and these sentences form labeled pairs or\n"
-                 "triplets. The API key is read from an environment variable (--key-env). Every answer is stored in a\n"
-                 "cache (--cache) as soon as it arrives. To continue an interrupted run, run the command again.\n"
-                 "Repeating a complete run sends no requests.\n",
-        .examples = "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv --dry-run\n"
-                    "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv \\\n"
-                    "      --price 0.15,0.6 --max-cost 2\n"
-                    "  aoe data annotate texts.txt -m A api=http://localhost:8000/v1 B api=http://localhost:8001/v1 \\\n"
-                    "      --form triplets -o triplets.jsonl\n",
+        .about =
+            "Generates training data with chat models. For each text of the files (.txt or tables), the models\n"
+            "write sentences of equal and of opposite meaning. The text and these sentences form labeled pairs or\n"
+            "triplets. The API key is read from an environment variable (--key-env). Every answer is stored in a\n"
+            "cache (--cache) as soon as it arrives. To continue an interrupted run, run the command again.\n"
+            "Repeating a complete run sends no requests.\n",
+        .examples =
+            "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv --dry-run\n"
+            "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv \\\n"
+            "      --price 0.15,0.6 --max-cost 2\n"
+            "  aoe data annotate texts.txt -m A api=http://localhost:8000/v1 B api=http://localhost:8001/v1 \\\n"
+            "      --form triplets -o triplets.jsonl\n",
         .max_operands = SIZE_MAX,
         CLI_GROUPS(groups),
         .own = &o,

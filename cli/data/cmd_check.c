@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe data check`: finds problems in tables, prints one line per problem, and counts the problems. The exit code is
- * 1 if a problem was found.
+ * Implements `aoe data check`: finds problems in tables, prints one line per problem, and counts the problems. The exit
+ * code is 1 if a problem was found.
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
@@ -134,7 +134,8 @@ static void describe(const aoe_finding *f, char *out, size_t size) {
         snprintf(out, size, "duplicate of %s:%zu", f->other_file, f->other_line);
         break;
     case AOE_FINDING_CONFLICT:
-        snprintf(out, size, "label '%s', but equal texts have label '%s' in %s:%zu", text, label, f->other_file, f->other_line);
+        snprintf(out, size, "label '%s', but equal texts have label '%s' in %s:%zu", text, label, f->other_file,
+                 f->other_line);
         break;
     case AOE_FINDING_LEAK:
         snprintf(out, size, "also in %s:%zu", f->other_file, f->other_line);
@@ -148,8 +149,8 @@ static void describe(const aoe_finding *f, char *out, size_t size) {
 }
 
 static void print_finding_json(const aoe_finding *f) {
-    json_t *o = json_pack("{s:s,s:o,s:I}", "kind", aoe_finding_name(f->kind), "file", cli_json_text(f->file, strlen(f->file)),
-                          "line", (json_int_t)f->line);
+    json_t *o = json_pack("{s:s,s:o,s:I}", "kind", aoe_finding_name(f->kind), "file",
+                          cli_json_text(f->file, strlen(f->file)), "line", (json_int_t)f->line);
     if (f->other_file) {
         json_object_set_new(o, "other_file", cli_json_text(f->other_file, strlen(f->other_file)));
         json_object_set_new(o, "other_line", json_integer((json_int_t)f->other_line));
@@ -236,11 +237,12 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data check",
         .operands = "FILE...",
-        .about = "Finds problems in tables and prints the file and the line of each problem. The problems are\n"
-                 "unreadable rows, labels that are unknown or out of range, files in which all labels are equal, empty\n"
-                 "or very long texts, duplicate rows, and equal texts with different labels. Each file is also\n"
-                 "compared with all files before it on the command line. To find rows and texts of the training data\n"
-                 "in the test data, give the training data first. The exit code is 1 if a problem is found.\n",
+        .about =
+            "Finds problems in tables and prints the file and the line of each problem. The problems are\n"
+            "unreadable rows, labels that are unknown or out of range, files in which all labels are equal, empty\n"
+            "or very long texts, duplicate rows, and equal texts with different labels. Each file is also\n"
+            "compared with all files before it on the command line. To find rows and texts of the training data\n"
+            "in the test data, give the training data first. The exit code is 1 if a problem is found.\n",
         .examples = "  aoe data check train.tsv dev.tsv test.tsv --range 0,5\n"
                     "  aoe data check train.tsv test.tsv --ignore duplicate,shared --same letters --max 100\n",
         CLI_GROUPS(groups),

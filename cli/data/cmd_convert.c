@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe data convert`: converts a table to another format or to another kind of examples. The summary is printed to
- * stdout, or to stderr if the output rows are written to stdout.
+ * Implements `aoe data convert`: converts a table to another format or to another kind of examples. The summary is
+ * printed to stdout, or to stderr if the output rows are written to stdout.
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
@@ -40,7 +40,11 @@ static const cli_option output_table[] = {
      .parse = parse_format,
      .help = "format of the rows on stdout, if there is no --output: tsv, csv, jsonl or txt",
      .fallback = "none; required if there is no --output"},
-    {.name = "keep", .kind = CLI_TEXT, .value = "A,B,...", AT(c.keep), .help = "write only these columns, in this order"},
+    {.name = "keep",
+     .kind = CLI_TEXT,
+     .value = "A,B,...",
+     AT(c.keep),
+     .help = "write only these columns, in this order"},
     {.name = "rename", .kind = CLI_TEXT, .value = "OLD=NEW,...", AT(c.rename), .help = "rename columns of the output"},
 };
 
@@ -50,8 +54,9 @@ static const cli_option form_table[] = {
      .value = "FORM",
      AT(c.to),
      .parse = cli_parse_form,
-     .help = "convert the rows to pairs (text1, text2, label), positives (query, positive) or triplets (query, positive, "
-             "negative)",
+     .help =
+         "convert the rows to pairs (text1, text2, label), positives (query, positive) or triplets (query, positive, "
+         "negative)",
      .fallback = "rows are not converted"},
     {.name = "from",
      .kind = CLI_NAMED,
@@ -87,11 +92,11 @@ static const cli_option form_table[] = {
 };
 
 static void print_json(const options *o, const char *path, const aoe_data_convert_result *r) {
-    cli_print_json(json_pack("{s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "file", cli_json_text(path, strlen(path)), "output",
-                             cli_json_text(o->output, strlen(o->output)), "rows", (json_int_t)r->rows, "written",
-                             (json_int_t)r->written, "skipped", (json_int_t)r->skipped, "dropped", (json_int_t)r->dropped,
-                             "below_threshold", (json_int_t)r->below, "texts", (json_int_t)r->texts, "without",
-                             (json_int_t)r->without, "unused", (json_int_t)r->unused));
+    cli_print_json(json_pack("{s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "file", cli_json_text(path, strlen(path)),
+                             "output", cli_json_text(o->output, strlen(o->output)), "rows", (json_int_t)r->rows,
+                             "written", (json_int_t)r->written, "skipped", (json_int_t)r->skipped, "dropped",
+                             (json_int_t)r->dropped, "below_threshold", (json_int_t)r->below, "texts",
+                             (json_int_t)r->texts, "without", (json_int_t)r->without, "unused", (json_int_t)r->unused));
 }
 
 static void print_summary(const options *o, const aoe_data_convert_result *r) {
@@ -102,8 +107,8 @@ static void print_summary(const options *o, const aoe_data_convert_result *r) {
         at += snprintf(more + at, sizeof more - (size_t)at, "; rows below the threshold: %zu", r->below);
     if (r->texts)
         snprintf(more + at, sizeof more - (size_t)at,
-                 "; distinct text1 without a positive or a negative: %zu of %zu; rows in no triplet: %zu", r->without, r->texts,
-                 r->unused);
+                 "; distinct text1 without a positive or a negative: %zu of %zu; rows in no triplet: %zu", r->without,
+                 r->texts, r->unused);
     else if (r->without)
         snprintf(more + at, sizeof more - (size_t)at, "; rows without an available negative: %zu", r->without);
     cli_summary(on_stdout, "%zu row%s from %zu%s", r->written, cli_plural(r->written), r->rows, more);
@@ -136,7 +141,8 @@ static int check_options(const options *o) {
     if (cli_is_stdout(o->output) && !o->format)
         return cli_usage("data convert", "missing output: -o FILE, or --format NAME to write to stdout");
     if (!cli_is_stdout(o->output) && o->format)
-        return cli_usage("data convert", "--format applies to stdout only; the extension of %s selects the format", o->output);
+        return cli_usage("data convert", "--format applies to stdout only; the extension of %s selects the format",
+                         o->output);
     if (!cli_is_stdout(o->output) && !*cli_table_end(o->output))
         return cli_usage("data convert",
                          "%s: unknown extension; use .tsv, .csv, .jsonl or .txt, optionally followed by .gz or .zst",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe data dedup`: removes rows that repeat earlier rows. The summary is printed to stdout, or to stderr if the
- * output rows are written to stdout.
+ * Implements `aoe data dedup`: removes rows that repeat earlier rows. The summary is printed to stdout, or to stderr if
+ * the output rows are written to stdout.
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
@@ -30,7 +30,11 @@ typedef struct job {
 
 static const cli_option output_table[] = {
     CLI_OPTION_OUTPUT_FILE(AT(output), " in the format of the input, optionally compressed (.gz or .zst)"),
-    {.name = "max", .kind = CLI_SIZE, .value = "N", AT(max), .help = "print at most N duplicates with different labels"},
+    {.name = "max",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(max),
+     .help = "print at most N duplicates with different labels"},
 };
 
 static const cli_option equal_table[] = {
@@ -61,23 +65,25 @@ static void name_conflict(void *user, const aoe_data_conflict *c) {
     cli_excerpt(text, c->text[0], EXCERPT);
     cli_excerpt(label, c->label, EXCERPT);
     cli_excerpt(first, c->first_label, EXCERPT);
-    cli_warn("%s:%zu: label '%s', but equal texts have label '%s' in line %zu: %s", j->input, c->line, label, first, c->first,
-             text);
+    cli_warn("%s:%zu: label '%s', but equal texts have label '%s' in line %zu: %s", j->input, c->line, label, first,
+             c->first, text);
 }
 
 static void print_json(const job *j, const aoe_data_dedup_result *r) {
     const char *output = j->o->output;
-    cli_print_json(json_pack("{s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "file", cli_json_text(j->input, strlen(j->input)), "output",
-                             cli_json_text(output, strlen(output)), "rows", (json_int_t)r->rows, "kept", (json_int_t)r->kept,
-                             "duplicates", (json_int_t)r->duplicates, "conflicts", (json_int_t)r->conflicts, "dropped",
-                             (json_int_t)r->dropped, "skipped", (json_int_t)r->skipped));
+    cli_print_json(json_pack("{s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "file", cli_json_text(j->input, strlen(j->input)),
+                             "output", cli_json_text(output, strlen(output)), "rows", (json_int_t)r->rows, "kept",
+                             (json_int_t)r->kept, "duplicates", (json_int_t)r->duplicates, "conflicts",
+                             (json_int_t)r->conflicts, "dropped", (json_int_t)r->dropped, "skipped",
+                             (json_int_t)r->skipped));
 }
 
 static void print_summary(const job *j, const aoe_data_dedup_result *r) {
     char more[160] = "";
     if (r->conflicts)
-        snprintf(more, sizeof more, ", of which %zu with another label than the first row with equal texts (%zu dropped)",
-                 r->conflicts, r->dropped);
+        snprintf(more, sizeof more,
+                 ", of which %zu with another label than the first row with equal texts (%zu dropped)", r->conflicts,
+                 r->dropped);
     cli_summary(cli_is_stdout(j->o->output), "%zu of %zu rows kept; %zu duplicate%s%s", r->kept, r->rows, r->duplicates,
                 cli_plural(r->duplicates), more);
 }

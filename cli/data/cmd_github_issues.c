@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe data github-issues`: collects duplicate issues of GitHub repositories as training data. Statistics are
- * printed to stdout, and messages to stderr. The access token is read from an environment variable and cannot be given as an
- * argument, so that it does not appear in process lists.
+ * Implements `aoe data github-issues`: collects duplicate issues of GitHub repositories as training data. Statistics
+ * are printed to stdout, and messages to stderr. The access token is read from an environment variable and cannot be
+ * given as an argument, so that it does not appear in process lists.
  */
 #include "aoe_data.h"
 #include "cli/common/common.h"
@@ -20,7 +20,8 @@ typedef struct options {
     aoe_github_options g;
     const char *presets; /* names of predefined repository lists; NULL: none */
     const char *cache;   /* path of the cache; NULL: a file in the user's cache directory */
-    /* name of the environment variable that contains the access token; NULL: GITHUB_TOKEN or, if it is not set, GH_TOKEN */
+    /* name of the environment variable that contains the access token; NULL: GITHUB_TOKEN or, if it is not set,
+     * GH_TOKEN */
     const char *token_env;
 } options;
 
@@ -64,8 +65,8 @@ static int parse_shares(void *target, const char *text, aoe_error *err) {
         share[i] = strtod(at, &end);
         if (end == at || *end != (i + 1 < AOE_ISSUES_SPLITS ? ',' : 0)) {
             err->code = AOE_EARG;
-            snprintf(err->message, sizeof err->message, "expected three numbers, for train, validation and test, not '%s'",
-                     text);
+            snprintf(err->message, sizeof err->message,
+                     "expected three numbers, for train, validation and test, not '%s'", text);
             return AOE_EARG;
         }
         at = end + 1;
@@ -108,7 +109,11 @@ static const cli_option source_table[] = {
      .max = 1e9,
      .help = "read only the oldest N issues of each repository",
      .fallback = "all"},
-    {.name = "refresh", .kind = CLI_FLAG, AT(g.refresh), .set = 1, .help = "ask the server whether cached issues have changed"},
+    {.name = "refresh",
+     .kind = CLI_FLAG,
+     AT(g.refresh),
+     .set = 1,
+     .help = "ask the server whether cached issues have changed"},
     {.name = "offline",
      .kind = CLI_FLAG,
      AT(g.offline),
@@ -182,7 +187,8 @@ static const cli_option choice_table[] = {
      AT(g.negatives_by),
      .choices = CLI_CHOICES("random", "label", "near"),
      .noun = "selection of negatives",
-     .help = "how negatives are selected: random, label (issues that share a label with the duplicate) or near (issues with "
+     .help = "how negatives are selected: random, label (issues that share a label with the duplicate) or near "
+             "(issues with "
              "the most similar titles)"},
     {.name = "clean",
      .kind = CLI_NAMED,
@@ -300,13 +306,14 @@ static void print_table(const aoe_github_result *r) {
 }
 
 static void report_counts(const aoe_github_result *r) {
-    cli_note("%zu issue%s of %zu repositor%s; %zu clusters of duplicates with %zu issues, %zu in the largest", r->issues,
-             cli_plural(r->issues), r->repositories, r->repositories == 1 ? "y" : "ies", r->clusters, r->clustered, r->largest);
+    cli_note("%zu issue%s of %zu repositor%s; %zu clusters of duplicates with %zu issues, %zu in the largest",
+             r->issues, cli_plural(r->issues), r->repositories, r->repositories == 1 ? "y" : "ies", r->clusters,
+             r->clustered, r->largest);
     cli_note("%llu requests, %llu answers from the cache, %llu unchanged", (unsigned long long)r->requests,
              (unsigned long long)r->stored, (unsigned long long)r->unchanged);
     if (r->unknown)
-        cli_note("skipped issues that are marked as duplicates but do not name the original issue: %zu of %zu", r->unknown,
-                 r->marked);
+        cli_note("skipped issues that are marked as duplicates but do not name the original issue: %zu of %zu",
+                 r->unknown, r->marked);
     if (r->gone || r->transferred)
         cli_note("referenced issues: %zu moved, %zu deleted or pull requests", r->transferred, r->gone);
     if (r->equal)
@@ -349,8 +356,9 @@ static int list_repositories(job *j, const cli_args *args) {
     return CLI_GO;
 }
 
-/* Reads the access token from an environment variable. If --token-env was given and its variable is not set or empty, reports
- * an error. Without --token-env, an empty variable is ignored; if no token is found, requests are sent without a token. */
+/* Reads the access token from an environment variable. If --token-env was given and its variable is not set or empty,
+ * reports an error. Without --token-env, an empty variable is ignored; if no token is found, requests are sent without
+ * a token. */
 static int find_token(options *o) {
     static const char *const usual[] = {"GITHUB_TOKEN", "GH_TOKEN"};
     if (o->token_env) {
@@ -367,8 +375,8 @@ static int find_token(options *o) {
     return 0;
 }
 
-/* Returns the path of the cache in the user's cache directory. Creates the directory if necessary. The caller frees the path
- * with free(). Returns NULL after reporting an error. */
+/* Returns the path of the cache in the user's cache directory. Creates the directory if necessary. The caller frees the
+ * path with free(). Returns NULL after reporting an error. */
 static char *user_cache(void) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     const int has_xdg = xdg && *xdg == '/';
@@ -376,7 +384,8 @@ static char *user_cache(void) {
         cli_fail("no home directory for the cache; give a file with --cache");
         return NULL;
     }
-    char *base = has_xdg ? cli_strdup(xdg) : cli_format("%s/.cache", home), *dir = cli_format("%s/aoe", base), *file = NULL;
+    char *base = has_xdg ? cli_strdup(xdg) : cli_format("%s/.cache", home), *dir = cli_format("%s/aoe", base),
+         *file = NULL;
     if ((mkdir(base, 0700) && errno != EEXIST) || (mkdir(dir, 0700) && errno != EEXIST))
         cli_fail("cannot create %s: %s; choose another file with --cache", dir, strerror(errno));
     else
@@ -391,7 +400,8 @@ static int open_outputs(job *j) {
     for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++) {
         const char *name = j->o->g.name[i];
         if (name && cli_is_same_file(name, j->o->cache))
-            return cli_fail("%s is the cache and would be overwritten; choose another file for --%s", name, split_names[i]);
+            return cli_fail("%s is the cache and would be overwritten; choose another file for --%s", name,
+                            split_names[i]);
         if (name)
             code = cli_file_open(&j->out[i], name);
     }
@@ -406,7 +416,8 @@ static int report_failure(job *j, const aoe_github_result *r, int code, const ao
     return 128 + cli_interrupted();
 }
 
-/* Returns the index of the first split that has an output file but no rows, or AOE_ISSUES_SPLITS if there is no such split. */
+/* Returns the index of the first split that has an output file but no rows, or AOE_ISSUES_SPLITS if there is no such
+ * split. */
 static size_t find_empty(const options *o, const aoe_github_result *r) {
     size_t i = 0;
     while (i < AOE_ISSUES_SPLITS && (!o->g.name[i] || r->positives[i]))
@@ -469,11 +480,12 @@ static int run_job(job *j) {
 static int check_options(const options *o) {
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
         if (o->g.name[i] && strcmp(o->g.name[i], "-") == 0)
-            return cli_usage("data github-issues", "stdout receives the statistics; give a file with --%s", split_names[i]);
+            return cli_usage("data github-issues", "stdout receives the statistics; give a file with --%s",
+                             split_names[i]);
         for (int k = 0; k < i; k++)
             if (o->g.name[i] && o->g.name[k] && cli_is_same_file(o->g.name[i], o->g.name[k]))
-                return cli_usage("data github-issues", "--%s and --%s are the same file; give different files", split_names[k],
-                                 split_names[i]);
+                return cli_usage("data github-issues", "--%s and --%s are the same file; give different files",
+                                 split_names[k], split_names[i]);
     }
     if (o->g.graphql && o->g.all_comments)
         return cli_usage("data github-issues", "--graphql always reads all comments; leave out --all-comments");
@@ -493,16 +505,18 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data github-issues",
         .operands = "[OWNER/NAME...]",
-        .about = "Creates training data from GitHub issues, as the AnglE paper did for its long-text data set. The\n"
-                 "queries are issues that were closed as duplicates. The positive of a query is the original issue,\n"
-                 "and the negatives are other issues of the repository. Each issue, with all its duplicates, is in\n"
-                 "only one of the training, validation and test sets. Downloaded issues are stored in a cache\n"
-                 "(--cache). To continue an interrupted run, run the command again. Repeating a complete run downloads\n"
-                 "nothing.\n",
-        .examples = "  GITHUB_TOKEN=... aoe data github-issues --preset angle --train train.tsv \\\n"
-                    "      --validation dev.tsv --test test.tsv\n"
-                    "  aoe data github-issues psf/requests pallets/flask --train issues.jsonl --ids\n"
-                    "  aoe data github-issues psf/requests --offline --form triplets --negatives-by near --train hard.csv\n",
+        .about =
+            "Creates training data from GitHub issues, as the AnglE paper did for its long-text data set. The\n"
+            "queries are issues that were closed as duplicates. The positive of a query is the original issue,\n"
+            "and the negatives are other issues of the repository. Each issue, with all its duplicates, is in\n"
+            "only one of the training, validation and test sets. Downloaded issues are stored in a cache\n"
+            "(--cache). To continue an interrupted run, run the command again. Repeating a complete run downloads\n"
+            "nothing.\n",
+        .examples =
+            "  GITHUB_TOKEN=... aoe data github-issues --preset angle --train train.tsv \\\n"
+            "      --validation dev.tsv --test test.tsv\n"
+            "  aoe data github-issues psf/requests pallets/flask --train issues.jsonl --ids\n"
+            "  aoe data github-issues psf/requests --offline --form triplets --negatives-by near --train hard.csv\n",
         CLI_GROUPS(groups),
         .min_operands = 0,
         .max_operands = SIZE_MAX,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe data mine`: adds hard negatives to training files. The summary is printed to stdout, or to stderr if the
- * triplets are written to stdout.
+ * Implements `aoe data mine`: adds hard negatives to training files. The summary is printed to stdout, or to stderr if
+ * the triplets are written to stdout.
  */
 #include "aoe_data.h"
 #include "base/path.h"
@@ -106,7 +106,11 @@ static const cli_option candidate_table[] = {
      .set = 1,
      .excludes = "corpus-columns",
      .help = "read each file of --corpus as one text, whatever its name, for example documents (.md, .html)"},
-    {.name = "from-queries", .kind = CLI_FLAG, AT(m.from_queries), .set = 1, .help = "also select negatives from the queries"},
+    {.name = "from-queries",
+     .kind = CLI_FLAG,
+     AT(m.from_queries),
+     .set = 1,
+     .help = "also select negatives from the queries"},
 };
 
 static const cli_option choice_table[] = {
@@ -124,8 +128,9 @@ static const cli_option choice_table[] = {
      .field = "complete",
      .set = 1,
      .excludes = "scores",
-     .help = "write one row with exactly N negatives (columns negative_1 to negative_N) instead of N triplets; rows of the "
-             "input with fewer negatives are dropped"},
+     .help =
+         "write one row with exactly N negatives (columns negative_1 to negative_N) instead of N triplets; rows of the "
+         "input with fewer negatives are dropped"},
     {.name = "range",
      .kind = CLI_SIZE,
      .value = "K",
@@ -284,12 +289,12 @@ static int show_progress(void *user, aoe_mine_stage stage, size_t done, size_t t
 
 static void print_json(const job *j, const aoe_mine_result *r) {
     const char *output = j->o->output;
-    cli_print_json(
-        json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "output", cli_json_text(output, strlen(output)), "rows",
-                  (json_int_t)r->rows, "without", (json_int_t)r->without, "triplets", (json_int_t)r->triplets, "texts",
-                  (json_int_t)r->texts, "candidates", (json_int_t)r->candidates, "below_threshold", (json_int_t)r->below,
-                  "dropped", (json_int_t)r->dropped, "skipped", (json_int_t)r->skipped, "truncated", (json_int_t)r->truncated,
-                  "positive_score", cli_json_real(r->positive_score), "negative_score", cli_json_real(r->negative_score)));
+    cli_print_json(json_pack(
+        "{s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "output", cli_json_text(output, strlen(output)), "rows",
+        (json_int_t)r->rows, "without", (json_int_t)r->without, "triplets", (json_int_t)r->triplets, "texts",
+        (json_int_t)r->texts, "candidates", (json_int_t)r->candidates, "below_threshold", (json_int_t)r->below,
+        "dropped", (json_int_t)r->dropped, "skipped", (json_int_t)r->skipped, "truncated", (json_int_t)r->truncated,
+        "positive_score", cli_json_real(r->positive_score), "negative_score", cli_json_real(r->negative_score)));
 }
 
 static void print_summary(const job *j, const aoe_mine_result *r) {
@@ -314,8 +319,8 @@ static void report_counts(const aoe_model *m, const aoe_mine_result *r) {
     cli_warn_truncated(m, "text", r->truncated, r->texts, 0);
 }
 
-/* Sets the prompt of the queries from the prompts of the model directory and prints a note with both prompts. The model was
- * opened with the prompt of the documents. */
+/* Sets the prompt of the queries from the prompts of the model directory and prints a note with both prompts. The model
+ * was opened with the prompt of the documents. */
 static void use_query_prompt(const job *j, options *o) {
     const aoe_model *m = j->session.model;
     const char *query = aoe_model_prompt(m, "query"), *other = aoe_model_prompt(m, "default");
@@ -341,7 +346,8 @@ static int run_job(job *j, options *o, const cli_args *args) {
     o->m.user = j;
     const int automatic = !o->model.o.prompt && !o->model.o.prompt_name;
     cli_select_prompt(&o->model, "document");
-    if (cli_reject_input(o->output, args->operand, args->n) || cli_reject_input(o->output, o->corpus.item, o->corpus.n) ||
+    if (cli_reject_input(o->output, args->operand, args->n) ||
+        cli_reject_input(o->output, o->corpus.item, o->corpus.n) ||
         cli_session_open(&j->session, &o->general, &o->model) || cli_file_open(&j->out, o->output))
         return 1;
     cli_session_describe(&j->session, 0);
@@ -388,11 +394,12 @@ static int check_options(options *o) {
                          o->m.corpus_table.whole_files ? "whole-files" : "corpus-format");
     if (o->format == FORMAT_BY_NAME && !to_stdout && !aoei_name_ends_with(o->output, ".tsv") &&
         !aoei_name_ends_with(o->output, ".jsonl"))
-        return cli_usage("data mine",
-                         "%s: unknown extension; use .tsv or .jsonl (aoe data convert writes other formats), or give --format",
-                         o->output);
-    o->m.for_tsv =
-        o->format == FORMAT_TSV || (o->format == FORMAT_BY_NAME && !to_stdout && aoei_name_ends_with(o->output, ".tsv"));
+        return cli_usage(
+            "data mine",
+            "%s: unknown extension; use .tsv or .jsonl (aoe data convert writes other formats), or give --format",
+            o->output);
+    o->m.for_tsv = o->format == FORMAT_TSV ||
+                   (o->format == FORMAT_BY_NAME && !to_stdout && aoei_name_ends_with(o->output, ".tsv"));
     return CLI_GO;
 }
 

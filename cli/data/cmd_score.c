@@ -40,8 +40,9 @@ static const cli_option data_table[] = {
 
 static json_t *as_json(const cli_chat *c, const aoe_score_result *r) {
     json_t *output = c->output ? cli_json_text(c->output, strlen(c->output)) : json_null();
-    return json_pack("{s:o,s:b,s:I,s:I,s:I,s:o}", "output", output, "dry_run", c->o.dry_run, "rows", (json_int_t)r->rows,
-                     "scored", (json_int_t)r->scored, "skipped", (json_int_t)r->skipped, "mean", cli_json_real(r->mean));
+    return json_pack("{s:o,s:b,s:I,s:I,s:I,s:o}", "output", output, "dry_run", c->o.dry_run, "rows",
+                     (json_int_t)r->rows, "scored", (json_int_t)r->scored, "skipped", (json_int_t)r->skipped, "mean",
+                     cli_json_real(r->mean));
 }
 
 static int run(void *own, cli_chat *c, const cli_args *args) {
@@ -60,7 +61,8 @@ static int run(void *own, cli_chat *c, const cli_args *args) {
     cli_chat_warn(c, &r.chat, r.skipped);
     if (!c->o.dry_run && !r.scored)
         return cli_fail(
-            "no scores for %zu pairs (answers: %zu, of which refusals: %zu, without a score: %zu); try another prompt or model",
+            "no scores for %zu pairs (answers: %zu, of which refusals: %zu, without a score: %zu); try another prompt "
+            "or model",
             r.rows, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
     snprintf(rows, sizeof rows, "%zu of %zu pairs scored, mean %.2f", r.scored, r.rows, r.mean);
     return cli_chat_finish(c, &r.chat, rows, as_json(c, &r));

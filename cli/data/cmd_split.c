@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe data split`: divides rows into parts such that no text is in two parts. If an error occurs, no part is
- * written.
+ * Implements `aoe data split`: divides rows into parts such that no text is in two parts. If an error occurs, no part
+ * is written.
  */
 #include "aoe_data.h"
 #include "base/dir.h"
@@ -48,14 +48,15 @@ static int parse_shares(void *target, const char *text, aoe_error *err) {
         const size_t len = strcspn(s, ","), name = strcspn(s, "=,");
         char *end = NULL;
         const double share = name < len ? strtod(s + name + 1, &end) : 0;
-        int bad = read.n == MAX_PARTS || name == 0 || name >= NAME_SIZE || name >= len || end != s + len || !(share > 0) ||
-                  !isfinite(share) || memchr(s, '/', name) || *s == '.';
+        int bad = read.n == MAX_PARTS || name == 0 || name >= NAME_SIZE || name >= len || end != s + len ||
+                  !(share > 0) || !isfinite(share) || memchr(s, '/', name) || *s == '.';
         for (size_t i = 0; !bad && i < read.n; i++)
             bad = strlen(read.name[i]) == name && !memcmp(read.name[i], s, name);
         if (bad) {
             err->code = AOE_EARG;
             snprintf(err->message, sizeof err->message,
-                     "expected up to %d distinct names with positive ratios, for example train=80,dev=10,test=10, not '%.100s'",
+                     "expected up to %d distinct names with positive ratios, for example train=80,dev=10,test=10, not "
+                     "'%.100s'",
                      MAX_PARTS, text);
             return err->code;
         }
@@ -151,11 +152,11 @@ static void print_table(const job *j) {
 static void print_json(const job *j) {
     for (size_t p = 0; p < j->o->parts.n; p++)
         cli_print_json(json_pack("{s:s,s:o,s:I,s:f,s:I,s:I}", "part", j->o->parts.name[p], "file",
-                                 cli_json_text(j->path[p], strlen(j->path[p])), "rows", (json_int_t)j->part[p].rows, "share",
-                                 (double)j->part[p].rows / (double)j->result.rows, "texts", (json_int_t)j->part[p].texts,
-                                 "clusters", (json_int_t)j->part[p].clusters));
-    cli_print_json(json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "file", cli_json_text(j->input, strlen(j->input)), "rows",
-                             (json_int_t)j->result.rows, "skipped", (json_int_t)j->result.skipped, "texts",
+                                 cli_json_text(j->path[p], strlen(j->path[p])), "rows", (json_int_t)j->part[p].rows,
+                                 "share", (double)j->part[p].rows / (double)j->result.rows, "texts",
+                                 (json_int_t)j->part[p].texts, "clusters", (json_int_t)j->part[p].clusters));
+    cli_print_json(json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "file", cli_json_text(j->input, strlen(j->input)),
+                             "rows", (json_int_t)j->result.rows, "skipped", (json_int_t)j->result.skipped, "texts",
                              (json_int_t)j->result.texts, "clusters", (json_int_t)j->result.clusters, "largest_cluster",
                              (json_int_t)j->result.largest, "largest_cluster_line", (json_int_t)j->result.largest_line,
                              "near_pairs", (json_int_t)j->result.near_pairs));
@@ -233,8 +234,9 @@ static int run_command(int argc, char **argv) {
                  "split are unchanged and in their original order. The same --seed always gives the same splits. A\n"
                  "warning is printed if the ratios of --shares cannot be met because too many rows are connected by\n"
                  "shared texts.\n",
-        .examples = "  aoe data split pairs.tsv -o parts\n"
-                    "  aoe data split issues.jsonl.zst --shares train=90,test=10 --near 0.8 --group repository -o parts\n",
+        .examples =
+            "  aoe data split pairs.tsv -o parts\n"
+            "  aoe data split issues.jsonl.zst --shares train=90,test=10 --near 0.8 --group repository -o parts\n",
         CLI_GROUPS(groups),
         .min_operands = 1,
         .max_operands = 1,

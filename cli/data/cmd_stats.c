@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe data stats`: counts the rows and texts of tables as in table 1 of the AnglE paper, and summarizes text
- * lengths and labels. To compute lengths in tokens, only the tokenizer of a model is opened.
+ * Implements `aoe data stats`: counts the rows and texts of tables as in table 1 of the AnglE paper, and summarizes
+ * text lengths and labels. To compute lengths in tokens, only the tokenizer of a model is opened.
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
@@ -193,8 +193,9 @@ static json_t *labels_json(const aoe_data_stats_result *r) {
     json_t *list = json_array();
     for (size_t k = 0; k < r->labels; k++) {
         const aoe_data_label *l = &r->label[k];
-        json_t *o = l->label.len || isnan(l->low) ? json_pack("{s:o}", "label", cli_json_text(l->label.data, l->label.len))
-                                                  : json_pack("{s:f,s:f}", "from", l->low, "to", l->high);
+        json_t *o = l->label.len || isnan(l->low)
+                        ? json_pack("{s:o}", "label", cli_json_text(l->label.data, l->label.len))
+                        : json_pack("{s:f,s:f}", "from", l->low, "to", l->high);
         json_object_set_new(o, "rows", json_integer((json_int_t)l->rows));
         json_array_append_new(list, o);
     }
@@ -205,8 +206,8 @@ static void print_json(const job *j) {
     for (size_t i = 0; i < j->n; i++) {
         const aoe_data_stats_result *r = &j->result[i];
         json_t *o = json_pack("{s:o,s:I,s:I,s:I,s:I}", "file", cli_json_text(j->path[i], strlen(j->path[i])), "rows",
-                              (json_int_t)r->rows, "skipped", (json_int_t)r->skipped, "texts", (json_int_t)r->texts, "distinct",
-                              (json_int_t)r->distinct);
+                              (json_int_t)r->rows, "skipped", (json_int_t)r->skipped, "texts", (json_int_t)r->texts,
+                              "distinct", (json_int_t)r->distinct);
         if (r->has_labels) {
             json_object_set_new(o, "threshold", cli_json_real(r->threshold));
             json_object_set_new(o, "positive", json_integer((json_int_t)r->positive));
@@ -284,11 +285,12 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data stats",
         .operands = "FILE...",
-        .about = "Prints three tables of statistics. The first table counts the rows, positive and negative rows\n"
-                 "(--threshold), texts and distinct texts of each file. Its column \"dropped\" counts the rows whose\n"
-                 "label has the value drop in --label-map, and its column \"unknown label\" counts the rows whose label\n"
-                 "is a word that --label-map does not contain. The second table describes the distribution of text\n"
-                 "lengths. The third table contains the frequency of each label.\n",
+        .about =
+            "Prints three tables of statistics. The first table counts the rows, positive and negative rows\n"
+            "(--threshold), texts and distinct texts of each file. Its column \"dropped\" counts the rows whose\n"
+            "label has the value drop in --label-map, and its column \"unknown label\" counts the rows whose label\n"
+            "is a word that --label-map does not contain. The second table describes the distribution of text\n"
+            "lengths. The third table contains the frequency of each label.\n",
         .examples = "  aoe data stats examples/train.tsv examples/test.tsv\n"
                     "  aoe data stats train.tsv dev.tsv test.tsv --only rows -f markdown\n"
                     "  aoe data stats issues.jsonl.zst -m model --longer 512 --json\n",

@@ -34,8 +34,8 @@ int cli_check_summary(const char *command, int json, const char *output, const c
     if (!json || !cli_is_stdout(output))
         return CLI_GO;
     return cli_usage(command,
-                     "--json prints a summary to stdout, which already receives the %s; write the %s to a file with -o", rows,
-                     rows);
+                     "--json prints a summary to stdout, which already receives the %s; write the %s to a file with -o",
+                     rows, rows);
 }
 
 /* Returns 1 if the file name ends in .gz, 2 if it ends in .zst, and 0 otherwise. The case of the letters is ignored. */

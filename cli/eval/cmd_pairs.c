@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe eval pairs`: evaluates the binary classification of pairs by their cosine, for example of paraphrases or
- * duplicates. If there are several tables, also computes the mean of their metrics.
+ * Implements `aoe eval pairs`: evaluates the binary classification of pairs by their cosine, for example of paraphrases
+ * or duplicates. If there are several tables, also computes the mean of their metrics.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -41,8 +41,8 @@ static void keep(void *user, const aoe_binary_result *r) {
     cli_eval_keep(user, r, r->name, r->empty, r->truncated);
 }
 
-/* Appends the mean of the results of all tables, for one size of the model. Its counts are the sums of the counts of the
- * tables, and its metrics are the unweighted means of the metrics of the tables. Its thresholds are NaN. */
+/* Appends the mean of the results of all tables, for one size of the model. Its counts are the sums of the counts of
+ * the tables, and its metrics are the unweighted means of the metrics of the tables. Its thresholds are NaN. */
 static void keep_mean(cli_eval *e) {
     const aoe_binary_result *results = e->results;
     aoe_binary_result mean = {0};
@@ -101,12 +101,13 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval pairs",
         .operands = "FILE...",
-        .about = "Evaluates a model on pairs with binary labels, as in MRPC, QQP and QNLI. Each FILE has the columns\n"
-                 "text1, text2 and label (0 or 1). Prints the Spearman and the Pearson correlation of cosines and\n"
-                 "labels. Also prints accuracy, F1 and average precision (AP) of classification by cosine. All these\n"
-                 "metrics are multiplied by 100. A pair is predicted positive if its cosine is at least a threshold;\n"
-                 "accuracy and F1 are each computed with the threshold that gives the highest value. If several tables\n"
-                 "are given, the mean of each metric over the tables is also printed.\n",
+        .about =
+            "Evaluates a model on pairs with binary labels, as in MRPC, QQP and QNLI. Each FILE has the columns\n"
+            "text1, text2 and label (0 or 1). Prints the Spearman and the Pearson correlation of cosines and\n"
+            "labels. Also prints accuracy, F1 and average precision (AP) of classification by cosine. All these\n"
+            "metrics are multiplied by 100. A pair is predicted positive if its cosine is at least a threshold;\n"
+            "accuracy and F1 are each computed with the threshold that gives the highest value. If several tables\n"
+            "are given, the mean of each metric over the tables is also printed.\n",
         .examples = "  aoe eval pairs -m model mrpc/test.tsv qqp/dev.tsv qnli/dev.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,

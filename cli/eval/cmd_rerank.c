@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe eval rerank`: evaluates a cross-encoder that reranks the results of a first stage, in BEIR directories.
+ * Implements `aoe eval rerank`: evaluates a cross-encoder that reranks the results of a first stage, in BEIR
+ * directories.
  */
 #include "aoe_eval.h"
 #include "cli/common/common.h"
@@ -90,12 +91,13 @@ static json_t *metrics_json(const aoe_rerank_metrics *m) {
 
 static void print_json(const job *j, const char *folder, const aoe_rerank_result *r) {
     cli_print_json(json_pack(
-        "{s:o,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "name", cli_json_text(folder, strlen(folder)), "texts",
-        (json_int_t)r->texts, "queries", (json_int_t)r->queries, "pairs", (json_int_t)r->pairs, "top", (json_int_t)j->o->r.top,
-        "cutoff", (json_int_t)j->o->r.cutoff, "first", metrics_json(&r->first), "reranked", metrics_json(&r->reranked),
-        "without", (json_int_t)r->without, "missing", (json_int_t)r->missing, "skipped", (json_int_t)r->skipped, "truncated",
-        (json_int_t)r->truncated, "missing_texts", (json_int_t)r->missing_documents, "unknown_queries",
-        (json_int_t)r->unknown_queries, "duplicates", (json_int_t)r->duplicates));
+        "{s:o,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "name", cli_json_text(folder, strlen(folder)),
+        "texts", (json_int_t)r->texts, "queries", (json_int_t)r->queries, "pairs", (json_int_t)r->pairs, "top",
+        (json_int_t)j->o->r.top, "cutoff", (json_int_t)j->o->r.cutoff, "first", metrics_json(&r->first), "reranked",
+        metrics_json(&r->reranked), "without", (json_int_t)r->without, "missing", (json_int_t)r->missing, "skipped",
+        (json_int_t)r->skipped, "truncated", (json_int_t)r->truncated, "missing_texts",
+        (json_int_t)r->missing_documents, "unknown_queries", (json_int_t)r->unknown_queries, "duplicates",
+        (json_int_t)r->duplicates));
 }
 
 static void add_row(cli_table *t, const char *stage, const aoe_rerank_metrics *m) {
@@ -128,7 +130,8 @@ static void warn(const aoe_model *m, const aoe_rerank_result *r) {
     cli_warn_truncated(m, "pair", r->truncated, r->pairs, 0);
 }
 
-/* Opens the embedding model of the first stage. If it has other prompts for documents than for queries, it is opened twice. */
+/* Opens the embedding model of the first stage. If it has other prompts for documents than for queries, it is opened
+ * twice. */
 static int open_first(job *j) {
     options *o = j->o;
     cli_model_options docs = o->first;
@@ -209,7 +212,8 @@ static int run_command(int argc, char **argv) {
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !o.first.dir && !o.r.run)
-        code = cli_usage("eval rerank", "give the first stage: --first DIR (an embedding model) or --run FILE (a run file)");
+        code = cli_usage("eval rerank",
+                         "give the first stage: --first DIR (an embedding model) or --run FILE (a run file)");
     if (code == CLI_GO) {
         job j = {.o = &o};
         o.first.o.dtype = o.model.o.dtype;

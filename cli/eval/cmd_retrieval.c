@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe eval retrieval`: evaluates exact search in groups of texts (such as the captions of an image) and in BEIR
- * directories.
+ * Implements `aoe eval retrieval`: evaluates exact search in groups of texts (such as the captions of an image) and in
+ * BEIR directories.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -13,8 +13,8 @@
 typedef struct options {
     aoe_retrieval_options r;
     const char *doc_prompt; /* prompt of the documents (the searched texts); NULL: the prompt of the queries */
-    int automatic;          /* 1: no option sets the prompt of the queries, so the prompts of the model directory are used */
-    int noted;              /* 1: the prompts have been printed */
+    int automatic; /* 1: no option sets the prompt of the queries, so the prompts of the model directory are used */
+    int noted;     /* 1: the prompts have been printed */
 } options;
 
 /* Parses the value of --recall-at, a list of numbers of texts such as "1,5,10". */
@@ -28,7 +28,8 @@ static int parse_numbers(void *target, const char *text, aoe_error *err) {
         if (*at < '1' || *at > '9' || (*end && *end != ',') || n > 1000000 || r->n_recall == AOE_RECALL_MAX) {
             err->code = AOE_EARG;
             snprintf(err->message, sizeof err->message,
-                     "expected up to %d integers from 1 to 1000000, for example 1,5,10, not '%.100s'", AOE_RECALL_MAX, text);
+                     "expected up to %d integers from 1 to 1000000, for example 1,5,10, not '%.100s'", AOE_RECALL_MAX,
+                     text);
             return err->code;
         }
         r->recall_at[r->n_recall++] = n;
@@ -61,9 +62,9 @@ static const cli_option input_table[] = {
      .offset = offsetof(options, r.query),
      .choices = CLI_CHOICES("random", "first", "all"),
      .noun = "query choice",
-     .help =
-         "for tables: texts of each group that are used as queries: random (one text, drawn at random), first (the first text) or all "
-         "(every text)"},
+     .help = "for tables: texts of each group that are used as queries: random (one text, drawn at random), first (the "
+             "first text) or all "
+             "(every text)"},
     {.name = "count-query",
      .kind = CLI_FLAG,
      .offset = offsetof(options, r.count_query),
@@ -90,7 +91,8 @@ static const cli_option input_table[] = {
      .offset = offsetof(options, doc_prompt),
      .help = "prompt for documents, in which {text} is replaced by each document",
      .fallback =
-         "the prompt for queries, if --prompt or --prompt-name is given; otherwise the prompt document, passage or corpus "
+         "the prompt for queries, if --prompt or --prompt-name is given; otherwise the prompt document, passage "
+         "or corpus "
          "of the model directory"},
 };
 
@@ -116,14 +118,15 @@ static void print_json(const cli_eval *e) {
         const char *name = e->names[i];
         json_t *object = json_pack("{s:o}", "name", cli_json_text(name, strlen(name)));
         cli_eval_size_json(e, object, i);
+        json_object_update_new(
+            object, json_pack("{s:I,s:I,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I}", "texts", (json_int_t)s->texts, "queries",
+                              (json_int_t)s->queries, "strict_accuracy", cli_json_real(s->strict), "recall",
+                              recall_object(s, &o->r), "mrr", cli_json_real(s->mrr), "ndcg", cli_json_real(s->ndcg),
+                              "top", (json_int_t)o->r.top, "without", (json_int_t)s->without, "skipped",
+                              (json_int_t)s->skipped, "truncated", (json_int_t)s->truncated));
         json_object_update_new(object,
-                               json_pack("{s:I,s:I,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I}", "texts", (json_int_t)s->texts, "queries",
-                                         (json_int_t)s->queries, "strict_accuracy", cli_json_real(s->strict), "recall",
-                                         recall_object(s, &o->r), "mrr", cli_json_real(s->mrr), "ndcg", cli_json_real(s->ndcg),
-                                         "top", (json_int_t)o->r.top, "without", (json_int_t)s->without, "skipped",
-                                         (json_int_t)s->skipped, "truncated", (json_int_t)s->truncated));
-        json_object_update_new(object, json_pack("{s:I,s:I,s:I}", "missing_texts", (json_int_t)s->missing, "unknown_queries",
-                                                 (json_int_t)s->unknown_queries, "duplicates", (json_int_t)s->duplicates));
+                               json_pack("{s:I,s:I,s:I}", "missing_texts", (json_int_t)s->missing, "unknown_queries",
+                                         (json_int_t)s->unknown_queries, "duplicates", (json_int_t)s->duplicates));
         cli_print_json(object);
     }
 }
@@ -219,17 +222,18 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval retrieval",
         .operands = "PATH...",
-        .about = "Evaluates a model on retrieval with exact search by cosine. Prints recall, MRR and nDCG, multiplied\n"
-                 "by 100. Each PATH is a BEIR directory or a table. A BEIR directory contains corpus.jsonl,\n"
-                 "queries.jsonl and qrels/test.tsv. A table has a group column (group or image) and a text column\n"
-                 "(text, caption or sentence); an example is a table of image captions grouped by image. In a table,\n"
-                 "--query selects the texts that are used as queries, and the relevant texts of a query are the other\n"
-                 "texts of its group. For tables, strict accuracy is also printed: a query in a group of g texts is\n"
-                 "correct if the g nearest texts, the query included, are exactly the texts of the group. If cosines\n"
-                 "are equal, the text that comes first in a table is ranked higher; in a BEIR directory, the text with\n"
-                 "the larger id, as in trec_eval. The metrics of a BEIR directory are those of pytrec_eval, BEIR and\n"
-                 "MTEB. If the model directory has the prompts query or document, they are used for queries and\n"
-                 "documents unless an option sets a prompt.\n",
+        .about =
+            "Evaluates a model on retrieval with exact search by cosine. Prints recall, MRR and nDCG, multiplied\n"
+            "by 100. Each PATH is a BEIR directory or a table. A BEIR directory contains corpus.jsonl,\n"
+            "queries.jsonl and qrels/test.tsv. A table has a group column (group or image) and a text column\n"
+            "(text, caption or sentence); an example is a table of image captions grouped by image. In a table,\n"
+            "--query selects the texts that are used as queries, and the relevant texts of a query are the other\n"
+            "texts of its group. For tables, strict accuracy is also printed: a query in a group of g texts is\n"
+            "correct if the g nearest texts, the query included, are exactly the texts of the group. If cosines\n"
+            "are equal, the text that comes first in a table is ranked higher; in a BEIR directory, the text with\n"
+            "the larger id, as in trec_eval. The metrics of a BEIR directory are those of pytrec_eval, BEIR and\n"
+            "MTEB. If the model directory has the prompts query or document, they are used for queries and\n"
+            "documents unless an option sets a prompt.\n",
         .examples = "  aoe eval retrieval -m model flickr30k/test.tsv\n"
                     "  aoe eval retrieval scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
         CLI_GROUPS(groups),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe eval sts`: computes the correlation of the cosines of pairs with their gold scores, for tables and SentEval
- * directories. The results are printed after all inputs have been evaluated.
+ * Implements `aoe eval sts`: computes the correlation of the cosines of pairs with their gold scores, for tables and
+ * SentEval directories. The results are printed after all inputs have been evaluated.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -10,7 +10,8 @@
 
 typedef struct row {
     aoe_sts_result result;
-    const char *undefined; /* reason why the correlation is undefined (a static string); NULL if the correlation is defined */
+    const char *undefined; /* reason why the correlation is undefined (a static string); NULL if the correlation is
+                              defined */
 } row;
 
 #define AT(field) offsetof(row, result.field)
@@ -36,8 +37,8 @@ static const char *why_undefined(const aoe_sts_result *r) {
                                           : "all cosines are equal";
 }
 
-/* Stores a result. Only the results of files and subsets add to the counts of empty and truncated texts, because the results of
- * totals are computed from the same texts. */
+/* Stores a result. Only the results of files and subsets add to the counts of empty and truncated texts, because the
+ * results of totals are computed from the same texts. */
 static void keep(void *user, const aoe_sts_result *r) {
     const row kept = {*r, why_undefined(r)};
     const int is_part = r->row == AOE_STS_FILE || r->row == AOE_STS_SUBSET;
@@ -68,11 +69,12 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval sts",
         .operands = "FILE...",
-        .about = "Evaluates a model on semantic textual similarity (STS). Prints the Spearman and the Pearson\n"
-                 "correlation of cosines and gold scores, multiplied by 100. A FILE is a table with the columns text1,\n"
-                 "text2 and label (.tsv, .csv, .jsonl or .json, optionally compressed), or a SentEval directory such\n"
-                 "as STS12-en-test. For a directory, one row per subset and one row for all pairs of the directory are\n"
-                 "printed. If several FILEs are given, the last row is for the pairs of all FILEs together.\n",
+        .about =
+            "Evaluates a model on semantic textual similarity (STS). Prints the Spearman and the Pearson\n"
+            "correlation of cosines and gold scores, multiplied by 100. A FILE is a table with the columns text1,\n"
+            "text2 and label (.tsv, .csv, .jsonl or .json, optionally compressed), or a SentEval directory such\n"
+            "as STS12-en-test. For a directory, one row per subset and one row for all pairs of the directory are\n"
+            "printed. If several FILEs are given, the last row is for the pairs of all FILEs together.\n",
         .examples = "  aoe eval sts -m model examples/test.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,

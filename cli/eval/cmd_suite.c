@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe eval suite`: evaluates STS12 to STS16, STS-B and SICK-R and prints the results as one row. The output names
- * the data sets that are missing, and says how many data sets the average includes.
+ * Implements `aoe eval suite`: evaluates STS12 to STS16, STS-B and SICK-R and prints the results as one row. The output
+ * names the data sets that are missing, and says how many data sets the average includes.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -45,8 +45,8 @@ static const cli_option suite_table[] = {
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, skip_bad_rows)),
 };
 
-/* Stores a result. Only the average, which is the last result, adds to the counts of empty and truncated texts, because it
- * contains the counts of all data sets. */
+/* Stores a result. Only the average, which is the last result, adds to the counts of empty and truncated texts, because
+ * it contains the counts of all data sets. */
 static void keep(void *user, const aoe_suite_result *r) {
     cli_eval *e = user;
     options *o = e->own;
@@ -72,12 +72,12 @@ static void print_json(const cli_eval *e) {
             continue;
         json_t *object = json_pack("{s:s}", "name", e->names[i]);
         cli_eval_size_json(e, object, i);
-        json_object_update_new(object,
-                               json_pack("{s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "path",
-                                         s->path ? cli_json_text(s->path, strlen(s->path)) : json_null(), "parts",
-                                         (json_int_t)s->parts, "pairs", (json_int_t)s->pairs, "skipped", (json_int_t)s->skipped,
-                                         "truncated", (json_int_t)s->truncated, "all", coefficients(s, AOE_SETTING_ALL), "mean",
-                                         coefficients(s, AOE_SETTING_MEAN), "wmean", coefficients(s, AOE_SETTING_WMEAN)));
+        json_object_update_new(
+            object, json_pack("{s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "path",
+                              s->path ? cli_json_text(s->path, strlen(s->path)) : json_null(), "parts",
+                              (json_int_t)s->parts, "pairs", (json_int_t)s->pairs, "skipped", (json_int_t)s->skipped,
+                              "truncated", (json_int_t)s->truncated, "all", coefficients(s, AOE_SETTING_ALL), "mean",
+                              coefficients(s, AOE_SETTING_MEAN), "wmean", coefficients(s, AOE_SETTING_WMEAN)));
         cli_print_json(object);
     }
 }
@@ -166,8 +166,8 @@ static void report_sets(const cli_eval *e) {
         cli_warn("data sets not found and left out of the average: %s", missing);
 }
 
-/* Warns about undefined correlations. If the correlation of a subset is undefined, the correlation of its data set and the
- * average are also undefined. */
+/* Warns about undefined correlations. If the correlation of a subset is undefined, the correlation of its data set and
+ * the average are also undefined. */
 static void report_undefined(const cli_eval *e) {
     const aoe_suite_result *results = e->results;
     for (size_t i = 0; i < e->n; i++) {
@@ -198,13 +198,14 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval suite",
         .operands = "DIR...",
-        .about = "Evaluates a model on the test data of STS12 to STS16, STS-B and SICK-R in the file formats of\n"
-                 "SentEval. Prints the correlation of cosines and gold scores for each data set and the average over\n"
-                 "the data sets, multiplied by 100. Each DIR is the directory of SentEval, its subdirectory\n"
-                 "data/downstream, or another directory with some of these data sets: the directories STS12-en-test to\n"
-                 "STS16-en-test and the files STSBenchmark/sts-test.csv (or sts-test.csv) and\n"
-                 "SICK/SICK_test_annotated.txt. If several DIRs contain a data set, the first of these DIRs is used.\n"
-                 "Missing data sets are reported and left out of the average.\n",
+        .about =
+            "Evaluates a model on the test data of STS12 to STS16, STS-B and SICK-R in the file formats of\n"
+            "SentEval. Prints the correlation of cosines and gold scores for each data set and the average over\n"
+            "the data sets, multiplied by 100. Each DIR is the directory of SentEval, its subdirectory\n"
+            "data/downstream, or another directory with some of these data sets: the directories STS12-en-test to\n"
+            "STS16-en-test and the files STSBenchmark/sts-test.csv (or sts-test.csv) and\n"
+            "SICK/SICK_test_annotated.txt. If several DIRs contain a data set, the first of these DIRs is used.\n"
+            "Missing data sets are reported and left out of the average.\n",
         .examples = "  aoe eval suite -m model SentEval/data/downstream\n"
                     "  aoe eval suite -m model sts12 stsb --setting all --format markdown\n",
         CLI_GROUPS(groups),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe eval triplets`: computes the fraction of triplets in which the positive is closer to the query than the
- * negative is.
+ * Implements `aoe eval triplets`: computes the fraction of triplets in which the positive is closer to the query than
+ * the negative is.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -9,9 +9,10 @@
 
 /* Table options for triplets. Options for labels are missing, because triplets have no labels. */
 static const cli_option tables[] = {
-    CLI_OPTION_COLUMNS(.offset = offsetof(aoe_triplet_options, table.columns), "ROLE=NAME,...",
-                       "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b,negative=c",
-                       CLI_DEFAULT_COLUMNS),
+    CLI_OPTION_COLUMNS(
+            .offset = offsetof(aoe_triplet_options, table.columns), "ROLE=NAME,...",
+            "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b,negative=c",
+            CLI_DEFAULT_COLUMNS),
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(aoe_triplet_options, table.skip_bad_rows)),
 };
 
@@ -48,11 +49,12 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval triplets",
         .operands = "FILE...",
-        .about = "Evaluates a model on triplets (query, positive, negative; or premise, entailment, contradiction). A\n"
-                 "triplet is correct if the cosine of query and positive is higher than the cosine of query and\n"
-                 "negative. Prints the percentage of correct triplets (accuracy), the percentage of triplets whose two\n"
-                 "cosines are equal (ties, which are not correct), the mean cosine of queries and positives, and the\n"
-                 "mean cosine of queries and negatives.\n",
+        .about =
+            "Evaluates a model on triplets (query, positive, negative; or premise, entailment, contradiction). A\n"
+            "triplet is correct if the cosine of query and positive is higher than the cosine of query and\n"
+            "negative. Prints the percentage of correct triplets (accuracy), the percentage of triplets whose two\n"
+            "cosines are equal (ties, which are not correct), the mean cosine of queries and positives, and the\n"
+            "mean cosine of queries and negatives.\n",
         .examples = "  aoe eval triplets -m model triplets.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,

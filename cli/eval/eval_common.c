@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements what all evaluation commands have in common: parses the arguments, opens the model, stores the results, shows the
- * progress, and prints the results.
+ * Implements what all evaluation commands have in common: parses the arguments, opens the model, stores the results,
+ * shows the progress, and prints the results.
  */
 #include "cli/eval/eval_common.h"
 
@@ -22,14 +22,16 @@ static const cli_option size_table[] = {
      .kind = CLI_TEXT,
      .value = "N,...",
      .offset = offsetof(cli_eval, layers_text),
-     .help = "evaluate the model with only its first N layers, for each N of the list, as aoe convert --layers N writes it. "
+     .help = "evaluate the model with only its first N layers, for each N of the list, as aoe convert --layers N "
+             "writes it. "
              "Requires a transformer without a norm after its last layer, such as BERT",
      .fallback = "all layers"},
     {.name = "dims",
      .kind = CLI_TEXT,
      .value = "N,...",
      .offset = offsetof(cli_eval, dims_text),
-     .help = "evaluate the embeddings truncated to the first N components, for each N of the list. The results have one row "
+     .help = "evaluate the embeddings truncated to the first N components, for each N of the list. The results have "
+             "one row "
              "for each number of layers and of components",
      .fallback = "all components"},
 };
@@ -59,21 +61,23 @@ static double real_of(const cli_eval *e, size_t result, const cli_eval_field *f)
 
 /* ---- printing */
 
-void cli_eval_note_judgments(const char *name, size_t without, size_t missing, size_t unknown_queries, size_t duplicates) {
+void cli_eval_note_judgments(const char *name, size_t without, size_t missing, size_t unknown_queries,
+                             size_t duplicates) {
     const char *of = name ? name : "", *colon = name ? ": " : "";
     if (without)
-        cli_note("%s%s%zu judged quer%s no relevant text; recall, MRR and nDCG of such a query are 0, as in trec_eval", of,
-                 colon, without, without == 1 ? "y has" : "ies have");
+        cli_note("%s%s%zu judged quer%s no relevant text; recall, MRR and nDCG of such a query are 0, as in trec_eval",
+                 of, colon, without, without == 1 ? "y has" : "ies have");
     if (missing)
         cli_note(
-            "%s%s%zu judgment%s of texts that corpus.jsonl does not contain; such a text counts as not found, as in trec_eval",
+            "%s%s%zu judgment%s of texts that corpus.jsonl does not contain; such a text counts as not found, as in "
+            "trec_eval",
             of, colon, missing, cli_plural(missing));
     if (unknown_queries)
-        cli_warn("%s%s%zu judgment%s of queries that queries.jsonl does not contain %s no effect", of, colon, unknown_queries,
-                 cli_plural(unknown_queries), unknown_queries == 1 ? "has" : "have");
+        cli_warn("%s%s%zu judgment%s of queries that queries.jsonl does not contain %s no effect", of, colon,
+                 unknown_queries, cli_plural(unknown_queries), unknown_queries == 1 ? "has" : "have");
     if (duplicates)
-        cli_warn("%s%s%zu entr%s of corpus.jsonl or queries.jsonl %s replaced by a later entry with the same id", of, colon,
-                 duplicates, duplicates == 1 ? "y" : "ies", duplicates == 1 ? "was" : "were");
+        cli_warn("%s%s%zu entr%s of corpus.jsonl or queries.jsonl %s replaced by a later entry with the same id", of,
+                 colon, duplicates, duplicates == 1 ? "y" : "ies", duplicates == 1 ? "was" : "were");
 }
 
 void cli_eval_percent(cli_table *t, double x) {
@@ -110,7 +114,8 @@ static void print_json(const cli_evaluation *c, const cli_eval *e) {
             const int is_count = f->kind == CLI_EVAL_COUNT || f->kind == CLI_EVAL_RARE;
             if (f->key)
                 json_object_set_new(o, f->key,
-                                    is_count ? json_integer((json_int_t)count_of(e, i, f)) : cli_json_real(real_of(e, i, f)));
+                                    is_count ? json_integer((json_int_t)count_of(e, i, f))
+                                             : cli_json_real(real_of(e, i, f)));
         }
         cli_print_json(o);
     }
@@ -198,7 +203,8 @@ int cli_eval_progress(void *user, size_t done, size_t total) {
 /* The values of --layers or of --dims. */
 typedef struct size_list {
     const char *option, *text;    /* name of the option; its value, or NULL if it was not given */
-    size_t value[CLI_EVAL_SIZES]; /* [n] the numbers; a single 0, which means all layers or components, if text is NULL */
+    size_t value[CLI_EVAL_SIZES]; /* [n] the numbers; a single 0, which means all layers or components, if text is
+                                     NULL */
     size_t n;
 } size_list;
 
@@ -210,7 +216,8 @@ static int read_sizes(size_list *l, const char *command) {
         char *end = NULL;
         const unsigned long value = strtoul(s, &end, 10);
         if (*s < '0' || *s > '9' || (*end && *end != ',') || !value || value > INT_MAX)
-            return cli_usage(command, "--%s: '%s' is not a list of numbers above 0, separated by commas", l->option, l->text);
+            return cli_usage(command, "--%s: '%s' is not a list of numbers above 0, separated by commas", l->option,
+                             l->text);
         for (size_t i = 0; i < l->n; i++)
             if (l->value[i] == value)
                 return cli_usage(command, "--%s: %lu occurs twice", l->option, value);
@@ -221,17 +228,18 @@ static int read_sizes(size_list *l, const char *command) {
     return CLI_GO;
 }
 
-/* Fails if a number is above `all`, the number of `unit` of the model. A model without layers is rejected when it is opened. */
+/* Fails if a number is above `all`, the number of `unit` of the model. A model without layers is rejected when it is
+ * opened. */
 static int check_sizes(const size_list *l, size_t all, const char *unit, const char *dir) {
     for (size_t i = 0; i < l->n; i++)
         if (l->value[i] > all && all)
-            return cli_fail("--%s: %zu is too large: %s has %zu %s; give numbers from 1 to %zu", l->option, l->value[i], dir,
-                            all, unit, all);
+            return cli_fail("--%s: %zu is too large: %s has %zu %s; give numbers from 1 to %zu", l->option, l->value[i],
+                            dir, all, unit, all);
     return 0;
 }
 
-/* Opens the model with its first `layers` layers and `dims` components, and the second model. 0: all layers or components.
- * Returns 0, or 1 after reporting the error. */
+/* Opens the model with its first `layers` layers and `dims` components, and the second model. 0: all layers or
+ * components. Returns 0, or 1 after reporting the error. */
 static int open_models(const cli_evaluation *c, cli_eval *e, cli_session *s, size_t layers, size_t dims) {
     cli_session_close(s);
     cli_session_close(&e->docs);
@@ -251,18 +259,20 @@ static int reopen_models(const cli_evaluation *c, cli_eval *e, cli_session *s, s
     return failed;
 }
 
-/* Checks all sizes before the first evaluation. Opens the model with all of its layers and components, and with its smallest
- * number of layers. */
-static int check_models(const cli_evaluation *c, cli_eval *e, cli_session *s, const size_list *layers, const size_list *dims) {
+/* Checks all sizes before the first evaluation. Opens the model with all of its layers and components, and with its
+ * smallest number of layers. */
+static int check_models(const cli_evaluation *c, cli_eval *e, cli_session *s, const size_list *layers,
+                        const size_list *dims) {
     aoe_model_info info;
     size_t smallest = SIZE_MAX;
     if (open_models(c, e, s, 0, 0))
         return 1;
     aoe_model_get_info(s->model, &info);
     if (aoe_model_classes(s->model))
-        return cli_fail("%s is a cross-encoder, which has no embeddings; --layers and --dims require an embedding model",
-                        s->dir);
-    if (check_sizes(layers, info.layers, "layers", s->dir) || check_sizes(dims, aoe_model_dims(s->model), "components", s->dir))
+        return cli_fail(
+            "%s is a cross-encoder, which has no embeddings; --layers and --dims require an embedding model", s->dir);
+    if (check_sizes(layers, info.layers, "layers", s->dir) ||
+        check_sizes(dims, aoe_model_dims(s->model), "components", s->dir))
         return 1;
     for (size_t i = 0; i < layers->n; i++)
         smallest = layers->value[i] < smallest ? layers->value[i] : smallest;
@@ -290,8 +300,8 @@ static int evaluate(const cli_evaluation *c, cli_eval *e, const cli_session *s, 
     return 0;
 }
 
-/* Evaluates the open models with each number of components. If there are several numbers, the embedders compute the embedding
- * of a text only once. */
+/* Evaluates the open models with each number of components. If there are several numbers, the embedders compute the
+ * embedding of a text only once. */
 static int evaluate_dims(const cli_evaluation *c, cli_eval *e, const cli_session *s, const size_list *dims,
                          const cli_args *args) {
     aoe_error err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe compare`: trains models with several training configurations, the arms, and tests whether their scores
- * differ. All arms are trained with the same seeds. The library function aoe_compare runs the training and computes the
- * statistics; this file parses the arms and prints the result.
+ * Implements `aoe compare`: trains models with several training configurations, the arms, and tests whether their
+ * scores differ. All arms are trained with the same seeds. The library function aoe_compare runs the training and
+ * computes the statistics; this file parses the arms and prints the result.
  */
 #include "aoe_eval.h"
 #include "base/alloc.h"
@@ -48,8 +48,9 @@ static const cli_option table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE...",
      .offset = offsetof(options, tests),
-     .help = "evaluate the models on these tables or SentEval directories (Spearman correlation), in addition to the --dev "
-             "file",
+     .help =
+         "evaluate the models on these tables or SentEval directories (Spearman correlation), in addition to the --dev "
+         "file",
      .fallback = ""},
     {.name = "against",
      .kind = CLI_TEXT,
@@ -104,10 +105,11 @@ static int method_words(cli_words *words, const char *name, size_t length) {
     int code = CLI_GO;
     if (strcmp(method, "untrained") != 0) {
         if (aoe_method_parse(&m, method, &err))
-            code = cli_usage("compare",
-                             "--arm %s: aoe train has no such method; write '%s: OPTIONS', or '%s:' for the options after -- "
-                             "without changes",
-                             method, method, method);
+            code = cli_usage(
+                "compare",
+                "--arm %s: aoe train has no such method; write '%s: OPTIONS', or '%s:' for the options after -- "
+                "without changes",
+                method, method, method);
         cli_words_add(words, "--method=%s", method);
     }
     free(method);
@@ -174,7 +176,8 @@ static int add_files(cli_experiment *e, const options *o) {
         cli_experiment_add_file(e, o->tests.item[i]);
     if (e->dev.path)
         cli_experiment_add_file(e, e->dev.path);
-    return e->n_files ? CLI_GO : cli_usage("compare", "missing evaluation file: give --test FILE, or --dev FILE after --");
+    return e->n_files ? CLI_GO
+                      : cli_usage("compare", "missing evaluation file: give --test FILE, or --dev FILE after --");
 }
 
 /* ---- result */
@@ -236,8 +239,9 @@ static void interval_cells(cli_table *t, cli_table_format format, const aoe_inte
 static void heading(cli_table *t, cli_table_format format, int corrected) {
     static const char *const plain[] = {"file",         "arm",        "seeds",        "mean", "sd",
                                         "95% interval", "difference", "95% interval", "t",    "p"};
-    static const char *const csv[] = {
-        "file", "arm", "seeds", "mean", "sd", "low", "high", "difference", "difference_low", "difference_high", "t", "p"};
+    static const char *const csv[] = {"file", "arm",  "seeds",      "mean",           "sd",
+                                      "low",  "high", "difference", "difference_low", "difference_high",
+                                      "t",    "p"};
     if (format == CLI_TABLE_CSV) {
         cli_table_begin(t, corrected ? "llrrrrrrrrrrrl" : "llrrrrrrrrrrl");
         cli_table_cells(t, csv, sizeof csv / sizeof *csv);
@@ -251,8 +255,8 @@ static void heading(cli_table *t, cli_table_format format, int corrected) {
 }
 
 /* Adds the row for result r to the table. corrected: as in heading; label: name of the evaluation file. */
-static void add_row(cli_table *t, cli_table_format format, int corrected, const cli_experiment *e, const aoe_compare_row *r,
-                    const char *label) {
+static void add_row(cli_table *t, cli_table_format format, int corrected, const cli_experiment *e,
+                    const aoe_compare_row *r, const char *label) {
     const int digits = format == CLI_TABLE_CSV ? 4 : 2;
     cli_table_cell(t, "%s", label);
     cli_table_cell(t, "%s", e->configuration[r->configuration].name);
@@ -276,11 +280,12 @@ static void print_legend(const cli_experiment *e, int corrected, const aoe_compa
     for (size_t i = 0; i < r->n; i++)
         tests += isnan(r->rows[i].p_corrected) ? 0 : 1;
     if (corrected)
-        snprintf(correction, sizeof correction, "corrected p: Holm's correction for %zu test%s; ", tests, cli_plural(tests));
-    cli_note(
-        "differences from %s, paired by seed; p: two-sided t test; %sintervals: bootstrap over pairs and seeds; better and "
-        "worse: %sp below 0.05 and an interval that excludes 0",
-        e->configuration[against].name, correction, corrected ? "corrected " : "");
+        snprintf(correction, sizeof correction, "corrected p: Holm's correction for %zu test%s; ", tests,
+                 cli_plural(tests));
+    cli_note("differences from %s, paired by seed; p: two-sided t test; %sintervals: bootstrap over pairs and seeds; "
+             "better and "
+             "worse: %sp below 0.05 and an interval that excludes 0",
+             e->configuration[against].name, correction, corrected ? "corrected " : "");
 }
 
 static void print_table(const cli_experiment *e, const options *o, const aoe_compare_result *r, size_t against) {

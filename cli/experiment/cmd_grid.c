@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe grid`: trains a model for every combination of option values and every seed, and ranks the combinations by
- * their mean score. The library function aoe_grid runs the training; this file creates the list of combinations and prints the
- * result.
+ * Implements `aoe grid`: trains a model for every combination of option values and every seed, and ranks the
+ * combinations by their mean score. The library function aoe_grid runs the training; this file creates the list of
+ * combinations and prints the result.
  */
 #include "aoe_eval.h"
 #include "base/alloc.h"
@@ -56,8 +56,8 @@ static int is_number(const cli_option *o) {
     return o->kind == CLI_SIZE || o->kind == CLI_REAL;
 }
 
-/* Adds the N values of a range lin:FROM:TO:N or log:FROM:TO:N. The values are rounded to six significant digits. Returns
- * CLI_GO, or the exit code after reporting an error. */
+/* Adds the N values of a range lin:FROM:TO:N or log:FROM:TO:N. The values are rounded to six significant digits.
+ * Returns CLI_GO, or the exit code after reporting an error. */
 static int add_range(axis *a, const char *item) {
     enum { MOST = 10000 };
     double from, to;
@@ -90,8 +90,8 @@ static json_t *json_value(const cli_option *o, const char *text) {
     return is_whole ? json_integer((json_int_t)number) : json_real(number);
 }
 
-/* Rejects an axis with two equal values, because a configuration would be trained twice. Returns CLI_GO, or the exit code after
- * reporting an error. */
+/* Rejects an axis with two equal values, because a configuration would be trained twice. Returns CLI_GO, or the exit
+ * code after reporting an error. */
 static int check_distinct(const axis *a) {
     json_t *values = json_array();
     int code = CLI_GO;
@@ -99,15 +99,15 @@ static int check_distinct(const axis *a) {
         json_array_append_new(values, json_value(a->option, a->value.word[i]));
         for (size_t k = 0; k < i && code == CLI_GO; k++)
             if (json_equal(json_array_get(values, k), json_array_get(values, i)))
-                code = cli_usage("grid", "--over %s: %s and %s are equal values; remove one", a->option->name, a->value.word[k],
-                                 a->value.word[i]);
+                code = cli_usage("grid", "--over %s: %s and %s are equal values; remove one", a->option->name,
+                                 a->value.word[k], a->value.word[i]);
     }
     json_decref(values);
     return code;
 }
 
-/* Parses `text`, which has the form "NAME=VALUES", and sets *a. `first` is the first element of the array that contains *a; the
- * elements before *a must have other options. Returns CLI_GO, or the exit code after reporting an error. */
+/* Parses `text`, which has the form "NAME=VALUES", and sets *a. `first` is the first element of the array that contains
+ * *a; the elements before *a must have other options. Returns CLI_GO, or the exit code after reporting an error. */
 static int read_axis(const cli_experiment *e, const axis *first, axis *a, const char *text) {
     const size_t length = strcspn(text, "=");
     if (!text[length] || !text[length + 1])
@@ -119,7 +119,8 @@ static int read_axis(const cli_experiment *e, const axis *first, axis *a, const 
         return 2;
     for (const axis *other = first; other < a; other++)
         if (other->option == a->option)
-            return cli_usage("grid", "--over %s: this option is given twice; give all its values in one list", a->option->name);
+            return cli_usage("grid", "--over %s: this option is given twice; give all its values in one list",
+                             a->option->name);
     char *list = cli_strdup(text + length + 1), *rest = list;
     const char *separator = strchr(list, ';') ? ";" : ",";
     int code = CLI_GO;
@@ -143,8 +144,8 @@ typedef struct grid {
     size_t n_axes;
 } grid;
 
-/* Appends the options of `aoe train` for a configuration to `args`. value: [n_axes] the configuration has the value with index
- * value[k] on axis k. */
+/* Appends the options of `aoe train` for a configuration to `args`. value: [n_axes] the configuration has the value
+ * with index value[k] on axis k. */
 static void add_arguments(const grid *g, const size_t *value, cli_words *args) {
     for (size_t k = 0; k < g->n_axes; k++) {
         const cli_option *o = g->axes[k].option;
@@ -168,11 +169,13 @@ static char *configuration_name(const grid *g, const size_t *value, const char *
     return text;
 }
 
-/* Returns the values of a configuration as JSON, for example {"w-angle":1,"lr":5e-05}. The caller frees them with free(). */
+/* Returns the values of a configuration as JSON, for example {"w-angle":1,"lr":5e-05}. The caller frees them with
+ * free(). */
 static char *configuration_values(const grid *g, const size_t *value) {
     json_t *values = json_object();
     for (size_t k = 0; k < g->n_axes; k++)
-        json_object_set_new(values, g->axes[k].option->name, json_value(g->axes[k].option, g->axes[k].value.word[value[k]]));
+        json_object_set_new(values, g->axes[k].option->name,
+                            json_value(g->axes[k].option, g->axes[k].value.word[value[k]]));
     char *text = aoei_json_text(values, JSON_COMPACT);
     char *copy = cli_strdup(text ? text : "{}");
     aoei_free(text);
@@ -196,8 +199,9 @@ static int add_configurations(const grid *g) {
     size_t combinations = 1, *value = cli_calloc(g->n_axes, sizeof *value);
     for (size_t k = 0; k < g->n_axes; k++)
         combinations = combinations > MOST ? combinations : combinations * g->axes[k].value.n;
-    int code =
-        combinations * g->e->n_seeds > MOST ? cli_usage("grid", "more than %d runs; give fewer values or seeds", MOST) : CLI_GO;
+    int code = combinations * g->e->n_seeds > MOST
+                   ? cli_usage("grid", "more than %d runs; give fewer values or seeds", MOST)
+                   : CLI_GO;
     for (size_t i = 0; code == CLI_GO && i < combinations; i++) {
         size_t rest = i;
         for (size_t k = g->n_axes; k-- > 0;) {
@@ -214,7 +218,8 @@ static int add_configurations(const grid *g) {
 
 /* ---- result */
 
-/* Returns a shell command that trains the best configuration with its best seed. The caller frees the command with free(). */
+/* Returns a shell command that trains the best configuration with its best seed. The caller frees the command with
+ * free(). */
 static char *best_command(const cli_experiment *e, const aoe_grid_result *r) {
     cli_words w = {0};
     cli_words_add(&w, "aoe");
@@ -240,8 +245,9 @@ static void print_json(const cli_experiment *e, const aoe_grid_result *r) {
             json_array_append_new(seeds, json_integer((json_int_t)e->seed[s]));
             json_array_append_new(scores, cli_json_real(row->score[s]));
         }
-        cli_print_json(json_pack("{s:o,s:o,s:o,s:o,s:o}", "point", values_of(e, row->configuration), "seeds", seeds, "scores",
-                                 scores, "mean", cli_json_real(row->statistics.mean), "sd", cli_json_real(row->statistics.sd)));
+        cli_print_json(json_pack("{s:o,s:o,s:o,s:o,s:o}", "point", values_of(e, row->configuration), "seeds", seeds,
+                                 "scores", scores, "mean", cli_json_real(row->statistics.mean), "sd",
+                                 cli_json_real(row->statistics.sd)));
     }
     if (r->best == r->n)
         return;
@@ -252,8 +258,8 @@ static void print_json(const cli_experiment *e, const aoe_grid_result *r) {
     free(command);
     if (!r->best_run_label)
         return;
-    cli_print_json(json_pack("{s:{s:o,s:I},s:o,s:o}", "best_run", "point", values_of(e, r->best_run_configuration), "seed",
-                             (json_int_t)r->best_run_seed, "score", cli_json_real(r->best_run_score), "model",
+    cli_print_json(json_pack("{s:{s:o,s:I},s:o,s:o}", "best_run", "point", values_of(e, r->best_run_configuration),
+                             "seed", (json_int_t)r->best_run_seed, "score", cli_json_real(r->best_run_score), "model",
                              cli_json_text(r->best_run_model, strlen(r->best_run_model))));
 }
 
@@ -352,15 +358,17 @@ static int run_command(int argc, char **argv) {
     o.e.o = (cli_experiment_options){.seeds = "1", .jobs = 1, .keep = AOE_KEEP_BEST};
     const cli_experiment_command command = {
         .command = "grid",
-        .about = "Trains a model for every combination of the option values in --over and every seed, and ranks the\n"
-                 "combinations by their mean score (--score) over the seeds. The arguments after -- are options of aoe\n"
-                 "train for all runs; @FILE reads such options from a file. aoe grid itself sets the seed, the number\n"
-                 "of threads and the output directory of each run. All options are checked before the first run. To\n"
-                 "resume an interrupted search, run the command again. To extend a search, run the command with more\n"
-                 "values or seeds. Finished runs are not repeated. The file results.jsonl in the output directory has\n"
-                 "one line per run.\n",
-        .examples = "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -d train.tsv --dev dev.tsv\n"
-                    "  aoe grid -o g --over pooling=cls,mean no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
+        .about =
+            "Trains a model for every combination of the option values in --over and every seed, and ranks the\n"
+            "combinations by their mean score (--score) over the seeds. The arguments after -- are options of aoe\n"
+            "train for all runs; @FILE reads such options from a file. aoe grid itself sets the seed, the number\n"
+            "of threads and the output directory of each run. All options are checked before the first run. To\n"
+            "resume an interrupted search, run the command again. To extend a search, run the command with more\n"
+            "values or seeds. Finished runs are not repeated. The file results.jsonl in the output directory has\n"
+            "one line per run.\n",
+        .examples =
+            "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -d train.tsv --dev dev.tsv\n"
+            "  aoe grid -o g --over pooling=cls,mean no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
         .group = CLI_GROUP("grid", table, &o),
         .own = &o,
         .run = run_grid,

@@ -31,7 +31,8 @@ static int parse_bytes(void *target, const char *text, aoe_error *err) {
     }
     if (end == text || *end || !(bytes >= 1 && bytes < 1e18)) {
         err->code = AOE_EARG;
-        snprintf(err->message, sizeof err->message, "expected an amount of memory such as 500M or 8G, not '%.100s'", text);
+        snprintf(err->message, sizeof err->message, "expected an amount of memory such as 500M or 8G, not '%.100s'",
+                 text);
         return err->code;
     }
     const size_t limit = (size_t)bytes;
@@ -47,7 +48,8 @@ static const cli_option run_table[] = {
      .kind = CLI_TEXT,
      .value = "N|LIST",
      AT(seeds),
-     .help = "number of seeds, of which the first is 42 (3 means 42, 43 and 44), or a list of seeds such as 1,2,5 or 1..5"},
+     .help =
+         "number of seeds, of which the first is 42 (3 means 42, 43 and 44), or a list of seeds such as 1,2,5 or 1..5"},
     {.name = "jobs",
      .letter = 'j',
      .kind = CLI_SIZE,
@@ -96,8 +98,8 @@ static int is_digits(const char *s) {
     return *s && s[strspn(s, "0123456789")] == 0;
 }
 
-/* Appends the seeds of an item to the array *seed, which has n elements. An item is one seed or FIRST..LAST. Returns the number
- * of appended seeds, or 0 if the item is invalid. */
+/* Appends the seeds of an item to the array *seed, which has n elements. An item is one seed or FIRST..LAST. Returns
+ * the number of appended seeds, or 0 if the item is invalid. */
 static size_t add_seeds(uint64_t **seed, size_t n, const char *item) {
     char first[32], *end = NULL;
     const char *dots = strstr(item, "..");
@@ -127,8 +129,8 @@ static int has_twice(const uint64_t *seed, size_t n) {
     return 0;
 }
 
-/* Parses the value of --seeds. Sets *seed to the seeds and *n to their number. Returns CLI_GO, or the exit code after reporting
- * an error. */
+/* Parses the value of --seeds. Sets *seed to the seeds and *n to their number. Returns CLI_GO, or the exit code after
+ * reporting an error. */
 static int read_seeds(const cli_experiment *e, uint64_t **seed, size_t *n) {
     const char *text = e->o.seeds;
     *seed = NULL;
@@ -151,14 +153,14 @@ static int read_seeds(const cli_experiment *e, uint64_t **seed, size_t *n) {
         return CLI_GO;
     return cli_usage(
         e->command,
-        "--seeds: '%s' is neither a number of seeds, at most %d, nor a list of distinct seeds such as 1,2,3 or 1..3", text,
-        MOST_SEEDS);
+        "--seeds: '%s' is neither a number of seeds, at most %d, nor a list of distinct seeds such as 1,2,3 or 1..3",
+        text, MOST_SEEDS);
 }
 
 /* ---- parsing */
 
-/* Options of `aoe train` that cannot be given for a run: the experiment sets them. --dev is in the list because all runs use
- * the same dev set. */
+/* Options of `aoe train` that cannot be given for a run: the experiment sets them. --dev is in the list because all
+ * runs use the same dev set. */
 static const char *const own_options[] = {"output", "resume", "force", "threads", "seed", "quiet", "json", "dev"};
 enum { OWN_OPTIONS = sizeof own_options / sizeof *own_options };
 
@@ -169,8 +171,8 @@ static void free_parsed(cli_parsed *p) {
     cli_words_free(&p->words);
 }
 
-/* Parses p->words as arguments of `aoe train` and stores the options in p->config. Returns CLI_GO, or the exit code after
- * reporting an error. */
+/* Parses p->words as arguments of `aoe train` and stores the options in p->config. Returns CLI_GO, or the exit code
+ * after reporting an error. */
 static int parse_words(cli_parsed *p) {
     p->config = cli_realloc(NULL, sizeof *p->config);
     return cli_train_config_parse(p->config, (int)p->words.n, p->words.word);
@@ -180,12 +182,12 @@ static int check_own(const cli_experiment *e, const cli_args *args, const char *
     const char *own = cli_first_given(args, own_options, OWN_OPTIONS - 1);
     if (!own)
         return CLI_GO;
-    return cli_usage(e->command, "--%s must not be given %s, because aoe %s sets it for each run; remove it there", own, where,
-                     e->command);
+    return cli_usage(e->command, "--%s must not be given %s, because aoe %s sets it for each run; remove it there", own,
+                     where, e->command);
 }
 
-/* Parses the seeds. Parses the operands as arguments of `aoe train`, which all runs have in common. Returns CLI_GO, or the exit
- * code after reporting an error. */
+/* Parses the seeds. Parses the operands as arguments of `aoe train`, which all runs have in common. Returns CLI_GO, or
+ * the exit code after reporting an error. */
 static int read_shared(cli_experiment *e, const cli_args *args) {
     if (!e->o.output || !*e->o.output)
         return cli_usage(e->command, "missing output directory: -o DIR");
@@ -212,7 +214,8 @@ int cli_experiment_check_words(const cli_experiment *e, const cli_words *w, cons
     if (code == CLI_GO)
         code = check_own(e, &p.config->args, where);
     if (code == CLI_GO && p.config->dev)
-        code = cli_usage(e->command, "--dev must not be given %s, because all runs use the same file; give it after --", where);
+        code = cli_usage(e->command, "--dev must not be given %s, because all runs use the same file; give it after --",
+                         where);
     free_parsed(&p);
     return code;
 }
@@ -225,8 +228,8 @@ const cli_option *cli_experiment_option(const cli_experiment *e, const char *wha
     for (size_t i = 0; i < OWN_OPTIONS; i++) {
         if (strcmp(own_options[i], plain) == 0) {
             cli_usage(e->command,
-                      "%s %s: this option cannot vary, because it is shared by all runs or set by aoe %s; remove it", what,
-                      plain, e->command);
+                      "%s %s: this option cannot vary, because it is shared by all runs or set by aoe %s; remove it",
+                      what, plain, e->command);
             return NULL;
         }
     }
@@ -297,8 +300,8 @@ int cli_experiment_add(cli_experiment *e, char *name, char *label, char *values,
         free(values);
         return code;
     }
-    e->configuration[e->n++] =
-        (aoe_configuration){.name = name, .label = label, .values = values, .train = p->config->t, .untrained = untrained};
+    e->configuration[e->n++] = (aoe_configuration){
+        .name = name, .label = label, .values = values, .train = p->config->t, .untrained = untrained};
     return CLI_GO;
 }
 
@@ -367,8 +370,8 @@ static int on_event(void *user, const aoe_experiment_event *event) {
     return cli_interrupted() != 0;
 }
 
-/* Replaces names of option fields in messages by flags of this command. If this command has no flag for a field, the flag of
- * `aoe train` is used. */
+/* Replaces names of option fields in messages by flags of this command. If this command has no flag for a field, the
+ * flag of `aoe train` is used. */
 static void name_flags(char *out, size_t size, const char *text, const void *user) {
     const cli_experiment *e = user;
     char half[2048];
@@ -405,9 +408,10 @@ int cli_experiment_end(cli_experiment *e, int code, const aoe_error *err, size_t
         return 128 + cli_interrupted();
     }
     if (code == AOE_EFORMAT && !e->started && (table->columns || table->label_map))
-        return cli_fail("%s (--columns and --label-map apply to all files; for one training file give them after its name: "
-                        "-d FILE columns=... label-map=...)",
-                        err->message);
+        return cli_fail(
+            "%s (--columns and --label-map apply to all files; for one training file give them after its name: "
+            "-d FILE columns=... label-map=...)",
+            err->message);
     if (code)
         return cli_fail("%s", err->message);
     if (failed)

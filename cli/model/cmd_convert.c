@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe convert`: copies a model directory and stores its weights as f32, bf16 or int8, or creates a model directory
- * from a text file with word vectors.
+ * Implements `aoe convert`: copies a model directory and stores its weights as f32, bf16 or int8, or creates a model
+ * directory from a text file with word vectors.
  */
 #include "aoe_convert.h"
 #include "aoe_train.h"
@@ -45,8 +45,8 @@ static int parse_layers(void *target, const char *text, aoe_error *err) {
         if (*at < '0' || *at > '9' || (*end && *end != ',') || layer >= MAX_LAYERS || l->n == MAX_LAYERS) {
             err->code = AOE_EARG;
             snprintf(err->message, sizeof err->message,
-                     "expected a list of indices of layers from 0 to %d, for example 0,2,4, not '%.100s'", MAX_LAYERS - 1,
-                     text);
+                     "expected a list of indices of layers from 0 to %d, for example 0,2,4, not '%.100s'",
+                     MAX_LAYERS - 1, text);
             return err->code;
         }
         l->index[l->n++] = layer;
@@ -73,8 +73,9 @@ static const cli_option table[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(options, lowercase),
      .set = 1,
-     .help = "word vectors: the model lowercases texts before tokenization; use it if all words in FILE are lowercase, as "
-             "in glove.6B"},
+     .help =
+         "word vectors: the model lowercases texts before tokenization; use it if all words in FILE are lowercase, as "
+         "in glove.6B"},
     {.name = "layers",
      .kind = CLI_SIZE,
      .value = "N",
@@ -90,7 +91,8 @@ static const cli_option table[] = {
      .offset = offsetof(options, take),
      .parse = parse_layers,
      .excludes = "layers",
-     .help = "keep only the layers with these indices, counted from 0 and in ascending order, for example for the start model "
+     .help = "keep only the layers with these indices, counted from 0 and in ascending order, for example for the "
+             "start model "
              "of aoe train --teacher. Requires a transformer",
      .fallback = "all layers"},
     {.name = "dims",
@@ -99,8 +101,9 @@ static const cli_option table[] = {
      .offset = offsetof(options, convert.dims),
      .min = 1,
      .max = 1e9,
-     .help = "truncate the embeddings to the first N components, for example of a model that was trained with aoe train "
-             "--matryoshka",
+     .help =
+         "truncate the embeddings to the first N components, for example of a model that was trained with aoe train "
+         "--matryoshka",
      .fallback = "all components"},
     CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
 };
@@ -117,8 +120,9 @@ static const cli_option vocabulary_table[] = {
      .value = "FILE",
      .offset = offsetof(options, convert.vocabulary),
      .excludes = "vocab-size",
-     .help = "keep only the tokens in FILE, a text file with one token per line as in vocab.txt, and the tokens that are "
-             "always kept: special and added tokens, and single characters",
+     .help =
+         "keep only the tokens in FILE, a text file with one token per line as in vocab.txt, and the tokens that are "
+         "always kept: special and added tokens, and single characters",
      .fallback = "all tokens"},
     {.name = "vocab-size",
      .kind = CLI_SIZE,
@@ -126,17 +130,20 @@ static const cli_option vocabulary_table[] = {
      .offset = offsetof(options, convert.vocab_size),
      .min = 1,
      .max = 1e7,
-     .help =
-         "keep N tokens: the tokens that are always kept, and the tokens that are most frequent in the texts of --count-on. "
-         "If fewer than N tokens occur in the texts, other tokens are added in the order of their ids, [unused...] last",
+     .help = "keep N tokens: the tokens that are always kept, and the tokens that are most frequent in the texts of "
+             "--count-on. "
+             "If fewer than N tokens occur in the texts, other tokens are added in the order of their ids, "
+             "[unused...] last",
      .fallback = "all tokens"},
     {.name = "count-on",
      .kind = CLI_TEXTS,
      .value = "FILE...",
      .offset = offsetof(options, count_on),
-     .help = "count the tokens in the texts of these files: .txt files (one text per line) or tables, optionally compressed "
+     .help = "count the tokens in the texts of these files: .txt files (one text per line) or tables, optionally "
+             "compressed "
              "(.gz or .zst). Required for --vocab-size"},
-    CLI_OPTION_COLUMNS(.offset = offsetof(options, convert.table.columns), "NAME,...", "text columns of tables of --count-on",
+    CLI_OPTION_COLUMNS(.offset = offsetof(options, convert.table.columns), "NAME,...",
+                       "text columns of tables of --count-on",
                        "all text columns with a name listed in docs/data.md, such as sentence1"),
 };
 
@@ -168,11 +175,13 @@ static int check_options(const options *o, const cli_args *args) {
     if (o->embeddings == AOE_EMBEDDING_STORAGE_INT5 && o->storage != AOE_STORAGE_INT8)
         return cli_usage("convert", CLI_INT5_REQUIRES);
     if (is_file(args) && changes_shape(o))
-        return cli_usage("convert", "options that change the shape of a model, such as --layers, do not apply to word vectors");
-    if (o->storage < 0 && !is_file(args) && !changes_shape(o))
         return cli_usage("convert",
-                         "nothing to convert: give a storage type (--dtype f32, bf16 or int8), or an option that changes the "
-                         "model (--layers, --take-layers, --dims, --vocab-size or --vocabulary)");
+                         "options that change the shape of a model, such as --layers, do not apply to word vectors");
+    if (o->storage < 0 && !is_file(args) && !changes_shape(o))
+        return cli_usage(
+            "convert",
+            "nothing to convert: give a storage type (--dtype f32, bf16 or int8), or an option that changes the "
+            "model (--layers, --take-layers, --dims, --vocab-size or --vocabulary)");
     if (is_file(args) ? o->convert.base != NULL : o->lowercase)
         return cli_usage("convert", is_file(args) ? "--base applies to adapters, not to word vectors"
                                                   : "--lowercase applies to files of word vectors only");
@@ -190,10 +199,11 @@ static double percent(size_t part, size_t whole) {
 
 /* Adds the numbers of tokens of a reduced vocabulary to the JSON object. */
 static json_t *add_vocabulary(json_t *object, const aoe_convert_result *r) {
-    json_object_update_new(object, json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "vocab_from", (json_int_t)r->vocab_from, "vocab",
-                                             (json_int_t)r->vocab, "texts", (json_int_t)r->texts, "tokens",
-                                             (json_int_t)r->tokens, "tokens_kept", (json_int_t)r->tokens_kept, "tokens_after",
-                                             (json_int_t)r->tokens_after, "vocab_found", (json_int_t)r->vocab_found));
+    json_object_update_new(object,
+                           json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "vocab_from", (json_int_t)r->vocab_from, "vocab",
+                                     (json_int_t)r->vocab, "texts", (json_int_t)r->texts, "tokens",
+                                     (json_int_t)r->tokens, "tokens_kept", (json_int_t)r->tokens_kept, "tokens_after",
+                                     (json_int_t)r->tokens_after, "vocab_found", (json_int_t)r->vocab_found));
     return object;
 }
 
@@ -202,10 +212,11 @@ static void note_vocabulary(const options *o, const aoe_convert_result *r) {
     if (r->texts)
         cli_note("%s: %zu of the %zu tokens occur in the texts", o->output, r->vocab_found, r->vocab);
     if (r->texts)
-        cli_note("%s: %.2f%% of the %zu tokens of %zu text%s are in the smaller vocabulary, with which the texts have %zu "
-                 "tokens (%+.2f%%)",
-                 o->output, percent(r->tokens_kept, r->tokens), r->tokens, r->texts, cli_plural(r->texts), r->tokens_after,
-                 percent(r->tokens_after, r->tokens) - 100);
+        cli_note(
+            "%s: %.2f%% of the %zu tokens of %zu text%s are in the smaller vocabulary, with which the texts have %zu "
+            "tokens (%+.2f%%)",
+            o->output, percent(r->tokens_kept, r->tokens), r->tokens, r->texts, cli_plural(r->texts), r->tokens_after,
+            percent(r->tokens_after, r->tokens) - 100);
 }
 
 /* Prints the numbers of layers, components and tokens that differ between the model and its copy. */
@@ -213,14 +224,15 @@ static void note_shape(const options *o, const aoe_convert_result *r) {
     const struct {
         size_t from, to;
         const char *unit;
-    } sizes[] = {
-        {r->dims_from, r->dims, "components"}, {r->layers_from, r->layers, "layers"}, {r->vocab_from, r->vocab, "tokens"}};
+    } sizes[] = {{r->dims_from, r->dims, "components"},
+                 {r->layers_from, r->layers, "layers"},
+                 {r->vocab_from, r->vocab, "tokens"}};
     char text[256];
     size_t at = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].from != sizes[i].to)
-            at += (size_t)snprintf(text + at, sizeof text - at, "%s%zu -> %zu %s", at ? ", " : "", sizes[i].from, sizes[i].to,
-                                   sizes[i].unit);
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%zu -> %zu %s", at ? ", " : "", sizes[i].from,
+                                   sizes[i].to, sizes[i].unit);
     if (at)
         cli_note("%s: %s", o->output, text);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe flow`: copies a model and adds a normalizing flow after its pooling. The flow is fitted to the embeddings of
- * given texts.
+ * Implements `aoe flow`: copies a model and adds a normalizing flow after its pooling. The flow is fitted to the
+ * embeddings of given texts.
  */
 #include "aoe_convert.h"
 #include "aoe_train.h"
@@ -93,12 +93,14 @@ static int show_progress(void *user, aoe_flow_stage stage, size_t done, size_t t
 
 static void print_result(const options *o, const aoe_flow_result *r) {
     if (o->general.json)
-        cli_print_json(json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "output", cli_json_text(o->output, strlen(o->output)),
-                                 "texts", (json_int_t)r->texts, "examples", (json_int_t)r->examples, "dims",
-                                 (json_int_t)r->dims, "parameters", (json_int_t)r->parameters, "steps", (json_int_t)r->steps,
-                                 "bits_start", cli_json_real(r->bits_start), "bits", cli_json_real(r->bits)));
+        cli_print_json(json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "output",
+                                 cli_json_text(o->output, strlen(o->output)), "texts", (json_int_t)r->texts, "examples",
+                                 (json_int_t)r->examples, "dims", (json_int_t)r->dims, "parameters",
+                                 (json_int_t)r->parameters, "steps", (json_int_t)r->steps, "bits_start",
+                                 cli_json_real(r->bits_start), "bits", cli_json_real(r->bits)));
     else
-        cli_note("%s: fitted a flow with %zu parameters to %zu texts in %zu step%s; %.4f bits per component, %.4f at the start",
+        cli_note("%s: fitted a flow with %zu parameters to %zu texts in %zu step%s; %.4f bits per component, %.4f at "
+                 "the start",
                  o->output, r->parameters, r->texts, r->steps, cli_plural(r->steps), r->bits, r->bits_start);
 }
 

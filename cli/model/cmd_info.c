@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe info`: prints the architecture and the settings of a model directory. For some settings, it also names the
- * file that contains them. With --plan, it prints the memory plan of a model directory or of a predefined shape, which is the
- * number of bytes that inference and training need.
+ * Implements `aoe info`: prints the architecture and the settings of a model directory. For some settings, it also
+ * names the file that contains them. With --plan, it prints the memory plan of a model directory or of a predefined
+ * shape, which is the number of bytes that inference and training need.
  */
 #include "aoe_convert.h"
 #include "aoe_plan.h"
@@ -63,8 +63,9 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, shape),
-     .help = "print only the memory that a model with these predefined sizes needs; no model directory is read. aoe init "
-             "--help lists the shapes",
+     .help =
+         "print only the memory that a model with these predefined sizes needs; no model directory is read. aoe init "
+         "--help lists the shapes",
      .fallback = "none"},
     CLI_OPTION_STORAGE("stored", .offset = offsetof(options, stored),
                        "with --shape: assumed data type of the weights in the model file: f32, bf16 or int8", "bf16"),
@@ -74,7 +75,8 @@ static const cli_option table[] = {
      .offset = offsetof(options, method),
      .parse = parse_method,
      .help =
-         "with --plan or --shape: assume this training method with its default options (aoe train --help): the layers and the "
+         "with --plan or --shape: assume this training method with its default options (aoe train --help): the layers "
+         "and the "
          "encoders that it adds or removes, but not the generator of diffcse",
      .fallback = "angle"},
     CLI_OPTION_LORA_R(.offset = offsetof(options, lora.r),
@@ -102,8 +104,8 @@ static void pair_bytes(cli_table *t, const char *key, size_t bytes) {
     cli_table_cell(t, "%.1f MiB", (double)bytes / (1 << 20));
 }
 
-/* The rows of the memory plan. Each row has a name for the table, a key for JSON, and the offset in aoe_memory_plan of the
- * number of bytes. */
+/* The rows of the memory plan. Each row has a name for the table, a key for JSON, and the offset in aoe_memory_plan of
+ * the number of bytes. */
 static const struct {
     const char *name, *key;
     size_t offset;
@@ -141,8 +143,8 @@ static size_t part_bytes(const aoe_memory_plan *plan, size_t i) {
 static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *o, int adapters) {
     const int joined = o->method == AOE_METHOD_CROSS_ENCODER;
     cli_table_cell(t, "memory for");
-    cli_table_cell(t, "%zu %s%s of %zu token%s", o->p.n_texts, joined ? "joined pair" : "text", cli_plural(o->p.n_texts),
-                   o->p.length, cli_plural(o->p.length));
+    cli_table_cell(t, "%zu %s%s of %zu token%s", o->p.n_texts, joined ? "joined pair" : "text",
+                   cli_plural(o->p.n_texts), o->p.length, cli_plural(o->p.length));
     cli_table_cell(t, "  computation");
     cli_table_cell(t, "%s", cli_dtype_name(plan->dtype));
     pair(t, " inference", "");
@@ -193,7 +195,8 @@ static void print_table(const char *dir, const aoe_model *model, const aoe_model
     if (m->lora_r) {
         pair(&t, "base model", m->base);
         cli_table_cell(&t, "adapters");
-        cli_table_cell(&t, "rank %zu, alpha %g, dropout %g: %s", m->lora_r, m->lora_alpha, m->lora_dropout, m->lora_targets);
+        cli_table_cell(&t, "rank %zu, alpha %g, dropout %g: %s", m->lora_r, m->lora_alpha, m->lora_dropout,
+                       m->lora_targets);
     }
     pair(&t, "stored as", m->storage);
     pair(&t, "computed in", m->computed);
@@ -268,8 +271,9 @@ static void print_json(const char *dir, const aoe_model *model, const aoe_model_
     }
     json_object_set_new(j, "causal", json_boolean(m->causal));
     json_object_set_new(j, "bidirectional_from",
-                        m->causal && m->bidirectional_from == m->layers ? json_null()
-                                                                        : json_integer((json_int_t)m->bidirectional_from));
+                        m->causal && m->bidirectional_from == m->layers
+                            ? json_null()
+                            : json_integer((json_int_t)m->bidirectional_from));
     json_object_set_new(j, "dropout", cli_json_real(m->dropout));
     if (m->lora_r) {
         set_text(j, "base", m->base);
@@ -300,7 +304,8 @@ static void print_json(const char *dir, const aoe_model *model, const aoe_model_
     if (aoe_model_prompt_name(model, 0)) {
         json_t *prompts = json_object();
         for (size_t i = 0; aoe_model_prompt_name(model, i); i++)
-            set_text(prompts, aoe_model_prompt_name(model, i), aoe_model_prompt(model, aoe_model_prompt_name(model, i)));
+            set_text(prompts, aoe_model_prompt_name(model, i),
+                     aoe_model_prompt(model, aoe_model_prompt_name(model, i)));
         json_object_set_new(j, "prompts", prompts);
     }
     if (!o->no_embeddings)
@@ -310,8 +315,8 @@ static void print_json(const char *dir, const aoe_model *model, const aoe_model_
     cli_print_json(j);
 }
 
-/* Opens a cross-encoder with its classification head, and sets the number of its outputs and its activation function. Warns if
- * the head cannot be opened. */
+/* Opens a cross-encoder with its classification head, and sets the number of its outputs and its activation function.
+ * Warns if the head cannot be opened. */
 static void read_head(options *o, const char *dir, aoe_context *ctx) {
     aoe_model_options with_head;
     aoe_model *model;
@@ -328,8 +333,8 @@ static void read_head(options *o, const char *dir, aoe_context *ctx) {
     aoe_model_close(model);
 }
 
-/* Sets o->train to the defaults of the method for the model or shape, with the given adapters, and the number of texts to that
- * of its batches unless it is given. */
+/* Sets o->train to the defaults of the method for the model or shape, with the given adapters, and the number of texts
+ * to that of its batches unless it is given. */
 static void set_train_options(options *o, const char *model) {
     aoe_train_options_defaults(&o->train);
     aoe_train_method_defaults(&o->train, o->method);
@@ -339,8 +344,8 @@ static void set_train_options(options *o, const char *model) {
     o->p.n_texts = o->texts ? o->texts : aoe_train_batch_texts(&o->train, 2);
 }
 
-/* Computes the memory plan. The prompt, the pooling and the maximum sequence length are those of the method, if it sets them,
- * unless other ones are given. */
+/* Computes the memory plan. The prompt, the pooling and the maximum sequence length are those of the method, if it sets
+ * them, unless other ones are given. */
 static int plan_memory(aoe_memory_plan *plan, options *o, const aoe_model *model, const char *dir, aoe_context *ctx,
                        aoe_error *err) {
     const aoe_model_options *method = &o->train.args.model_options;
@@ -422,7 +427,8 @@ static int run_shape(options *o, aoe_context *ctx) {
 
 static int check_options(const options *o, const cli_args *args) {
     if (o->shape && args->n)
-        return cli_usage("info", "--shape and directory %s exclude each other; give only one of them", args->operand[0]);
+        return cli_usage("info", "--shape and directory %s exclude each other; give only one of them",
+                         args->operand[0]);
     if (o->stored >= 0 && !o->shape)
         return cli_usage("info", "--stored requires --shape NAME");
     if (!o->plan && !o->shape && (o->length || o->texts))
@@ -436,7 +442,8 @@ static int check_options(const options *o, const cli_args *args) {
     static const char *const of_training[] = {"lora-r", "load-8bit"};
     const char *training = cli_first_given(args, of_training, 2);
     if (training && o->model.o.dtype == AOE_DTYPE_INT8)
-        return cli_usage("info", "--%s has no effect with --dtype int8, which is only for inference; use f32, bf16 or auto",
+        return cli_usage("info",
+                         "--%s has no effect with --dtype int8, which is only for inference; use f32, bf16 or auto",
                          training);
     alone = o->lora.r ? NULL : cli_first_given(args, of_new_adapters, 3);
     if (alone)
@@ -454,8 +461,8 @@ static int run_command(int argc, char **argv) {
     o.lora = o.train.lora;
     const cli_group groups[] = {
         CLI_GROUP("memory estimate", table, &o),
-        {"memory estimate of training with LoRA adapters (with --plan or --shape)", cli_lora_table + 1, CLI_LORA_COUNT - 1,
-         &o.lora},
+        {"memory estimate of training with LoRA adapters (with --plan or --shape)", cli_lora_table + 1,
+         CLI_LORA_COUNT - 1, &o.lora},
         CLI_GROUP("model", cli_model_table, &o.model),
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe init`: creates a model directory with random weights. The vocabulary is trained on given texts or copied from
- * another model.
+ * Implements `aoe init`: creates a model directory with random weights. The vocabulary is trained on given texts or
+ * copied from another model.
  */
 #include "aoe_convert.h"
 #include "aoe_train.h"
@@ -21,10 +21,10 @@ typedef struct options {
     const char *output; /* output directory; NULL: not given */
 } options;
 
-#define SIZE_OPTION(option, field, most, text, absent)                                                                         \
-    {                                                                                                                          \
-        .name = option, .kind = CLI_SIZE, .value = "N", .offset = offsetof(options, size.field), .min = 1, .max = most,        \
-        .help = text, .fallback = absent                                                                                       \
+#define SIZE_OPTION(option, field, most, text, absent)                                                                 \
+    {                                                                                                                  \
+        .name = option, .kind = CLI_SIZE, .value = "N", .offset = offsetof(options, size.field), .min = 1,             \
+        .max = most, .help = text, .fallback = absent                                                                  \
     }
 
 static const cli_option table[] = {
@@ -57,15 +57,18 @@ static const cli_option shape_table[] = {
     SIZE_OPTION("layers", layers, 1024, "number of layers", "from --shape; required without --shape"),
     SIZE_OPTION(
         "heads", heads, 1024, "number of attention heads",
-        "hidden size / 64, rounded down and at least 1, if there is no --shape, or if --hidden changes the size of a shape that is not a RAN model; otherwise from --shape"),
+        "hidden size / 64, rounded down and at least 1, if there is no --shape, or if --hidden changes the size of a "
+        "shape that is not a RAN model; otherwise from --shape"),
     SIZE_OPTION("kv-heads", kv_heads, 1024, "number of key and value heads (grouped-query attention)",
                 "the number of attention heads if --hidden or --heads is given, otherwise from --shape"),
     SIZE_OPTION(
         "intermediate", intermediate, 1048576, "intermediate size of the feed-forward network",
-        "4 x hidden size if there is no --shape, or if --hidden changes the size of a shape that is not a RAN model; otherwise from --shape"),
+        "4 x hidden size if there is no --shape, or if --hidden changes the size of a shape that is not a RAN model; "
+        "otherwise from --shape"),
     SIZE_OPTION("head-size", head_size, 65536, "RAN models: size of an attention head", "from --shape"),
     SIZE_OPTION("window", window, 65536, "RAN models: number of tokens per window", "from --shape"),
-    SIZE_OPTION("positions", positions, 1048576, "maximum sequence length in tokens, special tokens included, at least 3",
+    SIZE_OPTION("positions", positions, 1048576,
+                "maximum sequence length in tokens, special tokens included, at least 3",
                 "from --shape, otherwise 512"),
 };
 
@@ -111,8 +114,8 @@ static void override(size_t *size, size_t given) {
         *size = given;
 }
 
-/* Sets o->init.shape to the predefined shape. Sizes that were given as options replace the sizes of the predefined shape. If a
- * hidden size was given, sizes that depend on it and were not given are computed from it. */
+/* Sets o->init.shape to the predefined shape. Sizes that were given as options replace the sizes of the predefined
+ * shape. If a hidden size was given, sizes that depend on it and were not given are computed from it. */
 static int resolve_shape(options *o) {
     aoe_shape *s = &o->init.shape;
     aoe_error err;
@@ -145,7 +148,8 @@ static int resolve_shape(options *o) {
 
 /* Returns 1 if aoe pretrain supports the architecture. */
 static int predicts_words(const char *architecture) {
-    return !architecture || !strcmp(architecture, "bert") || !strcmp(architecture, "roberta") || !strcmp(architecture, "ran");
+    return !architecture || !strcmp(architecture, "bert") || !strcmp(architecture, "roberta") ||
+           !strcmp(architecture, "ran");
 }
 
 static int run_init(options *o, aoe_context *ctx) {
@@ -162,7 +166,8 @@ static int run_init(options *o, aoe_context *ctx) {
         cli_print_json(json_pack("{s:o,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "parameters",
                                  (json_int_t)r.parameters, "vocab", (json_int_t)r.vocab));
     else
-        cli_note("%s: new model with %zu parameters (%zu layer%s, hidden size %zu, vocabulary %zu); train it with aoe train -m "
+        cli_note("%s: new model with %zu parameters (%zu layer%s, hidden size %zu, vocabulary %zu); train it with aoe "
+                 "train -m "
                  "%s%s",
                  o->output, r.parameters, r.layers, cli_plural(r.layers), r.hidden, r.vocab, o->output,
                  predicts_words(o->init.shape.architecture) ? ", or first on plain text with aoe pretrain" : "");

@@ -37,11 +37,12 @@ static int run_merge(options *o, const cli_args *args, aoe_context *ctx) {
                     : aoe_convert(ctx, args->operand[0], o->output, &o->convert, &r, &err))
         return cli_fail("%s", err.message);
     if (o->general.json)
-        cli_print_json(json_pack("{s:o,s:I,s:s,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "parameters",
-                                 (json_int_t)r.parameters, "storage", r.to, "bytes", (json_int_t)r.bytes_stored));
+        cli_print_json(json_pack("{s:o,s:I,s:s,s:I}", "output", cli_json_text(o->output, strlen(o->output)),
+                                 "parameters", (json_int_t)r.parameters, "storage", r.to, "bytes",
+                                 (json_int_t)r.bytes_stored));
     else if (args->n > 1)
-        cli_note("%s: %zu parameters, mean of %zu models, stored as %s in %.2f MiB", o->output, r.parameters, args->n, r.to,
-                 (double)r.bytes_stored / 0x1p20);
+        cli_note("%s: %zu parameters, mean of %zu models, stored as %s in %.2f MiB", o->output, r.parameters, args->n,
+                 r.to, (double)r.bytes_stored / 0x1p20);
     else
         cli_note("%s: %zu parameters with merged adapters, stored as %s in %.2f MiB", o->output, r.parameters, r.to,
                  (double)r.bytes_stored / 0x1p20);
@@ -59,13 +60,14 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "merge",
         .operands = "DIR...",
-        .about = "With one DIR, merges LoRA adapters into their base model and writes a complete model. DIR contains\n"
-                 "adapter_config.json and adapter_model.safetensors, written by aoe train --lora-r or Hugging Face\n"
-                 "PEFT.\n"
-                 "With several DIRs, averages the weights of models of the same architecture and sizes. The average of\n"
-                 "models from several fine-tuning runs is often better than the model of any single run. The settings\n"
-                 "and the tokenizer are copied from the first model. The averaged models are listed in aoe.json and\n"
-                 "README.md in the output directory.\n",
+        .about =
+            "With one DIR, merges LoRA adapters into their base model and writes a complete model. DIR contains\n"
+            "adapter_config.json and adapter_model.safetensors, written by aoe train --lora-r or Hugging Face\n"
+            "PEFT.\n"
+            "With several DIRs, averages the weights of models of the same architecture and sizes. The average of\n"
+            "models from several fine-tuning runs is often better than the model of any single run. The settings\n"
+            "and the tokenizer are copied from the first model. The averaged models are listed in aoe.json and\n"
+            "README.md in the output directory.\n",
         .examples = "  aoe merge adapters -o model\n"
                     "  aoe merge adapters --base Qwen2.5-0.5B --dtype bf16 -o model\n"
                     "  aoe merge run-1 run-2 run-3 -o model\n",

@@ -19,10 +19,10 @@ static int show(void *user, const aoe_hub_entry *e) {
     const char *kind = e->problem ? NULL : e->cross_encoder ? "cross-encoder" : "embedding";
     j->n++;
     if (j->general.json) {
-        json_t *o = json_pack("{s:o,s:o,s:s,s:o,s:I,s:s?,s:b}", "name", cli_json_text(e->name, strlen(e->name)), "revision",
-                              cli_json_text(e->revision, strlen(e->revision)), "commit", e->commit, "directory",
-                              cli_json_text(e->dir, strlen(e->dir)), "bytes", (json_int_t)e->bytes, "kind", kind, "opens",
-                              e->problem == NULL);
+        json_t *o = json_pack("{s:o,s:o,s:s,s:o,s:I,s:s?,s:b}", "name", cli_json_text(e->name, strlen(e->name)),
+                              "revision", cli_json_text(e->revision, strlen(e->revision)), "commit", e->commit,
+                              "directory", cli_json_text(e->dir, strlen(e->dir)), "bytes", (json_int_t)e->bytes, "kind",
+                              kind, "opens", e->problem == NULL);
         if (e->problem)
             json_object_set_new(o, "problem", cli_json_text(e->problem, strlen(e->problem)));
         cli_print_json(o);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe whiten`: copies a model and adds a linear layer after its pooling. The layer is computed from the embeddings
- * of given texts, so that the components of the transformed embeddings are uncorrelated and have variance 1.
+ * Implements `aoe whiten`: copies a model and adds a linear layer after its pooling. The layer is computed from the
+ * embeddings of given texts, so that the components of the transformed embeddings are uncorrelated and have variance 1.
  */
 #include "aoe_convert.h"
 #include "aoe_train.h"
@@ -48,9 +48,9 @@ static int run_whiten(options *o, const cli_args *args, const char *dir, aoe_con
     if (aoe_whiten(ctx, dir, o->output, &o->whiten, &r, &err))
         return cli_fail("%s", err.message);
     if (o->general.json)
-        cli_print_json(json_pack("{s:o,s:I,s:I,s:I,s:o}", "output", cli_json_text(o->output, strlen(o->output)), "texts",
-                                 (json_int_t)r.texts, "dims", (json_int_t)r.dims, "rank", (json_int_t)r.rank, "variance_kept",
-                                 cli_json_real(r.kept)));
+        cli_print_json(json_pack("{s:o,s:I,s:I,s:I,s:o}", "output", cli_json_text(o->output, strlen(o->output)),
+                                 "texts", (json_int_t)r.texts, "dims", (json_int_t)r.dims, "rank", (json_int_t)r.rank,
+                                 "variance_kept", cli_json_real(r.kept)));
     else
         cli_note("%s: whitened with %zu texts; kept %zu of %zu components with nonzero variance (%.2f%% of the "
                  "variance)",
@@ -73,11 +73,12 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "whiten",
         .operands = "FILE...",
-        .about = "Writes a copy of a model with an additional linear layer after the pooling (BERT-whitening, Su et\n"
-                 "al. 2021). The layer subtracts the mean of the embeddings of the given texts. It then transforms the\n"
-                 "embeddings so that their components are uncorrelated and have variance 1 over these texts. All other\n"
-                 "weights are copied. A FILE contains one text per line (.txt), is a table, or is a folder of\n"
-                 "SentEval's STS data; --columns selects the text columns of tables.\n",
+        .about =
+            "Writes a copy of a model with an additional linear layer after the pooling (BERT-whitening, Su et\n"
+            "al. 2021). The layer subtracts the mean of the embeddings of the given texts. It then transforms the\n"
+            "embeddings so that their components are uncorrelated and have variance 1 over these texts. All other\n"
+            "weights are copied. A FILE contains one text per line (.txt), is a table, or is a folder of\n"
+            "SentEval's STS data; --columns selects the text columns of tables.\n",
         .examples = "  aoe whiten -m bert --pooling first-last-avg -k 256 nli.tsv -o bert-whitened\n"
                     "  aoe eval sts -m bert-whitened examples/test.tsv\n",
         CLI_GROUPS(groups),

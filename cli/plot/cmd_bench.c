@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe plot bench`: plots the figures that `make bench-peers` writes to figures.json. The plot has one panel for
- * each input (a model and its texts) and one bar for each engine (a library and a data type). The file contains an object with
- * the array "results", whose elements are objects {"input":text,"engine":text,"threads":N,METRIC:x,...}.
+ * Implements `aoe plot bench`: plots the figures that `make bench-peers` writes to figures.json. The plot has one panel
+ * for each input (a model and its texts) and one bar for each engine (a library and a data type). The file contains an
+ * object with the array "results", whose elements are objects {"input":text,"engine":text,"threads":N,METRIC:x,...}.
  */
 #include "cli/common/dispatch.h"
 #include "cli/common/words.h"
@@ -104,8 +104,8 @@ static int add_result(job *j, const json_t *result, size_t number) {
         *p = (panel){.input = input}, j->n++;
     for (size_t i = 0; i < p->n; i++)
         if (strcmp(p->bar[i].engine, engine) == 0)
-            return cli_fail("%s: result %zu: the input '%s' already has a value of '%s'; %s", j->path, number + 1, input,
-                            engine, advice);
+            return cli_fail("%s: result %zu: the input '%s' already has a value of '%s'; %s", j->path, number + 1,
+                            input, engine, advice);
     if (p->n == MAX_BARS)
         return cli_fail("%s: the input '%s' has more than %d engines; %s", j->path, input, MAX_BARS, advice);
     p->bar[p->n++] = (bar){engine, json_number_value(json_object_get(result, j->o->metric))};
@@ -164,7 +164,8 @@ static char *metric_text(const job *j) {
 static void write_data(job *j) {
     for (size_t k = 0; k < j->n; k++) {
         const panel *p = &j->panel[k];
-        cli_picture_block(&j->picture, "%s: row from below, %s, 1 if the engine is aoe, engine", p->input, j->o->metric);
+        cli_picture_block(&j->picture, "%s: row from below, %s, 1 if the engine is aoe, engine", p->input,
+                          j->o->metric);
         for (size_t i = 0; i < p->n; i++) {
             fprintf(j->picture.dat, "%zu %.6g %d \"", p->n - 1 - i, p->bar[i].value, is_own(p->bar[i].engine));
             cli_gp_comment(j->picture.dat, p->bar[i].engine);
@@ -188,12 +189,13 @@ static void write_panel(job *j, size_t k, int last) {
         cli_gp_tic(gp, p->bar[i].engine);
         fprintf(gp, " %zu", p->n - 1 - i);
     }
-    fprintf(gp,
-            ") scale 0\n%s"
-            "plot data index %zu using ($2 / 2):1:($2 / 2):(0.36):($3 == 1 ? 0x0072b2 : 0xb8b8b8) with boxxyerror lc rgb "
-            "variable fs solid noborder, \\\n"
-            "    data index %zu using 2:1:(sprintf($2 < 100 ? '%%.3g' : '%%.0f', $2)) with labels left offset 0.4, 0\n",
-            last ? "set xlabel metric\n" : "", k, k);
+    fprintf(
+        gp,
+        ") scale 0\n%s"
+        "plot data index %zu using ($2 / 2):1:($2 / 2):(0.36):($3 == 1 ? 0x0072b2 : 0xb8b8b8) with boxxyerror lc rgb "
+        "variable fs solid noborder, \\\n"
+        "    data index %zu using 2:1:(sprintf($2 < 100 ? '%%.3g' : '%%.0f', $2)) with labels left offset 0.4, 0\n",
+        last ? "set xlabel metric\n" : "", k, k);
 }
 
 static void write_script(job *j) {
@@ -242,8 +244,8 @@ static json_t *panels_json(const job *j) {
             json_array_append_new(engines, cli_json_text(p->bar[i].engine, strlen(p->bar[i].engine)));
             json_array_append_new(values, cli_json_real(p->bar[i].value));
         }
-        json_array_append_new(panels, json_pack("{s:o,s:o,s:o}", "input", cli_json_text(p->input, strlen(p->input)), "engines",
-                                                engines, "values", values));
+        json_array_append_new(panels, json_pack("{s:o,s:o,s:o}", "input", cli_json_text(p->input, strlen(p->input)),
+                                                "engines", engines, "values", values));
     }
     return panels;
 }
@@ -257,12 +259,13 @@ static void report(const job *j) {
             low = p->bar[i].value < low->value ? &p->bar[i] : low;
             high = p->bar[i].value > high->value ? &p->bar[i] : high;
         }
-        printf("%s: %s from %.4g (%s) to %.4g (%s)\n", p->input, metric, low->value, low->engine, high->value, high->engine);
+        printf("%s: %s from %.4g (%s) to %.4g (%s)\n", p->input, metric, low->value, low->engine, high->value,
+               high->engine);
     }
     free(metric);
     cli_picture_report(&j->picture, j->o->plot.general.json,
-                       json_pack("{s:o,s:I,s:o}", "metric", cli_json_text(j->o->metric, strlen(j->o->metric)), "threads",
-                                 (json_int_t)j->threads, "panels", panels_json(j)));
+                       json_pack("{s:o,s:I,s:o}", "metric", cli_json_text(j->o->metric, strlen(j->o->metric)),
+                                 "threads", (json_int_t)j->threads, "panels", panels_json(j)));
 }
 
 static int draw(job *j) {

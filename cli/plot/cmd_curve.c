@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe plot curve`: plots the losses (as moving averages), the dev scores and the perplexity of training runs over
- * the steps. For a single run, one panel shows all losses. For several runs, each loss has its own panel with one line per run.
+ * Implements `aoe plot curve`: plots the losses (as moving averages), the dev scores and the perplexity of training
+ * runs over the steps. For a single run, one panel shows all losses. For several runs, each loss has its own panel with
+ * one line per run.
  */
 #include "base/path.h"
 #include "cli/common/dispatch.h"
@@ -28,7 +29,8 @@ typedef struct run {
     double window; /* number of steps per moving average */
     /* for each loss, the index of its column in the data block, counted from 1; 0: the loss is not drawn */
     size_t part_at[CLI_LOG_PARTS];
-    /* losses: index of the data block of losses; scores: index of the data block of scores; (size_t)-1: no such block */
+    /* losses: index of the data block of losses; scores: index of the data block of scores; (size_t)-1: no such
+     * block */
     size_t losses, scores;
     double best_step, best; /* best_step: step of the best evaluation; best: its score or perplexity */
     double start;           /* score or perplexity at the first evaluation; at step 0, that of the start model */
@@ -51,9 +53,9 @@ static const cli_option curve_table[] = {
      AT(smooth),
      .min = 1,
      .help = "plot the moving average of each loss over N steps; 1 disables smoothing",
-     .fallback =
-         "the steps of one epoch; 1/25 of all steps for pretraining and for runs shorter than 2.5 epochs; several runs: "
-         "the largest of these numbers, but at most a quarter of the steps of the shortest run"},
+     .fallback = "the steps of one epoch; 1/25 of all steps for pretraining and for runs shorter than 2.5 epochs; "
+                 "several runs: "
+                 "the largest of these numbers, but at most a quarter of the steps of the shortest run"},
     {.name = "characters",
      .kind = CLI_FLAG,
      .excludes = "json",
@@ -104,11 +106,13 @@ static int is_used(const cli_run_log *log, size_t part) {
 /* Returns the number of steps per moving average for a single run, which is described in the help of --smooth. */
 static double default_window(const run *r) {
     const double steps = r->log.n ? r->log.step[r->log.n - 1] : 0;
-    return fmax(steps >= 2.5 * r->log.epoch_steps && !r->log.pretraining ? round(r->log.epoch_steps) : floor(steps / 25), 1);
+    return fmax(
+        steps >= 2.5 * r->log.epoch_steps && !r->log.pretraining ? round(r->log.epoch_steps) : floor(steps / 25), 1);
 }
 
-/* Sets the number of steps per moving average of all runs, which is equal so that their lines can be compared: the largest of
- * the default windows, but at most a quarter of the steps of the shortest run. smooth: value of --smooth; 0: not given. */
+/* Sets the number of steps per moving average of all runs, which is equal so that their lines can be compared: the
+ * largest of the default windows, but at most a quarter of the steps of the shortest run. smooth: value of --smooth; 0:
+ * not given. */
 static void choose_windows(job *j, size_t smooth) {
     double window = 1, shortest = INFINITY;
     for (size_t i = 0; i < j->n; i++) {
@@ -123,8 +127,8 @@ static void choose_windows(job *j, size_t smooth) {
         j->run[i].window = smooth ? (double)smooth : window;
 }
 
-/* Writes the moving averages of the losses of a run. The first step that is written is the first step with a full window. If
- * the run is shorter than the window, only the last step is written. */
+/* Writes the moving averages of the losses of a run. The first step that is written is the first step with a full
+ * window. If the run is shorter than the window, only the last step is written. */
 static void write_losses(job *j, run *r) {
     const cli_run_log *log = &r->log;
     const size_t total = cli_run_log_part(log, "loss");
@@ -173,14 +177,14 @@ static void write_scores(job *j, run *r) {
 
 /* ---- the script: one plot command per panel */
 
-/* Begins a line in the plot command of a panel. *lines: number of lines that the panel already has; the function increases it
- * by 1. For the first line, the function also writes the start of the plot command. */
+/* Begins a line in the plot command of a panel. *lines: number of lines that the panel already has; the function
+ * increases it by 1. For the first line, the function also writes the start of the plot command. */
 static void begin_line(FILE *gp, int *lines) {
     fputs((*lines)++ ? ", \\\n    " : "plot ", gp);
 }
 
-/* Adds the line for a loss of a run to the plot command. part: index of the loss; style: gnuplot line style; title: text in the
- * legend. */
+/* Adds the line for a loss of a run to the plot command. part: index of the loss; style: gnuplot line style; title:
+ * text in the legend. */
 static void loss_line(const job *j, const run *r, size_t part, size_t style, const char *title, int *lines) {
     FILE *gp = j->picture.gp;
     begin_line(gp, lines);
@@ -204,8 +208,8 @@ static void one_run_losses(const job *j) {
     putc('\n', gp);
 }
 
-/* Writes the panel of the loss `key`, with one line per run that has this loss. If no run has the loss, or if count_only is 1,
- * writes nothing. Returns the number of lines. */
+/* Writes the panel of the loss `key`, with one line per run that has this loss. If no run has the loss, or if
+ * count_only is 1, writes nothing. Returns the number of lines. */
 static int all_runs_loss(const job *j, const char *key, int count_only) {
     FILE *gp = j->picture.gp;
     int lines = 0;
@@ -220,8 +224,8 @@ static int all_runs_loss(const job *j, const char *key, int count_only) {
         }
         if (!lines) {
             char label[128];
-            snprintf(label, sizeof label, r->window > 1 ? "loss: %.60s, mean over %g steps" : "loss: %.60s", part_name(key),
-                     r->window);
+            snprintf(label, sizeof label, r->window > 1 ? "loss: %.60s, mean over %g steps" : "loss: %.60s",
+                     part_name(key), r->window);
             fputs("set ylabel ", gp);
             cli_gp_string(gp, label);
             putc('\n', gp);
@@ -233,8 +237,8 @@ static int all_runs_loss(const job *j, const char *key, int count_only) {
     return lines;
 }
 
-/* Writes the lines with the scores of runs, and marks the best score of each run. pretraining: 1 for pretraining runs, 0 for
- * other training runs. */
+/* Writes the lines with the scores of runs, and marks the best score of each run. pretraining: 1 for pretraining runs,
+ * 0 for other training runs. */
 static void score_lines(const job *j, int pretraining, int *lines) {
     FILE *gp = j->picture.gp;
     for (size_t i = 0; i < j->n; i++) {
@@ -246,7 +250,8 @@ static void score_lines(const job *j, int pretraining, int *lines) {
                 r->log.evals > 40 ? "0.4" : "0.8");
         cli_gp_string(gp, j->n > 1 ? r->label : pretraining ? "held out" : "dev score");
         begin_line(gp, lines);
-        fprintf(gp, "data index %zu using ($1 == %.10g ? $1 : NaN):2 with points pt 6 ps 1.6 lw 1.5 lc rgb 'black' title ",
+        fprintf(gp,
+                "data index %zu using ($1 == %.10g ? $1 : NaN):2 with points pt 6 ps 1.6 lw 1.5 lc rgb 'black' title ",
                 r->scores, r->best_step);
         char label[64];
         snprintf(label, sizeof label, "best: %.2f, step %.10g", r->best, r->best_step);
@@ -254,14 +259,15 @@ static void score_lines(const job *j, int pretraining, int *lines) {
         if (!(r->log.eval_step[0] <= 0))
             continue;
         begin_line(gp, lines);
-        fprintf(gp, "data index %zu using ($1 == 0 ? $1 : NaN):2 with points pt 7 ps 1.2 lc rgb 'black' title ", r->scores);
+        fprintf(gp, "data index %zu using ($1 == 0 ? $1 : NaN):2 with points pt 7 ps 1.2 lc rgb 'black' title ",
+                r->scores);
         snprintf(label, sizeof label, "start model: %.2f", r->start);
         cli_gp_string(gp, j->n > 1 ? "" : label);
     }
 }
 
-/* Returns 1 if at least one run has a line in the panel of the scores or perplexities. pretraining: 1 for pretraining runs, 0
- * for other training runs. */
+/* Returns 1 if at least one run has a line in the panel of the scores or perplexities. pretraining: 1 for pretraining
+ * runs, 0 for other training runs. */
 static int has_scores(const job *j, int pretraining) {
     for (size_t i = 0; i < j->n; i++)
         if (j->run[i].log.pretraining == pretraining &&
@@ -310,7 +316,8 @@ static size_t list_parts(const job *j, const char *key[CLI_LOG_PARTS]) {
     return n;
 }
 
-/* Writes the commands for the plot made of characters. gnuplot executes them if the variable `characters` is defined. */
+/* Writes the commands for the plot made of characters. gnuplot executes them if the variable `characters` is
+ * defined. */
 static void write_characters(const job *j) {
     fputs("\nif (exists('characters')) {\nset terminal dumb 96 20\nunset key\nplot ", j->picture.gp);
     for (size_t i = 0, lines = 0; i < j->n; i++) {
@@ -342,8 +349,8 @@ typedef struct layout {
     size_t used;          /* number of panels that were written */
 } layout;
 
-/* Chooses the number of columns and rows, and the size of the plot. panels: number of panels; legend: 1 if there is a common
- * legend. */
+/* Chooses the number of columns and rows, and the size of the plot. panels: number of panels; legend: 1 if there is a
+ * common legend. */
 static layout make_layout(const job *j, size_t panels, int legend) {
     layout l = {.columns = panels == 1 ? 1 : panels == 2 || panels == 4 ? 2 : 3};
     l.rows = (panels + l.columns - 1) / l.columns;
@@ -361,7 +368,8 @@ static void place_panel(const job *j, layout *l, int above) {
     const size_t row = l->used / l->columns, column = l->used % l->columns;
     const double x = cell_width * (double)column, y = l->band + cell_height * (double)row;
     fprintf(j->picture.gp,
-            "set lmargin at screen %.4f\nset rmargin at screen %.4f\nset tmargin at screen %.4f\nset bmargin at screen %.4f\n",
+            "set lmargin at screen %.4f\nset rmargin at screen %.4f\nset tmargin at screen %.4f\n"
+            "set bmargin at screen %.4f\n",
             (x + LEFT) / width, (x + cell_width - RIGHT) / width, 1 - (y + above) / height,
             1 - (y + cell_height - BOTTOM) / height);
     l->used++;
@@ -373,7 +381,8 @@ static void write_legend(const job *j, const layout *l) {
     fprintf(
         gp,
         "set lmargin at screen 0\nset rmargin at screen 1\nset tmargin at screen 1\nset bmargin at screen 0\n"
-        "unset border\nunset tics\nset key at screen 0.5, screen %.4f center center horizontal Left reverse samplen 4 width 2\nplot [0:1] [0:1]",
+        "unset border\nunset tics\nset key at screen 0.5, screen %.4f center center horizontal Left reverse samplen 4 "
+        "width 2\nplot [0:1] [0:1]",
         1 - (l->band - 16.0) / l->height);
     for (size_t i = 0; i < j->n; i++) {
         fprintf(gp, "%s NaN with linespoints ls %zu title ", i ? "," : "", i + 1);
@@ -425,7 +434,8 @@ static void write_script(job *j) {
     if (j->n > 1)
         write_legend(j, &l);
     else
-        fputs("set key at graph 0.5, graph 1.02 center bottom horizontal Left reverse maxcols 2 samplen 3 width -3\n", gp);
+        fputs("set key at graph 0.5, graph 1.02 center bottom horizontal Left reverse maxcols 2 samplen 3 width -3\n",
+              gp);
     fputs("set xlabel 'step'\n", gp);
     write_panels(j, &l, key, parts);
     fputs("unset multiplot\n", gp);
@@ -437,16 +447,16 @@ static void report(const job *j) {
     for (size_t i = 0; i < j->n; i++) {
         const run *r = &j->run[i];
         json_array_append_new(list, json_pack("{s:o,s:I,s:I,s:o,s:f}", "run", cli_json_text(r->label, strlen(r->label)),
-                                              "steps", (json_int_t)(r->log.n ? r->log.step[r->log.n - 1] : 0), "evaluations",
-                                              (json_int_t)r->log.evals, "best", cli_json_real(r->log.evals ? r->best : NAN),
-                                              "smoothed_over", r->window));
+                                              "steps", (json_int_t)(r->log.n ? r->log.step[r->log.n - 1] : 0),
+                                              "evaluations", (json_int_t)r->log.evals, "best",
+                                              cli_json_real(r->log.evals ? r->best : NAN), "smoothed_over", r->window));
     }
     cli_picture_report(&j->picture, j->o->plot.general.json, json_pack("{s:o}", "runs", list));
 }
 
-/* Returns the path of the log of a run: the given file, or in the given directory train-log.jsonl, model/train-log.jsonl (a run
- * of aoe grid or aoe compare that is not finished) or train.jsonl (such a run of an earlier version). The caller frees the path
- * with free(). */
+/* Returns the path of the log of a run: the given file, or in the given directory train-log.jsonl,
+ * model/train-log.jsonl (a run of aoe grid or aoe compare that is not finished) or train.jsonl (such a run of an
+ * earlier version). The caller frees the path with free(). */
 static char *find_log(const char *given) {
     static const char *const names[] = {"train-log.jsonl", "model/train-log.jsonl", "train.jsonl"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

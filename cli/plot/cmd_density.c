@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe plot density`: plots the distribution of the cosines of scored pairs, as in figure 5 of the AnglE paper. The
- * gold scores are rounded to six values, which divide the pairs into six groups. The plot shows one distribution per group and
- * model, and the distribution of the gold scores. Groups without pairs are omitted.
+ * Implements `aoe plot density`: plots the distribution of the cosines of scored pairs, as in figure 5 of the AnglE
+ * paper. The gold scores are rounded to six values, which divide the pairs into six groups. The plot shows one
+ * distribution per group and model, and the distribution of the gold scores. Groups without pairs are omitted.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -40,12 +40,12 @@ typedef struct options {
 
 /* A panel of the plot: one value per pair, and for each row the density of the values of its pairs. */
 typedef struct column {
-    const char *label;   /* title of the panel, borrowed */
-    double *value;       /* [n] cosines or gold scores, owned */
-    double low, high;    /* minimum and maximum possible value */
-    double begin, end;   /* minimum and maximum value that is drawn */
-    double spearman;     /* Spearman correlation of the values with the gold scores; NaN in the panel of the gold scores */
-    double *density;     /* [ROWS, POINTS] densities, owned */
+    const char *label; /* title of the panel, borrowed */
+    double *value;     /* [n] cosines or gold scores, owned */
+    double low, high;  /* minimum and maximum possible value */
+    double begin, end; /* minimum and maximum value that is drawn */
+    double spearman; /* Spearman correlation of the values with the gold scores; NaN in the panel of the gold scores */
+    double *density; /* [ROWS, POINTS] densities, owned */
     size_t block[ROWS];  /* index of the data block of each row */
     double peak[ROWS];   /* maximum density of each row */
     double median[ROWS]; /* median of the values of each row */
@@ -121,13 +121,14 @@ static double *new_doubles(size_t n) {
     return cli_realloc(NULL, n * sizeof(double));
 }
 
-/* Reports an error of aoe_embed, with the file and the line of the text that caused the error. first: index of the first pair
- * of the batch. */
+/* Reports an error of aoe_embed, with the file and the line of the text that caused the error. first: index of the
+ * first pair of the batch. */
 static int fail_embed(const job *j, const aoe_embedder *e, size_t first, const aoe_error *err) {
     const size_t text = aoe_embed_failed_text(e);
     if (text == (size_t)-1)
         return cli_fail("%s", err->message);
-    return cli_fail("%s:%zu: text%zu: %s", j->path, aoe_pairs_line(j->pairs, first + text / 2), text % 2 + 1, err->message);
+    return cli_fail("%s:%zu: text%zu: %s", j->path, aoe_pairs_line(j->pairs, first + text / 2), text % 2 + 1,
+                    err->message);
 }
 
 /* Writes the cosine of each pair to cosine[n]. */
@@ -179,7 +180,8 @@ static int fill_model(job *j, size_t i) {
     return failed;
 }
 
-/* Sets the range of cosines that is drawn. It is equal for all models and wide enough for the densities of all models. */
+/* Sets the range of cosines that is drawn. It is equal for all models and wide enough for the densities of all
+ * models. */
 static void set_ranges(job *j) {
     double lowest = 1;
     for (size_t c = 0; c + 1 < j->columns; c++) {
@@ -193,8 +195,8 @@ static void set_ranges(job *j) {
     }
 }
 
-/* Reads the pairs, determines the minimum and maximum gold score, and assigns each pair to a group. The centers of the groups
- * are GROUPS equally spaced scores; a pair is in the group with the nearest center. */
+/* Reads the pairs, determines the minimum and maximum gold score, and assigns each pair to a group. The centers of the
+ * groups are GROUPS equally spaced scores; a pair is in the group with the nearest center. */
 static int load(job *j) {
     aoe_table_options table = j->o->table;
     aoe_error err;
@@ -215,8 +217,8 @@ static int load(job *j) {
     for (size_t i = 0; i < j->n; i++) {
         const double r = aoe_pairs_label(j->pairs, i);
         if (!(r >= j->scale.low && r <= j->scale.high))
-            return cli_fail("%s:%zu: gold score %g is not between %g and %g; set the range with --scale LOW,HIGH", j->path,
-                            aoe_pairs_line(j->pairs, i), r, j->scale.low, j->scale.high);
+            return cli_fail("%s:%zu: gold score %g is not between %g and %g; set the range with --scale LOW,HIGH",
+                            j->path, aoe_pairs_line(j->pairs, i), r, j->scale.low, j->scale.high);
         j->gold[i] = r;
         j->group[i] = (int)floor((r - j->scale.low) / (j->scale.high - j->scale.low) * (GROUPS - 1) + 0.5);
         j->size[j->group[i]]++;
@@ -270,8 +272,8 @@ static void row_name(const job *j, int row, char out[32]) {
         snprintf(out, 32, "%g", j->scale.low + (j->scale.high - j->scale.low) * row / (GROUPS - 1));
 }
 
-/* Returns the y coordinate of the base line of a row. Rows without pairs take no space. A gap separates the row of all pairs
- * from the rows of the groups. */
+/* Returns the y coordinate of the base line of a row. Rows without pairs take no space. A gap separates the row of all
+ * pairs from the rows of the groups. */
 static double base_line(const job *j, int row) {
     double y = row == GROUPS ? 0.6 : 0;
     for (int below = 0; below < row; below++)
@@ -279,8 +281,8 @@ static double base_line(const job *j, int row) {
     return y;
 }
 
-/* Returns 1 if, within each group, all gold scores are equal, as with binary labels. In this case the panel of the gold scores
- * is omitted, because its densities would be spikes. */
+/* Returns 1 if, within each group, all gold scores are equal, as with binary labels. In this case the panel of the gold
+ * scores is omitted, because its densities would be spikes. */
 static int gold_is_discrete(const job *j) {
     double value[GROUPS];
     for (int k = 0; k < GROUPS; k++)
@@ -306,15 +308,17 @@ static void write_data(job *j) {
             row_name(j, row, name);
             c->block[row] =
                 row == GROUPS
-                    ? cli_picture_block(&j->picture, "%s, density of all %zu pairs: %s", c->label, j->size[row], columns)
-                    : cli_picture_block(&j->picture, "%s, density of the pairs with a gold score near %s (%zu): %s", c->label,
-                                        name, j->size[row], columns);
+                    ? cli_picture_block(&j->picture, "%s, density of all %zu pairs: %s", c->label, j->size[row],
+                                        columns)
+                    : cli_picture_block(&j->picture, "%s, density of the pairs with a gold score near %s (%zu): %s",
+                                        c->label, name, j->size[row], columns);
             for (int i = 0; i < POINTS; i++)
                 fprintf(j->picture.dat, "%.6g %.6g\n", c->begin + (c->end - c->begin) * i / (POINTS - 1),
                         c->density[row * POINTS + i]);
         }
         c->medians = cli_picture_block(
-            &j->picture, "%s, medians: median, y coordinate of the row, gold score of the row, number of pairs", c->label);
+            &j->picture, "%s, medians: median, y coordinate of the row, gold score of the row, number of pairs",
+            c->label);
         for (int row = 0; row < ROWS; row++) {
             row_name(j, row, name);
             if (j->size[row])
@@ -323,8 +327,8 @@ static void write_data(job *j) {
     }
 }
 
-/* Writes the plot command of panel k. Rows are drawn from top to bottom, so that the curve of a row is drawn over the row above
- * it. */
+/* Writes the plot command of panel k. Rows are drawn from top to bottom, so that the curve of a row is drawn over the
+ * row above it. */
 static void write_plot(const job *j, size_t k) {
     const column *c = &j->column[k];
     char color[8];
@@ -392,8 +396,8 @@ static void write_script(job *j) {
           "set xtics nomirror out\n"
           "set grid xtics back lt 1 lw 0.5 lc rgb '#d8d8d8'\n",
           gp);
-    fprintf(gp, "set yrange [-0.3:%g]\nset bmargin at screen %.4f\nset tmargin at screen %.4f\n", top, (double)BOTTOM / height,
-            1 - above / height);
+    fprintf(gp, "set yrange [-0.3:%g]\nset bmargin at screen %.4f\nset tmargin at screen %.4f\n", top,
+            (double)BOTTOM / height, 1 - above / height);
     for (size_t k = 0; k < panels; k++) {
         const column *c = &j->column[k];
         const int gold = k + 1 == j->columns;
@@ -401,10 +405,10 @@ static void write_script(job *j) {
                 left + panel_width * ((double)k + 0.88));
         fprintf(gp, "set xrange [%g:%g]\nset xlabel '%s'\n", c->begin, c->end, gold ? "gold score" : "cosine");
         fprintf(gp, "set xtics %g\n", gold ? (c->end - c->begin) / 5 : c->end - c->begin > 1.2 ? 0.5 : 0.2);
-        fprintf(
-            gp,
-            "set label 1 title%zu at graph 0.5, graph 1 center offset 0, 2.1\nset label 2 note%zu at graph 0.5, graph 1 center offset 0, 0.8\n",
-            k + 1, k + 1);
+        fprintf(gp,
+                "set label 1 title%zu at graph 0.5, graph 1 center offset 0, 2.1\n"
+                "set label 2 note%zu at graph 0.5, graph 1 center offset 0, 0.8\n",
+                k + 1, k + 1);
         if (k == 0) {
             write_tics(j);
             fputs("set ylabel 'gold score (triangle: median)' offset 1\n", gp);
@@ -421,15 +425,17 @@ static void report(const job *j) {
     json_t *list = json_array();
     for (size_t k = 0; k + 1 < j->columns; k++) {
         const column *c = &j->column[k];
-        json_array_append_new(list, json_pack("{s:o,s:o}", "model", cli_json_text(c->label, strlen(c->label)), "spearman",
-                                              cli_json_real(c->spearman)));
+        json_array_append_new(list, json_pack("{s:o,s:o}", "model", cli_json_text(c->label, strlen(c->label)),
+                                              "spearman", cli_json_real(c->spearman)));
     }
-    cli_picture_report(&j->picture, j->o->plot.general.json, json_pack("{s:I,s:o}", "pairs", (json_int_t)j->n, "models", list));
+    cli_picture_report(&j->picture, j->o->plot.general.json,
+                       json_pack("{s:I,s:o}", "pairs", (json_int_t)j->n, "models", list));
 }
 
 static int draw(job *j) {
     const models *m = &j->o->models;
-    if (cli_picture_open(&j->picture, j->o->plot.output, "densities of cosines by gold score, and of the gold scores") ||
+    if (cli_picture_open(&j->picture, j->o->plot.output,
+                         "densities of cosines by gold score, and of the gold scores") ||
         load(j))
         return 1;
     j->columns = (m->n ? m->n : 1) + 1;

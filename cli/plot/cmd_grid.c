@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe plot grid`: plots a heat map of the results of `aoe grid`. Two of the searched options are the axes. Each
- * cell shows the mean score over all seeds and over all values of the other options. A frame marks the best cell. The results
- * are read from DIR/results.jsonl, which contains one object {"point":{option:value,...},"seed":N,"score":x,"seconds":s} per
- * line.
- * A cell also shows the standard deviation. Cells whose scores are not significantly lower than those of the best cell have a
- * dashed frame.
+ * Implements `aoe plot grid`: plots a heat map of the results of `aoe grid`. Two of the searched options are the axes.
+ * Each cell shows the mean score over all seeds and over all values of the other options. A frame marks the best cell.
+ * The results are read from DIR/results.jsonl, which contains one object
+ * {"point":{option:value,...},"seed":N,"score":x,"seconds":s} per line.
+ * A cell also shows the standard deviation. Cells whose scores are not significantly lower than those of the best cell
+ * have a dashed frame.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -44,7 +44,8 @@ typedef struct job {
     axis x, y;        /* x: horizontal axis; y: vertical axis */
     cell *cell;       /* [y.n, x.n] cells, owned */
     size_t best;      /* index of the best cell */
-    /* factor by which printed scores are multiplied: 100 if the absolute values of all scores are at most 1, otherwise 1 */
+    /* factor by which printed scores are multiplied: 100 if the absolute values of all scores are at most 1, otherwise
+     * 1 */
     double factor;
     cli_picture picture;
 } job;
@@ -75,7 +76,8 @@ static int take_line(job *j, const char *line, size_t len, size_t number) {
     const json_t *score = json_object_get(o, "score");
     if (!json_is_object(json_object_get(o, "point"))) {
         json_decref(o);
-        return cli_fail("%s:%zu: not a result of a grid search; give the output directory of aoe grid", j->path, number);
+        return cli_fail("%s:%zu: not a result of a grid search; give the output directory of aoe grid", j->path,
+                        number);
     }
     if (!json_is_number(score)) {
         j->failed++;
@@ -95,13 +97,14 @@ static int read_results(job *j) {
     FILE *f = fopen(j->path, "rb");
     if (!f)
         return errno == ENOENT
-                   ? cli_fail("%s: cannot open: %s; give the output directory of aoe grid with at least one finished run",
-                              j->path, strerror(errno))
+                   ? cli_fail(
+                         "%s: cannot open: %s; give the output directory of aoe grid with at least one finished run",
+                         j->path, strerror(errno))
                    : cli_fail("%s: cannot open: %s", j->path, strerror(errno));
     while (!failed && (got = getline(&line, &capacity, f)) > 0) {
         number++;
-        if (line[got - 1] ==
-            '\n') /* a last line without a line end is skipped, because a running program is still writing it */
+        if (line[got - 1] == '\n') /* a last line without a line end is skipped, because a running program is still
+                                      writing it */
             failed = take_line(j, line, (size_t)got, number);
     }
     if (!failed && ferror(f))
@@ -117,8 +120,8 @@ static int read_results(job *j) {
 
 /* ---- axes */
 
-/* Returns the value of an option in a result, as text for a tick label. Returns NULL if the result does not contain the option.
- * The caller frees the text with free(). */
+/* Returns the value of an option in a result, as text for a tick label. Returns NULL if the result does not contain the
+ * option. The caller frees the text with free(). */
 static char *value_text(const json_t *result, const char *option) {
     const json_t *value = json_object_get(json_object_get(result, "point"), option);
     return value ? cli_json_value_text(value) : NULL;
@@ -144,8 +147,8 @@ static int compare_numbers(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Sets the values of an axis to the distinct values of an option. Numbers are sorted in ascending order; other values are in
- * the order of the results. Returns 0, or 1 if a result does not contain the option. */
+/* Sets the values of an axis to the distinct values of an option. Numbers are sorted in ascending order; other values
+ * are in the order of the results. Returns 0, or 1 if a result does not contain the option. */
 static int fill_axis(const job *j, axis *a, const char *option) {
     double ignored;
     int numbers = 1;
@@ -222,7 +225,8 @@ static double score_of(const job *j, size_t i) {
 
 /* Returns 1 if two results have equal seeds and equal values of all options that are not on the axes. */
 static int is_pair(const job *j, size_t a, size_t b) {
-    json_t *x = json_copy(json_object_get(j->result[a], "point")), *y = json_copy(json_object_get(j->result[b], "point"));
+    json_t *x = json_copy(json_object_get(j->result[a], "point")),
+           *y = json_copy(json_object_get(j->result[b], "point"));
     const char *const axes[] = {j->x.option, j->y.option};
     for (size_t i = 0; i < 2; i++) {
         json_object_del(x, axes[i]);
@@ -235,8 +239,8 @@ static int is_pair(const job *j, size_t a, size_t b) {
     return equal;
 }
 
-/* Returns the p-value of the t test between a cell and the best cell, paired by seed and options, or NaN if there are fewer
- * than two pairs. */
+/* Returns the p-value of the t test between a cell and the best cell, paired by seed and options, or NaN if there are
+ * fewer than two pairs. */
 static double p_of(const job *j, const cell *best, const cell *c) {
     double *x = cli_calloc(best->n, sizeof *x), *y = cli_calloc(best->n, sizeof *y);
     size_t n = 0;
@@ -254,9 +258,9 @@ static double p_of(const job *j, const cell *best, const cell *c) {
     return test.p;
 }
 
-/* Finds the cells whose scores are not significantly lower than those of the best cell: the p-value, corrected for the number
- * of cells that are compared with the best cell, is at least 0.05, or there is no p-value. Returns 0, or 1 after reporting an
- * error. */
+/* Finds the cells whose scores are not significantly lower than those of the best cell: the p-value, corrected for the
+ * number of cells that are compared with the best cell, is at least 0.05, or there is no p-value. Returns 0, or 1 after
+ * reporting an error. */
 static int find_close_cells(job *j) {
     const size_t cells = j->x.n * j->y.n;
     double *p = cli_calloc(cells, sizeof *p);
@@ -318,10 +322,10 @@ static void cell_texts(const job *j, size_t i, char mean[32], char spread[64]) {
 /* ---- the plot */
 
 static void write_data(job *j, double low, double high) {
-    cli_picture_block(
-        &j->picture,
-        "column, row, mean score%s, number of results, 1 if the color is dark, printed mean, standard deviation, %s, %s",
-        j->factor > 1 ? " x 100" : "", j->x.option, j->y.option);
+    cli_picture_block(&j->picture,
+                      "column, row, mean score%s, number of results, 1 if the color is dark, printed mean, standard "
+                      "deviation, %s, %s",
+                      j->factor > 1 ? " x 100" : "", j->x.option, j->y.option);
     for (size_t i = 0; i < j->x.n * j->y.n; i++) {
         if (!j->cell[i].n)
             continue;
@@ -356,8 +360,8 @@ static void best_text(const job *j, char *text, size_t size) {
     char mean[32], spread[64];
     const size_t n = j->cell[j->best].n;
     cell_texts(j, j->best, mean, spread);
-    snprintf(text, size, "best: %s%s%s (%zu run%s%s) at %s %s, %s %s", mean, *spread ? " " : "", spread, n, cli_plural(n),
-             n > 1 ? "" : ", spread unknown", j->x.option, j->x.value[j->best % j->x.n], j->y.option,
+    snprintf(text, size, "best: %s%s%s (%zu run%s%s) at %s %s, %s %s", mean, *spread ? " " : "", spread, n,
+             cli_plural(n), n > 1 ? "" : ", spread unknown", j->x.option, j->x.value[j->best % j->x.n], j->y.option,
              j->y.value[j->best / j->x.n]);
 }
 
@@ -373,10 +377,11 @@ static size_t close_cells(const job *j) {
 static void write_close_cells(const job *j) {
     for (size_t i = 0, n = 2; i < j->x.n * j->y.n; i++)
         if (j->cell[i].is_close)
-            fprintf(j->picture.gp,
-                    "set object %zu rectangle from %zu - 0.46, %zu - 0.46 to %zu + 0.46, %zu + 0.46 fs empty border lc rgb "
-                    "'#d55e00' lw 2 dt 2 front\n",
-                    n++, i % j->x.n, i / j->x.n, i % j->x.n, i / j->x.n);
+            fprintf(
+                j->picture.gp,
+                "set object %zu rectangle from %zu - 0.46, %zu - 0.46 to %zu + 0.46, %zu + 0.46 fs empty border lc rgb "
+                "'#d55e00' lw 2 dt 2 front\n",
+                n++, i % j->x.n, i / j->x.n, i % j->x.n, i / j->x.n);
 }
 
 static int clamp(int x, int low, int high) {
@@ -392,7 +397,8 @@ static void write_script(job *j, double low, double high) {
     cli_gp_string(gp, j->o->plot.title);
     fputs("\nbest = ", gp);
     cli_gp_string(gp, best);
-    fputs(close_cells(j) ? ".\"\\ndashed: not significantly lower (paired t test, Holm's correction, p >= 0.05)\"" : "", gp);
+    fputs(close_cells(j) ? ".\"\\ndashed: not significantly lower (paired t test, Holm's correction, p >= 0.05)\"" : "",
+          gp);
     putc('\n', gp);
     const int width = clamp(280 + 80 * (int)j->x.n, 560, 2000);
     cli_picture_begin(&j->picture, width, clamp(160 + 50 * (int)j->y.n, 360, 2000));
@@ -407,8 +413,10 @@ static void write_script(job *j, double low, double high) {
         "set cblabel 'score%s, mean'\n"
         "set cbrange [%.6g:%.6g]\n"
         "unset key\n"
-        "set object 1 rectangle from %zu - 0.5, %zu - 0.5 to %zu + 0.5, %zu + 0.5 fs empty border lc rgb '#d55e00' lw 4 front\n"
-        "plot data using 1:2:($1 - 0.48):($1 + 0.48):($2 - 0.48):($2 + 0.48):3 with boxxyerror fc palette fs solid noborder, "
+        "set object 1 rectangle from %zu - 0.5, %zu - 0.5 to %zu + 0.5, %zu + 0.5 fs empty border lc rgb '#d55e00' lw "
+        "4 front\n"
+        "plot data using 1:2:($1 - 0.48):($1 + 0.48):($2 - 0.48):($2 + 0.48):3 with boxxyerror fc palette fs solid "
+        "noborder, "
         "\\\n"
         "    data using 1:($5 == 0 ? $2 + 0.12 : NaN):6 with labels tc rgb 'black', \\\n"
         "    data using 1:($5 == 1 ? $2 + 0.12 : NaN):6 with labels tc rgb 'white', \\\n"
@@ -424,8 +432,8 @@ static void report(const job *j) {
         best_text(j, best, sizeof best);
         printf("%s\n", best);
         if (close_cells(j))
-            printf("%zu other cell%s not significantly lower (paired t test, Holm's correction, p >= 0.05)\n", close_cells(j),
-                   close_cells(j) == 1 ? " is" : "s are");
+            printf("%zu other cell%s not significantly lower (paired t test, Holm's correction, p >= 0.05)\n",
+                   close_cells(j), close_cells(j) == 1 ? " is" : "s are");
     }
     const char *x = j->x.value[j->best % j->x.n], *y = j->y.value[j->best / j->x.n];
     cli_picture_report(&j->picture, j->o->plot.general.json,
@@ -487,12 +495,13 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot grid",
         .operands = "DIR -o NAME",
-        .about = "Draws a heat map of the scores of a grid search. DIR is the output directory of aoe grid and\n"
-                 "contains results.jsonl. The columns of the heat map are the values of one option (--x), and the rows\n"
-                 "are the values of another option (--y). Each cell shows the mean score of all runs with these two\n"
-                 "values, and their standard deviation. The best cell is framed. A dashed frame means that the scores\n"
-                 "of a cell are not significantly lower than those of the best cell (paired t test; p >= 0.05 after\n"
-                 "Holm's correction for the number of cells that are compared with the best cell).\n",
+        .about =
+            "Draws a heat map of the scores of a grid search. DIR is the output directory of aoe grid and\n"
+            "contains results.jsonl. The columns of the heat map are the values of one option (--x), and the rows\n"
+            "are the values of another option (--y). Each cell shows the mean score of all runs with these two\n"
+            "values, and their standard deviation. The best cell is framed. A dashed frame means that the scores\n"
+            "of a cell are not significantly lower than those of the best cell (paired t test; p >= 0.05 after\n"
+            "Holm's correction for the number of cells that are compared with the best cell).\n",
         .examples = "  aoe plot grid search --x w-angle --y w-ibn -o heat\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

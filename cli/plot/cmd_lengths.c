@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe plot lengths`: draws the distribution of the text lengths in each file as a violin plot, as in figure 3 of
- * the AnglE paper. The axis of the lengths is logarithmic. A length is the number of tokens without truncation, including
- * special tokens. Only the tokenizer of the model is opened.
+ * Implements `aoe plot lengths`: draws the distribution of the text lengths in each file as a violin plot, as in figure
+ * 3 of the AnglE paper. The axis of the lengths is logarithmic. A length is the number of tokens without truncation,
+ * including special tokens. Only the tokenizer of the model is opened.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -120,8 +120,8 @@ static int read_file(job *j, size_t i) {
 /* ---- densities */
 
 /* Stores the logarithms of at most SAMPLE lengths in `sample`, for the density estimate, and returns their number. On a
- * logarithmic axis, small integers are far apart, so the density would have gaps. To avoid the gaps, texts with the same length
- * l are distributed evenly over [l - 1/2, l + 1/2] before the logarithm is computed. */
+ * logarithmic axis, small integers are far apart, so the density would have gaps. To avoid the gaps, texts with the
+ * same length l are distributed evenly over [l - 1/2, l + 1/2] before the logarithm is computed. */
 static size_t take_sample(const violin *v, double *sample) {
     const size_t m = v->n < SAMPLE ? v->n : SAMPLE;
     size_t first = 0, end;
@@ -166,16 +166,16 @@ static void write_data(job *j) {
         for (int k = 0; k < POINTS; k++)
             fprintf(j->picture.dat, "%.6g %.6g %.6g\n", exp(v->at[k]), v->at[k], v->density[k]);
     }
-    j->summary =
-        cli_picture_block(&j->picture,
-                          "position on the x axis, number of texts, mean, minimum, lower quartile, median, upper quartile, "
-                          "maximum, number of texts with more than %zu tokens; one line per file",
-                          j->o->max_length);
+    j->summary = cli_picture_block(
+        &j->picture,
+        "position on the x axis, number of texts, mean, minimum, lower quartile, median, upper quartile, "
+        "maximum, number of texts with more than %zu tokens; one line per file",
+        j->o->max_length);
     for (size_t i = 0; i < j->n; i++) {
         const violin *v = &j->violin[i];
         const double *q = v->quantile;
-        fprintf(j->picture.dat, "%zu %zu %.6g %g %g %g %g %g %zu\n", i + 1, v->n, v->sum / (double)v->n, q[0], q[1], q[2], q[3],
-                q[4], v->longer);
+        fprintf(j->picture.dat, "%zu %zu %.6g %g %g %g %g %g %zu\n", i + 1, v->n, v->sum / (double)v->n, q[0], q[1],
+                q[2], q[3], q[4], v->longer);
     }
 }
 
@@ -205,8 +205,8 @@ static void write_tics(const job *j) {
     fprintf(gp, ")\nset yrange [%g:%g]\n", fmax(low, 0.5) / 1.25, high * 1.25);
 }
 
-/* Writes the labels of each violin: the number of texts and the median. With --max-length, also writes the horizontal line and
- * the percentage of longer texts. */
+/* Writes the labels of each violin: the number of texts and the median. With --max-length, also writes the horizontal
+ * line and the percentage of longer texts. */
 static void write_labels(const job *j) {
     FILE *gp = j->picture.gp;
     for (size_t i = 0; i < j->n; i++) {
@@ -218,12 +218,14 @@ static void write_labels(const job *j) {
                     j->o->max_length, i + 1);
     }
     if (j->o->max_length)
-        fprintf(gp, "set arrow from graph 0, first %zu to graph 1, first %zu nohead front dt (6,4) lw 1.5 lc rgb '#d55e00'\n",
-                j->o->max_length, j->o->max_length);
+        fprintf(
+            gp,
+            "set arrow from graph 0, first %zu to graph 1, first %zu nohead front dt (6,4) lw 1.5 lc rgb '#d55e00'\n",
+            j->o->max_length, j->o->max_length);
 }
 
-/* Writes the plot command. For each file, it draws the density and its mirror image. Then it draws the quartiles and the
- * medians of all files. */
+/* Writes the plot command. For each file, it draws the density and its mirror image. Then it draws the quartiles and
+ * the medians of all files. */
 static void write_violins(const job *j) {
     FILE *gp = j->picture.gp;
     double peak = 0;
@@ -234,10 +236,10 @@ static void write_violins(const job *j) {
     fputs("plot \\\n", gp);
     for (size_t i = 0; i < j->n; i++) {
         const size_t b = j->violin[i].block, x = i + 1;
-        fprintf(gp, "    data index %zu using (%zu + %.4g * $3):1 with filledcurves x1=%zu fc rgb '#9cc7e4', \\\n", b, x, half,
-                x);
-        fprintf(gp, "    '' index %zu using (%zu - %.4g * $3):1 with filledcurves x1=%zu fc rgb '#9cc7e4', \\\n", b, x, half,
-                x);
+        fprintf(gp, "    data index %zu using (%zu + %.4g * $3):1 with filledcurves x1=%zu fc rgb '#9cc7e4', \\\n", b,
+                x, half, x);
+        fprintf(gp, "    '' index %zu using (%zu - %.4g * $3):1 with filledcurves x1=%zu fc rgb '#9cc7e4', \\\n", b, x,
+                half, x);
         fprintf(gp, "    '' index %zu using (%zu + %.4g * $3):1 with lines lc rgb '#204a70', \\\n", b, x, half);
         fprintf(gp, "    '' index %zu using (%zu - %.4g * $3):1 with lines lc rgb '#204a70', \\\n", b, x, half);
         /* a vertical line in the fill color, which hides the border between the two halves of the violin */
@@ -275,9 +277,9 @@ static void report(const job *j) {
     json_t *list = json_array();
     for (size_t i = 0; i < j->n; i++) {
         const violin *v = &j->violin[i];
-        json_t *o =
-            json_pack("{s:o,s:I,s:f,s:f,s:f}", "file", cli_json_text(j->path[i], strlen(j->path[i])), "texts", (json_int_t)v->n,
-                      "mean", v->sum / (double)v->n, "median", v->quantile[2], "longest", v->quantile[4]);
+        json_t *o = json_pack("{s:o,s:I,s:f,s:f,s:f}", "file", cli_json_text(j->path[i], strlen(j->path[i])), "texts",
+                              (json_int_t)v->n, "mean", v->sum / (double)v->n, "median", v->quantile[2], "longest",
+                              v->quantile[4]);
         if (j->o->max_length)
             json_object_set_new(o, "longer", json_integer((json_int_t)v->longer));
         json_array_append_new(list, o);
@@ -290,7 +292,8 @@ static int draw(job *j) {
     char *dir = cli_find_model(j->o->model);
     if (!dir)
         return 1;
-    int failed = cli_picture_open(&j->picture, j->o->plot.output, "densities of the logarithms of texts' lengths in tokens");
+    int failed =
+        cli_picture_open(&j->picture, j->o->plot.output, "densities of the logarithms of texts' lengths in tokens");
     if (!failed && (aoe_tokenizer_open(&j->tokenizer, dir, &err) || aoe_encode_options_of(&j->encode, dir, &err)))
         failed = cli_fail("%s", err.message);
     free(dir);
@@ -333,10 +336,11 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot lengths",
         .operands = "FILE... -o NAME",
-        .about = "Draws a violin plot of the text lengths of each FILE, measured in tokens, with median and quartiles,\n"
-                 "on a logarithmic axis. A FILE is a table (.tsv, .csv, .jsonl or .json) or contains one text per line\n"
-                 "(.txt), and may be compressed (.gz or .zst). Special tokens are counted, and texts are not\n"
-                 "truncated.\n",
+        .about =
+            "Draws a violin plot of the text lengths of each FILE, measured in tokens, with median and quartiles,\n"
+            "on a logarithmic axis. A FILE is a table (.tsv, .csv, .jsonl or .json) or contains one text per line\n"
+            "(.txt), and may be compressed (.gz or .zst). Special tokens are counted, and texts are not\n"
+            "truncated.\n",
         .examples = "  aoe plot lengths examples/train.tsv examples/test.tsv -o lengths\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe plot matryoshka`: plots the quality of truncated models over the number of components or of layers. The
- * values are read from the output of `aoe eval` with --dims or --layers (size_results.h). The plot has one line per file and
- * number of layers, or per file and number of components if the layers are on the horizontal axis.
+ * Implements `aoe plot matryoshka`: plots the quality of truncated models over the number of components or of layers.
+ * The values are read from the output of `aoe eval` with --dims or --layers (size_results.h). The plot has one line per
+ * file and number of layers, or per file and number of components if the layers are on the horizontal axis.
  */
 #include "cli/common/dispatch.h"
 #include "cli/common/words.h"
@@ -59,21 +59,24 @@ static const cli_option data_table[] = {
      AT(x),
      .choices = CLI_CHOICES("auto", "dims", "layers"),
      .noun = "axis",
-     .help = "horizontal axis: dims (number of components), layers (number of layers), or auto: layers if all results have the "
+     .help = "horizontal axis: dims (number of components), layers (number of layers), or auto: layers if all results "
+             "have the "
              "same number of components, otherwise dims"},
     {.name = "metric",
      .kind = CLI_TEXT,
      .value = "NAME",
      AT(metric),
-     .help = "metric on the vertical axis: a key of the JSON output, such as spearman, wmean.spearman or recall@5, or a column "
+     .help = "metric on the vertical axis: a key of the JSON output, such as spearman, wmean.spearman or recall@5, or "
+             "a column "
              "of the CSV output, such as STS-B",
      .fallback = "spearman, all.spearman, average, ndcg or accuracy, the first of these that the results have"},
     {.name = "row",
      .kind = CLI_TEXT,
      .value = "NAME",
      AT(row),
-     .help = "plot the results with this name: an input of aoe eval or a total over the inputs; for CSV, the first column "
-             "contains the names",
+     .help =
+         "plot the results with this name: an input of aoe eval or a total over the inputs; for CSV, the first column "
+         "contains the names",
      .fallback = "the only name, or the total: all, average or mean"},
 };
 
@@ -91,8 +94,9 @@ static int read_files(job *j) {
         if (cli_size_results_read(&j->file[i], j->args->operand[i], j->o->row, j->o->metric))
             return 1;
         if (strcasecmp(j->file[i].metric, j->file[0].metric) != 0)
-            return cli_fail("%s: the metric is '%s', but the metric of %s is '%s'; choose a metric of both with --metric",
-                            j->args->operand[i], j->file[i].metric, j->args->operand[0], j->file[0].metric);
+            return cli_fail(
+                "%s: the metric is '%s', but the metric of %s is '%s'; choose a metric of both with --metric",
+                j->args->operand[i], j->file[i].metric, j->args->operand[0], j->file[0].metric);
     }
     return 0;
 }
@@ -171,14 +175,15 @@ static void label_lines(job *j) {
 static void write_data(job *j) {
     for (size_t i = 0; i < j->n; i++) {
         const line *l = &j->line[i];
-        cli_picture_block(&j->picture, "%s, results of %s: %s, %s x 100", l->label, j->file[l->file].row, unit_of(j->x, 2),
-                          j->file[0].metric);
+        cli_picture_block(&j->picture, "%s, results of %s: %s, %s x 100", l->label, j->file[l->file].row,
+                          unit_of(j->x, 2), j->file[0].metric);
         for (size_t k = 0; k < l->n; k++)
             fprintf(j->picture.dat, "%zu %.6g\n", l->point[k].x, l->point[k].score);
     }
 }
 
-/* Collects the values of x of all lines in ascending order in tic[MAX_TICS]. Returns their number, or 0 if there are more. */
+/* Collects the values of x of all lines in ascending order in tic[MAX_TICS]. Returns their number, or 0 if there are
+ * more. */
 static size_t collect_tics(const job *j, size_t tic[MAX_TICS]) {
     size_t n = 0;
     for (size_t i = 0; i < j->n; i++)
@@ -299,11 +304,12 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot matryoshka",
         .operands = "FILE... -o NAME",
-        .about = "Plots the quality of a model over the number of components to which its embeddings are truncated,\n"
-                 "with one line for each number of layers and each FILE. A FILE contains the output of aoe eval sts,\n"
-                 "suite, pairs, retrieval or triplets with --dims or --layers, and with --json or --format csv. The\n"
-                 "plot shows one metric, multiplied by 100. Several FILEs compare models, for example a model that was\n"
-                 "trained with aoe train --matryoshka and a model that was trained without this option.\n",
+        .about =
+            "Plots the quality of a model over the number of components to which its embeddings are truncated,\n"
+            "with one line for each number of layers and each FILE. A FILE contains the output of aoe eval sts,\n"
+            "suite, pairs, retrieval or triplets with --dims or --layers, and with --json or --format csv. The\n"
+            "plot shows one metric, multiplied by 100. Several FILEs compare models, for example a model that was\n"
+            "trained with aoe train --matryoshka and a model that was trained without this option.\n",
         .examples = "  aoe eval sts -m model --dims 256,128,64,32 --json test.tsv >model.jsonl\n"
                     "  aoe plot matryoshka model.jsonl -o sizes\n",
         CLI_GROUPS(groups),

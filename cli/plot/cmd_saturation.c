@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe plot saturation`: plots the cosine, both forms of the angle score, and their derivatives as functions of the
- * angle between two vectors, as in figures 1 and 2b of the AnglE paper. A point of a curve is the mean over random pairs of
- * vectors with the same angle. The library computes all scores and gradients, so the plot shows the functions that training
- * uses.
+ * Implements `aoe plot saturation`: plots the cosine, both forms of the angle score, and their derivatives as functions
+ * of the angle between two vectors, as in figures 1 and 2b of the AnglE paper. A point of a curve is the mean over
+ * random pairs of vectors with the same angle. The library computes all scores and gradients, so the plot shows the
+ * functions that training uses.
  */
 #include "aoe_objective.h"
 #include "aoe_train.h"
@@ -29,8 +29,8 @@ typedef struct options {
     size_t pairs; /* number of random pairs per angle */
 } options;
 
-/* Two pairs of vectors, and the gradients of the objective. x, y: [2, dims] first and second vectors of the pairs; gx, gy: [2,
- * dims] their gradients. */
+/* Two pairs of vectors, and the gradients of the objective. x, y: [2, dims] first and second vectors of the pairs; gx,
+ * gy: [2, dims] their gradients. */
 typedef struct pairs {
     float *x, *y, *gx, *gy;
 } pairs;
@@ -80,8 +80,8 @@ static void random_unit(double *v, size_t n, uint64_t *state) {
         v[i] /= sqrt(norm);
 }
 
-/* Subtracts from t[n] its projection on the unit vector u[n], and normalizes t. Afterwards, t is a unit vector orthogonal
- * to u. */
+/* Subtracts from t[n] its projection on the unit vector u[n], and normalizes t. Afterwards, t is a unit vector
+ * orthogonal to u. */
 static void make_tangent(double *t, const double *u, size_t n) {
     double along = 0, norm = 0;
     for (size_t i = 0; i < n; i++)
@@ -94,10 +94,12 @@ static void make_tangent(double *t, const double *u, size_t n) {
         t[i] /= sqrt(norm);
 }
 
-/* Sets *gradient to -d score / d angle of the second pair, computed from the gradient of the objective. The labels of the two
- * pairs are 0 and 1. If s_0 and s_1 are the scores of the pairs, the loss is L = log(1 + exp(s_0 - s_1)), so dL/ds_1 = exp(-L)
+/* Sets *gradient to -d score / d angle of the second pair, computed from the gradient of the objective. The labels of
+ * the two pairs are 0 and 1. If s_0 and s_1 are the scores of the pairs, the loss is L = log(1 + exp(s_0 - s_1)), so
+ * dL/ds_1 = exp(-L)
  * - 1. direction: [dims] derivative dy / d angle; score: COSINE, REFERENCE or PHASE. */
-static int gradient_of(const pairs *p, const double *direction, size_t dims, int score, double *gradient, aoe_error *err) {
+static int gradient_of(const pairs *p, const double *direction, size_t dims, int score, double *gradient,
+                       aoe_error *err) {
     static const double label[] = {0, 1};
     aoe_objective_options o;
     aoe_objective_result r;
@@ -115,8 +117,8 @@ static int gradient_of(const pairs *p, const double *direction, size_t dims, int
     return code;
 }
 
-/* Adds the scores and gradients of one random pair at all angles to *c. u, t: [dims] orthogonal unit vectors; the vectors of
- * the pair are u and cos(angle) u + sin(angle) t. direction: [dims] workspace. */
+/* Adds the scores and gradients of one random pair at all angles to *c. u, t: [dims] orthogonal unit vectors; the
+ * vectors of the pair are u and cos(angle) u + sin(angle) t. direction: [dims] workspace. */
 static int add_pair(curves *c, const pairs *p, const double *u, const double *t, double *direction, size_t dims,
                     aoe_error *err) {
     const float *x = p->x + dims, *y = p->y + dims;
@@ -170,7 +172,8 @@ static int compute(curves *c, const options *o, aoe_error *err) {
 
 static void write_data(cli_picture *p, const curves *c) {
     cli_picture_block(
-        p, "degrees; scores: cosine, angle (reference), angle (phase); -d score / d angle per radian, in the same order");
+        p,
+        "degrees; scores: cosine, angle (reference), angle (phase); -d score / d angle per radian, in the same order");
     for (int k = 0; k < STEPS; k++)
         fprintf(p->dat, "%.1f %.6f %.6f %.6f %.6f %.6f %.6f\n", k + 0.5, c->score[COSINE][k], c->score[REFERENCE][k],
                 c->score[PHASE][k], c->gradient[COSINE][k], c->gradient[REFERENCE][k], c->gradient[PHASE][k]);
@@ -219,7 +222,8 @@ static int draw(const options *o) {
     cli_picture p;
     curves c;
     aoe_error err;
-    int failed = cli_picture_open(&p, o->plot.output, "cosine, angle score and their gradients over the angle between vectors");
+    int failed =
+        cli_picture_open(&p, o->plot.output, "cosine, angle score and their gradients over the angle between vectors");
     if (!failed && compute(&c, o, &err))
         failed = cli_fail("%s", err.message);
     if (!failed) {
@@ -255,8 +259,9 @@ static int run_command(int argc, char **argv) {
     cli_args args;
     int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
     if (code == CLI_GO && o.dims % 2)
-        code = cli_usage(syntax.command,
-                         "--dims must be even, not %zu: the halves of a vector are its real and imaginary parts", o.dims);
+        code =
+            cli_usage(syntax.command,
+                      "--dims must be even, not %zu: the halves of a vector are its real and imaginary parts", o.dims);
     if (code == CLI_GO)
         code = draw(&o);
     cli_args_free(&args);

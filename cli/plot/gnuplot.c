@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes the data file and the gnuplot script of a plot. This file contains what all plots have in common: headers, labels,
- * line styles, colors and file names.
+ * Writes the data file and the gnuplot script of a plot. This file contains what all plots have in common: headers,
+ * labels, line styles, colors and file names.
  */
 #include "cli/plot/gnuplot.h"
 
@@ -81,7 +81,8 @@ void cli_gp_line_styles(FILE *gp) {
 }
 
 /* Red, green and blue components of the colors of a heat map, from light yellow over green to dark blue. */
-static const int ramp[][3] = {{255, 252, 214}, {200, 230, 180}, {112, 195, 178}, {48, 148, 176}, {32, 92, 152}, {14, 34, 84}};
+static const int ramp[][3] = {{255, 252, 214}, {200, 230, 180}, {112, 195, 178},
+                              {48, 148, 176},  {32, 92, 152},   {14, 34, 84}};
 enum { RAMP = sizeof ramp / sizeof *ramp };
 
 /* Sets color[] to the color at x in [0, 1]. The colors of `ramp` are interpolated linearly. */
@@ -160,12 +161,14 @@ int cli_picture_open(cli_picture *p, const char *name, const char *what) {
     static const char *const formats[] = {".pdf", ".eps", ".ps", ".jpg", ".jpeg", ".gif", ".webp"};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (has_extension(p->name, formats[i]))
-            return cli_fail("cannot write %s: plots are written as .svg and .png; for other formats edit the terminal in the "
-                            ".gp file and run gnuplot",
-                            name);
+            return cli_fail(
+                "cannot write %s: plots are written as .svg and .png; for other formats edit the terminal in the "
+                ".gp file and run gnuplot",
+                name);
     const char *base = aoei_path_name(p->name);
     if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
-        return cli_fail("'%s' does not end in a file name; write for example -o %s%splot", name, name, *base ? "/" : "");
+        return cli_fail("'%s' does not end in a file name; write for example -o %s%splot", name, name,
+                        *base ? "/" : "");
     for (const char *s = p->name; *s; s++)
         if ((unsigned char)*s < 0x20 || *s == 0x7F)
             return cli_fail("the name of the plot contains a control character; choose another name with -o");

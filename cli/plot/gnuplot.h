@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Functions that write the files of a plot. A plot has four files: NAME.dat (the data), NAME.gp (a gnuplot script that can also
- * be run separately), and the images NAME.svg and NAME.png. The plot commands write the data and the script. Then gnuplot is
- * started, without a shell, and draws the images.
+ * Functions that write the files of a plot. A plot has four files: NAME.dat (the data), NAME.gp (a gnuplot script that
+ * can also be run separately), and the images NAME.svg and NAME.png. The plot commands write the data and the script.
+ * Then gnuplot is started, without a shell, and draws the images.
  */
 #ifndef AOE_CLI_PLOT_GNUPLOT_H
 #define AOE_CLI_PLOT_GNUPLOT_H
@@ -24,36 +24,36 @@ typedef struct cli_picture {
 } cli_picture;
 
 /* Checks that the files can be written, and begins the data and the script. name: path of the plot, with or without the
- * extension .svg or .png; what: description of the plot for the first line of both files. Returns 0, or 1 after reporting the
- * error. The caller closes *p even after an error. */
+ * extension .svg or .png; what: description of the plot for the first line of both files. Returns 0, or 1 after
+ * reporting the error. The caller closes *p even after an error. */
 int cli_picture_open(cli_picture *p, const char *name, const char *what);
-/* Begins a new data block and writes a comment, formatted like printf(). Returns the index of the block, counted from 0, for
- * gnuplot's keyword `index`. */
+/* Begins a new data block and writes a comment, formatted like printf(). Returns the index of the block, counted from
+ * 0, for gnuplot's keyword `index`. */
 size_t cli_picture_block(cli_picture *p, const char *fmt, ...);
-/* gnuplot executes the part of the script between cli_picture_begin and cli_picture_end once per image format. width, height:
- * size of the .svg image in pixels. */
+/* gnuplot executes the part of the script between cli_picture_begin and cli_picture_end once per image format. width,
+ * height: size of the .svg image in pixels. */
 void cli_picture_begin(cli_picture *p, int width, int height);
 void cli_picture_end(cli_picture *p); /* ends this part of the script */
-/* Writes the data file and the script file, and runs gnuplot. characters: 1 defines the gnuplot variable `characters`, so that
- * the script also prints a plot made of characters on stdout. Returns 0, or 1 after reporting the error. */
+/* Writes the data file and the script file, and runs gnuplot. characters: 1 defines the gnuplot variable `characters`,
+ * so that the script also prints a plot made of characters on stdout. Returns 0, or 1 after reporting the error. */
 int cli_picture_draw(cli_picture *p, int characters);
-/* Prints the names of the files to stdout as text. If json is 1, prints a JSON object instead, which also contains the keys of
- * `more`. Takes ownership of `more`, which may be NULL. */
+/* Prints the names of the files to stdout as text. If json is 1, prints a JSON object instead, which also contains the
+ * keys of `more`. Takes ownership of `more`, which may be NULL. */
 void cli_picture_report(const cli_picture *p, int json, json_t *more);
 void cli_picture_close(cli_picture *p); /* accepts a zeroed struct */
 
-/* Returns labels for n files or directories. A label is the name of the file without the file extension of a table. If two
- * labels would be equal, parent directories are added to all labels. The caller frees the array with
+/* Returns labels for n files or directories. A label is the name of the file without the file extension of a table. If
+ * two labels would be equal, parent directories are added to all labels. The caller frees the array with
  * cli_picture_labels_free. */
 char **cli_picture_labels(const char *const *path, size_t n);
 void cli_picture_labels_free(char **label, size_t n);
 
-/* Defines the gnuplot line styles 1 to CLI_LINE_STYLES and a light grid. The colors can be distinguished by color-blind readers
- * (Okabe and Ito 2008). In grayscale, dashes and markers distinguish the lines. */
+/* Defines the gnuplot line styles 1 to CLI_LINE_STYLES and a light grid. The colors can be distinguished by color-blind
+ * readers (Okabe and Ito 2008). In grayscale, dashes and markers distinguish the lines. */
 enum { CLI_LINE_STYLES = 7 };
 void cli_gp_line_styles(FILE *gp);
-/* Color map for ordered values, from light to dark. cli_gp_palette writes the color map as a gnuplot palette. cli_ramp_color
- * returns the color at x in [0, 1] as "#rrggbb". */
+/* Color map for ordered values, from light to dark. cli_gp_palette writes the color map as a gnuplot palette.
+ * cli_ramp_color returns the color at x in [0, 1] as "#rrggbb". */
 void cli_gp_palette(FILE *gp);
 void cli_ramp_color(char out[8], double x);
 int cli_ramp_is_dark(double x); /* returns 1 if text must be white to be readable on the color at x */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Runs gnuplot, which draws two images into temporary files (cli_file). The files are renamed to their final names after both
- * images are complete. Paths in gnuplot commands begin with "./" or "/", because gnuplot executes a name that begins with '<'
- * or '|' as a shell command.
+ * Runs gnuplot, which draws two images into temporary files (cli_file). The files are renamed to their final names
+ * after both images are complete. Paths in gnuplot commands begin with "./" or "/", because gnuplot executes a name
+ * that begins with '<' or '|' as a shell command.
  */
 #include "cli/plot/gnuplot_run.h"
 
@@ -24,8 +24,9 @@
 
 extern char **environ;
 
-/* Returns the gnuplot commands that are executed before the script. They change to the directory of the script and set the
- * variables svg, png and characters. The caller frees the text with free(). Returns NULL if memory allocation failed. */
+/* Returns the gnuplot commands that are executed before the script. They change to the directory of the script and set
+ * the variables svg, png and characters. The caller frees the text with free(). Returns NULL if memory allocation
+ * failed. */
 static char *prologue(const char *name, const char *svg, const char *png, int characters) {
     char *text = NULL;
     size_t size;
@@ -65,7 +66,8 @@ static void read_all(int fd, char *text, size_t size) {
     text[n] = 0;
 }
 
-/* Starts gnuplot with its stderr redirected to the file descriptor `messages`. Returns 0, or the errno value of the failure. */
+/* Starts gnuplot with its stderr redirected to the file descriptor `messages`. Returns 0, or the errno value of the
+ * failure. */
 static int start(pid_t *pid, char *const *argv, int messages) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -92,8 +94,8 @@ static int start(pid_t *pid, char *const *argv, int messages) {
     return error;
 }
 
-/* Returns the last line of gnuplot's output that is not blank. The last line is the error message: gnuplot prints the command
- * that failed, a line with a caret, and then the message. */
+/* Returns the last line of gnuplot's output that is not blank. The last line is the error message: gnuplot prints the
+ * command that failed, a line with a caret, and then the message. */
 static const char *reason(char *text) {
     const char *last = NULL;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
@@ -106,14 +108,16 @@ static const char *reason(char *text) {
 static int fail_start(const char *name, int error) {
     if (error == ENOENT || error == EACCES || error == ENOTDIR)
         return cli_fail(
-            "gnuplot is not installed; install gnuplot (Debian: apt-get install gnuplot-nox) and run gnuplot '%s.gp' in "
+            "gnuplot is not installed; install gnuplot (Debian: apt-get install gnuplot-nox) and run gnuplot "
+            "'%s.gp' in "
             "the directory that contains this script and '%s.dat'",
             aoei_path_name(name), aoei_path_name(name));
-    return cli_fail("cannot start gnuplot: %s; the script %s.gp and the data %s.dat were written", strerror(error), name, name);
+    return cli_fail("cannot start gnuplot: %s; the script %s.gp and the data %s.dat were written", strerror(error),
+                    name, name);
 }
 
-/* Runs gnuplot on the script, in the directory of the script, and waits until it ends. Sets *status to its exit status, and
- * stores its output on stderr in messages[size]. */
+/* Runs gnuplot on the script, in the directory of the script, and waits until it ends. Sets *status to its exit status,
+ * and stores its output on stderr in messages[size]. */
 static int run(const char *name, char *commands, int *status, char *messages, size_t size) {
     static char program[] = "gnuplot", defaults[] = "-d", before[] = "-e";
     int ends[2];
@@ -134,15 +138,15 @@ static int run(const char *name, char *commands, int *status, char *messages, si
     return error ? fail_start(name, error) : 0;
 }
 
-/* Returns 1 if gnuplot wrote the file. For devices and pipes, always returns 1, because their size does not show whether they
- * were written. */
+/* Returns 1 if gnuplot wrote the file. For devices and pipes, always returns 1, because their size does not show
+ * whether they were written. */
 static int is_drawn(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > 0);
 }
 
-/* Returns the absolute path of the file into which gnuplot draws. The caller frees the path with aoei_free. Returns NULL if
- * memory allocation failed. */
+/* Returns the absolute path of the file into which gnuplot draws. The caller frees the path with aoei_free. Returns
+ * NULL if memory allocation failed. */
 static char *drawing_path(const cli_file *f) {
     return aoei_full_path(f->writer.temp_path ? f->writer.temp_path : f->path);
 }
@@ -157,7 +161,8 @@ static int draw(const char *name, const char *svg, const char *png, int characte
     cli_flush_stdout();
     int failed = run(name, commands, &status, messages, sizeof messages);
     if (!failed && (status != 0 || !is_drawn(svg) || !is_drawn(png)))
-        failed = cli_fail("gnuplot could not draw %s.gp: %s; the script and %s.dat are kept", name, reason(messages), name);
+        failed =
+            cli_fail("gnuplot could not draw %s.gp: %s; the script and %s.dat are kept", name, reason(messages), name);
     free(commands);
     return failed;
 }

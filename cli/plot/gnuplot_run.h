@@ -4,8 +4,8 @@
 #ifndef AOE_CLI_PLOT_GNUPLOT_RUN_H
 #define AOE_CLI_PLOT_GNUPLOT_RUN_H
 
-/* Runs gnuplot on the existing file NAME.gp. svg, png: paths of the images that gnuplot draws; if drawing one of them fails,
- * neither file is written. characters: as for cli_picture_draw. Returns 0, or 1 after reporting the error. */
+/* Runs gnuplot on the existing file NAME.gp. svg, png: paths of the images that gnuplot draws; if drawing one of them
+ * fails, neither file is written. characters: as for cli_picture_draw. Returns 0, or 1 after reporting the error. */
 int cli_gnuplot_run(const char *name, const char *svg, const char *png, int characters);
 
 #endif

@@ -19,12 +19,12 @@ enum { CLI_PLOT_COUNT = 2 };
 extern const cli_option cli_plot_table[CLI_PLOT_COUNT]; /* these options set the fields of a cli_plot_options */
 
 void cli_plot_defaults(cli_plot_options *o);
-/* Parses the arguments with cli_parse and checks the options that all plot commands have. Returns CLI_GO, or the exit code
- * after --help or a usage error. */
+/* Parses the arguments with cli_parse and checks the options that all plot commands have. Returns CLI_GO, or the exit
+ * code after --help or a usage error. */
 int cli_plot_parse(cli_args *args, const cli_syntax *s, const cli_plot_options *o, int argc, char **argv);
 
-/* If `given` is a directory, returns the path of the file `name` in this directory. Otherwise returns a copy of `given`. The
- * caller frees the path with free(). */
+/* If `given` is a directory, returns the path of the file `name` in this directory. Otherwise returns a copy of
+ * `given`. The caller frees the path with free(). */
 char *cli_plot_input(const char *given, const char *name);
 
 #endif

@@ -9,7 +9,8 @@
 #include "base/utf8.h"
 #include "cli/common/output.h"
 
-/* Returns the length in bytes of the character at s, or 0 if the character is not permitted in a gnuplot script or in XML. */
+/* Returns the length in bytes of the character at s, or 0 if the character is not permitted in a gnuplot script or in
+ * XML. */
 static size_t plain_bytes(const char *s) {
     uint32_t c = 0;
     const size_t n = aoei_utf8_decode(s, strlen(s), &c);
@@ -17,8 +18,8 @@ static size_t plain_bytes(const char *s) {
     return control || noncharacter ? 0 : n;
 }
 
-/* Writes a text. Each character that is not permitted becomes '?'. Each character in `doubled` is written twice, to escape
- * it. */
+/* Writes a text. Each character that is not permitted becomes '?'. Each character in `doubled` is written twice, to
+ * escape it. */
 static void put_text(FILE *f, const char *text, const char *doubled) {
     while (*text) {
         const size_t n = plain_bytes(text);
@@ -54,8 +55,8 @@ void cli_gp_path(FILE *gp, const char *path) {
     putc('\'', gp);
 }
 
-/* Writes the text of a comment and replaces backslashes and backquotes. A backslash at the end of a comment would continue the
- * comment on the next line, and gnuplot executes commands in backquotes even in comments. */
+/* Writes the text of a comment and replaces backslashes and backquotes. A backslash at the end of a comment would
+ * continue the comment on the next line, and gnuplot executes commands in backquotes even in comments. */
 void cli_gp_comment(FILE *f, const char *text) {
     char *plain = cli_strdup(text);
     for (char *s = plain; *s; s++)

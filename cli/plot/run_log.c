@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the log of a training run. A last line without a line end is skipped, because a running or stopped run has not written
- * it completely.
+ * Reads the log of a training run. A last line without a line end is skipped, because a running or stopped run has not
+ * written it completely.
  */
 #include "cli/plot/run_log.h"
 
@@ -47,7 +47,8 @@ static void add_step(cli_run_log *log, double step, json_t *o) {
     log->examples = grow(log->examples, log->n, &examples_capacity, sizeof *log->examples);
     log->value = grow(log->value, log->n, &log->capacity, CLI_LOG_PARTS * sizeof *log->value);
     const json_t *examples = json_object_get(o, "examples");
-    log->examples[log->n] = json_is_number(examples) && json_number_value(examples) > 0 ? json_number_value(examples) : 1;
+    log->examples[log->n] =
+        json_is_number(examples) && json_number_value(examples) > 0 ? json_number_value(examples) : 1;
     log->batch = fmax(log->batch, log->examples[log->n]);
     double *value = log->value + log->n * CLI_LOG_PARTS;
     for (size_t i = 0; i < CLI_LOG_PARTS; i++)
@@ -84,7 +85,8 @@ static int add_line(cli_run_log *log, const char *line, size_t len) {
     const char *event = json_string_value(json_object_get(o, "event")),
                *metric = json_string_value(json_object_get(o, "metric"));
     const json_t *step = json_object_get(o, "step"), *score = json_object_get(o, "score");
-    if (!score && (score = json_object_get(o, "dev_spearman"))) /* train.jsonl of earlier versions of aoe grid and compare */
+    if (!score && (score = json_object_get(o, "dev_spearman"))) /* train.jsonl of earlier versions of aoe grid and
+                                                                   compare */
         metric = "spearman";
     if (metric)
         snprintf(log->metric, sizeof log->metric, "%s", metric);
@@ -105,8 +107,9 @@ static int read_lines(cli_run_log *log, FILE *f, const char *path) {
     while (!failed && (got = getline(&line, &capacity, f)) > 0) {
         number++;
         if (line[got - 1] == '\n' && add_line(log, line, (size_t)got))
-            failed = cli_fail("%s:%zu: not an event of a training run; give the output directory of aoe train or aoe pretrain",
-                              path, number);
+            failed = cli_fail(
+                "%s:%zu: not an event of a training run; give the output directory of aoe train or aoe pretrain", path,
+                number);
     }
     if (!failed && ferror(f))
         failed = cli_fail("%s: cannot read: %s", path, strerror(errno));
@@ -122,7 +125,8 @@ int cli_run_log_read(cli_run_log *log, const char *path) {
     log->part[log->parts++] = cli_strdup("loss");
     FILE *f = fopen(path, "rb");
     if (!f)
-        return cli_fail("%s: cannot open: %s; give the output directory of aoe train or aoe pretrain", path, strerror(errno));
+        return cli_fail("%s: cannot open: %s; give the output directory of aoe train or aoe pretrain", path,
+                        strerror(errno));
     const int failed = read_lines(log, f, path);
     fclose(f);
     return failed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads the results of evaluations of models of several sizes. Each result becomes a record, a JSON object with the keys and
- * values of the line. A row of a CSV table becomes a record with the headings as keys, except that the key of the first column
- * is "name". The key LINE contains the line number.
+ * Reads the results of evaluations of models of several sizes. Each result becomes a record, a JSON object with the
+ * keys and values of the line. A row of a CSV table becomes a record with the headings as keys, except that the key of
+ * the first column is "name". The key LINE contains the line number.
  */
 #include "cli/plot/size_results.h"
 
@@ -30,8 +30,8 @@ static json_t *parse_json(const char *line, size_t len, const char *path, size_t
     return NULL;
 }
 
-/* Splits a line of a CSV file and returns its cells as an array of strings. Returns NULL after reporting an error. The function
- * changes the line. */
+/* Splits a line of a CSV file and returns its cells as an array of strings. Returns NULL after reporting an error. The
+ * function changes the line. */
 static json_t *split_csv(char *line, const char *path, size_t number) {
     json_t *cells = json_array();
     line[strcspn(line, "\r\n")] = 0;
@@ -75,8 +75,8 @@ static int has_text(const json_t *cells, const char *text) {
     return 0;
 }
 
-/* Parses a line of a CSV table. *header: array of the headings of the table; replaced by a line that begins a table. Returns
- * NULL for a header, and NULL with *failed set to 1 after an error. */
+/* Parses a line of a CSV table. *header: array of the headings of the table; replaced by a line that begins a table.
+ * Returns NULL for a header, and NULL with *failed set to 1 after an error. */
 static json_t *parse_csv(char *line, json_t **header, const char *path, size_t number, int *failed) {
     json_t *cells = split_csv(line, path, number), *o = NULL;
     *failed = !cells;
@@ -190,15 +190,15 @@ static int choose_row(cli_size_results *r, const char *path, const char *row) {
     return chosen ? 0 : cli_fail("%s: the file has results of %s; choose one of them with --row", path, list);
 }
 
-/* Returns 1 if a key of a record is the metric: it is equal, except for upper and lower case, or it is the metric with the
- * number of nearest texts or of data sets, as in "nDCG@10" and "average of 5". */
+/* Returns 1 if a key of a record is the metric: it is equal, except for upper and lower case, or it is the metric with
+ * the number of nearest texts or of data sets, as in "nDCG@10" and "average of 5". */
 static int is_metric(const char *key, const char *metric) {
     const size_t n = strlen(metric);
     return strncasecmp(key, metric, n) == 0 && (!key[n] || key[n] == '@' || strncmp(key + n, " of ", 4) == 0);
 }
 
-/* Returns the value of a metric in a record, or NULL if the record has no such metric. A metric in an object of the record has
- * a name such as "all.spearman" or "recall@5". */
+/* Returns the value of a metric in a record, or NULL if the record has no such metric. A metric in an object of the
+ * record has a name such as "all.spearman" or "recall@5". */
 static const json_t *find_metric(const json_t *record, const char *metric) {
     const size_t n = strcspn(metric, ".@");
     const char *key;
@@ -220,7 +220,8 @@ static void list_metrics(const json_t *record, char *list, size_t size) {
     json_object_foreach((json_t *)(uintptr_t)record, key, value) {
         if (json_is_number(value) && strcmp(key, "layers") != 0 && strcmp(key, "dims") != 0 && strcmp(key, LINE) != 0)
             append_name(list, size, key, NULL, 0);
-        json_object_foreach(value, inner, number) append_name(list, size, key, inner, strcmp(key, "recall") != 0 ? '.' : '@');
+        json_object_foreach(value, inner, number)
+            append_name(list, size, key, inner, strcmp(key, "recall") != 0 ? '.' : '@');
     }
 }
 
@@ -237,8 +238,8 @@ static int choose_metric(cli_size_results *r, const json_t *record, const char *
     list_metrics(record, list, sizeof list);
     if (metric)
         return cli_fail("%s: the results of '%s' have no metric '%s'; choose one of %s", path, r->row, metric, list);
-    return cli_fail("%s: the results of '%s' have none of the usual metrics; choose one of %s with --metric", path, r->row,
-                    list);
+    return cli_fail("%s: the results of '%s' have none of the usual metrics; choose one of %s with --metric", path,
+                    r->row, list);
 }
 
 /* ---- results */
@@ -252,7 +253,8 @@ static int add_result(cli_size_results *r, const json_t *record, const char *pat
     for (size_t i = 0; i < r->n; i++)
         if (r->result[i].layers == new.layers && r->result[i].dims == new.dims)
             return cli_fail(
-                "%s:%zu: the result of '%s' with %zu layers and %zu components is already in line %zu; give the results "
+                "%s:%zu: the result of '%s' with %zu layers and %zu components is already in line %zu; give the "
+                "results "
                 "of each model in its own file",
                 path, new.line, r->row, new.layers, new.dims, r->result[i].line);
     if (!json_is_number(value)) {
@@ -274,7 +276,8 @@ static int choose_results(cli_size_results *r, const char *path, const char *row
         failed = (!r->metric && choose_metric(r, record, path, metric)) || add_result(r, record, path, &undefined);
     }
     if (!failed && undefined)
-        cli_warn("%s: skipped %zu result%s of '%s' without a number", path, undefined, undefined == 1 ? "" : "s", r->row);
+        cli_warn("%s: skipped %zu result%s of '%s' without a number", path, undefined, undefined == 1 ? "" : "s",
+                 r->row);
     if (!failed && !r->n)
         failed = cli_fail("%s: the metric '%s' of '%s' is undefined for all sizes", path, r->metric, r->row);
     return failed;
@@ -284,9 +287,10 @@ int cli_size_results_read(cli_size_results *r, const char *path, const char *row
     struct stat st;
     *r = (cli_size_results){.record = json_array()};
     if (!stat(path, &st) && S_ISDIR(st.st_mode))
-        return cli_fail("%s: this is a directory; give the path of a file: the output of aoe eval with --dims or --layers, and "
-                        "with --json or --format csv",
-                        path);
+        return cli_fail(
+            "%s: this is a directory; give the path of a file: the output of aoe eval with --dims or --layers, and "
+            "with --json or --format csv",
+            path);
     FILE *f = fopen(path, "rb");
     if (!f)
         return cli_fail("%s: cannot open: %s; %s", path, strerror(errno), advice);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe embed`: reads texts from lines or tables, computes one embedding per text, and writes the embeddings in the
- * order of the input. Texts are processed in batches, so memory use does not depend on the size of the input.
+ * Implements `aoe embed`: reads texts from lines or tables, computes one embedding per text, and writes the embeddings
+ * in the order of the input. Texts are processed in batches, so memory use does not depend on the size of the input.
  *
- * The precisions int8 and uint8 need the range of each component before the first embedding is written. The ranges are read
- * from a file, computed from the texts or embeddings of a file (calibration), or computed from all texts of the command, whose
- * embeddings are then stored in a temporary file until the last text was read.
+ * The precisions int8 and uint8 need the range of each component before the first embedding is written. The ranges are
+ * read from a file, computed from the texts or embeddings of a file (calibration), or computed from all texts of the
+ * command, whose embeddings are then stored in a temporary file until the last text was read.
  */
 #include "base/path.h"
 #include "cli/common/common.h"
@@ -19,10 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Texts are read, embedded and written in batches of at most BATCH texts and about BATCH_BYTES bytes. Large batches are faster,
- * because the model processes texts of similar length together, and a large batch contains more texts of each length. */
+/* Texts are read, embedded and written in batches of at most BATCH texts and about BATCH_BYTES bytes. Large batches are
+ * faster, because the model processes texts of similar length together, and a large batch contains more texts of each
+ * length. */
 enum { BATCH = 4096, BATCH_BYTES = 4 << 20 };
-enum { ENOUGH = 100 }; /* number of embeddings from which ranges are computed without a warning, as in sentence-transformers */
+enum {
+    ENOUGH = 100
+}; /* number of embeddings from which ranges are computed without a warning, as in sentence-transformers */
 
 typedef struct options {
     cli_general general;
@@ -60,8 +63,8 @@ typedef struct job {
     size_t calibrated;   /* number of embeddings in the ranges */
     size_t model_dims, dims;
     int normalize;
-    /* texts: number of all texts; empty, truncated: number of empty and of truncated texts; chunked: number of texts that were
-     * split into chunks */
+    /* texts: number of all texts; empty, truncated: number of empty and of truncated texts; chunked: number of texts
+     * that were split into chunks */
     size_t texts, empty, truncated, chunked;
     size_t zero; /* number of texts without tokens */
 } job;
@@ -79,7 +82,8 @@ static const cli_option table[] = {
      .help =
          "output format: jsonl, npy or tsv. jsonl: one object per text, with the embedding, the "
          "number of tokens, whether the text was truncated and, with --chunk mean, the number of "
-         "chunks; with --whole-files, the name of the file. npy: array of shape [texts, dims]. tsv: one row per text, one column per component",
+         "chunks; with --whole-files, the name of the file. npy: array of shape [texts, dims]. tsv: one row per text, "
+         "one column per component",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "dims",
      .kind = CLI_SIZE,
@@ -94,7 +98,8 @@ static const cli_option table[] = {
      .offset = offsetof(options, flush),
      .set = 1,
      .excludes = "output",
-     .help = "write each embedding to stdout as soon as its text is read, so that another program can write texts to stdin and "
+     .help = "write each embedding to stdout as soon as its text is read, so that another program can write texts to "
+             "stdin and "
              "read the embeddings one by one; without this option, texts are embedded in groups, which is faster"},
 };
 
@@ -105,16 +110,20 @@ static const cli_option precision_table[] = {
      .offset = offsetof(options, precision),
      .choices = precisions,
      .noun = "precision",
-     .help = "type of the values in the output: float32; int8 or uint8 (8 bits per component, in 255 steps from the minimum to "
-             "the maximum of the component); binary or ubinary (1 bit per component, 1 if it is positive, 8 bits per signed or "
-             "unsigned value). The values are those of quantize_embeddings of sentence-transformers (docs/quantization.md)"},
+     .help = "type of the values in the output: float32; int8 or uint8 (8 bits per component, in 255 steps from the "
+             "minimum to "
+             "the maximum of the component); binary or ubinary (1 bit per component, 1 if it is positive, 8 bits per "
+             "signed or "
+             "unsigned value). The values are those of quantize_embeddings of sentence-transformers "
+             "(docs/quantization.md)"},
     {.name = "calibrate",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = offsetof(options, calibrate),
      .excludes = "ranges",
      .help =
-         "int8, uint8: compute the ranges of the components from the embeddings of the texts in FILE, which is read with the "
+         "int8, uint8: compute the ranges of the components from the embeddings of the texts in FILE, which is read "
+         "with the "
          "same options as the other texts, or from a .npy file with embeddings",
      .fallback = "all texts of the command; their embeddings are kept in a temporary file until the last text is read"},
     {.name = "ranges",
@@ -122,8 +131,9 @@ static const cli_option precision_table[] = {
      .value = "FILE",
      .offset = offsetof(options, ranges),
      .excludes = "save-ranges",
-     .help = "int8, uint8: read the ranges from FILE: .json with the arrays of minima and maxima, or .npy with the shape "
-             "[2, dims]. Queries and documents need the same ranges",
+     .help =
+         "int8, uint8: read the ranges from FILE: .json with the arrays of minima and maxima, or .npy with the shape "
+         "[2, dims]. Queries and documents need the same ranges",
      .fallback = "computed as described at --calibrate"},
     {.name = "save-ranges",
      .kind = CLI_TEXT,
@@ -161,7 +171,8 @@ static void truncate_vectors(job *j, size_t n) {
     }
 }
 
-/* Counts the texts of a batch that are empty, that were truncated, that were split into chunks, and that have no tokens. */
+/* Counts the texts of a batch that are empty, that were truncated, that were split into chunks, and that have no
+ * tokens. */
 static void count_texts(job *j, const cli_batch *batch) {
     for (size_t i = 0; i < batch->n; i++) {
         j->truncated += j->info[i].truncated;
@@ -210,15 +221,17 @@ static int embed_all(job *j, const cli_args *args, const aoe_table_options *t, d
     return code;
 }
 
-/* Rejects ranges from fewer than two embeddings, and warns if there are few. from: file of the embeddings; NULL: the input. */
+/* Rejects ranges from fewer than two embeddings, and warns if there are few. from: file of the embeddings; NULL: the
+ * input. */
 static int check_calibrated(const job *j, const char *from) {
     if (j->calibrated < 2)
-        return cli_fail("%s contains %s; the ranges for %s need at least 2, and should be computed from at least %d; use %s",
-                        from ? from : "the input", j->calibrated ? "only one text" : "no texts", j->precision, ENOUGH,
-                        from ? "another file" : "--calibrate or --ranges");
+        return cli_fail(
+            "%s contains %s; the ranges for %s need at least 2, and should be computed from at least %d; use %s",
+            from ? from : "the input", j->calibrated ? "only one text" : "no texts", j->precision, ENOUGH,
+            from ? "another file" : "--calibrate or --ranges");
     if (j->calibrated < ENOUGH)
-        cli_warn("the ranges for %s are computed from only %zu texts; use at least %d%s", j->precision, j->calibrated, ENOUGH,
-                 from ? "" : ", for example with --calibrate");
+        cli_warn("the ranges for %s are computed from only %zu texts; use at least %d%s", j->precision, j->calibrated,
+                 ENOUGH, from ? "" : ", for example with --calibrate");
     return 0;
 }
 
@@ -254,8 +267,8 @@ static int embed_stored(job *j, const options *o, const cli_args *args) {
     return more < 0;
 }
 
-/* Prints warnings about missing, empty, truncated and split texts, and a note with the number of embeddings. output: path of
- * the output; NULL: stdout. */
+/* Prints warnings about missing, empty, truncated and split texts, and a note with the number of embeddings. output:
+ * path of the output; NULL: stdout. */
 static void report_counts(const job *j, const char *output) {
     if (j->texts == 0)
         cli_warn("the input contains no texts; the output contains no embeddings");
@@ -263,12 +276,13 @@ static void report_counts(const job *j, const char *output) {
         cli_warn("%zu of %zu text%s %s no known tokens; the embedding is zero", j->zero, j->texts, cli_plural(j->texts),
                  j->zero == 1 ? "has" : "have");
     else if (j->empty)
-        cli_warn("%zu of %zu text%s %s empty; only special tokens are embedded", j->empty, j->texts, cli_plural(j->texts),
-                 j->empty == 1 ? "is" : "are");
+        cli_warn("%zu of %zu text%s %s empty; only special tokens are embedded", j->empty, j->texts,
+                 cli_plural(j->texts), j->empty == 1 ? "is" : "are");
     cli_warn_truncated(j->session.model, "text", j->truncated, j->texts, 1);
     if (j->chunked)
-        cli_note("%zu of %zu text%s %s longer than the maximum sequence length; the embedding is the mean over all chunks",
-                 j->chunked, j->texts, cli_plural(j->texts), j->chunked == 1 ? "is" : "are");
+        cli_note(
+            "%zu of %zu text%s %s longer than the maximum sequence length; the embedding is the mean over all chunks",
+            j->chunked, j->texts, cli_plural(j->texts), j->chunked == 1 ? "is" : "are");
     if (j->texts)
         cli_note("wrote %zu embedding%s with %zu component%s to %s", j->texts, cli_plural(j->texts), j->dims,
                  cli_plural(j->dims), cli_is_stdout(output) ? "stdout" : output);
@@ -280,7 +294,8 @@ static cli_vector_format format_of(const options *o) {
         return o->format;
     if (o->output && !o->general.json && aoei_name_ends_with(o->output, ".npy"))
         return CLI_VECTORS_NPY;
-    return o->output && !o->general.json && aoei_name_ends_with(o->output, ".tsv") ? CLI_VECTORS_TSV : CLI_VECTORS_JSONL;
+    return o->output && !o->general.json && aoei_name_ends_with(o->output, ".tsv") ? CLI_VECTORS_TSV
+                                                                                   : CLI_VECTORS_JSONL;
 }
 
 /* Returns 1 if the file extension of the output must determine the format but is unknown. */
@@ -328,8 +343,8 @@ static int run_outputs(job *j, const options *o, const cli_args *args) {
         return 1;
     if (known ? embed_all(j, args, &o->table, TO_OUTPUT) : embed_stored(j, o, args))
         return 1;
-    return cli_vector_output_finish(&j->output) || (o->save_ranges && cli_ranges_write(&j->file[1], j->ranges, j->dims)) ||
-           cli_files_commit(j->file, 2);
+    return cli_vector_output_finish(&j->output) ||
+           (o->save_ranges && cli_ranges_write(&j->file[1], j->ranges, j->dims)) || cli_files_commit(j->file, 2);
 }
 
 static int run_job(job *j, const options *o, const cli_args *args) {
@@ -343,7 +358,8 @@ static int run_job(job *j, const options *o, const cli_args *args) {
     j->dims = o->dims ? o->dims : info.dims;
     j->normalize = info.normalize;
     if (j->dims > info.dims)
-        return cli_fail("--dims must be at most %zu, the embedding size of %s, not %zu", info.dims, j->session.dir, o->dims);
+        return cli_fail("--dims must be at most %zu, the embedding size of %s, not %zu", info.dims, j->session.dir,
+                        o->dims);
     cli_batch_create(&j->input.batch, o->flush ? 1 : BATCH, BATCH_BYTES);
     j->vectors = cli_realloc(NULL, BATCH * j->model_dims * sizeof *j->vectors);
     j->info = cli_calloc(BATCH, sizeof *j->info);
@@ -366,14 +382,15 @@ static int check_precision(const options *o, const cli_args *args) {
         if (written[i] && !cli_ranges_is_file(written[i]))
             return cli_usage("embed", "%s: unknown extension; ranges are stored in .json or .npy files", written[i]);
     if (o->calibrate && aoei_name_ends_with(o->calibrate, ".json"))
-        return cli_usage("embed",
-                         "--calibrate: %s is a .json file, but texts or embeddings are expected; read ranges with --ranges",
-                         o->calibrate);
+        return cli_usage(
+            "embed", "--calibrate: %s is a .json file, but texts or embeddings are expected; read ranges with --ranges",
+            o->calibrate);
     int reads_stdin = args->n == 0;
     for (size_t i = 0; i < args->n; i++)
         reads_stdin |= strcmp(args->operand[i], "-") == 0;
     if (o->calibrate && strcmp(o->calibrate, "-") == 0 && reads_stdin)
-        return cli_usage("embed", "--calibrate - reads stdin, which also contains the texts; give a FILE with the texts");
+        return cli_usage("embed",
+                         "--calibrate - reads stdin, which also contains the texts; give a FILE with the texts");
     return CLI_GO;
 }
 
@@ -382,10 +399,11 @@ static int check_flush(const options *o) {
     if (!o->flush)
         return CLI_GO;
     if (format_of(o) == CLI_VECTORS_NPY)
-        return cli_usage("embed", "--flush requires --format jsonl or tsv: a .npy file begins with the number of embeddings");
-    if ((o->precision == AOE_PRECISION_INT8 || o->precision == AOE_PRECISION_UINT8) && !o->ranges && !o->calibrate)
         return cli_usage("embed",
-                         "--flush requires --ranges or --calibrate: without them, the ranges are computed from all texts");
+                         "--flush requires --format jsonl or tsv: a .npy file begins with the number of embeddings");
+    if ((o->precision == AOE_PRECISION_INT8 || o->precision == AOE_PRECISION_UINT8) && !o->ranges && !o->calibrate)
+        return cli_usage(
+            "embed", "--flush requires --ranges or --calibrate: without them, the ranges are computed from all texts");
     return CLI_GO;
 }
 
@@ -406,7 +424,8 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "embed",
         .operands = "[FILE...]",
-        .about = "Computes one embedding per text and writes the embeddings in the order of the texts.\n" CLI_FILES_HELP,
+        .about =
+            "Computes one embedding per text and writes the embeddings in the order of the texts.\n" CLI_FILES_HELP,
         .examples = "  echo 'A plane is taking off.' | aoe embed -m model\n"
                     "  aoe embed -m model --format npy -o vectors.npy sentences.txt\n"
                     "  aoe embed -m model pairs.csv --columns text=question -o vectors.npy\n"
@@ -420,7 +439,8 @@ static int run_command(int argc, char **argv) {
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && o.general.json && format_of(&o) != CLI_VECTORS_JSONL)
-        code = cli_usage("embed", "--json selects --format jsonl and excludes other formats; give only one of the options");
+        code = cli_usage("embed",
+                         "--json selects --format jsonl and excludes other formats; give only one of the options");
     if (code == CLI_GO && has_unknown_extension(&o))
         code = cli_usage("embed", "%s: unknown extension; use .jsonl, .npy or .tsv, or give --format", o.output);
     if (code == CLI_GO)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe rerank`: scores pairs of texts with a cross-encoder. With --query, it ranks texts by their scores with a
- * query; all texts and scores are kept in memory. With --pairs, it scores the rows of a table in batches, so memory use does
- * not depend on the size of the table.
+ * Implements `aoe rerank`: scores pairs of texts with a cross-encoder. With --query, it ranks texts by their scores
+ * with a query; all texts and scores are kept in memory. With --pairs, it scores the rows of a table in batches, so
+ * memory use does not depend on the size of the table.
  */
 #include "aoe_data.h"
 #include "cli/common/common.h"
@@ -37,13 +37,13 @@ typedef struct job {
     cli_ranking_format format;
     cli_file out;
     cli_progress progress;
-    cli_text_files input;           /* --query: the texts */
-    cli_batch first, second;        /* --pairs: the texts of the pairs in the current batch */
-    int reported;                   /* 1: scoring or writing failed while a table was read, and the error was reported */
-    aoe_text *query;                /* [BATCH] copies of the query, owned */
-    float *scores;                  /* [BATCH, classes] scores of the current batch, owned */
-    aoe_text_info *info;            /* [BATCH] owned */
-    cli_ranking ranking;            /* --query: the texts and their scores */
+    cli_text_files input;    /* --query: the texts */
+    cli_batch first, second; /* --pairs: the texts of the pairs in the current batch */
+    int reported;            /* 1: scoring or writing failed while a table was read, and the error was reported */
+    aoe_text *query;         /* [BATCH] copies of the query, owned */
+    float *scores;           /* [BATCH, classes] scores of the current batch, owned */
+    aoe_text_info *info;     /* [BATCH] owned */
+    cli_ranking ranking;     /* --query: the texts and their scores */
     size_t pairs, truncated, empty; /* numbers of all pairs, of truncated pairs, and of pairs with an empty text */
 } job;
 
@@ -77,10 +77,12 @@ static const cli_option task_table[] = {
      .choices = CLI_CHOICES("auto", "logit", "sigmoid", "softmax", "tanh"),
      .noun = "activation function",
      .field = "activation",
-     .help = "activation function that is applied to the outputs of the model: logit (none), sigmoid, softmax (over the "
-             "outputs of a pair) or tanh; auto: the activation function of the model directory, otherwise sigmoid for one "
-             "output and logit for several"},
-    CLI_OPTION_SCORE_CLASS(.offset = offsetof(options, class_name), "--pairs prints all outputs; --query requires this option"),
+     .help =
+         "activation function that is applied to the outputs of the model: logit (none), sigmoid, softmax (over the "
+         "outputs of a pair) or tanh; auto: the activation function of the model directory, otherwise sigmoid for one "
+         "output and logit for several"},
+    CLI_OPTION_SCORE_CLASS(.offset = offsetof(options, class_name),
+                           "--pairs prints all outputs; --query requires this option"),
 };
 
 static const cli_option output_table[] = {
@@ -91,7 +93,8 @@ static const cli_option output_table[] = {
      .offset = offsetof(options, format),
      .choices = CLI_CHOICES("table", "tsv", "jsonl"),
      .noun = "format",
-     .help = "output format: table (aligned columns, scores with four decimals), tsv or jsonl (one object per text or pair)",
+     .help = "output format: table (aligned columns, scores with four decimals), tsv or jsonl (one object per text "
+             "or pair)",
      .fallback = "from the extension of --output, otherwise table"},
     CLI_OPTION_OUTPUT_FILE(.offset = offsetof(options, output), ""),
 };
@@ -169,7 +172,8 @@ static int write_pair(const job *j, size_t i, const float *x) {
         if (write_json_scores(j, x) || cli_write_json_text(f, "text1", a.data, a.len) ||
             cli_write_json_text(f, "text2", b.data, b.len))
             return 1;
-        fprintf(f, ",\"tokens\":%u,\"truncated\":%s}\n", (unsigned)j->info[i].tokens, j->info[i].truncated ? "true" : "false");
+        fprintf(f, ",\"tokens\":%u,\"truncated\":%s}\n", (unsigned)j->info[i].tokens,
+                j->info[i].truncated ? "true" : "false");
         return 0;
     }
     for (size_t k = first; k < end; k++) {
@@ -178,7 +182,8 @@ static int write_pair(const job *j, size_t i, const float *x) {
             cli_write_score(f, x[k]);
         } else {
             const int width = (int)strlen(score_heading(j, k, name));
-            fprintf(f, "%s%*.4f", k > first ? "  " : "", width > CLI_SCORE_WIDTH ? width : CLI_SCORE_WIDTH, (double)x[k]);
+            fprintf(f, "%s%*.4f", k > first ? "  " : "", width > CLI_SCORE_WIDTH ? width : CLI_SCORE_WIDTH,
+                    (double)x[k]);
         }
     }
     putc('\n', f);
@@ -222,7 +227,8 @@ static int rank_texts(job *j, const cli_args *args) {
 
 /* ------------------------------------------------------------------- pairs */
 
-/* Scores the pairs of the current batch, writes the scores and clears the batch. Writes the heading before the first batch. */
+/* Scores the pairs of the current batch, writes the scores and clears the batch. Writes the heading before the first
+ * batch. */
 static int score_batch(job *j) {
     aoe_error err;
     int code = 0;
@@ -235,7 +241,8 @@ static int score_batch(job *j) {
         return cli_file_check(&j->out);
     if (aoe_score_pairs(j->session.embedder, j->first.text, j->second.text, n, j->scores, j->info, &err)) {
         const size_t i = aoe_embed_failed_text(j->session.embedder);
-        return i < n ? cli_fail("%s:%zu: %s", j->o->pairs, j->first.number[i], err.message) : cli_fail("%s", err.message);
+        return i < n ? cli_fail("%s:%zu: %s", j->o->pairs, j->first.number[i], err.message)
+                     : cli_fail("%s", err.message);
     }
     for (size_t i = 0; i < n && !code; i++) {
         code = write_pair(j, i, j->scores + i * j->classes);
@@ -284,9 +291,10 @@ static int choose_class(job *j) {
     const char *name = j->o->class_name;
     j->chosen = j->classes == 1 ? 0 : j->classes;
     if (!name && j->classes > 1 && j->o->query)
-        return cli_fail("%s: the model has %zu outputs per pair; give the name or number of the output that is the score with "
-                        "--class, for example --class %zu",
-                        j->session.dir, j->classes, j->classes - 1);
+        return cli_fail(
+            "%s: the model has %zu outputs per pair; give the name or number of the output that is the score with "
+            "--class, for example --class %zu",
+            j->session.dir, j->classes, j->classes - 1);
     return name ? cli_session_find_class(&j->chosen, &j->session, name) : 0;
 }
 
@@ -317,8 +325,8 @@ static void report_counts(const job *j) {
 
 static int run_job(job *j, const cli_args *args) {
     const options *o = j->o;
-    if (cli_reject_input(o->output, args->operand, args->n) || (o->pairs && cli_reject_input(o->output, &o->pairs, 1)) ||
-        open_model(j) || cli_file_open(&j->out, o->output))
+    if (cli_reject_input(o->output, args->operand, args->n) ||
+        (o->pairs && cli_reject_input(o->output, &o->pairs, 1)) || open_model(j) || cli_file_open(&j->out, o->output))
         return 1;
     j->query = cli_calloc(BATCH, sizeof *j->query);
     j->scores = cli_calloc(BATCH * j->classes, sizeof *j->scores);
@@ -348,7 +356,8 @@ static int check(const options *o, const cli_args *args) {
     if (o->pairs && args->n)
         return cli_usage("rerank", "with --pairs, no other file is read; remove '%s'", args->operand[0]);
     if (o->general.json && o->format != CLI_RANKING_BY_NAME && o->format != CLI_RANKING_JSONL)
-        return cli_usage("rerank", "--json selects --format jsonl and excludes other formats; give only one of the options");
+        return cli_usage("rerank",
+                         "--json selects --format jsonl and excludes other formats; give only one of the options");
     return CLI_GO;
 }
 

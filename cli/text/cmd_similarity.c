@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe similarity`: prints the cosine and the angle score of two texts, or ranks the texts of files by their cosine
- * with a query.
+ * Implements `aoe similarity`: prints the cosine and the angle score of two texts, or ranks the texts of files by their
+ * cosine with a query.
  */
 #include "aoe_data.h"
 #include "aoe_objective.h"
@@ -33,7 +33,8 @@ typedef struct options {
 /* State of a ranking (--texts). */
 typedef struct job {
     const options *o;
-    cli_session queries, docs; /* the model with the prompt of the query; with the prompt of the texts, if it is another one */
+    cli_session queries, docs; /* the model with the prompt of the query; with the prompt of the texts, if it is another
+                                  one */
     cli_text_files input;
     cli_ranking ranking;
     cli_file out;
@@ -67,9 +68,9 @@ static const cli_option rank_table[] = {
      .value = "TEMPLATE",
      .offset = offsetof(options, doc_prompt),
      .help = "prompt for the texts of the files, in which {text} is replaced by each text",
-     .fallback =
-         "the prompt for TEXT1, if --prompt or --prompt-name is given; otherwise the prompt document, passage or corpus "
-         "of the model directory"},
+     .fallback = "the prompt for TEXT1, if --prompt or --prompt-name is given; otherwise the prompt document, passage "
+                 "or corpus "
+                 "of the model directory"},
     {.name = "format",
      .letter = 'f',
      .kind = CLI_CHOICE,
@@ -91,8 +92,8 @@ static int print_scores(const cli_session *s, const options *o, const float *v, 
     if (dims % 2)
         cli_warn("%s: the angle score requires an even embedding size, not %zu", s->dir, dims);
     if (o->general.json) {
-        cli_print_json(json_pack("{s:o,s:o,s:i}", "cosine", cli_json_real(cosine), "angle", cli_json_real(angle), "truncated",
-                                 info[0].truncated + info[1].truncated));
+        cli_print_json(json_pack("{s:o,s:o,s:i}", "cosine", cli_json_real(cosine), "angle", cli_json_real(angle),
+                                 "truncated", info[0].truncated + info[1].truncated));
         return 0;
     }
     cli_table t;
@@ -118,11 +119,12 @@ static void report_texts(const cli_session *s, const aoe_text *texts, const aoe_
         else if (aoei_utf8_is_blank(texts[i].data, texts[i].len))
             cli_warn("text %d is empty; only special tokens are embedded", i + 1);
         if (info[i].truncated)
-            cli_warn("text %d was truncated to the maximum sequence length of %zu tokens; %suse all tokens with --chunk mean",
+            cli_warn("text %d was truncated to the maximum sequence length of %zu tokens; %suse all tokens with "
+                     "--chunk mean",
                      i + 1, m.max_length, m.max_length < m.longest ? "set --max-length, or " : "");
         if (info[i].chunks > 1)
-            cli_note("text %d is longer than the maximum sequence length; its embedding is the mean of %u chunks", i + 1,
-                     (unsigned)info[i].chunks);
+            cli_note("text %d is longer than the maximum sequence length; its embedding is the mean of %u chunks",
+                     i + 1, (unsigned)info[i].chunks);
     }
 }
 
@@ -212,13 +214,15 @@ static int rank_texts(job *j, const char *text) {
     const int code = cli_text_files_read(&j->input, &files, &o->table);
     cli_progress_end(&j->progress);
     if (code ||
-        cli_ranking_write(&j->ranking, cli_ranking_format_of(o->format, o->general.json, o->output), o->top, j->out.file) ||
+        cli_ranking_write(&j->ranking, cli_ranking_format_of(o->format, o->general.json, o->output), o->top,
+                          j->out.file) ||
         cli_file_commit(&j->out))
         return 1;
     if (!j->ranking.n)
         cli_warn("the input contains no texts; the output contains no cosines");
     if (j->empty)
-        cli_warn("%zu of %zu text%s %s empty", j->empty, j->ranking.n, cli_plural(j->ranking.n), j->empty == 1 ? "is" : "are");
+        cli_warn("%zu of %zu text%s %s empty", j->empty, j->ranking.n, cli_plural(j->ranking.n),
+                 j->empty == 1 ? "is" : "are");
     cli_warn_truncated(j->queries.model, "text", j->truncated, j->ranking.n, 1);
     return 0;
 }
@@ -246,19 +250,21 @@ static int check(const options *o, const cli_args *args) {
     const char *given = cli_first_given(args, ranking, sizeof ranking / sizeof *ranking);
     struct stat st;
     if (!args->n && o->texts.n > 1 && stat(o->texts.item[o->texts.n - 1], &st) != 0)
-        return cli_usage("similarity",
-                         "missing argument: QUERY; '%s' is read as a file of --texts; write the query first: aoe similarity "
-                         "QUERY --texts FILE...",
-                         o->texts.item[o->texts.n - 1]);
+        return cli_usage(
+            "similarity",
+            "missing argument: QUERY; '%s' is read as a file of --texts; write the query first: aoe similarity "
+            "QUERY --texts FILE...",
+            o->texts.item[o->texts.n - 1]);
     if (!args->n)
-        return cli_usage("similarity", o->texts.n
-                                           ? "missing argument: QUERY; write it first: aoe similarity QUERY --texts FILE..."
-                                           : "missing argument: TEXT1 [TEXT2], or QUERY --texts FILE...");
+        return cli_usage("similarity",
+                         o->texts.n ? "missing argument: QUERY; write it first: aoe similarity QUERY --texts FILE..."
+                                    : "missing argument: TEXT1 [TEXT2], or QUERY --texts FILE...");
     if (o->texts.n) {
         if (args->n > 1)
             return cli_usage("similarity", "with --texts, only one text is given; remove '%s'", args->operand[1]);
         if (cli_given(args, "angle-form"))
-            return cli_usage("similarity", "--angle-form has no effect on --texts, which ranks by the cosine; remove it");
+            return cli_usage("similarity",
+                             "--angle-form has no effect on --texts, which ranks by the cosine; remove it");
         if (o->general.json && o->format != CLI_RANKING_BY_NAME && o->format != CLI_RANKING_JSONL)
             return cli_usage("similarity",
                              "--json selects --format jsonl and excludes other formats; give only one of the options");
@@ -270,10 +276,10 @@ static int check(const options *o, const cli_args *args) {
         return cli_usage("similarity", "--%s requires --texts", given);
     for (size_t i = 0; i < 2; i++)
         if (stat(args->operand[i], &st) == 0 && S_ISREG(st.st_mode))
-            cli_warn(
-                "%s is a file, but its name is compared as a text; to rank the texts of the file, use aoe similarity TEXT1 "
-                "--texts %s",
-                args->operand[i], args->operand[i]);
+            cli_warn("%s is a file, but its name is compared as a text; to rank the texts of the file, use aoe "
+                     "similarity TEXT1 "
+                     "--texts %s",
+                     args->operand[i], args->operand[i]);
     return CLI_GO;
 }
 
@@ -294,16 +300,17 @@ static int run_command(int argc, char **argv) {
         .command = "similarity",
         .operands = "TEXT1 [TEXT2]\n"
                     "       aoe similarity [OPTIONS] QUERY --texts FILE...",
-        .about = "Prints the cosine similarity of the embeddings of two texts, from -1 to 1, and their angle score,\n"
-                 "from which the angle loss of AnglE is computed. With --angle-form reference, the angle score has the\n"
-                 "formula that the code of the AnglE authors uses (docs/objectives.md). This score is between 0 and\n"
-                 "1.41. Identical texts have the score 1, and different texts can have a higher score. With\n"
-                 "--angle-form phase, the embeddings are regarded as complex vectors, and the angle score is\n"
-                 "minus the weighted mean of the angles between corresponding components, in radians. This score is\n"
-                 "between -3.14 and 0. Identical texts have the score 0. Write -- before texts that begin with - or @.\n"
-                 "With --texts, ranks the texts of files by the cosine of their embeddings with the embedding of\n"
-                 "QUERY, best first; texts with equal cosines keep their order. If the model directory contains the\n"
-                 "prompts query or document, they are used for QUERY and for the texts of the files.\n",
+        .about =
+            "Prints the cosine similarity of the embeddings of two texts, from -1 to 1, and their angle score,\n"
+            "from which the angle loss of AnglE is computed. With --angle-form reference, the angle score has the\n"
+            "formula that the code of the AnglE authors uses (docs/objectives.md). This score is between 0 and\n"
+            "1.41. Identical texts have the score 1, and different texts can have a higher score. With\n"
+            "--angle-form phase, the embeddings are regarded as complex vectors, and the angle score is\n"
+            "minus the weighted mean of the angles between corresponding components, in radians. This score is\n"
+            "between -3.14 and 0. Identical texts have the score 0. Write -- before texts that begin with - or @.\n"
+            "With --texts, ranks the texts of files by the cosine of their embeddings with the embedding of\n"
+            "QUERY, best first; texts with equal cosines keep their order. If the model directory contains the\n"
+            "prompts query or document, they are used for QUERY and for the texts of the files.\n",
         .examples = "  aoe similarity -m model 'A plane is taking off.' 'An aircraft departs.'\n"
                     "  aoe similarity -m model -- '-5 degrees' 'It is cold.'\n"
                     "  aoe similarity -m model 'capital of Peru' --texts passages.txt -k 10\n",

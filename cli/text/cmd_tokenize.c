@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe tokenize`: prints one JSON array of token ids per text. Only the files of the tokenizer are opened; the
- * weights of the model are not read. Each text is tokenized as soon as it is read, so the command can be used as a coprocess.
+ * Implements `aoe tokenize`: prints one JSON array of token ids per text. Only the files of the tokenizer are opened;
+ * the weights of the model are not read. Each text is tokenized as soon as it is read, so the command can be used as a
+ * coprocess.
  */
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
@@ -44,9 +45,9 @@ static const cli_option table[] = {
      .offset = offsetof(options, jsonl),
      .set = 1,
      .excludes = "input-format",
-     .help =
-         "read each line as a JSON string, so that texts may contain line breaks and NUL characters, or as a JSON array of two "
-         "strings, which is encoded as a pair for a cross-encoder"},
+     .help = "read each line as a JSON string, so that texts may contain line breaks and NUL characters, or as a JSON "
+             "array of two "
+             "strings, which is encoded as a pair for a cross-encoder"},
     {.name = "tokens",
      .kind = CLI_FLAG,
      .offset = offsetof(options, tokens),
@@ -73,10 +74,11 @@ static const cli_option table[] = {
 };
 
 static const cli_option column_table[] = {
-    CLI_OPTION_COLUMNS(.offset = offsetof(options, table.columns), "text=NAME",
-                       "name of the text column of tables; with several names, for example a,b, the texts of all of them are "
-                       "tokenized, row by row",
-                       "text or sentence"),
+    CLI_OPTION_COLUMNS(
+            .offset = offsetof(options, table.columns), "text=NAME",
+            "name of the text column of tables; with several names, for example a,b, the texts of all of them are "
+            "tokenized, row by row",
+            "text or sentence"),
 };
 
 static json_t *ids_json(const job *j) {
@@ -86,8 +88,8 @@ static json_t *ids_json(const job *j) {
     return ids;
 }
 
-/* Prints the token ids as a JSON array. The array is written directly, because creating a JSON value would take longer than
- * tokenizing the text. */
+/* Prints the token ids as a JSON array. The array is written directly, because creating a JSON value would take longer
+ * than tokenizing the text. */
 static void print_ids(job *j) {
     const size_t most = sizeof "-2147483648,";
     if (j->ids.n >= j->line_capacity / most) {
@@ -143,8 +145,8 @@ static int print_text(job *j, aoe_text text, const aoe_text *second) {
     if (second ? aoe_tokenizer_encode_pair(j->tokenizer, text, *second, &j->encode, &j->ids, &err)
                : aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
         return fail_text(j, err.message);
-    /* A text without tokens is an error if special tokens are disabled or if the line is plain text. It is not an error if the
-     * tokenizer drops unknown words. */
+    /* A text without tokens is an error if special tokens are disabled or if the line is plain text. It is not an error
+     * if the tokenizer drops unknown words. */
     if (j->ids.n == 0 && (j->encode.no_special_tokens || !j->o->jsonl) && !j->encode.drop_unknown)
         return fail_text(j, "the text has no tokens; remove the line");
     j->texts++;
@@ -212,7 +214,8 @@ static int run_tokenize(job *j, const cli_args *args) {
     j->encode.prompt = j->o->encode.prompt;
     j->encode.no_special_tokens |= j->o->encode.no_special_tokens;
     if (!code && j->encode.prompt && aoe_tokenizer_encode(j->tokenizer, aoe_text_of(""), &j->encode, &j->ids, &err))
-        code = cli_fail("%s", err.message); /* the prompt is wrong for every text, so the message names no line of a file */
+        code = cli_fail("%s", err.message); /* the prompt is wrong for every text, so the message names no line of a
+                                               file */
     free(dir);
     if (code)
         return 1;
@@ -223,8 +226,8 @@ static int run_tokenize(job *j, const cli_args *args) {
     j->input.user = j;
     code = cli_text_files_read(&j->input, args, &t);
     if (!code && j->empty)
-        cli_warn("%zu of %zu text%s %s empty: %s", j->empty, j->texts, cli_plural(j->texts), j->empty == 1 ? "is" : "are",
-                 j->bare ? "no tokens" : "special tokens only");
+        cli_warn("%zu of %zu text%s %s empty: %s", j->empty, j->texts, cli_plural(j->texts),
+                 j->empty == 1 ? "is" : "are", j->bare ? "no tokens" : "special tokens only");
     return code;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Stores texts with embeddings in a temporary file. The record of a text contains its info, the pointer to the name of its
- * file, its length, its bytes and its embedding.
+ * Stores texts with embeddings in a temporary file. The record of a text contains its info, the pointer to the name of
+ * its file, its length, its bytes and its embedding.
  */
 #include "cli/text/embedding_store.h"
 
@@ -18,7 +18,8 @@ static int fail_to_write(void) {
     return cli_fail("cannot write a temporary file; free space in /tmp, or use --calibrate or --ranges");
 }
 
-int cli_embedding_store_add(cli_embedding_store *s, const cli_batch *batch, const float *vectors, const aoe_text_info *info) {
+int cli_embedding_store_add(cli_embedding_store *s, const cli_batch *batch, const float *vectors,
+                            const aoe_text_info *info) {
     for (size_t i = 0; i < batch->n; i++) {
         const size_t len = s->has_texts ? batch->text[i].len : 0;
         fwrite(&info[i], sizeof info[i], 1, s->file);
@@ -45,7 +46,8 @@ static int read_record(cli_embedding_store *s, aoe_text *text, const char **name
         s->text = cli_realloc(s->text, s->capacity);
     }
     text->data = s->text;
-    return fread(s->text, 1, text->len, s->file) == text->len && fread(vector, sizeof *vector, s->dims, s->file) == s->dims
+    return fread(s->text, 1, text->len, s->file) == text->len &&
+                   fread(vector, sizeof *vector, s->dims, s->file) == s->dims
                ? 0
                : -1;
 }

@@ -58,7 +58,8 @@ static int open_npy(aoei_npy *a, size_t dims, const char *path) {
         return cli_fail("%s", err.message);
     if (a->columns == dims)
         return 0;
-    cli_fail("%s: the array has %zu columns, but the embeddings have %zu components; compute it with the same model and --dims",
+    cli_fail("%s: the array has %zu columns, but the embeddings have %zu components; compute it with the same model "
+             "and --dims",
              path, a->columns, dims);
     aoei_npy_close(a);
     return 1;
@@ -74,7 +75,8 @@ static int read_npy(float *ranges, size_t dims, const char *path) {
     aoei_npy_close(&a);
     return rows == 2
                ? 0
-               : cli_fail("%s: the array has %zu rows; the ranges must have 2, the minima and the maxima (--calibrate computes "
+               : cli_fail("%s: the array has %zu rows; the ranges must have 2, the minima and the maxima (--calibrate "
+                          "computes "
                           "them from embeddings)",
                           path, rows);
 }

@@ -20,8 +20,8 @@ void cli_ranking_add(cli_ranking *r, aoe_text text, const char *file, float scor
         r->bytes = cli_realloc(r->bytes, r->allocated);
     }
     memcpy(r->bytes + r->used, text.data, text.len);
-    r->text[r->n] =
-        (cli_ranked){.index = r->n, .offset = r->used, .bytes = text.len, .file = file, .score = score, .truncated = truncated};
+    r->text[r->n] = (cli_ranked){
+        .index = r->n, .offset = r->used, .bytes = text.len, .file = file, .score = score, .truncated = truncated};
     r->used += text.len;
     r->n++;
 }
@@ -69,7 +69,8 @@ static int write_json(const cli_ranking *r, const cli_ranked *t, size_t rank, FI
 int cli_ranking_write(cli_ranking *r, cli_ranking_format format, size_t top, FILE *f) {
     char digits[24];
     const size_t shown = top && top < r->n ? top : r->n;
-    const int least = (int)strlen("rank"), n = snprintf(digits, sizeof digits, "%zu", shown), width = n > least ? n : least;
+    const int least = (int)strlen("rank"), n = snprintf(digits, sizeof digits, "%zu", shown),
+              width = n > least ? n : least;
     const char *heading = r->has_files ? "file" : "text";
     if (r->n)
         qsort(r->text, r->n, sizeof *r->text, compare);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes embeddings. The header of a .npy file contains the number of rows, which is known only at the end: if the output is a
- * regular file, the header is then rewritten; otherwise the rows are first written to a temporary file.
+ * Writes embeddings. The header of a .npy file contains the number of rows, which is known only at the end: if the
+ * output is a regular file, the header is then rewritten; otherwise the rows are first written to a temporary file.
  */
 #include "cli/text/vector_output.h"
 
@@ -19,7 +19,11 @@ static int is_signed(aoe_precision p) {
 static int write_header(const cli_vector_output *o, FILE *f) {
     char header[AOEI_NPY_HEADER];
     const int floats = o->precision == AOE_PRECISION_FLOAT32;
-    aoei_npy_header(header, floats ? "<f4" : is_signed(o->precision) ? "|i1" : "|u1", o->rows, floats ? o->dims : o->row_bytes);
+    aoei_npy_header(header,
+                    floats                    ? "<f4"
+                    : is_signed(o->precision) ? "|i1"
+                                              : "|u1",
+                    o->rows, floats ? o->dims : o->row_bytes);
     return fwrite(header, 1, sizeof header, f) == sizeof header ? 0 : -1;
 }
 
@@ -68,7 +72,8 @@ static int write_string(cli_vector_output *o, aoe_text text) {
 }
 
 /* Writes the JSON object of a text. v: embedding of the text. */
-static int write_jsonl(cli_vector_output *o, const char *file, aoe_text text, const float *v, const aoe_text_info *info) {
+static int write_jsonl(cli_vector_output *o, const char *file, aoe_text text, const float *v,
+                       const aoe_text_info *info) {
     int failed = 0;
     putc('{', o->to);
     if (o->has_files) {
@@ -89,7 +94,8 @@ static int write_jsonl(cli_vector_output *o, const char *file, aoe_text text, co
 }
 
 /* Writes the embedding of a text. file: name of the file of the text. */
-static int write_vector(cli_vector_output *o, const char *file, aoe_text text, const float *v, const aoe_text_info *info) {
+static int write_vector(cli_vector_output *o, const char *file, aoe_text text, const float *v,
+                        const aoe_text_info *info) {
     aoe_error err;
     const int floats = o->precision == AOE_PRECISION_FLOAT32;
     if (!floats && aoe_quantize(o->precision, v, 1, o->dims, o->ranges, o->row, &err))
@@ -107,7 +113,8 @@ static int write_vector(cli_vector_output *o, const char *file, aoe_text text, c
     return 0;
 }
 
-int cli_vector_output_write(cli_vector_output *o, const cli_batch *batch, const float *vectors, const aoe_text_info *info) {
+int cli_vector_output_write(cli_vector_output *o, const cli_batch *batch, const float *vectors,
+                            const aoe_text_info *info) {
     for (size_t i = 0; i < batch->n; i++)
         if (write_vector(o, batch->name[i], batch->text[i], vectors + i * o->dims, &info[i]))
             return 1;

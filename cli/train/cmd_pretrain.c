@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe pretrain` (masked language modeling): its options, notes and metrics. training_run.c shows the progress.
+ * Implements `aoe pretrain` (masked language modeling): its options, notes and metrics. training_run.c shows the
+ * progress.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -152,8 +153,9 @@ static int run_command(int argc, char **argv) {
                  "loss on the texts that --held-out selects for evaluation (with --held-out 0, the model after the\n"
                  "last step). Ctrl-C saves a checkpoint and stops the run. To continue the run, add --resume to the\n"
                  "same command.\n",
-        .examples = "  aoe pretrain -m start -d corpus.txt.zst -o base --max-length 128\n"
-                    "  aoe pretrain -m start -d books.txt wiki.tsv --columns text=sentence --no-pack -o base --epochs 3\n",
+        .examples =
+            "  aoe pretrain -m start -d corpus.txt.zst -o base --max-length 128\n"
+            "  aoe pretrain -m start -d books.txt wiki.tsv --columns text=sentence --no-pack -o base --epochs 3\n",
         CLI_GROUPS(groups),
     };
     cli_args args;
@@ -178,8 +180,9 @@ static int run_command(int argc, char **argv) {
         char *model = NULL;
         cli_set_quiet(o.general.quiet);
         cli_note_parent(o.p.args.output);
-        code =
-            cli_training_args_fill(&o.p.args, &model, &o.model, &o.general) ? 1 : cli_training_run(&t, &o.p.args, &o.general);
+        code = cli_training_args_fill(&o.p.args, &model, &o.model, &o.general)
+                   ? 1
+                   : cli_training_run(&t, &o.p.args, &o.general);
         free(model);
     }
     cli_args_free(&args);

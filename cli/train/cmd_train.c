@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe train` (fine-tuning): its notes and metrics. train_options.c parses the options, and training_run.c shows the
- * progress.
+ * Implements `aoe train` (fine-tuning): its notes and metrics. train_options.c parses the options, and training_run.c
+ * shows the progress.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -48,7 +48,8 @@ static void describe(const void *own, const aoe_train_event *e) {
     char files[48] = "";
     if (t->n_data > 1)
         snprintf(files, sizeof files, " from %zu files", t->n_data);
-    cli_note("%zu examples per epoch%s, %s of up to %zu%s", e->pairs, files, length, t->batch_size * t->accumulate, threshold);
+    cli_note("%zu examples per epoch%s, %s of up to %zu%s", e->pairs, files, length, t->batch_size * t->accumulate,
+             threshold);
 }
 
 static void format_step(const aoe_train_event *e, char *out, size_t size) {
@@ -74,7 +75,8 @@ static void format_step(const aoe_train_event *e, char *out, size_t size) {
         if (losses[i].value > 0)
             used += (size_t)snprintf(out + used, size - used, "  %s %.3f", losses[i].name, losses[i].value);
     if (e->loss.negatives && used < size)
-        snprintf(out + used, size - used, "  left out %.1f%%", 100 * (double)e->loss.left_out / (double)e->loss.negatives);
+        snprintf(out + used, size - used, "  left out %.1f%%",
+                 100 * (double)e->loss.left_out / (double)e->loss.negatives);
 }
 
 static void format_metrics(const void *own, const aoe_train_event *e, char *out, size_t size) {
@@ -115,7 +117,8 @@ static void note_classes(const cli_train_config *o) {
     const char *map = o->table.label_map;
     if (cli_trains_on_classes(o->t.method) && map && o->dev_table.label_map == map && has_classes(map))
         cli_note(
-            "%s: the classes of --label-map are the scores of this file, with which cosines are compared; for other scores: "
+            "%s: the classes of --label-map are the scores of this file, with which cosines are compared; for other "
+            "scores: "
             "--dev %s label-map=entailment=1,neutral=0.5,contradiction=0",
             o->dev, o->dev);
 }

@@ -71,7 +71,8 @@ static const struct {
     {"distill", TEACHER},
 };
 
-_Static_assert(sizeof list / sizeof *list == CLI_METHOD_OPTIONS, "CLI_METHOD_OPTIONS is the number of options in the list");
+_Static_assert(sizeof list / sizeof *list == CLI_METHOD_OPTIONS,
+               "CLI_METHOD_OPTIONS is the number of options in the list");
 
 void cli_method_rejected(const char *names[CLI_METHOD_OPTIONS + 1], aoe_method method) {
     size_t n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Determines which options a training method rejects, because they have no effect with it. `aoe train --method NAME --help`
- * does not list these options.
+ * Determines which options a training method rejects, because they have no effect with it. `aoe train --method NAME
+ * --help` does not list these options.
  */
 #ifndef AOE_CLI_TRAIN_METHOD_OPTIONS_H
 #define AOE_CLI_TRAIN_METHOD_OPTIONS_H

@@ -29,16 +29,16 @@ static const cli_option data_table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE [KEY=VALUE...]",
      AT(data),
-     .help =
-         "training data: .tsv, .csv, .jsonl or .json, optionally compressed (.gz or .zst), with the "
-         "columns (text1, text2, label), (query, positive) or (query, positive, negative). Methods for plain "
-         "texts read the texts of any table, the lines of a .txt file, or a folder of SentEval's STS data. Several "
-         "files may follow this option, which may also be repeated. Settings after a file apply only to this file. weight=X "
-         "uses each row X times per epoch (default: 1). form=NAME is pairs, positives or "
-         "triplets (default: detected from the columns). prompt=TEMPLATE is the prompt for queries"
-         " and for both texts of pairs. doc-prompt=TEMPLATE is the prompt for positives and "
-         "negatives. columns=, label-map= and ibn-threshold= have the meaning of the options with "
-         "these names",
+     .help = "training data: .tsv, .csv, .jsonl or .json, optionally compressed (.gz or .zst), with the "
+             "columns (text1, text2, label), (query, positive) or (query, positive, negative). Methods for plain "
+             "texts read the texts of any table, the lines of a .txt file, or a folder of SentEval's STS data. Several "
+             "files may follow this option, which may also be repeated. Settings after a file apply only to this file. "
+             "weight=X "
+             "uses each row X times per epoch (default: 1). form=NAME is pairs, positives or "
+             "triplets (default: detected from the columns). prompt=TEMPLATE is the prompt for queries"
+             " and for both texts of pairs. doc-prompt=TEMPLATE is the prompt for positives and "
+             "negatives. columns=, label-map= and ibn-threshold= have the meaning of the options with "
+             "these names",
      .fallback = ""},
     {.name = "dev",
      .kind = CLI_TEXTS,
@@ -88,8 +88,8 @@ static int parse_method(void *target, const char *text, aoe_error *err) {
     return aoe_method_parse(target, text, err);
 }
 
-/* Parses a list of names, separated by commas, into the union of their sets. names: NULL-terminated; sets: [names]; noun: name
- * of the kind of names in messages. */
+/* Parses a list of names, separated by commas, into the union of their sets. names: NULL-terminated; sets: [names];
+ * noun: name of the kind of names in messages. */
 static int parse_set(unsigned *set, const char *text, const char *const *names, const unsigned *sets, const char *noun,
                      aoe_error *err) {
     char *list = cli_strdup(text), *rest = list;
@@ -110,8 +110,8 @@ static int parse_set(unsigned *set, const char *text, const char *const *names, 
 static int parse_directions(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {
         "query-to-document", "query-to-query", "document-to-query", "document-to-document", "all", NULL};
-    static const unsigned sets[] = {AOE_QUERY_TO_DOCUMENT, AOE_QUERY_TO_QUERY, AOE_DOCUMENT_TO_QUERY, AOE_DOCUMENT_TO_DOCUMENT,
-                                    AOE_ALL_DIRECTIONS};
+    static const unsigned sets[] = {AOE_QUERY_TO_DOCUMENT, AOE_QUERY_TO_QUERY, AOE_DOCUMENT_TO_QUERY,
+                                    AOE_DOCUMENT_TO_DOCUMENT, AOE_ALL_DIRECTIONS};
     return parse_set(target, text, names, sets, "direction", err);
 }
 
@@ -145,8 +145,8 @@ static int parse_views(void *target, const char *text, aoe_error *err) {
             code = aoe_view_parse(&views[n], item, err);
     free(list);
     if (!code && n != AOE_VIEWS) {
-        snprintf(err->message, sizeof err->message, "'%s' does not contain two views; give for example feature-cut:0.2,shuffle",
-                 text);
+        snprintf(err->message, sizeof err->message,
+                 "'%s' does not contain two views; give for example feature-cut:0.2,shuffle", text);
         code = AOE_EARG;
     }
     return code;
@@ -249,7 +249,8 @@ static const cli_option objective_table[] = {
      .min = 1,
      .max = 10000,
      .help =
-         "sbert-classification, consert-sup, infersent and dan: number of classes. cross-encoder: number of scores per pair: 1 for binary "
+         "sbert-classification, consert-sup, infersent and dan: number of classes. cross-encoder: number of scores per "
+         "pair: 1 for binary "
          "or graded labels (binary cross entropy), otherwise labels are classes (cross entropy)",
      .fallback = "the highest label + 1; cross-encoder: 1"},
     {.name = "features",
@@ -258,8 +259,10 @@ static const cli_option objective_table[] = {
      AT(t.objective.features),
      .parse = parse_features,
      .name_of = features_text,
-     .help = "sbert-classification, consert-sup, infersent and dan: at least two features of the embeddings u and v of a pair, "
-             "separated by commas, from which the classifier computes the class: u, v, absdiff (|u - v|), product (u times v), "
+     .help = "sbert-classification, consert-sup, infersent and dan: at least two features of the embeddings u and v of "
+             "a pair, "
+             "separated by commas, from which the classifier computes the class: u, v, absdiff (|u - v|), product (u "
+             "times v), "
              "max2 (squared maximum of u and v)"},
     {.name = "views",
      .kind = CLI_NAMED,
@@ -267,9 +270,11 @@ static const cli_option objective_table[] = {
      AT(t.views),
      .parse = parse_views,
      .name_of = views_text,
-     .help = "consert and consert-sup: transformations of the two copies of each text: none, shuffle (permuted positions), "
-             "feature-cut:RATE (this fraction of the columns of the embedding layer's output is set to 0) or token-cut:RATE "
-             "(this fraction of the tokens is set to 0)",
+     .help =
+         "consert and consert-sup: transformations of the two copies of each text: none, shuffle (permuted positions), "
+         "feature-cut:RATE (this fraction of the columns of the embedding layer's output is set to 0) or "
+         "token-cut:RATE "
+         "(this fraction of the tokens is set to 0)",
      .fallback = "consert: feature-cut:0.2,shuffle; consert-sup: none,token-cut:0.1"},
     {.name = "new-head",
      .kind = CLI_FLAG,
@@ -317,7 +322,8 @@ static const cli_option objective_table[] = {
      .kind = CLI_MODEL,
      .value = "DIR",
      AT(t.generator),
-     .help = "diffcse: masked language model that replaces tokens, whose vocabulary must be that of the model; required",
+     .help =
+         "diffcse: masked language model that replaces tokens, whose vocabulary must be that of the model; required",
      .fallback = "none"},
     {.name = "w-detection",
      .kind = CLI_REAL,
@@ -336,7 +342,8 @@ static const cli_option objective_table[] = {
      .value = "TEMPLATE",
      AT(t.second_prompt),
      .help =
-         "promptbert: second prompt template, with {text} and the token [MASK]; the first one is --prompt, by default This sentence of \"{text}\" means [MASK]."},
+         "promptbert: second prompt template, with {text} and the token [MASK]; the first one is --prompt, by default "
+         "This sentence of \"{text}\" means [MASK]."},
     {.name = "lstm-dims",
      .kind = CLI_SIZE,
      .value = "N",
@@ -357,8 +364,9 @@ static const cli_option objective_table[] = {
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.guide_margin),
-     .help = "gist: leave out a negative if the guide's cosine with it is above the guide's cosine of query and positive, "
-             "minus X"},
+     .help =
+         "gist: leave out a negative if the guide's cosine with it is above the guide's cosine of query and positive, "
+         "minus X"},
     {.name = "guide-relative",
      .kind = CLI_FLAG,
      AT(t.objective.guide_relative),
@@ -371,7 +379,8 @@ static const cli_option prefix_table[] = {
      .kind = CLI_TEXT,
      .value = "DIM[:WEIGHT],...",
      AT(prefix_text),
-     .help = "Matryoshka representation learning (Kusupati et al. 2022): the loss is the sum of the losses of the first DIM "
+     .help = "Matryoshka representation learning (Kusupati et al. 2022): the loss is the sum of the losses of the "
+             "first DIM "
              "components of the embeddings, each times its weight (1 if omitted), for example 384,256,128:0.5. The "
              "trained embeddings can be cut to these sizes",
      .fallback = "whole embeddings"},
@@ -393,7 +402,8 @@ static const cli_option layer_table[] = {
      .set = 1,
      .help = "adaptive layers (AdaptiveLayerLoss of sentence-transformers): also compute the loss from the outputs of "
              "other layers than the last one, which are drawn for each step, and let their vectors learn the "
-             "distribution of the embeddings. The trained model can be truncated to fewer layers, unless a norm follows its "
+             "distribution of the embeddings. The trained model can be truncated to fewer layers, unless a norm "
+             "follows its "
              "last layer, as in LLaMA and ModernBERT. Requires a transformer"},
     {.name = "layers-per-step",
      .field = "layers.per_step",
@@ -436,14 +446,16 @@ static const cli_option layer_table[] = {
      .kind = CLI_REAL,
      .value = "X",
      AT(t.layers.w_kl),
-     .help = "--adaptive-layers: weight of the KL divergence between the distributions of the last layer and of each drawn "
-             "layer"},
+     .help =
+         "--adaptive-layers: weight of the KL divergence between the distributions of the last layer and of each drawn "
+         "layer"},
     {.name = "ese",
      .field = "layers.ese",
      .kind = CLI_FLAG,
      AT(t.layers.ese),
      .set = 1,
-     .help = "Espresso sentence embeddings (Li et al. 2024): also compute the loss from the first components of the outputs "
+     .help = "Espresso sentence embeddings (Li et al. 2024): also compute the loss from the first components of the "
+             "outputs "
              "of all layers, and let these components learn the principal components of the same outputs. The trained "
              "model can be truncated to fewer layers and components. Requires a transformer"},
     {.name = "ese-dims",
@@ -462,9 +474,10 @@ static const cli_option teacher_table[] = {
      .value = "DIR",
      .field = "teachers",
      AT(teachers),
-     .help = "distill from the model in this directory, which may have any architecture; before training,"
-             " this model embeds all training texts. gist: the model is the guide. distill: required. Repeat this option"
-             " for several teachers: the vector of a text is then the concatenation of their normalized embeddings",
+     .help =
+         "distill from the model in this directory, which may have any architecture; before training,"
+         " this model embeds all training texts. gist: the model is the guide. distill: required. Repeat this option"
+         " for several teachers: the vector of a text is then the concatenation of their normalized embeddings",
      .fallback = "none"},
     {.name = "teacher-cache",
      .kind = CLI_TEXT,
@@ -541,8 +554,8 @@ static size_t setting_of(const char *key, size_t len) {
     return i;
 }
 
-/* Returns 1 if the text is a setting and not the name of a file. A text KEY=VALUE is a setting if the key is known or if no
- * file has the name `text`. */
+/* Returns 1 if the text is a setting and not the name of a file. A text KEY=VALUE is a setting if the key is known or
+ * if no file has the name `text`. */
 static int is_setting(const char *text) {
     const size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_");
     return n && text[n] == '=' && (setting_of(text, n) < SETTINGS || access(text, F_OK) != 0);
@@ -554,14 +567,15 @@ static int unknown_setting(const char *path, const char *text) {
     const char *closest = aoei_closest(key, setting_names, SETTINGS);
     if (closest)
         return cli_usage("train", "%s: unknown setting '%s'; did you mean %s?", path, key, closest);
-    return cli_usage("train",
-                     "%s: '%s' is neither a setting nor an existing file ('%s' is unknown); the settings of a file are weight, "
-                     "form, prompt, doc-prompt, columns, label-map and ibn-threshold",
-                     path, text, key);
+    return cli_usage(
+        "train",
+        "%s: '%s' is neither a setting nor an existing file ('%s' is unknown); the settings of a file are weight, "
+        "form, prompt, doc-prompt, columns, label-map and ibn-threshold",
+        path, text, key);
 }
 
-/* Parses a setting KEY=VALUE of a training file. key_length: length of KEY. Returns CLI_GO, or the exit code after reporting an
- * error. */
+/* Parses a setting KEY=VALUE of a training file. key_length: length of KEY. Returns CLI_GO, or the exit code after
+ * reporting an error. */
 static int read_setting(aoe_train_data *d, const char *text, size_t key_length) {
     const char *value = text + key_length + 1;
     char *end = NULL;
@@ -633,7 +647,8 @@ static int read_prefixes(options *o) {
         if (has_weight)
             weight = strtod(number, &end);
         if (!has_dims || (has_weight && end == number) || (*end && *end != ','))
-            return cli_usage("train", "--matryoshka: '%s' is not a list of sizes; give DIM or DIM:WEIGHT, separated by commas",
+            return cli_usage("train",
+                             "--matryoshka: '%s' is not a list of sizes; give DIM or DIM:WEIGHT, separated by commas",
                              o->prefix_text);
         if (o->t.n_matryoshka == AOE_MAX_PREFIXES)
             return cli_usage("train", "--matryoshka: more than %d sizes", AOE_MAX_PREFIXES);
@@ -651,8 +666,8 @@ static int read_teachers(options *o) {
     return CLI_GO;
 }
 
-/* Parses the values of --dev, which are the name of a file and its settings. If several files are given, the last file is
- * used. */
+/* Parses the values of --dev, which are the name of a file and its settings. If several files are given, the last file
+ * is used. */
 static int read_dev(options *o) {
     for (size_t i = 0; i < o->dev_texts.n; i++) {
         const char *text = o->dev_texts.item[i];
@@ -665,7 +680,8 @@ static int read_dev(options *o) {
         } else if (key == SETTING_LABEL_MAP) {
             o->dev_table.label_map = text + n + 1;
         } else if (key < SETTINGS) {
-            return cli_usage("train", "%s: setting '%s' applies to training data; a --dev file accepts columns and label-map",
+            return cli_usage("train",
+                             "%s: setting '%s' applies to training data; a --dev file accepts columns and label-map",
                              o->dev, text);
         } else {
             return unknown_setting(o->dev, text);
@@ -676,8 +692,8 @@ static int read_dev(options *o) {
 
 /* Rejects options of a loss on layers that is not computed. */
 static int check_layers(const options *o) {
-    static const char *const adaptive[] = {"layers-per-step", "layer-prior", "layer-temperature", "w-last-layer", "w-layers",
-                                           "w-layer-kl",      NULL};
+    static const char *const adaptive[] = {
+        "layers-per-step", "layer-prior", "layer-temperature", "w-last-layer", "w-layers", "w-layer-kl", NULL};
     for (size_t i = 0; adaptive[i] && !o->t.layers.adaptive; i++)
         if (cli_given(&o->args, adaptive[i]))
             return cli_usage("train", "--%s requires --adaptive-layers", adaptive[i]);
@@ -696,14 +712,16 @@ int cli_train_config_check(const cli_train_config *o) {
     const char *without = o->t.teachers[0] ? NULL : cli_first_given(&o->args, of_teacher, 3),
                *ignored = cli_method_first_rejected(o->t.method, &o->args);
     if (ignored)
-        return cli_usage("train", "--%s has no effect with --method %s; leave it out", ignored, aoe_method_name(o->t.method));
+        return cli_usage("train", "--%s has no effect with --method %s; leave it out", ignored,
+                         aoe_method_name(o->t.method));
     if (without)
         return cli_usage("train", "--%s requires --teacher DIR", without);
     static const char *const of_new_adapters[] = {"lora-alpha", "lora-targets"};
     const char *alone = o->t.lora.r ? NULL : cli_first_given(&o->args, of_new_adapters, 2);
     if (alone)
         return cli_usage("train", "--%s applies to new adapters; also give their rank with --lora-r N", alone);
-    if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 && !(o->t.teachers[0] && o->t.w_teacher > 0))
+    if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 &&
+        !(o->t.teachers[0] && o->t.w_teacher > 0))
         return cli_usage("train", "all loss weights are 0; at least one must be above 0");
     if (check_layers(o) != CLI_GO)
         return 2;
@@ -750,8 +768,8 @@ static void set_help_default(cli_option *table, size_t n, const char *name, cons
             table[i].fallback = text;
 }
 
-/* Sets the defaults that depend on the method, but that are not defaults of options of the library: the label map, and the
- * poolings of the methods that do not use the pooling of the model. */
+/* Sets the defaults that depend on the method, but that are not defaults of options of the library: the label map, and
+ * the poolings of the methods that do not use the pooling of the model. */
 static void set_help_defaults(cli_train_config *o, aoe_method method) {
     memcpy(o->table_options, cli_table_table, sizeof o->table_options);
     memcpy(o->model_options, cli_model_table, sizeof o->model_options);
@@ -779,8 +797,8 @@ static void set_defaults(cli_train_config *o, aoe_method method) {
     aoe_table_options_defaults(&o->dev_table);
 }
 
-/* Returns the method that the command line names, or AOE_METHOD_COUNT if it names none. Methods in response files are not
- * found. */
+/* Returns the method that the command line names, or AOE_METHOD_COUNT if it names none. Methods in response files are
+ * not found. */
 static aoe_method named_method(int argc, char **argv) {
     static const char option[] = "--method";
     aoe_method method = AOE_METHOD_COUNT;
@@ -798,16 +816,16 @@ static aoe_method named_method(int argc, char **argv) {
     return method;
 }
 
-/* Removes the default changes of the learning rate, which belong to the default learning rate and schedule of the method, if
- * another learning rate or schedule was given. */
+/* Removes the default changes of the learning rate, which belong to the default learning rate and schedule of the
+ * method, if another learning rate or schedule was given. */
 static void remove_lr_steps(cli_train_config *o) {
     static const char *const others[] = {"lr", "schedule"};
     if (!cli_given(&o->args, "lr-steps") && cli_first_given(&o->args, others, 2))
         o->t.args.n_lr_steps = 0;
 }
 
-/* Parses the arguments with the defaults of the method. If a response file names another method than the command line, the
- * arguments are parsed again. */
+/* Parses the arguments with the defaults of the method. If a response file names another method than the command line,
+ * the arguments are parsed again. */
 static int parse_arguments(cli_train_config *o, int argc, char **argv) {
     const aoe_method named = named_method(argc, argv), expected = named == AOE_METHOD_COUNT ? AOE_METHOD_ANGLE : named;
     set_defaults(o, expected);
@@ -854,19 +872,21 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
         .command = "train",
         .operands = "",
         .operand_note = "give training files with -d FILE",
-        .about = "Fine-tunes a model with the losses of AnglE on labeled pairs (text1, text2, label), positives\n"
-                 "(query, positive) or triplets (query, positive, negative). --method selects other losses, and\n"
-                 "--teacher adds distillation. The output directory contains train-log.jsonl, the newest checkpoint,\n"
-                 "and the model with the best score on the --dev file (without --dev, the model after the last step).\n"
-                 "The start model is evaluated first. If no step has a better score, the start model is saved.\n"
-                 "Ctrl-C saves a checkpoint and stops the run. To continue the run, add --resume to the same command.\n",
-        .examples = "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
-                    "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
-                    "  aoe train -m base -d triplets.tsv -d questions.jsonl weight=0.5 'prompt=query: {text}' -o model\n"
-                    "  aoe train -m small -d pairs.tsv -o model --teacher large --w-cosine 0 --w-ibn 0 --w-angle 0\n"
-                    "  aoe train -m llama -d pairs.tsv -o adapters --lora-r 32 --lr 2e-4 --load-8bit\n"
-                    "  aoe train -m bert -d nli.tsv -o sbert --method sbert-classification --pooling mean\n"
-                    "  aoe train @my-recipe.args --seed 1\n",
+        .about =
+            "Fine-tunes a model with the losses of AnglE on labeled pairs (text1, text2, label), positives\n"
+            "(query, positive) or triplets (query, positive, negative). --method selects other losses, and\n"
+            "--teacher adds distillation. The output directory contains train-log.jsonl, the newest checkpoint,\n"
+            "and the model with the best score on the --dev file (without --dev, the model after the last step).\n"
+            "The start model is evaluated first. If no step has a better score, the start model is saved.\n"
+            "Ctrl-C saves a checkpoint and stops the run. To continue the run, add --resume to the same command.\n",
+        .examples =
+            "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
+            "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
+            "  aoe train -m base -d triplets.tsv -d questions.jsonl weight=0.5 'prompt=query: {text}' -o model\n"
+            "  aoe train -m small -d pairs.tsv -o model --teacher large --w-cosine 0 --w-ibn 0 --w-angle 0\n"
+            "  aoe train -m llama -d pairs.tsv -o adapters --lora-r 32 --lr 2e-4 --load-8bit\n"
+            "  aoe train -m bert -d nli.tsv -o sbert --method sbert-classification --pooling mean\n"
+            "  aoe train @my-recipe.args --seed 1\n",
         .groups = o->groups,
         .n_groups = CLI_TRAIN_GROUPS,
         .hidden = o->hidden,

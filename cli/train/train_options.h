@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Parses and checks the options of `aoe train` and stores them in a struct (cli_train_config). `aoe grid` and `aoe compare` use
- * the same functions for the options of their training runs.
+ * Parses and checks the options of `aoe train` and stores them in a struct (cli_train_config). `aoe grid` and `aoe
+ * compare` use the same functions for the options of their training runs.
  */
 #ifndef AOE_CLI_TRAIN_TRAIN_OPTIONS_H
 #define AOE_CLI_TRAIN_TRAIN_OPTIONS_H
@@ -33,16 +33,16 @@ typedef struct cli_train_config {
     const char *hidden[CLI_METHOD_OPTIONS + 1]; /* options that --help does not list, because the method rejects them */
 } cli_train_config;
 
-/* Parses the arguments of `aoe train`. Returns CLI_GO, or the exit code after --help or after reporting an error. The caller
- * frees *c in both cases. Until then, the address of *c must not change, and argv must remain valid. */
+/* Parses the arguments of `aoe train`. Returns CLI_GO, or the exit code after --help or after reporting an error. The
+ * caller frees *c in both cases. Until then, the address of *c must not change, and argv must remain valid. */
 int cli_train_config_parse(cli_train_config *c, int argc, char **argv);
-/* Checks that no required option is missing and that no options contradict each other. Returns CLI_GO, or exit code 2 after
- * reporting an error. */
+/* Checks that no required option is missing and that no options contradict each other. Returns CLI_GO, or exit code 2
+ * after reporting an error. */
 int cli_train_config_check(const cli_train_config *c);
 /* Returns 1 if the labels of all training data of the method are classes. */
 int cli_trains_on_classes(aoe_method method);
-/* Sets the fields of c->t.args for the model, the options of the model, the number of tokens per batch, and the seed. Also sets
- * c->model_dir. Returns 0, or 1 after reporting that there is no model. */
+/* Sets the fields of c->t.args for the model, the options of the model, the number of tokens per batch, and the seed.
+ * Also sets c->model_dir. Returns 0, or 1 after reporting that there is no model. */
 int cli_train_config_resolve(cli_train_config *c);
 void cli_train_config_free(cli_train_config *c);
 

@@ -24,8 +24,8 @@ const cli_option cli_output_table[] = {
     CLI_OPTION_FORCE(AT(force)),
 };
 
-/* Parses a list of changes of the learning rate, such as "500:8e-6,1000:6e-6". The target is the field lr_steps; the number of
- * changes is in the field n_lr_steps after it. */
+/* Parses a list of changes of the learning rate, such as "500:8e-6,1000:6e-6". The target is the field lr_steps; the
+ * number of changes is in the field n_lr_steps after it. */
 static int parse_lr_steps(void *target, const char *text, aoe_error *err) {
     aoe_lr_step *steps = target;
     size_t n = 0;
@@ -33,12 +33,14 @@ static int parse_lr_steps(void *target, const char *text, aoe_error *err) {
         char *end = NULL, *last = NULL;
         const unsigned long step = strtoul(s, &end, 10);
         const double lr = *end == ':' ? strtod(end + 1, &last) : 0;
-        if (!(*s >= '0' && *s <= '9') || *end != ':' || last == end + 1 || (*last && *last != ',') || n == AOE_MAX_LR_STEPS)
-            return aoei_fail(err, AOE_EARG, "'%s' is not a list of at most %d changes STEP:LR, separated by commas", text,
-                             AOE_MAX_LR_STEPS);
+        if (!(*s >= '0' && *s <= '9') || *end != ':' || last == end + 1 || (*last && *last != ',') ||
+            n == AOE_MAX_LR_STEPS)
+            return aoei_fail(err, AOE_EARG, "'%s' is not a list of at most %d changes STEP:LR, separated by commas",
+                             text, AOE_MAX_LR_STEPS);
         steps[n++] = (aoe_lr_step){.step = step, .lr = lr};
     }
-    *(size_t *)(void *)((char *)target + offsetof(aoe_training_args, n_lr_steps) - offsetof(aoe_training_args, lr_steps)) = n;
+    *(size_t *)(void *)((char *)target + offsetof(aoe_training_args, n_lr_steps) -
+                        offsetof(aoe_training_args, lr_steps)) = n;
     return 0;
 }
 
@@ -79,8 +81,9 @@ const cli_option cli_schedule_table[] = {
      .kind = CLI_FLAG,
      AT(recompute),
      .set = 1,
-     .help = "gradient checkpointing: recompute activations in the backward pass, which needs less memory and about 1.3 "
-             "times the computation"},
+     .help =
+         "gradient checkpointing: recompute activations in the backward pass, which needs less memory and about 1.3 "
+         "times the computation"},
     {.name = "lr", .kind = CLI_REAL, .value = "X", AT(lr), .max = 1e3, .help = "peak learning rate"},
     {.name = "warmup",
      .kind = CLI_REAL,
@@ -128,9 +131,9 @@ const cli_option cli_schedule_table[] = {
      AT(optimizer),
      .choices = CLI_CHOICES("adamw", "rmsprop", "sgd"),
      .noun = "optimizer",
-     .help =
-         "optimizer: adamw, rmsprop (smoothing constant 0.9) or sgd (without momentum); weight decay is decoupled for all of "
-         "them"},
+     .help = "optimizer: adamw, rmsprop (smoothing constant 0.9) or sgd (without momentum); weight decay is decoupled "
+             "for all of "
+             "them"},
     {.name = "optimizer-eps",
      .kind = CLI_REAL,
      .value = "X",
@@ -152,7 +155,8 @@ const cli_option cli_schedule_table[] = {
      .kind = CLI_REAL,
      .value = "X",
      AT(weight_decay),
-     .help = "weight decay of all weight matrices; biases and normalization weights have no weight decay without --decay-all"},
+     .help = "weight decay of all weight matrices; biases and normalization weights have no weight decay without "
+             "--decay-all"},
     {.name = "max-grad-norm",
      .kind = CLI_REAL,
      .value = "X",

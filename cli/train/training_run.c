@@ -16,8 +16,8 @@ static void start(cli_training *t, const aoe_train_event *e) {
     cli_progress_begin(&t->progress, t->doing, "steps", e->step);
 }
 
-/* Replaces the losses of a step by their exponential moving averages over the examples of the run. A step with the largest
- * number of examples has the weight 0.1. */
+/* Replaces the losses of a step by their exponential moving averages over the examples of the run. A step with the
+ * largest number of examples has the weight 0.1. */
 static aoe_objective_result average_losses(cli_training *t, const aoe_train_event *e) {
     aoe_objective_result loss = e->loss;
     double *const term[CLI_TRAINING_LOSSES] = {
@@ -52,8 +52,8 @@ static void append_fields(json_t *o, json_t *more) {
 
 static void print_evaluation(cli_training *t, const aoe_train_event *e) {
     if (t->json) {
-        json_t *o = json_pack("{s:s,s:I,s:I,s:f}", "event", "eval", "step", (json_int_t)e->step, "steps", (json_int_t)e->steps,
-                              "epoch", e->epoch);
+        json_t *o = json_pack("{s:s,s:I,s:I,s:f}", "event", "eval", "step", (json_int_t)e->step, "steps",
+                              (json_int_t)e->steps, "epoch", e->epoch);
         append_fields(o, t->metrics(t->own, e));
         append_fields(o, json_pack("{s:I,s:f}", "best_step", (json_int_t)e->best_step, "seconds", e->seconds));
         cli_print_json(o);
@@ -85,12 +85,13 @@ static void print_json_result(const cli_training *t, const aoe_train_event *e) {
         json_object_set_new(o, start, cli_json_real(t->json_score(e->start_score)));
         json_object_set_new(o, trained, cli_json_real(t->json_score(e->trained_score)));
     }
-    append_fields(o, json_pack("{s:f,s:o}", "seconds", e->seconds, "output", cli_json_text(t->output, strlen(t->output))));
+    append_fields(o,
+                  json_pack("{s:f,s:o}", "seconds", e->seconds, "output", cli_json_text(t->output, strlen(t->output))));
     cli_print_json(o);
 }
 
-/* Prints the final line: the score of the saved model, and the score of the start model. If no step is better than the start
- * model, a warning contains both scores, because the start model is saved. */
+/* Prints the final line: the score of the saved model, and the score of the start model. If no step is better than the
+ * start model, a warning contains both scores, because the start model is saved. */
 static void print_result(cli_training *t, const aoe_train_event *e) {
     const int has_best = isfinite(e->best_score), saves_start = has_best && !e->best_step;
     cli_progress_end(&t->progress);
@@ -100,9 +101,10 @@ static void print_result(cli_training *t, const aoe_train_event *e) {
     if (isfinite(e->trained_score))
         t->format_score(trained, e->trained_score);
     if (saves_start)
-        cli_warn("no evaluated step is better than the start model: %s %s at the start, at best %s (step %zu); the output "
-                 "directory contains the start model",
-                 t->metric, start, trained, e->trained_step);
+        cli_warn(
+            "no evaluated step is better than the start model: %s %s at the start, at best %s (step %zu); the output "
+            "directory contains the start model",
+            t->metric, start, trained, e->trained_step);
     if (t->json) {
         print_json_result(t, e);
         return;
@@ -110,8 +112,8 @@ static void print_result(cli_training *t, const aoe_train_event *e) {
     cli_format_seconds(seconds, e->seconds);
     printf("done: %zu step%s in %s; ", e->step, cli_plural(e->step), seconds);
     if (saves_start)
-        printf("%s %s for the start model, which no step improves (best step %zu: %s); the start model is in %s\n", t->metric,
-               best, e->trained_step, trained, t->output);
+        printf("%s %s for the start model, which no step improves (best step %zu: %s); the start model is in %s\n",
+               t->metric, best, e->trained_step, trained, t->output);
     else if (has_best && isfinite(e->start_score))
         printf("%s %s at step %zu, %s for the start model; the model is in %s\n", t->metric, best, e->best_step, start,
                t->output);

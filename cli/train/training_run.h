@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Runs training for `aoe train` and `aoe pretrain`. The functions print the progress, the evaluations and the final result, and
- * report interruption. Evaluations and the final result are printed to stdout, and messages to stderr.
+ * Runs training for `aoe train` and `aoe pretrain`. The functions print the progress, the evaluations and the final
+ * result, and report interruption. Evaluations and the final result are printed to stdout, and messages to stderr.
  */
 #ifndef AOE_CLI_TRAIN_TRAINING_RUN_H
 #define AOE_CLI_TRAIN_TRAINING_RUN_H
@@ -17,13 +17,13 @@ typedef struct cli_training {
     void *own;           /* first argument of the functions below, borrowed */
     /* Prints notes about the run when it starts. */
     void (*describe)(const void *own, const aoe_train_event *e);
-    /* Writes the fields that follow the loss and the learning rate in the progress line to out[size]. Each field is preceded by
-     * two spaces. The losses of `e` are moving averages. */
+    /* Writes the fields that follow the loss and the learning rate in the progress line to out[size]. Each field is
+     * preceded by two spaces. The losses of `e` are moving averages. */
     void (*format_step)(const aoe_train_event *e, char *out, size_t size);
     /* Writes the metrics of an evaluation to out[size]. They are aligned with the headings in `columns`. */
     void (*format_metrics)(const void *own, const aoe_train_event *e, char *out, size_t size);
     json_t *(*metrics)(const void *own, const aoe_train_event *e); /* returns the metrics of an evaluation as JSON */
-    const char *metric;                               /* name of the metric of the final line, for example "dev Spearman" */
+    const char *metric; /* name of the metric of the final line, for example "dev Spearman" */
     void (*format_score)(char out[32], double score); /* writes a score as the value of this metric */
     const char *key;                                  /* JSON key of this metric, for example "dev_spearman" */
     double (*json_score)(double score);               /* returns the value of this metric in JSON */
@@ -38,15 +38,15 @@ typedef struct cli_training {
     size_t embedded;      /* number of texts that the current teacher has embedded */
     size_t evaluations;   /* number of evaluations that were printed */
     double rate;          /* training speed in tokens per second, an exponential moving average over the steps */
-    /* The printed losses are exponential moving averages over the training examples, not over the steps, so that the last batch
-     * of an epoch, which can be small, has a small weight. */
+    /* The printed losses are exponential moving averages over the training examples, not over the steps, so that the
+     * last batch of an epoch, which can be small, has a small weight. */
     double average[CLI_TRAINING_LOSSES]; /* weighted sums of the losses */
     double weight;                       /* sum of the weights */
     size_t batch;                        /* number of examples of the largest step so far */
 } cli_training;
 
-/* Creates a context, runs t->run and prints the events of the training. args: training arguments; the function sets their event
- * callback. g: general options. Returns the exit code. */
+/* Creates a context, runs t->run and prints the events of the training. args: training arguments; the function sets
+ * their event callback. g: general options. Returns the exit code. */
 int cli_training_run(cli_training *t, aoe_training_args *args, const cli_general *g);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_annotate: chat models write training sentences for input texts. Every distinct input text is sent to every
- * model in two requests. The first request asks for sentences with the same meaning (positives). The second request asks for
- * sentences with the opposite meaning (negatives). The sentences in the responses are written as pairs or triplets. calls.c
- * sends the requests, and parse_sentences.c parses the responses.
+ * Implements aoe_annotate: chat models write training sentences for input texts. Every distinct input text is sent to
+ * every model in two requests. The first request asks for sentences with the same meaning (positives). The second
+ * request asks for sentences with the opposite meaning (negatives). The sentences in the responses are written as pairs
+ * or triplets. calls.c sends the requests, and parse_sentences.c parses the responses.
  */
 #include <math.h>
 #include <string.h>
@@ -60,8 +60,8 @@ typedef struct job {
     size_t *call; /* [keys.n, n_models, SIDES] index in `calls` plus 1, or NO_CALL if nothing was requested; owned */
     aoei_chat_calls *calls;
     aoei_sentences list; /* sentences of one response */
-    /* [n_found] The first element is the current input. The other elements are the sentences in all responses for this input.
-     * Owned. */
+    /* [n_found] The first element is the current input. The other elements are the sentences in all responses for this
+     * input. Owned. */
     sentence *found;
     size_t n_found, found_capacity;
     aoei_buffer bytes; /* bytes of the sentences in `found` and of their comparison keys */
@@ -172,7 +172,8 @@ static int add_calls(job *j, aoe_error *err) {
     aoei_buffer prompt = {0};
     size_t n;
     int rc = aoei_chat_calls_create(&j->calls, &j->o->chat, err);
-    if (!rc && (aoei_mul_size(j->keys.n, j->o->chat.n_models * SIDES, &n) || !(j->call = aoei_calloc(n + 1, sizeof *j->call))))
+    if (!rc &&
+        (aoei_mul_size(j->keys.n, j->o->chat.n_models * SIDES, &n) || !(j->call = aoei_calloc(n + 1, sizeof *j->call))))
         rc = aoei_fail_nomem(err, j->keys.n);
     for (size_t i = 0; i < j->keys.n && !rc; i++)
         for (size_t m = 0; m < j->o->chat.n_models && !rc; m++)
@@ -205,8 +206,8 @@ static int add_sentence(job *j, aoe_text text, size_t model, side of, aoe_error 
     return j->bytes.failed ? aoei_fail_nomem(err, text.len) : 0;
 }
 
-/* Parses one response and appends its sentences to j->found. text: index of the input; s: meaning that the request asked for.
- * Does nothing if there is no response. */
+/* Parses one response and appends its sentences to j->found. text: index of the input; s: meaning that the request
+ * asked for. Does nothing if there is no response. */
 static int read_reply(job *j, size_t text, size_t model, side s, aoe_error *err) {
     const size_t call = j->call[call_index(j, text, model, s)];
     const aoei_chat_reply *r = call == NO_CALL ? NULL : aoei_chat_calls_reply(j->calls, call - 1);
@@ -257,8 +258,10 @@ static aoei_cell source_cell(const job *j, size_t model) {
 static int write_pair(job *j, const input *in, const sentence *s, aoe_error *err) {
     char label[AOEI_NUMBER_TEXT];
     const size_t n = aoei_number_text(label, s->of == POSITIVE ? j->o->positive_label : j->o->negative_label);
-    const aoei_cell cell[] = {
-        {.text = in->text}, {.text = sentence_text(j, s)}, {.text = {label, n}, .is_number = 1}, source_cell(j, s->model)};
+    const aoei_cell cell[] = {{.text = in->text},
+                              {.text = sentence_text(j, s)},
+                              {.text = {label, n}, .is_number = 1},
+                              source_cell(j, s->model)};
     j->result->rows++;
     return aoei_table_writer_row(&j->writer, cell, in->file, in->line, err);
 }
@@ -270,8 +273,8 @@ static int write_pairs(job *j, const input *in, aoe_error *err) {
     return rc;
 }
 
-/* Returns the n-th sentence (counted from 0) in j->found that has the fate KEPT, this model and this side. Returns NULL if
- * there are not more than n such sentences. */
+/* Returns the n-th sentence (counted from 0) in j->found that has the fate KEPT, this model and this side. Returns NULL
+ * if there are not more than n such sentences. */
 static const sentence *nth_kept(const job *j, size_t model, side of, size_t n) {
     for (size_t i = 1; i < j->n_found; i++) {
         const sentence *s = &j->found[i];
@@ -281,9 +284,9 @@ static const sentence *nth_kept(const job *j, size_t model, side of, size_t n) {
     return NULL;
 }
 
-/* Writes the triplets of one input. For each model, its i-th positive and its i-th negative form a triplet. If a model wrote
- * fewer positives than negatives, its positives are used repeatedly until every negative is in a triplet, and vice versa. A
- * model without positives or without negatives contributes no triplets. */
+/* Writes the triplets of one input. For each model, its i-th positive and its i-th negative form a triplet. If a model
+ * wrote fewer positives than negatives, its positives are used repeatedly until every negative is in a triplet, and
+ * vice versa. A model without positives or without negatives contributes no triplets. */
 static int write_triplets(job *j, const input *in, aoe_error *err) {
     int rc = 0;
     for (size_t m = 0; m < j->o->chat.n_models; m++) {
@@ -314,7 +317,8 @@ static int make_rows(job *j, size_t text, aoe_error *err) {
     if (rc)
         return rc;
     select_sentences(j);
-    rc = j->o->kind == AOE_EXAMPLES_TRIPLETS ? write_triplets(j, &j->input[text], err) : write_pairs(j, &j->input[text], err);
+    rc = j->o->kind == AOE_EXAMPLES_TRIPLETS ? write_triplets(j, &j->input[text], err)
+                                             : write_pairs(j, &j->input[text], err);
     j->result->without += j->result->rows == before;
     return rc;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Sends prompts to chat models, several at a time, and keeps the responses in a cache. A prompt for one model is a call. A call
- * is open if the cache does not contain its response. Threads take the open calls in order.
+ * Sends prompts to chat models, several at a time, and keeps the responses in a cache. A prompt for one model is a
+ * call. A call is open if the cache does not contain its response. Threads take the open calls in order.
  *
- * A spending limit is options.max_cost or options.max_total_tokens. If there is a spending limit, a call starts only after all
- * earlier calls have started. In addition, the sum of three amounts must be within the limit:
+ * A spending limit is options.max_cost or options.max_total_tokens. If there is a spending limit, a call starts only
+ * after all earlier calls have started. In addition, the sum of three amounts must be within the limit:
  * - the recorded spending,
  * - the maximum cost of this call,
  * - the maximum cost of all remaining attempts of the running calls.
- * An unusable response is recorded with its maximum cost. Its call is retried after all earlier calls have ended, if the limit
- * permits another attempt. Because the limit covers all attempts of the earlier calls when a later call starts, the calls and
- * attempts that are made depend on the responses, but not on their timing.
+ * An unusable response is recorded with its maximum cost. Its call is retried after all earlier calls have ended, if
+ * the limit permits another attempt. Because the limit covers all attempts of the earlier calls when a later call
+ * starts, the calls and attempts that are made depend on the responses, but not on their timing.
  */
 #include "annotate/calls.h"
 
@@ -70,13 +70,14 @@ struct aoei_chat_calls {
     size_t *open;       /* [n_open] indices of the calls that were open when the run began, owned */
     size_t n_open;
     aoei_mutex lock; /* protects all fields below; also held while o->progress is called */
-    /* done: number of elements of `open` whose calls have ended; failed: number of calls that failed; failures_in_a_row: number
-     * of calls that failed since the last call that succeeded */
+    /* done: number of elements of `open` whose calls have ended; failed: number of calls that failed;
+     * failures_in_a_row: number of calls that failed since the last call that succeeded */
     size_t done, failures_in_a_row, failed;
     size_t turn;    /* index in `open` of the first call that has not started; used only if there is a spending limit */
     size_t front;   /* index in `open` of the first call that has not ended */
     size_t running; /* number of running calls */
-    /* recorded spending. prompt_tokens: tokens of prompts; completion_tokens: tokens of responses; cost: cost of both */
+    /* recorded spending. prompt_tokens: tokens of prompts; completion_tokens: tokens of responses; cost: cost of
+     * both */
     double prompt_tokens, completion_tokens, cost;
     double pending_tokens, pending_cost; /* maximum spending of all remaining attempts of the running calls */
     int stopped;                         /* 1: the caller requested cancellation */
@@ -88,16 +89,18 @@ struct aoei_chat_calls {
 
 /* ---- options */
 
-/* Accepts a URL only if it consists of scheme, host and path. Other parts, such as a user name or a query, could contain a
- * secret. */
+/* Accepts a URL only if it consists of scheme, host and path. Other parts, such as a user name or a query, could
+ * contain a secret. */
 static int check_api(const char *api, const char *name, aoe_error *err) {
     if (!api || !*api)
-        return aoei_fail(err, AOE_EARG, "%s: the model has no endpoint; set options.api to the URL of its endpoint", name);
-    if (strchr(api, '?') || strchr(api, '#') || strchr(api, '@'))
-        return aoei_fail(err, AOE_EARG,
-                         "%s: options.api has a query, a fragment or a user name; give only scheme, host and path, and put "
-                         "the key in an environment variable",
+        return aoei_fail(err, AOE_EARG, "%s: the model has no endpoint; set options.api to the URL of its endpoint",
                          name);
+    if (strchr(api, '?') || strchr(api, '#') || strchr(api, '@'))
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: options.api has a query, a fragment or a user name; give only scheme, host and path, and put "
+            "the key in an environment variable",
+            name);
     return 0;
 }
 
@@ -113,8 +116,8 @@ static int is_bounded(const aoe_chat_options *o) {
     return o->max_cost > 0 || o->max_total_tokens > 0;
 }
 
-/* Sets *limit to the maximum number of tokens per response; a limit in options.request replaces options.max_tokens. If there is
- * a spending limit, rejects requests without this maximum and requests for several responses. */
+/* Sets *limit to the maximum number of tokens per response; a limit in options.request replaces options.max_tokens. If
+ * there is a spending limit, rejects requests without this maximum and requests for several responses. */
 static int check_limits(const aoe_chat_options *o, double *limit, aoe_error *err) {
     const aoei_chat_settings s = settings_of(o, 0);
     aoei_chat_limits l;
@@ -123,12 +126,14 @@ static int check_limits(const aoe_chat_options *o, double *limit, aoe_error *err
     if (rc || !is_bounded(o))
         return rc;
     if (l.tokens <= 0)
-        return aoei_fail(err, AOE_EARG,
-                         "options.max_cost and options.max_total_tokens require a limit per response; set options.max_tokens");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.max_cost and options.max_total_tokens require a limit per response; set options.max_tokens");
     if (l.responses > 1)
         return aoei_fail(
             err, AOE_EARG,
-            "options.max_cost and options.max_total_tokens require requests for a single response; remove n and best_of from options.request");
+            "options.max_cost and options.max_total_tokens require requests for a single response; remove n and "
+            "best_of from options.request");
     return 0;
 }
 
@@ -165,9 +170,10 @@ static int check_options(const aoe_chat_options *o, double *limit, aoe_error *er
             if (!strcmp(o->models[k].name, m->name) && !strcmp(o->models[k].api, m->api))
                 return aoei_fail(err, AOE_EARG, "%s: the model is given twice; remove one of them", m->name);
         if (o->max_cost > 0 && m->price_in + m->price_out <= 0 && !m->costs_nothing)
-            return aoei_fail(err, AOE_EARG,
-                             "%s: options.max_cost requires the price of every model; set options.price (0,0 for a free model)",
-                             m->name);
+            return aoei_fail(
+                err, AOE_EARG,
+                "%s: options.max_cost requires the price of every model; set options.price (0,0 for a free model)",
+                m->name);
     }
     return check_limits(o, limit, err);
 }
@@ -211,8 +217,8 @@ static int stop_waiting(void *user) {
     return over;
 }
 
-/* An aoei_stop_fn that never stops a running request, because the endpoint charges for the request even if it is interrupted.
- * The function only calls the progress callback. */
+/* An aoei_stop_fn that never stops a running request, because the endpoint charges for the request even if it is
+ * interrupted. The function only calls the progress callback. */
 static int never_stop(void *user) {
     (void)stop_waiting(user);
     return 0;
@@ -298,10 +304,12 @@ void aoei_chat_calls_destroy(aoei_chat_calls *c) {
     aoei_free(c);
 }
 
-/* Creates the key under which the cache stores the response of a call: the URL, a line end and the request body. Sets *body
- * to the offset of the request body in *key. The API key is not stored. Errors: AOE_EARG if the request body contains the
+/* Creates the key under which the cache stores the response of a call: the URL, a line end and the request body. Sets
+ * *body to the offset of the request body in *key. The API key is not stored. Errors: AOE_EARG if the request body
+ * contains the
  * API key. */
-static int make_key(const aoei_chat_calls *c, size_t model, aoe_text prompt, aoei_buffer *key, size_t *body, aoe_error *err) {
+static int make_key(const aoei_chat_calls *c, size_t model, aoe_text prompt, aoei_buffer *key, size_t *body,
+                    aoe_error *err) {
     const aoei_chat_settings s = settings_of(c->o, model);
     const char *url = c->endpoint[model].url, *secret = c->o->models[model].key;
     if (aoei_buffer_append(key, url, strlen(url)) || aoei_buffer_putc(key, '\n'))
@@ -325,7 +333,8 @@ static int load_cached(aoei_chat_calls *c, call *x, aoe_text key, aoe_error *err
     return rc;
 }
 
-int aoei_chat_calls_add(aoei_chat_calls *c, size_t model, aoe_text prompt, size_t expected, size_t *number, aoe_error *err) {
+int aoei_chat_calls_add(aoei_chat_calls *c, size_t model, aoe_text prompt, size_t expected, size_t *number,
+                        aoe_error *err) {
     aoei_buffer key = {0};
     const size_t before = c->keys.n;
     size_t body = 0;
@@ -333,12 +342,13 @@ int aoei_chat_calls_add(aoei_chat_calls *c, size_t model, aoe_text prompt, size_
     if (!rc && aoei_grow((void **)&c->call, &c->capacity, before, sizeof *c->call))
         rc = aoei_fail_nomem(err, before * sizeof *c->call);
     if (!rc) {
-        c->call[before] = (call){.model = model,
-                                 .prompt_tokens = aoei_estimate_tokens(prompt) +
-                                                  aoei_estimate_tokens(aoe_text_of(c->o->system ? c->o->system : "")) + 8,
-                                 .expected = c->limit > 0 && (double)expected > c->limit ? (size_t)c->limit : expected,
-                                 .body = body,
-                                 .reply = {.prompt_tokens = -1}};
+        c->call[before] =
+            (call){.model = model,
+                   .prompt_tokens = aoei_estimate_tokens(prompt) +
+                                    aoei_estimate_tokens(aoe_text_of(c->o->system ? c->o->system : "")) + 8,
+                   .expected = c->limit > 0 && (double)expected > c->limit ? (size_t)c->limit : expected,
+                   .body = body,
+                   .reply = {.prompt_tokens = -1}};
         rc = aoei_distinct_add(&c->keys, (aoe_text){key.data, key.len}, 0, number, err);
     }
     if (!rc && c->keys.n > before)
@@ -362,13 +372,15 @@ static double max_cost_of(const aoei_chat_calls *c, const call *x) {
     return cost_of(c, x, (double)x->prompt_tokens, c->limit);
 }
 
-/* Returns 1 if the sum of three amounts is at most options.max_total_tokens (in tokens) and at most options.max_cost (in
+/* Returns 1 if the sum of three amounts is at most options.max_total_tokens (in tokens) and at most options.max_cost
+ * (in
  * cost): the recorded spending, the pending amount, and the maximum spending of one attempt of x. pending_tokens,
  * pending_cost: maximum spending of the attempts that running calls may still make. */
 static int is_within_limits(const aoei_chat_calls *c, const call *x, double pending_tokens, double pending_cost) {
     const double tokens = c->prompt_tokens + c->completion_tokens + pending_tokens + max_tokens_of(c, x);
     const double cost = c->cost + pending_cost + max_cost_of(c, x);
-    return (c->o->max_total_tokens <= 0 || tokens <= c->o->max_total_tokens) && (c->o->max_cost <= 0 || cost <= c->o->max_cost);
+    return (c->o->max_total_tokens <= 0 || tokens <= c->o->max_total_tokens) &&
+           (c->o->max_cost <= 0 || cost <= c->o->max_cost);
 }
 
 static void reserve_spending(aoei_chat_calls *c, const call *x, double tries) {
@@ -380,7 +392,8 @@ static double attempts_left(const aoei_chat_calls *c, const call *x) {
     return (double)(c->attempts > x->unusable ? c->attempts - x->unusable : 0);
 }
 
-/* Returns 1 if the i-th open call may start, 0 if the call must never be sent, and -1 if the call must wait for other calls. */
+/* Returns 1 if the i-th open call may start, 0 if the call must never be sent, and -1 if the call must wait for other
+ * calls. */
 static int may_begin(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
     if (has_ended(c))
@@ -434,8 +447,8 @@ static void add_spending(aoei_chat_calls *c, const call *x, double in, double ou
     c->cost += cost_of(c, x, in, out);
 }
 
-/* Records the spending for an unusable response, because the endpoint may charge for it. The recorded number of response tokens
- * is the maximum, or the expected number if there is no maximum. */
+/* Records the spending for an unusable response, because the endpoint may charge for it. The recorded number of
+ * response tokens is the maximum, or the expected number if there is no maximum. */
 static void record_unusable(aoei_chat_calls *c, call *x) {
     aoei_mutex_lock(&c->lock);
     add_spending(c, x, (double)x->prompt_tokens, c->limit > 0 ? c->limit : (double)x->expected);
@@ -444,8 +457,8 @@ static void record_unusable(aoei_chat_calls *c, call *x) {
     aoei_mutex_unlock(&c->lock);
 }
 
-/* Records that a call has ended. If answered is 1, adds the spending of its response; otherwise the call ended without a
- * response. The caller holds the lock. */
+/* Records that a call has ended. If answered is 1, adds the spending of its response; otherwise the call ended without
+ * a response. The caller holds the lock. */
 static void record(aoei_chat_calls *c, call *x, int answered) {
     reserve_spending(c, x, -attempts_left(c, x));
     if (!--c->running)
@@ -458,7 +471,8 @@ static void record(aoei_chat_calls *c, call *x, int answered) {
         return;
     const aoe_text content = {x->reply.content.data, x->reply.content.len};
     add_spending(c, x, x->reply.prompt_tokens >= 0 ? (double)x->reply.prompt_tokens : (double)x->prompt_tokens,
-                 x->reply.completion_tokens >= 0 ? (double)x->reply.completion_tokens : (double)aoei_estimate_tokens(content));
+                 x->reply.completion_tokens >= 0 ? (double)x->reply.completion_tokens
+                                                 : (double)aoei_estimate_tokens(content));
     c->failures_in_a_row = 0;
 }
 
@@ -477,8 +491,9 @@ static aoei_response_class retry(task *t, call *x) {
     return t->dropped ? AOEI_RESPONSE_FINAL : AOEI_RESPONSE_INVALID;
 }
 
-/* An aoei_classify_fn. The request is not repeated if the response has status 429 and reports that the account has no credit
- * left. The request is repeated after any other response with status 429, and after an unusable response with status 200. */
+/* An aoei_classify_fn. The request is not repeated if the response has status 429 and reports that the account has no
+ * credit left. The request is repeated after any other response with status 429, and after an unusable response with
+ * status 200. */
 static aoei_response_class classify_response(void *user, const aoei_http_response *r) {
     task *t = user;
     call *x = &t->c->call[t->c->open[t->index]];
@@ -497,20 +512,21 @@ static aoei_response_class classify_response(void *user, const aoei_http_respons
     return AOEI_RESPONSE_BY_STATUS;
 }
 
-/* Handles a response with a status other than 200. Returns AOE_OK if the endpoint's content filter rejected the prompt; this
- * result counts as a response. Returns AOE_EFORMAT if only this call fails. Returns another error if all other calls would fail
- * for the same reason. */
+/* Handles a response with a status other than 200. Returns AOE_OK if the endpoint's content filter rejected the prompt;
+ * this result counts as a response. Returns AOE_EFORMAT if only this call fails. Returns another error if all other
+ * calls would fail for the same reason. */
 static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_response *r, aoe_error *err) {
     const aoe_chat_model *m = &c->o->models[x->model];
     char shown[AOEI_URL_DISPLAY_MAX];
     aoei_chat_error e;
     aoei_chat_error_read(&e, (aoe_text){r->body.data, r->body.len}, m->key);
     (void)aoei_url_display(c->endpoint[x->model].url, shown);
-    if (r->status == 401 ||
-        r->status == 403) /* the endpoint's message is not shown, because it often contains a part of the key */
-        return aoei_fail(err, AOE_EIO,
-                         "%s: the endpoint returned status %d: it %s for model %s; check the environment variable with the key",
-                         shown, r->status, m->key ? "rejects the API key" : "requires an API key", m->name);
+    if (r->status == 401 || r->status == 403) /* the endpoint's message is not shown, because it often contains a part
+                                                 of the key */
+        return aoei_fail(
+            err, AOE_EIO,
+            "%s: the endpoint returned status %d: it %s for model %s; check the environment variable with the key",
+            shown, r->status, m->key ? "rejects the API key" : "requires an API key", m->name);
     if (r->status == 400 && (strstr(e.code, "content_filter") || strstr(e.code, "content_policy"))) {
         aoei_buffer_clear(&x->reply.content);
         x->reply.refused = 1;
@@ -518,8 +534,8 @@ static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_respon
         return 0;
     }
     const int alone = r->status == 413 || strstr(e.code, "context_length") != NULL;
-    return aoei_fail(err, alone ? AOE_EFORMAT : AOE_EIO, "%s: the endpoint returned status %d for model %s%s%s; %s", shown,
-                     r->status, m->name, *e.message ? ": " : "", e.message,
+    return aoei_fail(err, alone ? AOE_EFORMAT : AOE_EIO, "%s: the endpoint returned status %d for model %s%s%s; %s",
+                     shown, r->status, m->name, *e.message ? ": " : "", e.message,
                      alone                  ? "shorten the text, or set options.skip_failed"
                      : r->status == 429     ? "the account has no credit left; add credit or use another key"
                      : r->status / 100 == 3 ? "the endpoint has moved; set options.api to its new URL"
@@ -537,13 +553,17 @@ static int store_reply(aoei_chat_calls *c, const call *x, aoe_text key, aoe_erro
 
 /* Sends the i-th open call and stores the response in the cache. Sets *fatal to 1 if an error affects all calls. */
 static int send_call(aoei_chat_calls *c, size_t i, size_t worker, int *fatal, aoe_error *err) {
-    static const char *const headers[] = {"Content-Type: application/json", "Accept: application/json, text/event-stream"};
+    static const char *const headers[] = {"Content-Type: application/json",
+                                          "Accept: application/json, text/event-stream"};
     call *x = &c->call[c->open[i]];
     const aoe_chat_model *m = &c->o->models[x->model];
     const aoe_text key = c->keys.text[c->open[i]];
     task t = {.c = c, .index = i};
-    const aoei_http_options h = {
-        .stall_timeout = c->o->timeout, .timeout = c->o->timeout, .max_body = MAX_RESPONSE, .stop = never_stop, .stop_user = c};
+    const aoei_http_options h = {.stall_timeout = c->o->timeout,
+                                 .timeout = c->o->timeout,
+                                 .max_body = MAX_RESPONSE,
+                                 .stop = never_stop,
+                                 .stop_user = c};
     const aoei_http_request q = {.method = "POST",
                                  .url = c->endpoint[x->model].url,
                                  .headers = headers,
@@ -618,8 +638,8 @@ static int show_prompts(const aoei_chat_calls *c, aoe_error *err) {
     for (size_t i = 0; i < c->n_open && !rc && c->o->prompt; i++) {
         const aoe_text key = c->keys.text[c->open[i]];
         json_t *root;
-        rc =
-            aoei_json_parse(&root, key.data + c->call[c->open[i]].body, key.len - c->call[c->open[i]].body, "the request", err);
+        rc = aoei_json_parse(&root, key.data + c->call[c->open[i]].body, key.len - c->call[c->open[i]].body,
+                             "the request", err);
         if (rc)
             break;
         const json_t *messages = json_object_get(root, "messages");
@@ -633,8 +653,8 @@ static int show_prompts(const aoei_chat_calls *c, aoe_error *err) {
     return rc;
 }
 
-/* Returns AOE_ECANCELLED if the caller cancelled the run. Returns the error in c->err if the run was aborted, or if a call
- * failed and options.skip_failed is 0. Otherwise returns 0. */
+/* Returns AOE_ECANCELLED if the caller cancelled the run. Returns the error in c->err if the run was aborted, or if a
+ * call failed and options.skip_failed is 0. Otherwise returns 0. */
 static int report_failures(const aoei_chat_calls *c, aoe_error *err) {
     if (c->stopped)
         return aoei_fail(err, AOE_ECANCELLED, "the run was cancelled; run again to resume it");
@@ -644,7 +664,8 @@ static int report_failures(const aoei_chat_calls *c, aoe_error *err) {
             return aoei_fail(err, code, "%s", c->err.message);
         return aoei_fail(
             err, code,
-            "%zu of %zu calls failed; the first error: %s; the other responses are in the cache; run again, or set options.skip_failed",
+            "%zu of %zu calls failed; the first error: %s; the other responses are in the cache; run again, or set "
+            "options.skip_failed",
             c->failed, c->n_open, c->err.message);
     }
     return 0;

@@ -32,7 +32,8 @@ int aoei_check_tsv_text(aoe_text text, const char *output, const char *file, siz
         if (strchr("\t\n\r", text.data[i]) && text.data[i])
             return aoei_fail(
                 err, AOE_EFORMAT,
-                "%s:%zu: the text contains a TAB or a line end, which .tsv cannot represent; use .jsonl or .csv for the output",
+                "%s:%zu: the text contains a TAB or a line end, which .tsv cannot represent; use .jsonl or .csv for "
+                "the output",
                 file, line);
     return 0;
 }

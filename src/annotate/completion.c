@@ -21,7 +21,8 @@ static int append_string(aoei_buffer *out, const json_t *v) {
     return json_is_string(v) ? aoei_buffer_append(out, json_string_value(v), json_string_length(v)) : 0;
 }
 
-/* Appends the value of "content": a string, null, or an array of objects whose key "text" contains a part of the text. */
+/* Appends the value of "content": a string, null, or an array of objects whose key "text" contains a part of the
+ * text. */
 static int append_content(aoei_buffer *out, const json_t *content) {
     size_t i;
     json_t *part;
@@ -29,9 +30,9 @@ static int append_content(aoei_buffer *out, const json_t *content) {
     return append_string(out, content);
 }
 
-/* Reads one choice of a response and appends its text to r->content. A choice of a normal response contains the complete
- * message. A choice of a streamed event contains a part of the message. `message`: key of the message in `choice` ("message" or
- * "delta"). Sets *ended to 1 if the choice has a finish_reason. */
+/* Reads one choice of a response and appends its text to r->content. A choice of a normal response contains the
+ * complete message. A choice of a streamed event contains a part of the message. `message`: key of the message in
+ * `choice` ("message" or "delta"). Sets *ended to 1 if the choice has a finish_reason. */
 static int read_choice(aoei_chat_reply *r, const json_t *choice, const char *message, int *ended) {
     const json_t *m = json_object_get(choice, message), *refusal = json_object_get(m, "refusal");
     const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
@@ -61,7 +62,8 @@ static void read_usage(aoei_chat_reply *r, const json_t *root) {
 
 static int fail_error(const json_t *root, aoe_error *err) {
     const char *message = json_string_value(json_object_get(json_object_get(root, "error"), "message"));
-    return aoei_fail(err, AOE_EFORMAT, NAME " is an error: %s; try again later", message ? message : "it contains no message");
+    return aoei_fail(err, AOE_EFORMAT, NAME " is an error: %s; try again later",
+                     message ? message : "it contains no message");
 }
 
 static int read_whole(aoei_chat_reply *r, aoe_text body, aoe_error *err) {
@@ -134,11 +136,11 @@ static int append_piece(const char *data, size_t len, void *out) {
     return aoei_buffer_append(out, data, len);
 }
 
-/* Appends the JSON text of root and releases root. out->failed is checked because jansson ignores some errors that the callback
- * append_piece returns. */
+/* Appends the JSON text of root and releases root. out->failed is checked because jansson ignores some errors that the
+ * callback append_piece returns. */
 static int append_json(aoei_buffer *out, json_t *root) {
-    const int bad =
-        !root || json_dump_callback(root, append_piece, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
+    const int bad = !root || json_dump_callback(root, append_piece, out,
+                                                JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
     json_decref(root);
     return bad || out->failed ? AOE_ENOMEM : 0;
 }
@@ -172,8 +174,8 @@ int aoei_chat_reply_load(aoei_chat_reply *r, aoe_text stored, aoe_error *err) {
 
 /* ---- requests */
 
-/* Merges the JSON object `more` into the request body. A key of `more` replaces the same key of the body; if its value is null,
- * the key is removed from the body. */
+/* Merges the JSON object `more` into the request body. A key of `more` replaces the same key of the body; if its value
+ * is null, the key is removed from the body. */
 static int merge(json_t *body, const char *more, aoe_error *err) {
     json_t *o, *value;
     const char *key;
@@ -199,8 +201,8 @@ int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text pr
     int bad = !messages;
     if (s->system && *s->system)
         bad |= json_array_append_new(messages, json_pack("{s:s,s:s}", "role", "system", "content", s->system)) != 0;
-    bad |= json_array_append_new(messages,
-                                 json_pack("{s:s,s:o}", "role", "user", "content", json_stringn(prompt.data, prompt.len))) != 0;
+    bad |= json_array_append_new(
+               messages, json_pack("{s:s,s:o}", "role", "user", "content", json_stringn(prompt.data, prompt.len))) != 0;
     json_t *body = json_pack("{s:s,s:o}", "model", s->model, "messages", messages);
     if (!aoei_is_auto(s->temperature))
         bad |= json_object_set_new(body, "temperature", json_real(s->temperature)) != 0;
@@ -242,7 +244,8 @@ int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_
 
 /* ---- errors and estimates */
 
-/* Copies s with the secret redacted. The copy is truncated after redaction, because a truncated secret would not be found. */
+/* Copies s with the secret redacted. The copy is truncated after redaction, because a truncated secret would not be
+ * found. */
 static void copy_redacted(char *out, size_t size, const char *s, const char *secret) {
     aoei_buffer b = {0};
     if (s && !aoei_buffer_append(&b, s, strlen(s))) {
@@ -260,7 +263,8 @@ void aoei_chat_error_read(aoei_chat_error *e, aoe_text body, const char *secret)
         return;
     const json_t *o = json_object_get(root, "error");
     const char *message = json_string_value(json_is_string(o) ? o : json_object_get(o, "message"));
-    const char *code = json_string_value(json_object_get(o, "code")), *type = json_string_value(json_object_get(o, "type"));
+    const char *code = json_string_value(json_object_get(o, "code")),
+               *type = json_string_value(json_object_get(o, "type"));
     if (!message)
         message = json_string_value(json_object_get(root, "message"));
     copy_redacted(e->message, sizeof e->message, message, secret);

@@ -78,8 +78,8 @@ size_t aoei_marker_numeral(aoe_text s, size_t *number) {
     return chinese_numeral(s, number);
 }
 
-/* Reads a Roman numeral from i to xxxix (39) or a single letter, both in upper or lower case, at the start of s. Returns its
- * length, or 0 if s starts differently. */
+/* Reads a Roman numeral from i to xxxix (39) or a single letter, both in upper or lower case, at the start of s.
+ * Returns its length, or 0 if s starts differently. */
 static size_t letter_numeral(aoe_text s, aoei_marker *m) {
     static const char values[] = "ivx";
     const int upper = s.len && s.data[0] >= 'A' && s.data[0] <= 'Z';
@@ -131,8 +131,9 @@ static size_t skip_bold(aoe_text s) {
     return skip_text(s, bold);
 }
 
-/* Returns the length of the separator (such as "." or ")") at the start of s, or 0 if there is no separator. s: text after a
- * number. Sets *tight to 1 if the text of the item may follow this separator without a space, otherwise to 0. Sets
+/* Returns the length of the separator (such as "." or ")") at the start of s, or 0 if there is no separator. s: text
+ * after a number. Sets *tight to 1 if the text of the item may follow this separator without a space, otherwise to 0.
+ * Sets
  * *bare to 1 if a space or the end of the line replaces the separator, otherwise to 0. */
 static size_t skip_separator(aoe_text s, int *tight, int *bare) {
     static const char *const wide[] = {"\xE3\x80\x81", "\xEF\xBC\x8E", "\xE3\x80\x82",
@@ -153,16 +154,16 @@ static size_t skip_separator(aoe_text s, int *tight, int *bare) {
     return n;
 }
 
-/* Returns 1 if s may be the text of an item although no space separates it from the marker, as in "1.Text". Returns 0 if s
- * starts with a digit, because "3." is not a marker in "3.5". */
+/* Returns 1 if s may be the text of an item although no space separates it from the marker, as in "1.Text". Returns 0
+ * if s starts with a digit, because "3." is not a marker in "3.5". */
 static int may_follow(aoe_text s) {
     size_t bytes;
     const uint32_t cp = first_of(s, &bytes);
     return !cp || digit_of(cp) < 0;
 }
 
-/* Returns the length of the label at the start of s, such as "Synonymous sentence #" in "Synonymous sentence #1", or 0 if there
- * is no label. A label has at most four words and is followed by a number. */
+/* Returns the length of the label at the start of s, such as "Synonymous sentence #" in "Synonymous sentence #1", or 0
+ * if there is no label. A label has at most four words and is followed by a number. */
 static size_t skip_label(aoe_text s) {
     size_t used = 0, words = 0, bytes;
     int in_word = 0, letters = 0;
@@ -174,7 +175,8 @@ static size_t skip_label(aoe_text s) {
         if (c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_MC) {
             words += !in_word;
             in_word = letters = 1;
-        } else if (cp == ' ' || cp == '-' || cp == '#' || cp == 0xBA || cp == 0xB0 || (cp == '.' && used < 5) || cp == '(') {
+        } else if (cp == ' ' || cp == '-' || cp == '#' || cp == 0xBA || cp == 0xB0 || (cp == '.' && used < 5) ||
+                   cp == '(') {
             in_word = 0;
         } else if (cp == 0x2116) { /* № */
             letters = 1;
@@ -187,8 +189,8 @@ static size_t skip_label(aoe_text s) {
     return 0;
 }
 
-/* Returns the length of the bullet at the start of s, including the spaces after it, or 0 if there is no bullet. ASCII bullets
- * and dashes ("- ") count only if a space follows. */
+/* Returns the length of the bullet at the start of s, including the spaces after it, or 0 if there is no bullet. ASCII
+ * bullets and dashes ("- ") count only if a space follows. */
 static size_t bullet_bytes(aoe_text s) {
     static const char *const spaced[] = {"- ", "* ", "+ ", "\xE2\x80\x93 ", "\xE2\x80\x94 ", "> ", NULL};
     static const char *const alone[] = {"\xE2\x80\xA2",
@@ -222,8 +224,8 @@ static size_t bullet_bytes(aoe_text s) {
     return n ? n + skip_spaces(aoei_text_skip(s, n)) : 0;
 }
 
-/* Returns the length of the opening bracket or '#' at the start of s, or 0 if there is neither. Sets *closing to the closing
- * bracket, to "" for '#', or to NULL if the length is 0. */
+/* Returns the length of the opening bracket or '#' at the start of s, or 0 if there is neither. Sets *closing to the
+ * closing bracket, to "" for '#', or to NULL if the length is 0. */
 static size_t opening_bytes(aoe_text s, const char **closing) {
     static const char *const pairs[][2] = {
         {"(", ")"}, {"[", "]"}, {"\xEF\xBC\x88", "\xEF\xBC\x89"}, {"\xE3\x80\x90", "\xE3\x80\x91"}, {"#", ""}};
@@ -236,8 +238,8 @@ static size_t opening_bytes(aoe_text s, const char **closing) {
     return 0;
 }
 
-/* Reads an optional label and a number at the start of s, and sets m->kind and m->number. Returns the length of label and
- * number, or 0 if there is no number. */
+/* Reads an optional label and a number at the start of s, and sets m->kind and m->number. Returns the length of label
+ * and number, or 0 if there is no number. */
 static size_t read_number(aoe_text s, aoei_marker *m) {
     static const char *const counters[] = {"\xE5\x8F\xA5", "\xE4\xB8\xAA", "\xE6\x9D\xA1", NULL}; /* 句 个 条 */
     static const char *const keycap[] = {"\xEF\xB8\x8F\xE2\x83\xA3", "\xE2\x83\xA3", NULL};
@@ -255,8 +257,8 @@ static size_t read_number(aoe_text s, aoei_marker *m) {
     return n;
 }
 
-/* Reads a marker that contains a number and possibly brackets, a label and a separator, such as "(1)" or "Sentence 1:". If s
- * starts differently, the kind of the result is AOEI_MARKER_NONE. */
+/* Reads a marker that contains a number and possibly brackets, a label and a separator, such as "(1)" or "Sentence 1:".
+ * If s starts differently, the kind of the result is AOEI_MARKER_NONE. */
 static aoei_marker read_numbered(aoe_text s) {
     const aoei_marker none = {AOEI_MARKER_NONE, 0, 0, 0};
     const char *closing;
@@ -266,7 +268,8 @@ static aoei_marker read_numbered(aoe_text s) {
     const size_t n = read_number(aoei_text_skip(s, at), &m);
     if (!n)
         return none;
-    const int single = enclosed_number(first_of(aoei_text_skip(s, at), &bytes)) != 0 || (n > 3 && s.data[at + n - 1] == '\xA3');
+    const int single =
+        enclosed_number(first_of(aoei_text_skip(s, at), &bytes)) != 0 || (n > 3 && s.data[at + n - 1] == '\xA3');
     at += n;
     if (closing && *closing) {
         if (!aoei_text_starts_with(aoei_text_skip(s, at), closing))
@@ -285,7 +288,8 @@ static aoei_marker read_numbered(aoe_text s) {
     at += skip_bold(aoei_text_skip(s, at));
     const aoe_text rest = aoei_text_skip(s, at);
     const int spaced = !rest.len || rest.data[0] == ' ';
-    if (!spaced && !tight && !closed && (!may_follow(rest) || m.kind == AOEI_MARKER_LETTER || m.kind == AOEI_MARKER_ROMAN))
+    if (!spaced && !tight && !closed &&
+        (!may_follow(rest) || m.kind == AOEI_MARKER_LETTER || m.kind == AOEI_MARKER_ROMAN))
         return none;
     m.bytes = at + skip_spaces(rest);
     return m;

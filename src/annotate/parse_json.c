@@ -8,8 +8,8 @@
 #include "base/utf8.h"
 #include "annotate/reply_text.h"
 
-/* Returns the length of the opening quote at the start of s and sets *close to the matching closing quote. Returns 0 if s does
- * not start with an opening quote. */
+/* Returns the length of the opening quote at the start of s and sets *close to the matching closing quote. Returns 0 if
+ * s does not start with an opening quote. */
 static size_t open_quote(aoe_text s, const char **close) {
     static const char *const quotes[][2] = {{"\"", "\""},
                                             {"'", "'"},
@@ -31,11 +31,13 @@ static size_t spaces(aoe_text s) {
     return n;
 }
 
-/* Returns 1 if the quote before `after` ends the string, and 0 if it is a character of the string, such as an apostrophe. */
+/* Returns 1 if the quote before `after` ends the string, and 0 if it is a character of the string, such as an
+ * apostrophe. */
 static int ends_string(aoe_text after) {
     const aoe_text s = aoei_text_skip(after, spaces(after));
-    return !s.len || memchr(",:]};)", s.data[0], 6) != NULL || (spaces(after) && memchr(after.data, '\n', spaces(after))) ||
-           aoei_text_starts_with(s, "and ") || aoei_text_starts_with(s, "or ") || aoei_text_starts_with(s, "\xEF\xBC\x8C") ||
+    return !s.len || memchr(",:]};)", s.data[0], 6) != NULL ||
+           (spaces(after) && memchr(after.data, '\n', spaces(after))) || aoei_text_starts_with(s, "and ") ||
+           aoei_text_starts_with(s, "or ") || aoei_text_starts_with(s, "\xEF\xBC\x8C") ||
            aoei_text_starts_with(s, "\xE3\x80\x81");
 }
 
@@ -54,8 +56,9 @@ static uint32_t hex4(aoe_text s, int *ok) {
     return v;
 }
 
-/* Appends the character of an escape sequence to `out`. \n, \r and \t become a space. For a control character and for an
- * invalid \u sequence, nothing is appended. s starts after the backslash. Returns the length of the sequence in s. */
+/* Appends the character of an escape sequence to `out`. \n, \r and \t become a space. For a control character and for
+ * an invalid \u sequence, nothing is appended. s starts after the backslash. Returns the length of the sequence in
+ * s. */
 static size_t unescape(aoei_buffer *out, aoe_text s) {
     char utf8[4];
     int ok;
@@ -82,8 +85,8 @@ static size_t unescape(aoei_buffer *out, aoe_text s) {
     return used;
 }
 
-/* Reads the string that starts with the opening quote at s, and stores its contents in `out`. Returns the length of the string
- * in s, including both quotes, or 0 if the string is not terminated. */
+/* Reads the string that starts with the opening quote at s, and stores its contents in `out`. Returns the length of the
+ * string in s, including both quotes, or 0 if the string is not terminated. */
 static size_t read_string(aoei_buffer *out, aoe_text s) {
     const char *close = NULL;
     size_t at = open_quote(s, &close);
@@ -124,21 +127,22 @@ const char *aoei_json_list_find(aoe_text plain) {
 typedef enum key_class { KEY_NONE, KEY_ANSWER, KEY_OTHER } key_class;
 
 static key_class class_of(aoe_text key) {
-    static const char *const answers[] = {
-        "sentence", "text",      "output", "synonym", "antonym",  "opposite",  "paraphras", "result",      "content", "value",
-        "rewrit",   "generated", "same",   "answer",  "response", "variation", "negati",    "alternative", NULL};
-    static const char *const others[] = {"input",    "original",    "source",     "type",  "label",   "category", "id",
-                                         "index",    "explanation", "reason",     "note",  "score",   "tone",     "style",
-                                         "language", "count",       "difference", "given", "number",  "comment",  "role",
-                                         "model",    "name",        "change",     "size",  "context", NULL};
+    static const char *const answers[] = {"sentence",  "text",      "output",      "synonym", "antonym",
+                                          "opposite",  "paraphras", "result",      "content", "value",
+                                          "rewrit",    "generated", "same",        "answer",  "response",
+                                          "variation", "negati",    "alternative", NULL};
+    static const char *const others[] = {
+        "input",  "original", "source", "type",  "label", "category", "id",    "index",      "explanation",
+        "reason", "note",     "score",  "tone",  "style", "language", "count", "difference", "given",
+        "number", "comment",  "role",   "model", "name",  "change",   "size",  "context",    NULL};
     if (aoei_text_starts_with_any(key, others))
         return KEY_OTHER;
     return aoei_text_contains_any(key, answers) ? KEY_ANSWER : KEY_NONE;
 }
 
-/* Scans the strings of the text up to the first unterminated string. If count is NULL, adds the strings whose key has the
- * class `wanted` to the list. Otherwise adds no strings, and increases *count by the number of strings whose key has the
- * class KEY_ANSWER. */
+/* Scans the strings of the text up to the first unterminated string. If count is NULL, adds the strings whose key has
+ * the class `wanted` to the list. Otherwise adds no strings, and increases *count by the number of strings whose key
+ * has the class KEY_ANSWER. */
 static int scan(aoei_sentences *l, aoe_text json, key_class wanted, size_t *count) {
     aoei_buffer string = {0};
     key_class key = KEY_NONE;

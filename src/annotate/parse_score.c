@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Finds the score in the response of a chat model. Every number in the response gets a rank, which depends on the words near
- * the number. The ranks from highest to lowest:
+ * Finds the score in the response of a chat model. Every number in the response gets a rank, which depends on the words
+ * near the number. The ranks from highest to lowest:
  * - RANK_FINAL: words such as "final score" precede the number.
- * - RANK_NAMED: a word such as "score" or "rating" precedes the number, a suffix such as "/5" or "out of 5" follows the number,
- *   or the response starts with the number and an explanation follows.
+ * - RANK_NAMED: a word such as "score" or "rating" precedes the number, a suffix such as "/5" or "out of 5" follows the
+ *   number, or the response starts with the number and an explanation follows.
  * - RANK_PLAIN: any other number that may be a score.
- * Only the numbers of the highest rank that occurs in the response are used. The response has a score only if all these numbers
- * are equal.
+ * Only the numbers of the highest rank that occurs in the response are used. The response has a score only if all these
+ * numbers are equal.
  */
 #include "annotate/parse_score.h"
 
@@ -45,8 +45,8 @@ static int is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & '\x80');
 }
 
-/* Reads a decimal number at the start of s: up to 3 digits, optionally followed by a point or a comma and up to 6 digits.
- * Returns the length of the number, or 0 if s does not start with such a number. */
+/* Reads a decimal number at the start of s: up to 3 digits, optionally followed by a point or a comma and up to 6
+ * digits. Returns the length of the number, or 0 if s does not start with such a number. */
 static size_t read_decimal(aoe_text s, double *value) {
     char digits[16];
     size_t n = 0, whole = 0, fraction = 0;
@@ -91,8 +91,8 @@ static int ends_with_any(aoe_text s, const char *const *list) {
     return 0;
 }
 
-/* Returns 1 if the number after the text `before` cannot be the score. Such a number is, for example, the number of a sentence
- * ("Sentence 1"), or the minimum or maximum of a scale. */
+/* Returns 1 if the number after the text `before` cannot be the score. Such a number is, for example, the number of a
+ * sentence ("Sentence 1"), or the minimum or maximum of a scale. */
 static int is_not_a_score(aoe_text before) {
     static const char *const other_contexts[] = {
         "sentence", "sentences", "text",  "pair",  "step",  "s", "example", "between", "from", "scale of", "scale",
@@ -100,8 +100,9 @@ static int is_not_a_score(aoe_text before) {
     return ends_with_any(trim_end(before), other_contexts);
 }
 
-/* Returns the end of `before`, which is the text before a number. The result starts where the sentence or line of the number
- * starts, and has at most 60 bytes. Spaces, quotes and similar characters at its end (see trim_end) are removed. */
+/* Returns the end of `before`, which is the text before a number. The result starts where the sentence or line of the
+ * number starts, and has at most 60 bytes. Spaces, quotes and similar characters at its end (see trim_end) are
+ * removed. */
 static aoe_text clause(aoe_text before) {
     enum { MOST = 60 };
     const aoe_text s = trim_end(before);
@@ -111,8 +112,8 @@ static aoe_text clause(aoe_text before) {
     return aoei_text_skip(s, begin);
 }
 
-/* Returns the rank of a number, determined by the words that precede the number in its sentence. before: text before the
- * number. */
+/* Returns the rank of a number, determined by the words that precede the number in its sentence. before: text before
+ * the number. */
 static rank rank_of(aoe_text before) {
     static const char *const named[] = {"score",
                                         "rating",
@@ -136,8 +137,9 @@ static rank rank_of(aoe_text before) {
     return aoei_text_contains_any(words, final) ? RANK_FINAL : RANK_NAMED;
 }
 
-/* Reads a number written in words ("three", "four and a half") at the start of s. A word that only begins like a number word,
- * such as "oneself", is not a number. Returns the length of the number, or 0 if s does not start with a number word. */
+/* Reads a number written in words ("three", "four and a half") at the start of s. A word that only begins like a number
+ * word, such as "oneself", is not a number. Returns the length of the number, or 0 if s does not start with a number
+ * word. */
 static size_t read_word(aoe_text s, double *value) {
     static const char *const words[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -154,9 +156,9 @@ static size_t read_word(aoe_text s, double *value) {
     return 0;
 }
 
-/* Classifies the text after a number. Returns 1 if s starts with "out of MAX" or "/MAX", where MAX is max_score. Returns -1 if
- * s starts with another scale, the second number of a range, or a percent sign. Returns 0 for any other text. Sets *bytes to
- * the length of a suffix such as "out of 5", or to 0 if there is no suffix. */
+/* Classifies the text after a number. Returns 1 if s starts with "out of MAX" or "/MAX", where MAX is max_score.
+ * Returns -1 if s starts with another scale, the second number of a range, or a percent sign. Returns 0 for any other
+ * text. Sets *bytes to the length of a suffix such as "out of 5", or to 0 if there is no suffix. */
 static int scale_after(aoe_text s, unsigned max_score, size_t *bytes) {
     static const char *const of[] = {"/", "out of", "of", "on a scale of", NULL};
     static const char *const ranges[] = {"-", "\xE2\x80\x93", "\xE2\x80\x94", "to ", "or ", "(or ", "and ", "~", NULL};
@@ -189,8 +191,8 @@ static int scale_after(aoe_text s, unsigned max_score, size_t *bytes) {
     return aoei_text_starts_with(rest, "%") || aoei_text_starts_with(rest, "percent") ? -1 : 0;
 }
 
-/* Returns the length of the digits ("1999") or of the letters ("someone") at the start of s. Returns 1 if s starts with another
- * character. */
+/* Returns the length of the digits ("1999") or of the letters ("someone") at the start of s. Returns 1 if s starts with
+ * another character. */
 static size_t token_length(aoe_text s) {
     size_t n = 0;
     while (n < s.len && (is_digit(s.data[0]) ? is_digit(s.data[n]) : is_letter(s.data[n])))
@@ -213,8 +215,8 @@ static int is_negated(aoe_text before) {
     return aoei_text_contains_any(aoei_text_skip(words, begin), denials);
 }
 
-/* Returns 1 if the response starts with this number and an explanation follows, as in "4 (one has 3 dogs)". before, after: text
- * of the response before and after the number. */
+/* Returns 1 if the response starts with this number and an explanation follows, as in "4 (one has 3 dogs)". before,
+ * after: text of the response before and after the number. */
 static int is_leading(aoe_text before, aoe_text after) {
     static const char *const hedges[] = {"or ", "maybe", "perhaps", "possibly", NULL};
     size_t n = 0;
@@ -232,8 +234,8 @@ static int is_leading(aoe_text before, aoe_text after) {
     return 0;
 }
 
-/* Returns 1 if a number word may be a score. Returns 0 if the word only says how many things there are, as in "these two
- * sentences". before, rest: text before and after the word; r: rank of the word. */
+/* Returns 1 if a number word may be a score. Returns 0 if the word only says how many things there are, as in "these
+ * two sentences". before, rest: text before and after the word; r: rank of the word. */
 static int is_word_position(aoe_text before, aoe_text rest, rank r) {
     static const char *const determiners[] = {"the", "these", "those", "both", NULL};
     if (!aoei_text_has_word(before) && !aoei_text_has_word(rest))
@@ -242,8 +244,8 @@ static int is_word_position(aoe_text before, aoe_text rest, rank r) {
            !(rest.len > 1 && rest.data[0] == ' ' && is_letter(rest.data[1])) && !(rest.len && rest.data[0] == '-');
 }
 
-/* If a number starts at offset i of the text, determines its rank and adds it to the candidates for the score. Returns the
- * length of the number, or the number of bytes to skip if no number starts at i. */
+/* If a number starts at offset i of the text, determines its rank and adds it to the candidates for the score. Returns
+ * the length of the number, or the number of bytes to skip if no number starts at i. */
 static size_t evaluate_number(search *s, aoe_text text, size_t i) {
     const aoe_text here = aoei_text_skip(text, i), before = {text.data, i};
     double value;
@@ -270,10 +272,12 @@ static size_t evaluate_number(search *s, aoe_text text, size_t i) {
     return n + suffix;
 }
 
-/* Returns the length of a description of the scale at the start of s, such as "0 to 5" or "0-5", or 0 if s starts differently.
+/* Returns the length of a description of the scale at the start of s, such as "0 to 5" or "0-5", or 0 if s starts
+ * differently.
  */
 static size_t scale_description_length(aoe_text s, unsigned max_score) {
-    static const char *const between[] = {"-", " - ", " to ", "\xE2\x80\x93", " and ", "~", " (not similar at all) to ", NULL};
+    static const char *const between[] = {"-", " - ", " to ", "\xE2\x80\x93", " and ", "~", " (not similar at all) to ",
+                                          NULL};
     double low, high;
     const size_t n = read_decimal(s, &low);
     if (!n || low > 1)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Extracts the requested sentences from the response of a chat model. The response is first converted to plain text without
- * code fences. The parser then tries several formats and uses the first one in which it finds sentences. It tries JSON, then
- * Markdown tables, then lines with markers such as "1." or "- ", then plain lines. Lines with markers form a list if the
- * markers are of one kind and their numbers increase.
+ * Extracts the requested sentences from the response of a chat model. The response is first converted to plain text
+ * without code fences. The parser then tries several formats and uses the first one in which it finds sentences. It
+ * tries JSON, then Markdown tables, then lines with markers such as "1." or "- ", then plain lines. Lines with markers
+ * form a list if the markers are of one kind and their numbers increase.
  */
 #include "annotate/parse_sentences.h"
 
@@ -27,8 +27,8 @@ typedef struct lines {
     int truncated;   /* 1: the response was truncated at the token limit */
 } lines;
 
-/* Returns 1 if item 1 in line i is followed by item 2. If there is a next line, it must start with item 2. If line i is the
- * last line, item 2 must be in `text`, the part of line i that starts with item 1. */
+/* Returns 1 if item 1 in line i is followed by item 2. If there is a next line, it must start with item 2. If line i is
+ * the last line, item 2 must be in `text`, the part of line i that starts with item 1. */
 static int has_item_two(const lines *l, size_t i, aoe_text text) {
     if (i + 1 < l->n)
         return l->line[i + 1].marker.kind == AOEI_MARKER_NUMBER && l->line[i + 1].marker.number == 2;
@@ -50,7 +50,8 @@ static int split_introduction(lines *l) {
             const aoei_marker m = aoei_marker_read(item);
             if (m.kind != AOEI_MARKER_NUMBER || m.number != 1)
                 continue;
-            if (!has_item_two(l, i, item)) /* if the first "1." of a line has no item 2 after it, the line is not split */
+            if (!has_item_two(l, i, item)) /* if the first "1." of a line has no item 2 after it, the line is not
+                                              split */
                 break;
             if (aoei_grow((void **)&l->line, &l->capacity, l->n, sizeof *l->line))
                 return AOE_ENOMEM;
@@ -90,8 +91,8 @@ static int add(aoei_sentences *list, const lines *l, aoe_text text) {
 
 /* ---- lines with markers */
 
-/* Returns 1 if the line may be the next item of a list whose markers have this kind. last: number of the previous item, or 0
- * before the first item. Sets *number to the number of this item. */
+/* Returns 1 if the line may be the next item of a list whose markers have this kind. last: number of the previous item,
+ * or 0 before the first item. Sets *number to the number of this item. */
 static int follows(const line *x, aoei_marker_kind kind, size_t last, size_t *number) {
     const aoei_marker *m = &x->marker;
     *number = m->number;
@@ -112,9 +113,9 @@ static int is_heading(aoe_text s) {
            aoei_text_starts_with(s, "#") || (aoei_text_starts_with(s, "**") && aoei_text_ends_with(s, "**"));
 }
 
-/* Returns the index of the line at which the list of this kind ends. A heading after the first item ends the list if a second
- * list of this kind follows the heading. Bullets after the heading are a second list, and so are numbers that start again. If
- * there is no such heading, the list ends at l->n. */
+/* Returns the index of the line at which the list of this kind ends. A heading after the first item ends the list if a
+ * second list of this kind follows the heading. Bullets after the heading are a second list, and so are numbers that
+ * start again. If there is no such heading, the list ends at l->n. */
 static size_t list_end(const lines *l, aoei_marker_kind kind) {
     size_t last = 0, number, items = 0, heading = 0;
     for (size_t i = 0; i < l->n; i++) {
@@ -147,7 +148,8 @@ static size_t count_list(const lines *l, aoei_marker_kind kind) {
 static aoei_marker_kind choose_kind(const lines *l) {
     static const struct {
         aoei_marker_kind kind;
-        /* minimum number of items of a list; fewer lines of this kind may be sentences whose first word looks like a marker */
+        /* minimum number of items of a list; fewer lines of this kind may be sentences whose first word looks like a
+         * marker */
         size_t least;
     } order[] = {{AOEI_MARKER_NUMBER, 1}, {AOEI_MARKER_LABEL, 1},  {AOEI_MARKER_ROMAN, 2},
                  {AOEI_MARKER_LETTER, 2}, {AOEI_MARKER_BULLET, 1}, {AOEI_MARKER_BARE, 2}};
@@ -157,8 +159,8 @@ static aoei_marker_kind choose_kind(const lines *l) {
     return AOEI_MARKER_NONE;
 }
 
-/* Adds the text after the marker with the number `number`. The text may contain further items: if "A 2. B 3. C" follows marker
- * 1, the sentences A, B and C are added. */
+/* Adds the text after the marker with the number `number`. The text may contain further items: if "A 2. B 3. C" follows
+ * marker 1, the sentences A, B and C are added. */
 static int add_inline(aoei_sentences *list, const lines *l, aoe_text text, size_t number) {
     for (size_t i = 1; i < text.len; i++) {
         const aoe_text here = aoei_text_skip(text, i);
@@ -173,8 +175,8 @@ static int add_inline(aoei_sentences *list, const lines *l, aoe_text text, size_
     return add(list, l, text);
 }
 
-/* Returns 1 if line i belongs to the previous item. This is the case if `item`, the text of the previous item, is still empty,
- * or if line i continues a wrapped line. indent: indentation of the line with the item's marker. */
+/* Returns 1 if line i belongs to the previous item. This is the case if `item`, the text of the previous item, is still
+ * empty, or if line i continues a wrapped line. indent: indentation of the line with the item's marker. */
 static int continues(const lines *l, size_t i, aoe_text item, size_t indent) {
     if (i >= l->n)
         return 0;
@@ -191,8 +193,8 @@ static int continues(const lines *l, size_t i, aoe_text item, size_t indent) {
     return !blank && (x->indent > indent || (c >= 'a' && c <= 'z'));
 }
 
-/* Adds the items of the list whose markers have this kind. Sets *first to the index of the first line of the list, or to l->n
- * if there is no list. */
+/* Adds the items of the list whose markers have this kind. Sets *first to the index of the first line of the list, or
+ * to l->n if there is no list. */
 static int add_marked(aoei_sentences *list, const lines *l, aoei_marker_kind kind, size_t *first) {
     const size_t marked = count_list(l, kind), end = list_end(l, kind);
     size_t last = 0, number;
@@ -210,7 +212,8 @@ static int add_marked(aoei_sentences *list, const lines *l, aoei_marker_kind kin
         }
         if (aoei_text_ends_with(item, ":") || aoei_text_ends_with(item, ":**"))
             continue;
-        const int rc = marked == 1 && kind == AOEI_MARKER_NUMBER ? add_inline(list, l, item, number) : add(list, l, item);
+        const int rc =
+            marked == 1 && kind == AOEI_MARKER_NUMBER ? add_inline(list, l, item, number) : add(list, l, item);
         if (rc)
             return rc;
     }
@@ -271,8 +274,8 @@ static size_t sentence_bytes(aoe_text s) {
     return s.len;
 }
 
-/* Returns the part of a line that may be a list of quoted strings. For example, the line `Output: "A", "B", "C".` becomes `"A",
- * "B", "C"`. A label or an announcement before a colon, and a full stop at the end, are removed. */
+/* Returns the part of a line that may be a list of quoted strings. For example, the line `Output: "A", "B", "C".`
+ * becomes `"A", "B", "C"`. A label or an announcement before a colon, and a full stop at the end, are removed. */
 static aoe_text find_strings(aoe_text s) {
     const char *colon = memmem(s.data, s.len, ": ", 2);
     aoe_text rest = aoei_strip_label(s);
@@ -283,8 +286,8 @@ static aoe_text find_strings(aoe_text s) {
     return rest;
 }
 
-/* Adds the sentences of a response that consists of the single line s. If s contains several unquoted sentences and more than
- * one sentence is requested, they are added only if their number is the requested number. */
+/* Adds the sentences of a response that consists of the single line s. If s contains several unquoted sentences and
+ * more than one sentence is requested, they are added only if their number is the requested number. */
 static int add_line(aoei_sentences *list, const lines *l, aoe_text s) {
     size_t n = 0, strings;
     const aoe_text quoted = find_strings(s);
@@ -320,8 +323,8 @@ static int add_plain(aoei_sentences *list, const lines *l) {
     return rc;
 }
 
-/* Returns 1 if `sentence`, the only sentence found in `text`, is a refusal. A sentence that is quoted in the text is not a
- * refusal. */
+/* Returns 1 if `sentence`, the only sentence found in `text`, is a refusal. A sentence that is quoted in the text is
+ * not a refusal. */
 static int is_plain_refusal(aoe_text text, aoe_text sentence) {
     static const char *const quotes[] = {"\"", "'", "\xE2\x80\x9C", "\xE2\x80\x98", "\xC2\xAB", "\xE3\x80\x8C", NULL};
     const char *at = memmem(text.data, text.len, sentence.data, sentence.len);
@@ -366,8 +369,8 @@ static int read_lines(aoei_sentences *list, aoei_parse_outcome *outcome, aoe_tex
     return rc;
 }
 
-/* Returns the first answer in the text. Some models continue after their answer and write the next turn of the conversation,
- * such as "Input: ..."; this part is removed. */
+/* Returns the first answer in the text. Some models continue after their answer and write the next turn of the
+ * conversation, such as "Input: ..."; this part is removed. */
 static aoe_text first_turn(aoe_text text) {
     static const char *const turns[] = {
         "input:",    "input sentence:",        "**input", "user:", "human:", "### input", "### instruction", "### user",
@@ -389,7 +392,8 @@ static aoe_text first_turn(aoe_text text) {
     return text;
 }
 
-int aoei_parse_sentences(aoei_sentences *l, aoei_parse_outcome *outcome, aoe_text reply, size_t max_sentences, int truncated) {
+int aoei_parse_sentences(aoei_sentences *l, aoei_parse_outcome *outcome, aoe_text reply, size_t max_sentences,
+                         int truncated) {
     aoei_buffer plain = {0};
     aoei_sentences_clear(l);
     l->max_sentences = max_sentences;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Recognizes phrases that chat models write around or instead of the requested sentences. The phrases were collected from
- * responses. If a phrase is missing in these lists, it may be parsed as a requested sentence.
+ * Recognizes phrases that chat models write around or instead of the requested sentences. The phrases were collected
+ * from responses. If a phrase is missing in these lists, it may be parsed as a requested sentence.
  */
 #include "annotate/phrases.h"
 
@@ -55,9 +55,9 @@ static const char *const declines[] = {"i'm sorry",
                                        "desculpe",
                                        "sinto muito",
                                        "mi dispiace",
-                                       "\xD0\x98\xD0\xB7\xD0\xB2\xD0\xB8\xD0\xBD\xD0\xB8",             /* Извини */
-                                       "\xD0\x9A \xD1\x81\xD0\xBE\xD0\xB6\xD0\xB0\xD0\xBB",            /* К сожал */
-                                       "\xE7\x94\xB3\xE3\x81\x97\xE8\xA8\xB3",                         /* 申し訳 */
+                                       "\xD0\x98\xD0\xB7\xD0\xB2\xD0\xB8\xD0\xBD\xD0\xB8",  /* Извини */
+                                       "\xD0\x9A \xD1\x81\xD0\xBE\xD0\xB6\xD0\xB0\xD0\xBB", /* К сожал */
+                                       "\xE7\x94\xB3\xE3\x81\x97\xE8\xA8\xB3",              /* 申し訳 */
                                        "\xE3\x81\x99\xE3\x81\xBF\xE3\x81\xBE\xE3\x81\x9B\xE3\x82\x93", /* すみません */
                                        "\xEC\xA3\x84\xEC\x86\xA1",                                     /* 죄송 */
                                        NULL};
@@ -95,7 +95,7 @@ static const char *const denials[] = {"cannot",
                                       "nicht",
                                       "n\xC3\xA3o posso",
                                       "non posso",
-                                      "\xD0\xBD\xD0\xB5 \xD0\xBC\xD0\xBE\xD0\xB3\xD1\x83",            /* не могу */
+                                      "\xD0\xBD\xD0\xB5 \xD0\xBC\xD0\xBE\xD0\xB3\xD1\x83", /* не могу */
                                       "\xE3\x81\xA7\xE3\x81\x8D\xE3\x81\xBE\xE3\x81\x9B\xE3\x82\x93", /* できません */
                                       "\xEC\x88\x98 \xEC\x97\x86",                                    /* 수 없 */
                                       NULL};
@@ -146,9 +146,11 @@ int aoei_is_announcement(aoe_text line) {
                                         "okay.",      "great!",     NULL};
     line = aoei_text_trim(line);
     for (size_t i = 0; whole[i]; i++)
-        if (aoei_text_starts_with(line, whole[i]) && aoei_text_ends_with(line, whole[i]) && aoei_text_trim(line).len <= 12)
+        if (aoei_text_starts_with(line, whole[i]) && aoei_text_ends_with(line, whole[i]) &&
+            aoei_text_trim(line).len <= 12)
             return 1;
-    return aoei_text_ends_with(line, ":") || aoei_text_ends_with(line, ":**") || aoei_text_ends_with(line, "\xEF\xBC\x9A") ||
+    return aoei_text_ends_with(line, ":") || aoei_text_ends_with(line, ":**") ||
+           aoei_text_ends_with(line, "\xEF\xBC\x9A") ||
            (aoei_text_starts_with_any(line, openings) && aoei_text_contains_any(line, subjects));
 }
 
@@ -183,9 +185,10 @@ int aoei_is_remark(aoe_text line) {
                                            "\xE4\xBB\xA5\xE4\xB8\x8A", /* 以上 */
                                            "\xE5\xA6\x82\xE6\x9E\x9C", /* 如果 */
                                            NULL};
-    static const char *const subjects[] = {"sentence", "help",     "need",         "meaning",      "question", "assist",
-                                           "more",     "anything", "synonym",      "antonym",      "opposite", "original",
-                                           "input",    "generate", "\xE5\x8F\xA5", "\xE5\xB8\xAE", NULL};
+    static const char *const subjects[] = {"sentence",     "help",     "need",     "meaning",  "question",
+                                           "assist",       "more",     "anything", "synonym",  "antonym",
+                                           "opposite",     "original", "input",    "generate", "\xE5\x8F\xA5",
+                                           "\xE5\xB8\xAE", NULL};
     line = aoei_text_trim(line);
     if (line.len && (line.data[0] == '(' || line.data[0] == '*' || line.data[0] == '['))
         line = aoei_text_skip(line, 1);

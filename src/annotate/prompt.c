@@ -7,24 +7,28 @@
 
 #include "base/error.h"
 
-/* Source: figure 4 of "AnglE-optimized Text Embeddings" (arXiv 2309.12871). The figure has one prompt for synonymous and
- * opposite sentences; here it is divided into two prompts. */
+/* Source: figure 4 of "AnglE-optimized Text Embeddings" (arXiv 2309.12871). The figure has one prompt for synonymous
+ * and opposite sentences; here it is divided into two prompts. */
 const char aoei_prompt_positive[] =
-    "You are a highly smart same-meaning sentence-generating system. Your job is to generate {size} synonymous sentences of a "
+    "You are a highly smart same-meaning sentence-generating system. Your job is to generate {size} synonymous "
+    "sentences of a "
     "given input sentence. Input sentence: {text}. Output:";
 const char aoei_prompt_negative[] =
-    "You are a highly smart opposite-meaning sentence-generating system. Your job is to generate {size} antonym sentences of a "
+    "You are a highly smart opposite-meaning sentence-generating system. Your job is to generate {size} antonym "
+    "sentences of a "
     "given input sentence. Input sentence: {text}. Output:";
 
 const char aoei_prompt_score[] =
-    "How similar in meaning are these two sentences? Rate them from 0 (they have nothing to do with each other) to 5 (they mean "
+    "How similar in meaning are these two sentences? Rate them from 0 (they have nothing to do with each other) to 5 "
+    "(they mean "
     "the same); decimals are welcome. Answer with the number alone.\nSentence 1: {text1}\nSentence 2: {text2}\nScore:";
 
 int aoei_prompt_check(const char *template, int pair, const char *what, aoe_error *err) {
     if (!pair && !strstr(template, "{text}"))
         return aoei_fail(err, AOE_EARG, "%s: the template has no {text}; insert it where the input belongs", what);
     if (pair && (!strstr(template, "{text1}") || !strstr(template, "{text2}")))
-        return aoei_fail(err, AOE_EARG, "%s: the template needs {text1} and {text2}; insert them where the texts belong", what);
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the template needs {text1} and {text2}; insert them where the texts belong", what);
     return 0;
 }
 

@@ -82,9 +82,19 @@ int aoei_text_has_word(aoe_text s) {
 }
 
 int aoei_text_ends_sentence(aoe_text s) {
-    static const char *const closing[] = {
-        "\"",           "'", ")", "]", "*", "_", "\xE2\x80\x9D", "\xE2\x80\x99", "\xC2\xBB", "\xE3\x80\x8D", "\xE3\x80\x8F",
-        "\xEF\xBC\x89", NULL};
+    static const char *const closing[] = {"\"",
+                                          "'",
+                                          ")",
+                                          "]",
+                                          "*",
+                                          "_",
+                                          "\xE2\x80\x9D",
+                                          "\xE2\x80\x99",
+                                          "\xC2\xBB",
+                                          "\xE3\x80\x8D",
+                                          "\xE3\x80\x8F",
+                                          "\xEF\xBC\x89",
+                                          NULL};
     static const char *const stop[] = {".",
                                        "!",
                                        "?",
@@ -127,13 +137,14 @@ static const char *plain_of(uint32_t cp) {
         return " ";
     if (cp == 0x2019 || cp == 0x2BC)
         return NULL;
-    if ((cp < 0x20 && cp != '\n') || (cp >= 0x7F && cp < 0xA0) || cp == 0xFEFF || cp == 0x200B || cp == 0x2060 || cp == 0xAD)
+    if ((cp < 0x20 && cp != '\n') || (cp >= 0x7F && cp < 0xA0) || cp == 0xFEFF || cp == 0x200B || cp == 0x2060 ||
+        cp == 0xAD)
         return "";
     return NULL;
 }
 
-/* Returns the length of the HTML tag at the start of s if the tag ends a line or begins a list item, and sets *with to the text
- * that replaces the tag. Returns 0 if s does not start with such a tag. */
+/* Returns the length of the HTML tag at the start of s if the tag ends a line or begins a list item, and sets *with to
+ * the text that replaces the tag. Returns 0 if s does not start with such a tag. */
 static size_t line_tag(aoe_text s, const char **with) {
     static const struct {
         const char *tag, *with;
@@ -147,7 +158,8 @@ static size_t line_tag(aoe_text s, const char **with) {
     return 0;
 }
 
-/* Returns the length of the reasoning of a model ("<think> ... </think>") at the start of s, or 0 if s starts differently. */
+/* Returns the length of the reasoning of a model ("<think> ... </think>") at the start of s, or 0 if s starts
+ * differently. */
 static size_t reasoning_length(aoe_text s) {
     static const char *const names[][2] = {
         {"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<reasoning>", "</reasoning>"}};
@@ -165,8 +177,9 @@ static size_t template_token(aoe_text s, int *ends) {
     static const struct {
         const char *token;
         int ends;
-    } tokens[] = {{"</s>", 1},          {"<s>", 0},    {"<end_of_turn>", 1}, {"<start_of_turn>", 1}, {"<eos>", 1}, {"<bos>", 0},
-                  {"<\xEF\xBD\x9C", 1}, {"[INST]", 1}, {"[/INST]", 1},       {"<<SYS>>", 1},         {"<eod>", 1}};
+    } tokens[] = {{"</s>", 1},    {"<s>", 0},     {"<end_of_turn>", 1}, {"<start_of_turn>", 1},
+                  {"<eos>", 1},   {"<bos>", 0},   {"<\xEF\xBD\x9C", 1}, {"[INST]", 1},
+                  {"[/INST]", 1}, {"<<SYS>>", 1}, {"<eod>", 1}};
     enum { MOST = 40 };
     *ends = 1;
     if (aoei_text_starts_with(s, "<|")) {

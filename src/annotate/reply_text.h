@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Text functions for parsing the responses of chat models. Texts are valid UTF-8. Comparisons ignore the case of ASCII letters;
- * the case of other letters is significant.
+ * Text functions for parsing the responses of chat models. Texts are valid UTF-8. Comparisons ignore the case of ASCII
+ * letters; the case of other letters is significant.
  */
 #ifndef AOEI_ANNOTATE_REPLY_TEXT_H
 #define AOEI_ANNOTATE_REPLY_TEXT_H
@@ -18,12 +18,14 @@ int aoei_text_contains(aoe_text s, const char *part);
 int aoei_text_starts_with_any(aoe_text s, const char *const *list); /* list: NULL-terminated */
 int aoei_text_contains_any(aoe_text s, const char *const *list);
 int aoei_text_next_line(aoe_text *rest,
-                        /* returns 1 and sets *line to the next line without its LF; returns 0 if there are no more lines */
+                        /* returns 1 and sets *line to the next line without its LF; returns 0 if there are no more
+                         * lines */
                         aoe_text *line);
 
 /* Returns 1 if the text contains a letter or a digit of any script. */
 int aoei_text_has_word(aoe_text s);
-/* Returns 1 if the text ends with a full stop or similar punctuation. Closing quotes and brackets may follow the punctuation.
+/* Returns 1 if the text ends with a full stop or similar punctuation. Closing quotes and brackets may follow the
+ * punctuation.
  */
 int aoei_text_ends_sentence(aoe_text s);
 
@@ -31,14 +33,14 @@ int aoei_text_ends_sentence(aoe_text s);
  * - Line ends become LF. TABs and special spaces become plain spaces.
  * - Zero-width and control characters are removed.
  * - HTML list items become lines with a bullet. Other HTML tags that end a line become line ends.
- * - The text between <think> and </think> is removed. If <think> is missing, the text before </think> is removed. If </think>
- *   is missing, the text after <think> is removed.
- * - If a token that ends the turn, such as "</s>" or "<|im_end|>", follows visible text, the rest of the response is removed.
- * Returns 0 or AOE_ENOMEM. */
+ * - The text between <think> and </think> is removed. If <think> is missing, the text before </think> is removed. If
+ *   </think> is missing, the text after <think> is removed.
+ * - If a token that ends the turn, such as "</s>" or "<|im_end|>", follows visible text, the rest of the response is
+ * removed. Returns 0 or AOE_ENOMEM. */
 int aoei_reply_plain(aoei_buffer *out, aoe_text reply);
-/* Returns the content of the first fenced code block (``` or ~~~) that contains a word. If the block has no closing fence, its
- * content ends at the end of the text. If there is no such block, returns the whole text. Sets *open to 1 if the block has no
- * closing fence, otherwise to 0; open may be NULL. */
+/* Returns the content of the first fenced code block (``` or ~~~) that contains a word. If the block has no closing
+ * fence, its content ends at the end of the text. If there is no such block, returns the whole text. Sets *open to 1 if
+ * the block has no closing fence, otherwise to 0; open may be NULL. */
 aoe_text aoei_reply_unfence(aoe_text plain, int *open);
 
 #endif

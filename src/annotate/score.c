@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_score: chat models rate the similarity of the two texts in each row of a table. The table is read twice,
- * because its rows are not kept in memory. The first pass sends the requests, and the second pass writes the rows with their
- * scores.
+ * Implements aoe_score: chat models rate the similarity of the two texts in each row of a table. The table is read
+ * twice, because its rows are not kept in memory. The first pass sends the requests, and the second pass writes the
+ * rows with their scores.
  */
 #include <math.h>
 #include <stdio.h>
@@ -51,7 +51,8 @@ struct job {
     /* the names "score:SOURCE", each terminated by NUL and stored one after the other; owned */
     char *own_names;
     aoei_cell *cell;                  /* [columns + 1 + n_models] cells of the current row, owned */
-    char (*number)[AOEI_NUMBER_TEXT]; /* [1 + n_models] the mean score and the score of each model as decimal text, owned */
+    char (*number)[AOEI_NUMBER_TEXT]; /* [1 + n_models] the mean score and the score of each model as decimal text,
+                                         owned */
     double total;                     /* sum of the mean scores of all rows that were written */
 };
 
@@ -100,8 +101,8 @@ static int fail_column(const job *j, aoe_text name, aoe_error *err) {
     return aoei_columns_fail(j->table, problem, "set options.columns to text1=NAME,text2=NAME", err);
 }
 
-/* Parses options.columns, for example "text1=NAME,text2=NAME", and sets j->text. If the option names only one text, the column
- * of the other text is not changed. */
+/* Parses options.columns, for example "text1=NAME,text2=NAME", and sets j->text. If the option names only one text, the
+ * column of the other text is not changed. */
 static int read_columns(job *j, const char *s, aoe_error *err) {
     while (*s) {
         const size_t len = strcspn(s, ","), key = strcspn(s, "=");
@@ -109,7 +110,8 @@ static int read_columns(job *j, const char *s, aoe_error *err) {
                          : key < len && !strncmp(s, "text2", key) && key == 5 ? 1
                                                                               : -1;
         if (role < 0)
-            return aoei_fail(err, AOE_EARG, "options.columns: '%.*s' is not text1=NAME or text2=NAME; correct it", (int)len, s);
+            return aoei_fail(err, AOE_EARG, "options.columns: '%.*s' is not text1=NAME or text2=NAME; correct it",
+                             (int)len, s);
         const aoe_text name = {s + key + 1, len - key - 1};
         j->text[role] = find_text(j->table, name);
         if (j->text[role] == j->columns)
@@ -120,14 +122,15 @@ static int read_columns(job *j, const char *s, aoe_error *err) {
     return 0;
 }
 
-/* Rejects options for which two output columns would have the same name, and options for which the scores would replace one of
- * the two texts. */
+/* Rejects options for which two output columns would have the same name, and options for which the scores would replace
+ * one of the two texts. */
 static int check_names(job *j, aoe_error *err) {
     const size_t models = j->o->each ? j->o->chat.n_models : 0;
     if (j->label == j->text[0] || j->label == j->text[1])
-        return aoei_fail(err, AOE_EARG,
-                         "options.label: the column '%s' contains texts, which the scores would replace; choose another name",
-                         j->o->label);
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.label: the column '%s' contains texts, which the scores would replace; choose another name",
+            j->o->label);
     for (size_t m = 0; m < models; m++) {
         const char *source = source_of(j, m);
         int twice = strncmp(j->o->label, SCORE_PREFIX, strlen(SCORE_PREFIX)) == 0 &&
@@ -148,8 +151,8 @@ static int check_names(job *j, aoe_error *err) {
     return 0;
 }
 
-/* Finds the columns of the two texts and of the label. options.columns can name the columns of the texts. A column that it
- * does not name is found by a common name such as "text1" or "sentence1". */
+/* Finds the columns of the two texts and of the label. options.columns can name the columns of the texts. A column that
+ * it does not name is found by a common name such as "text1" or "sentence1". */
 static int select_columns(job *j, aoe_error *err) {
     static const char *const known[TEXTS][8] = {
         {"text1", "sentence1", "question1", "premise", "question", "context", "query", NULL},
@@ -193,7 +196,8 @@ static int check_row(const job *j, const aoei_row *row, aoe_error *err) {
     return 0;
 }
 
-/* Reads the table once and calls fn for each valid row. Invalid rows are skipped, and *skipped is set to their number. */
+/* Reads the table once and calls fn for each valid row. Invalid rows are skipped, and *skipped is set to their
+ * number. */
 static int for_each_row(job *j, row_fn fn, size_t *skipped, aoe_error *err) {
     int rc = j->table ? 0 : aoei_table_open(&j->table, j->o->file, &j->o->table, err);
     if (!rc && !j->columns)
@@ -237,7 +241,8 @@ static int add_calls(job *j, const aoei_row *row, aoe_error *err) {
         const size_t at = j->rows * models + m;
         if (aoei_grow((void **)&j->call, &j->capacity, at, sizeof *j->call))
             return aoei_fail_nomem(err, at * sizeof *j->call);
-        rc = aoei_chat_calls_add(j->calls, m, (aoe_text){j->prompt.data, j->prompt.len}, EXPECTED_TOKENS, &j->call[at], err);
+        rc = aoei_chat_calls_add(j->calls, m, (aoe_text){j->prompt.data, j->prompt.len}, EXPECTED_TOKENS, &j->call[at],
+                                 err);
     }
     return rc;
 }
@@ -354,7 +359,8 @@ static int check_file(const char *path, aoe_error *err) {
     if (!path)
         return aoei_fail(err, AOE_EARG, "options.file is missing");
     if (strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
-        return aoei_fail(err, AOE_EARG, "%s: the table is read twice; use a regular file, not a pipe or standard input", path);
+        return aoei_fail(err, AOE_EARG, "%s: the table is read twice; use a regular file, not a pipe or standard input",
+                         path);
     return 0;
 }
 
@@ -374,8 +380,8 @@ int aoe_score(const aoe_score_options *o, aoe_score_result *result, aoe_error *e
         rc = for_each_row(&j, add_calls, &j.result->skipped, err);
     j.result->rows = j.rows;
     if (!rc && !j.rows)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: the table has no pairs (%zu bad rows); use a table with text1 and text2", o->file,
-                       j.result->skipped);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: the table has no pairs (%zu bad rows); use a table with text1 and text2",
+                       o->file, j.result->skipped);
     if (!rc)
         rc = aoei_chat_calls_run(j.calls, err);
     if (j.calls)

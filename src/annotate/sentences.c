@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Cleans the sentences that a chat model wrote, and stores them in a list. Labels, quotes, comments and tags around a sentence
- * are removed repeatedly, until nothing more can be removed.
+ * Cleans the sentences that a chat model wrote, and stores them in a list. Labels, quotes, comments and tags around a
+ * sentence are removed repeatedly, until nothing more can be removed.
  */
 #include "annotate/sentences.h"
 
@@ -59,9 +59,9 @@ static const char *const announces[] = {"output",
 
 enum { MAX_LABEL = 40, MAX_SENTENCE = 16384 };
 
-/* Returns the length of the label at the start of s, including its colon, and sets *label to the text before the colon. Returns
- * 0 if there is no label. A label is a short text and a colon, and may be emphasized. A space, a quote or the end of s follows
- * the colon. */
+/* Returns the length of the label at the start of s, including its colon, and sets *label to the text before the colon.
+ * Returns 0 if there is no label. A label is a short text and a colon, and may be emphasized. A space, a quote or the
+ * end of s follows the colon. */
 static size_t label_bytes(aoe_text s, aoe_text *label) {
     static const char *const marks = "*_#> ";
     size_t begin = 0, i;
@@ -134,8 +134,8 @@ size_t aoei_quote_bytes(aoe_text s, size_t *at_end) {
         if (s.len <= a + b || !aoei_text_starts_with(s, pairs[i][0]) || !aoei_text_ends_with(s, pairs[i][1]))
             continue;
         const aoe_text inside = {s.data + a, s.len - a - b};
-        /* if the closing quote also occurs inside, s is not quoted as a whole, as in "Yes," he said, "I will." An apostrophe
-         * may occur inside, as in 'it's true'. */
+        /* if the closing quote also occurs inside, s is not quoted as a whole, as in "Yes," he said, "I will." An
+         * apostrophe may occur inside, as in 'it's true'. */
         const int apostrophe = b == 1 && pairs[i][1][0] == '\'';
         if (!apostrophe && memmem(inside.data, inside.len, pairs[i][1], b))
             continue;
@@ -153,8 +153,8 @@ static aoe_text strip_quotes(aoe_text s) {
     return a ? aoei_text_trim((aoe_text){s.data + a, s.len - a - b}) : s;
 }
 
-/* Removes a comma or a semicolon after a quoted text. Removes a full stop after a quoted text if the quoted text itself ends
- * with a full stop or similar punctuation. */
+/* Removes a comma or a semicolon after a quoted text. Removes a full stop after a quoted text if the quoted text itself
+ * ends with a full stop or similar punctuation. */
 static aoe_text strip_mark_after_quotes(aoe_text s) {
     static const char *const quotes[] = {"\"", "\xE2\x80\x9D", "'", "\xC2\xBB", "\xE3\x80\x8D", NULL};
     if (s.len < 2 || !strchr(",;.", s.data[s.len - 1]))
@@ -182,8 +182,8 @@ static aoe_text strip_comment(aoe_text s) {
     return s;
 }
 
-/* Removes a comment after a dash: "It rains. - same meaning". If the text before the dash does not end like a sentence, the
- * comment is removed only if it contains a phrase such as "synonym" or "passive voice". */
+/* Removes a comment after a dash: "It rains. - same meaning". If the text before the dash does not end like a sentence,
+ * the comment is removed only if it contains a phrase such as "synonym" or "passive voice". */
 static aoe_text strip_dash_comment(aoe_text s) {
     static const char *const dashes[] = {" - ", " \xE2\x80\x93 ", " \xE2\x80\x94 "};
     static const char *const subjects[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Allocation functions that call malloc, count the calls, and can make an allocation fail for tests. If fault injection is off,
- * counting costs one relaxed atomic increment per call. The counters are exact for any number of threads.
+ * Allocation functions that call malloc, count the calls, and can make an allocation fail for tests. If fault injection
+ * is off, counting costs one relaxed atomic increment per call. The counters are exact for any number of threads.
  */
 #include "base/alloc.h"
 
@@ -15,8 +15,8 @@ static _Atomic uint64_t calls;   /* allocations requested since the last aoei_al
 static _Atomic uint64_t fail_at; /* value of `calls` at which an allocation is made to fail; 0: never */
 static _Atomic int64_t live;     /* blocks allocated and not yet freed */
 
-/* Counts an allocation. Returns 1 if it must fail: fault injection selected it, or `bytes` exceeds the maximum size of an
- * object. */
+/* Counts an allocation. Returns 1 if it must fail: fault injection selected it, or `bytes` exceeds the maximum size of
+ * an object. */
 static int must_fail(size_t bytes) {
     uint64_t n = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1;
     return n == atomic_load_explicit(&fail_at, memory_order_relaxed) || bytes > PTRDIFF_MAX;

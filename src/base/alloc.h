@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Memory allocation. The library allocates all its memory with these functions. Libraries that accept allocation functions
- * (such as jansson) also use them. Tests can make the n-th allocation fail.
+ * Memory allocation. The library allocates all its memory with these functions. Libraries that accept allocation
+ * functions (such as jansson) also use them. Tests can make the n-th allocation fail.
  */
 #ifndef AOEI_BASE_ALLOC_H
 #define AOEI_BASE_ALLOC_H
@@ -10,9 +10,9 @@
 
 #define AOEI_ALIGN 64 /* alignment in bytes: the size of a cache line and of a zmm register */
 
-void *aoei_malloc(size_t bytes);                    /* returns NULL on failure; returns a unique pointer if bytes is 0 */
-void *aoei_calloc(size_t count, size_t size);       /* returns zeroed memory; NULL on failure or if count * size overflows */
-void *aoei_realloc(void *p, size_t bytes);          /* returns NULL on failure; p then stays valid */
+void *aoei_malloc(size_t bytes);              /* returns NULL on failure; returns a unique pointer if bytes is 0 */
+void *aoei_calloc(size_t count, size_t size); /* returns zeroed memory; NULL on failure or if count * size overflows */
+void *aoei_realloc(void *p, size_t bytes);    /* returns NULL on failure; p then stays valid */
 void *aoei_malloc_array(size_t count, size_t size); /* returns NULL on failure or if count * size overflows */
 void *aoei_realloc_array(void *p, size_t count, size_t size);
 char *aoei_strndup(const char *s, size_t len); /* copies len bytes and appends a NUL */
@@ -21,15 +21,15 @@ void aoei_free(void *p);          /* frees memory of all functions above */
 void *aoei_aligned(size_t bytes); /* returns memory aligned to AOEI_ALIGN; requests huge pages for large blocks */
 void aoei_aligned_free(void *p);  /* frees memory of aoei_aligned */
 
-/* Fault injection for tests. aoei_alloc_fail_at(n) makes the n-th allocation after the call fail (n = 1: the next allocation);
- * n = 0 turns fault injection off. aoei_alloc_count returns the number of allocations requested since the last
- * aoei_alloc_fail_at, and aoei_alloc_live returns the number of blocks that are not yet freed. */
+/* Fault injection for tests. aoei_alloc_fail_at(n) makes the n-th allocation after the call fail (n = 1: the next
+ * allocation); n = 0 turns fault injection off. aoei_alloc_count returns the number of allocations requested since the
+ * last aoei_alloc_fail_at, and aoei_alloc_live returns the number of blocks that are not yet freed. */
 void aoei_alloc_fail_at(uint64_t n);
 uint64_t aoei_alloc_count(void);
 int64_t aoei_alloc_live(void);
 
-/* aoei_mul_size multiplies and aoei_add_size adds two sizes. Both set *out to the result and return 0, or return -1 if the
- * result overflows. */
+/* aoei_mul_size multiplies and aoei_add_size adds two sizes. Both set *out to the result and return 0, or return -1 if
+ * the result overflows. */
 int aoei_mul_size(size_t a, size_t b, size_t *out);
 int aoei_add_size(size_t a, size_t b, size_t *out);
 

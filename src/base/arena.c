@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements a bump allocator (arena.h). A measuring arena and an allocating arena run the same code, so the measured size
- * always equals the size that is allocated later.
+ * Implements a bump allocator (arena.h). A measuring arena and an allocating arena run the same code, so the measured
+ * size always equals the size that is allocated later.
  */
 #include "base/arena.h"
 

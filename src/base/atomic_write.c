@@ -19,7 +19,8 @@
 #include "base/io_fault.h"
 #include "base/path.h"
 
-#define NAME_PART  200 /* maximum bytes of the final name that are copied to the temporary name, because NAME_MAX is 255 */
+#define NAME_PART                                                                                                      \
+    200 /* maximum bytes of the final name that are copied to the temporary name, because NAME_MAX is 255 */
 #define NAME_TRIES 100 /* maximum number of temporary names to try */
 
 static _Atomic unsigned temp_counter; /* counter that makes the temporary names of this process unique */
@@ -57,7 +58,8 @@ static int is_temp_name(const char *name, const char *prefix) {
     return number && !name[number];
 }
 
-/* Removes temporary files for the final name `target` that killed processes did not remove. Returns -1 if out of memory. */
+/* Removes temporary files for the final name `target` that killed processes did not remove. Returns -1 if out of
+ * memory. */
 static int remove_stale(const char *target) {
     char prefix[NAME_PART + 16];
     snprintf(prefix, sizeof prefix, ".%.*s.tmp-", NAME_PART, aoei_path_name(target));
@@ -92,9 +94,9 @@ static int name_temp(aoei_writer *w) {
     return 0;
 }
 
-/* Locks a new temporary file. Returns 0 if another process considered the file stale and removed it before it was locked,
- * otherwise 1. If the file system does not support locks, the function also returns 1: no other process can lock the file
- * either, so none removes it. */
+/* Locks a new temporary file. Returns 0 if another process considered the file stale and removed it before it was
+ * locked, otherwise 1. If the file system does not support locks, the function also returns 1: no other process can
+ * lock the file either, so none removes it. */
 static int lock_temp(int fd) {
     struct stat st;
     if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
@@ -135,8 +137,8 @@ static int open_temp_file(aoei_writer *w, const struct stat *old, aoe_error *err
     }
     if (old)
         (void)fchmod(w->lock, old->st_mode & 07777); /* keeps the permissions if the system allows it */
-    /* the stream gets its own descriptor: closing the stream then does not close w->lock, which must stay locked until the
-     * rename */
+    /* the stream gets its own descriptor: closing the stream then does not close w->lock, which must stay locked until
+     * the rename */
     const int fd = fcntl(w->lock, F_DUPFD_CLOEXEC, 0);
     w->file = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (w->file)
@@ -153,8 +155,8 @@ static int open_in_place(aoei_writer *w, aoe_error *err) {
     return w->file ? 0 : aoei_fail_errno(err, errno, "cannot write %s", w->path);
 }
 
-/* Opens w for the file that `path` refers to after all symbolic links are followed. allow_in_place: 1 if the file may be a
- * device or a pipe. */
+/* Opens w for the file that `path` refers to after all symbolic links are followed. allow_in_place: 1 if the file may
+ * be a device or a pipe. */
 static int open_writer(aoei_writer *w, const char *path, int allow_in_place, aoe_error *err) {
     *w = (aoei_writer){.path = aoei_strdup(path)};
     struct stat st;

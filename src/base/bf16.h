@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * bfloat16: the upper half of a float32. Values are rounded to nearest, ties to even, including subnormals. A NaN becomes a
- * quiet NaN. The vector kernels round in the same way, so a rounded value has the same bits with every instruction set.
+ * bfloat16: the upper half of a float32. Values are rounded to nearest, ties to even, including subnormals. A NaN
+ * becomes a quiet NaN. The vector kernels round in the same way, so a rounded value has the same bits with every
+ * instruction set.
  */
 #ifndef AOEI_BASE_BF16_H
 #define AOEI_BASE_BF16_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements buffers and arrays that grow. A full buffer or array doubles its capacity. Sizes are checked for overflow. After a
- * failed append, a buffer rejects further appends until it is cleared, so its contents never have gaps.
+ * Implements buffers and arrays that grow. A full buffer or array doubles its capacity. Sizes are checked for overflow.
+ * After a failed append, a buffer rejects further appends until it is cleared, so its contents never have gaps.
  */
 #include "base/buffer.h"
 
@@ -83,7 +83,8 @@ int aoei_grow(void **array, size_t *capacity, size_t n, size_t size) {
     if (n >= 8 && aoei_mul_size(n, 2, &wanted))
         return AOE_ENOMEM;
     void *p;
-    memcpy(&p, array, sizeof p); /* *array is read with memcpy, because the caller's pointer does not have the type void * */
+    memcpy(&p, array, sizeof p); /* *array is read with memcpy, because the caller's pointer does not have the type void
+                                  * */
     p = aoei_realloc_array(p, wanted, size);
     if (!p)
         return AOE_ENOMEM;

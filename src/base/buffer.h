@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A growing byte buffer and growing typed arrays. After a failed append, `failed` stays 1, so callers can append without checks
- * and test `failed` once at the end.
+ * A growing byte buffer and growing typed arrays. After a failed append, `failed` stays 1, so callers can append
+ * without checks and test `failed` once at the end.
  */
 #ifndef AOEI_BASE_BUFFER_H
 #define AOEI_BASE_BUFFER_H
@@ -23,8 +23,8 @@ int aoei_buffer_reserve(aoei_buffer *b, size_t more); /* reserves capacity for `
 void aoei_buffer_clear(aoei_buffer *b);               /* sets len = 0 and failed = 0; keeps the memory */
 void aoei_buffer_free(aoei_buffer *b);
 
-/* Grows an array until it has capacity for the element with index n. `size` is the size of an element in bytes. Returns 0, or
- * AOE_ENOMEM. Example: aoei_grow((void **)&a, &capacity, n, sizeof *a). */
+/* Grows an array until it has capacity for the element with index n. `size` is the size of an element in bytes. Returns
+ * 0, or AOE_ENOMEM. Example: aoei_grow((void **)&a, &capacity, n, sizeof *a). */
 int aoei_grow(void **array, size_t *capacity, size_t n, size_t size);
 
 #endif

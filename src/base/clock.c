@@ -13,8 +13,8 @@ double aoei_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Returns the peak resident memory (VmHWM) in kilobytes, or 0 if /proc is not available. getrusage is only the fallback,
- * because its value includes the peak of the program that ran in this process before exec. */
+/* Returns the peak resident memory (VmHWM) in kilobytes, or 0 if /proc is not available. getrusage is only the
+ * fallback, because its value includes the peak of the program that ran in this process before exec. */
 static size_t peak_from_proc(void) {
     FILE *f = fopen("/proc/self/status", "re");
     if (!f)

@@ -7,8 +7,8 @@
 
 enum { MAX_NAME = 64 }; /* maximum length in bytes of names that are compared */
 
-/* Returns the minimum number of edits that change a into b, or MAX_NAME if a or b is longer than MAX_NAME. An edit inserts,
- * deletes or replaces a letter, or exchanges two adjacent letters. */
+/* Returns the minimum number of edits that change a into b, or MAX_NAME if a or b is longer than MAX_NAME. An edit
+ * inserts, deletes or replaces a letter, or exchanges two adjacent letters. */
 static size_t edit_distance(const char *a, const char *b) {
     size_t n = strlen(a), m = strlen(b);
     size_t row[3][MAX_NAME + 1];

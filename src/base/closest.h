@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Returns the element of names[n] that is most similar to the word `typed`, or NULL if no element is similar enough to be
- * suggested. An element that starts with `typed` is similar. */
+/* Returns the element of names[n] that is most similar to the word `typed`, or NULL if no element is similar enough to
+ * be suggested. An element that starts with `typed` is similar. */
 const char *aoei_closest(const char *typed, const char *const *names, size_t n);
 
 #endif

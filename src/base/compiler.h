@@ -9,12 +9,15 @@
 #define AOEI_LIKELY(x)         __builtin_expect(!!(x), 1)
 #define AOEI_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define AOEI_UNUSED            __attribute__((unused))
-#define AOEI_PREFETCH(p)       __builtin_prefetch((p), 0, 2)      /* loads the cache line at p into the second-level cache */
-#define AOEI_PREFETCH_L1(p)    __builtin_prefetch((p), 0, 3)      /* loads the cache line at p into all cache levels */
-#define AOEI_ORDER_LOADS(p)    __asm__ __volatile__("" : "+r"(p)) /* keeps later loads through the pointer p after this point */
-#define AOEI_ALWAYS_INLINE     inline __attribute__((always_inline))
-#define AOEI_TARGET(isa)       __attribute__((target(isa))) /* attribute of a function that uses the instruction set `isa` */
-#define AOEI_TYPE_OF(x)        __typeof__(x)                /* type of x, for functions that are loaded with dlsym */
+#define AOEI_PREFETCH(p)       __builtin_prefetch((p), 0, 2) /* loads the cache line at p into the second-level cache */
+#define AOEI_PREFETCH_L1(p)    __builtin_prefetch((p), 0, 3) /* loads the cache line at p into all cache levels */
+#define AOEI_ORDER_LOADS(p)                                                                                            \
+    __asm__ __volatile__("" : "+r"(p)) /* keeps later loads through the pointer p after this point */
+#define AOEI_ALWAYS_INLINE inline __attribute__((always_inline))
+#define AOEI_TARGET(isa)                                                                                               \
+    __attribute__((target(isa)))      /* attribute of a function that uses the instruction set `isa`                   \
+                                       */
+#define AOEI_TYPE_OF(x) __typeof__(x) /* type of x, for functions that are loaded with dlsym */
 #else
 #define AOEI_PRINTF(fmt, args)
 #define AOEI_LIKELY(x)   (x)
@@ -50,7 +53,8 @@ static inline void aoei_cpu_relax(void) {
 }
 
 #if AOEI_X86_64
-/* Returns XCR0, the set of register states that the operating system saves. May only be called if CPUID reports OSXSAVE. */
+/* Returns XCR0, the set of register states that the operating system saves. May only be called if CPUID reports
+ * OSXSAVE. */
 static inline unsigned long long aoei_xgetbv(void) {
     unsigned int low, high;
     __asm__ __volatile__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));

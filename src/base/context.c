@@ -18,8 +18,8 @@ void aoe_context_options_defaults(aoe_context_options *o) {
     *o = (aoe_context_options){.struct_size = sizeof *o, .threads = aoei_pool_default_threads()};
 }
 
-/* Sets the CPU tier and the log function, and creates the thread pool and the scratch buffers. If it fails, the caller must
- * destroy ctx. */
+/* Sets the CPU tier and the log function, and creates the thread pool and the scratch buffers. If it fails, the caller
+ * must destroy ctx. */
 static int create_parts(aoe_context *ctx, const aoe_context_options *o, aoe_error *err) {
     int code = aoei_cpu_tier(&ctx->tier, err);
     if (code)
@@ -30,9 +30,10 @@ static int create_parts(aoe_context *ctx, const aoe_context_options *o, aoe_erro
         return code;
     size_t bytes;
     if (aoei_mul_size(aoei_pool_threads(ctx->pool), AOEI_WORKER_SCRATCH * sizeof(float), &bytes))
-        return aoei_fail(err, AOE_EARG,
-                         "options.threads = %zu is too large: the size of the scratch buffers overflows; use fewer threads",
-                         o->threads);
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.threads = %zu is too large: the size of the scratch buffers overflows; use fewer threads",
+            o->threads);
     ctx->scratch = aoei_aligned(bytes);
     if (!ctx->scratch)
         return aoei_fail_nomem(err, bytes);

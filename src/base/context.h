@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The context: thread pool, CPU tier (the instruction set selected at run time, cpu.h), log callback, and one scratch buffer
- * per thread of the pool. Only one parallel loop (aoei_parallel_for) of a context runs at a time, so all operations can share
- * the scratch buffers.
+ * The context: thread pool, CPU tier (the instruction set selected at run time, cpu.h), log callback, and one scratch
+ * buffer per thread of the pool. Only one parallel loop (aoei_parallel_for) of a context runs at a time, so all
+ * operations can share the scratch buffers.
  */
 #ifndef AOEI_BASE_CONTEXT_H
 #define AOEI_BASE_CONTEXT_H
@@ -14,18 +14,19 @@ struct aoe_context {
     aoei_pool *pool; /* owned thread pool; NULL: serial context */
     aoei_tier tier;  /* CPU tier in use */
     aoei_log log;    /* log callback of the caller */
-    float *scratch;  /* [threads, AOEI_WORKER_SCRATCH] scratch buffers of the workers, owned; NULL for a serial context */
+    float *scratch;  /* [threads, AOEI_WORKER_SCRATCH] scratch buffers of the workers, owned; NULL for a serial
+                        context */
 };
 
 /* Size of a worker's scratch buffer in floats. */
 #define AOEI_WORKER_SCRATCH ((size_t)1024 * 1024)
 
-/* Returns the scratch buffer of the thread with index `worker` in the pool (aoei_task_fn): [AOEI_WORKER_SCRATCH] floats,
- * 64-byte aligned, owned by the context. */
+/* Returns the scratch buffer of the thread with index `worker` in the pool (aoei_task_fn): [AOEI_WORKER_SCRATCH]
+ * floats, 64-byte aligned, owned by the context. */
 float *aoei_worker_scratch(const aoe_context *ctx, size_t worker);
 
-/* Fills `ctx`, which may be on the caller's stack, with a context that has a CPU tier but no threads and no scratch buffers.
- * The context owns nothing and needs no destruction. Errors: those of aoei_cpu_tier. */
+/* Fills `ctx`, which may be on the caller's stack, with a context that has a CPU tier but no threads and no scratch
+ * buffers. The context owns nothing and needs no destruction. Errors: those of aoei_cpu_tier. */
 int aoei_context_serial(aoe_context *ctx, aoe_error *err);
 
 #endif

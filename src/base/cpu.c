@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Detects the CPU tier and the number of CPUs that this process may use. On x86-64, a tier is available only if CPUID reports
- * every instruction set that base/cpu.h names for it, the operating system saves the registers of these instruction sets
- * and, for AMX, Linux grants access to the tile registers. On ARM64, a tier is available if the auxiliary vector of the process
- * reports the extensions of this tier and of all lower tiers.
+ * Detects the CPU tier and the number of CPUs that this process may use. On x86-64, a tier is available only if CPUID
+ * reports every instruction set that base/cpu.h names for it, the operating system saves the registers of these
+ * instruction sets and, for AMX, Linux grants access to the tile registers. On ARM64, a tier is available if the
+ * auxiliary vector of the process reports the extensions of this tier and of all lower tiers.
  */
 #include "base/cpu.h"
 
@@ -76,8 +76,8 @@ static int has(unsigned int word, unsigned int bits) {
     return (word & bits) == bits;
 }
 
-/* Requests permission from Linux to use the AMX tile registers. The permission applies to the whole process and makes its
- * signal frames larger, so it is requested only on CPUs with AMX, and only if AOE_CPU allows the AMX tier. */
+/* Requests permission from Linux to use the AMX tile registers. The permission applies to the whole process and makes
+ * its signal frames larger, so it is requested only on CPUs with AMX, and only if AOE_CPU allows the AMX tier. */
 static void request_amx(void) {
     amx_granted = syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
@@ -205,8 +205,8 @@ static size_t affinity_cpus(void) {
     return online > 0 ? (size_t)online : 1;
 }
 
-/* Reads a cpu.max file, which contains "QUOTA PERIOD" or "max PERIOD" in microseconds. Returns QUOTA / PERIOD, rounded up to
- * whole CPUs, or SIZE_MAX if there is no limit. */
+/* Reads a cpu.max file, which contains "QUOTA PERIOD" or "max PERIOD" in microseconds. Returns QUOTA / PERIOD, rounded
+ * up to whole CPUs, or SIZE_MAX if there is no limit. */
 static size_t quota_cpus(const char *path) {
     FILE *f = fopen(path, "re");
     if (!f)
@@ -219,8 +219,8 @@ static size_t quota_cpus(const char *path) {
     return cpus;
 }
 
-/* Copies the path of this process's cgroup (version 2) to group[size]. The path is the text after "0::" in cgroup_file. Returns
- * 1 if it is found, otherwise 0. */
+/* Copies the path of this process's cgroup (version 2) to group[size]. The path is the text after "0::" in cgroup_file.
+ * Returns 1 if it is found, otherwise 0. */
 static int group_path(const char *cgroup_file, char *group, size_t size) {
     FILE *f = fopen(cgroup_file, "re");
     if (!f)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Finds the default model, which is used if the user names no model. aoe.h documents where it is searched (aoe_default_model).
+ * Finds the default model, which is used if the user names no model. aoe.h documents where it is searched
+ * (aoe_default_model).
  */
 #include "aoe.h"
 #include "base/check.h"
@@ -32,8 +33,8 @@ static int is_model(const char *dir) {
     return !append(config, "config.json") && stat(config, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Sets found[PATH_MAX] to the model called "default" in `folder` or, if no model has this name, to the only model in `folder`.
- * Returns 1 if a model was found. */
+/* Sets found[PATH_MAX] to the model called "default" in `folder` or, if no model has this name, to the only model in
+ * `folder`. Returns 1 if a model was found. */
 static int find_in(const char *folder, char *found) {
     memcpy(found, folder, strlen(folder) + 1);
     if (!append(found, "default") && is_model(found))
@@ -51,7 +52,8 @@ static int find_in(const char *folder, char *found) {
     return n == 1;
 }
 
-/* Sets folder[PATH_MAX] to `relative`, a path relative to the directory of `file`. Returns 0, or -1 if it does not fit. */
+/* Sets folder[PATH_MAX] to `relative`, a path relative to the directory of `file`. Returns 0, or -1 if it does not
+ * fit. */
 static int resolve(char *folder, const char *file, const char *relative) {
     const char *slash = strrchr(file, '/');
     if (!slash || (size_t)(slash - file) >= PATH_MAX)
@@ -65,7 +67,8 @@ static int resolve(char *folder, const char *file, const char *relative) {
 typedef struct search {
     char found[PATH_MAX]; /* directory of the model if `done` is 1 */
     int done;             /* 1: the model was found */
-    char searched[600]; /* folders that were searched, separated by ", ", for messages; folders that do not fit are left out */
+    char searched[600]; /* folders that were searched, separated by ", ", for messages; folders that do not fit are left
+                           out */
 } search;
 
 static void search_folder(search *s, const char *folder) {
@@ -84,8 +87,8 @@ static void search_installed(search *s, const char *file) {
         search_folder(s, folder);
 }
 
-/* Searches the models of the source tree that contains `file`. include/aoe.h identifies the source tree, so that a folder
- * `models` of another project is not used. */
+/* Searches the models of the source tree that contains `file`. include/aoe.h identifies the source tree, so that a
+ * folder `models` of another project is not used. */
 static void search_sources(search *s, const char *file) {
     static const char *const trees[][2] = {{"../include/aoe.h", "../models"}, {"../../include/aoe.h", "../../models"}};
     for (size_t i = 0; i < sizeof trees / sizeof *trees; i++) {
@@ -95,8 +98,8 @@ static void search_sources(search *s, const char *file) {
     }
 }
 
-/* Searches the system's data directories, as the XDG Base Directory Specification defines them. The defaults are the data
- * directories of the usual values of PREFIX. */
+/* Searches the system's data directories, as the XDG Base Directory Specification defines them. The defaults are the
+ * data directories of the usual values of PREFIX. */
 static void search_data_dirs(search *s) {
     const char *at = getenv("XDG_DATA_DIRS");
     for (at = at && *at ? at : "/usr/local/share:/usr/share"; *at; at += *at == ':') {
@@ -115,8 +118,8 @@ static void search_data_dirs(search *s) {
     }
 }
 
-/* Searches the source tree in which the library was built. Only a program that is linked with libaoe.a outside of this tree
- * reaches it. */
+/* Searches the source tree in which the library was built. Only a program that is linked with libaoe.a outside of this
+ * tree reaches it. */
 static void search_build_tree(search *s) {
     char file[PATH_MAX];
     if (*aoei_source_tree && snprintf(file, sizeof file, "%s/build/aoe", aoei_source_tree) < (int)sizeof file)

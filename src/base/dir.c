@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Creates, lists, renames and removes directories. Removal uses directory descriptors and never follows a symbolic link.
- * Therefore, a link inside the removed directory cannot cause files outside of it to be removed.
+ * Creates, lists, renames and removes directories. Removal uses directory descriptors and never follows a symbolic
+ * link. Therefore, a link inside the removed directory cannot cause files outside of it to be removed.
  */
 #include "base/dir.h"
 
@@ -58,7 +58,8 @@ static int make_one(const char *path, aoe_error *err) {
         return 0; /* another process created it first */
     if (errnum == EEXIST || errnum == ENOTDIR)
         return aoei_fail(err, AOE_EEXIST,
-                         "cannot create the directory %s: a file has this name; remove it or choose another name", path);
+                         "cannot create the directory %s: a file has this name; remove it or choose another name",
+                         path);
     return aoei_fail_errno(err, errnum, "cannot create the directory %s", path);
 }
 
@@ -88,8 +89,8 @@ static int is_dot(const char *name) {
 
 static int remove_at(int parent, const char *name);
 
-/* Removes everything in a directory. Returns -1 with errno set on failure. The function reads the directory again until it is
- * empty, because a file system may skip entries of a directory that changes while it is read. */
+/* Removes everything in a directory. Returns -1 with errno set on failure. The function reads the directory again until
+ * it is empty, because a file system may skip entries of a directory that changes while it is read. */
 static int empty_dir(DIR *d) {
     for (int removed = 1; removed;) {
         removed = 0;
@@ -146,7 +147,8 @@ static int is_dangerous(const char *path) {
 
 int aoei_remove_tree(const char *path, aoe_error *err) {
     size_t len = strlen(path);
-    while (len > 1 && path[len - 1] == '/') /* a path such as "link/" would follow the link, so trailing slashes are removed */
+    while (len > 1 && path[len - 1] == '/') /* a path such as "link/" would follow the link, so trailing slashes are
+                                               removed */
         len--;
     char *name = aoei_strndup(path, len);
     if (!name)
@@ -155,7 +157,8 @@ int aoei_remove_tree(const char *path, aoe_error *err) {
     if (len == 0 || is_dangerous(name))
         code = aoei_fail(
             err, AOE_EARG,
-            "cannot remove \"%s\": the root directory, the current directory and parent directories cannot be removed; give another path",
+            "cannot remove \"%s\": the root directory, the current directory and parent directories cannot be removed; "
+            "give another path",
             path);
     else if (aoei_io_step() || remove_at(AT_FDCWD, name))
         code = aoei_fail_errno(err, errno, "cannot remove %s", path);
@@ -163,7 +166,8 @@ int aoei_remove_tree(const char *path, aoe_error *err) {
     return code;
 }
 
-/* Tests whether files can be created in `dir`: creates and removes an unnamed file. Returns 0, or the errno of the failure. */
+/* Tests whether files can be created in `dir`: creates and removes an unnamed file. Returns 0, or the errno of the
+ * failure. */
 static int probe_dir(const char *dir) {
     if (aoei_io_step())
         return errno;
@@ -206,8 +210,8 @@ int aoei_check_writable_dir(const char *path, aoe_error *err) {
     if (stat(dir, &st) != 0) {
         code = aoei_fail_errno(err, errno, "cannot write to %s", dir);
     } else if (!S_ISDIR(st.st_mode)) {
-        code =
-            aoei_fail(err, AOE_EEXIST, "cannot write to %s: %s is not a directory; choose another output directory", path, dir);
+        code = aoei_fail(err, AOE_EEXIST, "cannot write to %s: %s is not a directory; choose another output directory",
+                         path, dir);
     } else {
         int errnum = probe_dir(dir);
         if (errnum)
@@ -270,6 +274,7 @@ int aoei_check_free_space(const char *dir, uint64_t needed, const char *what, co
     const uint64_t space = (uint64_t)disk.f_bavail * disk.f_frsize;
     if (needed <= space)
         return 0;
-    return aoei_fail(err, AOE_ENOSPC, "%s needs %.1f MiB, but the file system of %s has only %.1f MiB of free space; %s", what,
+    return aoei_fail(err, AOE_ENOSPC,
+                     "%s needs %.1f MiB, but the file system of %s has only %.1f MiB of free space; %s", what,
                      (double)needed / 0x1p20, dir, (double)space / 0x1p20, remedy);
 }

@@ -38,7 +38,8 @@ int aoei_distinct_add(aoei_distinct *d, aoe_text text, int is_stable, size_t *in
     size_t at = (size_t)h & (d->slots - 1);
     for (; d->slot[at]; at = (at + 1) & (d->slots - 1)) {
         const size_t i = d->slot[at] - 1;
-        if (d->hash[i] == h && d->text[i].len == text.len && (!text.len || !memcmp(d->text[i].data, text.data, text.len))) {
+        if (d->hash[i] == h && d->text[i].len == text.len &&
+            (!text.len || !memcmp(d->text[i].data, text.data, text.len))) {
             *index = i;
             return 0;
         }

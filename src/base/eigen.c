@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Computes the eigenvalues and eigenvectors of a symmetric matrix. Rows and blocks of columns are distributed over threads.
- * Every sum has a fixed order of additions, so results do not depend on the number of threads. Eigenvectors are stored as rows,
- * so that a rotation combines two contiguous rows.
+ * Computes the eigenvalues and eigenvectors of a symmetric matrix. Rows and blocks of columns are distributed over
+ * threads. Every sum has a fixed order of additions, so results do not depend on the number of threads. Eigenvectors
+ * are stored as rows, so that a rotation combines two contiguous rows.
  */
 #include "base/eigen.h"
 
@@ -58,8 +58,8 @@ static void update_task(void *arg, size_t task, size_t worker) {
 }
 
 /* Computes v of the Householder reflection I - v v^T (|v|^2 = 2) that sets all components of column k below the first
- * subdiagonal component to 0. If these components are already 0, v is set to 0. Returns the subdiagonal component after the
- * reflection. */
+ * subdiagonal component to 0. If these components are already 0, v is set to 0. Returns the subdiagonal component after
+ * the reflection. */
 static double reflection(work *x) {
     const size_t first = x->k + 1, n = x->n;
     const double *column = x->a + x->k * n; /* row k, which equals column k because the matrix is symmetric */
@@ -139,7 +139,8 @@ static void accumulate(work *x) {
 
 /* --------------------------------------------------------------------- QL */
 
-/* Applies the rotations of a sweep to one block of columns of q: rotates rows i and i + 1 for i = m - 1 down to from. */
+/* Applies the rotations of a sweep to one block of columns of q: rotates rows i and i + 1 for i = m - 1 down to
+ * from. */
 static void rotate_task(void *arg, size_t task, size_t worker) {
     const work *x = arg;
     const size_t n = x->n, begin = task * COLUMNS, end = begin + COLUMNS < n ? begin + COLUMNS : n;
@@ -187,7 +188,8 @@ static void sweep(work *x, size_t l, size_t m) {
     aoei_parallel_for(x->pool, blocks(x->n), rotate_task, x);
 }
 
-/* Returns the threshold below which a subdiagonal element is treated as 0: the rounding error of the largest element. */
+/* Returns the threshold below which a subdiagonal element is treated as 0: the rounding error of the largest
+ * element. */
 static double negligible(const work *x) {
     double largest = 0;
     for (size_t i = 0; i < x->n; i++)
@@ -208,7 +210,8 @@ static int diagonal(work *x, aoe_error *err) {
             if (sweeps == MAX_SWEEPS)
                 return aoei_fail(
                     err, AOE_ENUMERIC,
-                    "the computation of the eigenvalues of a %zu x %zu matrix did not converge; check that the values of the matrix are not too large",
+                    "the computation of the eigenvalues of a %zu x %zu matrix did not converge; check that the values "
+                    "of the matrix are not too large",
                     x->n, x->n);
             sweep(x, l, m);
         }
@@ -250,7 +253,8 @@ int aoei_eigen_symmetric(double *a, double *value, size_t n, aoei_pool *pool, ao
         if (!isfinite(a[i]))
             rc = aoei_fail(
                 err, AOE_ENUMERIC,
-                "cannot compute eigenvalues: row %zu of a %zu x %zu matrix has a value that is not finite; check the input vectors",
+                "cannot compute eigenvalues: row %zu of a %zu x %zu matrix has a value that is not finite; check the "
+                "input vectors",
                 i / n, n, n);
     double *vectors = rc ? NULL : aoei_malloc_array(n, 6 * sizeof *vectors);
     x.q = rc ? NULL : aoei_malloc_array(cells, sizeof *x.q);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Formats error messages, and defines the public functions for the version, error codes and texts. A message is always one line
- * of valid UTF-8, even if it quotes a file name or a text with line ends or invalid UTF-8. The functions in this file allocate
- * no memory.
+ * Formats error messages, and defines the public functions for the version, error codes and texts. A message is always
+ * one line of valid UTF-8, even if it quotes a file name or a text with line ends or invalid UTF-8. The functions in
+ * this file allocate no memory.
  */
 #define AOEI_ERROR_C
 #include "base/error.h"
@@ -132,8 +132,8 @@ int aoei_fail_errno(aoe_error *err, int errnum, const char *fmt, ...) {
 }
 
 int aoei_fail_nomem(aoe_error *err, size_t bytes) {
-    return aoei_fail(err, AOE_ENOMEM, "out of memory: cannot allocate %zu bytes; free some memory or use smaller batches",
-                     bytes);
+    return aoei_fail(err, AOE_ENOMEM,
+                     "out of memory: cannot allocate %zu bytes; free some memory or use smaller batches", bytes);
 }
 
 int aoei_error_prefix(aoe_error *err, const char *fmt, ...) {
@@ -157,8 +157,8 @@ const char *aoe_version(void) {
 
 const char *aoe_code_text(int code) {
     switch (code) {
-#define AOE_X(name, value, text)                                                                                               \
-    case AOE_##name:                                                                                                           \
+#define AOE_X(name, value, text)                                                                                       \
+    case AOE_##name:                                                                                                   \
         return text;
         AOE_ERROR_LIST(AOE_X)
 #undef AOE_X

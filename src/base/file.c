@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads and maps files. If another program shortens a mapped file, access to the missing part raises SIGBUS. The functions in
- * this file do not prevent this.
+ * Reads and maps files. If another program shortens a mapped file, access to the missing part raises SIGBUS. The
+ * functions in this file do not prevent this.
  */
 #include "base/file.h"
 
@@ -16,7 +16,8 @@
 #define FIRST_READ ((size_t)64 << 10) /* first buffer size in bytes if the file size is unknown */
 
 /* Reads fd to its end into *data[*size] and appends a NUL. `expected` is an estimate of the size. */
-static int read_all(int fd, size_t expected, size_t max_bytes, char **data, size_t *size, const char *path, aoe_error *err) {
+static int read_all(int fd, size_t expected, size_t max_bytes, char **data, size_t *size, const char *path,
+                    aoe_error *err) {
     size_t capacity = expected + 1, len = 0;
     char *buffer = aoei_malloc(capacity);
     if (!buffer)
@@ -46,9 +47,10 @@ static int read_all(int fd, size_t expected, size_t max_bytes, char **data, size
         }
         len += (size_t)n;
         if (max_bytes && len > max_bytes) {
-            code = aoei_fail(err, AOE_EFORMAT,
-                             "%s: larger than %zu bytes, the maximum for this kind of file; check that it is the right file",
-                             path, max_bytes);
+            code = aoei_fail(
+                err, AOE_EFORMAT,
+                "%s: larger than %zu bytes, the maximum for this kind of file; check that it is the right file", path,
+                max_bytes);
             goto fail;
         }
     }
@@ -61,8 +63,8 @@ fail:
     return code;
 }
 
-/* Opens a file for reading and sets *fd and *st to the descriptor and the attributes of the file. Returns AOE_EARG for a
- * directory. */
+/* Opens a file for reading and sets *fd and *st to the descriptor and the attributes of the file. Returns AOE_EARG for
+ * a directory. */
 static int open_input(int *fd, struct stat *st, const char *path, aoe_error *err) {
     int f = open(path, O_RDONLY | O_CLOEXEC);
     if (f < 0)
@@ -80,10 +82,11 @@ static int open_input(int *fd, struct stat *st, const char *path, aoe_error *err
     return 0;
 }
 
-/* Returns an estimate for read_all. For a regular file, it is the size plus 1, so that read_all reaches the end without growing
- * the buffer. For pipes and files in /proc, whose size is unknown, it is 0. */
+/* Returns an estimate for read_all. For a regular file, it is the size plus 1, so that read_all reaches the end without
+ * growing the buffer. For pipes and files in /proc, whose size is unknown, it is 0. */
 static size_t expected_size(const struct stat *st) {
-    return S_ISREG(st->st_mode) && st->st_size > 0 && (uintmax_t)st->st_size < PTRDIFF_MAX ? (size_t)st->st_size + 1 : 0;
+    return S_ISREG(st->st_mode) && st->st_size > 0 && (uintmax_t)st->st_size < PTRDIFF_MAX ? (size_t)st->st_size + 1
+                                                                                           : 0;
 }
 
 int aoei_read_file(char **data, size_t *size, const char *path, size_t max_bytes, aoe_error *err) {

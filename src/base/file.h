@@ -22,8 +22,9 @@ void aoei_map_drop(const aoei_map *m);
 /* Unmaps the file. Accepts a zeroed map. */
 void aoei_map_close(aoei_map *m);
 
-/* Reads a whole file into *data and sets *size to its size in bytes. The byte after the last one, (*data)[*size], is NUL. The
- * caller frees *data with aoei_free. Returns AOE_EFORMAT if the file is larger than max_bytes; max_bytes 0 means no limit. */
+/* Reads a whole file into *data and sets *size to its size in bytes. The byte after the last one, (*data)[*size], is
+ * NUL. The caller frees *data with aoei_free. Returns AOE_EFORMAT if the file is larger than max_bytes; max_bytes 0
+ * means no limit. */
 int aoei_read_file(char **data, size_t *size, const char *path, size_t max_bytes, aoe_error *err);
 
 #endif

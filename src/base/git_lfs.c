@@ -12,8 +12,9 @@ int aoei_git_lfs_check(const void *data, size_t size, const char *path, aoe_erro
     const size_t length = sizeof first_line - 1;
     if (size < length || memcmp(data, first_line, length) != 0)
         return 0;
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s: this is a Git LFS pointer, not the file itself; run 'git lfs pull' in the repository, or download "
-                     "the file",
-                     path);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: this is a Git LFS pointer, not the file itself; run 'git lfs pull' in the repository, or download "
+        "the file",
+        path);
 }

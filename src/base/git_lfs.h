@@ -8,7 +8,8 @@
 
 #include "aoe.h"
 
-/* Returns AOE_EFORMAT, with a message that names `path`, if data[size] is the content of a Git LFS pointer; otherwise 0. */
+/* Returns AOE_EFORMAT, with a message that names `path`, if data[size] is the content of a Git LFS pointer; otherwise
+ * 0. */
 int aoei_git_lfs_check(const void *data, size_t size, const char *path, aoe_error *err);
 
 #endif

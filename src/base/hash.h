@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * FNV-1a with 64 bits (Fowler, Noll, Vo), for hash tables and for detecting changed inputs. FNV-1a is not a cryptographic hash:
- * it is easy to construct different inputs with equal hashes.
+ * FNV-1a with 64 bits (Fowler, Noll, Vo), for hash tables and for detecting changed inputs. FNV-1a is not a
+ * cryptographic hash: it is easy to construct different inputs with equal hashes.
  */
 #ifndef AOEI_BASE_HASH_H
 #define AOEI_BASE_HASH_H
@@ -18,8 +18,8 @@ static inline uint64_t aoei_hash(uint64_t h, const void *data, size_t bytes) {
     return h;
 }
 
-/* Returns the hash of the bytes with its high half combined into its low half by XOR. Hash tables use only the low bits, and
- * the low bits of FNV-1a alone depend on fewer bits of the input. */
+/* Returns the hash of the bytes with its high half combined into its low half by XOR. Hash tables use only the low
+ * bits, and the low bits of FNV-1a alone depend on fewer bits of the input. */
 static inline uint64_t aoei_hash_folded(const void *data, size_t bytes) {
     const uint64_t h = aoei_hash(AOEI_HASH_START, data, bytes);
     return h ^ (h >> 32);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements the names and paths of the Hub's cache. The contents of the cache are not trusted: a revision or a file name is
- * used as a path only after it was checked.
+ * Implements the names and paths of the Hub's cache. The contents of the cache are not trusted: a revision or a file
+ * name is used as a path only after it was checked.
  */
 #include "base/hub_cache.h"
 
@@ -21,7 +21,8 @@
 /* ------------------------------------------------------------------- names */
 
 static int is_id_char(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.';
 }
 
 /* Returns 1 if text[len] is a valid repository id. */
@@ -77,8 +78,8 @@ int aoei_hub_name_parse(aoei_hub_name *name, const char *text) {
 
 /* ------------------------------------------------------------------- paths */
 
-/* Appends `value` to the buffer as os.path.expanduser and os.path.expandvars of Python expand it: "~" at the start is the home
- * directory, and $NAME and ${NAME} are replaced by the environment variable NAME, if it is set. */
+/* Appends `value` to the buffer as os.path.expanduser and os.path.expandvars of Python expand it: "~" at the start is
+ * the home directory, and $NAME and ${NAME} are replaced by the environment variable NAME, if it is set. */
 static void append_expanded(aoei_buffer *b, const char *value) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
     const char *home = getenv("HOME");
@@ -106,7 +107,8 @@ static void append_expanded(aoei_buffer *b, const char *value) {
     }
 }
 
-/* Returns the expanded value of an environment variable followed by `more`, or NULL if it is not set or out of memory. */
+/* Returns the expanded value of an environment variable followed by `more`, or NULL if it is not set or out of
+ * memory. */
 static char *from_environment(const char *variable, const char *more) {
     const char *value = getenv(variable);
     aoei_buffer b = {0};
@@ -162,7 +164,8 @@ void aoei_hub_roots_free(char *root[AOEI_HUB_ROOTS]) {
 char *aoei_hub_folder(const char *root, const char *id) {
     aoei_buffer b = {0};
     const size_t org = strcspn(id, "/");
-    (void)aoei_buffer_printf(&b, "%s/models--%.*s%s%s", root, (int)org, id, id[org] ? "--" : "", id[org] ? id + org + 1 : "");
+    (void)aoei_buffer_printf(&b, "%s/models--%.*s%s%s", root, (int)org, id, id[org] ? "--" : "",
+                             id[org] ? id + org + 1 : "");
     if (b.failed)
         aoei_buffer_free(&b);
     return b.data;
@@ -232,7 +235,8 @@ int aoei_hub_commits(char ***commits, size_t *n, const char *folder, aoe_error *
     return rc;
 }
 
-/* Moves *end before the last component of path[*end] and returns the length of this component, which begins at *begin. */
+/* Moves *end before the last component of path[*end] and returns the length of this component, which begins at
+ * *begin. */
 static size_t take_component(const char *path, size_t *end, const char **begin) {
     while (*end > 0 && path[*end - 1] == '/')
         (*end)--;
@@ -243,8 +247,8 @@ static size_t take_component(const char *path, size_t *end, const char **begin) 
     return stop - *end;
 }
 
-/* Reads the name from the last components of a path of the form models--ORG--NAME/snapshots/COMMIT. Returns 1 if it has this
- * form. */
+/* Reads the name from the last components of a path of the form models--ORG--NAME/snapshots/COMMIT. Returns 1 if it has
+ * this form. */
 static int name_of_path(aoei_hub_name *name, const char *path) {
     static const char prefix[] = "models--", middle[] = "snapshots";
     const char *commit, *snapshots, *folder;
@@ -252,8 +256,9 @@ static int name_of_path(aoei_hub_name *name, const char *path) {
     size_t end = strlen(path);
     const size_t commit_len = take_component(path, &end, &commit), middle_len = take_component(path, &end, &snapshots),
                  folder_len = take_component(path, &end, &folder), prefix_len = sizeof prefix - 1;
-    if (commit_len != AOEI_HUB_COMMIT || middle_len != sizeof middle - 1 || memcmp(snapshots, middle, middle_len) != 0 ||
-        folder_len <= prefix_len || folder_len > AOEI_HUB_ID_MAX + prefix_len || memcmp(folder, prefix, prefix_len) != 0)
+    if (commit_len != AOEI_HUB_COMMIT || middle_len != sizeof middle - 1 ||
+        memcmp(snapshots, middle, middle_len) != 0 || folder_len <= prefix_len ||
+        folder_len > AOEI_HUB_ID_MAX + prefix_len || memcmp(folder, prefix, prefix_len) != 0)
         return 0;
     (void)snprintf(text, sizeof text, "%.*s@%.*s", (int)(folder_len - prefix_len), folder + prefix_len, (int)commit_len,
                    commit);
@@ -324,7 +329,8 @@ int aoei_hub_may_miss(aoei_hub_name *name, const char *path, const char *file) {
     return failed ? AOE_ENOMEM : 0;
 }
 
-/* Returns 1 if the directory contains a file of weights. levels: number of levels of subdirectories that are searched. */
+/* Returns 1 if the directory contains a file of weights. levels: number of levels of subdirectories that are
+ * searched. */
 static int has_weights(const char *dir, int levels) {
     char **names = NULL;
     size_t n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes JSON with jansson. jansson uses aoe's allocator, and its errors are converted to aoe's errors. If a key
- * appears twice, the last value is used, as in Python's json module, because some published configuration files have duplicate
- * keys.
+ * Reads and writes JSON with jansson. jansson uses aoe's allocator, and its errors are converted to aoe's errors. If a
+ * key appears twice, the last value is used, as in Python's json module, because some published configuration files
+ * have duplicate keys.
  */
 #include "base/json.h"
 
@@ -23,19 +23,21 @@
 #include "base/utf8.h"
 
 #define DECODE_FLAGS (JSON_ALLOW_NUL | JSON_DECODE_ANY)
-#define CHUNK        64 /* bytes passed to the parser at a time; after a failed allocation, the parser gets no more bytes */
-#define RESERVE      ((size_t)32 << 10) /* bytes; maximum memory that jansson allocates for the values in CHUNK bytes of input */
-#define EXACT_LIMIT  9007199254740992.0 /* 2^53: every integer up to this limit is exact in double */
+#define CHUNK        64 /* bytes passed to the parser at a time; after a failed allocation, it gets no more bytes */
+#define RESERVE                                                                                                        \
+    ((size_t)32 << 10) /* bytes; maximum memory that jansson allocates for the values in CHUNK bytes of input */
+#define EXACT_LIMIT 9007199254740992.0 /* 2^53: every integer up to this limit is exact in double */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-/* jansson's lexer does not handle failed allocations: it drops a byte and continues, fails an assertion, or reads past a
- * string that lost its closing quote. Therefore, when an allocation fails, the parser gets reserved memory instead, its input
- * ends, and its result is discarded. */
+/* jansson's lexer does not handle failed allocations: it drops a byte and continues, fails an assertion, or reads past
+ * a string that lost its closing quote. Therefore, when an allocation fails, the parser gets reserved memory instead,
+ * its input ends, and its result is discarded. */
 static _Thread_local int out_of_memory; /* 1 if an allocation for jansson failed in this thread since the last reset */
-static _Thread_local void *reserve; /* memory for the parser after a failed allocation; allocated while this thread parses */
+static _Thread_local void *reserve;     /* memory for the parser after a failed allocation; allocated while this thread
+                                           parses */
 
-/* The malloc function of jansson. If the allocation fails, it sets out_of_memory, frees the memory that is reserved for the
- * running parser, and tries again. If no memory is reserved, it returns NULL. */
+/* The malloc function of jansson. If the allocation fails, it sets out_of_memory, frees the memory that is reserved for
+ * the running parser, and tries again. If no memory is reserved, it returns NULL. */
 static void *allocate(size_t bytes) {
     void *p = aoei_malloc(bytes);
     if (p)
@@ -62,9 +64,9 @@ static int is_exact_integer(const json_t *v) {
     return json_is_real(v) && fabs(x) <= EXACT_LIMIT && floor(x) == x;
 }
 
-/* Converts the reals in v whose values are integers to JSON integers. It is called after a file was parsed with all integers as
- * reals. Returns -1 if out of memory. The depth of the recursion is limited, because jansson's parser limits the depth of
- * values. */
+/* Converts the reals in v whose values are integers to JSON integers. It is called after a file was parsed with all
+ * integers as reals. Returns -1 if out of memory. The depth of the recursion is limited, because jansson's parser
+ * limits the depth of values. */
 static int restore_integers(json_t *v) {
     if (json_is_array(v)) {
         for (size_t i = 0; i < json_array_size(v); i++) {
@@ -95,8 +97,8 @@ typedef struct input {
     size_t len;       /* bytes */
 } input;
 
-/* Input callback of jansson. Copies the next bytes of the input, at most CHUNK and at most `size`, to `buffer`. Returns the
- * number of bytes copied, or 0 at the end of the input or after a failed allocation. */
+/* Input callback of jansson. Copies the next bytes of the input, at most CHUNK and at most `size`, to `buffer`. Returns
+ * the number of bytes copied, or 0 at the end of the input or after a failed allocation. */
 static size_t feed(void *buffer, size_t size, void *arg) {
     input *in = arg;
     size_t n = in->len < CHUNK ? in->len : CHUNK;
@@ -139,22 +141,24 @@ static int fail_syntax(const char *data, size_t len, const char *name, const jso
     while (first < len && strchr(" \t\r\n", data[first]))
         first++;
     if (encoding)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the file is encoded in %s; convert it to UTF-8: iconv -f %s -t UTF-8", name,
-                         encoding, encoding);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the file is encoded in %s; convert it to UTF-8: iconv -f %s -t UTF-8",
+                         name, encoding, encoding);
     if (len >= 3 && !memcmp(data, "\xEF\xBB\xBF", 3))
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the file begins with a byte order mark, which JSON does not allow; save it as UTF-8 without it",
-                         name);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the file begins with a byte order mark, which JSON does not allow; save it as UTF-8 without it", name);
     if (first < len && data[first] == '<')
-        return aoei_fail(err, AOE_EFORMAT, "%s: the file is an HTML or XML page, not JSON; download the file again", name);
-    return aoei_fail(err, AOE_EFORMAT, "%s:%d: %s (byte %d); correct the JSON or download the file again", name, error->line,
-                     error->text, error->position);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the file is an HTML or XML page, not JSON; download the file again",
+                         name);
+    return aoei_fail(err, AOE_EFORMAT, "%s:%d: %s (byte %d); correct the JSON or download the file again", name,
+                     error->line, error->text, error->position);
 }
 
 int aoei_json_parse(json_t **root, const char *data, size_t len, const char *name, aoe_error *err) {
     *root = NULL;
     if (len == 0)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the file is empty, but must contain JSON; download or write it again", name);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the file is empty, but must contain JSON; download or write it again",
+                         name);
     json_error_t error;
     int no_memory;
     json_t *value = aoei_json_decode(data, len, DECODE_FLAGS, &error, &no_memory);
@@ -199,8 +203,8 @@ int aoei_json_load_optional(json_t **root, char **path, const char *dir, const c
 }
 
 /* Formats the real number at the start of s with the fewest digits from which the same value is read back, in jansson's
- * notation (1.0, 1e-5). Returns its length. "%.15g" drops trailing zeros, so 15 digits already give the shortest form, except
- * for subnormal numbers. */
+ * notation (1.0, 1e-5). Returns its length. "%.15g" drops trailing zeros, so 15 digits already give the shortest form,
+ * except for subnormal numbers. */
 static size_t format_real(char out[40], const char *s) {
     const double x = strtod(s, NULL);
     char text[32];
@@ -213,7 +217,8 @@ static size_t format_real(char out[40], const char *s) {
     const char *e = strchr(text, 'e');
     if (!e)
         return (size_t)snprintf(out, 40, "%s%s", text, strchr(text, '.') ? "" : ".0");
-    return (size_t)snprintf(out, 40, "%.*se%s%s", (int)(e - text), text, e[1] == '-' ? "-" : "", e + 2 + strspn(e + 2, "0"));
+    return (size_t)snprintf(out, 40, "%.*se%s%s", (int)(e - text), text, e[1] == '-' ? "-" : "",
+                            e + 2 + strspn(e + 2, "0"));
 }
 
 /* Returns the length in bytes of the string literal at s, quotes included. */
@@ -248,7 +253,8 @@ char *aoei_json_text(const json_t *root, size_t flags) {
     aoei_json_init();
     out_of_memory = 0;
     char *text = json_dumps(root, flags | JSON_ENCODE_ANY);
-    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* the "C" locale, so that the decimal separator is a point */
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* the "C" locale, so that the decimal separator is a
+                                                                    point */
     const int failed = !text || out_of_memory || !c;
     if (!failed) {
         const locale_t before = uselocale(c);
@@ -323,7 +329,8 @@ int aoei_json_bool(const json_t *o, const char *key, int *out, const char *file,
     return 0;
 }
 
-int aoei_json_string(const json_t *o, const char *key, const char **out, size_t *len, const char *file, aoe_error *err) {
+int aoei_json_string(const json_t *o, const char *key, const char **out, size_t *len, const char *file,
+                     aoe_error *err) {
     const json_t *v = lookup(o, key);
     if (!v)
         return 0;

@@ -18,8 +18,10 @@ int aoei_lock_dir(aoei_lock *lock, const char *dir, aoe_error *err) {
     if (flock(fd, LOCK_EX | LOCK_NB)) {
         const int code =
             errno == EWOULDBLOCK
-                ? aoei_fail(err, AOE_EEXIST,
-                            "%s: another run is writing to this directory; wait until it ends or choose another directory", dir)
+                ? aoei_fail(
+                      err, AOE_EEXIST,
+                      "%s: another run is writing to this directory; wait until it ends or choose another directory",
+                      dir)
                 : aoei_fail_errno(err, errno, "cannot lock the directory %s", dir);
         close(fd);
         return code;

@@ -6,7 +6,8 @@
 
 #include "aoe.h"
 
-/* A lock on a directory. The system releases the lock when the process ends. A zeroed struct is a lock that is not held. */
+/* A lock on a directory. The system releases the lock when the process ends. A zeroed struct is a lock that is not
+ * held. */
 typedef struct aoei_lock {
     int held; /* 1 if the lock is held */
     int fd;   /* file descriptor of the directory; owned; valid only if held is 1 */

@@ -38,8 +38,8 @@ static int list_commits(aoei_buffer *list, char *const root[AOEI_HUB_ROOTS], con
     return rc || !list->failed ? rc : aoei_fail_nomem(err, 0);
 }
 
-/* Returns the directory ROOT/ORG_NAME if it exists. sentence-transformers stored models in such directories before version 2.3.
- * Returns NULL if there is none or if out of memory. The caller frees the result with aoei_free. */
+/* Returns the directory ROOT/ORG_NAME if it exists. sentence-transformers stored models in such directories before
+ * version 2.3. Returns NULL if there is none or if out of memory. The caller frees the result with aoei_free. */
 static char *find_old_copy(char *const root[AOEI_HUB_ROOTS], const char *id) {
     char folder[AOEI_HUB_ID_MAX + 1];
     snprintf(folder, sizeof folder, "%s", id);
@@ -62,36 +62,38 @@ static int fail_missing(const char *text, const aoei_hub_name *hub, int partial,
     char *old = rc ? NULL : find_old_copy(root, hub->id);
     const char *also = root[1] ? " and " : "", *second = root[1] ? root[1] : "";
     if (!rc && partial)
-        rc =
-            aoei_fail(err, AOE_ENOENT,
-                      "%s: the Hugging Face cache %s%s%s contains only a part of this model; to download the rest: aoe pull %s",
-                      text, root[0], also, second, text);
+        rc = aoei_fail(
+            err, AOE_ENOENT,
+            "%s: the Hugging Face cache %s%s%s contains only a part of this model; to download the rest: aoe pull %s",
+            text, root[0], also, second, text);
     else if (!rc && commits.len)
-        rc =
-            aoei_fail(err, AOE_ENOENT,
-                      "%s: the Hugging Face cache %s%s%s contains this model, but not its revision '%s'; name a commit that it "
-                      "contains: %s, or download the revision: aoe pull %s",
-                      text, root[0], also, second, hub->revision, commits.data, text);
+        rc = aoei_fail(
+            err, AOE_ENOENT,
+            "%s: the Hugging Face cache %s%s%s contains this model, but not its revision '%s'; name a commit that it "
+            "contains: %s, or download the revision: aoe pull %s",
+            text, root[0], also, second, hub->revision, commits.data, text);
     else if (!rc && old)
-        rc = aoei_fail(err, AOE_ENOENT,
-                       "%s: there is no such directory, and the Hugging Face cache %s%s%s contains this model only as an old "
-                       "version of sentence-transformers stored it; give the directory %s, or download the model: aoe pull %s",
-                       text, root[0], also, second, old, text);
+        rc = aoei_fail(
+            err, AOE_ENOENT,
+            "%s: there is no such directory, and the Hugging Face cache %s%s%s contains this model only as an old "
+            "version of sentence-transformers stored it; give the directory %s, or download the model: aoe pull %s",
+            text, root[0], also, second, old, text);
     else if (!rc)
-        rc = aoei_fail(err, AOE_ENOENT,
-                       "%s: there is no such directory, and the Hugging Face cache %s%s%s does not contain this model%s; to "
-                       "download it: aoe pull %s",
-                       text, root[0], also, second,
-                       *second == '~' ? " (neither aoe nor sentence-transformers expands ~ in SENTENCE_TRANSFORMERS_HOME)" : "",
-                       text);
+        rc = aoei_fail(
+            err, AOE_ENOENT,
+            "%s: there is no such directory, and the Hugging Face cache %s%s%s does not contain this model%s; to "
+            "download it: aoe pull %s",
+            text, root[0], also, second,
+            *second == '~' ? " (neither aoe nor sentence-transformers expands ~ in SENTENCE_TRANSFORMERS_HOME)" : "",
+            text);
     aoei_buffer_free(&commits);
     aoei_free(old);
     aoei_hub_roots_free(root);
     return rc;
 }
 
-/* Fails if `path` is a folder of a model in the cache, models--ORG--NAME, or its subfolder snapshots, which are no model
- * directories. */
+/* Fails if `path` is a folder of a model in the cache, models--ORG--NAME, or its subfolder snapshots, which are no
+ * model directories. */
 static int reject_cache_folder(const char *path, aoe_error *err) {
     char **commits = NULL, *full = aoei_full_path(path), *parent = full ? aoei_path_parent(full) : NULL;
     size_t n = 0;
@@ -118,8 +120,8 @@ static int reject_cache_folder(const char *path, aoe_error *err) {
     return rc;
 }
 
-/* Finds the snapshot of a model in the cache. A name without organization that the cache does not contain is completed to
- * sentence-transformers/NAME, as in sentence-transformers. */
+/* Finds the snapshot of a model in the cache. A name without organization that the cache does not contain is completed
+ * to sentence-transformers/NAME, as in sentence-transformers. */
 static int find_snapshot(char **snapshot, const aoei_hub_name *hub, aoe_error *err) {
     aoei_hub_name full = *hub;
     const int rc = aoei_hub_snapshot(snapshot, hub, err);

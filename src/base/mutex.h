@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A mutex for objects outside base/ that several threads use. A thread holds it only while it accesses memory or reads a file.
- * A thread never holds it while it waits for another thread or the network.
+ * A mutex for objects outside base/ that several threads use. A thread holds it only while it accesses memory or reads
+ * a file. A thread never holds it while it waits for another thread or the network.
  */
 #ifndef AOEI_BASE_MUTEX_H
 #define AOEI_BASE_MUTEX_H

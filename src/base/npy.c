@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes .npy files. A file begins with "\x93NUMPY", two bytes of version, and the length of the header in 2 bytes
- * (version 1.0) or 4 bytes. The header is a Python dictionary with the keys descr (data type), fortran_order and shape. The
- * values of the array follow.
+ * Reads and writes .npy files. A file begins with "\x93NUMPY", two bytes of version, and the length of the header in 2
+ * bytes (version 1.0) or 4 bytes. The header is a Python dictionary with the keys descr (data type), fortran_order and
+ * shape. The values of the array follow.
  */
 #include "base/npy.h"
 
@@ -32,8 +32,8 @@ typedef struct parser {
 
 void aoei_npy_header(char *header, const char *type, size_t rows, size_t columns) {
     char text[AOEI_NPY_HEADER];
-    const int n =
-        snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%zu, %zu), }", type, rows, columns);
+    const int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%zu, %zu), }", type,
+                           rows, columns);
     memset(header, ' ', AOEI_NPY_HEADER);
     memcpy(header, magic, MAGIC);
     memcpy(header + MAGIC, "\1\0", 2); /* version 1.0 */
@@ -143,21 +143,24 @@ static int read_dictionary(parser *h) {
 /* Finds the dictionary in a file, and the data that follow. */
 static int find_dictionary(parser *h, const unsigned char *bytes, size_t size, const char *path, aoe_error *err) {
     if (size < DICT_2 || memcmp(bytes, magic, MAGIC) != 0)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: not a .npy file: it does not begin with the bytes of this format; save it with numpy.save", path);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: not a .npy file: it does not begin with the bytes of this format; save it with numpy.save", path);
     const size_t start = bytes[6] == 1 ? DICT : DICT_2;
     size_t length = bytes[8] | (size_t)bytes[9] << 8;
     if (start == DICT_2)
         length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     if (bytes[6] < 1 || bytes[6] > 3)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: version %d.%d of the .npy format is not supported; save it with numpy.save", path, bytes[6],
-                         bytes[7]);
+                         "%s: version %d.%d of the .npy format is not supported; save it with numpy.save", path,
+                         bytes[6], bytes[7]);
     if (length > size - start)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the .npy header has %zu bytes, but the file has only %zu bytes; the file is truncated or damaged",
-                         path, length, size);
-    *h = (parser){.at = (const char *)bytes + start, .end = (const char *)bytes + start + length, .fortran = -1, .n = SIZE_MAX};
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the .npy header has %zu bytes, but the file has only %zu bytes; the file is truncated or damaged",
+            path, length, size);
+    *h = (parser){
+        .at = (const char *)bytes + start, .end = (const char *)bytes + start + length, .fortran = -1, .n = SIZE_MAX};
     return 0;
 }
 
@@ -173,21 +176,23 @@ int aoei_npy_parse(aoei_npy *a, const unsigned char *data, size_t size, const ch
         return aoei_fail(err, AOE_EFORMAT, "%s: the .npy header is malformed; save the array with numpy.save", path);
     a->item = strcmp(h.type, "<f4") == 0 ? 4 : strcmp(h.type, "<f8") == 0 ? 8 : 0;
     if (!a->item)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the data type '%s' is not supported; save the array as float32 or float64",
-                         path, h.type);
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: the data type '%s' is not supported; save the array as float32 or float64", path, h.type);
     if (h.n != 2)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the array has %zu dimension%s; it must have 2: rows and columns", path,
-                         h.n, h.n == 1 ? "" : "s");
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the array has %zu dimension%s; it must have 2: rows and columns",
+                         path, h.n, h.n == 1 ? "" : "s");
     a->rows = h.shape[0];
     a->columns = h.shape[1];
     if (h.fortran && a->rows > 1 && a->columns > 1)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the array is stored in column-major order; convert it with numpy.ascontiguousarray", path);
+                         "%s: the array is stored in column-major order; convert it with numpy.ascontiguousarray",
+                         path);
     if (aoei_mul_size(a->rows, a->columns, &bytes) || aoei_mul_size(bytes, a->item, &bytes) ||
         bytes != size - (size_t)(a->data - data))
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the size of the file does not match its shape (%zu, %zu); the file is truncated or damaged", path,
-                         a->rows, a->columns);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the size of the file does not match its shape (%zu, %zu); the file is truncated or damaged", path,
+            a->rows, a->columns);
     return 0;
 }
 

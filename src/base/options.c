@@ -7,13 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-int aoei_options_copy(void *full, size_t size, const void *given, const char *function, const char *type, aoe_error *err) {
+int aoei_options_copy(void *full, size_t size, const void *given, const char *function, const char *type,
+                      aoe_error *err) {
     size_t given_size;
     if (!given)
         return 0;
     memcpy(&given_size, given, sizeof given_size);
     if (given_size < sizeof given_size)
-        return aoei_fail(err, AOE_EARG, "%s: struct_size of %s is not set; call %s_defaults first", function, type, type);
+        return aoei_fail(err, AOE_EARG, "%s: struct_size of %s is not set; call %s_defaults first", function, type,
+                         type);
     if (given_size > size)
         return aoei_fail(
             err, AOE_EARG,

@@ -27,9 +27,11 @@ int aoei_check_optional_file(const char *path, aoe_error *err) {
         return errno == ENOENT || errno == ENOTDIR ? 0 : aoei_fail_errno(err, errno, "cannot open %s", path);
     if (S_ISLNK(st.st_mode) && !aoei_exists(path))
         return aoei_fail(err, AOE_ENOENT,
-                         "%s: this symbolic link leads to a missing file; download the file again, or remove the link", path);
+                         "%s: this symbolic link leads to a missing file; download the file again, or remove the link",
+                         path);
     if (aoei_is_dir(path))
-        return aoei_fail(err, AOE_EFORMAT, "%s: this is a directory, but must be a file; download the model again", path);
+        return aoei_fail(err, AOE_EFORMAT, "%s: this is a directory, but must be a file; download the model again",
+                         path);
     return 0;
 }
 
@@ -125,7 +127,8 @@ static char *read_link(const char *path) {
     return copy;
 }
 
-/* Replaces *path, an allocated string, by the path that the symbolic link *path contains. Returns -1 with errno set on failure.
+/* Replaces *path, an allocated string, by the path that the symbolic link *path contains. Returns -1 with errno set on
+ * failure.
  */
 static int follow_link(char **path) {
     char *text = read_link(*path);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Implements the thread pool. A job is one parallel loop; its tasks are assigned to threads by an atomic counter. Workers join
- * a job while it is open, and the caller waits only for the workers that joined. A worker that wakes up late therefore does not
- * delay the caller. Threads spin for a few tens of microseconds before they sleep, because training starts many short jobs in a
- * row. A pool with more threads than CPUs never spins. Invariant: the fields of a job are written only while the job is closed
- * and no worker has joined it, and they are read only by threads that have joined the job. */
+ * Implements the thread pool. A job is one parallel loop; its tasks are assigned to threads by an atomic counter.
+ * Workers join a job while it is open, and the caller waits only for the workers that joined. A worker that wakes up
+ * late therefore does not delay the caller. Threads spin for a few tens of microseconds before they sleep, because
+ * training starts many short jobs in a row. A pool with more threads than CPUs never spins. Invariant: the fields of a
+ * job are written only while the job is closed and no worker has joined it, and they are read only by threads that have
+ * joined the job. */
 #include "base/pool.h"
 
 #include <pthread.h>
@@ -116,11 +117,12 @@ static uint64_t wait_for_job(aoei_pool *p, uint64_t seen) {
     return state;
 }
 
-/* Joins the job if it is still open. Returns 1 if the worker joined, otherwise 0. *state is set to the last state that was
- * read. */
+/* Joins the job if it is still open. Returns 1 if the worker joined, otherwise 0. *state is set to the last state that
+ * was read. */
 static int join_job(aoei_pool *p, uint64_t *state) {
     while (*state & OPEN)
-        if (atomic_compare_exchange_weak_explicit(&p->state, state, *state + 1, memory_order_acquire, memory_order_acquire))
+        if (atomic_compare_exchange_weak_explicit(&p->state, state, *state + 1, memory_order_acquire,
+                                                  memory_order_acquire))
             return 1;
     return 0;
 }
@@ -155,7 +157,8 @@ static void *worker_main(void *arg) {
     }
 }
 
-/* Increments the job number, sets `flags` (OPEN or STOP) in the state and wakes sleeping workers, at most `helpers` of them. */
+/* Increments the job number, sets `flags` (OPEN or STOP) in the state and wakes sleeping workers, at most `helpers` of
+ * them. */
 static void announce(aoei_pool *p, uint64_t flags, size_t helpers) {
     uint64_t state = atomic_load_explicit(&p->state, memory_order_relaxed);
     atomic_store_explicit(&p->state, (state & JOB_MASK) + JOB_ONE + flags, memory_order_release);
@@ -245,8 +248,8 @@ static int start_workers(aoei_pool *p, aoe_error *err) {
         int errnum = pthread_create(&w->thread, NULL, worker_main, w);
         if (errnum) {
             aoei_aligned_free(w);
-            code = aoei_fail(err, AOE_ENOMEM, "cannot start thread %zu of %zu: %s; use fewer threads", i + 2, p->threads,
-                             strerror(errnum));
+            code = aoei_fail(err, AOE_ENOMEM, "cannot start thread %zu of %zu: %s; use fewer threads", i + 2,
+                             p->threads, strerror(errnum));
             break;
         }
         p->workers[p->started++] = w;

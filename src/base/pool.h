@@ -12,8 +12,8 @@
 
 typedef struct aoei_pool aoei_pool;
 
-/* Runs one task. task: index in [0, n_tasks). worker: index of the thread in [0, aoei_pool_threads), which selects its scratch
- * buffer. */
+/* Runs one task. task: index in [0, n_tasks). worker: index of the thread in [0, aoei_pool_threads), which selects its
+ * scratch buffer. */
 typedef void (*aoei_task_fn)(void *arg, size_t task, size_t worker);
 
 size_t aoei_pool_default_threads(void); /* returns the number of CPUs that this process may use, at most 1024 */
@@ -22,10 +22,10 @@ size_t aoei_pool_default_threads(void); /* returns the number of CPUs that this 
 int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err);
 void aoei_pool_destroy(aoei_pool *pool); /* stops and joins the threads; accepts NULL */
 size_t aoei_pool_threads(const aoei_pool *pool);
-/* Runs fn for every task and returns when all tasks are done; the calling thread also runs tasks. If pool is NULL, the calling
- * thread runs all tasks with worker index 0. Concurrent calls from several threads are serialized. In a nested call on the same
- * pool, tasks get the worker index of the enclosing task. Tasks of two pools must not call each other's pool, because each call
- * would wait for the other. */
+/* Runs fn for every task and returns when all tasks are done; the calling thread also runs tasks. If pool is NULL, the
+ * calling thread runs all tasks with worker index 0. Concurrent calls from several threads are serialized. In a nested
+ * call on the same pool, tasks get the worker index of the enclosing task. Tasks of two pools must not call each
+ * other's pool, because each call would wait for the other. */
 void aoei_parallel_for(aoei_pool *pool, size_t n_tasks, aoei_task_fn fn, void *arg);
 
 #endif

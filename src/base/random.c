@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements the Philox4x32-10 random number generator, and a sequential generator that uses it. The struct aoei_rng contains
- * the complete state as integers, so equal fields give equal numbers on every platform.
+ * Implements the Philox4x32-10 random number generator, and a sequential generator that uses it. The struct aoei_rng
+ * contains the complete state as integers, so equal fields give equal numbers on every platform.
  */
 #include "base/random.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11). Each
- * random number is a pure function of (key, counter). Random numbers therefore do not depend on threads or on the order of
- * calls, and a checkpoint stores the state of a generator as a few integers. docs/numerics.md specifies key and counter.
+ * Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11).
+ * Each random number is a pure function of (key, counter). Random numbers therefore do not depend on threads or on the
+ * order of calls, and a checkpoint stores the state of a generator as a few integers. docs/numerics.md specifies key
+ * and counter.
  */
 #ifndef AOEI_BASE_RANDOM_H
 #define AOEI_BASE_RANDOM_H
@@ -12,8 +13,8 @@
 /* Sets out[4] to a block of four random 32-bit words, which depend only on counter and key. */
 void aoei_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
 
-/* Stream indices, which are stored in counter[3]. Each purpose has its own stream, so that one seed gives different random
- * numbers for each purpose. */
+/* Stream indices, which are stored in counter[3]. Each purpose has its own stream, so that one seed gives different
+ * random numbers for each purpose. */
 enum {
     AOEI_STREAM_INIT = 1,
     AOEI_STREAM_SHUFFLE = 2,

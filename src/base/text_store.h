@@ -14,7 +14,8 @@ typedef struct aoei_chunks {
     char *free;         /* first unused byte of the last chunk */
 } aoei_chunks;
 
-char *aoei_chunks_take(aoei_chunks *c, size_t bytes); /* returns memory for a text of `bytes` bytes, or NULL if out of memory */
+char *aoei_chunks_take(aoei_chunks *c, size_t bytes); /* returns memory for a text of `bytes` bytes, or NULL if out of
+                                                         memory */
 void aoei_chunks_free(aoei_chunks *c);                /* frees all texts; accepts a zeroed struct */
 
 #endif

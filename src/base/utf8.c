@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Validates, decodes and encodes UTF-8 (RFC 3629). The first byte of a sequence determines the range of the second byte; this
- * excludes overlong forms, surrogates and code points above U+10FFFF. All further bytes are in the range from 0x80 to 0xBF.
+ * Validates, decodes and encodes UTF-8 (RFC 3629). The first byte of a sequence determines the range of the second
+ * byte; this excludes overlong forms, surrogates and code points above U+10FFFF. All further bytes are in the range
+ * from 0x80 to 0xBF.
  */
 #include "base/utf8.h"
 
 #include <string.h>
 
-/* Returns the length in bytes of a UTF-8 sequence whose first byte is `first`, or 0 if `first` starts no sequence. Sets *low
- * and *high to the range of the second byte. */
+/* Returns the length in bytes of a UTF-8 sequence whose first byte is `first`, or 0 if `first` starts no sequence. Sets
+ * *low and *high to the range of the second byte. */
 static size_t sequence(unsigned char first, unsigned char *low, unsigned char *high) {
     *low = 0x80;
     *high = 0xbf;
@@ -136,7 +137,8 @@ const char *aoei_utf_name(const char *s, size_t len) {
 
 int aoei_utf8_is_space(uint32_t cp) {
     return (cp >= '\t' && cp <= '\r') || (cp >= 0x1c && cp <= ' ') || cp == 0x85 || cp == 0xa0 || cp == 0x1680 ||
-           (cp >= 0x2000 && cp <= 0x200a) || cp == 0x2028 || cp == 0x2029 || cp == 0x202f || cp == 0x205f || cp == 0x3000;
+           (cp >= 0x2000 && cp <= 0x200a) || cp == 0x2028 || cp == 0x2029 || cp == 0x202f || cp == 0x205f ||
+           cp == 0x3000;
 }
 
 int aoei_utf8_is_blank(const char *s, size_t len) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Measures the speed of an encoder of a given shape with random weights. No files are read. A benchmark measures one of three
- * operations:
+ * Measures the speed of an encoder of a given shape with random weights. No files are read. A benchmark measures one of
+ * three operations:
  * - Inference: the forward pass and the pooling. The weights are packed before the first pass. If the linear layers are
  *   computed in int8, the weights are quantized when they are packed.
  * - A training step: the forward pass with dropout, the default objectives, the backward pass and AdamW.
@@ -73,8 +73,8 @@ static size_t text_length(const bench *b, size_t i) {
     return b->o->lengths ? b->o->lengths[i] : b->o->length;
 }
 
-/* If the model has more than MAX_PARAMETERS parameters, reduces it to one layer and a small vocabulary. measure() multiplies
- * the measured time by the number of layers. */
+/* If the model has more than MAX_PARAMETERS parameters, reduces it to one layer and a small vocabulary. measure()
+ * multiplies the measured time by the number of layers. */
 static void reduce_shape(bench *b) {
     b->layers = b->config.layers;
     if (aoei_parameter_count(&b->config) <= MAX_PARAMETERS)
@@ -88,7 +88,8 @@ static int check(bench *b, aoe_error *err) {
     if (!o->texts || (o->mode == AOE_BENCH_TRAIN && o->texts % 2) || o->runs < MIN_RUNS)
         return aoei_fail(
             err, AOE_EARG,
-            "options.texts must be positive, and an even number in training mode; options.runs must be at least %d", MIN_RUNS);
+            "options.texts must be positive, and an even number in training mode; options.runs must be at least %d",
+            MIN_RUNS);
     int code = aoei_shape_checked(&b->config, &o->shape, err);
     if (!code && o->dtype == AOE_DTYPE_INT8)
         code = aoei_model_int8_check(&b->config, o->mode == AOE_BENCH_INFER, b->name, err);
@@ -106,8 +107,9 @@ static int check(bench *b, aoe_error *err) {
     for (size_t i = 0; i < o->texts; i++) {
         const size_t n = text_length(b, i);
         if (n == 0 || n > max_length)
-            return aoei_fail(err, AOE_EARG, "text %zu has %zu tokens; with this shape, a text must have 1 to %zu tokens", i + 1,
-                             n, max_length);
+            return aoei_fail(err, AOE_EARG,
+                             "text %zu has %zu tokens; with this shape, a text must have 1 to %zu tokens", i + 1, n,
+                             max_length);
         b->tokens += n;
         if (n > b->longest)
             b->longest = n;
@@ -115,8 +117,8 @@ static int check(bench *b, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Initializes the parameters as `aoe init` does: weights from a normal distribution with standard deviation 0.02, normalization
- * weights with 1, and biases with 0. */
+/* Initializes the parameters as `aoe init` does: weights from a normal distribution with standard deviation 0.02,
+ * normalization weights with 1, and biases with 0. */
 static int randomize(bench *b, aoei_params *p, aoe_error *err) {
     const float one = 1.0F;
     aoei_tensor_zero(b->ctx, p->value);
@@ -148,8 +150,8 @@ static void fill_batch(const bench *b, aoei_batch_buffer *buffer, int32_t *ids) 
     }
 }
 
-/* Assigns memory of the arena to the tensors of inference. Gradients and moments also get addresses in the arena, but inference
- * never writes them, so the operating system allocates no physical memory for them. */
+/* Assigns memory of the arena to the tensors of inference. Gradients and moments also get addresses in the arena, but
+ * inference never writes them, so the operating system allocates no physical memory for them. */
 static int lay_out_inference(bench *b, aoei_arena *arena, aoe_error *err) {
     const int code = aoei_params_layout(&b->params, b->ctx, &b->config, AOEI_F32, arena, err);
     if (code)
@@ -208,7 +210,8 @@ static int create_training(bench *b, aoe_error *err) {
 }
 
 static int create_pretraining(bench *b, aoe_error *err) {
-    const aoei_mlm_step_options step = {.tokens = b->tokens, .texts = b->o->texts, .longest = b->longest, .type = b->type};
+    const aoei_mlm_step_options step = {
+        .tokens = b->tokens, .texts = b->o->texts, .longest = b->longest, .type = b->type};
     const int code = aoei_mlm_step_create(&b->mlm, b->ctx, &b->config, &step, err);
     return code ? code : start_params(b, &b->mlm.params, err);
 }
@@ -256,7 +259,8 @@ static int run_once(bench *b, uint64_t run, aoe_error *err) {
         return AOE_OK;
     }
     const int pretrain = b->o->mode == AOE_BENCH_PRETRAIN;
-    const aoei_optimizer adamw = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .step = run + 1};
+    const aoei_optimizer adamw = {
+        .lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .step = run + 1};
     aoei_encoder_dropout drop = {.hidden = b->config.hidden_dropout, .attention = b->config.attention_dropout};
     int code = AOE_OK;
     aoei_dropout_key(drop.key, b->o->seed, run);
@@ -267,7 +271,8 @@ static int run_once(bench *b, uint64_t run, aoe_error *err) {
         aoe_objective_options o;
         aoe_objective_result r;
         aoe_objective_options_defaults(&o);
-        code = aoei_pair_step_gradient(&b->step, b->config.arch->default_pooling, &o, b->labels, NULL, &drop, 1.0, &r, err);
+        code = aoei_pair_step_gradient(&b->step, b->config.arch->default_pooling, &o, b->labels, NULL, &drop, 1.0, &r,
+                                       err);
     }
     if (!code)
         aoei_params_update(b->ctx, pretrain ? &b->mlm.params : &b->step.params, &adamw, 1.0);
@@ -343,7 +348,8 @@ static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
         code = aoei_bench_run(b, &seconds[i], err);
     if (!code) {
         qsort(seconds, b->o->runs, sizeof *seconds, ascending);
-        const double scale = (double)b->layers / (double)b->config.layers; /* for a reduced model, extrapolates to all layers */
+        const double scale = (double)b->layers / (double)b->config.layers; /* for a reduced model, extrapolates to all
+                                                                              layers */
         const double median = scale * seconds[b->o->runs / 2];
         result->tokens = b->tokens;
         result->layers_timed = b->config.layers;

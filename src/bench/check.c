@@ -24,7 +24,8 @@ static void add_comparison(aoei_check *c, double difference2, double reference2)
         c->worst = isnan(c->worst) ? c->worst : 0;
     }
     const double difference = sqrt(difference2), reference = sqrt(reference2);
-    const double error = reference < SMALL_REFERENCE ? difference * (c->tolerance / SMALL_REFERENCE) : difference / reference;
+    const double error =
+        reference < SMALL_REFERENCE ? difference * (c->tolerance / SMALL_REFERENCE) : difference / reference;
     c->compared++;
     if (!(error <= c->worst)) /* also true if error or c->worst is NaN */
         c->worst = isnan(c->worst) ? c->worst : error;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Compares computed values with golden cases (outputs of a reference implementation) and reports the errors.
  *
- * The error of a tensor or of a number is the norm of the difference divided by the norm of the reference. If the norm of the
- * reference is below 1e-6, the norm of the difference must be at most 1e-6; the reported error is then the norm of the
- * difference multiplied by tolerance / 1e-6. In bf16, all gradients of a loss are compared as one tensor. Otherwise the
- * rounding errors would exceed the values of small gradients. For example, the gradient of a key bias is 0 in exact arithmetic.
+ * The error of a tensor or of a number is the norm of the difference divided by the norm of the reference. If the norm
+ * of the reference is below 1e-6, the norm of the difference must be at most 1e-6; the reported error is then the norm
+ * of the difference multiplied by tolerance / 1e-6. In bf16, all gradients of a loss are compared as one tensor.
+ * Otherwise the rounding errors would exceed the values of small gradients. For example, the gradient of a key bias is
+ * 0 in exact arithmetic.
  */
 #ifndef AOEI_BENCH_CHECK_H
 #define AOEI_BENCH_CHECK_H
@@ -27,7 +28,8 @@ typedef struct aoei_check {
     double tolerance;               /* maximum error with which the check passes */
     double worst;                   /* largest error so far; NaN after any NaN */
     int joined;                     /* 1: all compared tensors are treated as one tensor */
-    double difference2, reference2; /* if joined is 1: sums of the squared norms of the differences, and of the references */
+    double difference2, reference2; /* if joined is 1: sums of the squared norms of the differences, and of the
+                                       references */
     size_t compared;                /* number of comparisons so far */
 } aoei_check;
 

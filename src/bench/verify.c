@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_verify: finds golden cases (outputs of a reference implementation) in a directory and compares the outputs of
- * aoe with them. aoe_verify fails if the model in the given directory has an unsupported architecture. If the model in a
- * subdirectory has an unsupported architecture, aoe_verify logs a warning and skips the subdirectory.
+ * Implements aoe_verify: finds golden cases (outputs of a reference implementation) in a directory and compares the
+ * outputs of aoe with them. aoe_verify fails if the model in the given directory has an unsupported architecture. If
+ * the model in a subdirectory has an unsupported architecture, aoe_verify logs a warning and skips the subdirectory.
  */
 #include "aoe_eval.h"
 #include "base/alloc.h"
@@ -74,8 +74,8 @@ int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn
     aoei_verify v = {.ctx = ctx, .dtype = dtype, .report = report, .user = user};
     int code;
     if (!aoei_is_dir(dir))
-        return aoei_fail(err, AOE_ENOENT, "%s: not a directory; give a directory with cases.json, or its parent directory",
-                         dir);
+        return aoei_fail(err, AOE_ENOENT,
+                         "%s: not a directory; give a directory with cases.json, or its parent directory", dir);
     if (has_file(dir, "cases.json")) {
         char name[128];
         base_name(name, sizeof name, dir);
@@ -88,7 +88,8 @@ int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn
     if (v.done == 0)
         return aoei_fail(
             err, AOE_ENOENT,
-            "%s: the directory contains no reference values; give a directory with cases.json, or its parent directory", dir);
+            "%s: the directory contains no reference values; give a directory with cases.json, or its parent directory",
+            dir);
     if (v.failed)
         return aoei_fail(err, AOE_EMISMATCH, "%s: %zu of %zu checks failed", dir, v.failed, v.done);
     return AOE_OK;

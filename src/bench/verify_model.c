@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Compares the outputs of a model with golden cases, which are the outputs of a reference implementation. A directory of golden
- * cases contains these files:
+ * Compares the outputs of a model with golden cases, which are the outputs of a reference implementation. A directory
+ * of golden cases contains these files:
  * - config.json and model.safetensors: a small model.
- * - cases.json: texts and pairs as lists of token ids, the expected losses, and the trace. The trace is the list of the losses
- *   and gradient norms of ten AdamW steps.
- * - expected.safetensors: the hidden states of every layer, the embeddings of every pooling mode, and the gradients of every
- *   parameter for each loss.
- * - adapter/ (optional): LoRA adapters of the model. In this case, expected.safetensors also contains the last hidden states
- *   and the gradients of the model with these adapters.
+ * - cases.json: texts and pairs as lists of token ids, the expected losses, and the trace. The trace is the list of the
+ *   losses and gradient norms of ten AdamW steps.
+ * - expected.safetensors: the hidden states of every layer, the embeddings of every pooling mode, and the gradients of
+ *   every parameter for each loss.
+ * - adapter/ (optional): LoRA adapters of the model. In this case, expected.safetensors also contains the last hidden
+ *   states and the gradients of the model with these adapters.
  * No tokenizer is needed. In int8, which does not support training, only the embeddings are compared.
  */
 #include "aoe_objective.h"
@@ -34,15 +34,16 @@
 
 /* Maximum relative errors. They depend on the data type of the GEMMs and on the architecture. */
 typedef struct tolerances {
-    /* hidden: for hidden states and embeddings; trace_loss and trace_norm: for losses and gradient norms in the trace */
+    /* hidden: for hidden states and embeddings; trace_loss and trace_norm: for losses and gradient norms in the
+     * trace */
     double hidden, loss, gradient, trace_loss, trace_norm;
     size_t steps; /* maximum number of steps of the trace that are compared */
 } tolerances;
 
 /* allowed: tolerances by data type; allowed_int8: tolerances in int8, for post-norm and pre-norm architectures;
  * allowed_pre_norm_bf16: tolerances of pre-norm architectures in bf16. In pre-norm
- * architectures, the residual stream is never normalized, so the ten steps of the trace amplify rounding errors 10 to 80 times.
- * Therefore only the first step is compared in bf16. */
+ * architectures, the residual stream is never normalized, so the ten steps of the trace amplify rounding errors 10 to
+ * 80 times. Therefore only the first step is compared in bf16. */
 static const tolerances allowed[] = {
     [AOEI_F32] = {2e-6, 1e-6, 1e-5, 1e-5, 1e-4, SIZE_MAX}, [AOEI_BF16] = {1e-2, 1e-2, 5e-2, 1e-2, 3e-2, SIZE_MAX}};
 static const tolerances allowed_pre_norm_bf16 = {2e-2, 3e-2, 5e-2, 3e-2, 5e-2, 1};
@@ -64,8 +65,8 @@ typedef struct golden {
     aoei_safetensors *expected; /* expected.safetensors, owned */
     aoe_model *model;           /* model in this directory, owned */
     aoei_pair_step step;        /* parameters, activations and batch of a training step; owned */
-    /* values of the keys "texts" and "pairs" in cases.json; owned. The two texts of pair i are texts 2i and 2i + 1 of `pairs`.
-     * B is the number of pairs. */
+    /* values of the keys "texts" and "pairs" in cases.json; owned. The two texts of pair i are texts 2i and 2i + 1 of
+     * `pairs`. B is the number of pairs. */
     id_texts texts, pairs;
     double *graded, *binary; /* [B] graded and binary labels, owned */
     uint32_t *groups;        /* [2B] for each text of `pairs`, the index of the first text with equal ids; owned */
@@ -98,8 +99,8 @@ static void golden_free(golden *g) {
 }
 
 static int bad_cases(const golden *g, const char *what, aoe_error *err) {
-    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is missing or malformed; download or generate the file again", g->cases_path,
-                     what);
+    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is missing or malformed; download or generate the file again",
+                     g->cases_path, what);
 }
 
 /* Appends one text, given as a JSON list of token ids. */
@@ -121,8 +122,8 @@ static int add_ids(id_texts *t, const json_t *list, size_t vocab) {
     return n ? AOE_OK : AOE_EFORMAT;
 }
 
-/* Reads the value of the key "texts" or "pairs" in cases.json. lists: number of lists of token ids per entry, 1 for "texts" and
- * 2 for "pairs". */
+/* Reads the value of the key "texts" or "pairs" in cases.json. lists: number of lists of token ids per entry, 1 for
+ * "texts" and 2 for "pairs". */
 static int read_texts(golden *g, id_texts *t, const char *key, size_t lists, aoe_error *err) {
     const json_t *array = json_object_get(g->cases, key);
     const size_t n = json_array_size(array);
@@ -199,9 +200,10 @@ static int open_inputs(golden *g, const aoei_verify *v, aoe_error *err) {
 static int check_length(const golden *g, size_t longest, aoe_error *err) {
     const size_t positions = g->model->config.arch->max_length(&g->model->config);
     if (longest > positions)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: a text has %zu tokens, but the model has only %zu positions; download or generate the file again",
-                         g->cases_path, longest, positions);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: a text has %zu tokens, but the model has only %zu positions; download or generate the file again",
+            g->cases_path, longest, positions);
     return AOE_OK;
 }
 
@@ -213,7 +215,8 @@ static int lay_out(golden *g, const aoei_verify *v, aoe_error *err) {
     const int rc = check_length(g, longest, err);
     if (rc)
         return rc;
-    const aoei_pair_step_options step = {.pairs = (rows + 1) / 2, .tokens = tokens, .longest = longest, .type = g->model->type};
+    const aoei_pair_step_options step = {
+        .pairs = (rows + 1) / 2, .tokens = tokens, .longest = longest, .type = g->model->type};
     int code = aoei_pair_step_create(&g->step, v->ctx, &g->model->config, &step, err);
     if (code)
         return code;
@@ -232,15 +235,16 @@ static void fill(golden *g, const id_texts *t) {
         aoei_batch_add(&g->step.buffer, t->ids + t->offsets[i], t->offsets[i + 1] - t->offsets[i], (uint32_t)i);
 }
 
-/* Compares n computed values `got` with the elements [first, first + n) of the tensor `name` of expected.safetensors. Fails if
- * the tensor is missing or does not have `total` elements. */
+/* Compares n computed values `got` with the elements [first, first + n) of the tensor `name` of expected.safetensors.
+ * Fails if the tensor is missing or does not have `total` elements. */
 static int compare_part(const golden *g, aoei_check *c, const char *name, const float *got, size_t n, size_t first,
                         size_t total, aoe_error *err) {
     const aoei_st_tensor *t = aoei_safetensors_find(g->expected, name);
     if (!t || t->dtype != AOEI_ST_F32 || aoei_st_elements(t) != total)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s/expected.safetensors: there is no F32 tensor \"%s\" with %zu values; download or generate the file again",
+            "%s/expected.safetensors: there is no F32 tensor \"%s\" with %zu values; download or generate the "
+            "file again",
             g->dir, name, total);
     float *want = aoei_malloc_array(total, sizeof *want);
     if (!want)
@@ -295,9 +299,8 @@ static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
         aoei_check check;
         char line[48];
         snprintf(line, sizeof line, "pooled.0.%s", golden_pooling((aoe_pooling)p));
-        if (!aoei_safetensors_find(
-                g->expected,
-                line)) /* the reference implementation did not have this pooling mode when the golden cases were generated */
+        if (!aoei_safetensors_find(g->expected, line)) /* the reference implementation did not have this pooling mode
+                                                          when the golden cases were generated */
             continue;
         snprintf(line, sizeof line, "pooled.%s", aoe_pooling_name((aoe_pooling)p));
         aoei_check_begin(&check, g->name, line, tolerance(g)->hidden);
@@ -315,8 +318,8 @@ static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-/* Checks the last hidden states of a causal model whose attention is made bidirectional in all layers. Does nothing if the
- * model is not causal or if the golden cases do not contain these hidden states. */
+/* Checks the last hidden states of a causal model whose attention is made bidirectional in all layers. Does nothing if
+ * the model is not causal or if the golden cases do not contain these hidden states. */
 static int check_bidirectional(golden *g, aoei_verify *v, aoe_error *err) {
     aoei_encoder_config c = g->model->config;
     const aoei_batch *b = &g->step.buffer.batch;
@@ -344,9 +347,9 @@ static int check_bidirectional(golden *g, aoei_verify *v, aoe_error *err) {
 static const char *const loss_names[] = {"cosine", "angle", "ibn", "ibn-isp"};
 enum { COSINE, ANGLE, IBN, IBN_ISP, LOSSES };
 
-/* Returns the options of an objective that is a sum of losses. mask: bits that select the losses, such as 1 << COSINE. The
- * temperatures are the defaults, as in the AnglE paper: 1/20 for cosine and ibn, and 1 for angle. For ibn, pairs with label 1
- * are positive. */
+/* Returns the options of an objective that is a sum of losses. mask: bits that select the losses, such as 1 << COSINE.
+ * The temperatures are the defaults, as in the AnglE paper: 1/20 for cosine and ibn, and 1 for angle. For ibn, pairs
+ * with label 1 are positive. */
 static aoe_objective_options loss_options(unsigned mask) {
     aoe_objective_options o;
     aoe_objective_options_defaults(&o);
@@ -369,15 +372,15 @@ static int add_gradient(golden *g, unsigned mask, const double *label, double *l
     return code;
 }
 
-/* Writes the name of a gradient in expected.safetensors to `out`. name: name of the loss; slot: the parameter. The name of the
- * gradient of an adapter does not contain ".weight". */
+/* Writes the name of a gradient in expected.safetensors to `out`. name: name of the loss; slot: the parameter. The name
+ * of the gradient of an adapter does not contain ".weight". */
 static void gradient_name(char *out, size_t size, const golden *g, const char *name, const aoei_slot *slot) {
     const size_t tail = slot->adapter ? strlen(".weight") : 0;
     snprintf(out, size, "grad.%s.%s%.*s", name, g->model->files.prefix, (int)(strlen(slot->name) - tail), slot->name);
 }
 
-/* Checks the value of a loss and its gradients for all parameters. loss: COSINE, ANGLE, IBN or IBN_ISP; name: name of the loss
- * in the golden cases. */
+/* Checks the value of a loss and its gradients for all parameters. loss: COSINE, ANGLE, IBN or IBN_ISP; name: name of
+ * the loss in the golden cases. */
 static int check_gradients(golden *g, aoei_verify *v, int loss, const char *name, aoe_error *err) {
     aoei_check value, gradient;
     char line[48];
@@ -404,8 +407,8 @@ static int check_gradients(golden *g, aoei_verify *v, int loss, const char *name
         gradient_name(tensor, sizeof tensor, g, name, &slot);
         aoei_tensor_read(v->ctx, g->host, g->step.params.grads[s]);
         const size_t row = slot.vector ? 1 : slot.cols, n = slot.rows * slot.cols;
-        code = compare_part(g, &gradient, tensor, g->host, n, slot.first * row, slot.stored_rows ? slot.stored_rows * row : n,
-                            err);
+        code = compare_part(g, &gradient, tensor, g->host, n, slot.first * row,
+                            slot.stored_rows ? slot.stored_rows * row : n, err);
     }
     aoei_tensor_zero(v->ctx, g->step.params.grad);
     if (!code) {
@@ -422,7 +425,8 @@ static int check_adapted(golden *g, aoei_verify *v, aoe_error *err) {
     int code = AOE_OK;
     fill(g, &g->texts);
     aoei_check_begin(&check, g->name, "lora", tolerance(g)->hidden);
-    const aoei_tensor last = aoei_encoder_forward(v->ctx, &g->model->config, g->step.params.values, b, &g->step.state, NULL);
+    const aoei_tensor last =
+        aoei_encoder_forward(v->ctx, &g->model->config, g->step.params.values, b, &g->step.state, NULL);
     for (size_t i = 0; i < b->n_texts && !code; i++) {
         char name[64];
         const size_t n = b->offsets[i + 1] - b->offsets[i];
@@ -466,8 +470,8 @@ static int check_adapters(const golden *whole, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-/* Checks the loss and the gradient norm of each step of the trace. A step is an AdamW step on the batch of pairs; the loss is
- * cosine + angle + ibn-isp, and weight decay applies to all parameters. */
+/* Checks the loss and the gradient norm of each step of the trace. A step is an AdamW step on the batch of pairs; the
+ * loss is cosine + angle + ibn-isp, and weight decay applies to all parameters. */
 static int check_trace(golden *g, aoei_verify *v, aoe_error *err) {
     const json_t *adamw = json_object_get(g->cases, "adamw"), *trace = json_object_get(adamw, "trace");
     const json_t *betas = json_object_get(adamw, "betas");
@@ -512,8 +516,8 @@ static int check_trace(golden *g, aoei_verify *v, aoe_error *err) {
 static int inference_layout(golden *g, const aoei_verify *v, aoei_arena *arena, aoe_error *err) {
     const aoei_encoder_mode mode = {.type = g->model->type, .int8 = g->model->int8};
     g->step.pooled = aoei_tensor_take(arena, g->texts.n, g->model->config.hidden);
-    return aoei_encoder_layout(&g->step.state, v->ctx, &g->model->config, arena, g->texts.offsets[g->texts.n], g->texts.n,
-                               g->texts.longest, mode, err);
+    return aoei_encoder_layout(&g->step.state, v->ctx, &g->model->config, arena, g->texts.offsets[g->texts.n],
+                               g->texts.n, g->texts.longest, mode, err);
 }
 
 /* Checks the embeddings of a model that was opened for inference. */
@@ -539,7 +543,8 @@ static int verify_inference(golden *g, aoei_verify *v, aoe_error *err) {
     return check_pooled(g, v, err);
 }
 
-/* Checks the hidden states, embeddings, losses, gradients and optimizer steps of a model that was opened for training. */
+/* Checks the hidden states, embeddings, losses, gradients and optimizer steps of a model that was opened for
+ * training. */
 static int verify_training(golden *g, aoei_verify *v, aoe_error *err) {
     int code = read_texts(g, &g->pairs, "pairs", 2, err);
     if (!code)
@@ -552,7 +557,8 @@ static int verify_training(golden *g, aoei_verify *v, aoe_error *err) {
         code = lay_out(g, v, err);
     if (!code) {
         fill(g, &g->texts);
-        aoei_encoder_forward(v->ctx, &g->model->config, g->step.params.values, &g->step.buffer.batch, &g->step.state, NULL);
+        aoei_encoder_forward(v->ctx, &g->model->config, g->step.params.values, &g->step.buffer.batch, &g->step.state,
+                             NULL);
         code = check_hidden(g, v, err);
     }
     if (!code)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Compares the training losses and their gradients with golden cases, which are the outputs of a reference implementation. No
- * model is needed. objectives.json is a list of cases. A case is an object with these keys:
+ * Compares the training losses and their gradients with golden cases, which are the outputs of a reference
+ * implementation. No model is needed. objectives.json is a list of cases. A case is an object with these keys:
  * - "x", "y": [B, D] vectors of the two texts of each pair.
  * - "label": [B] labels.
  * - "scale": for each of the losses "cosine", "angle" and "ibn", the inverse of the temperature.
@@ -46,8 +46,8 @@ static int read_matrix(double *out, const json_t *rows, size_t B, size_t D, cons
         for (size_t k = 0; k < D; k++) {
             const json_t *row = json_array_get(rows, i), *value = json_array_get(row, k);
             if (json_array_size(rows) != B || json_array_size(row) != D || !json_is_number(value))
-                return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not %zu rows of %zu numbers; generate the file again", file,
-                                 what, B, D);
+                return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not %zu rows of %zu numbers; generate the file again",
+                                 file, what, B, D);
             out[i * D + k] = json_number_value(value);
         }
     return AOE_OK;
@@ -63,7 +63,8 @@ static int case_read(objective_case *c, const json_t *o, const char *file, aoe_e
     if (n == 0 || json_array_size(label) != c->B)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: a case has no \"x\", or its number of labels differs from its number of rows; generate the file again", file);
+            "%s: a case has no \"x\", or its number of labels differs from its number of rows; generate the file again",
+            file);
     c->label = aoei_calloc(c->B, sizeof *c->label);
     float **const floats[] = {&c->x, &c->y, &c->gx, &c->gy};
     int bad = !c->label;
@@ -82,7 +83,8 @@ static int case_read(objective_case *c, const json_t *o, const char *file, aoe_e
         c->y[i] = (float)c->want[i];
     for (size_t i = 0; i < c->B && !code; i++) {
         if (!json_is_number(json_array_get(label, i)))
-            code = aoei_fail(err, AOE_EFORMAT, "%s: label %zu of a case is not a number; generate the file again", file, i);
+            code = aoei_fail(err, AOE_EFORMAT, "%s: label %zu of a case is not a number; generate the file again", file,
+                             i);
         c->label[i] = json_number_value(json_array_get(label, i));
     }
     return code;

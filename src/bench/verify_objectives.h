@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Compares the training losses and their gradients with golden cases (outputs of a reference implementation), without a model.
+ * Compares the training losses and their gradients with golden cases (outputs of a reference implementation), without a
+ * model.
  */
 #ifndef AOEI_BENCH_VERIFY_OBJECTIVES_H
 #define AOEI_BENCH_VERIFY_OBJECTIVES_H
 
 #include "bench/check.h"
 
-/* Checks the losses with the golden cases in a file objectives.json. A check that fails is reported and counted in *v, but the
- * function returns 0. Errors: AOE_EFORMAT, and the errors of reading a file. */
+/* Checks the losses with the golden cases in a file objectives.json. A check that fails is reported and counted in *v,
+ * but the function returns 0. Errors: AOE_EFORMAT, and the errors of reading a file. */
 int aoei_verify_objectives(aoei_verify *v, const char *path, aoe_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Adds repositories, issues and mentions of duplicates to a collection. The REST reader (github_rest.c) and the GraphQL reader
- * (github_graphql.c) use these functions.
+ * Adds repositories, issues and mentions of duplicates to a collection. The REST reader (github_rest.c) and the GraphQL
+ * reader (github_graphql.c) use these functions.
  */
 #include "collect/collection.h"
 
@@ -115,8 +115,8 @@ int aoei_collect_hash(aoei_collection *c, const aoei_buffer *text, uint64_t *has
     return AOE_OK;
 }
 
-/* Computes the hash of the cleaned text of an issue. Lines of issue templates are not removed, because they are known only
- * after all issues have been read. */
+/* Computes the hash of the cleaned text of an issue. Lines of issue templates are not removed, because they are known
+ * only after all issues have been read. */
 static int hash_text(aoei_collection *c, const aoei_issue_json *json, aoei_issue *issue, aoe_error *err) {
     aoei_buffer_clear(&c->text);
     const unsigned clean = c->api.o->clean & ~(unsigned)AOE_ISSUE_CLEAN_TEMPLATES;
@@ -157,7 +157,8 @@ int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *json, uint32_t
 void aoei_collect_weaken(aoei_collection *c, size_t first) {
     for (size_t i = first; i < c->n_mentions; i++) {
         aoei_mention *m = &c->mention[i];
-        if (m->kind == AOEI_MENTION_STATED || m->kind == AOEI_MENTION_GUESS || (m->kind == AOEI_MENTION_MARKED && m->number))
+        if (m->kind == AOEI_MENTION_STATED || m->kind == AOEI_MENTION_GUESS ||
+            (m->kind == AOEI_MENTION_MARKED && m->number))
             m->kind = AOEI_MENTION_HINT;
     }
 }

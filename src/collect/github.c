@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Sends requests to GitHub's API and caches the responses. A status other than 200, or a failure of the server, usually
- * concerns only one repository or issue. Therefore it is returned to the caller as a response. If the token is missing or
- * rejected (status 401), the functions fail. GraphQL reports errors with status 200; read_query converts such an error to the
- * status that REST returns for it.
+ * concerns only one repository or issue. Therefore it is returned to the caller as a response. If the token is missing
+ * or rejected (status 401), the functions fail. GraphQL reports errors with status 200; read_query converts such an
+ * error to the status that REST returns for it.
  */
 #include "collect/github.h"
 
@@ -64,9 +64,10 @@ static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
         return code;
     const char *host = strstr(api, "://");
     if (!host || strpbrk(api, " ?#@")) /* the message does not repeat the URL, because it may contain a secret */
-        return aoei_fail(err, AOE_EARG,
-                         "options.api must consist of scheme, host and path; use https://HOST, or for GitHub Enterprise "
-                         "https://HOST/api/v3");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.api must consist of scheme, host and path; use https://HOST, or for GitHub Enterprise "
+            "https://HOST/api/v3");
     while (len > 0 && api[len - 1] == '/')
         len--;
     host += 3;
@@ -101,8 +102,12 @@ static int is_at_origin(const aoei_github *g, const char *url) {
 
 int aoei_github_open(aoei_github *g, const aoe_github_options *o, aoe_error *err) {
     const aoei_http_options http = {.stop = stop, .stop_user = g};
-    const aoei_fetch_options fetch = {
-        .seed = o->seed, .stop = stop, .stop_user = g, .progress = on_progress, .progress_user = g, .clock = aoei_github_clock};
+    const aoei_fetch_options fetch = {.seed = o->seed,
+                                      .stop = stop,
+                                      .stop_user = g,
+                                      .progress = on_progress,
+                                      .progress_user = g,
+                                      .clock = aoei_github_clock};
     *g = (aoei_github){.o = o, .progress = {.repository = "", .why = "", .quota = -1, .total = o->n_repositories}};
     int code = set_addresses(g, o->api ? o->api : "https://api.github.com", err);
     if (!code)
@@ -160,13 +165,14 @@ void aoei_github_pages_free(aoei_github_pages *w) {
     w->mark = NULL;
 }
 
-/* Copies the first line of a text from the server to `out`, for an error message. The token is redacted, because the server may
- * send it back. */
+/* Copies the first line of a text from the server to `out`, for an error message. The token is redacted, because the
+ * server may send it back. */
 static void show(const aoei_github *g, const char *text, char out[AOEI_GITHUB_SHOWN]) {
     char *copy = aoei_strdup(text ? text : "");
     out[0] = 0;
     if (copy) {
-        aoei_redact(copy, strlen(copy), g->o->token); /* before truncation, because a truncated token would not be found */
+        aoei_redact(copy, strlen(copy), g->o->token); /* before truncation, because a truncated token would not be
+                                                         found */
         (void)snprintf(out, AOEI_GITHUB_SHOWN, "%s", copy);
         (void)aoei_one_line(out, strlen(out));
     }
@@ -182,8 +188,8 @@ static void message_of(const aoei_github *g, const aoei_http_response *r, char m
     json_decref(json);
 }
 
-/* Handles a response with a status other than 200. Returns an error if the token is rejected or missing. Otherwise sets a->why
- * to the message of the server and returns 0. */
+/* Handles a response with a status other than 200. Returns an error if the token is rejected or missing. Otherwise sets
+ * a->why to the message of the server and returns 0. */
 static int read_status(const aoei_github *g, aoei_github_response *a, const char *url, aoe_error *err) {
     char place[AOEI_URL_DISPLAY_MAX];
     if (a->status == 401)
@@ -213,8 +219,8 @@ static int is_failure(const aoei_http_response *r, const classification *j) {
     return r->status >= 500 || r->status == 408 || j->broken || (r->status && r->transient);
 }
 
-/* Reads the response to a request from the cache or requests it from the server, and sets a->status. Sets *kept to 1 if the
- * response is from the cache. */
+/* Reads the response to a request from the cache or requests it from the server, and sets a->status. Sets *kept to 1 if
+ * the response is from the cache. */
 static int request_cached(aoei_github *g, aoei_fetch *fetch, const char *key, const aoei_http_request *q,
                           aoei_classify_fn classify, double age, aoei_github_response *a, int *kept, aoe_error *err) {
     classification j = {.classify = classify};
@@ -243,7 +249,8 @@ int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_resp
     static const char *const headers[] = {ACCEPT, VERSION};
     clear(a);
     if (!is_at_origin(g, url))
-        return aoei_fail(err, AOE_EFORMAT, "%s: the URL of the next page has another origin; check options.api", g->root);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the URL of the next page has another origin; check options.api",
+                         g->root);
     const aoei_http_request q = {.url = url, .headers = headers, .n_headers = 2, .token = g->o->token};
     const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
     int kept;
@@ -275,7 +282,8 @@ static int has_error(const json_t *root, const char *type) {
     return 0;
 }
 
-/* An aoei_classify_fn for GraphQL responses. GraphQL reports exceeded rate limits and missing objects in responses with status
+/* An aoei_classify_fn for GraphQL responses. GraphQL reports exceeded rate limits and missing objects in responses with
+ * status
  * 200. */
 static aoei_response_class classify_query(void *user, const aoei_http_response *r) {
     json_t *root = NULL;
@@ -318,8 +326,8 @@ static int read_query(aoei_github *g, aoei_github_response *a, int *rejected, ao
         a->json = json_incref(data);
     *rejected = a->status == 200 && !a->json;
     if (*rejected)
-        code = aoei_fail(err, AOE_EFORMAT, "%s: the query was rejected (%s); use REST, or check options.api", g->graphql,
-                         *a->why ? a->why : "the response has no data");
+        code = aoei_fail(err, AOE_EFORMAT, "%s: the query was rejected (%s); use REST, or check options.api",
+                         g->graphql, *a->why ? a->why : "the response has no data");
     json_decref(root);
     return code;
 }
@@ -370,7 +378,8 @@ int aoei_github_load(aoei_github *g, const char *key, json_t **json, aoe_error *
     if (code == 0)
         code = aoei_fail(
             err, AOE_EFORMAT,
-            "%s: a response is no longer in the cache, or was not stored because its headers contain the token; run again, "
+            "%s: a response is no longer in the cache, or was not stored because its headers contain the token; "
+            "run again, "
             "and let only one run at a time use the cache",
             g->o->cache);
     else if (code > 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads the issues of a repository through GitHub's GraphQL API. A query returns up to 50 issues and the first 100 timeline
- * items of each issue. An item is either a comment, or an event that marks the issue as a duplicate of another issue or removes
- * this mark. If a repository has more than 50 issues, or an issue more than 100 items, further queries are sent.
+ * Reads the issues of a repository through GitHub's GraphQL API. A query returns up to 50 issues and the first 100
+ * timeline items of each issue. An item is either a comment, or an event that marks the issue as a duplicate of another
+ * issue or removes this mark. If a repository has more than 50 issues, or an issue more than 100 items, further queries
+ * are sent.
  */
 #include "collect/github_graphql.h"
 
@@ -12,18 +13,18 @@
 #include "base/json.h"
 
 #define CANONICAL "canonical{... on Issue{number repository{nameWithOwner}}}"
-#define ITEMS                                                                                                                  \
-    "itemTypes:[ISSUE_COMMENT,MARKED_AS_DUPLICATE_EVENT,UNMARKED_AS_DUPLICATE_EVENT]){"                                        \
-    "pageInfo{hasNextPage endCursor}"                                                                                          \
-    "nodes{__typename ... on IssueComment{body}"                                                                               \
+#define ITEMS                                                                                                          \
+    "itemTypes:[ISSUE_COMMENT,MARKED_AS_DUPLICATE_EVENT,UNMARKED_AS_DUPLICATE_EVENT]){"                                \
+    "pageInfo{hasNextPage endCursor}"                                                                                  \
+    "nodes{__typename ... on IssueComment{body}"                                                                       \
     "... on MarkedAsDuplicateEvent{" CANONICAL "}... on UnmarkedAsDuplicateEvent{" CANONICAL "}}}"
 
 static const char issues_query[] =
     "query($owner:String!,$name:String!,$after:String){"
     "repository(owner:$owner,name:$name,followRenames:true){nameWithOwner hasIssuesEnabled "
     "issues(first:50,after:$after,orderBy:{field:CREATED_AT,direction:ASC}){pageInfo{hasNextPage endCursor}"
-    "nodes{number title body state stateReason(enableDuplicate:true)labels(first:100){nodes{name}}timelineItems(first:100," ITEMS
-    "}}}"
+    "nodes{number title body state "
+    "stateReason(enableDuplicate:true)labels(first:100){nodes{name}}timelineItems(first:100," ITEMS "}}}"
     "rateLimit{remaining resetAt}}";
 
 static const char items_query[] = "query($owner:String!,$name:String!,$number:Int!,$after:String){"
@@ -33,11 +34,12 @@ static const char items_query[] = "query($owner:String!,$name:String!,$number:In
 /* Returns the cursor of the page after this page of issues or timeline items, or NULL if this is the last page. */
 static const char *next_cursor(const json_t *connection) {
     const json_t *info = json_object_get(connection, "pageInfo");
-    return json_is_true(json_object_get(info, "hasNextPage")) ? json_string_value(json_object_get(info, "endCursor")) : NULL;
+    return json_is_true(json_object_get(info, "hasNextPage")) ? json_string_value(json_object_get(info, "endCursor"))
+                                                              : NULL;
 }
 
-/* Returns the variables of a query as a JSON object, or NULL if memory allocation failed. If number is 0, the variable "number"
- * is omitted. If `after` is NULL, the variable "after" is omitted. */
+/* Returns the variables of a query as a JSON object, or NULL if memory allocation failed. If number is 0, the variable
+ * "number" is omitted. If `after` is NULL, the variable "after" is omitted. */
 static json_t *variables(const char *full_name, uint64_t number, const char *after) {
     aoei_json_init();
     const char *slash = strchr(full_name, '/');
@@ -71,7 +73,8 @@ static int read_items(aoei_collection *c, uint32_t issue, const json_t *connecti
 }
 
 /* Reads all timeline items of an issue. connection: the first 100 items. */
-static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, const json_t *connection, aoe_error *err) {
+static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, const json_t *connection,
+                          aoe_error *err) {
     const size_t first = c->n_mentions;
     int code = read_items(c, issue, connection, err);
     const char *cursor = next_cursor(connection);
@@ -96,7 +99,8 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
         }
         if (code || a.status != 200)
             break;
-        const json_t *items = json_object_get(json_object_get(json_object_get(a.json, "repository"), "issue"), "timelineItems");
+        const json_t *items =
+            json_object_get(json_object_get(json_object_get(a.json, "repository"), "issue"), "timelineItems");
         code = read_items(c, issue, items, err);
         cursor = next_cursor(items);
     }
@@ -115,7 +119,8 @@ typedef struct reading {
     int more;      /* 1: there is another page to read */
 } reading;
 
-static int read_page(aoei_collection *c, reading *r, const aoei_github_response *a, const json_t *repository, aoe_error *err) {
+static int read_page(aoei_collection *c, reading *r, const aoei_github_response *a, const json_t *repository,
+                     aoe_error *err) {
     const json_t *issues = json_object_get(repository, "issues"), *item;
     uint32_t page, index;
     int code = aoei_collect_page(c, a, &page, err);
@@ -138,15 +143,16 @@ static int read_page(aoei_collection *c, reading *r, const aoei_github_response 
     return !code && r->more && !r->after ? aoei_fail_nomem(err, 0) : code;
 }
 
-/* Reads the current name of the repository from the first response. Stores the name in r->name, adds the repository to the
- * collection, and records that it was renamed from the name `given`. Later calls do nothing. */
+/* Reads the current name of the repository from the first response. Stores the name in r->name, adds the repository to
+ * the collection, and records that it was renamed from the name `given`. Later calls do nothing. */
 static int store_name(aoei_collection *c, reading *r, const char *given, const json_t *repository, aoe_error *err) {
     const aoe_text full = aoei_json_text_of(json_object_get(repository, "nameWithOwner"));
     uint32_t old;
     if (r->name)
         return AOE_OK;
     if (!full.len || aoei_repository_name(full.data, full.len) != full.len)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the response contains no repository; check options.api", c->api.graphql);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the response contains no repository; check options.api",
+                         c->api.graphql);
     r->name = aoei_strndup(full.data, full.len);
     int code = r->name ? aoei_collect_repo(c, aoe_text_of(given), &old, err) : aoei_fail_nomem(err, full.len);
     if (!code)
@@ -156,7 +162,8 @@ static int store_name(aoei_collection *c, reading *r, const char *given, const j
     return code;
 }
 
-int aoei_collect_graphql(aoei_collection *c, const char *given, char buffer[AOEI_WHY], const char **why, aoe_error *err) {
+int aoei_collect_graphql(aoei_collection *c, const char *given, char buffer[AOEI_WHY], const char **why,
+                         aoe_error *err) {
     reading r = {.more = 1};
     aoei_github_response a = {0};
     aoei_github_pages pages = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_github_issues: reads the issues of repositories, finds duplicates, and writes pairs of duplicates as training
- * data. If a repository cannot be read, the run continues with the other repositories.
+ * Implements aoe_github_issues: reads the issues of repositories, finds duplicates, and writes pairs of duplicates as
+ * training data. If a repository cannot be read, the run continues with the other repositories.
  */
 #include <math.h>
 #include <string.h>
@@ -35,8 +35,8 @@ void aoe_github_options_defaults(aoe_github_options *o) {
         .struct_size = sizeof *o, .ratio = {12, 1, 1}, .kind = AOE_EXAMPLES_PAIRS, .negatives = 1, .seed = 42};
 }
 
-/* Sets `ratio` to options.ratio, with 0 for splits that have no output name. If no split has an output name, all ratios are
- * used. */
+/* Sets `ratio` to options.ratio, with 0 for splits that have no output name. If no split has an output name, all ratios
+ * are used. */
 static void ratios_of(const aoe_github_options *o, double ratio[AOE_ISSUES_SPLITS]) {
     int named = 0;
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
@@ -52,17 +52,20 @@ static int check_splits(const aoe_github_options *o, aoe_error *err) {
     for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++) {
         aoe_table_format format;
         if (!(o->ratio[i] >= 0) || !isfinite(o->ratio[i]))
-            return aoei_fail(err, AOE_EARG, "options.ratio: %g is not a split ratio; use non-negative numbers", o->ratio[i]);
+            return aoei_fail(err, AOE_EARG, "options.ratio: %g is not a split ratio; use non-negative numbers",
+                             o->ratio[i]);
         sum += ratio[i];
         if (o->name[i])
             code = aoei_table_format_of(&format, o->name[i], err);
         if (o->name[i] && !code && format == AOE_TABLE_TXT)
-            code = aoei_fail(err, AOE_EARG, "%s: a .txt file cannot contain pairs; use .tsv, .csv or .jsonl for the output",
-                             o->name[i]);
+            code =
+                aoei_fail(err, AOE_EARG,
+                          "%s: a .txt file cannot contain pairs; use .tsv, .csv or .jsonl for the output", o->name[i]);
     }
     if (!code && (!(sum > 0) || !isfinite(sum)))
-        code = aoei_fail(err, AOE_EARG,
-                         "options.ratio: the ratios of the written splits are 0; set at least one to a positive number");
+        code =
+            aoei_fail(err, AOE_EARG,
+                      "options.ratio: the ratios of the written splits are 0; set at least one to a positive number");
     return code;
 }
 
@@ -113,7 +116,8 @@ static int read_repositories(aoei_collection *c, aoe_error *err) {
 
 static void set_counts(const aoei_collection *c, const aoei_issue_pairs *p) {
     aoe_github_result *r = c->result;
-    const aoei_fetch_counts rest = aoei_fetch_count(c->api.rest_fetch), graphql = aoei_fetch_count(c->api.graphql_fetch);
+    const aoei_fetch_counts rest = aoei_fetch_count(c->api.rest_fetch),
+                            graphql = aoei_fetch_count(c->api.graphql_fetch);
     for (size_t i = 0; i < c->issues.n; i++)
         r->marked += c->issues.issue[i].marked;
     r->unknown = p->unknown;
@@ -145,8 +149,11 @@ int aoe_github_issues(const aoe_github_options *o, aoe_github_result *result, ao
     if (!code) {
         double ratio[AOE_ISSUES_SPLITS];
         ratios_of(o, ratio);
-        const aoei_issue_pair_options options = {
-            .share = ratio, .n_splits = AOE_ISSUES_SPLITS, .negatives = o->negatives, .kind = o->negatives_by, .seed = o->seed};
+        const aoei_issue_pair_options options = {.share = ratio,
+                                                 .n_splits = AOE_ISSUES_SPLITS,
+                                                 .negatives = o->negatives,
+                                                 .kind = o->negatives_by,
+                                                 .seed = o->seed};
         code = aoei_issue_pairs_make(&p, &c.issues, &options, err);
     }
     if (!code)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads issues from the JSON of API responses. The code accepts any JSON: every field may be missing or may have an unexpected
- * type.
+ * Reads issues from the JSON of API responses. The code accepts any JSON: every field may be missing or may have an
+ * unexpected type.
  */
 #include "collect/github_json.h"
 
@@ -18,7 +18,8 @@ static const json_t *either(const json_t *o, const char *rest, const char *graph
     return value ? value : json_object_get(o, graphql);
 }
 
-static int is_text(const json_t *value, const char *word) { /* ignores case, because GraphQL writes states in capitals */
+static int is_text(const json_t *value, const char *word) { /* ignores case, because GraphQL writes states in
+                                                               capitals */
     const aoe_text t = aoei_json_text_of(value);
     return t.len == strlen(word) && strncasecmp(t.data, word, t.len) == 0;
 }

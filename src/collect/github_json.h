@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads issues from the JSON of GitHub's REST and GraphQL APIs. The keys of the two APIs differ (for example "state_reason" and
- * "stateReason"); both are accepted. A field with an unexpected type is treated as missing. An object without a number is not
- * an issue.
+ * Reads issues from the JSON of GitHub's REST and GraphQL APIs. The keys of the two APIs differ (for example
+ * "state_reason" and "stateReason"); both are accepted. A field with an unexpected type is treated as missing. An
+ * object without a number is not an issue.
  */
 #ifndef AOEI_COLLECT_GITHUB_JSON_H
 #define AOEI_COLLECT_GITHUB_JSON_H
@@ -29,13 +29,18 @@ typedef struct aoei_issue_json {
 
 /* Reads an issue. Returns 0, or -1 if the value is not an issue. */
 int aoei_issue_json_read(aoei_issue_json *out, const json_t *issue);
-/* Returns the issue with index `at` (counted from 0) in a response, or NULL if the response contains fewer issues. root: a
- * response with a page of issues or with a single issue. */
+/* Returns the issue with index `at` (counted from 0) in a response, or NULL if the response contains fewer issues.
+ * root: a response with a page of issues or with a single issue. */
 const json_t *aoei_issue_json_at(const json_t *root, size_t at);
 
-/* The kind of an element of a timeline: a comment, an event that marks or unmarks the issue as a duplicate, or any other
- * event. */
-typedef enum aoei_event_kind { AOEI_EVENT_OTHER, AOEI_EVENT_COMMENT, AOEI_EVENT_MARKED, AOEI_EVENT_UNMARKED } aoei_event_kind;
+/* The kind of an element of a timeline: a comment, an event that marks or unmarks the issue as a duplicate, or any
+ * other event. */
+typedef enum aoei_event_kind {
+    AOEI_EVENT_OTHER,
+    AOEI_EVENT_COMMENT,
+    AOEI_EVENT_MARKED,
+    AOEI_EVENT_UNMARKED
+} aoei_event_kind;
 
 typedef struct aoei_event_json {
     aoei_event_kind kind;

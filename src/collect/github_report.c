@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Writes the pairs of issues, with their texts, as tables. An issue is chosen if it is the query, the positive or a negative of
- * a pair. First the bodies of all chosen issues are loaded from the cache, one page after the other. Texts can be cleaned only
- * after all bodies have been loaded, because a line is considered a template line if many bodies contain it. If two issues in
- * different splits have equal texts after cleaning, the issue in the later split is dropped.
+ * Writes the pairs of issues, with their texts, as tables. An issue is chosen if it is the query, the positive or a
+ * negative of a pair. First the bodies of all chosen issues are loaded from the cache, one page after the other. Texts
+ * can be cleaned only after all bodies have been loaded, because a line is considered a template line if many bodies
+ * contain it. If two issues in different splits have equal texts after cleaning, the issue in the later split is
+ * dropped.
  */
 #include "collect/github_report.h"
 
@@ -52,8 +53,8 @@ static int by_page(const void *pa, const void *pb, void *user) {
     return (a->issue > b->issue) - (a->issue < b->issue);
 }
 
-/* Sets r->chosen and r->place. The chosen issues are sorted by the page (API response) that contains them, so that each page
- * is loaded only once. */
+/* Sets r->chosen and r->place. The chosen issues are sorted by the page (API response) that contains them, so that each
+ * page is loaded only once. */
 static int list_chosen(reporter *r, aoe_error *err) {
     const size_t n = r->c->issues.n;
     unsigned char *in = aoei_calloc(n, 1);
@@ -104,9 +105,10 @@ static int read_page(reporter *r, size_t first, size_t end, aoe_error *err) {
         }
     }
     if (!code && found < end - first)
-        code = aoei_fail(err, AOE_EFORMAT,
-                         "%s: responses changed while they were read; run again, and let only one run at a time use the cache",
-                         r->c->api.o->cache);
+        code = aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: responses changed while they were read; run again, and let only one run at a time use the cache",
+            r->c->api.o->cache);
     json_decref(root);
     return code;
 }
@@ -115,7 +117,8 @@ static int read_bodies(reporter *r, aoe_error *err) {
     const aoei_issues *s = &r->c->issues;
     int code = AOE_OK;
     for (size_t first = 0, end; first < r->n && !code; first = end) {
-        for (end = first + 1; end < r->n && s->issue[r->chosen[end].issue].page == s->issue[r->chosen[first].issue].page;)
+        for (end = first + 1;
+             end < r->n && s->issue[r->chosen[end].issue].page == s->issue[r->chosen[first].issue].page;)
             end++;
         code = read_page(r, first, end, err);
         if (!code)
@@ -133,7 +136,8 @@ static int count_lines(reporter *r, aoe_error *err) {
     int code = AOE_OK;
     for (size_t i = 0; i < r->n && !code; i++) {
         const chosen *one = &r->chosen[i];
-        code = aoei_line_counts_add(&r->counts[r->c->issues.issue[one->issue].repo], (aoe_text){one->body, one->len}, err);
+        code =
+            aoei_line_counts_add(&r->counts[r->c->issues.issue[one->issue].repo], (aoe_text){one->body, one->len}, err);
     }
     return code;
 }
@@ -145,8 +149,8 @@ static void flatten(char *s, size_t len) {
             s[i] = ' ';
 }
 
-/* Stores the cleaned text of an issue in r->text[part] and its id in r->id[part]. part: 0 for the query, 1 for the positive, 2
- * for the negative. */
+/* Stores the cleaned text of an issue in r->text[part] and its id in r->id[part]. part: 0 for the query, 1 for the
+ * positive, 2 for the negative. */
 static int put_text(reporter *r, uint32_t issue, int part, aoe_error *err) {
     const aoei_issue *i = &r->c->issues.issue[issue];
     const chosen *one = &r->chosen[r->place[issue]];
@@ -170,8 +174,8 @@ static int by_text(const void *pa, const void *pb, void *user) {
     return (a->split > b->split) - (a->split < b->split);
 }
 
-/* Sets `hash`, `split` and `dropped` of every chosen issue. Does nothing if template lines are not removed, because issues with
- * equal texts are then already in the same split. */
+/* Sets `hash`, `split` and `dropped` of every chosen issue. Does nothing if template lines are not removed, because
+ * issues with equal texts are then already in the same split. */
 static int find_dropped(reporter *r, aoe_error *err) {
     int empty, code = AOE_OK;
     if (!r->counts)
@@ -218,8 +222,8 @@ static aoei_cell cell_of(const aoei_buffer *b) {
     return (aoei_cell){.text = {b->data ? b->data : "", b->len}};
 }
 
-/* Writes a row with the texts and, if requested, the ids of n parts. part: [n] indices of the parts in r->text and r->id;
- * label: text of the column "label", or NULL if the table has no such column. */
+/* Writes a row with the texts and, if requested, the ids of n parts. part: [n] indices of the parts in r->text and
+ * r->id; label: text of the column "label", or NULL if the table has no such column. */
 static int write_row(reporter *r, const int *part, size_t n, const char *label, aoe_error *err) {
     aoei_cell cell[COLUMNS];
     size_t k = 0;
@@ -269,7 +273,8 @@ static int open_split(reporter *r, aoe_error *err) {
         name[i] = aoe_text_of(is_triplets ? triplets[i] : pairs[i]);
     const int code = aoei_table_format_of(&format, o->name[r->split], err);
     r->flat = format == AOE_TABLE_TSV;
-    return code ? code : aoei_table_writer_open(&r->writer, o->name[r->split], name, n, NULL, NULL, write_output, r, err);
+    return code ? code
+                : aoei_table_writer_open(&r->writer, o->name[r->split], name, n, NULL, NULL, write_output, r, err);
 }
 
 static size_t count_negatives(const reporter *r, const aoei_issue_pair *p) {

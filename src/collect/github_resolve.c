@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Converts mentions of duplicates to links between issues. The mentions of an issue are processed in chronological order by
- * these rules:
- * - A denial or an "unmarked" event revokes the earlier mentions of its target. An event without a target revokes all earlier
- *   mentions.
+ * Converts mentions of duplicates to links between issues. The mentions of an issue are processed in chronological
+ * order by these rules:
+ * - A denial or an "unmarked" event revokes the earlier mentions of its target. An event without a target revokes all
+ *   earlier mentions.
  * - A statement in a closed issue gives a link.
  * - A guess in a closed issue gives a link if the issue is marked as a duplicate and has no other mention.
  * - All other mentions give weak links. The two issues of a weak link form neither a positive nor a negative pair.
@@ -17,7 +17,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Maximum number of rounds in aoei_collect_resolve. The first round resolves the mentions in the issues of the collection.
+/* Maximum number of rounds in aoei_collect_resolve. The first round resolves the mentions in the issues of the
+ * collection.
  * Each later round resolves the mentions in the issues that the previous round has fetched. */
 enum { ROUNDS = 5 };
 
@@ -48,10 +49,10 @@ static size_t revoke(ordered_mention *s, size_t n, const aoei_mention *m) {
     return left;
 }
 
-/* Selects the valid mentions of one issue. s: [n] all mentions of the issue, in chronological order. Removes revoked mentions,
- * denials, and repeated mentions of the same target from s. Returns the number of mentions that remain; their kind is
- * AOEI_MENTION_STATED, AOEI_MENTION_GUESS or AOEI_MENTION_HINT. Sets *marked to 1 if the issue is marked as a duplicate on
- * GitHub. */
+/* Selects the valid mentions of one issue. s: [n] all mentions of the issue, in chronological order. Removes revoked
+ * mentions, denials, and repeated mentions of the same target from s. Returns the number of mentions that remain; their
+ * kind is AOEI_MENTION_STATED, AOEI_MENTION_GUESS or AOEI_MENTION_HINT. Sets *marked to 1 if the issue is marked as a
+ * duplicate on GitHub. */
 static size_t keep_valid(ordered_mention *s, size_t n, int *marked) {
     size_t kept = 0;
     *marked = 0;
@@ -77,8 +78,8 @@ static size_t keep_valid(ordered_mention *s, size_t n, int *marked) {
     return kept;
 }
 
-/* Finds the issue that a mention refers to, and fetches it from the API if necessary. Sets *target to the index of the issue,
- * or to AOEI_NO_ISSUE if the issue is not available. */
+/* Finds the issue that a mention refers to, and fetches it from the API if necessary. Sets *target to the index of the
+ * issue, or to AOEI_NO_ISSUE if the issue is not available. */
 static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *target, aoe_error *err) {
     aoei_github_response a = {0};
     aoei_buffer url = {0};
@@ -119,8 +120,8 @@ static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *targ
     return code;
 }
 
-/* Adds the links of one issue. s: [n] valid mentions of the issue, as selected by keep_valid; marked: 1 if the issue is marked
- * as a duplicate; weak: 1 if all links are weak. */
+/* Adds the links of one issue. s: [n] valid mentions of the issue, as selected by keep_valid; marked: 1 if the issue is
+ * marked as a duplicate; weak: 1 if all links are weak. */
 static int link_issue(aoei_collection *c, const ordered_mention *s, size_t n, int marked, int weak, aoe_error *err) {
     const uint32_t from = s[0].m.issue;
     const int closed = c->issues.issue[from].closed;
@@ -129,7 +130,8 @@ static int link_issue(aoei_collection *c, const ordered_mention *s, size_t n, in
     weak |= c->repository[c->issues.issue[from].repo].incomplete;
     for (size_t i = 0; i < n && !code; i++) {
         const int is_stated = s[i].m.kind == AOEI_MENTION_STATED;
-        const int is_likely = s[i].m.kind == AOEI_MENTION_GUESS && marked && n == 1, holds = closed && (is_stated || is_likely);
+        const int is_likely = s[i].m.kind == AOEI_MENTION_GUESS && marked && n == 1,
+                  holds = closed && (is_stated || is_likely);
         uint32_t target = aoei_issues_find(&c->issues, s[i].m.repo, s[i].m.number);
         if (holds)
             code = find_target(c, &s[i].m, &target, err);
@@ -147,7 +149,8 @@ static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
     for (size_t i = 0; i < n && !code; i++) {
         s[i] = (ordered_mention){c->mention[begin + i], i};
         code = aoei_collect_repo(c, aoe_text_of(c->issues.repo[s[i].m.repo]), &s[i].m.repo,
-                                 /* replaces the index of an old name of the repository by the index of its current name */
+                                 /* replaces the index of an old name of the repository by the index of its current
+                                  * name */
                                  err);
     }
     if (!code)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads the issues of a repository through GitHub's REST API: its current name, the list of its issues, and the timelines of
- * closed issues that are marked as duplicates. If options.all_comments is 1, the comments of the other issues are also read. If
- * an issue is marked as a duplicate, REST does not return its original, so the original is known only if a comment mentions it.
+ * Reads the issues of a repository through GitHub's REST API: its current name, the list of its issues, and the
+ * timelines of closed issues that are marked as duplicates. If options.all_comments is 1, the comments of the other
+ * issues are also read. If an issue is marked as a duplicate, REST does not return its original, so the original is
+ * known only if a comment mentions it.
  */
 #include "collect/github_rest.h"
 
@@ -15,7 +16,8 @@
 /* A function that for_each_page calls for each page of a list. It sets *more to 0 to stop reading. */
 typedef int (*page_fn)(aoei_collection *c, const aoei_github_response *a, void *user, int *more, aoe_error *err);
 
-/* The outcome of reading a list. status: 200 if all pages were read, otherwise the status of the page that cannot be read. */
+/* The outcome of reading a list. status: 200 if all pages were read, otherwise the status of the page that cannot be
+ * read. */
 typedef struct ending {
     int status;
     char why[AOEI_GITHUB_SHOWN]; /* message of the server for this page */
@@ -50,7 +52,8 @@ static int for_each_page(aoei_collection *c, char *url, page_fn fn, void *user, 
     return code;
 }
 
-/* Returns the URL "ROOT/repos/OWNER/NAME" followed by `rest`, or NULL if memory allocation failed. The caller frees the URL. */
+/* Returns the URL "ROOT/repos/OWNER/NAME" followed by `rest`, or NULL if memory allocation failed. The caller frees the
+ * URL. */
 static char *repository_url(const aoei_collection *c, const char *name, const char *rest) {
     aoei_buffer url = {0};
     if (aoei_buffer_printf(&url, "%s/repos/%s%s", c->api.root, name, rest)) {
@@ -70,8 +73,9 @@ typedef struct listing {
 
 static int expect_array(const aoei_collection *c, const aoei_github_response *a, aoe_error *err) {
     (void)c;
-    return json_is_array(a->json) ? AOE_OK
-                                  : aoei_fail(err, AOE_EFORMAT, "%s: the response is not a list; check options.api", a->key);
+    return json_is_array(a->json)
+               ? AOE_OK
+               : aoei_fail(err, AOE_EFORMAT, "%s: the response is not a list; check options.api", a->key);
 }
 
 /* Returns 1 if the comments of the issue may mention its original: the issue is closed, marked as a duplicate, and has
@@ -135,15 +139,16 @@ static int read_comments(aoei_collection *c, const aoei_github_response *a, void
         const json_t *comment = json_array_get(a->json, i);
         const uint64_t number = number_of(aoei_json_text_of(json_object_get(comment, "issue_url")));
         const uint32_t issue = number ? aoei_issues_find(&c->issues, l->repo, number) : AOEI_NO_ISSUE;
-        const int has_timeline = issue != AOEI_NO_ISSUE && c->issues.issue[issue].marked && c->issues.issue[issue].closed;
+        const int has_timeline =
+            issue != AOEI_NO_ISSUE && c->issues.issue[issue].marked && c->issues.issue[issue].closed;
         if (issue != AOEI_NO_ISSUE && !has_timeline)
             code = aoei_collect_comment(c, issue, aoei_json_text_of(json_object_get(comment, "body")), err);
     }
     return code;
 }
 
-/* Called after a list has been read. If the list could not be read completely, its mentions are changed so that they give only
- * weak links. first: index in c->mention of the first mention of the list. */
+/* Called after a list has been read. If the list could not be read completely, its mentions are changed so that they
+ * give only weak links. first: index in c->mention of the first mention of the list. */
 static void finish_list(aoei_collection *c, const ending *e, size_t first) {
     if (e->status != 200)
         aoei_collect_weaken(c, first);
@@ -151,8 +156,8 @@ static void finish_list(aoei_collection *c, const ending *e, size_t first) {
     c->result->unread += e->status != 200 && e->status != 0;
 }
 
-/* Reads the timelines of the issues in l->marked. If options.all_comments is 1, also reads the comments of all other issues. A
- * timeline contains the comments of an issue and the events that mark or unmark it as a duplicate. */
+/* Reads the timelines of the issues in l->marked. If options.all_comments is 1, also reads the comments of all other
+ * issues. A timeline contains the comments of an issue and the events that mark or unmark it as a duplicate. */
 static int read_mentions(aoei_collection *c, listing *l, const char *name, aoe_error *err) {
     ending e = {0};
     int code = AOE_OK;
@@ -175,8 +180,8 @@ static int read_mentions(aoei_collection *c, listing *l, const char *name, aoe_e
     return code;
 }
 
-/* Requests a repository by the name `given`. Sets *repo to its index and *name to its current name; the caller frees *name. If
- * the repository cannot be read, sets *why to the reason and *name to NULL. */
+/* Requests a repository by the name `given`. Sets *repo to its index and *name to its current name; the caller frees
+ * *name. If the repository cannot be read, sets *why to the reason and *name to NULL. */
 static int find_repository(aoei_collection *c, const char *given, uint32_t *repo, char **name, char buffer[AOEI_WHY],
                            const char **why, aoe_error *err) {
     aoei_github_response a = {0};

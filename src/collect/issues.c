@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Stores issues in dynamic arrays. Three hash tables find an issue by repository and GitHub number, a repository by name, and a
- * label by name. Titles are stored in large chunks of memory that never move.
+ * Stores issues in dynamic arrays. Three hash tables find an issue by repository and GitHub number, a repository by
+ * name, and a label by name. Titles are stored in large chunks of memory that never move.
  */
 #include "collect/issues.h"
 
@@ -34,8 +34,8 @@ static uint32_t *find_slot(const aoei_slots *t, uint64_t hash, equal_fn equal, c
     }
 }
 
-/* Mixes the high bits of an FNV hash into its low bits. Without mixing, the low bits depend only on the low bits of the hashed
- * bytes. */
+/* Mixes the high bits of an FNV hash into its low bits. Without mixing, the low bits depend only on the low bits of the
+ * hashed bytes. */
 static uint64_t mix(uint64_t h) {
     return h ^ (h >> 29);
 }
@@ -68,13 +68,15 @@ static int equal_key(const aoei_issues *s, uint32_t at, const void *key) {
     return s->key[at].number == k->number && s->key[at].repo == k->repo;
 }
 
-/* Enlarges the hash table if it has no slot for one more element. hash_of: computes the hash of the element with index `at`. */
+/* Enlarges the hash table if it has no slot for one more element. hash_of: computes the hash of the element with index
+ * `at`. */
 static int reserve_slot(aoei_slots *t, const aoei_issues *s, uint64_t (*hash_of)(const aoei_issues *s, uint32_t at),
                         aoe_error *err) {
     if (2 * t->n < t->size)
         return AOE_OK;
     if (t->n >= UINT32_MAX / 4)
-        return aoei_fail(err, AOE_EARG, "the collection exceeds %u issues or names; collect fewer repositories at a time",
+        return aoei_fail(err, AOE_EARG,
+                         "the collection exceeds %u issues or names; collect fewer repositories at a time",
                          UINT32_MAX / 4);
     aoei_slots larger = {.size = t->size ? 2 * t->size : FIRST_SIZE, .n = t->n};
     larger.slot = aoei_calloc(larger.size, sizeof *larger.slot);
@@ -177,7 +179,8 @@ static int copy_title(aoei_issues *s, aoe_text *title, aoe_error *err) {
     if (title->len > s->chunk_left) {
         const size_t bytes = title->len > CHUNK ? title->len : CHUNK;
         char *chunk = NULL;
-        if (aoei_grow((void **)&s->chunk, &s->chunk_capacity, s->n_chunks, sizeof *s->chunk) || !(chunk = aoei_malloc(bytes)))
+        if (aoei_grow((void **)&s->chunk, &s->chunk_capacity, s->n_chunks, sizeof *s->chunk) ||
+            !(chunk = aoei_malloc(bytes)))
             return aoei_fail_nomem(err, bytes);
         s->chunk[s->n_chunks++] = chunk;
         s->chunk_end = chunk;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Stores the GitHub numbers, titles and labels of issues, and the links between duplicates. Clusters, splits and negatives are
- * computed from these data. The bodies of issues are not stored, so that a million issues fit into memory; the bodies of the
- * issues that are written are loaded again later. Comparisons of repository and label names ignore ASCII case.
+ * Stores the GitHub numbers, titles and labels of issues, and the links between duplicates. Clusters, splits and
+ * negatives are computed from these data. The bodies of issues are not stored, so that a million issues fit into
+ * memory; the bodies of the issues that are written are loaded again later. Comparisons of repository and label names
+ * ignore ASCII case.
  */
 #ifndef AOEI_COLLECT_ISSUES_H
 #define AOEI_COLLECT_ISSUES_H
@@ -28,8 +29,8 @@ typedef struct aoei_issue {
 /* A statement that the issue `from` is a duplicate of the issue `to`. */
 typedef struct aoei_issue_link {
     uint32_t from, to; /* indices of the two issues in aoei_issues.issue */
-    /* 1: the link is uncertain, for example a guess, or a statement in an open issue. The two issues form neither a positive
-     * nor a negative pair. */
+    /* 1: the link is uncertain, for example a guess, or a statement in an open issue. The two issues form neither a
+     * positive nor a negative pair. */
     unsigned char weak;
 } aoei_issue_link;
 
@@ -44,15 +45,16 @@ typedef struct aoei_issues {
     size_t n, capacity;
     aoei_issue_link *link; /* [n_links] links, owned */
     size_t n_links, link_capacity;
-    /* [n_labels] indices in label_name, owned; the labels of the first issue are followed by the labels of the second issue */
+    /* [n_labels] indices in label_name, owned; the labels of the first issue are followed by the labels of the second
+     * issue */
     uint32_t *label;
     size_t n_labels, label_capacity;
     char **repo; /* [n_repos] names "owner/name"; array and elements owned */
     size_t n_repos, repo_capacity;
     char **label_name; /* [n_names] names of labels; array and elements owned */
     size_t n_names, name_capacity;
-    /* [n_keys] repository and GitHub number of each issue, owned; an issue that was transferred to another repository has
-     * several keys */
+    /* [n_keys] repository and GitHub number of each issue, owned; an issue that was transferred to another repository
+     * has several keys */
     struct aoei_issue_key *key;
     size_t n_keys, key_capacity;
     /* by_key: hash table of the elements of `key`; by_repo: of `repo`; by_label: of `label_name` */
@@ -77,12 +79,13 @@ void aoei_issues_free(aoei_issues *s); /* accepts a zeroed struct */
 
 /* Finds a repository by name, or adds it, and sets *repo to its index in `repo`. Errors: AOE_ENOMEM. */
 int aoei_issues_repo(aoei_issues *s, aoe_text name, uint32_t *repo, aoe_error *err);
-/* Adds an issue and sets *index to its index in `issue`. An issue that already exists is not changed. Errors: AOE_ENOMEM. */
+/* Adds an issue and sets *index to its index in `issue`. An issue that already exists is not changed. Errors:
+ * AOE_ENOMEM. */
 int aoei_issues_add(aoei_issues *s, const aoei_issue_source *source, uint32_t *index, aoe_error *err);
 /* Returns the index of the issue with this repository and GitHub number, or AOEI_NO_ISSUE. */
 uint32_t aoei_issues_find(const aoei_issues *s, uint32_t repo, uint64_t number);
-/* Records that the issue with index `index` was transferred. Afterwards, aoei_issues_find also finds it by this repository and
- * GitHub number. Errors: AOE_ENOMEM. */
+/* Records that the issue with index `index` was transferred. Afterwards, aoei_issues_find also finds it by this
+ * repository and GitHub number. Errors: AOE_ENOMEM. */
 int aoei_issues_alias(aoei_issues *s, uint32_t repo, uint64_t number, uint32_t index, aoe_error *err);
 /* Adds a link (aoei_issue_link). from, to: indices of the two issues. Errors: AOE_ENOMEM. */
 int aoei_issues_link_add(aoei_issues *s, uint32_t from, uint32_t to, int weak, aoe_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Cleans the bodies of issues line by line. Lines of code are not changed. On request, HTML comments and images are removed
- * from the other lines. On request, the lines that an issue template has added are removed: checkboxes, "_No response_", lines
- * of the template, and headings without text below them. A line is considered a template line if at least LEAST bodies, and at
- * least 1 of SHARE bodies, contain it.
+ * Cleans the bodies of issues line by line. Lines of code are not changed. On request, HTML comments and images are
+ * removed from the other lines. On request, the lines that an issue template has added are removed: checkboxes, "_No
+ * response_", lines of the template, and headings without text below them. A line is considered a template line if at
+ * least LEAST bodies, and at least 1 of SHARE bodies, contain it.
  */
 #include "collect/issues_clean.h"
 
@@ -33,10 +33,11 @@ static aoe_text trim(const char *s, size_t len) {
     return (aoe_text){s, len};
 }
 
-/* Returns the length of a checkbox such as "- [ ]" or "- [x]" at the start of the line, or 0 if the line starts differently. */
+/* Returns the length of a checkbox such as "- [ ]" or "- [x]" at the start of the line, or 0 if the line starts
+ * differently. */
 static size_t checkbox(aoe_text line) {
-    if (line.len < 5 || !strchr("-*+", line.data[0]) || line.data[1] != ' ' || line.data[2] != '[' || line.data[4] != ']' ||
-        !strchr(" xX", line.data[3]))
+    if (line.len < 5 || !strchr("-*+", line.data[0]) || line.data[1] != ' ' || line.data[2] != '[' ||
+        line.data[4] != ']' || !strchr(" xX", line.data[3]))
         return 0;
     return 5;
 }
@@ -78,7 +79,8 @@ static int grow(aoei_line_counts *c, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Counts a line of the current body, unless the body has already contained this line. Lines without letters are not counted. */
+/* Counts a line of the current body, unless the body has already contained this line. Lines without letters are not
+ * counted. */
 static int count_line(aoei_line_counts *c, aoe_text line, aoe_error *err) {
     if (!has_letter(line))
         return AOE_OK;
@@ -158,8 +160,8 @@ static size_t image(const char *s, size_t len) {
     return end ? (size_t)(end - s) + 1 : 0;
 }
 
-/* Returns the length of the code span at the start of s. A code span starts with a run of backticks and ends with the next run
- * of the same length. If no such run follows, returns the length of the first run. */
+/* Returns the length of the code span at the start of s. A code span starts with a run of backticks and ends with the
+ * next run of the same length. If no such run follows, returns the length of the first run. */
 static size_t code_span(const char *s, size_t len) {
     size_t n = 0;
     while (n < len && s[n] == '`')
@@ -175,7 +177,8 @@ static size_t code_span(const char *s, size_t len) {
     return n;
 }
 
-/* Appends a line that is not code. Comments and images are removed if `clean` (a sum of AOE_ISSUE_CLEAN_*) requests it. */
+/* Appends a line that is not code. Comments and images are removed if `clean` (a sum of AOE_ISSUE_CLEAN_*) requests
+ * it. */
 static void append_cleaned(aoei_buffer *out, pass *p, const char *s, size_t len, unsigned clean) {
     for (size_t i = 0; i < len;) {
         size_t n;
@@ -230,8 +233,8 @@ static void put_line(writer *w, const char *s, size_t len) {
     w->blank = 0;
 }
 
-/* Writes a line. If template lines are removed, does not write template lines; a heading is then stored in w->heading and
- * written together with the next line. */
+/* Writes a line. If template lines are removed, does not write template lines; a heading is then stored in w->heading
+ * and written together with the next line. */
 static void keep_line(writer *w, const char *s, size_t len, const aoei_line_counts *counts) {
     const aoe_text line = trim(s, len);
     const int templates = (w->clean & AOE_ISSUE_CLEAN_TEMPLATES) != 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Chooses negatives with the help of an inverted index: a list of (label, candidate) or (word, candidate) entries, sorted by
- * label or word. The similarity of two titles is the cosine of their vectors. A title's vector has one component for each of
- * its words. The component is ln((1 + N) / n), where N is the number of candidates and n is the number of candidates whose
- * titles contain the word. The dot product ignores words that occur in more than MAX_TITLES titles, to limit the time per
- * query.
+ * Chooses negatives with the help of an inverted index: a list of (label, candidate) or (word, candidate) entries,
+ * sorted by label or word. The similarity of two titles is the cosine of their vectors. A title's vector has one
+ * component for each of its words. The component is ln((1 + N) / n), where N is the number of candidates and n is the
+ * number of candidates whose titles contain the word. The dot product ignores words that occur in more than MAX_TITLES
+ * titles, to limit the time per query.
  */
 #include "collect/issues_negatives.h"
 
@@ -59,7 +59,8 @@ static int is_word_byte(unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c >= 0x80;
 }
 
-/* Stores the hashes of the distinct words of a title in `word`, and returns their number. ASCII letters are lowercased. */
+/* Stores the hashes of the distinct words of a title in `word`, and returns their number. ASCII letters are
+ * lowercased. */
 static size_t words_of(aoe_text title, uint64_t word[WORDS]) {
     size_t n = 0, kept = 0;
     for (size_t at = 0; at < title.len && n < WORDS;) {
@@ -94,7 +95,8 @@ static size_t postings_below(const aoei_candidates *c, uint64_t feature) {
     return low;
 }
 
-/* Sets *first to the first element of c->posting with this feature, and returns the number of elements with this feature. */
+/* Sets *first to the first element of c->posting with this feature, and returns the number of elements with this
+ * feature. */
 static size_t find_postings(const aoei_candidates *c, uint64_t feature, const posting **first) {
     const size_t low = postings_below(c, feature),
                  high = feature == UINT64_MAX ? c->n_postings : postings_below(c, feature + 1);
@@ -223,10 +225,11 @@ static uint32_t next_random(aoei_candidates *c, const constraints *q) {
     return NO_CANDIDATE;
 }
 
-/* Returns the place (posting.place) of a candidate that has a label of the query, or NO_CANDIDATE. For each label of the
- * query, from the rarest to the most frequent, draws up to TRIES random candidates that have this label. If several labels
- * have equal numbers of candidates, only one of these labels is used. Returns the first drawn candidate that is allowed and
- * was not chosen before. If there is no such candidate, returns the first drawn candidate that is allowed. */
+/* Returns the place (posting.place) of a candidate that has a label of the query, or NO_CANDIDATE. For each label of
+ * the query, from the rarest to the most frequent, draws up to TRIES random candidates that have this label. If several
+ * labels have equal numbers of candidates, only one of these labels is used. Returns the first drawn candidate that is
+ * allowed and was not chosen before. If there is no such candidate, returns the first drawn candidate that is
+ * allowed. */
 static uint32_t random_with_label(aoei_candidates *c, const constraints *q) {
     const aoei_issue *issue = &c->g.s->issue[q->query];
     uint32_t second = NO_CANDIDATE;
@@ -256,8 +259,8 @@ static uint32_t random_with_label(aoei_candidates *c, const constraints *q) {
     return second;
 }
 
-/* Computes c->score of all titles that have a word in common with the query's title: the sum of the squared weights of the
- * common words. Stores the places of these titles in c->found and returns their number. */
+/* Computes c->score of all titles that have a word in common with the query's title: the sum of the squared weights of
+ * the common words. Stores the places of these titles in c->found and returns their number. */
 static size_t score_titles(aoei_candidates *c, uint32_t query) {
     uint64_t word[WORDS];
     const size_t n = words_of(c->g.s->issue[query].title, word);
@@ -278,8 +281,8 @@ static size_t score_titles(aoei_candidates *c, uint32_t query) {
     return n_found;
 }
 
-/* Returns the place of the allowed candidate whose title is most similar to the query's title, or NO_CANDIDATE. A candidate
- * that was not chosen before is preferred to every candidate that was chosen before. */
+/* Returns the place of the allowed candidate whose title is most similar to the query's title, or NO_CANDIDATE. A
+ * candidate that was not chosen before is preferred to every candidate that was chosen before. */
 static uint32_t most_similar(aoei_candidates *c, const constraints *q) {
     const size_t n = score_titles(c, q->query);
     uint32_t best = NO_CANDIDATE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Computes pairs of duplicate issues. Two issues are in one cluster if a link connects them or if their texts are equal. Weak
- * links also join clusters: they give no positive pairs, but the two issues must be in one split and must not become a negative
- * pair. Clusters are assigned to splits in two steps. First, the clusters with pairs are assigned so that the numbers of pairs
- * follow the split ratios. Then the other clusters, most of which contain a single issue, are assigned so that the numbers of
- * issues follow the split ratios.
+ * Computes pairs of duplicate issues. Two issues are in one cluster if a link connects them or if their texts are
+ * equal. Weak links also join clusters: they give no positive pairs, but the two issues must be in one split and must
+ * not become a negative pair. Clusters are assigned to splits in two steps. First, the clusters with pairs are assigned
+ * so that the numbers of pairs follow the split ratios. Then the other clusters, most of which contain a single issue,
+ * are assigned so that the numbers of issues follow the split ratios.
  */
 #include "collect/issues_pairs.h"
 
@@ -58,8 +58,8 @@ static int join_equal_texts(builder *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Returns 1 if the link gives a positive pair: the link is not weak, and the texts of the two issues are different and not
- * empty. */
+/* Returns 1 if the link gives a positive pair: the link is not weak, and the texts of the two issues are different and
+ * not empty. */
 static int is_pair(const aoei_issues *s, const aoei_issue_link *l) {
     const aoei_issue *a = &s->issue[l->from], *b = &s->issue[l->to];
     return !l->weak && l->from != l->to && !a->empty && !b->empty && a->text_hash != b->text_hash;
@@ -95,8 +95,9 @@ static int make_clusters(builder *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Compares pairs by their two issues, ignoring which of them is the query. Pairs with the same two issues are ordered by their
- * links (first_negative is the index of the link). The first link therefore determines which issue is the query. */
+/* Compares pairs by their two issues, ignoring which of them is the query. Pairs with the same two issues are ordered
+ * by their links (first_negative is the index of the link). The first link therefore determines which issue is the
+ * query. */
 static int by_issues(const void *pa, const void *pb) {
     const aoei_issue_pair *a = pa, *b = pb;
     const uint32_t a_low = a->query < a->positive ? a->query : a->positive,
@@ -135,8 +136,8 @@ static int make_pairs(builder *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Assigns a split to every cluster whose weight is not 0. weight: [n_clusters] number of pairs or of issues of each cluster;
- * compact, part: [n_clusters] workspace. */
+/* Assigns a split to every cluster whose weight is not 0. weight: [n_clusters] number of pairs or of issues of each
+ * cluster; compact, part: [n_clusters] workspace. */
 static int assign_splits(builder *m, const size_t *weight, size_t *compact, size_t *part, aoe_error *err) {
     size_t n = 0, at = 0;
     for (size_t i = 0; i < m->n_clusters; i++)
@@ -188,8 +189,8 @@ static uint64_t group_of(const builder *m, uint32_t issue) {
     return (uint64_t)m->s->issue[issue].repo * m->o->n_splits + m->split_of[m->cluster[issue]];
 }
 
-/* Stores the issues that may be negatives in `order`, sorted by group, and returns their number. If a cluster contains a
- * duplicate of an unknown original, its issues are excluded, because the query may be this original. */
+/* Stores the issues that may be negatives in `order`, sorted by group, and returns their number. If a cluster contains
+ * a duplicate of an unknown original, its issues are excluded, because the query may be this original. */
 static size_t list_candidates(const builder *m, entry *order) {
     size_t n = 0;
     for (size_t i = 0; i < m->s->n; i++)
@@ -199,8 +200,8 @@ static size_t list_candidates(const builder *m, entry *order) {
     return n;
 }
 
-/* Compares pairs by split and repository first, so that the pairs of a group are consecutive and the candidates of each group
- * are prepared only once. */
+/* Compares pairs by split and repository first, so that the pairs of a group are consecutive and the candidates of each
+ * group are prepared only once. */
 static int compare_pairs(const builder *m, const aoei_issue_pair *a, const aoei_issue_pair *b) {
     const aoei_issue *x = &m->s->issue[a->query], *y = &m->s->issue[b->query];
     const aoei_issue *u = &m->s->issue[a->positive], *v = &m->s->issue[b->positive];
@@ -248,8 +249,8 @@ static size_t group_end(const builder *m, size_t first) {
     return end;
 }
 
-/* Chooses the negatives of pair[first, end), which are the pairs of one group. order: [n] candidates of all groups, sorted by
- * group; member: workspace for the candidates of this group. */
+/* Chooses the negatives of pair[first, end), which are the pairs of one group. order: [n] candidates of all groups,
+ * sorted by group; member: workspace for the candidates of this group. */
 static int choose_for_group(builder *m, size_t first, size_t end, const entry *order, size_t n, uint32_t *member,
                             aoe_error *err) {
     aoei_issue_pair *pair = m->p->pair;
@@ -281,8 +282,8 @@ static int choose_for_group(builder *m, size_t first, size_t end, const entry *o
     return code;
 }
 
-/* Sets the split of each pair, sorts the pairs, and chooses their negatives. A negative is an issue of the query's repository
- * and split. */
+/* Sets the split of each pair, sorts the pairs, and chooses their negatives. A negative is an issue of the query's
+ * repository and split. */
 static int choose_negatives(builder *m, aoe_error *err) {
     aoei_issue_pairs *p = m->p;
     size_t capacity;
@@ -292,8 +293,8 @@ static int choose_negatives(builder *m, aoe_error *err) {
     qsort_r(p->pair, p->n, sizeof *p->pair, by_group, m);
     entry *order = aoei_malloc_array(m->s->n, sizeof *order);
     uint32_t *member = aoei_malloc_array(m->s->n, sizeof *member);
-    if (aoei_mul_size(p->n, m->o->negatives, &capacity) || !(p->negative = aoei_malloc_array(capacity, sizeof *p->negative)) ||
-        !order || !member)
+    if (aoei_mul_size(p->n, m->o->negatives, &capacity) ||
+        !(p->negative = aoei_malloc_array(capacity, sizeof *p->negative)) || !order || !member)
         code = aoei_fail_nomem(err, m->s->n * sizeof *order);
     const size_t n = code ? 0 : list_candidates(m, order);
     for (size_t first = 0, end; first < p->n && !code; first = end) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Creates training pairs from issues and the links between duplicates. Linked issues form clusters, each cluster is assigned to
- * a split (such as train or test), and negatives are chosen for each pair. The result depends only on the issues, the options
- * and the seed.
+ * Creates training pairs from issues and the links between duplicates. Linked issues form clusters, each cluster is
+ * assigned to a split (such as train or test), and negatives are chosen for each pair. The result depends only on the
+ * issues, the options and the seed.
  * Invariants:
  * - All issues of a cluster are in one split.
  * - A negative is in the repository and the split of the query, but in another cluster.
@@ -17,13 +17,13 @@
 typedef struct aoei_issue_pair {
     uint32_t query, positive; /* indices in aoei_issues.issue; query: the duplicate; positive: its original */
     uint32_t split;           /* index of the split */
-    uint32_t n_negatives;     /* number of negatives; less than the requested number if there are not enough candidates */
-    size_t first_negative;    /* index of the first negative in aoei_issue_pairs.negative */
+    uint32_t n_negatives;  /* number of negatives; less than the requested number if there are not enough candidates */
+    size_t first_negative; /* index of the first negative in aoei_issue_pairs.negative */
 } aoei_issue_pair;
 
 typedef struct aoei_issue_pairs {
-    /* [n] pairs, owned; sorted by split, then by the query, then by the positive (issues are sorted by repository and GitHub
-     * number) */
+    /* [n] pairs, owned; sorted by split, then by the query, then by the positive (issues are sorted by repository and
+     * GitHub number) */
     aoei_issue_pair *pair;
     size_t n;
     uint32_t *negative; /* [n_negatives] indices in aoei_issues.issue of the negatives of all pairs, owned */
@@ -34,8 +34,8 @@ typedef struct aoei_issue_pairs {
     size_t equal;     /* number of links that give no pair, because the texts of the issues are equal or empty */
     size_t easier;    /* number of negatives that were chosen at random because the strategy found no candidate */
     size_t without;   /* number of pairs with fewer negatives than requested */
-    /* number of issues that are marked as duplicates but whose original is unknown; they are not queries, and the issues of
-     * their clusters are not negatives */
+    /* number of issues that are marked as duplicates but whose original is unknown; they are not queries, and the
+     * issues of their clusters are not negatives */
     size_t unknown;
 } aoei_issue_pairs;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Finds phrases such as "duplicate of #12" in a text. A phrase consists of a trigger word ("duplicate", "dupe", "dup"), filler
- * words ("of", "the"), and one or several references to issues. The words before the trigger word determine whether the phrase
- * is a statement, a guess or a denial. The search works on a copy of the text in which code and quotations are masked
- * (markdown.h). A phrase never continues after a masked byte.
+ * Finds phrases such as "duplicate of #12" in a text. A phrase consists of a trigger word ("duplicate", "dupe", "dup"),
+ * filler words ("of", "the"), and one or several references to issues. The words before the trigger word determine
+ * whether the phrase is a statement, a guess or a denial. The search works on a copy of the text in which code and
+ * quotations are masked (markdown.h). A phrase never continues after a masked byte.
  */
 #include "collect/issues_refs.h"
 
@@ -23,23 +23,24 @@ enum {
 };
 
 static const char *const triggers[] = {"duplicate", "duplicates", "duplicated", "dupe", "dupes", "dup", "dups"};
-static const char *const fillers[] = {"of",       "to",    "with",   "by",       "from",     "as",      "the",     "this",
-                                      "that",     "an",    "a",      "same",     "open",     "older",   "earlier", "issue",
-                                      "issues",   "bug",   "bugs",   "ticket",   "report",   "github",  "see",     "also",
-                                      "at",       "in",    "is",     "existing", "previous", "number",  "please",  "refer",
-                                      "original", "favor", "favour", "already",  "reported", "tracked", "upstream"};
+static const char *const fillers[] = {
+    "of",     "to",     "with",     "by",    "from",    "as",      "the",      "this",     "that",     "an",
+    "a",      "same",   "open",     "older", "earlier", "issue",   "issues",   "bug",      "bugs",     "ticket",
+    "report", "github", "see",      "also",  "at",      "in",      "is",       "existing", "previous", "number",
+    "please", "refer",  "original", "favor", "favour",  "already", "reported", "tracked",  "upstream"};
 /* Words that may introduce the reference if it is in the next sentence. */
 static const char *const introductions[] = {"see", "refer", "tracked", "reported"};
 static const char *const conjunctions[] = {"but", "because", "since", "and", "so"}; /* words that begin a new clause */
-static const char *const denials[] = {"not",    "never",   "isnt",   "cannot", "cant",     "arent",    "wasnt",   "dont",
-                                      "doesnt", "without", "hardly", "barely", "scarcely", "unlikely", "neither", "nor"};
+static const char *const denials[] = {"not",      "never",    "isnt",    "cannot",  "cant",   "arent",
+                                      "wasnt",    "dont",     "doesnt",  "without", "hardly", "barely",
+                                      "scarcely", "unlikely", "neither", "nor"};
 /* Words that refer to the issue that the text belongs to. */
 static const char *const self_words[] = {"this", "it", "its", "it's", "closing", "marking", "resolving"};
 /* If one of these words precedes "duplicate", it is the verb with the meaning "reproduce". */
 static const char *const abilities[] = {"can", "to"};
-static const char *const guesses[] = {"possible", "possibly", "potential", "potentially", "probable", "probably", "maybe",
-                                      "may",      "might",    "could",     "perhaps",     "likely",   "if",       "whether",
-                                      "would",    "suspect",  "wonder",    "wondering",   "unless"};
+static const char *const guesses[] = {
+    "possible", "possibly", "potential", "potentially", "probable", "probably", "maybe",  "may",       "might", "could",
+    "perhaps",  "likely",   "if",        "whether",     "would",    "suspect",  "wonder", "wondering", "unless"};
 static const char *const seeming[] = {"seems", "appears", "looks", "seem", "appear"};
 #define IS_ONE_OF(list, s, len) is_one_of(list, sizeof list / sizeof *list, s, len)
 
@@ -98,7 +99,8 @@ size_t aoei_repository_name(const char *s, size_t len) {
     return at;
 }
 
-/* Reads the number of an issue at the cursor and returns 1. Returns 0 if there is no valid number or if a letter follows it. */
+/* Reads the number of an issue at the cursor and returns 1. Returns 0 if there is no valid number or if a letter
+ * follows it. */
 static int read_number(cursor *c, uint64_t *number) {
     enum { DIGITS = 10 };
     size_t n = 0;
@@ -116,12 +118,14 @@ static int read_number(cursor *c, uint64_t *number) {
 static void skip_address(cursor *c) {
     while (c->at < c->len && c->s[c->at] > ' ' && !strchr(")>]\"'", c->s[c->at]))
         c->at++;
-    while (c->len > 0 && c->at > 0 && strchr(".,;:!?*_", c->s[c->at - 1])) /* punctuation at the end belongs to the sentence */
+    while (c->len > 0 && c->at > 0 && strchr(".,;:!?*_", c->s[c->at - 1])) /* punctuation at the end belongs to the
+                                                                              sentence */
         c->at--;
 }
 
-/* Reads the URL of an issue at the cursor. Returns 1 if the URL was read. Returns 0 and does not move the cursor if there is no
- * such URL. Returns -1 and moves the cursor after the URL if it is the URL of a pull request or a discussion. */
+/* Reads the URL of an issue at the cursor. Returns 1 if the URL was read. Returns 0 and does not move the cursor if
+ * there is no such URL. Returns -1 and moves the cursor after the URL if it is the URL of a pull request or a
+ * discussion. */
 static int read_link(cursor *c, aoei_issue_ref *ref) {
     cursor k = *c;
     k.at += starts(&k, "https://") ? 8 : starts(&k, "http://") ? 7 : 0;
@@ -170,8 +174,8 @@ static int read_plain(cursor *c, aoei_issue_ref *ref) {
     return 1;
 }
 
-/* Reads a link [text](URL) at the cursor. First reads the URL with read_link. If this returns 0, reads the text of the link
- * with read_plain. Returns the result of the last of these calls, or 0 if there is no link. */
+/* Reads a link [text](URL) at the cursor. First reads the URL with read_link. If this returns 0, reads the text of the
+ * link with read_plain. Returns the result of the last of these calls, or 0 if there is no link. */
 static int read_bracket(cursor *c, aoei_issue_ref *ref) {
     const size_t max_bytes = c->len - c->at < LINK ? c->len - c->at : LINK;
     const char *close = memchr(c->s + c->at, ']', max_bytes);
@@ -206,8 +210,8 @@ static int skip_space(cursor *c) {
     return lines <= 2;
 }
 
-/* Skips the filler words and punctuation marks after the trigger word, and reads the reference after them. Sets *found to the
- * result of read_reference. Returns 0 if no reference follows, otherwise 1. */
+/* Skips the filler words and punctuation marks after the trigger word, and reads the reference after them. Sets *found
+ * to the result of read_reference. Returns 0 if no reference follows, otherwise 1. */
 static int reach_reference(cursor *c, aoei_issue_ref *ref, int *found) {
     int ended = 0; /* 1: a sentence has ended after the trigger word, and no word such as "see" has followed */
     for (int i = 0; i < FILLERS && skip_space(c) && c->at < c->len; i++) {
@@ -234,8 +238,9 @@ static int reach_reference(cursor *c, aoei_issue_ref *ref, int *found) {
     return 0;
 }
 
-/* Skips the separator between two references: a comma, "and", "or", "&", or the start of a list item. Returns 1 if there was a
- * separator, or 0 if the list of references ends. Sets *choice to 1 if the separator is "or", otherwise to 0. */
+/* Skips the separator between two references: a comma, "and", "or", "&", or the start of a list item. Returns 1 if
+ * there was a separator, or 0 if the list of references ends. Sets *choice to 1 if the separator is "or", otherwise to
+ * 0. */
 static int skip_separator(cursor *c, int *choice) {
     int joined = 0;
     *choice = 0;
@@ -278,8 +283,8 @@ static int is_question(const cursor *c) {
     return 0;
 }
 
-/* Finds the last word before s[*at] in the current clause and sets *at to the start of the word. Returns the length of the
- * word, or 0 if the clause begins at s[*at]. */
+/* Finds the last word before s[*at] in the current clause and sets *at to the start of the word. Returns the length of
+ * the word, or 0 if the clause begins at s[*at]. */
 static size_t word_before(const char *s, size_t *at) {
     size_t end = *at;
     while (end > 0 && strchr(" \t*_\"(/:", s[end - 1]) && s[end - 1])
@@ -291,7 +296,8 @@ static size_t word_before(const char *s, size_t *at) {
     return end - start;
 }
 
-/* If a reference ends at offset *at (blanks and punctuation marks may follow it), reads it, sets *at to its start and returns
+/* If a reference ends at offset *at (blanks and punctuation marks may follow it), reads it, sets *at to its start and
+ * returns
  * 1. Otherwise returns 0. */
 static int reference_before(const cursor *c, size_t *at, aoei_issue_ref *ref) {
     const size_t low = *at > LINK ? *at - LINK : 0;
@@ -319,8 +325,8 @@ static int is_same(const aoei_issue_ref *a, const aoei_issue_ref *b, aoe_text ho
     return a->number == b->number && x.len == y.len && (!x.len || strncasecmp(x.data, y.data, x.len) == 0);
 }
 
-/* Classifies a phrase by the words before its trigger word. at: offset of the trigger word; own: the issue that the text
- * belongs to. References to this issue are skipped. */
+/* Classifies a phrase by the words before its trigger word. at: offset of the trigger word; own: the issue that the
+ * text belongs to. References to this issue are skipped. */
 static aoei_ref_kind classify(const cursor *c, size_t at, const aoei_issue_ref *own) {
     int longer = 0; /* 1: the word after the current word is "longer"; the words are read from right to left */
     for (int i = 0; i < WORDS_BEFORE; i++) {
@@ -343,8 +349,8 @@ static aoei_ref_kind classify(const cursor *c, size_t at, const aoei_issue_ref *
     return AOEI_REF_STATED;
 }
 
-/* Returns 1 if the phrase is a statement about another issue, as in "#12 was closed as a duplicate of #13". at: offset of the
- * trigger word; own: the issue that the text belongs to; target: first reference of the phrase. */
+/* Returns 1 if the phrase is a statement about another issue, as in "#12 was closed as a duplicate of #13". at: offset
+ * of the trigger word; own: the issue that the text belongs to; target: first reference of the phrase. */
 static int is_about_another(const cursor *c, size_t at, const aoei_issue_ref *own, const aoei_issue_ref *target) {
     for (int i = 0; i < WORDS_BEFORE; i++) {
         aoei_issue_ref ref;
@@ -354,16 +360,16 @@ static int is_about_another(const cursor *c, size_t at, const aoei_issue_ref *ow
         const char *word = c->s + at;
         if (n == 0 || IS_ONE_OF(conjunctions, word, n) || IS_ONE_OF(self_words, word, n) || *word == '-')
             return 0;
-        if (n == 5 &&
-            strncasecmp(word, "which", n) == 0) /* the reference may precede the comma, as in "#12, which is a duplicate" */
+        if (n == 5 && strncasecmp(word, "which", n) == 0) /* the reference may precede the comma, as in "#12, which is a
+                                                             duplicate" */
             while (at > 0 && strchr(" \t,", c->s[at - 1]) && c->s[at - 1])
                 at--;
     }
     return 0;
 }
 
-/* Returns 1 if the trigger word is the verb "duplicate" in the sense of "reproduce", as in "steps to duplicate" and "can
- * duplicate". Returns 0 for "seems to duplicate". at: offset of the trigger word in s. n: its length in bytes. */
+/* Returns 1 if the trigger word is the verb "duplicate" in the sense of "reproduce", as in "steps to duplicate" and
+ * "can duplicate". Returns 0 for "seems to duplicate". at: offset of the trigger word in s. n: its length in bytes. */
 static int is_instruction(const char *s, size_t at, size_t n) {
     if (n != strlen("duplicate"))
         return 0;
@@ -380,9 +386,9 @@ static size_t trigger_at(const char *s, size_t len, size_t at) {
         return 0;
     if (at > 0 && (is_word(s[at - 1]) || strchr("-#@.\\", s[at - 1])))
         return 0;
-    if (at > 1 && s[at - 1] == '/' &&
-        (unsigned char)s[at - 2] >
-            ' ') /* the word is part of a path; "/duplicate" after a space is a command for a bot and is accepted */
+    if (at > 1 && s[at - 1] == '/' && (unsigned char)s[at - 2] > ' ') /* the word is part of a path; "/duplicate" after
+                                                                         a space is a command for a bot and is
+                                                                         accepted */
         return 0;
     const size_t n = word_length(s + at, len - at);
     if (at + n < len && s[at + n] == '-' && at + n + 1 < len && is_word(s[at + n + 1]))
@@ -397,8 +403,8 @@ static int add(aoei_issue_refs *r, const aoei_issue_ref *ref, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Reads a phrase, adds its references to r->ref, and moves the cursor after the phrase. trigger: offset of the trigger word;
- * its end is c->at. */
+/* Reads a phrase, adds its references to r->ref, and moves the cursor after the phrase. trigger: offset of the trigger
+ * word; its end is c->at. */
 static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error *err) {
     aoei_issue_ref ref;
     int found, choice = 0, code = AOE_OK;
@@ -421,8 +427,8 @@ static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error 
     if (r->n > first && is_about_another(c, trigger, &r->own, &r->ref[first]))
         r->n = first;
     aoei_ref_kind kind = is_question(c) ? AOEI_REF_GUESS : classify(c, trigger, &r->own);
-    if (choice &&
-        kind == AOEI_REF_STATED) /* if the references are joined by "or", it is unknown which of them is the original */
+    if (choice && kind == AOEI_REF_STATED) /* if the references are joined by "or", it is unknown which of them is the
+                                              original */
         kind = AOEI_REF_GUESS;
     for (size_t i = first; i < r->n; i++)
         r->ref[i].kind = kind;

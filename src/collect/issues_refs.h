@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Finds phrases such as "closing as duplicate of #12" or "dup of owner/name#3" in the text of an issue. The search
- * distinguishes statements, guesses and denials. It skips phrases about other issues. It ignores code, quotations and HTML
- * comments. Only English is supported; docs/github-issues.md describes the rules. The functions do not check whether the
- * mentioned issues exist.
+ * distinguishes statements, guesses and denials. It skips phrases about other issues. It ignores code, quotations and
+ * HTML comments. Only English is supported; docs/github-issues.md describes the rules. The functions do not check
+ * whether the mentioned issues exist.
  */
 #ifndef AOEI_COLLECT_ISSUES_REFS_H
 #define AOEI_COLLECT_ISSUES_REFS_H
@@ -21,8 +21,8 @@ typedef enum aoei_ref_kind {
 
 typedef struct aoei_issue_ref {
     aoei_ref_kind kind;
-    /* repository "owner/name" as written in the text, a part of aoei_issue_refs.text; empty: the repository of the issue that
-     * the text belongs to */
+    /* repository "owner/name" as written in the text, a part of aoei_issue_refs.text; empty: the repository of the
+     * issue that the text belongs to */
     aoe_text repo;
     uint64_t number; /* GitHub number of the mentioned issue, at least 1 */
 } aoei_issue_ref;
@@ -35,8 +35,9 @@ typedef struct aoei_issue_refs {
 } aoei_issue_refs;
 
 /* Replaces the contents of r->ref by the references in `text` that state (or guess or deny) that the issue r->own is a
- * duplicate. The caller zeroes *r before the first call. hosts: web hosts that occur in links to issues, NULL-terminated, such
- * as {"github.com", NULL}. Links to pull requests and discussions are skipped. Errors: AOE_ENOMEM. */
+ * duplicate. The caller zeroes *r before the first call. hosts: web hosts that occur in links to issues,
+ * NULL-terminated, such as {"github.com", NULL}. Links to pull requests and discussions are skipped. Errors:
+ * AOE_ENOMEM. */
 int aoei_issue_refs_find(aoei_issue_refs *r, aoe_text text, const char *const *hosts, aoe_error *err);
 void aoei_issue_refs_free(aoei_issue_refs *r); /* accepts a zeroed struct */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Masks the parts of a Markdown text that are not statements of the author. Code blocks, quoted lines and HTML comments are
- * masked line by line. Code spans are masked paragraph by paragraph. The rules are simplified rules of CommonMark; for example,
- * an indented code block must follow a blank line and is not recognized in a list. The running time is linear in the length of
- * the text.
+ * Masks the parts of a Markdown text that are not statements of the author. Code blocks, quoted lines and HTML comments
+ * are masked line by line. Code spans are masked paragraph by paragraph. The rules are simplified rules of CommonMark;
+ * for example, an indented code block must follow a blank line and is not recognized in a list. The running time is
+ * linear in the length of the text.
  */
 #include "collect/markdown.h"
 
@@ -97,7 +97,8 @@ static void mask_comments(scan *m, char *s, size_t len) {
             m->comment = !end;
             i += n;
         } else if (len - i >= 4 && memcmp(s + i, "<!--", 4) == 0) {
-            mask_bytes(s + i, 4); /* after "<!--", the next "-->" ends the comment; in "<!-->", the comment does not end */
+            mask_bytes(s + i, 4); /* after "<!--", the next "-->" ends the comment; in "<!-->", the comment does not
+                                     end */
             m->comment = 1;
             i += 4;
         } else {
@@ -107,7 +108,8 @@ static void mask_comments(scan *m, char *s, size_t len) {
     }
 }
 
-/* Masks a line completely if it is a line of a code block or a quoted line. Otherwise masks the HTML comments in the line. */
+/* Masks a line completely if it is a line of a code block or a quoted line. Otherwise masks the HTML comments in the
+ * line. */
 static void mask_line(scan *m, char *s, size_t len) {
     const int blank = is_blank_line(s, len);
     const size_t indent = leading_spaces(s, len);
@@ -140,10 +142,10 @@ static void mask_line(scan *m, char *s, size_t len) {
         mask_comments(m, s, len);
 }
 
-/* Masks the code spans in the paragraph s[0, len). A code span starts with a run of backticks and ends with the next run of the
- * same length. If no such run follows, the first run is ordinary text. missing[n] is 1 if a search for a closing run of n
- * backticks has failed. The search is not repeated for a later run, because the text after it cannot contain a closing run
- * either. */
+/* Masks the code spans in the paragraph s[0, len). A code span starts with a run of backticks and ends with the next
+ * run of the same length. If no such run follows, the first run is ordinary text. missing[n] is 1 if a search for a
+ * closing run of n backticks has failed. The search is not repeated for a later run, because the text after it cannot
+ * contain a closing run either. */
 static void mask_spans(char *s, size_t len) {
     enum { RUNS = 32 };
     uint8_t missing[RUNS] = {0};

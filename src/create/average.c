@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_average, which writes a model whose weights are the mean of the weights of several models ("model soups",
- * Wortsman et al., ICML 2022). Each row is read and averaged when it is written, so the models may be larger than memory. The
- * configuration, the settings and the tokenizer are copied from the first model; the settings that change embeddings, except
- * the maximum sequence length, must be equal. The training record contains the names of all models.
+ * Implements aoe_average, which writes a model whose weights are the mean of the weights of several models ("model
+ * soups", Wortsman et al., ICML 2022). Each row is read and averaged when it is written, so the models may be larger
+ * than memory. The configuration, the settings and the tokenizer are copied from the first model; the settings that
+ * change embeddings, except the maximum sequence length, must be equal. The training record contains the names of all
+ * models.
  */
 #include <string.h>
 
@@ -29,7 +30,8 @@
 #include "tokenizer/tokenizer_parts.h"
 
 typedef struct averaging {
-    aoei_weight_reader source; /* base type; must be the first field, because mean_rows casts its address to averaging */
+    aoei_weight_reader source; /* base type; must be the first field, because mean_rows casts its address to
+                                  averaging */
     aoe_model **models;        /* [n] models to average; array and elements owned */
     size_t n;
     /* Directory from which each of aoei_license_files is copied, borrowed; NULL if no model has the file. */
@@ -94,9 +96,11 @@ static const char *different_setting(const aoe_model *a, const aoe_model *b) {
                             s->subtract_empty_prompt == t->subtract_empty_prompt;
     const int same_mask =
         s->bidirectional == t->bidirectional && (!s->bidirectional || s->bidirectional_from == t->bidirectional_from);
-    const int same_token_module = !a->config.n_kernels == !b->config.n_kernels && !a->config.lstm_dims == !b->config.lstm_dims;
+    const int same_token_module =
+        !a->config.n_kernels == !b->config.n_kernels && !a->config.lstm_dims == !b->config.lstm_dims;
     const int same_modules = strcmp(a->modules_text, b->modules_text) == 0;
-    const int same_chat = !s->chat && !t->chat ? 1 : json_equal(s->chat, t->chat) && same_template(a->tokenizer, b->tokenizer);
+    const int same_chat =
+        !s->chat && !t->chat ? 1 : json_equal(s->chat, t->chat) && same_template(a->tokenizer, b->tokenizer);
     return s->pooling != t->pooling             ? "poolings"
            : !same_prompt                       ? "prompts"
            : !same_token_module                 ? "modules before the pooling"
@@ -125,16 +129,19 @@ static int check_compatible(const aoe_model *a, const aoe_model *b, aoe_error *e
             a->files.dir, b->files.dir);
     const char *setting = different_setting(a, b);
     if (setting)
-        return aoei_fail(err, AOE_EARG,
-                         "%s and %s have different %s; only models that compute embeddings in the same way can be averaged",
-                         a->files.dir, b->files.dir, setting);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s and %s have different %s; only models that compute embeddings in the same way can be averaged",
+            a->files.dir, b->files.dir, setting);
     if (!a->tokenizer != !b->tokenizer)
-        return aoei_fail(err, AOE_EARG, "%s and %s: only one of these models has a tokenizer; add the missing tokenizer files",
+        return aoei_fail(err, AOE_EARG,
+                         "%s and %s: only one of these models has a tokenizer; add the missing tokenizer files",
                          a->files.dir, b->files.dir);
     const size_t n = a->tokenizer ? aoe_tokenizer_vocab_size(a->tokenizer) : 0;
     int differ = a->tokenizer && n != aoe_tokenizer_vocab_size(b->tokenizer);
     for (size_t id = 0; id < n && !differ; id++) {
-        const aoe_text s = aoe_tokenizer_token(a->tokenizer, (int32_t)id), t = aoe_tokenizer_token(b->tokenizer, (int32_t)id);
+        const aoe_text s = aoe_tokenizer_token(a->tokenizer, (int32_t)id),
+                       t = aoe_tokenizer_token(b->tokenizer, (int32_t)id);
         differ = s.len != t.len || (s.len && memcmp(s.data, t.data, s.len) != 0);
     }
     if (differ)
@@ -144,8 +151,8 @@ static int check_compatible(const aoe_model *a, const aoe_model *b, aoe_error *e
     return 0;
 }
 
-/* Returns the training record of the output. It contains the names and the training records of all models. Returns NULL if an
- * allocation fails. */
+/* Returns the training record of the output. It contains the names and the training records of all models. Returns NULL
+ * if an allocation fails. */
 static json_t *make_record(const averaging *a, const char *const *from) {
     json_t *record = json_object(), *names = json_array(), *records = json_array();
     int bad = !record || !names || !records;
@@ -170,8 +177,8 @@ static json_t *make_record(const averaging *a, const char *const *from) {
     return NULL;
 }
 
-/* Sets a->license_dir[i] to the first model directory that contains the file aoei_license_files[i]. Logs a warning for each
- * further model in which this file differs. */
+/* Sets a->license_dir[i] to the first model directory that contains the file aoei_license_files[i]. Logs a warning for
+ * each further model in which this file differs. */
 static int choose_license(averaging *a, size_t i, const char *const *from, const char *to, aoe_error *err) {
     const char *name = aoei_license_files[i];
     char *first = NULL;
@@ -219,9 +226,10 @@ static int open_models(averaging *a, aoe_context *ctx, const char *const *from, 
     for (size_t k = 0; k < a->n && !rc; k++) {
         rc = aoei_model_open_for(&a->models[k], ctx, from[k], NULL, &mode, err);
         if (!rc && a->models[k]->config.lora.r)
-            rc = aoei_fail(err, AOE_EARG,
-                           "%s: a directory of adapters cannot be averaged; merge the adapters first: aoe merge %s -o NEW",
-                           from[k], from[k]);
+            rc = aoei_fail(
+                err, AOE_EARG,
+                "%s: a directory of adapters cannot be averaged; merge the adapters first: aoe merge %s -o NEW",
+                from[k], from[k]);
         if (!rc && k)
             rc = check_compatible(a->models[0], a->models[k], err);
     }
@@ -254,8 +262,8 @@ static int write_mean(averaging *a, const char *const *from, const char *to, con
     return rc;
 }
 
-/* Returns an error if from[k] and an earlier element of `from` are the same directory, because the weights of this model would
- * be counted twice. */
+/* Returns an error if from[k] and an earlier element of `from` are the same directory, because the weights of this
+ * model would be counted twice. */
 static int check_distinct(const char *const *from, size_t k, aoe_error *err) {
     for (size_t i = 0; i < k; i++)
         if (aoei_same_path(from[i], from[k]))

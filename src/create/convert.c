@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_convert, which writes a copy of a model and stores the weights as another data type. Settings, prompts,
- * tokenizer and training record are copied. If the input is a directory of adapters, the adapters are merged into the weights
- * of the base model.
+ * Implements aoe_convert, which writes a copy of a model and stores the weights as another data type. Settings,
+ * prompts, tokenizer and training record are copied. If the input is a directory of adapters, the adapters are merged
+ * into the weights of the base model.
  */
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
@@ -26,24 +26,29 @@
 
 int aoei_check_new_model(const char *to, aoe_storage storage, int force, aoe_error *err) {
     if (storage != AOE_STORAGE_F32 && storage != AOE_STORAGE_BF16 && storage != AOE_STORAGE_INT8)
-        return aoei_fail(err, AOE_EARG, "options.storage is %d; use AOE_STORAGE_F32, AOE_STORAGE_BF16 or AOE_STORAGE_INT8",
+        return aoei_fail(err, AOE_EARG,
+                         "options.storage is %d; use AOE_STORAGE_F32, AOE_STORAGE_BF16 or AOE_STORAGE_INT8",
                          (int)storage);
     if (aoei_is_model_dir(to) && !force)
         return aoei_fail(
             err, AOE_EEXIST,
-            "%s: the directory already contains a model; choose another directory, or use options.force to replace it", to);
+            "%s: the directory already contains a model; choose another directory, or use options.force to replace it",
+            to);
     const int rc = aoei_model_dir_check(to, force, err);
     return rc ? rc : aoei_check_writable_dir(to, err);
 }
 
-/* Returns AOE_EARG if `embeddings` is not a value of the enum, or if it requires another storage type of the weights. */
+/* Returns AOE_EARG if `embeddings` is not a value of the enum, or if it requires another storage type of the
+ * weights. */
 static int check_embedding_storage(aoe_storage storage, aoe_embedding_storage embeddings, aoe_error *err) {
-    if (embeddings == AOE_EMBEDDING_STORAGE_AUTO || (embeddings == AOE_EMBEDDING_STORAGE_INT5 && storage == AOE_STORAGE_INT8))
+    if (embeddings == AOE_EMBEDDING_STORAGE_AUTO ||
+        (embeddings == AOE_EMBEDDING_STORAGE_INT5 && storage == AOE_STORAGE_INT8))
         return 0;
     if (embeddings == AOE_EMBEDDING_STORAGE_INT5)
         return aoei_fail(
             err, AOE_EARG,
-            "AOE_EMBEDDING_STORAGE_INT5 in options.embedding_storage requires AOE_STORAGE_INT8 in options.storage; change one of them");
+            "AOE_EMBEDDING_STORAGE_INT5 in options.embedding_storage requires AOE_STORAGE_INT8 in options.storage; "
+            "change one of them");
     return aoei_fail(err, AOE_EARG,
                      "options.embedding_storage is %d; use AOE_EMBEDDING_STORAGE_AUTO or AOE_EMBEDDING_STORAGE_INT5",
                      (int)embeddings);
@@ -52,7 +57,8 @@ static int check_embedding_storage(aoe_storage storage, aoe_embedding_storage em
 int aoei_check_base_kept(const aoe_model *m, const char *to, aoe_error *err) {
     if (!m->files.base_dir || !aoei_path_within(m->files.base_dir, to))
         return 0;
-    return aoei_fail(err, AOE_EARG, "%s: the base model of the adapters is in this directory; choose another output", to);
+    return aoei_fail(err, AOE_EARG, "%s: the base model of the adapters is in this directory; choose another output",
+                     to);
 }
 
 int aoei_convert_check(const char *from, const char *to, const aoe_convert_options *o, aoe_error *err) {
@@ -64,8 +70,8 @@ int aoei_convert_check(const char *from, const char *to, const aoe_convert_optio
             to);
     if (o->merge && !aoei_is_adapter_dir(from))
         return aoei_fail(err, aoei_is_dir(from) ? AOE_EARG : AOE_ENOENT,
-                         "%s: there are no adapters to merge; give a directory that contains %s and no config.json", from,
-                         AOEI_PEFT_CONFIG);
+                         "%s: there are no adapters to merge; give a directory that contains %s and no config.json",
+                         from, AOEI_PEFT_CONFIG);
     const int rc = check_embedding_storage(o->storage, o->embedding_storage, err);
     return rc ? rc : aoei_check_new_model(to, o->storage, o->force, err);
 }
@@ -88,7 +94,8 @@ static void fill_result(aoe_convert_result *r, const aoe_model *m, const aoei_mo
         if (slot.table && output->embedding_storage == AOE_EMBEDDING_STORAGE_INT5)
             r->bytes_stored += aoei_int5_storage_bytes(slot.rows, slot.cols);
         else if (!slot.absent && !slot.adapter)
-            r->bytes_stored += aoei_storage_bytes(slot.pooled ? AOE_STORAGE_F32 : storage, slot.rows, slot.cols, slot.vector);
+            r->bytes_stored +=
+                aoei_storage_bytes(slot.pooled ? AOE_STORAGE_F32 : storage, slot.rows, slot.cols, slot.vector);
     }
 }
 
@@ -99,8 +106,8 @@ void aoe_convert_options_defaults(aoe_convert_options *o) {
     aoe_table_options_defaults(&o->table);
 }
 
-int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, const char *to, aoe_convert_result *result,
-                       aoe_error *err) {
+int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, const char *to,
+                       aoe_convert_result *result, aoe_error *err) {
     const int rc = aoei_contents_save(contents, to, &m->ctx->log, err);
     if (!rc && result)
         fill_result(result, m, contents);
@@ -110,8 +117,8 @@ int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, 
     return rc;
 }
 
-/* Opens the model to convert, with its classification head if it is a cross-encoder. A cross-encoder with modules.json cannot
- * be opened as an embedding model. */
+/* Opens the model to convert, with its classification head if it is a cross-encoder. A cross-encoder with modules.json
+ * cannot be opened as an embedding model. */
 static int open_complete(aoe_model **m, aoe_context *ctx, const char *from, const char *base, aoe_error *err) {
     const aoei_open_mode mode = {.rows_from_file = 1};
     aoe_model_options options;
@@ -163,8 +170,8 @@ static int write_truncated(const aoe_model *m, const char *to, const aoe_convert
     return rc;
 }
 
-int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *o, aoe_convert_result *result,
-                aoe_error *err) {
+int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *o,
+                aoe_convert_result *result, aoe_error *err) {
     AOEI_CHECK(err, ctx, from, to);
     AOEI_OPTIONS(aoe_convert_options, o, err);
     aoe_model *m;
@@ -174,7 +181,8 @@ int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_co
     if (aoei_is_language_model(&m->config, &m->files))
         aoei_log_write(
             &ctx->log, AOE_LOG_WARNING,
-            "%s: the head that predicts tokens is not copied; the new model computes embeddings and is not a reranker", from);
+            "%s: the head that predicts tokens is not copied; the new model computes embeddings and is not a reranker",
+            from);
     if (!(rc = aoei_check_base_kept(m, to, err)))
         rc = write_truncated(m, to, o, reduces, result, err);
     aoe_model_close(m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_flow (BERT-flow, Li et al. 2020). Embeds texts, fits a normalizing flow to the embeddings, and adds it after
- * the pooling. The embeddings of all texts are stored in memory as float32.
+ * Implements aoe_flow (BERT-flow, Li et al. 2020). Embeds texts, fits a normalizing flow to the embeddings, and adds it
+ * after the pooling. The embeddings of all texts are stored in memory as float32.
  */
 #include <math.h>
 #include <stdint.h>
@@ -26,8 +26,8 @@
 #include "table/texts.h"
 
 enum { BATCH = 4096 /* number of texts that are embedded at a time */ };
-/* A component is constant if its standard deviation is below this fraction of their mean. Embeddings are equal if the mean
- * standard deviation is at most this fraction of the mean absolute value. */
+/* A component is constant if its standard deviation is below this fraction of their mean. Embeddings are equal if the
+ * mean standard deviation is at most this fraction of the mean absolute value. */
 #define MIN_SD 1e-5
 
 /* The state of one call of aoe_flow. */
@@ -106,9 +106,9 @@ static int reserve(flow_job *j, size_t texts, size_t examples, aoe_error *err) {
     return 0;
 }
 
-/* Adds the texts [begin, begin + n) of e, whose embeddings follow those of the earlier texts in j->vectors. The consecutive
- * texts of a line form an example. Embeddings of texts without tokens are zero vectors and are removed. *line: line of the
- * last text of the file that was added, or 0. */
+/* Adds the texts [begin, begin + n) of e, whose embeddings follow those of the earlier texts in j->vectors. The
+ * consecutive texts of a line form an example. Embeddings of texts without tokens are zero vectors and are removed.
+ * *line: line of the last text of the file that was added, or 0. */
 static void add_texts(flow_job *j, const aoei_examples *e, size_t begin, size_t n, size_t *line) {
     const size_t D = j->shape.dims, before = j->texts;
     for (size_t i = 0; i < n; i++) {
@@ -163,9 +163,11 @@ static int embed_file(flow_job *j, const char *path, aoe_error *err) {
 /* Checks that a flow can be added to the model. */
 static int check_model(flow_job *j, const aoe_model *m, const char *from, aoe_error *err) {
     if (m->config.n_modules)
-        return aoei_fail(err, AOE_EARG, "%s: the model already has a %s after the pooling; start from the model without it",
-                         from, aoei_settings_has_flow(&m->settings) ? "flow" : "dense layer");
-    j->shape = (aoei_flow_shape){.dims = aoe_model_dims(m), .levels = j->o->levels, .depth = j->o->depth, .width = j->o->width};
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the model already has a %s after the pooling; start from the model without it", from,
+                         aoei_settings_has_flow(&m->settings) ? "flow" : "dense layer");
+    j->shape = (aoei_flow_shape){
+        .dims = aoe_model_dims(m), .levels = j->o->levels, .depth = j->o->depth, .width = j->o->width};
     if (aoei_flow_dims_valid(&j->shape))
         return 0;
     return aoei_fail(err, AOE_EARG,
@@ -207,10 +209,10 @@ static int report_step(void *user, size_t done, size_t total) {
     return j->o->progress ? j->o->progress(j->o->user, AOE_FLOW_TRAIN, done, total) : 0;
 }
 
-/* Adds random numbers to the components that are the same in all embeddings. Their standard deviation is the mean of those of
- * all components. A constant component has no density: the flow would scale it without limit. all-MiniLM-L6-v2 has three such
- * components. The random numbers are a function of the seed, the component and the text. If all embeddings are equal, they are
- * not changed. sd: [dims] workspace. */
+/* Adds random numbers to the components that are the same in all embeddings. Their standard deviation is the mean of
+ * those of all components. A constant component has no density: the flow would scale it without limit. all-MiniLM-L6-v2
+ * has three such components. The random numbers are a function of the seed, the component and the text. If all
+ * embeddings are equal, they are not changed. sd: [dims] workspace. */
 static void add_noise_to_constant_components(flow_job *j, double *sd) {
     const size_t D = j->shape.dims, n = j->texts;
     size_t constant = 0;
@@ -239,7 +241,8 @@ static void add_noise_to_constant_components(flow_job *j, double *sd) {
     if (constant)
         aoei_log_write(
             &j->ctx->log, AOE_LOG_INFO,
-            "%zu of %zu components are the same in all embeddings; random numbers are added to them while the flow is fitted",
+            "%zu of %zu components are the same in all embeddings; random numbers are added to them while the flow "
+            "is fitted",
             constant, D);
 }
 
@@ -273,18 +276,19 @@ static int fit(flow_job *j, aoe_flow_result *r, aoe_error *err) {
     return rc;
 }
 
-/* Returns a copy of the training record of the model with an additional entry about the flow. Returns NULL if an allocation
- * fails. */
+/* Returns a copy of the training record of the model with an additional entry about the flow. Returns NULL if an
+ * allocation fails. */
 static json_t *make_record(const aoe_model *m, const aoe_flow_options *o, const aoe_flow_result *r) {
     json_t *record = m->files.record ? aoei_json_copy(m->files.record) : json_object(), *files = json_array();
     int bad = !record || !files;
     for (size_t i = 0; i < o->n_texts && !bad; i++)
         bad = json_array_append_new(files, aoei_name_json(o->texts[i]));
-    json_t *entry = bad ? NULL
-                        : json_pack("{s:O, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:f, s:f}", "data", files, "texts",
-                                    (json_int_t)r->texts, "examples", (json_int_t)r->examples, "epochs", (json_int_t)o->epochs,
-                                    "batch_size", (json_int_t)o->batch_size, "lr", o->lr, "seed", (json_int_t)o->seed, "steps",
-                                    (json_int_t)r->steps, "bits_start", r->bits_start, "bits", r->bits);
+    json_t *entry =
+        bad ? NULL
+            : json_pack("{s:O, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:f, s:f}", "data", files, "texts",
+                        (json_int_t)r->texts, "examples", (json_int_t)r->examples, "epochs", (json_int_t)o->epochs,
+                        "batch_size", (json_int_t)o->batch_size, "lr", o->lr, "seed", (json_int_t)o->seed, "steps",
+                        (json_int_t)r->steps, "bits_start", r->bits_start, "bits", r->bits);
     json_decref(files);
     if (!bad && !json_object_set_new(record, "flow", entry))
         return record;

@@ -71,7 +71,8 @@ static size_t least(size_t a, size_t b) {
 /* Initializes the parameters from the first batch. */
 static int initialize(const fit *s, aoe_error *err) {
     const size_t D = s->f->shape.dims, n = collect(s, 0, least(s->o->batch_size, s->data->examples));
-    double *x = aoei_malloc_array(n, D * sizeof *x), *workspace = aoei_malloc_array(2 * n, s->f->shape.width * sizeof *x);
+    double *x = aoei_malloc_array(n, D * sizeof *x),
+           *workspace = aoei_malloc_array(2 * n, s->f->shape.width * sizeof *x);
     int equal = 1, rc = x && workspace ? 0 : aoei_fail_nomem(err, n * D * sizeof *x);
     if (!rc) {
         read_vectors(s, x, s->text, n);
@@ -202,8 +203,9 @@ int aoei_flow_fit(aoei_flow *f, const aoei_flow_data *data, const aoei_flow_fit_
     s.text = aoei_malloc_array(text_count(data), sizeof *s.text);
     s.moment1 = aoei_calloc(f->parameters, sizeof *s.moment1);
     s.moment2 = aoei_calloc(f->parameters, sizeof *s.moment2);
-    const int rc = s.order && s.text && s.moment1 && s.moment2 ? run(&s, result, err)
-                                                               : aoei_fail_nomem(err, f->parameters * sizeof *s.moment1);
+    const int rc = s.order && s.text && s.moment1 && s.moment2
+                       ? run(&s, result, err)
+                       : aoei_fail_nomem(err, f->parameters * sizeof *s.moment1);
     aoei_free(s.order);
     aoei_free(s.text);
     aoei_free(s.moment1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Creates a model directory with randomly initialized weights. The vocabulary is either trained on texts or copied from another
- * model. Weights are generated when they are written, so the model may be larger than memory. A slot is the index of a weight
- * tensor in the list of all weights of the model (encoder/slot_layout.h).
+ * Creates a model directory with randomly initialized weights. The vocabulary is either trained on texts or copied from
+ * another model. Weights are generated when they are written, so the model may be larger than memory. A slot is the
+ * index of a weight tensor in the list of all weights of the model (encoder/slot_layout.h).
  */
 #include "create/init.h"
 #include "create/convert.h"
@@ -37,8 +37,8 @@
 /* Size in floats of the buffer for generated weights. If a weight is larger, the buffer has the size of this weight. */
 #define BUFFER_FLOATS ((size_t)64 << 20)
 
-/* Error messages about the configuration contain this text instead of a file name, because the configuration is not read from a
- * file. */
+/* Error messages about the configuration contain this text instead of a file name, because the configuration is not
+ * read from a file. */
 static const char *const config_source = "shape";
 
 /* Checks the output directory, and checks that the options specify exactly one source of the tokenizer. */
@@ -48,16 +48,18 @@ static int check_arguments(const char *dir, const aoe_init_options *o, aoe_error
     if (!o->tokenizer_from && !o->n_texts)
         return aoei_fail(
             err, AOE_EARG,
-            "%s: the model needs a tokenizer; set options.texts to train one, or options.tokenizer_from to copy one", dir);
+            "%s: the model needs a tokenizer; set options.texts to train one, or options.tokenizer_from to copy one",
+            dir);
     if (o->tokenizer_from && o->n_texts)
         return aoei_fail(
             err, AOE_EARG,
-            "%s: there are two sources of the tokenizer; set either options.texts or options.tokenizer_from, not both", dir);
+            "%s: there are two sources of the tokenizer; set either options.texts or options.tokenizer_from, not both",
+            dir);
     return aoei_check_new_model(dir, o->storage, o->force, err);
 }
 
-/* Returns the maximum sequence length of the new model in tokens. This is the number of positions in the options, or the
- * maximum of the architecture if that is smaller. */
+/* Returns the maximum sequence length of the new model in tokens. This is the number of positions in the options, or
+ * the maximum of the architecture if that is smaller. */
 static size_t max_sequence_length(const aoei_encoder_config *c, const aoe_init_options *o) {
     const size_t supported = c->arch->max_length(c);
     return o->shape.positions < supported ? o->shape.positions : supported;
@@ -68,7 +70,8 @@ static int check_positions(const aoei_encoder_config *c, const aoe_init_options 
     const size_t n = o->shape.positions, min = c->position_offset + MIN_POSITIONS;
     if (n < min)
         return aoei_fail(err, AOE_EARG,
-                         "options.shape.positions is %zu, but must be at least %zu, for [CLS], one token and [SEP]", n, min);
+                         "options.shape.positions is %zu, but must be at least %zu, for [CLS], one token and [SEP]", n,
+                         min);
     const size_t max = c->arch->max_length(c) + c->position_offset;
     return n <= max ? 0 : aoei_fail(err, AOE_EARG, "options.shape.positions is %zu, but must be at most %zu", n, max);
 }
@@ -83,8 +86,8 @@ typedef struct new_model {
     aoei_settings settings;   /* pooling, maximum length and prompt; owned */
 } new_model;
 
-/* Creates m->config_json from the shape in the options. Then parses m->config_json into m->config, in the same way as when the
- * new model is opened. vocab: vocabulary size, used if o->shape.vocab is 0. */
+/* Creates m->config_json from the shape in the options. Then parses m->config_json into m->config, in the same way as
+ * when the new model is opened. vocab: vocabulary size, used if o->shape.vocab is 0. */
 static int make_config(new_model *m, const aoe_init_options *o, size_t vocab, aoe_error *err) {
     aoei_encoder_config c;
     int rc = aoei_shape_config(&c, &o->shape, err);
@@ -107,8 +110,8 @@ static int make_config(new_model *m, const aoe_init_options *o, size_t vocab, ao
     return rc;
 }
 
-/* Trains a vocabulary on the texts that `feed` passes to the trainer. The tokenizer files are written to a temporary directory,
- * the staging directory of m->dir. m->tokenizer is opened from this directory, which is then removed. */
+/* Trains a vocabulary on the texts that `feed` passes to the trainer. The tokenizer files are written to a temporary
+ * directory, the staging directory of m->dir. m->tokenizer is opened from this directory, which is then removed. */
 static int train_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
     aoei_wordpiece_trainer *trainer = NULL;
     aoei_wordpiece_options w;
@@ -117,7 +120,8 @@ static int train_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn
     w.vocab_size = o->vocab_size;
     w.lowercase = o->lowercase;
     w.model_max_length = max_sequence_length(&m->config, o);
-    w.pad_id = m->config.position_offset == 2; /* in RoBERTa and MPNet, the token with id 1 has no position of its own */
+    w.pad_id = m->config.position_offset == 2; /* in RoBERTa and MPNet, the token with id 1 has no position of its
+                                                  own */
     int rc = aoei_wordpiece_trainer_create(&trainer, &w, err);
     if (rc || (rc = feed(user, trainer, err)) || (rc = aoei_wordpiece_train(trainer, err)))
         goto done;
@@ -135,14 +139,16 @@ done:
     return rc;
 }
 
-/* Generates random weights. The buffer contains only some of the weights at a time, so the model may be larger than memory. */
+/* Generates random weights. The buffer contains only some of the weights at a time, so the model may be larger than
+ * memory. */
 typedef struct weight_generator {
     /* base type; must be the first field, because generated_rows casts its address to weight_generator */
     aoei_weight_reader source;
     uint64_t seed;
     const new_model *m; /* borrowed */
     size_t begin, end;  /* `buffer` contains the weights of the slots [begin, end) */
-    size_t *offset;     /* [number of slots] offset in `buffer`, in floats, of the weight of each slot in [begin, end); owned */
+    size_t *offset;     /* [number of slots] offset in `buffer`, in floats, of the weight of each slot in [begin, end);
+                           owned */
     float *buffer;      /* [size] generated weights, owned */
     size_t size;        /* capacity of `buffer` in floats; at least the size of the largest weight */
 } weight_generator;
@@ -188,8 +194,10 @@ static void generated_rows(aoei_weight_reader *source, float *to, size_t slot, s
 /* Initializes *g and allocates its buffer. */
 static int create_generator(weight_generator *g, const new_model *m, uint64_t seed, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config), total = aoei_parameter_count(&m->config);
-    *g = (weight_generator){
-        .source = {.rows = generated_rows}, .seed = seed, .m = m, .size = total < BUFFER_FLOATS ? total : BUFFER_FLOATS};
+    *g = (weight_generator){.source = {.rows = generated_rows},
+                            .seed = seed,
+                            .m = m,
+                            .size = total < BUFFER_FLOATS ? total : BUFFER_FLOATS};
     for (size_t i = 0; i < n; i++)
         if (slot_size(m, i) > g->size)
             g->size = slot_size(m, i);
@@ -213,15 +221,16 @@ static int make_settings(new_model *m, const aoe_init_options *o, aoe_error *err
 
 /* Trains or opens the tokenizer, then creates the configuration again with the vocabulary size of the tokenizer. */
 static int make_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
-    int rc =
-        o->tokenizer_from ? aoe_tokenizer_open(&m->tokenizer, o->tokenizer_from, err) : train_tokenizer(m, o, feed, user, err);
+    int rc = o->tokenizer_from ? aoe_tokenizer_open(&m->tokenizer, o->tokenizer_from, err)
+                               : train_tokenizer(m, o, feed, user, err);
     if (rc)
         return rc;
     size_t n = aoe_tokenizer_vocab_size(m->tokenizer);
     if (o->shape.vocab && o->shape.vocab < n)
         return aoei_fail(
             err, AOE_EARG,
-            "options.shape.vocab is %zu, but the tokenizer has %zu tokens; use at least %zu, or 0 for the vocabulary size of "
+            "options.shape.vocab is %zu, but the tokenizer has %zu tokens; use at least %zu, or 0 for the vocabulary "
+            "size of "
             "the tokenizer",
             o->shape.vocab, n, n);
     return make_config(m, o, n, err);
@@ -248,8 +257,8 @@ int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o,
         return rc;
     new_model m = {.ctx = ctx, .dir = dir};
     weight_generator g = {.size = 0};
-    /* make_config is first called with a vocabulary size of 1, so that invalid sizes are reported before a vocabulary is
-     * trained */
+    /* make_config is first called with a vocabulary size of 1, so that invalid sizes are reported before a vocabulary
+     * is trained */
     if (!(rc = make_config(&m, o, 1, err)) && !(rc = make_tokenizer(&m, o, feed, user, err)) &&
         !(rc = create_generator(&g, &m, o->seed, err)) && !(rc = make_settings(&m, o, err)))
         rc = write_model(&m, &g, o->storage, err);

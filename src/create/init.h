@@ -10,7 +10,8 @@
 #include "encoder/config.h"
 #include "tokenizer/wordpiece_trainer.h"
 
-/* A callback that passes every text for training the vocabulary to aoei_wordpiece_trainer_add. Returns 0 or an error code. */
+/* A callback that passes every text for training the vocabulary to aoei_wordpiece_trainer_add. Returns 0 or an error
+ * code. */
 typedef int (*aoei_feed_fn)(void *user, aoei_wordpiece_trainer *trainer, aoe_error *err);
 
 /* Creates a model as aoe_init does, except that feed(user, ...) provides the texts instead of the files in o->texts. If

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_init, which trains the vocabulary on the texts of data files. If a file is a table, the texts of all columns
- * with a recognized name, such as "text1", are used.
+ * Implements aoe_init, which trains the vocabulary on the texts of data files. If a file is a table, the texts of all
+ * columns with a recognized name, such as "text1", are used.
  */
 #include <string.h>
 
@@ -16,7 +16,8 @@
 #include "create/init.h"
 
 /* Passes the texts in the n selected columns of a row to the trainer. */
-static int feed_row(const aoei_table *t, const aoei_row *row, size_t n, aoei_wordpiece_trainer *trainer, aoe_error *err) {
+static int feed_row(const aoei_table *t, const aoei_row *row, size_t n, aoei_wordpiece_trainer *trainer,
+                    aoe_error *err) {
     char column[AOEI_EXCERPT];
     for (size_t i = 0; i < n; i++) {
         const aoei_field *f = &row->field[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reduces the vocabulary of a model. The texts are read twice: once to count the tokens, and once to count the tokens of the
- * smaller tokenizer. Texts are tokenized in parallel in batches, without prompts, special tokens or truncation.
+ * Reduces the vocabulary of a model. The texts are read twice: once to count the tokens, and once to count the tokens
+ * of the smaller tokenizer. Texts are tokenized in parallel in batches, without prompts, special tokens or truncation.
  */
 #include "create/reduce_vocabulary.h"
 
@@ -34,14 +34,15 @@ typedef struct counter {
     size_t n;               /* number of texts in the batch */
     aoe_ids ids[BATCH];     /* [n] tokens of the texts, owned; the memory is used for all batches */
     int code[BATCH];        /* [n] result of aoe_tokenizer_encode */
-    uint64_t *count;        /* [tokens of the tokenizer] number of occurrences of each token; NULL: not counted; borrowed */
-    size_t texts, tokens;   /* number of texts and of their tokens so far */
+    uint64_t *count; /* [tokens of the tokenizer] number of occurrences of each token; NULL: not counted; borrowed */
+    size_t texts, tokens; /* number of texts and of their tokens so far */
 } counter;
 
 int aoei_vocabulary_check(int *reduces, const aoe_convert_options *o, aoe_error *err) {
     *reduces = o->vocabulary || o->vocab_size;
     if (o->vocabulary && o->vocab_size)
-        return aoei_fail(err, AOE_EARG, "options.vocabulary and options.vocab_size both select tokens; give only one of them");
+        return aoei_fail(err, AOE_EARG,
+                         "options.vocabulary and options.vocab_size both select tokens; give only one of them");
     if (o->vocab_size && !o->n_count_on)
         return aoei_fail(err, AOE_EARG,
                          "options.vocab_size requires texts whose most frequent tokens are kept; set options.count_on");
@@ -49,8 +50,9 @@ int aoei_vocabulary_check(int *reduces, const aoe_convert_options *o, aoe_error 
         return aoei_fail(err, AOE_EARG, "options.count_on requires options.vocab_size or options.vocabulary");
     for (size_t i = 0; i < o->n_count_on; i++)
         if (!strcmp(o->count_on[i], "-"))
-            return aoei_fail(err, AOE_EARG,
-                             "options.count_on: the texts are read twice, which standard input does not support; give a file");
+            return aoei_fail(
+                err, AOE_EARG,
+                "options.count_on: the texts are read twice, which standard input does not support; give a file");
     return AOE_OK;
 }
 
@@ -103,9 +105,10 @@ static int add_text(void *user, aoe_text text, aoe_error *err) {
     return c->n == BATCH || c->text.len >= BATCH_BYTES ? count_batch(c, err) : 0;
 }
 
-/* Encodes the texts of all files with the tokenizer t. count: see counter. *texts and *tokens are set to their numbers. */
-static int count_files(const aoe_model *m, const aoe_tokenizer *t, const aoe_convert_options *o, uint64_t *count, size_t *texts,
-                       size_t *tokens, aoe_error *err) {
+/* Encodes the texts of all files with the tokenizer t. count: see counter. *texts and *tokens are set to their
+ * numbers. */
+static int count_files(const aoe_model *m, const aoe_tokenizer *t, const aoe_convert_options *o, uint64_t *count,
+                       size_t *texts, size_t *tokens, aoe_error *err) {
     counter *c = aoei_calloc(1, sizeof *c);
     int rc = 0;
     if (!c)
@@ -150,15 +153,16 @@ static int add_line(const reducer *r, const aoei_lines *l, const aoei_line *line
     char shown[AOEI_EXCERPT];
     const aoe_text token = {line->data, line->len};
     const int32_t id = aoei_tokenizer_id(r->m->tokenizer, token.data, token.len);
-    const char *problem = !token.len                             ? "the line is empty; remove the line"
-                          : id < 0 || (size_t)id >= r->subset->n ? "is not a token of the model; correct or remove the line"
-                          : r->used[id]                          ? "occurs twice; remove one of the lines"
-                                                                 : NULL;
+    const char *problem = !token.len ? "the line is empty; remove the line"
+                          : id < 0 || (size_t)id >= r->subset->n
+                              ? "is not a token of the model; correct or remove the line"
+                          : r->used[id] ? "occurs twice; remove one of the lines"
+                                        : NULL;
     if (problem && !token.len)
         return aoei_fail(r->err, AOE_EFORMAT, "%s:%zu: %s", aoei_lines_name(l), line->number, problem);
     if (problem)
-        return aoei_fail(r->err, AOE_EFORMAT, "%s:%zu: '%s' %s", aoei_lines_name(l), line->number, aoei_excerpt(shown, token),
-                         problem);
+        return aoei_fail(r->err, AOE_EFORMAT, "%s:%zu: '%s' %s", aoei_lines_name(l), line->number,
+                         aoei_excerpt(shown, token), problem);
     r->used[id] = 1;
     return add(r, id);
 }
@@ -171,7 +175,8 @@ static int add_file(const reducer *r) {
     while (!rc && (rc = aoei_lines_next(l, &line, r->err)) == 1)
         rc = add_line(r, l, &line);
     if (!rc && !line.number)
-        rc = aoei_fail(r->err, AOE_EFORMAT, "%s: the file contains no tokens; write one token per line", r->o->vocabulary);
+        rc = aoei_fail(r->err, AOE_EFORMAT, "%s: the file contains no tokens; write one token per line",
+                       r->o->vocabulary);
     aoei_lines_close(l);
     return rc;
 }
@@ -236,8 +241,8 @@ typedef struct counted {
     int unused; /* 1: a placeholder such as [unused1] */
 } counted;
 
-/* Compares two tokens: the more frequent token is first. Among equally frequent tokens, placeholders are last, and otherwise
- * the token with the lower id is first. */
+/* Compares two tokens: the more frequent token is first. Among equally frequent tokens, placeholders are last, and
+ * otherwise the token with the lower id is first. */
 static int by_count(const void *a, const void *b) {
     const counted *x = a, *y = b;
     if (x->count != y->count)
@@ -248,7 +253,8 @@ static int by_count(const void *a, const void *b) {
 /* Returns 1 if the token is a placeholder that vocabularies reserve for new tokens, such as [unused1] of BERT. */
 static int is_unused(aoe_text token) {
     static const char prefix[] = "[unused";
-    return token.len >= sizeof prefix && !memcmp(token.data, prefix, sizeof prefix - 1) && token.data[token.len - 1] == ']';
+    return token.len >= sizeof prefix && !memcmp(token.data, prefix, sizeof prefix - 1) &&
+           token.data[token.len - 1] == ']';
 }
 
 /* Adds the most frequent tokens until the subset has options.vocab_size tokens. */
@@ -256,10 +262,11 @@ static int add_frequent(const reducer *r) {
     aoei_token_subset *s = r->subset;
     const size_t size = r->o->vocab_size;
     if (size < s->n_kept)
-        return aoei_fail(r->err, AOE_EARG,
-                         "options.vocab_size is %zu, but must be at least %zu: the special and added tokens, and the single "
-                         "characters of the texts, are always kept",
-                         size, s->n_kept);
+        return aoei_fail(
+            r->err, AOE_EARG,
+            "options.vocab_size is %zu, but must be at least %zu: the special and added tokens, and the single "
+            "characters of the texts, are always kept",
+            size, s->n_kept);
     counted *list = aoei_malloc_array(s->n + 1, sizeof *list);
     int rc = list ? 0 : aoei_fail_nomem(r->err, s->n * sizeof *list);
     for (size_t i = 0; i < s->n && list; i++)
@@ -311,10 +318,11 @@ static int check_model(const aoe_model *m, const aoe_convert_options *o, aoe_err
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the model has no tokenizer, so its vocabulary cannot be reduced",
                          m->files.dir);
     if (m->config.bigrams)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the vocabulary of a model with embeddings of bigrams cannot be reduced, because the ids of "
-                         "tokens determine the rows of the bigrams",
-                         m->files.dir);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the vocabulary of a model with embeddings of bigrams cannot be reduced, because the ids of "
+            "tokens determine the rows of the bigrams",
+            m->files.dir);
     const size_t n = aoe_tokenizer_vocab_size(m->tokenizer);
     return o->vocab_size <= n
                ? AOE_OK
@@ -322,7 +330,8 @@ static int check_model(const aoe_model *m, const aoe_convert_options *o, aoe_err
                            o->vocab_size, m->files.dir, n);
 }
 
-int aoei_vocabulary_reduce(aoei_reduced_vocabulary *v, const aoe_model *m, const aoe_convert_options *o, aoe_error *err) {
+int aoei_vocabulary_reduce(aoei_reduced_vocabulary *v, const aoe_model *m, const aoe_convert_options *o,
+                           aoe_error *err) {
     *v = (aoei_reduced_vocabulary){.rows = 0};
     reducer r = {.m = m, .o = o, .subset = &v->subset, .err = err};
     size_t texts = 0;
@@ -343,10 +352,11 @@ int aoei_vocabulary_reduce(aoei_reduced_vocabulary *v, const aoe_model *m, const
     while (v->rows < v->subset.n_kept && (size_t)v->subset.old_id[v->rows] < m->config.vocab)
         v->rows++;
     if (o->vocab_size && v->found < v->subset.n_kept / 2)
-        aoei_log_write(&m->ctx->log, AOE_LOG_WARNING,
-                       "options.vocab_size: only %zu of the %zu tokens occur in the texts of options.count_on, and the others "
-                       "are kept in the order of their ids; give more texts, or lower options.vocab_size",
-                       v->found, v->subset.n_kept);
+        aoei_log_write(
+            &m->ctx->log, AOE_LOG_WARNING,
+            "options.vocab_size: only %zu of the %zu tokens occur in the texts of options.count_on, and the others "
+            "are kept in the order of their ids; give more texts, or lower options.vocab_size",
+            v->found, v->subset.n_kept);
     return AOE_OK;
 }
 
@@ -371,7 +381,8 @@ static json_t *renumbered(const aoei_token_subset *s, json_t *value) {
         return list;
     }
     const json_int_t id = json_integer_value(value);
-    return json_is_integer(value) && id >= 0 && id < (json_int_t)s->n ? json_integer(s->new_id[id]) : json_incref(value);
+    return json_is_integer(value) && id >= 0 && id < (json_int_t)s->n ? json_integer(s->new_id[id])
+                                                                      : json_incref(value);
 }
 
 json_t *aoei_reduced_config(const aoei_reduced_vocabulary *v, const json_t *config) {

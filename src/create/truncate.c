@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Selects layers of a model, and truncates its embeddings to the first components. The first layers of a model compute the
- * embeddings of the hidden state of their last layer (options.layers). Other selections of layers are start models for training
- * (options.take_layers), so they are also possible if a norm follows the last layer.
+ * Selects layers of a model, and truncates its embeddings to the first components. The first layers of a model compute
+ * the embeddings of the hidden state of their last layer (options.layers). Other selections of layers are start models
+ * for training (options.take_layers), so they are also possible if a norm follows the last layer.
  */
 #include "create/truncate.h"
 
@@ -18,12 +18,12 @@
 #include "encoder/slots.h"
 #include "model/first_layers.h"
 
-/* Keys of config.json for the number of layers. An architecture reads one of them, and the library transformers uses some of
- * them as other names of this key. */
+/* Keys of config.json for the number of layers. An architecture reads one of them, and the library transformers uses
+ * some of them as other names of this key. */
 static const char *const layer_keys[] = {"num_hidden_layers", "num_layers", "n_layers", "n_layer"};
 /* Keys of config.json that describe which layers have a sliding window. layer_types replaces them. */
-static const char *const window_keys[] = {"global_attn_every_n_layers", "sliding_window_pattern", "_sliding_window_pattern",
-                                          "max_window_layers"};
+static const char *const window_keys[] = {"global_attn_every_n_layers", "sliding_window_pattern",
+                                          "_sliding_window_pattern", "max_window_layers"};
 
 /* Returns the slot of the complete model that contains the weight `slot` of the truncated model. */
 static size_t source_slot(const aoei_truncated_model *t, size_t slot) {
@@ -60,41 +60,47 @@ static int check_indices(const size_t *take, size_t n, size_t layers, const char
         return aoei_fail(err, AOE_EARG, "options.take_layers is empty; give the indices of the layers to keep");
     for (size_t i = 0; i < n; i++) {
         if (take[i] >= layers)
-            return aoei_fail(err, AOE_EARG,
-                             "options.take_layers: there is no layer %zu; %s has %zu layer%s, with the indices 0 to %zu",
-                             take[i], dir, layers, layers == 1 ? "" : "s", layers - 1);
+            return aoei_fail(
+                err, AOE_EARG,
+                "options.take_layers: there is no layer %zu; %s has %zu layer%s, with the indices 0 to %zu", take[i],
+                dir, layers, layers == 1 ? "" : "s", layers - 1);
         if (i && take[i] <= take[i - 1])
             return aoei_fail(err, AOE_EARG,
-                             "options.take_layers: layer %zu %s layer %zu; list each layer once, in ascending order", take[i],
-                             take[i] == take[i - 1] ? "repeats" : "follows", take[i - 1]);
+                             "options.take_layers: layer %zu %s layer %zu; list each layer once, in ascending order",
+                             take[i], take[i] == take[i - 1] ? "repeats" : "follows", take[i - 1]);
     }
     return AOE_OK;
 }
 
-/* Checks that the layers of the model `c` in the directory `dir` can be selected, and that take[n] is a selection of them. */
-static int check_take_layers(const aoei_encoder_config *c, const size_t *take, size_t n, const char *dir, aoe_error *err) {
+/* Checks that the layers of the model `c` in the directory `dir` can be selected, and that take[n] is a selection of
+ * them. */
+static int check_take_layers(const aoei_encoder_config *c, const size_t *take, size_t n, const char *dir,
+                             aoe_error *err) {
     if (!c->arch->encoder->taps)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: options.take_layers requires a transformer, but the model_type of this model is '%s'", dir,
-                         c->arch->model_type);
+                         "%s: options.take_layers requires a transformer, but the model_type of this model is '%s'",
+                         dir, c->arch->model_type);
     const int rc = check_indices(take, n, c->layers, dir, err);
     if (rc || n == c->layers)
         return rc;
     if (c->layer_groups > 1)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: options.take_layers is not supported if the layers are divided into %zu groups with shared "
-                         "weights (num_hidden_groups); use a model with one group",
-                         dir, c->layer_groups);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: options.take_layers is not supported if the layers are divided into %zu groups with shared "
+            "weights (num_hidden_groups); use a model with one group",
+            dir, c->layer_groups);
     if (c->layer_weights)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: options.take_layers is not supported with the module WeightedLayerPooling, which has one weight "
-                         "for each of the last %zu hidden states; keep all layers",
-                         dir, c->layer_weights);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: options.take_layers is not supported with the module WeightedLayerPooling, which has one weight "
+            "for each of the last %zu hidden states; keep all layers",
+            dir, c->layer_weights);
     if (c->no_first_norm && take[0] > 0)
-        return aoei_fail(err, AOE_EARG,
-                         "options.take_layers: the first layer is %zu, but only layer 0 of the %s model %s has no norm before "
-                         "its attention, so it must be the first layer; add layer 0",
-                         take[0], c->arch->model_type, dir);
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.take_layers: the first layer is %zu, but only layer 0 of the %s model %s has no norm before "
+            "its attention, so it must be the first layer; add layer 0",
+            take[0], c->arch->model_type, dir);
     return AOE_OK;
 }
 
@@ -104,7 +110,8 @@ static int choose_layers(aoei_truncated_model *t, const aoe_model *m, const aoe_
     const size_t n = o->take_layers ? o->n_take_layers : o->layers ? o->layers : m->config.layers;
     int rc = AOE_OK;
     if (o->take_layers && o->layers)
-        rc = aoei_fail(err, AOE_EARG, "options.layers and options.take_layers both select layers; give only one of them");
+        rc = aoei_fail(err, AOE_EARG,
+                       "options.layers and options.take_layers both select layers; give only one of them");
     else if (o->take_layers)
         rc = check_take_layers(&m->config, o->take_layers, n, dir, err);
     else if (o->layers)
@@ -119,8 +126,8 @@ static int choose_layers(aoei_truncated_model *t, const aoe_model *m, const aoe_
     return AOE_OK;
 }
 
-/* Sets the options of t->config and t->settings that depend on the index of a layer: the sliding windows, and the first layer
- * with bidirectional attention. */
+/* Sets the options of t->config and t->settings that depend on the index of a layer: the sliding windows, and the first
+ * layer with bidirectional attention. */
 static void select_layer_options(aoei_truncated_model *t) {
     const aoei_encoder_config *all = t->all_config;
     size_t windows = 0, causal = 0;
@@ -145,7 +152,8 @@ static int set_layer_keys(aoei_truncated_model *t) {
     for (size_t i = 0; i < sizeof layer_keys / sizeof *layer_keys; i++)
         if (json_object_get(t->config_json, layer_keys[i]))
             failed |= json_object_set(t->config_json, layer_keys[i], count);
-    if (!strcmp(t->config.arch->model_type, "distilbert")) /* the only architecture with a default for the number of layers */
+    if (!strcmp(t->config.arch->model_type, "distilbert")) /* the only architecture with a default for the number of
+                                                              layers */
         failed |= json_object_set(t->config_json, "n_layers", count);
     if (json_array_size(types) == t->all_config->layers) {
         json_t *taken = json_array();
@@ -174,10 +182,11 @@ static int set_windows(aoei_truncated_model *t, const char *dir, aoe_error *err)
         return aoei_fail_nomem(err, strlen(dir));
     if (describes_windows(t))
         return AOE_OK;
-    return aoei_fail(err, AOE_EUNSUPPORTED,
-                     "%s: options.take_layers: config.json of a %s model cannot describe the sliding windows of the selected "
-                     "layers; keep all layers",
-                     dir, t->config.arch->model_type);
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s: options.take_layers: config.json of a %s model cannot describe the sliding windows of the selected "
+        "layers; keep all layers",
+        dir, t->config.arch->model_type);
 }
 
 /* Sets the members of t->config, t->settings and t->config_json for the layers t->take. */
@@ -228,10 +237,11 @@ int aoei_truncated_set_tokens(aoei_truncated_model *t, const int32_t *tokens, si
     if (!aoei_config_read(&again, config, "config.json", NULL) && again.vocab == n &&
         again.position_offset == t->config.position_offset)
         return AOE_OK;
-    return aoei_fail(err, AOE_EUNSUPPORTED,
-                     "%s: the vocabulary of this model cannot be reduced: config.json of a %s model with %zu tokens would "
-                     "describe other positions or another number of tokens",
-                     dir, t->config.arch->model_type, n);
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s: the vocabulary of this model cannot be reduced: config.json of a %s model with %zu tokens would "
+        "describe other positions or another number of tokens",
+        dir, t->config.arch->model_type, n);
 }
 
 void aoei_truncated_destroy(aoei_truncated_model *t) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Implements whitening ("BERT-whitening", Su et al. 2021). Computes the mean m and the covariance C = U S U^T of the embeddings
- * x of many texts. Then adds the linear layer y = S^(-1/2) U^T (x - m) after the pooling. Only the components with the largest
- * eigenvalues are kept. Sums are computed in double precision. The embeddings are processed in batches and not stored.
+ * Implements whitening ("BERT-whitening", Su et al. 2021). Computes the mean m and the covariance C = U S U^T of the
+ * embeddings x of many texts. Then adds the linear layer y = S^(-1/2) U^T (x - m) after the pooling. Only the
+ * components with the largest eigenvalues are kept. Sums are computed in double precision. The embeddings are processed
+ * in batches and not stored.
  */
 #include <math.h>
 #include <string.h>
@@ -31,15 +32,17 @@ enum { BATCH = 4096 /* number of texts that are embedded at a time */ };
 /* Eigenvalues of at most MIN_EIGENVALUE times the largest eigenvalue are treated as rounding errors of float32. */
 #define MIN_EIGENVALUE 1e-9
 
-/* The sums over embeddings from which mean and covariance are computed. The first embedding is subtracted from each embedding,
- * because this avoids cancellation if the mean is large. */
+/* The sums over embeddings from which mean and covariance are computed. The first embedding is subtracted from each
+ * embedding, because this avoids cancellation if the mean is large. */
 typedef struct moments {
     size_t D;      /* number of components of an embedding */
     size_t n;      /* number of embeddings added so far */
     double *shift; /* [D] first embedding, owned */
-    double *sum;   /* [D] sum of the shifted embeddings; moments_finish replaces the sum by the mean of the embeddings; owned */
-    /* [D, D] sums of the products of two components (lower triangle only); owned. moments_finish replaces the sums by the
-     * covariance. Then aoei_eigen_symmetric replaces the covariance by the eigenvectors; each row is an eigenvector. */
+    double *sum;   /* [D] sum of the shifted embeddings; moments_finish replaces the sum by the mean of the embeddings;
+                      owned */
+    /* [D, D] sums of the products of two components (lower triangle only); owned. moments_finish replaces the sums by
+     * the covariance. Then aoei_eigen_symmetric replaces the covariance by the eigenvectors; each row is an
+     * eigenvector. */
     double *covariance;
     double *batch; /* [BATCH, D] shifted embeddings of one batch, owned */
     size_t rows;   /* number of embeddings in `batch` */
@@ -88,8 +91,8 @@ static void moments_free(moments *s) {
     aoei_free(s->batch);
 }
 
-/* Adds to row i of the covariance the products of component i with the components 0 to i, for all embeddings in the batch.
- * `arg` is the struct moments. */
+/* Adds to row i of the covariance the products of component i with the components 0 to i, for all embeddings in the
+ * batch. `arg` is the struct moments. */
 static void add_products_task(void *arg, size_t i, size_t worker) {
     const moments *s = arg;
     double *row = s->covariance + i * s->D;
@@ -164,7 +167,8 @@ static int add_file(whitening *w, const char *path, aoe_error *err) {
     return rc;
 }
 
-/* Computes the mean and the covariance of the embeddings of all files. The embeddings are not normalized to unit length. */
+/* Computes the mean and the covariance of the embeddings of all files. The embeddings are not normalized to unit
+ * length. */
 static int compute_moments(whitening *w, const char *from, aoe_error *err) {
     aoe_model *m;
     aoe_model_options options = w->o->model_options;
@@ -176,7 +180,8 @@ static int compute_moments(whitening *w, const char *from, aoe_error *err) {
     m->settings.truncate_dim = 0; /* the statistics are those of the complete embeddings */
     const size_t D = aoe_model_dims(m);
     if (m->config.n_modules)
-        rc = aoei_fail(err, AOE_EARG, "%s: the model already has a %s after the pooling; start from the model without it", from,
+        rc = aoei_fail(err, AOE_EARG,
+                       "%s: the model already has a %s after the pooling; start from the model without it", from,
                        aoei_settings_has_flow(&m->settings) ? "flow" : "dense layer");
     if (!rc)
         rc = aoe_embedder_create(&w->embedder, m, &e, err);
@@ -192,10 +197,11 @@ static int compute_moments(whitening *w, const char *from, aoe_error *err) {
     for (size_t i = 0; i < w->o->n_texts && !rc; i++)
         rc = add_file(w, w->o->texts[i], err);
     if (!rc && w->moments.n < 2)
-        rc = aoei_fail(err, AOE_EFORMAT,
-                       "%s: whitening needs at least 2 texts, but there %s %zu; give many more texts than an embedding has "
-                       "components (%zu)",
-                       w->o->texts[0], w->moments.n == 1 ? "is" : "are", w->moments.n, D);
+        rc = aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: whitening needs at least 2 texts, but there %s %zu; give many more texts than an embedding has "
+            "components (%zu)",
+            w->o->texts[0], w->moments.n == 1 ? "is" : "are", w->moments.n, D);
     aoe_embedder_destroy(w->embedder);
     aoe_model_close(m);
     if (!rc)
@@ -205,7 +211,8 @@ static int compute_moments(whitening *w, const char *from, aoe_error *err) {
 
 /* ------------------------------------------------------------------ layer */
 
-/* Computes the rank of the covariance and the number of components to keep, and stores them in *r. The caller zeroes *r. */
+/* Computes the rank of the covariance and the number of components to keep, and stores them in *r. The caller zeroes
+ * *r. */
 static int choose_dims(whitening *w, aoe_whiten_result *r, aoe_error *err) {
     double total = 0, kept = 0;
     for (size_t i = 0; i < w->moments.D; i++) {
@@ -218,12 +225,14 @@ static int choose_dims(whitening *w, aoe_whiten_result *r, aoe_error *err) {
         return aoei_fail(err, AOE_EFORMAT, "%s: the embeddings of all %zu texts are equal; give different texts",
                          w->o->texts[0], w->moments.n);
     if (!r->dims || r->dims > w->moments.D)
-        return aoei_fail(err, AOE_EARG, "options.dims is %zu, but must be 1 to %zu, the number of components of an embedding",
-                         r->dims, w->moments.D);
+        return aoei_fail(err, AOE_EARG,
+                         "options.dims is %zu, but must be 1 to %zu, the number of components of an embedding", r->dims,
+                         w->moments.D);
     if (r->dims > r->rank)
         return aoei_fail(
             err, AOE_EARG,
-            "options.dims is %zu, but the covariance of %zu embeddings has rank %zu; give more texts or use at most %zu",
+            "options.dims is %zu, but the covariance of %zu embeddings has rank %zu; give more texts or use at "
+            "most %zu",
             r->dims, w->moments.n, r->rank, r->rank);
     for (size_t i = 0; i < r->dims; i++)
         kept += w->eigenvalue[i];
@@ -231,7 +240,8 @@ static int choose_dims(whitening *w, aoe_whiten_result *r, aoe_error *err) {
     return 0;
 }
 
-/* Computes the weight and the bias of the whitening layer: weight[dims, D] = S^(-1/2) U^T and bias[dims] = -weight m. */
+/* Computes the weight and the bias of the whitening layer: weight[dims, D] = S^(-1/2) U^T and bias[dims] = -weight
+ * m. */
 static void fill_layer(const whitening *w, size_t dims, float *weight, float *bias) {
     const size_t D = w->moments.D;
     for (size_t i = 0; i < dims; i++) {
@@ -263,7 +273,8 @@ static json_t *make_record(const aoe_model *m, const aoe_whiten_options *o, cons
 }
 
 /* Writes a copy of the model in `from`, with the whitening layer added, to the directory `to`. */
-static int write_model(const whitening *w, const char *from, const char *to, const aoe_whiten_result *r, aoe_error *err) {
+static int write_model(const whitening *w, const char *from, const char *to, const aoe_whiten_result *r,
+                       aoe_error *err) {
     const size_t D = w->moments.D;
     aoe_model *m;
     json_t *record = NULL;
@@ -290,8 +301,8 @@ static int write_model(const whitening *w, const char *from, const char *to, con
     return rc;
 }
 
-int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whiten_options *o, aoe_whiten_result *result,
-               aoe_error *err) {
+int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whiten_options *o,
+               aoe_whiten_result *result, aoe_error *err) {
     AOEI_CHECK(err, ctx, from, to);
     AOEI_OPTIONS(aoe_whiten_options, o, err);
     aoe_whiten_result local;

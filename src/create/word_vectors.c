@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Converts word vectors in a text file to a static model. The embedding of a text is the mean of the vectors of its words;
- * unknown words are skipped. Each line of the file contains a word and the components of its vector (GloVe). A word2vec file
- * has an additional first line with the number of words and the number of components.
- * The tokenizer splits texts at white space. It also separates English clitics and the punctuation around words, because the
- * corpora for training such vectors are tokenized in this way. If a word of the file, such as "u.s." or "mr.", would be split
- * by this tokenizer, the word becomes an added token, which is matched before the text is split.
+ * Converts word vectors in a text file to a static model. The embedding of a text is the mean of the vectors of its
+ * words; unknown words are skipped. Each line of the file contains a word and the components of its vector (GloVe). A
+ * word2vec file has an additional first line with the number of words and the number of components.
+ * The tokenizer splits texts at white space. It also separates English clitics and the punctuation around words,
+ * because the corpora for training such vectors are tokenized in this way. If a word of the file, such as "u.s." or
+ * "mr.", would be split by this tokenizer, the word becomes an added token, which is matched before the text is split.
  */
 #include <float.h>
 #include <locale.h>
@@ -39,14 +39,14 @@
 #include "tokenizer/vocab.h"
 
 enum { CHUNK_ROWS = 4096 /* vectors per chunk of memory */, MAX_DIMS = 65536 };
-/* The WordPiece prefix of tokens that continue a word. It is the character U+0001, written as a JSON escape sequence. No word
- * in the vocabulary begins with this character, so WordPiece never splits a word into subwords. */
+/* The WordPiece prefix of tokens that continue a word. It is the character U+0001, written as a JSON escape sequence.
+ * No word in the vocabulary begins with this character, so WordPiece never splits a word into subwords. */
 #define CONTINUATION_PREFIX "\\u0001"
 #define UNKNOWN             "[UNK]"
 
-/* The regular expression of the pre-tokenizer, written with JSON escape sequences. After a text has been split at white space,
- * each match of the expression becomes a separate token. Matches are clitics such as n't and 's, two or more dots, and
- * punctuation that does not have a word character on both sides. */
+/* The regular expression of the pre-tokenizer, written with JSON escape sequences. After a text has been split at white
+ * space, each match of the expression becomes a separate token. Matches are clitics such as n't and 's, two or more
+ * dots, and punctuation that does not have a word character on both sides. */
 static const char split_pattern[] =
     "n't(?!\\\\w)|'(?:s|re|ve|ll|m|d)(?!\\\\w)|\\\\.{2,}|(?<!\\\\w)[^\\\\w\\\\s]|[^\\\\w\\\\s](?!\\\\w)";
 
@@ -61,10 +61,10 @@ typedef struct reader {
     size_t announced;          /* number of words in the first line of a word2vec file */
     size_t header_dims;        /* number of components in the first line of a word2vec file; 0: there is no such line */
     size_t lines;              /* number of lines with a word and a vector, skipped ones included */
-    size_t skipped;            /* number of skipped lines, whose word is a duplicate or contains an unsupported character */
-    const char *name;          /* file name for messages, borrowed */
-    locale_t locale;           /* C locale, for parsing numbers */
-    aoei_buffer copy;          /* current line, NUL-terminated */
+    size_t skipped;   /* number of skipped lines, whose word is a duplicate or contains an unsupported character */
+    const char *name; /* file name for messages, borrowed */
+    locale_t locale;  /* C locale, for parsing numbers */
+    aoei_buffer copy; /* current line, NUL-terminated */
 } reader;
 
 /* ---------------------------------------------------------------- reading */
@@ -110,8 +110,8 @@ static int is_header(const char *s, size_t *words, size_t *dims) {
     return 1;
 }
 
-/* Returns the start of the last `dims` fields of s[len], which are the components of the vector. Returns NULL if there is no
- * word before these fields. */
+/* Returns the start of the last `dims` fields of s[len], which are the components of the vector. Returns NULL if there
+ * is no word before these fields. */
 static char *find_components(char *s, size_t len, size_t dims) {
     char *p = s + len;
     for (size_t i = 0; i < dims; i++) {
@@ -139,8 +139,8 @@ static int read_components(const reader *r, float *row, const char *s, size_t li
     return 0;
 }
 
-/* Returns 1 if the word can be added to the vocabulary. It must be a word that the tokenizer can produce, and must not be in
- * the vocabulary yet. */
+/* Returns 1 if the word can be added to the vocabulary. It must be a word that the tokenizer can produce, and must not
+ * be in the vocabulary yet. */
 static int is_usable(const reader *r, const char *word, size_t len) {
     for (size_t i = 0; i < len; i++)
         if (word[i] == ' ' || word[i] == '\t' || word[i] == '\1')
@@ -166,20 +166,21 @@ static int add_line(reader *r, const aoei_line *line, aoe_error *err) {
         if (fields < 2 || fields > MAX_DIMS)
             return aoei_fail(
                 err, AOE_EFORMAT,
-                "%s:%zu: expected a word and its vector, found %zu fields; check that this is a file of word vectors", r->name,
-                line->number, fields);
+                "%s:%zu: expected a word and its vector, found %zu fields; check that this is a file of word vectors",
+                r->name, line->number, fields);
         r->dims = fields - 1;
         if (r->header_dims && r->header_dims != r->dims)
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s:%zu: line 1 announces vectors with %zu components, but this line has %zu; download the file "
-                             "again, or correct line 1",
-                             r->name, line->number, r->header_dims, r->dims);
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s:%zu: line 1 announces vectors with %zu components, but this line has %zu; download the file "
+                "again, or correct line 1",
+                r->name, line->number, r->header_dims, r->dims);
     }
     char *components = find_components(s, line->len, r->dims);
     if (!components)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s:%zu: expected a word and %zu numbers, as in the first vector; download the file again", r->name,
-                         line->number, r->dims);
+                         "%s:%zu: expected a word and %zu numbers, as in the first vector; download the file again",
+                         r->name, line->number, r->dims);
     size_t len = (size_t)(components - s);
     while (len && (s[len - 1] == ' ' || s[len - 1] == '\t'))
         len--;
@@ -221,10 +222,12 @@ static const binary_format binary_formats[] = {
     {"\xba\x16\x4f\x2f", NULL,
      "%s: a binary model of fastText is not supported; give its vectors as text (the .vec file of the same release)"},
     {"PK\x03\x04", ".npz",
-     "%s: a NumPy archive is not supported; write its words and vectors as text, one word and its numbers per line; its arrays "
+     "%s: a NumPy archive is not supported; write its words and vectors as text, one word and its numbers per line; "
+     "its arrays "
      "are listed by python3 -c \"import numpy; print(numpy.load('%s').files)\""},
     {"\x93NUMPY", NULL,
-     "%s: a NumPy array without words is not supported; if gensim wrote it next to NAME.kv, convert that file in Python: "
+     "%s: a NumPy array without words is not supported; if gensim wrote it next to NAME.kv, convert that file in "
+     "Python: "
      "KeyedVectors.load('NAME.kv').save_word2vec_format('vectors.txt')"},
     {"\x80", ".model",
      "%s: a model of gensim (a Python pickle) is not supported; convert its vectors to text in Python with gensim: "
@@ -240,7 +243,8 @@ static int reject_format(const char *path, const char *bytes, size_t n, aoe_erro
     for (size_t i = 0; i < sizeof binary_formats / sizeof *binary_formats; i++) {
         const binary_format *b = &binary_formats[i];
         const size_t len = strlen(b->start);
-        if (n >= len && !memcmp(bytes, b->start, len) && (!b->extension || (extension && !strcasecmp(extension, b->extension))))
+        if (n >= len && !memcmp(bytes, b->start, len) &&
+            (!b->extension || (extension && !strcasecmp(extension, b->extension))))
             return aoei_fail(err, AOE_EUNSUPPORTED, b->message, path, path);
     }
     return 0;
@@ -256,7 +260,8 @@ static int reject_binary(const char *path, aoe_error *err) {
     if (stat(path, &st) || !S_ISREG(st.st_mode)) /* a pipe can be read only once */
         return 0;
     int rc = aoei_stream_open(&s, path, err);
-    while (!rc && got && n < sizeof bytes - 1 && !(rc = aoei_stream_read(s, bytes + n, sizeof bytes - 1 - n, &got, err)))
+    while (!rc && got && n < sizeof bytes - 1 &&
+           !(rc = aoei_stream_read(s, bytes + n, sizeof bytes - 1 - n, &got, err)))
         n += got;
     aoei_stream_close(s);
     if (rc)
@@ -277,20 +282,22 @@ static int reject_binary(const char *path, aoe_error *err) {
             bad = i;
     if (bad + 4 > len) /* the last character may be incomplete */
         return 0;
-    return aoei_fail(err, AOE_EUNSUPPORTED,
-                     "%s: binary word2vec vectors are not supported; convert them to text, for example in Python with gensim: "
-                     "KeyedVectors.load_word2vec_format('%s', binary=True).save_word2vec_format('vectors.txt')",
-                     path, path);
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s: binary word2vec vectors are not supported; convert them to text, for example in Python with gensim: "
+        "KeyedVectors.load_word2vec_format('%s', binary=True).save_word2vec_format('vectors.txt')",
+        path, path);
 }
 
 /* Fails if the file has another number of words than its first line announces. */
 static int check_announced(const reader *r, aoe_error *err) {
     if (!r->header_dims || r->lines == r->announced)
         return 0;
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s: line 1 announces %zu words, but %zu follow%s; download the file again, or correct line 1 if the file "
-                     "is complete",
-                     r->name, r->announced, r->lines, r->lines < r->announced ? " (the file is truncated)" : "");
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: line 1 announces %zu words, but %zu follow%s; download the file again, or correct line 1 if the file "
+        "is complete",
+        r->name, r->announced, r->lines, r->lines < r->announced ? " (the file is truncated)" : "");
 }
 
 /* Reads all words and vectors of the file. */
@@ -307,8 +314,8 @@ static int read_file(reader *r, const char *path, aoe_error *err) {
     while (!rc && (rc = aoei_lines_next(lines, &line, err)) == 1)
         rc = line.len ? add_line(r, &line, err) : 0;
     if (!rc && !r->n)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: the file contains no word vectors; expected one word and its vector per line",
-                       path);
+        rc = aoei_fail(err, AOE_EFORMAT,
+                       "%s: the file contains no word vectors; expected one word and its vector per line", path);
     if (!rc)
         rc = check_announced(r, err);
     if (!rc)
@@ -352,23 +359,25 @@ static void put_added_tokens(aoei_buffer *b, const reader *r, const unsigned cha
             continue;
         aoei_buffer_printf(b, "%s{\"id\":%zu,\"content\":", n++ ? "," : "", i);
         put_string(b, aoei_vocab_token(&r->words, (int32_t)i));
-        aoei_buffer_printf(b, ",\"single_word\":true,\"lstrip\":false,\"rstrip\":false,\"normalized\":true,\"special\":false}");
+        aoei_buffer_printf(
+            b, ",\"single_word\":true,\"lstrip\":false,\"rstrip\":false,\"normalized\":true,\"special\":false}");
     }
 }
 
 /* Creates the tokenizer. is_added: [r->n] 1 for each word that becomes an added token. */
-static int parse_tokenizer(aoe_tokenizer **t, const reader *r, int lowercase, const unsigned char *is_added, aoe_error *err) {
+static int parse_tokenizer(aoe_tokenizer **t, const reader *r, int lowercase, const unsigned char *is_added,
+                           aoe_error *err) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[");
     put_added_tokens(&b, r, is_added);
-    aoei_buffer_printf(&b,
-                       "],\"normalizer\":%s,"
-                       "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"WhitespaceSplit\"},"
-                       "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"%s\"},\"behavior\":\"Isolated\",\"invert\":false}]},"
-                       "\"post_processor\":null,\"decoder\":null,\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"" UNKNOWN
-                       "\",\"continuing_subword_prefix\":\"" CONTINUATION_PREFIX
-                       "\",\"max_input_chars_per_word\":100,\"vocab\":{",
-                       lowercase ? "{\"type\":\"Lowercase\"}" : "null", split_pattern);
+    aoei_buffer_printf(
+        &b,
+        "],\"normalizer\":%s,"
+        "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"WhitespaceSplit\"},"
+        "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"%s\"},\"behavior\":\"Isolated\",\"invert\":false}]},"
+        "\"post_processor\":null,\"decoder\":null,\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"" UNKNOWN
+        "\",\"continuing_subword_prefix\":\"" CONTINUATION_PREFIX "\",\"max_input_chars_per_word\":100,\"vocab\":{",
+        lowercase ? "{\"type\":\"Lowercase\"}" : "null", split_pattern);
     for (size_t i = 0; i < r->n; i++) {
         if (i)
             aoei_buffer_putc(&b, ',');
@@ -394,9 +403,10 @@ static int is_lowercase(aoe_text s) {
     return 1;
 }
 
-/* Sets is_added[i] to 1 if the tokenizer t splits word i into several tokens. If texts are lowercased, a word with uppercase
- * letters never occurs in a text and does not become an added token. */
-static int find_split_words(const aoe_tokenizer *t, const reader *r, int lowercase, unsigned char *is_added, aoe_error *err) {
+/* Sets is_added[i] to 1 if the tokenizer t splits word i into several tokens. If texts are lowercased, a word with
+ * uppercase letters never occurs in a text and does not become an added token. */
+static int find_split_words(const aoe_tokenizer *t, const reader *r, int lowercase, unsigned char *is_added,
+                            aoe_error *err) {
     const aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .no_special_tokens = 1};
     aoe_ids ids = {0};
     int rc = 0;
@@ -409,8 +419,8 @@ static int find_split_words(const aoe_tokenizer *t, const reader *r, int lowerca
     return rc;
 }
 
-/* Creates a tokenizer without added tokens, and uses it to find the words that are split. Then creates the final tokenizer,
- * which has these words as added tokens.
+/* Creates a tokenizer without added tokens, and uses it to find the words that are split. Then creates the final
+ * tokenizer, which has these words as added tokens.
  */
 static int make_tokenizer(aoe_tokenizer **out, const reader *r, int lowercase, aoe_error *err) {
     unsigned char *is_added = aoei_calloc(r->n, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_data_check. All files are read first; then their rows are checked in order. Rows with equal texts have the
- * same key. To find duplicates in a file, and rows or texts that are also in an earlier file, the first row with each key and
- * the first row with each text are stored. A row number counts the rows of all files from 0. The value NONE means that there is
- * no such row.
+ * Implements aoe_data_check. All files are read first; then their rows are checked in order. Rows with equal texts have
+ * the same key. To find duplicates in a file, and rows or texts that are also in an earlier file, the first row with
+ * each key and the first row with each text are stored. A row number counts the rows of all files from 0. The value
+ * NONE means that there is no such row.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -46,11 +46,11 @@ typedef struct check {
     aoei_names names;                /* distinct texts and labels of all files */
     aoei_distinct keys;              /* distinct keys of rows */
     aoei_labels map;                 /* label map (options.table.label_map) */
-    size_t *class;      /* [names.texts.n] class of each distinct text: the index of the first text that is equal to it */
-    size_t *text_first; /* [names.texts.n] for each class of texts, the first row that contains such a text in the files before
-                           the current file */
+    size_t *class; /* [names.texts.n] class of each distinct text: the index of the first text that is equal to it */
+    size_t *text_first; /* [names.texts.n] for each class of texts, the first row that contains such a text in the files
+                           before the current file */
     size_t *key_first;  /* [keys.n] for each key, the first row with this key in the files before the current file */
-    size_t *key_here;   /* [keys.n] for each key, the first row with this key in the latest file that contains the key */
+    size_t *key_here; /* [keys.n] for each key, the first row with this key in the latest file that contains the key */
 } check;
 
 static const char *const finding_names[AOE_FINDING_COUNT] = {
@@ -75,8 +75,11 @@ const char *aoe_finding_text(aoe_finding_kind kind) {
 void aoe_data_check_options_defaults(aoe_data_check_options *o) {
     if (!o)
         return;
-    *o = (aoe_data_check_options){
-        .struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_CASE, .low = -INFINITY, .high = INFINITY, .longest = 20000};
+    *o = (aoe_data_check_options){.struct_size = sizeof *o,
+                                  .equality = AOE_TEXT_EQUAL_CASE,
+                                  .low = -INFINITY,
+                                  .high = INFINITY,
+                                  .longest = 20000};
     aoe_table_options_defaults(&o->table);
 }
 
@@ -95,7 +98,8 @@ static void report_finding(check *c, const aoe_finding *f) {
 
 /* ---- reading */
 
-/* Extracts the reason from an error message about a bad row. For "FILE:LINE: REASON; ADVICE", it returns REASON. name: FILE. */
+/* Extracts the reason from an error message about a bad row. For "FILE:LINE: REASON; ADVICE", it returns REASON. name:
+ * FILE. */
 static aoe_text extract_reason(const char *message, const char *name) {
     const size_t len = strlen(name);
     const char *s = message, *end = message + strlen(message);
@@ -122,8 +126,8 @@ static void add_bad_row(void *user, size_t line, const char *message) {
     f->bad[f->n_bad++] = (bad_row){line, {copy, reason.len}};
 }
 
-/* Returns 1 if err says that the first row of the file is bad. In this case, the columns of the file are unknown. *line is set
- * to the line number of the row. */
+/* Returns 1 if err says that the first row of the file is bad. In this case, the columns of the file are unknown. *line
+ * is set to the line number of the row. */
 static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line) {
     const size_t len = strlen(path);
     char *end = NULL;
@@ -302,8 +306,8 @@ static void check_equal_labels(check *c, const checked_file *f) {
     report_finding(c, &x);
 }
 
-/* Stores the first row with each key and the first row with each text of a file. Rows of later files are compared with the
- * stored rows. */
+/* Stores the first row with each key and the first row with each text of a file. Rows of later files are compared with
+ * the stored rows. */
 static void store_first_rows(check *c, const checked_file *f) {
     const aoei_records *r = &f->records;
     for (size_t i = 0; i < r->n; i++) {
@@ -357,8 +361,8 @@ static void check_free(check *c) {
     aoei_free(c->key_here);
 }
 
-int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_check_options *o, aoe_data_check_result *result,
-                   aoe_error *err) {
+int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_check_options *o,
+                   aoe_data_check_result *result, aoe_error *err) {
     AOEI_CHECK(err, paths);
     AOEI_OPTIONS(aoe_data_check_options, o, err);
     if (aoei_check_option("options.low", o->low, err) || aoei_check_option("options.high", o->high, err))

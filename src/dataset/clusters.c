@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Implements disjoint sets and the assignment of clusters to parts. Each item has a parent (aoei_clusters.parent), and the root
- * of a set is its smallest member. While the path of parents from an item to the root is followed, it is halved. m joins take
- * O(m log n) time in the worst case, and about O(m) time in practice. Clusters are assigned greedily in order of decreasing
- * weight.
+ * Implements disjoint sets and the assignment of clusters to parts. Each item has a parent (aoei_clusters.parent), and
+ * the root of a set is its smallest member. While the path of parents from an item to the root is followed, it is
+ * halved. m joins take O(m log n) time in the worst case, and about O(m) time in practice. Clusters are assigned
+ * greedily in order of decreasing weight.
  */
 #include "dataset/clusters.h"
 
@@ -49,7 +49,8 @@ size_t aoei_clusters_number(aoei_clusters *c, size_t *of) {
     size_t count = 0;
     for (size_t i = 0; i < c->n; i++) {
         const size_t first = aoei_clusters_first(c, i);
-        of[i] = first == i ? count++ : of[first]; /* the first member of a cluster is numbered before its other members */
+        of[i] = first == i ? count++ : of[first]; /* the first member of a cluster is numbered before its other
+                                                     members */
     }
     return count;
 }
@@ -67,10 +68,10 @@ static int by_weight(const void *a, const void *b) {
     return (x->random_order > y->random_order) - (x->random_order < y->random_order);
 }
 
-/* Returns the part for a cluster with the given weight. If some parts have enough remaining capacity, one of them is chosen at
- * random; its probability is proportional to its remaining capacity. Otherwise, the part with the largest remaining capacity is
- * chosen. capacity: [n_parts] remaining capacity of each part. share: [n_parts] split ratios; a part with ratio 0 is never
- * chosen. */
+/* Returns the part for a cluster with the given weight. If some parts have enough remaining capacity, one of them is
+ * chosen at random; its probability is proportional to its remaining capacity. Otherwise, the part with the largest
+ * remaining capacity is chosen. capacity: [n_parts] remaining capacity of each part. share: [n_parts] split ratios; a
+ * part with ratio 0 is never chosen. */
 static size_t choose(const double *capacity, const double *share, size_t n_parts, double weight, aoei_rng *rng) {
     double sum = 0;
     size_t largest = n_parts, last = n_parts;
@@ -97,8 +98,8 @@ int aoei_clusters_split(size_t *part, const size_t *weight, size_t n_clusters, c
     double total = 0, share_sum = 0;
     for (size_t p = 0; p < n_parts; p++) {
         if (!isfinite(share[p]) || share[p] < 0)
-            return aoei_fail(err, AOE_EARG, "split ratio %zu is %g; it must be a finite number that is not negative", p + 1,
-                             share[p]);
+            return aoei_fail(err, AOE_EARG, "split ratio %zu is %g; it must be a finite number that is not negative",
+                             p + 1, share[p]);
         share_sum += share[p];
     }
     if (!(share_sum > 0) || !isfinite(share_sum) || n_clusters > UINT32_MAX)

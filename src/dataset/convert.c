@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_data_convert. Depending on the options, rows are copied to another file format (convert_rows.h), or examples
- * are converted to another kind (convert_examples.h).
+ * Implements aoe_data_convert. Depending on the options, rows are copied to another file format (convert_rows.h), or
+ * examples are converted to another kind (convert_examples.h).
  */
 #include <math.h>
 
@@ -20,7 +20,8 @@ void aoe_data_convert_options_defaults(aoe_data_convert_options *o) {
     aoe_table_options_defaults(&o->table);
 }
 
-int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err) {
+int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result,
+                     aoe_error *err) {
     AOEI_CHECK(err, path);
     AOEI_OPTIONS(aoe_data_convert_options, o, err);
     if (!o->name || !o->write)
@@ -30,5 +31,6 @@ int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_da
     aoe_data_convert_result own;
     result = result ? result : &own;
     *result = (aoe_data_convert_result){0};
-    return o->to == AOE_EXAMPLES_AUTO ? aoei_convert_rows(path, o, result, err) : aoei_convert_examples(path, o, result, err);
+    return o->to == AOE_EXAMPLES_AUTO ? aoei_convert_rows(path, o, result, err)
+                                      : aoei_convert_examples(path, o, result, err);
 }

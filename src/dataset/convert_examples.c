@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Converts examples of one kind to another kind: labeled pairs, positives and triplets. All rows are kept in memory, because
- * the output for a row may depend on other rows. For example, a negative must not be a known positive of the query in any row.
+ * Converts examples of one kind to another kind: labeled pairs, positives and triplets. All rows are kept in memory,
+ * because the output for a row may depend on other rows. For example, a negative must not be a known positive of the
+ * query in any row.
  */
 #include "dataset/convert_examples.h"
 #include "dataset/text_classes.h"
@@ -31,21 +32,23 @@ typedef struct converter {
     aoei_table_writer out;             /* writer of the output file */
     aoei_distinct texts;               /* distinct texts of all rows */
     size_t *index;                     /* [examples.n_texts] for each text of the examples, its index in `texts` */
-    size_t *first;     /* [texts.n + 1] the entries of distinct text i in `next` are next[first[i], first[i + 1]) */
-    size_t *next;      /* entries of distinct text i. If pairs are converted to triplets: the rows whose text1 is text i. If
-                          positives are converted: the texts that occur in a row together with text i, ascending */
-    size_t *candidate; /* [n_candidates] indices in `texts` of the distinct positives, in the order of their first occurrence */
+    size_t *first; /* [texts.n + 1] the entries of distinct text i in `next` are next[first[i], first[i + 1]) */
+    size_t *next;  /* entries of distinct text i. If pairs are converted to triplets: the rows whose text1 is text i. If
+                      positives are converted: the texts that occur in a row together with text i, ascending */
+    size_t *candidate;   /* [n_candidates] indices in `texts` of the distinct positives, in the order of their first
+                            occurrence */
     size_t n_candidates; /* number of candidates */
     /* If positives are converted: [options.negatives] indices of the negatives drawn for the current row. If pairs are
-     * converted to triplets: [examples.n] drawn[k] is 1 if the k-th negative row of the current query is in a triplet. */
+     * converted to triplets: [examples.n] drawn[k] is 1 if the k-th negative row of the current query is in a
+     * triplet. */
     size_t *drawn;
     double threshold; /* threshold for positives: a pair is positive if its label is at least this value */
 } converter;
 
 /* ---- writing */
 
-/* Returns the output cell for the text role `role` of a row. The cell contains a text, or a list if the row has alternative
- * texts for this role. */
+/* Returns the output cell for the text role `role` of a row. The cell contains a text, or a list if the row has
+ * alternative texts for this role. */
 static aoei_cell output_cell(const converter *f, size_t row, size_t role) {
     const size_t *first = f->examples.first + row * f->examples.roles + role;
     const size_t n = first[1] - first[0];
@@ -107,15 +110,16 @@ static int index_texts(converter *f, aoe_error *err) {
         rc = aoei_distinct_add(&f->texts, e->text[i], 1, &f->index[i], err);
     size_t *class = rc ? NULL : aoei_malloc_array(f->texts.n, sizeof *class);
     if (!rc)
-        rc =
-            class ? aoei_text_classes(&f->texts, f->o->equality, class, err) : aoei_fail_nomem(err, f->texts.n * sizeof *class);
+        rc = class ? aoei_text_classes(&f->texts, f->o->equality, class, err)
+                   : aoei_fail_nomem(err, f->texts.n * sizeof *class);
     for (size_t i = 0; i < e->n_texts && !rc; i++)
         f->index[i] = class[f->index[i]];
     aoei_free(class);
     return rc;
 }
 
-/* Groups the rows by text1 and stores the groups in f->first and f->next. The group of a text that is only a text2 is empty. */
+/* Groups the rows by text1 and stores the groups in f->first and f->next. The group of a text that is only a text2 is
+ * empty. */
 static int group_rows(converter *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
     int rc = index_texts(f, err);
@@ -132,9 +136,9 @@ static int group_rows(converter *f, aoe_error *err) {
     return 0;
 }
 
-/* Reorders row[n] so that the positive rows (label at least f->threshold) come before the negative rows. The order of the
- * positive rows does not change, and neither does the order of the negative rows. Returns the number of positive rows. scratch:
- * [n] workspace. */
+/* Reorders row[n] so that the positive rows (label at least f->threshold) come before the negative rows. The order of
+ * the positive rows does not change, and neither does the order of the negative rows. Returns the number of positive
+ * rows. scratch: [n] workspace. */
 static size_t partition_rows(const converter *f, size_t *row, size_t n, size_t *scratch) {
     size_t positives = 0, others = 0;
     for (size_t i = 0; i < n; i++)
@@ -148,13 +152,14 @@ static size_t partition_rows(const converter *f, size_t *row, size_t n, size_t *
 }
 
 static int write_triplet(converter *f, size_t positive, size_t negative, aoe_error *err) {
-    return write_row(f, positive, output_cell(f, positive, 0), output_cell(f, positive, 1), output_cell(f, negative, 1), err);
+    return write_row(f, positive, output_cell(f, positive, 0), output_cell(f, positive, 1), output_cell(f, negative, 1),
+                     err);
 }
 
-/* Writes the triplets for one query. positive: [n_positive] rows whose text1 is the query and whose label is at least the
- * threshold. negative: [n_negative] rows whose text1 is the query and whose label is below the threshold. */
-static int write_triplets_of(converter *f, const size_t *positive, size_t n_positive, const size_t *negative, size_t n_negative,
-                             aoei_rng *rng, aoe_error *err) {
+/* Writes the triplets for one query. positive: [n_positive] rows whose text1 is the query and whose label is at least
+ * the threshold. negative: [n_negative] rows whose text1 is the query and whose label is below the threshold. */
+static int write_triplets_of(converter *f, const size_t *positive, size_t n_positive, const size_t *negative,
+                             size_t n_negative, aoei_rng *rng, aoe_error *err) {
     int rc = 0;
     if (f->o->pairing == AOE_PAIRING_ZIP) {
         const size_t n = n_positive < n_negative ? n_positive : n_negative;
@@ -215,7 +220,8 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Finds the candidates for negatives and the neighbors of each text. Two texts are neighbors if they occur in one row. */
+/* Finds the candidates for negatives and the neighbors of each text. Two texts are neighbors if they occur in one
+ * row. */
 static int link_texts(converter *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
     size_t n_next;
@@ -260,7 +266,8 @@ static int can_be_negative(const converter *f, size_t query, size_t text, size_t
     return 1;
 }
 
-/* Draws up to options.negatives negatives for a query and stores their indices in f->drawn. Returns the number of negatives. */
+/* Draws up to options.negatives negatives for a query and stores their indices in f->drawn. Returns the number of
+ * negatives. */
 static size_t draw(converter *f, size_t query, aoei_rng *rng) {
     size_t n = 0;
     while (n < f->o->negatives) {
@@ -324,9 +331,9 @@ static int read_examples(converter *f, const char *path, aoe_error *err) {
     if (f->o->from == AOE_EXAMPLES_AUTO)
         rc = aoei_columns_detect_used(&f->examples.kind, t, table.columns, err);
     if (!rc) {
-        const int lists =
-            !makes_triplets_from_pairs(f) &&
-            !draws_negatives(f); /* if texts of different rows are compared, rows must not contain lists of alternatives */
+        const int lists = !makes_triplets_from_pairs(f) && !draws_negatives(f); /* if texts of different rows are
+                                                                                   compared, rows must not contain lists
+                                                                                   of alternatives */
         rc = aoei_examples_read(&f->examples, t, f->examples.kind, lists, &table, err);
     }
     if (!rc && f->o->to != AOE_EXAMPLES_PAIRS)
@@ -361,7 +368,8 @@ static int open_output(converter *f, aoe_error *err) {
 
 static int write_all(converter *f, aoe_error *err) {
     if (f->examples.kind == AOE_EXAMPLES_POSITIVES && f->o->to == AOE_EXAMPLES_TRIPLETS && !f->o->negatives)
-        return aoei_fail(err, AOE_EARG, "triplets need a negative; set options.negatives to at least 1, or mine negatives");
+        return aoei_fail(err, AOE_EARG,
+                         "triplets need a negative; set options.negatives to at least 1, or mine negatives");
     int rc = open_output(f, err);
     if (!rc)
         rc = makes_triplets_from_pairs(f) ? write_from_pairs(f, err)
@@ -370,7 +378,8 @@ static int write_all(converter *f, aoe_error *err) {
     if (!rc && !f->result->written)
         rc = aoei_fail(
             err, AOE_EFORMAT,
-            "%s: none of the %zu rows can be converted: %s; change options.threshold or options.label_map, or use other data",
+            "%s: none of the %zu rows can be converted: %s; change options.threshold or options.label_map, or use "
+            "other data",
             f->examples.name, f->examples.n,
             makes_triplets_from_pairs(f) ? "no text1 has both a positive and a negative pair"
             : draws_negatives(f)         ? "every text already occurs with every other text"

@@ -7,7 +7,9 @@
 #include "aoe.h"
 #include "aoe_data.h"
 
-/* Converts the file `path`. The options and errors are documented at aoe_data_convert. The caller zeroes *result first. */
-int aoei_convert_examples(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err);
+/* Converts the file `path`. The options and errors are documented at aoe_data_convert. The caller zeroes *result
+ * first. */
+int aoei_convert_examples(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result,
+                          aoe_error *err);
 
 #endif

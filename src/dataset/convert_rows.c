@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Copies the rows of a table to another file format, with all columns or the columns in options.keep. The conversion fails if
- * the output format cannot represent a value.
+ * Copies the rows of a table to another file format, with all columns or the columns in options.keep. The conversion
+ * fails if the output format cannot represent a value.
  */
 #include "dataset/convert_rows.h"
 
@@ -31,7 +31,8 @@ static int select_all(aoei_table *t, aoe_text **name, aoei_cell **cell, aoe_erro
     return rc;
 }
 
-/* Returns 1 if the absolute value of every number in v is below LARGEST_EXACT, so that the JSON parser read it exactly. */
+/* Returns 1 if the absolute value of every number in v is below LARGEST_EXACT, so that the JSON parser read it
+ * exactly. */
 static int is_exact(const json_t *v) {
     if (json_is_number(v))
         return fabs(json_number_value(v)) < LARGEST_EXACT;
@@ -48,16 +49,17 @@ static int is_exact(const json_t *v) {
     return 1;
 }
 
-/* Sets cell[i] to the value of column i. all: 1 if all columns are written; a .jsonl row must then have as many keys as the
- * table has columns. Returns 0 or AOEI_BAD_ROW. */
+/* Sets cell[i] to the value of column i. all: 1 if all columns are written; a .jsonl row must then have as many keys as
+ * the table has columns. Returns 0 or AOEI_BAD_ROW. */
 static int fill_cells(const aoei_table *t, const aoei_row *row, int all, aoei_cell *cell, aoe_error *err) {
     const size_t n = aoei_table_columns(t);
     const json_t *object = aoei_table_object(t);
     char excerpt[AOEI_EXCERPT];
     if (object && all && json_object_size(object) != n) {
-        aoei_fail(err, AOE_EFORMAT,
-                  "%s:%zu: the row has %zu keys, but the first row has %zu; choose the columns to write with options.keep",
-                  aoei_table_name(t), row->line, json_object_size(object), n);
+        aoei_fail(
+            err, AOE_EFORMAT,
+            "%s:%zu: the row has %zu keys, but the first row has %zu; choose the columns to write with options.keep",
+            aoei_table_name(t), row->line, json_object_size(object), n);
         return AOEI_BAD_ROW;
     }
     for (size_t i = 0; i < n; i++) {
@@ -66,9 +68,10 @@ static int fill_cells(const aoei_table *t, const aoei_row *row, int all, aoei_ce
             continue;
         cell[i].json = json_object_get(object, aoei_table_column(t, i).data);
         if (!is_exact(cell[i].json)) {
-            aoei_fail(err, AOE_EFORMAT,
-                      "%s:%zu: the number in '%s' is too large to be converted exactly; write it as a string in the input",
-                      aoei_table_name(t), row->line, aoei_excerpt(excerpt, aoei_table_column(t, i)));
+            aoei_fail(
+                err, AOE_EFORMAT,
+                "%s:%zu: the number in '%s' is too large to be converted exactly; write it as a string in the input",
+                aoei_table_name(t), row->line, aoei_excerpt(excerpt, aoei_table_column(t, i)));
             return AOEI_BAD_ROW;
         }
     }
@@ -103,7 +106,8 @@ static int copy_rows(aoei_table *t, aoei_table_writer *w, aoei_cell *cell, const
     return aoei_table_writer_end(w, err);
 }
 
-int aoei_convert_rows(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err) {
+int aoei_convert_rows(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result,
+                      aoe_error *err) {
     aoei_table *t = NULL;
     aoei_table_writer w = {0};
     aoe_text *name = NULL;
@@ -112,7 +116,8 @@ int aoei_convert_rows(const char *path, const aoe_data_convert_options *o, aoe_d
     if (!rc)
         rc = select_all(t, &name, &cell, err);
     if (!rc)
-        rc = aoei_table_writer_open(&w, o->name, name, aoei_table_columns(t), o->keep, o->rename, o->write, o->user, err);
+        rc = aoei_table_writer_open(&w, o->name, name, aoei_table_columns(t), o->keep, o->rename, o->write, o->user,
+                                    err);
     if (!rc)
         rc = copy_rows(t, &w, cell, o, result, err);
     aoei_table_writer_free(&w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_data_dedup, which removes duplicate rows. Rows with equal texts have the same key. A row is compared with the
- * first row that has its key, and with earlier rows that have its key and its label.
+ * Implements aoe_data_dedup, which removes duplicate rows. Rows with equal texts have the same key. A row is compared
+ * with the first row that has its key, and with earlier rows that have its key and its label.
  */
 #include "aoe_data.h"
 #include "base/alloc.h"
@@ -17,9 +17,9 @@ typedef struct dedup {
     aoei_records records;             /* rows of the file; owned, like all fields below */
     aoei_names names;                 /* distinct texts and labels */
     aoei_distinct keys, labeled_keys; /* keys: distinct keys of rows; labeled_keys: distinct pairs (key, label) */
-    size_t *class;      /* [names.texts.n] class of each distinct text: the index of the first text that is equal to it */
-    size_t *key;        /* [records.n] key of each row, an index in `keys` */
-    size_t *first;      /* [keys.n] first row with each key */
+    size_t *class; /* [names.texts.n] class of each distinct text: the index of the first text that is equal to it */
+    size_t *key;   /* [records.n] key of each row, an index in `keys` */
+    size_t *first; /* [keys.n] first row with each key */
     char *has_conflict; /* [keys.n] 1: the rows with this key have different labels */
     aoe_text *text;     /* [capacity] texts of the row that is being reported */
     size_t capacity;    /* allocated elements of `text` */
@@ -28,7 +28,8 @@ typedef struct dedup {
 void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o) {
     if (!o)
         return;
-    *o = (aoe_data_dedup_options){.struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_EXACT, .conflicts = AOE_CONFLICTS_FIRST};
+    *o = (aoe_data_dedup_options){
+        .struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_EXACT, .conflicts = AOE_CONFLICTS_FIRST};
     aoe_table_options_defaults(&o->table);
 }
 
@@ -54,7 +55,8 @@ static int find_keys(dedup *d, aoe_error *err) {
 
 static int report(dedup *d, size_t row, aoe_error *err) {
     const aoei_records *r = &d->records;
-    const size_t first = d->first[d->key[row]], from = r->first[row * r->roles], n = r->first[(row + 1) * r->roles] - from;
+    const size_t first = d->first[d->key[row]], from = r->first[row * r->roles],
+                 n = r->first[(row + 1) * r->roles] - from;
     if (!d->o->report)
         return 0;
     for (size_t i = 0; i < n; i++) {
@@ -72,7 +74,8 @@ static int report(dedup *d, size_t row, aoe_error *err) {
     return 0;
 }
 
-/* Sets *is_written to 1 if the row is written to the output, and to 0 if it is removed. Updates the counts in *result. */
+/* Sets *is_written to 1 if the row is written to the output, and to 0 if it is removed. Updates the counts in
+ * *result. */
 static int decide(dedup *d, size_t row, int *is_written, aoe_data_dedup_result *result, aoe_error *err) {
     const aoei_records *r = &d->records;
     const size_t key = d->key[row], pair[2] = {key, r->label[row]}, known_keys = d->labeled_keys.n;
@@ -98,8 +101,8 @@ static int decide(dedup *d, size_t row, int *is_written, aoe_data_dedup_result *
 static int write_rows(dedup *d, aoe_data_dedup_result *result, aoe_error *err) {
     aoei_compressor compressor;
     const aoei_records *r = &d->records;
-    int rc = aoei_compress_open(&compressor, d->o->name ? aoei_codec_of(d->o->name) : AOEI_CODEC_PLAIN, d->o->write, d->o->user,
-                                0, err);
+    int rc = aoei_compress_open(&compressor, d->o->name ? aoei_codec_of(d->o->name) : AOEI_CODEC_PLAIN, d->o->write,
+                                d->o->user, 0, err);
     if (!rc)
         rc = aoei_compress_write(&compressor, r->header.data, r->header.len, err);
     for (size_t i = 0; i < r->n && !rc; i++) {
@@ -112,7 +115,8 @@ static int write_rows(dedup *d, aoe_data_dedup_result *result, aoe_error *err) {
         rc = aoei_compress_end(&compressor, err);
     if (!rc && !result->kept)
         rc = aoei_fail(err, AOE_EFORMAT,
-                       "%s: no rows are left: every row has a duplicate with a different label; correct the labels", r->name);
+                       "%s: no rows are left: every row has a duplicate with a different label; correct the labels",
+                       r->name);
     aoei_compress_free(&compressor);
     return rc;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_mine, which mines hard negatives. Every distinct text is embedded once. The rows are then processed in blocks:
- * the nearest candidates (texts that may be negatives) of the queries of a block are searched, and the negatives are chosen
- * from them. The negatives of a row depend neither on other rows nor on the division into blocks. They are passed to a
- * callback; this file does not write files.
+ * Implements aoe_mine, which mines hard negatives. Every distinct text is embedded once. The rows are then processed in
+ * blocks: the nearest candidates (texts that may be negatives) of the queries of a block are searched, and the
+ * negatives are chosen from them. The negatives of a row depend neither on other rows nor on the division into blocks.
+ * They are passed to a callback; this file does not write files.
  */
 #include "aoe_data.h"
 #include "base/alloc.h"
@@ -27,9 +27,10 @@ enum {
     ROWS = 4096    /* maximum number of rows per block */
 };
 
-/* A search for the nearest candidates of one query text. A class contains the texts with equal tokens (mine_texts.h). Rows with
- * a single query share a search if their queries are in one class. A row with alternative queries has a search for each
- * alternative, and does not share it with other rows, because the candidates to skip depend on all alternatives of the row. */
+/* A search for the nearest candidates of one query text. A class contains the texts with equal tokens (mine_texts.h).
+ * Rows with a single query share a search if their queries are in one class. A row with alternative queries has a
+ * search for each alternative, and does not share it with other rows, because the candidates to skip depend on all
+ * alternatives of the row. */
 typedef struct search {
     size_t row;        /* index of a row that contains the query */
     uint32_t class_of; /* class of the query text */
@@ -43,22 +44,24 @@ typedef struct block_row {
 
 /* State of aoe_mine. */
 typedef struct miner {
-    aoe_embedder *embedder;    /* computes the embeddings; borrowed */
-    const aoe_mine_options *o; /* options; borrowed */
-    aoei_mine_texts t;         /* texts and rows of the input files; owned, like the arrays below */
-    aoe_mine_result result;    /* counts of the rows processed so far */
-    double positives,
-        negatives;       /* sum of the cosines of queries and positives, and sum of the cosines of queries and negatives */
-    size_t D, k;         /* D: number of components of an embedding; k: number of nearest candidates that a search returns */
+    aoe_embedder *embedder;      /* computes the embeddings; borrowed */
+    const aoe_mine_options *o;   /* options; borrowed */
+    aoei_mine_texts t;           /* texts and rows of the input files; owned, like the arrays below */
+    aoe_mine_result result;      /* counts of the rows processed so far */
+    double positives, negatives; /* sum of the cosines of queries and positives, and sum of the cosines of queries and
+                                    negatives */
+    size_t D, k; /* D: number of components of an embedding; k: number of nearest candidates that a search returns */
     size_t searches;     /* maximum number of searches per block; the arrays below have this capacity */
     aoei_arena arena;    /* memory of the tensors; owned */
-    aoei_tensor vectors; /* [t.n_classes, D] embedding of each class, normalized to length 1; a zero vector stays zero */
-    /* [t.n_classes, D] embedding of each class with the prompt of the queries; equal to `vectors` if o->query_prompt is NULL */
+    aoei_tensor vectors; /* [t.n_classes, D] embedding of each class, normalized to length 1; a zero vector stays
+                            zero */
+    /* [t.n_classes, D] embedding of each class with the prompt of the queries; equal to `vectors` if o->query_prompt is
+     * NULL */
     aoei_tensor query_vectors;
     aoei_tensor queries;   /* [searches, D] embeddings of the queries of the block */
     aoei_tensor workspace; /* workspace of the search */
-    float *host;     /* [EMBED, D] embeddings that one call of the embedder returns; later used for the two vectors of a cosine;
-                        owned */
+    float *host;     /* [EMBED, D] embeddings that one call of the embedder returns; later used for the two vectors of a
+                        cosine; owned */
     search *search;  /* [searches] searches of the block; owned */
     uint32_t *index; /* [searches] class of the query of each search; owned */
     aoei_neighbor *best;   /* [searches, k] nearest candidates of each search; owned */
@@ -92,7 +95,8 @@ static int check_options(const aoe_mine_options *o, aoe_error *err) {
     if (o->skip >= o->range)
         return aoei_fail(
             err, AOE_EARG,
-            "no candidate is left: options.range is %zu and options.skip is %zu; increase options.range or reduce options.skip",
+            "no candidate is left: options.range is %zu and options.skip is %zu; increase options.range or reduce "
+            "options.skip",
             o->range, o->skip);
     int rc;
     if ((rc = aoei_check_option("options.threshold", o->threshold, err)) ||
@@ -172,9 +176,10 @@ static void destroy(miner *m) {
     aoei_mine_texts_free(&m->t);
 }
 
-/* Embeds the classes, whose tokens are `all`, and writes the normalized embeddings to `to`. done: number of texts that were
- * embedded before, of `total` texts. */
-static int embed_lists(miner *m, aoei_tensor to, const aoei_token_lists *all, size_t done, size_t total, aoe_error *err) {
+/* Embeds the classes, whose tokens are `all`, and writes the normalized embeddings to `to`. done: number of texts that
+ * were embedded before, of `total` texts. */
+static int embed_lists(miner *m, aoei_tensor to, const aoei_token_lists *all, size_t done, size_t total,
+                       aoe_error *err) {
     const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
     int code = report_progress(m, AOE_MINE_EMBED, done, total, err);
     for (size_t first = 0; first < all->n && !code; first += EMBED) {
@@ -206,7 +211,8 @@ static int embed_queries(miner *m, aoe_error *err) {
         return aoei_fail_nomem(err, n * sizeof *texts);
     for (size_t i = 0; i < n; i++)
         texts[i] = m->t.text[m->t.representative[i]];
-    int code = aoei_encode_with_prompt(aoe_embedder_model(m->embedder), texts, n, m->o->query_prompt, &lists, &failed, err);
+    int code =
+        aoei_encode_with_prompt(aoe_embedder_model(m->embedder), texts, n, m->o->query_prompt, &lists, &failed, err);
     if (code && failed < n)
         code = aoei_mine_prefix_error(&m->t, m->t.representative[failed], code, err);
     if (!code)
@@ -223,8 +229,8 @@ static int embed(miner *m, aoe_error *err) {
     return code || !m->o->query_prompt ? code : embed_queries(m, err);
 }
 
-/* Filter callback for aoei_nearest. Returns 1 if the candidate `text` must be skipped, because some row contains both the
- * candidate and one of the queries of the row to which the search belongs. */
+/* Filter callback for aoei_nearest. Returns 1 if the candidate `text` must be skipped, because some row contains both
+ * the candidate and one of the queries of the row to which the search belongs. */
 static int is_known(const void *user, size_t query, uint32_t text) {
     const miner *m = user;
     const aoei_mine_row *row = &m->t.row[m->search[query].row];
@@ -234,8 +240,8 @@ static int is_known(const void *user, size_t query, uint32_t text) {
     return 0;
 }
 
-/* Fills the block with rows, starting with row `first`. *n is set to the number of rows in the block. Returns the number of
- * searches for the block. */
+/* Fills the block with rows, starting with row `first`. *n is set to the number of rows in the block. Returns the
+ * number of searches for the block. */
 static size_t plan_block(miner *m, size_t first, size_t *n) {
     size_t n_searches = 0;
     for (*n = 0; *n < ROWS && first + *n < m->t.n_rows && n_searches < SEARCH; ++*n) {
@@ -270,8 +276,8 @@ static void search_block(miner *m, size_t n_searches) {
     m->before += n_searches;
 }
 
-/* Comparison function for qsort: sorts neighbors by ascending text index, and neighbors with equal text index by descending
- * score. */
+/* Comparison function for qsort: sorts neighbors by ascending text index, and neighbors with equal text index by
+ * descending score. */
 static int by_text(const void *pa, const void *pb) {
     const aoei_neighbor *a = pa, *b = pb;
     if (a->text != b->text)
@@ -286,8 +292,8 @@ static int by_score(const void *pa, const void *pb) {
     return (a->text > b->text) - (a->text < b->text);
 }
 
-/* Merges the search results of all alternative queries of a row into m->found. A candidate that several searches found is
- * stored once, with its highest score. m->found is sorted by descending score. Returns the number of candidates. */
+/* Merges the search results of all alternative queries of a row into m->found. A candidate that several searches found
+ * is stored once, with its highest score. m->found is sorted by descending score. Returns the number of candidates. */
 static size_t collect(const miner *m, const block_row *w) {
     aoei_neighbor *found = m->found;
     size_t n = 0, kept = 0;
@@ -315,9 +321,9 @@ static double cosine(const miner *m, aoei_tensor x, uint32_t a, aoei_tensor y, u
     return sum;
 }
 
-/* Returns the highest cosine of a query and a positive of the row. Pairs of alternatives that belong to one class are ignored;
- * if there are only such pairs, the result is 1. If the embeddings of all queries are zero vectors, the result is -infinity. An
- * embedding is zero if the model's vocabulary contains none of the text's words. */
+/* Returns the highest cosine of a query and a positive of the row. Pairs of alternatives that belong to one class are
+ * ignored; if there are only such pairs, the result is 1. If the embeddings of all queries are zero vectors, the result
+ * is -infinity. An embedding is zero if the model's vocabulary contains none of the text's words. */
 static double positive_score(const miner *m, const aoei_mine_row *row) {
     double best = -INFINITY;
     int known = 0;
@@ -330,8 +336,8 @@ static double positive_score(const miner *m, const aoei_mine_row *row) {
     return !known ? -INFINITY : isinf(best) ? 1 : best;
 }
 
-/* Removes candidates from m->found[n] that options.skip, margin, min_score and max_score exclude. positive: cosine of the query
- * and the positive. Returns the number of remaining candidates. */
+/* Removes candidates from m->found[n] that options.skip, margin, min_score and max_score exclude. positive: cosine of
+ * the query and the positive. Returns the number of remaining candidates. */
 static size_t filter(const miner *m, size_t n, double positive) {
     const aoe_mine_options *o = m->o;
     size_t kept = 0;

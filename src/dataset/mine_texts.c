@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the files for mining hard negatives, groups their texts into classes, and builds an index that lists for each class the
- * rows that contain a text of the class. A class contains the texts with equal tokens (mine_texts.h).
+ * Reads the files for mining hard negatives, groups their texts into classes, and builds an index that lists for each
+ * class the rows that contain a text of the class. A class contains the texts with equal tokens (mine_texts.h).
  */
 #include "dataset/mine_texts.h"
 
@@ -111,9 +111,10 @@ static int find_rows(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *e
     }
     if (t->n_rows)
         return AOE_OK;
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s: no label is at least options.threshold; reduce options.threshold or use a file with positive pairs",
-                     t->file[0].name);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: no label is at least options.threshold; reduce options.threshold or use a file with positive pairs",
+        t->file[0].name);
 }
 
 /* Sets candidate[i] to 1 if text i may be a negative, and to 0 otherwise. `candidate` has n_texts elements. */
@@ -132,8 +133,8 @@ static void mark_candidates(const aoei_mine_texts *t, const aoe_mine_options *o,
     }
 }
 
-/* Renumbers the classes that aoei_token_classes computed, so that the numbers are consecutive and classes that contain a
- * candidate text have the lowest numbers. number: [n_texts] workspace, which the caller fills with UINT32_MAX. */
+/* Renumbers the classes that aoei_token_classes computed, so that the numbers are consecutive and classes that contain
+ * a candidate text have the lowest numbers. number: [n_texts] workspace, which the caller fills with UINT32_MAX. */
 static void number_classes(aoei_mine_texts *t, const uint8_t *candidate, uint32_t *number) {
     for (int wanted = 1; wanted >= 0; wanted--) {
         for (size_t i = 0; i < t->n_texts; i++) {
@@ -218,9 +219,9 @@ static int tokenize(aoei_mine_texts *t, const aoe_model *m, const aoe_mine_optio
     return code;
 }
 
-/* Builds t->member in two calls. In the first call, t->member is NULL, and the function counts the entries of each class:
- * next[class] is incremented for each query or positive of the class. In the second call, next[class] is the index in t->member
- * of the next entry of the class; the function stores the row there and increments next[class]. */
+/* Builds t->member in two calls. In the first call, t->member is NULL, and the function counts the entries of each
+ * class: next[class] is incremented for each query or positive of the class. In the second call, next[class] is the
+ * index in t->member of the next entry of the class; the function stores the row there and increments next[class]. */
 static void add_members(aoei_mine_texts *t, size_t *next) {
     for (size_t r = 0; r < t->n_rows; r++) {
         const aoei_mine_row *row = &t->row[r];
@@ -259,8 +260,8 @@ static int check_for_tsv(const aoei_mine_texts *t, aoe_error *err) {
     static const char remedy[] = "which .tsv cannot represent; use .jsonl for the output";
     for (size_t r = 0; r < t->n_rows; r++)
         if (aoei_mine_role(&t->row[r], POSITIVE + 1) - aoei_mine_role(&t->row[r], QUERY) > 2)
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: the row contains a list of alternatives, %s", t->row[r].file->name,
-                             t->row[r].file->line[t->row[r].example], remedy);
+            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: the row contains a list of alternatives, %s",
+                             t->row[r].file->name, t->row[r].file->line[t->row[r].example], remedy);
     for (size_t i = 0; i < t->n_texts; i++)
         for (size_t k = 0; k < t->text[i].len; k++)
             if (t->text[i].data[k] == '\t' || t->text[i].data[k] == '\n' || t->text[i].data[k] == '\r')

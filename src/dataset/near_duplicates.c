@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Finds near duplicates (near_duplicates.h) with a set-similarity join. The set of a text contains its distinct words.
- * - Prefix filtering (Chaudhuri et al. 2006; Bayardo et al., "Scaling up all pairs similarity search", 2007): the words of each
- *   set are sorted by increasing frequency. Two similar sets share at least one of their first words, which are rare.
- *   Therefore, only texts that share a rare word are compared.
+ * - Prefix filtering (Chaudhuri et al. 2006; Bayardo et al., "Scaling up all pairs similarity search", 2007): the words
+ *   of each set are sorted by increasing frequency. Two similar sets share at least one of their first words, which are
+ *   rare. Therefore, only texts that share a rare word are compared.
  * - Positional filtering (Xiao et al. 2008): the positions of the common word limit the number of further common words.
- * Invariant: texts are processed in order of increasing set size, so the index contains only sets that are not larger than the
- * current set.
+ * Invariant: texts are processed in order of increasing set size, so the index contains only sets that are not larger
+ * than the current set.
  */
 #include "dataset/near_duplicates.h"
 
@@ -37,15 +37,15 @@ typedef struct posting {
 typedef struct join {
     double threshold;    /* minimum Jaccard index */
     aoei_distinct words; /* distinct words of all texts; owned, like all arrays below */
-    size_t *word; /* [n_words] sorted words of the first set, then of the second set, and so on. At first, a word is an index in
-                     `words`; rank_words replaces it by its frequency rank */
+    size_t *word; /* [n_words] sorted words of the first set, then of the second set, and so on. At first, a word is an
+                     index in `words`; rank_words replaces it by its frequency rank */
     size_t n_words, word_capacity;       /* used and allocated elements of `word` */
     set *set;                            /* [n] sets in text order; rank_words sorts them by size */
     size_t n, set_capacity;              /* used and allocated elements of `set` */
     posting *posting;                    /* [n_postings] entries of the lists of all words */
     size_t n_postings, posting_capacity; /* used and allocated elements of `posting` */
-    size_t *head, *tail; /* [words.n] for each word, the index in `posting` of its list's first and last entry, plus 1; 0 for an
-                            empty list */
+    size_t *head, *tail; /* [words.n] for each word, the index in `posting` of its list's first and last entry, plus 1;
+                            0 for an empty list */
     size_t *last_compared; /* [n] for each set, the index of the last set with which it was compared, plus 1; 0: none */
 } join;
 
@@ -75,7 +75,8 @@ static int add_words(join *j, const aoei_buffer *key, aoe_error *err) {
         if (at > from) {
             if (aoei_grow((void **)&j->word, &j->word_capacity, j->n_words, sizeof *j->word))
                 return aoei_fail_nomem(err, j->n_words * sizeof *j->word);
-            const int rc = aoei_distinct_add(&j->words, (aoe_text){key->data + from, at - from}, 0, &j->word[j->n_words], err);
+            const int rc =
+                aoei_distinct_add(&j->words, (aoe_text){key->data + from, at - from}, 0, &j->word[j->n_words], err);
             if (rc)
                 return rc;
             j->n_words++;
@@ -172,15 +173,15 @@ static int is_near(const join *j, const set *a, const set *b) {
     return (double)common >= j->threshold * (double)(a->n + b->n - common);
 }
 
-/* Returns 1 if the Jaccard index of sets a and b may reach the threshold. The first common word is at position i in set a and
- * at position k in set b, so only the words from these positions can be common. */
+/* Returns 1 if the Jaccard index of sets a and b may reach the threshold. The first common word is at position i in set
+ * a and at position k in set b, so only the words from these positions can be common. */
 static int may_be_near(const join *j, const set *a, size_t i, const set *b, size_t k) {
     const size_t left = a->n - i < b->n - k ? a->n - i : b->n - k;
     return (double)left * (1 + j->threshold) >= j->threshold * (double)(a->n + b->n) - 1e-9;
 }
 
-/* Compares set s with the sets in the list of its i-th word. Sets that are too small to be near duplicates of set s are removed
- * from the list, because all following sets are at least as large as set s. */
+/* Compares set s with the sets in the list of its i-th word. Sets that are too small to be near duplicates of set s are
+ * removed from the list, because all following sets are at least as large as set s. */
 static void compare_with(join *j, size_t s, size_t i, aoei_clusters *c, const size_t *item, size_t *joined) {
     const set *a = &j->set[s];
     const size_t word = j->word[a->first + i];
@@ -226,9 +227,9 @@ static int join_sets(join *j, aoei_clusters *c, const size_t *item, size_t *join
         return aoei_fail_nomem(err, j->n * sizeof *j->last_compared);
     for (size_t s = 0; s < j->n && !rc; s++) {
         const size_t n = j->set[s].n, prefix = n - min_common_words(j->threshold, n) + 1;
-        const size_t listed =
-            n - min_common_words(2 * j->threshold / (1 + j->threshold), n) +
-            1; /* number of words to index; it does not exceed `prefix`, because all following sets have at least n words */
+        const size_t listed = n - min_common_words(2 * j->threshold / (1 + j->threshold), n) +
+                              1; /* number of words to index; it does not exceed `prefix`, because all following sets
+                                    have at least n words */
         for (size_t i = 0; i < prefix; i++)
             compare_with(j, s, i, c, item, joined);
         for (size_t i = 0; i < listed && !rc; i++)

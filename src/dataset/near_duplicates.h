@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Finds near duplicates, which are two texts with a high Jaccard index. The Jaccard index of two texts is the number of
- * distinct words that occur in both texts, divided by the number of distinct words that occur in at least one of them. A word
- * is a longest sequence of letters and digits. Case is ignored. The search is exact, so it finds every pair of near duplicates.
- * A text without words has no near duplicates.
+ * distinct words that occur in both texts, divided by the number of distinct words that occur in at least one of them.
+ * A word is a longest sequence of letters and digits. Case is ignored. The search is exact, so it finds every pair of
+ * near duplicates. A text without words has no near duplicates.
  */
 #ifndef AOEI_DATASET_NEAR_DUPLICATES_H
 #define AOEI_DATASET_NEAR_DUPLICATES_H
@@ -10,8 +10,8 @@
 #include "dataset/clusters.h"
 #include "base/distinct.h"
 
-/* For each pair of near duplicates, merges the two clusters of c that contain their items. Two texts are near duplicates if
- * their Jaccard index is at least `threshold`.
+/* For each pair of near duplicates, merges the two clusters of c that contain their items. Two texts are near
+ * duplicates if their Jaccard index is at least `threshold`.
  * - texts: distinct texts to compare
  * - class: [texts->n] result of aoei_text_classes; only the first text of each class is compared
  * - item: [texts->n] item[i] is the item of c (for example the row of a table) that represents text i

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the rows of a table. If the bytes of rows are kept, a text that occurs unchanged in the bytes of its row (as in .tsv
- * files) is not copied: it points into these bytes.
+ * Reads the rows of a table. If the bytes of rows are kept, a text that occurs unchanged in the bytes of its row (as in
+ * .tsv files) is not copied: it points into these bytes.
  */
 #include "dataset/records.h"
 
@@ -37,9 +37,9 @@ static int select_columns(aoei_sheet *s, const char *columns, aoe_error *err) {
 }
 
 /* Returns the index of the label column. In labeled pairs, this is the column with the role label. If no kind of
- * examples was detected, it is a column named label, score, similarity or gold_label that is not a text column. Otherwise, in
- * tables with several text columns, it is the first other column that looks like labels. Returns the number of columns if there
- * is no label column. */
+ * examples was detected, it is a column named label, score, similarity or gold_label that is not a text column.
+ * Otherwise, in tables with several text columns, it is the first other column that looks like labels. Returns the
+ * number of columns if there is no label column. */
 static size_t label_column(const aoei_sheet *s, const char *columns) {
     static const char *const names[] = {"label", "score", "similarity", "gold_label"};
     const aoei_table *t = s->table;
@@ -153,8 +153,8 @@ static int check_fields(const reader *d, const aoei_row *row, aoe_error *err) {
     return 0;
 }
 
-/* Adds the value of a field to d unless d already contains it. *number is set to the index of the value in d. Numbers are
- * compared by value, so 1 and 1.0 have the same index. decimal_comma: as in aoe_table_options. */
+/* Adds the value of a field to d unless d already contains it. *number is set to the index of the value in d. Numbers
+ * are compared by value, so 1 and 1.0 have the same index. decimal_comma: as in aoe_table_options. */
 static int add_value(aoei_distinct *d, const aoei_field *f, int decimal_comma, size_t *number, aoe_error *err) {
     char text[AOEI_NUMBER_TEXT];
     double x = f->number;
@@ -165,8 +165,8 @@ static int add_value(aoei_distinct *d, const aoei_field *f, int decimal_comma, s
 
 /* Copies the bytes of a row to r->bytes and adds a line end if the row has none. *to is set to the copy. */
 static int copy_bytes(aoei_records *r, aoe_text *to, aoe_text bytes, aoe_error *err) {
-    char *copy =
-        aoei_chunks_take(&r->bytes, bytes.len + 1); /* one more byte for the line end that the last line of the file may lack */
+    char *copy = aoei_chunks_take(&r->bytes, bytes.len + 1); /* one more byte for the line end that the last line of the
+                                                                file may lack */
     if (!copy)
         return aoei_fail_nomem(err, bytes.len);
     if (bytes.len)
@@ -259,7 +259,8 @@ static int read_rows(reader *d, aoe_error *err) {
     }
 }
 
-int aoei_records_read(aoei_records *r, aoei_names *names, const char *path, const aoei_records_options *o, aoe_error *err) {
+int aoei_records_read(aoei_records *r, aoei_names *names, const char *path, const aoei_records_options *o,
+                      aoe_error *err) {
     aoei_sheet sheet;
     reader d = {.r = r, .names = names, .sheet = &sheet, .o = o};
     *r = (aoei_records){0};
@@ -302,8 +303,9 @@ void aoei_names_free(aoei_names *names) {
 int aoei_records_fail_empty(const aoei_records *r, aoe_error *err) {
     if (!r->skipped)
         return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; use a table with rows", r->name);
-    return aoei_fail(err, AOE_EFORMAT, "%s: the file has no valid rows (%zu bad); check options.columns, or correct the rows",
-                     r->name, r->skipped);
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: the file has no valid rows (%zu bad); check options.columns, or correct the rows", r->name,
+                     r->skipped);
 }
 
 aoei_label aoei_records_label(const aoei_records *r, const aoei_names *names, const aoei_labels *map, size_t number,
@@ -334,8 +336,8 @@ int aoei_records_keys(const aoei_records *r, const size_t *class, int ordered, a
         const size_t *first = r->first + i * r->roles;
         aoei_buffer_clear(&key);
         for (size_t role = 0; role < r->roles; role++) {
-            const size_t separator = SIZE_MAX; /* appended after the classes of each role if a role has alternatives, so that
-                                                  ({a, b}, c) and (a, {b, c}) have different keys */
+            const size_t separator = SIZE_MAX; /* appended after the classes of each role if a role has alternatives, so
+                                                  that ({a, b}, c) and (a, {b, c}) have different keys */
             for (size_t k = first[role]; k < first[role + 1]; k++)
                 aoei_buffer_append(&key, &class[r->text[k]], sizeof *class);
             if (first[r->roles] - first[0] != r->roles)

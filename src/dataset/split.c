@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_data_split, which divides the rows of a file into parts. Rows are joined to clusters, and all rows of a
- * cluster are assigned to one part. A row is joined with the first row that contains one of its texts, with the first row that
- * has an equal value in the column options.group, and with the first row that contains a near duplicate of one of its texts.
+ * Implements aoe_data_split, which divides the rows of a file into parts. Rows are joined to clusters, and all rows of
+ * a cluster are assigned to one part. A row is joined with the first row that contains one of its texts, with the first
+ * row that has an equal value in the column options.group, and with the first row that contains a near duplicate of one
+ * of its texts.
  */
 #include <math.h>
 
@@ -22,7 +23,7 @@ typedef struct split {
     aoei_records records;            /* rows of the file; owned, like all fields below */
     aoei_names names;                /* distinct texts, labels and groups of the file */
     aoei_clusters rows;              /* clusters of rows */
-    size_t *class;     /* [names.texts.n] class of each distinct text: the index of the first text that is equal to it */
+    size_t *class; /* [names.texts.n] class of each distinct text: the index of the first text that is equal to it */
     size_t *first_row; /* [names.texts.n] for each class, the first row that contains a text of the class */
     size_t *cluster;   /* [records.n] number of the cluster that contains each row */
     size_t *weight;    /* [n_clusters] number of rows of each cluster */
@@ -88,8 +89,8 @@ static int cluster_rows(split *s, size_t *near_pairs, aoe_error *err) {
     if (!rc && s->o->group)
         rc = join_groups(s, err);
     if (!rc && s->o->near_duplicates != 0)
-        rc = aoei_near_duplicates_join(&s->rows, &s->names.texts, s->class, s->first_row, s->o->near_duplicates, near_pairs,
-                                       err);
+        rc = aoei_near_duplicates_join(&s->rows, &s->names.texts, s->class, s->first_row, s->o->near_duplicates,
+                                       near_pairs, err);
     if (rc)
         return rc;
     s->n_clusters = aoei_clusters_number(&s->rows, s->cluster);
@@ -125,9 +126,11 @@ static int count_parts(split *s, aoe_data_split_part *part, aoe_data_split_resul
             return aoei_fail(
                 err, AOE_EFORMAT,
                 "%s: split %zu of %zu would have no rows, because rows that share a text are in one split (number of "
-                "clusters of such rows: %zu; largest cluster: %zu of %zu rows, from line %zu); use fewer splits, other ratios, or "
+                "clusters of such rows: %zu; largest cluster: %zu of %zu rows, from line %zu); use fewer splits, other "
+                "ratios, or "
                 "more data",
-                s->records.name, p + 1, s->o->parts, s->n_clusters, result->largest, s->records.n, result->largest_line);
+                s->records.name, p + 1, s->o->parts, s->n_clusters, result->largest, s->records.n,
+                result->largest_line);
     return 0;
 }
 
@@ -142,7 +145,8 @@ static int write_parts(split *s, aoe_error *err) {
             rc = aoei_compress_write(&compressor[p], s->records.header.data, s->records.header.len, err);
     }
     for (size_t i = 0; i < s->records.n && !rc; i++)
-        rc = aoei_compress_write(&compressor[s->part[s->cluster[i]]], s->records.row[i].data, s->records.row[i].len, err);
+        rc = aoei_compress_write(&compressor[s->part[s->cluster[i]]], s->records.row[i].data, s->records.row[i].len,
+                                 err);
     for (size_t p = 0; p < parts && !rc; p++)
         rc = aoei_compress_end(&compressor[p], err);
     for (size_t p = 0; p < parts && compressor; p++)
@@ -162,8 +166,8 @@ static void split_free(split *s) {
     aoei_free(s->part);
 }
 
-int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_split_part *part, aoe_data_split_result *result,
-                   aoe_error *err) {
+int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_split_part *part,
+                   aoe_data_split_result *result, aoe_error *err) {
     AOEI_CHECK(err, path, part);
     AOEI_OPTIONS(aoe_data_split_options, o, err);
     if (!o->ratios || !o->parts || !o->write)
@@ -174,7 +178,8 @@ int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_s
     *result = (aoe_data_split_result){0};
     for (size_t p = 0; p < o->parts; p++)
         if (!(o->ratios[p] > 0))
-            return aoei_fail(err, AOE_EARG, "options.ratios[%zu] is %g; split ratios must be positive", p, o->ratios[p]);
+            return aoei_fail(err, AOE_EARG, "options.ratios[%zu] is %g; split ratios must be positive", p,
+                             o->ratios[p]);
     const aoei_records_options read = {.table = &o->table, .group = o->group, .keep_rows = 1};
     int rc = aoei_records_read(&s.records, &s.names, path, &read, err);
     if (!rc && !s.records.n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_data_stats, which computes statistics of the texts and labels of a file. The length of each distinct text is
- * computed once. In the statistics, each occurrence of the text counts.
+ * Implements aoe_data_stats, which computes statistics of the texts and labels of a file. The length of each distinct
+ * text is computed once. In the statistics, each occurrence of the text counts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 #include "table/labels.h"
 
 enum {
-    MAX_LABELS = 20 /* maximum number of distinct numeric labels that are listed one by one; if there are more, they are counted
-                       in bins */
+    MAX_LABELS = 20 /* maximum number of distinct numeric labels that are listed one by one; if there are more, they are
+                       counted in bins */
 };
 
 static const double quantiles[AOE_QUANTILES] = {0, 0.25, 0.5, 0.75, 0.9, 0.99, 1};
@@ -32,16 +32,16 @@ typedef struct stats {
     aoei_names names;                /* distinct texts and labels */
     aoei_labels map;                 /* label map (options.table.label_map) */
     size_t *rows;                    /* [names.labels.n] number of rows with each label */
-    size_t *length; /* [names.texts.n] length of each distinct text in the unit that is being processed: characters, words or
-                       tokens */
+    size_t *length; /* [names.texts.n] length of each distinct text in the unit that is being processed: characters,
+                       words or tokens */
     size_t *sorted; /* [records.n_texts] length of each text of the file, sorted ascending */
 } stats;
 
 void aoe_data_stats_options_defaults(aoe_data_stats_options *o) {
     if (!o)
         return;
-    *o =
-        (aoe_data_stats_options){.struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_EXACT, .threshold = AOE_AUTO, .bins = 10};
+    *o = (aoe_data_stats_options){
+        .struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_EXACT, .threshold = AOE_AUTO, .bins = 10};
     aoe_table_options_defaults(&o->table);
 }
 
@@ -120,8 +120,8 @@ static int compute_lengths(stats *s, aoe_error *err) {
 static int count_distinct(stats *s, aoe_error *err) {
     const size_t n = s->names.texts.n;
     size_t *class = aoei_malloc_array(n, sizeof *class);
-    const int rc =
-        class ? aoei_text_classes(&s->names.texts, s->o->equality, class, err) : aoei_fail_nomem(err, n * sizeof *class);
+    const int rc = class ? aoei_text_classes(&s->names.texts, s->o->equality, class, err)
+                         : aoei_fail_nomem(err, n * sizeof *class);
     for (size_t i = 0; i < n && !rc; i++)
         s->result->distinct += class[i] == i;
     aoei_free(class);
@@ -130,7 +130,8 @@ static int count_distinct(stats *s, aoe_error *err) {
 
 /* ---- labels */
 
-/* Counts the rows with positive, negative, dropped and unknown labels. A label is positive if it is at least the threshold. */
+/* Counts the rows with positive, negative, dropped and unknown labels. A label is positive if it is at least the
+ * threshold. */
 static int count_by_threshold(stats *s, aoe_error *err) {
     const size_t n = s->names.labels.n;
     aoe_data_stats_result *r = s->result;
@@ -172,8 +173,8 @@ static int by_value(const void *a, const void *b) {
     return c ? c : (x->label.len > y->label.len) - (x->label.len < y->label.len);
 }
 
-/* Replaces numeric labels by bins of equal width. numbers: number of numeric labels, which are the first elements of r->label.
- * bins: number of bins. */
+/* Replaces numeric labels by bins of equal width. numbers: number of numeric labels, which are the first elements of
+ * r->label. bins: number of bins. */
 static int bin_labels(aoe_data_stats_result *r, size_t numbers, size_t bins, aoe_error *err) {
     const size_t n_names = r->labels - numbers;
     const double low = r->label[0].low, high = r->label[numbers - 1].low, width = (high - low) / (double)bins;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Computes classes of equal texts with a hash table that contains hashes of normalized texts (text_equality.h). The normalized
- * texts are not stored. If a hash occurs again, the earlier text is normalized again, so that the two normalized texts can be
- * compared.
+ * Computes classes of equal texts with a hash table that contains hashes of normalized texts (text_equality.h). The
+ * normalized texts are not stored. If a hash occurs again, the earlier text is normalized again, so that the two
+ * normalized texts can be compared.
  */
 #include "dataset/text_classes.h"
 
@@ -19,14 +19,16 @@ typedef struct class_finder {
     const aoei_distinct *d;        /* set of texts; borrowed */
     aoe_text_equality equality;    /* rule by which two texts are equal */
     aoei_text_key_scratch scratch; /* workspace; owned, like all fields below */
-    aoei_buffer key, other; /* key: the current text, normalized; other: an earlier text with the same hash, normalized */
-    size_t *slot; /* [slots] hash table that contains the first text of each class: its index plus 1, or 0 for an empty slot */
+    aoei_buffer key, other;        /* key: the current text, normalized; other: an earlier text with the same hash,
+                                      normalized */
+    size_t *slot; /* [slots] hash table that contains the first text of each class: its index plus 1, or 0 for an empty
+                     slot */
     size_t slots; /* number of slots, a power of two */
     uint64_t *hash; /* [d->n] hash of each normalized text */
 } class_finder;
 
-/* s->key must contain the normalized form of text i. Sets *class to the index of the first text with this normalized form,
- * which is i if no earlier text has it. Returns 0, or -1 if out of memory. */
+/* s->key must contain the normalized form of text i. Sets *class to the index of the first text with this normalized
+ * form, which is i if no earlier text has it. Returns 0, or -1 if out of memory. */
 static int find_class(class_finder *s, size_t i, size_t *class) {
     size_t at = (size_t)s->hash[i] & (s->slots - 1);
     for (; s->slot[at]; at = (at + 1) & (s->slots - 1)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Classes of equal texts. A class contains the texts of a set that are equal under an aoe_text_equality, for example when case
- * is ignored.
+ * Classes of equal texts. A class contains the texts of a set that are equal under an aoe_text_equality, for example
+ * when case is ignored.
  */
 #ifndef AOEI_DATASET_TEXT_CLASSES_H
 #define AOEI_DATASET_TEXT_CLASSES_H
@@ -11,8 +11,8 @@
 #include "aoe_data.h"
 #include "base/distinct.h"
 
-/* Computes the class of each text. class[i] is set to the index of the first text that is equal to text i under `equality`;
- * `class` has d->n elements. Errors: AOE_ENOMEM. */
+/* Computes the class of each text. class[i] is set to the index of the first text that is equal to text i under
+ * `equality`; `class` has d->n elements. Errors: AOE_ENOMEM. */
 int aoei_text_classes(const aoei_distinct *d, aoe_text_equality equality, size_t *class, aoe_error *err);
 
 #endif

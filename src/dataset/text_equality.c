@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Computes keys of texts; texts with identical keys are equal. Most texts are ASCII, and their bytes are processed directly.
- * Other texts are decoded to code points.
+ * Computes keys of texts; texts with identical keys are equal. Most texts are ASCII, and their bytes are processed
+ * directly. Other texts are decoded to code points.
  */
 #include "dataset/text_equality.h"
 
@@ -55,17 +55,19 @@ int aoei_is_space(int32_t cp) {
 int aoei_is_letter_or_digit(int32_t cp) {
     const utf8proc_category_t c = utf8proc_category(cp);
     return (c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO) ||
-           (c >= UTF8PROC_CATEGORY_MN && c <= UTF8PROC_CATEGORY_ME) || (c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO);
+           (c >= UTF8PROC_CATEGORY_MN && c <= UTF8PROC_CATEGORY_ME) ||
+           (c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO);
 }
 
 /* Decodes t to code points in s->point. *n is set to their number. If equality is AOE_TEXT_EQUAL_CASE or
  * AOE_TEXT_EQUAL_LETTERS, the code points are case-folded and decomposed. Returns 0 or AOE_ENOMEM. */
 static int decode(aoe_text t, aoe_text_equality equality, aoei_text_key_scratch *s, size_t *n) {
-    const utf8proc_option_t options =
-        equality == AOE_TEXT_EQUAL_SPACE ? (utf8proc_option_t)0 : (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD);
+    const utf8proc_option_t options = equality == AOE_TEXT_EQUAL_SPACE
+                                          ? (utf8proc_option_t)0
+                                          : (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD);
     for (;;) {
-        const utf8proc_ssize_t length = utf8proc_decompose((const utf8proc_uint8_t *)t.data, (utf8proc_ssize_t)t.len, s->point,
-                                                           (utf8proc_ssize_t)s->capacity, options);
+        const utf8proc_ssize_t length = utf8proc_decompose((const utf8proc_uint8_t *)t.data, (utf8proc_ssize_t)t.len,
+                                                           s->point, (utf8proc_ssize_t)s->capacity, options);
         *n = length > 0 ? (size_t)length : 0; /* utf8proc does not fail here, because texts are valid UTF-8 */
         if (*n <= s->capacity)
             return 0;
@@ -107,8 +109,8 @@ int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_text_equality equality, a
     } else if (unicode_key(out, text, equality, scratch)) {
         return AOE_ENOMEM;
     }
-    if (equality == AOE_TEXT_EQUAL_LETTERS &&
-        out->len == 0) /* a text without letters and digits, such as an emoji: all its characters are compared */
+    if (equality == AOE_TEXT_EQUAL_LETTERS && out->len == 0) /* a text without letters and digits, such as an emoji: all
+                                                                its characters are compared */
         return aoei_text_key(out, text, AOE_TEXT_EQUAL_CASE, scratch);
     return 0;
 }

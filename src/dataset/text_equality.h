@@ -4,8 +4,8 @@
  * - AOE_TEXT_EQUAL_EXACT: the text itself
  * - AOE_TEXT_EQUAL_SPACE: the text with normalized white space
  * - AOE_TEXT_EQUAL_CASE: the text with normalized white space, folded case and decomposed accents
- * - AOE_TEXT_EQUAL_LETTERS: only the letters, marks and digits of the AOE_TEXT_EQUAL_CASE key, or the whole key if it contains
- *   none
+ * - AOE_TEXT_EQUAL_LETTERS: only the letters, marks and digits of the AOE_TEXT_EQUAL_CASE key, or the whole key if it
+ *   contains none
  */
 #ifndef AOEI_DATASET_TEXT_EQUALITY_H
 #define AOEI_DATASET_TEXT_EQUALITY_H

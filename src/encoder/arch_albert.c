@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * ALBERT (Lan et al. 2020). It differs from BERT in two points:
- * - The layers are divided into groups of consecutive layers. All layers of a group use the same weights; most models have one
- *   group. The gradient of a weight is the sum over the layers of its group.
+ * - The layers are divided into groups of consecutive layers. All layers of a group use the same weights; most models
+ *   have one group. The gradient of a weight is the sum over the layers of its group.
  * - The embedding tables have embedding_size columns, and a linear layer follows the embedding.
  */
 #include "encoder/arch_albert.h"
@@ -28,7 +28,8 @@ static void defaults_albert(aoei_encoder_config *c) {
 static int read_albert(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     size_t inner = 1;
     int rc;
-    if ((rc = aoei_bert_read(c, config, file, err)) || (rc = aoei_key_embedding_size(&c->embed_width, config, file, err)) ||
+    if ((rc = aoei_bert_read(c, config, file, err)) ||
+        (rc = aoei_key_embedding_size(&c->embed_width, config, file, err)) ||
         (rc = aoei_json_size(config, "num_hidden_groups", &c->layer_groups, file, err)) ||
         (rc = aoei_json_size(config, "inner_group_num", &inner, file, err)))
         return rc;
@@ -39,9 +40,9 @@ static int read_albert(aoei_encoder_config *c, const json_t *config, const char 
 
 static int write_albert(const aoei_encoder_config *c, json_t *config) {
     const int rc = aoei_bert_write(c, config);
-    const int failed = aoei_keys_add(config, json_pack("{s:I, s:I, s:I}", "embedding_size", (json_int_t)aoei_embed_width(c),
-                                                       "num_hidden_groups", (json_int_t)aoei_distinct_layers(c),
-                                                       "inner_group_num", (json_int_t)1));
+    const int failed = aoei_keys_add(
+        config, json_pack("{s:I, s:I, s:I}", "embedding_size", (json_int_t)aoei_embed_width(c), "num_hidden_groups",
+                          (json_int_t)aoei_distinct_layers(c), "inner_group_num", (json_int_t)1));
     return rc ? rc : failed;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * BERT (Devlin et al. 2019): the keys of its config.json and the names of its tensors. BERT has learned absolute position
- * embeddings, token type embeddings, LayerNorm after each residual sum, and GELU (exact or tanh approximation). If config.json
- * requests a variant that is not supported, aoei_bert_read fails, and the message names the key. RoBERTa (arch_roberta.c) has
- * these keys too; its tensor names differ only in the masked-LM head.
+ * BERT (Devlin et al. 2019): the keys of its config.json and the names of its tensors. BERT has learned absolute
+ * position embeddings, token type embeddings, LayerNorm after each residual sum, and GELU (exact or tanh
+ * approximation). If config.json requests a variant that is not supported, aoei_bert_read fails, and the message names
+ * the key. RoBERTa (arch_roberta.c) has these keys too; its tensor names differ only in the masked-LM head.
  */
 #include "encoder/arch_bert.h"
 
@@ -39,8 +39,8 @@ int aoei_bert_read_sizes(aoei_encoder_config *c, const json_t *config, const cha
 }
 
 int aoei_bert_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
-    const int rc =
-        aoei_key_reject_true(config, "is_decoder", "only encoders with bidirectional attention are supported", file, err);
+    const int rc = aoei_key_reject_true(config, "is_decoder",
+                                        "only encoders with bidirectional attention are supported", file, err);
     return rc ? rc : aoei_bert_read_causal(c, config, file, err);
 }
 
@@ -58,11 +58,12 @@ int aoei_bert_read_causal(aoei_encoder_config *c, const json_t *config, const ch
 
 int aoei_bert_write(const aoei_encoder_config *c, json_t *config) {
     json_t *keys = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:s, s:f, s:f, s:f, s:s}", "model_type", c->arch->model_type,
-        "hidden_size", (json_int_t)c->hidden, "num_attention_heads", (json_int_t)c->heads, "intermediate_size",
-        (json_int_t)c->intermediate, "num_hidden_layers", (json_int_t)c->layers, "vocab_size", (json_int_t)c->vocab,
-        "max_position_embeddings", (json_int_t)c->positions, "type_vocab_size", (json_int_t)c->token_types, "layer_norm_eps",
-        c->norm_eps, "pad_token_id", (json_int_t)(c->position_offset ? c->position_offset - 1 : 0), "hidden_act",
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:s, s:f, s:f, s:f, s:s}", "model_type",
+        c->arch->model_type, "hidden_size", (json_int_t)c->hidden, "num_attention_heads", (json_int_t)c->heads,
+        "intermediate_size", (json_int_t)c->intermediate, "num_hidden_layers", (json_int_t)c->layers, "vocab_size",
+        (json_int_t)c->vocab, "max_position_embeddings", (json_int_t)c->positions, "type_vocab_size",
+        (json_int_t)c->token_types, "layer_norm_eps", c->norm_eps, "pad_token_id",
+        (json_int_t)(c->position_offset ? c->position_offset - 1 : 0), "hidden_act",
         aoei_activation_name(c->activation), "hidden_dropout_prob", c->hidden_dropout, "attention_probs_dropout_prob",
         c->attention_dropout, "initializer_range", 0.02, "position_embedding_type", "absolute");
     const int rc = aoei_keys_add(config, keys);
@@ -105,7 +106,9 @@ static const char *const head_names[AOEI_HW_COUNT] = {
 };
 
 void aoei_bert_name(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
-    const char *const *names = group == AOEI_GROUP_LAYER ? layer_names : group == AOEI_GROUP_HEAD ? head_names : outer_names;
+    const char *const *names = group == AOEI_GROUP_LAYER  ? layer_names
+                               : group == AOEI_GROUP_HEAD ? head_names
+                                                          : outer_names;
     aoei_slot_name(out, size, group == AOEI_GROUP_LAYER ? "encoder.layer." : NULL, layer, names[kind]);
 }
 

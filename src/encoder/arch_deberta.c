@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * DeBERTa-v2 and DeBERTa-v3 (He et al. 2021; modeling_deberta_v2.py of the library transformers). They differ from BERT in
- * these points:
- * - Attention scores depend on the distance between query and key (nn/disentangled.h). The query and key layers of every layer
- *   compute the queries and keys of the distances from one table of embeddings.
+ * DeBERTa-v2 and DeBERTa-v3 (He et al. 2021; modeling_deberta_v2.py of the library transformers). They differ from BERT
+ * in these points:
+ * - Attention scores depend on the distance between query and key (nn/disentangled.h). The query and key layers of
+ *   every layer compute the queries and keys of the distances from one table of embeddings.
  * - Most models have neither a position table nor token types.
  * - Tensors have other names.
  */
@@ -28,7 +28,8 @@ static void defaults_deberta(aoei_encoder_config *c) {
     c->token_types = 0;
     c->norm_eps = 1e-7;
     c->no_position_table = 1;
-    c->relative = (aoei_relative_config){.span = 256, .buckets = 256, .max_distance = 512, .keys = 1, .queries = 1, .norm = 1};
+    c->relative =
+        (aoei_relative_config){.span = 256, .buckets = 256, .max_distance = 512, .keys = 1, .queries = 1, .norm = 1};
 }
 
 /* Returns 1 if the value of a key, a list of names or a string of names separated by "|", contains `name`. */
@@ -76,8 +77,8 @@ static int check_variants(const aoei_encoder_config *c, const json_t *config, co
     if (conv)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: conv_kernel_size %zu is not supported (supported: 0)", file, conv);
     if (embedding != c->hidden)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: embedding_size %zu is not supported (supported: hidden_size, %zu)", file,
-                         embedding, c->hidden);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: embedding_size %zu is not supported (supported: hidden_size, %zu)",
+                         file, embedding, c->hidden);
     return 0;
 }
 
@@ -100,12 +101,14 @@ static int read_relative(aoei_encoder_config *c, const json_t *config, const cha
         (rc = aoei_check_size("position_buckets", r->buckets, 0, MAX_DISTANCES, file, err)))
         return rc;
     if (r->buckets && (r->buckets < MIN_BUCKETS || r->max_distance <= r->buckets / 2 + 1))
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: \"position_buckets\" is %zu and the maximum distance is %zu; position_buckets must be at least "
-                         "%d, and the maximum distance must be greater than position_buckets / 2 + 1",
-                         file, r->buckets, r->max_distance, MIN_BUCKETS);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: \"position_buckets\" is %zu and the maximum distance is %zu; position_buckets must be at least "
+            "%d, and the maximum distance must be greater than position_buckets / 2 + 1",
+            file, r->buckets, r->max_distance, MIN_BUCKETS);
     if (!r->keys && !r->queries)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: pos_att_type contains neither \"c2p\" nor \"p2c\"; one is needed", file);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: pos_att_type contains neither \"c2p\" nor \"p2c\"; one is needed",
+                         file);
     return 0;
 }
 
@@ -143,10 +146,10 @@ static int write_deberta(const aoei_encoder_config *c, json_t *config) {
     if (code)
         return code;
     json_object_del(config, "position_embedding_type");
-    return aoei_keys_add(config, json_pack("{s:b, s:b, s:b, s:o, s:I, s:s, s:s, s:I}", "relative_attention", 1, "share_att_key",
-                                           1, "position_biased_input", !c->no_position_table, "position_buckets",
-                                           distances_json(r->buckets), "max_relative_positions", (json_int_t)r->max_distance,
-                                           "pos_att_type",
+    return aoei_keys_add(config, json_pack("{s:b, s:b, s:b, s:o, s:I, s:s, s:s, s:I}", "relative_attention", 1,
+                                           "share_att_key", 1, "position_biased_input", !c->no_position_table,
+                                           "position_buckets", distances_json(r->buckets), "max_relative_positions",
+                                           (json_int_t)r->max_distance, "pos_att_type",
                                            r->keys && r->queries ? "p2c|c2p"
                                            : r->keys             ? "c2p"
                                                                  : "p2c",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * DistilBERT (Sanh et al. 2019). It is BERT without token types and with other keys in config.json. The epsilon of the norms is
- * always 1e-12. If sinusoidal_pos_embds is true, the position table contains sines and cosines; it is stored and trained like a
- * learned table.
+ * DistilBERT (Sanh et al. 2019). It is BERT without token types and with other keys in config.json. The epsilon of the
+ * norms is always 1e-12. If sinusoidal_pos_embds is true, the position table contains sines and cosines; it is stored
+ * and trained like a learned table.
  */
 #include "encoder/arch_distilbert.h"
 
@@ -39,17 +39,19 @@ static int read_distilbert(aoei_encoder_config *c, const json_t *config, const c
         (rc = aoei_key_dropout(config, "attention_dropout", &c->attention_dropout, file, err)))
         return rc;
     if (!c->hidden || !c->intermediate)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is 0; it must be at least 1", file, c->hidden ? "hidden_dim" : "dim");
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is 0; it must be at least 1", file,
+                         c->hidden ? "hidden_dim" : "dim");
     return 0;
 }
 
 static int write_distilbert(const aoei_encoder_config *c, json_t *config) {
-    json_t *keys = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:b, s:I}", "model_type", c->arch->model_type, "dim",
-        (json_int_t)c->hidden, "n_layers", (json_int_t)c->layers, "n_heads", (json_int_t)c->heads, "hidden_dim",
-        (json_int_t)c->intermediate, "vocab_size", (json_int_t)c->vocab, "max_position_embeddings", (json_int_t)c->positions,
-        "activation", aoei_activation_name(c->activation), "dropout", c->hidden_dropout, "attention_dropout",
-        c->attention_dropout, "initializer_range", 0.02, "sinusoidal_pos_embds", 0, "pad_token_id", (json_int_t)0);
+    json_t *keys = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:b, s:I}", "model_type",
+                             c->arch->model_type, "dim", (json_int_t)c->hidden, "n_layers", (json_int_t)c->layers,
+                             "n_heads", (json_int_t)c->heads, "hidden_dim", (json_int_t)c->intermediate, "vocab_size",
+                             (json_int_t)c->vocab, "max_position_embeddings", (json_int_t)c->positions, "activation",
+                             aoei_activation_name(c->activation), "dropout", c->hidden_dropout, "attention_dropout",
+                             c->attention_dropout, "initializer_range", 0.02, "sinusoidal_pos_embds", 0, "pad_token_id",
+                             (json_int_t)0);
     return aoei_keys_add(config, keys);
 }
 

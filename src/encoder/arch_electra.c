@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * ELECTRA (Clark et al. 2020). The encoder is BERT, except that the embedding size may differ from the hidden size. In this
- * case, a linear layer follows the embedding. The masked-LM head is that of the
+ * ELECTRA (Clark et al. 2020). The encoder is BERT, except that the embedding size may differ from the hidden size. In
+ * this case, a linear layer follows the embedding. The masked-LM head is that of the
  * generator; the head of the discriminator is ignored.
  */
 #include "encoder/arch_electra.h"
@@ -31,8 +31,10 @@ static int write_electra(const aoei_encoder_config *c, json_t *config) {
 }
 
 static const char *const head_names[AOEI_HW_COUNT] = {
-    [AOEI_HW_TRANSFORM] = "generator_predictions.dense.weight", [AOEI_HW_TRANSFORM_BIAS] = "generator_predictions.dense.bias",
-    [AOEI_HW_NORM] = "generator_predictions.LayerNorm.weight",  [AOEI_HW_NORM_BIAS] = "generator_predictions.LayerNorm.bias",
+    [AOEI_HW_TRANSFORM] = "generator_predictions.dense.weight",
+    [AOEI_HW_TRANSFORM_BIAS] = "generator_predictions.dense.bias",
+    [AOEI_HW_NORM] = "generator_predictions.LayerNorm.weight",
+    [AOEI_HW_NORM_BIAS] = "generator_predictions.LayerNorm.bias",
     [AOEI_HW_DECODER_BIAS] = "generator_lm_head.bias",
 };
 

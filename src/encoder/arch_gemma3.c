@@ -4,8 +4,8 @@
  * - RMSNorm multiplies by 1 + weight. Norms also follow attention and feed-forward, and the heads of queries and keys.
  * - Word embeddings are multiplied by sqrt(D), and attention scores by query_pre_attn_scalar^(-1/2).
  * - Five of six layers have a sliding window, and their rotary positions have another base.
- * - Attention is causal, or bidirectional if use_bidirectional_attention is true. The value of sliding_window is then the
- *   width of the window in both directions together.
+ * - Attention is causal, or bidirectional if use_bidirectional_attention is true. The value of sliding_window is then
+ *   the width of the window in both directions together.
  */
 #include "encoder/arch_gemma3.h"
 
@@ -23,10 +23,11 @@
 
 static const char *const prefixes[] = {"", "model.", NULL};
 
-#define HEAD_DIM   256               /* default of head_dim and of query_pre_attn_scalar */
-#define WINDOW     4096              /* default of sliding_window */
-#define MAX_WINDOW ((size_t)1 << 30) /* maximum of sliding_window; more than two times the maximum number of positions */
-#define PATTERN    6                 /* default of sliding_window_pattern: every sixth layer has no window */
+#define HEAD_DIM 256  /* default of head_dim and of query_pre_attn_scalar */
+#define WINDOW   4096 /* default of sliding_window */
+#define MAX_WINDOW                                                                                                     \
+    ((size_t)1 << 30) /* maximum of sliding_window; more than two times the maximum number of positions */
+#define PATTERN 6     /* default of sliding_window_pattern: every sixth layer has no window */
 
 static void defaults_gemma3(aoei_encoder_config *c) {
     aoei_llama_defaults(c);
@@ -53,8 +54,8 @@ static void set_shape_gemma3(aoei_encoder_config *c, const aoe_shape *s) {
     set_windows(c, PATTERN);
 }
 
-/* Reads the direction of attention and the sliding windows. In bidirectional models, a token attends to tokens at a distance of
- * up to half of sliding_window. */
+/* Reads the direction of attention and the sliding windows. In bidirectional models, a token attends to tokens at a
+ * distance of up to half of sliding_window. */
 static int read_windows(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     size_t pattern = PATTERN;
     int both = 0, causal = 1, rc;
@@ -77,7 +78,8 @@ static int read_windows(aoei_encoder_config *c, const json_t *config, const char
     if (!both && causal)
         return 0;
     c->window = !c->window ? 0 : (both ? c->window / 2 + 1 : c->window) + !causal;
-    /* Such a window includes all positions. It is limited, so that write_gemma3 never exceeds the maximum of sliding_window. */
+    /* Such a window includes all positions. It is limited, so that write_gemma3 never exceeds the maximum of
+     * sliding_window. */
     if (c->window > MAX_WINDOW / 2 + 1)
         c->window = MAX_WINDOW / 2 + 1;
     c->causal = 0;
@@ -96,7 +98,8 @@ static int read_scores(aoei_encoder_config *c, const json_t *config, const char 
     if (!(scalar > 0))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"query_pre_attn_scalar\" is %g; it must be above 0", file, scalar);
     if (json_is_number(json_object_get(config, "attn_logit_softcapping")))
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: attn_logit_softcapping %g is not supported (supported: null)", file, cap);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: attn_logit_softcapping %g is not supported (supported: null)",
+                         file, cap);
     c->attention_scale = 1 / sqrt(scalar);
     return 0;
 }
@@ -106,7 +109,8 @@ static int read_gemma3(aoei_encoder_config *c, const json_t *config, const char 
     c->kv_heads = 4;
     if ((rc = aoei_key_activation_of(c, config, "hidden_activation", file, err)) ||
         (rc = aoei_llama_read_sizes(c, config, file, err)) || (rc = read_windows(c, config, file, err)) ||
-        (rc = read_scores(c, config, file, err)) || (rc = aoei_json_bool(config, "attention_bias", &attention, file, err)))
+        (rc = read_scores(c, config, file, err)) ||
+        (rc = aoei_json_bool(config, "attention_bias", &attention, file, err)))
         return rc;
     aoei_llama_default_head_dim(c, config, HEAD_DIM);
     c->no_qkv_bias = c->no_output_bias = !attention;
@@ -114,8 +118,8 @@ static int read_gemma3(aoei_encoder_config *c, const json_t *config, const char 
     return aoei_llama_read_two_ropes(c, config, "rope_theta", "rope_local_base_freq", 0, file, err);
 }
 
-/* Returns the value of query_pre_attn_scalar, from which exactly the same attention scale is read. Returns an integer if
- * possible, because transformers requires an integer. */
+/* Returns the value of query_pre_attn_scalar, from which exactly the same attention scale is read. Returns an integer
+ * if possible, because transformers requires an integer. */
 static json_t *scalar_json(double attention_scale) {
     const double root = 1 / attention_scale, nearest = round(root * root);
     if (nearest <= 1 << 30 && 1 / sqrt(nearest) == attention_scale)
@@ -128,8 +132,8 @@ static json_t *scalar_json(double attention_scale) {
     return json_real(scalar);
 }
 
-/* Returns the value of sliding_window. A bidirectional window of 2 w + 1 positions is stored as 2 w, except that 0 is not
- * allowed and 1 means the same. */
+/* Returns the value of sliding_window. A bidirectional window of 2 w + 1 positions is stored as 2 w, except that 0 is
+ * not allowed and 1 means the same. */
 static json_t *window_json(const aoei_encoder_config *c) {
     const size_t both = c->window > 1 ? 2 * (c->window - 1) : 1;
     return c->window ? json_integer((json_int_t)(c->causal ? c->window : both)) : json_null();
@@ -141,12 +145,12 @@ static int write_gemma3(const aoei_encoder_config *c, json_t *config) {
         return rc;
     json_object_del(config, "hidden_act");
     json_object_del(config, "is_causal");
-    rc = aoei_keys_add(config,
-                       json_pack("{s:s, s:o, s:o, s:b, s:o, s:b}", "hidden_activation",
-                                 c->activation == AOEI_GELU_TANH ? "gelu_pytorch_tanh" : aoei_activation_name(c->activation),
-                                 "sliding_window", window_json(c), "layer_types", aoei_llama_layer_types_json(c),
-                                 "use_bidirectional_attention", !c->causal, "query_pre_attn_scalar",
-                                 scalar_json(c->attention_scale), "attention_bias", !c->no_qkv_bias));
+    rc = aoei_keys_add(
+        config, json_pack("{s:s, s:o, s:o, s:b, s:o, s:b}", "hidden_activation",
+                          c->activation == AOEI_GELU_TANH ? "gelu_pytorch_tanh" : aoei_activation_name(c->activation),
+                          "sliding_window", window_json(c), "layer_types", aoei_llama_layer_types_json(c),
+                          "use_bidirectional_attention", !c->causal, "query_pre_attn_scalar",
+                          scalar_json(c->attention_scale), "attention_bias", !c->no_qkv_bias));
     return rc ? rc : aoei_llama_write_two_ropes(c, config, "rope_theta", "rope_local_base_freq");
 }
 
@@ -160,7 +164,8 @@ static void name_gemma3(char *out, size_t size, aoei_slot_group group, size_t ki
         aoei_llama_name(out, size, group, kind, layer);
 }
 
-static const aoei_classification_head head = {.class_name = "Gemma3TextForSequenceClassification", AOEI_CAUSAL_HEAD_MODULES};
+static const aoei_classification_head head = {.class_name = "Gemma3TextForSequenceClassification",
+                                              AOEI_CAUSAL_HEAD_MODULES};
 
 const aoei_arch aoei_arch_gemma3 = {
     .model_type = "gemma3_text",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * GTE (Zhang et al. 2024, mGTE), the architecture of gte-base-en-v1.5, gte-multilingual-base and arctic-embed-m-v2.0. It is
- * BERT with rotary position embeddings and a gated feed-forward, in which only the down layer has a bias. Published checkpoints
- * have the model type "new" or "gte" and fused tensors. transformers 5 has the model type "gte" and one tensor for each weight.
- * The feed-forward of transformers also applies dropout to the input of the down layer in training, which aoe does not.
+ * GTE (Zhang et al. 2024, mGTE), the architecture of gte-base-en-v1.5, gte-multilingual-base and arctic-embed-m-v2.0.
+ * It is BERT with rotary position embeddings and a gated feed-forward, in which only the down layer has a bias.
+ * Published checkpoints have the model type "new" or "gte" and fused tensors. transformers 5 has the model type "gte"
+ * and one tensor for each weight. The feed-forward of transformers also applies dropout to the input of the down layer
+ * in training, which aoe does not.
  */
 #include "encoder/arch_gte.h"
 
@@ -49,9 +50,9 @@ static const json_t *find_ntk(const json_t *config) {
     return NULL;
 }
 
-/* Reads the rotary position embeddings. For the type "ntk" with factor f, published checkpoints multiply the frequency of pair
- * i by f^(-2/d) and use the base theta f, where d is the number of components per head. This is the linear scaling by f^(2/d)
- * of the base theta f. */
+/* Reads the rotary position embeddings. For the type "ntk" with factor f, published checkpoints multiply the frequency
+ * of pair i by f^(-2/d) and use the base theta f, where d is the number of components per head. This is the linear
+ * scaling by f^(2/d) of the base theta f. */
 static int read_rope(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const json_t *ntk = find_ntk(config), *mixed = json_object_get(ntk, "mixed_b");
     double factor = 1;
@@ -65,8 +66,8 @@ static int read_rope(aoei_encoder_config *c, const json_t *config, const char *f
     if (mixed && !json_is_null(mixed))
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: \"mixed_b\" in rope_scaling is not supported", file);
     if (!(c->rope.theta >= 1) || !(factor >= 1) || !isfinite(c->rope.theta * factor))
-        return aoei_fail(err, AOE_EFORMAT, "%s: rope_theta is %g and the \"ntk\" factor is %g; both must be at least 1", file,
-                         c->rope.theta, factor);
+        return aoei_fail(err, AOE_EFORMAT, "%s: rope_theta is %g and the \"ntk\" factor is %g; both must be at least 1",
+                         file, c->rope.theta, factor);
     const size_t head_dim = c->heads ? c->hidden / c->heads : 0;
     if (factor > 1 && head_dim)
         c->rope = (aoei_rope){.theta = c->rope.theta * factor,
@@ -90,9 +91,9 @@ static int read_gte(aoei_encoder_config *c, const json_t *config, const char *fi
 
 static int write_gte(const aoei_encoder_config *c, json_t *config) {
     const int rc = aoei_bert_write(c, config);
-    const int failed =
-        aoei_keys_add(config, json_pack("{s:s, s:f, s:o, s:b}", "position_embedding_type", "rope", "rope_theta", c->rope.theta,
-                                        "rope_scaling", aoei_llama_scaling_json(&c->rope), "pack_qkv", c->arch->fused != NULL));
+    const int failed = aoei_keys_add(
+        config, json_pack("{s:s, s:f, s:o, s:b}", "position_embedding_type", "rope", "rope_theta", c->rope.theta,
+                          "rope_scaling", aoei_llama_scaling_json(&c->rope), "pack_qkv", c->arch->fused != NULL));
     return rc ? rc : failed;
 }
 
@@ -109,8 +110,9 @@ static const char *const fused_names[AOEI_LW_COUNT] = {
 };
 
 /* Names of query, key and value in published checkpoints in which pack_qkv is false. */
-static const char *const split_names[] = {"attention.q_proj.weight", "attention.q_proj.bias",   "attention.k_proj.weight",
-                                          "attention.k_proj.bias",   "attention.v_proj.weight", "attention.v_proj.bias"};
+static const char *const split_names[] = {"attention.q_proj.weight", "attention.q_proj.bias",
+                                          "attention.k_proj.weight", "attention.k_proj.bias",
+                                          "attention.v_proj.weight", "attention.v_proj.bias"};
 
 static const char *const head_names[AOEI_HW_COUNT] = {
     [AOEI_HW_TRANSFORM] = "lm_head.dense.weight",    [AOEI_HW_TRANSFORM_BIAS] = "lm_head.dense.bias",
@@ -156,15 +158,15 @@ static const aoei_classification_head head_new = {
 static const aoei_classification_head head_gte = {
     .class_name = "GteForSequenceClassification", .prefix = "gte.", AOEI_BERT_HEAD_MODULES};
 
-#define COMMON                                                                                                                 \
-    .read = read_gte, .check = aoei_transformer_check, .write = write_gte, .set_shape = aoei_transformer_set_shape,            \
-    .print_sizes = aoei_transformer_print_sizes, .encoder = &aoei_transformer_ops, .max_length = aoei_bert_max_length,         \
+#define COMMON                                                                                                         \
+    .read = read_gte, .check = aoei_transformer_check, .write = write_gte, .set_shape = aoei_transformer_set_shape,    \
+    .print_sizes = aoei_transformer_print_sizes, .encoder = &aoei_transformer_ops, .max_length = aoei_bert_max_length, \
     .poolings = AOEI_TRANSFORMER_POOLINGS, .default_pooling = AOE_POOLING_CLS, .supports_adapters = 1
-#define NEW                                                                                                                    \
-    .model_type = "new", .class_name = "NewModel", .head = &head_new, .mlm_class_name = "NewForMaskedLM",                      \
+#define NEW                                                                                                            \
+    .model_type = "new", .class_name = "NewModel", .head = &head_new, .mlm_class_name = "NewForMaskedLM",              \
     .mlm_prefix = "new.", .prefixes = prefixes_new, .defaults = defaults_new, COMMON
-#define GTE                                                                                                                    \
-    .model_type = "gte", .class_name = "GteModel", .head = &head_gte, .mlm_class_name = "GteForMaskedLM",                      \
+#define GTE                                                                                                            \
+    .model_type = "gte", .class_name = "GteModel", .head = &head_gte, .mlm_class_name = "GteForMaskedLM",              \
     .mlm_prefix = "gte.", .prefixes = prefixes_gte, .defaults = defaults_gte, COMMON
 
 static const aoei_arch new_split = {NEW, .name = name_split, .fused = fused + 2};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * JinaBERT (Günther et al. 2023), the architecture of jina-embeddings-v2. Its config.json has the model type "bert" and is
- * recognized by other keys. It differs from BERT in these points:
+ * JinaBERT (Günther et al. 2023), the architecture of jina-embeddings-v2. Its config.json has the model type "bert" and
+ * is recognized by other keys. It differs from BERT in these points:
  * - It has linear biases of attention scores (ALiBi) instead of position embeddings.
  * - The feed-forward is gated by GELU. Its up layer and its gate are one fused tensor without a bias.
- * The model for code, jina-embeddings-v2-base-code, also has LayerNorm of the queries and of the keys, and a second residual
- * sum and norm after the attention. In training, the published implementation applies dropout to the input of the down layer;
- * aoe applies dropout to its output.
+ * The model for code, jina-embeddings-v2-base-code, also has LayerNorm of the queries and of the keys, and a second
+ * residual sum and norm after the attention. In training, the published implementation applies dropout to the input of
+ * the down layer; aoe applies dropout to its output.
  */
 #include "encoder/arch_jina_bert.h"
 
@@ -67,17 +67,17 @@ static int read_jina(aoei_encoder_config *c, const json_t *config, const char *f
     return 0;
 }
 
-/* Adds the keys of config.json. If there is no auto_map, adds the classes `config_class` and `model_class`, with which other
- * programs load the published implementation. */
+/* Adds the keys of config.json. If there is no auto_map, adds the classes `config_class` and `model_class`, with which
+ * other programs load the published implementation. */
 static int write_with(const aoei_encoder_config *c, json_t *config, const char *config_class, const char *model_class) {
     const int had_code = json_object_get(config, "auto_map") != NULL;
     int rc = aoei_bert_write(c, config);
     if (!rc)
-        rc = aoei_keys_add(config, json_pack("{s:s, s:s, s:s}", "model_type", "bert", "position_embedding_type", "alibi",
-                                             "feed_forward_type", "geglu"));
+        rc = aoei_keys_add(config, json_pack("{s:s, s:s, s:s}", "model_type", "bert", "position_embedding_type",
+                                             "alibi", "feed_forward_type", "geglu"));
     if (!rc && !had_code)
-        rc = aoei_keys_add(config,
-                           json_pack("{s:{s:s, s:s}}", "auto_map", "AutoConfig", config_class, "AutoModel", model_class));
+        rc = aoei_keys_add(
+            config, json_pack("{s:{s:s, s:s}}", "auto_map", "AutoConfig", config_class, "AutoModel", model_class));
     return rc;
 }
 
@@ -111,7 +111,8 @@ static const char *const code_names[AOEI_LW_COUNT] = {
     [AOEI_LW_NORM2_BIAS] = "layer_norm_2.bias",
 };
 
-static void name_with(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer, const char *const *names) {
+static void name_with(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer,
+                      const char *const *names) {
     if (group == AOEI_GROUP_LAYER && names[kind])
         aoei_slot_name(out, size, "encoder.layer.", layer, names[kind]);
     else
@@ -132,12 +133,12 @@ static const aoei_fused up_first[] = {{2, {AOEI_LW_UP, AOEI_LW_GATE}}, {0, {0}}}
 static const aoei_classification_head head_jina = {
     .class_name = "JinaBertForSequenceClassification", .prefix = "bert.", AOEI_BERT_HEAD_MODULES};
 
-#define JINA                                                                                                                   \
-    .model_type = "jina_bert", .class_name = "JinaBertModel", .head = &head_jina, .mlm_class_name = "JinaBertForMaskedLM",     \
-    .mlm_prefix = "bert.", .prefixes = prefixes, .read = read_jina, .check = aoei_transformer_check,                           \
-    .set_shape = aoei_transformer_set_shape, .print_sizes = aoei_transformer_print_sizes, .encoder = &aoei_transformer_ops,    \
-    .max_length = aoei_bert_max_length, .poolings = AOEI_TRANSFORMER_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG,        \
-    .supports_adapters = 1
+#define JINA                                                                                                           \
+    .model_type = "jina_bert", .class_name = "JinaBertModel", .head = &head_jina,                                      \
+    .mlm_class_name = "JinaBertForMaskedLM", .mlm_prefix = "bert.", .prefixes = prefixes, .read = read_jina,           \
+    .check = aoei_transformer_check, .set_shape = aoei_transformer_set_shape,                                          \
+    .print_sizes = aoei_transformer_print_sizes, .encoder = &aoei_transformer_ops, .max_length = aoei_bert_max_length, \
+    .poolings = AOEI_TRANSFORMER_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG, .supports_adapters = 1
 
 const aoei_arch aoei_arch_jina_bert = {JINA,
                                        .recognizes = recognizes_jina,
@@ -145,5 +146,9 @@ const aoei_arch aoei_arch_jina_bert = {JINA,
                                        .write = write_jina,
                                        .name = name_jina,
                                        .fused = gate_first};
-const aoei_arch aoei_arch_jina_code = {
-    JINA, .recognizes = recognizes_code, .defaults = defaults_code, .write = write_code, .name = name_code, .fused = up_first};
+const aoei_arch aoei_arch_jina_code = {JINA,
+                                       .recognizes = recognizes_code,
+                                       .defaults = defaults_code,
+                                       .write = write_code,
+                                       .name = name_code,
+                                       .fused = up_first};

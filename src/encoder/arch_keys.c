@@ -54,7 +54,8 @@ int aoei_key_activation(aoei_encoder_config *c, const json_t *config, const char
     return aoei_key_activation_of(c, config, "hidden_act", file, err);
 }
 
-int aoei_key_activation_of(aoei_encoder_config *c, const json_t *config, const char *key, const char *file, aoe_error *err) {
+int aoei_key_activation_of(aoei_encoder_config *c, const json_t *config, const char *key, const char *file,
+                           aoe_error *err) {
     const char *v = aoei_activation_name(c->activation);
     const int rc = aoei_json_string(config, key, &v, NULL, file, err);
     for (size_t i = 0; !rc && i < ACTIVATIONS; i++)
@@ -113,10 +114,11 @@ void aoei_slot_name(char *out, size_t size, const char *prefix, size_t layer, co
 static int check_factors(const aoei_encoder_config *c, const aoei_rope *r, const char *file, aoe_error *err) {
     if (r->scaling != AOEI_ROPE_LONG || r->n_factors == aoei_head_dim(c) / 2)
         return 0;
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s: short_factor and long_factor have %zu values, but a head has %zu pairs of components; correct the "
-                     "lists",
-                     file, r->n_factors, aoei_head_dim(c) / 2);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: short_factor and long_factor have %zu values, but a head has %zu pairs of components; correct the "
+        "lists",
+        file, r->n_factors, aoei_head_dim(c) / 2);
 }
 
 static int check_heads(const aoei_encoder_config *c, const char *file, aoe_error *err) {
@@ -129,14 +131,15 @@ static int check_heads(const aoei_encoder_config *c, const char *file, aoe_error
         (rc = aoei_check_size("num_key_value_heads", aoei_kv_heads(c), 1, c->heads, file, err)))
         return rc;
     if (c->heads % aoei_kv_heads(c))
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: num_attention_heads %zu is not a multiple of num_key_value_heads %zu; correct one of them", file,
-                         c->heads, c->kv_heads);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: num_attention_heads %zu is not a multiple of num_key_value_heads %zu; correct one of them", file,
+            c->heads, c->kv_heads);
     if (c->rope.theta > 0 && aoei_head_dim(c) % 2)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: \"head_dim\" is %zu; it must be even, because rotary position embeddings rotate pairs of components", file,
-            aoei_head_dim(c));
+            "%s: \"head_dim\" is %zu; it must be even, because rotary position embeddings rotate pairs of components",
+            file, aoei_head_dim(c));
     rc = check_factors(c, &c->rope, file, err);
     return rc ? rc : check_factors(c, &c->rope_local, file, err);
 }
@@ -152,11 +155,12 @@ int aoei_transformer_check(const aoei_encoder_config *c, const char *file, aoe_e
     if ((rc = aoei_check_size("num_hidden_layers", c->layers, 1, AOEI_MAX_LAYERS, file, err)) ||
         (rc = aoei_check_size("num_attention_heads", c->heads, 1, c->hidden, file, err)) ||
         (rc = aoei_check_size("intermediate_size", c->intermediate, 1, MAX_INTERMEDIATE, file, err)) ||
-        (rc = aoei_check_size("max_position_embeddings", c->positions, c->position_offset + 1, MAX_POSITIONS, file, err)) ||
+        (rc = aoei_check_size("max_position_embeddings", c->positions, c->position_offset + 1, MAX_POSITIONS, file,
+                              err)) ||
         (rc = aoei_check_size("type_vocab_size", c->token_types, 0, MAX_TOKEN_TYPES, file, err)) ||
         (rc = aoei_check_probability("hidden_dropout_prob", c->hidden_dropout, file, err)) ||
-        (rc = aoei_check_probability(rms ? "attention_dropout" : "attention_probs_dropout_prob", c->attention_dropout, file,
-                                     err)) ||
+        (rc = aoei_check_probability(rms ? "attention_dropout" : "attention_probs_dropout_prob", c->attention_dropout,
+                                     file, err)) ||
         (rc = aoei_check_epsilon(rms ? "rms_norm_eps" : "layer_norm_eps", c->norm_eps, file, err)))
         return rc;
     return check_heads(c, file, err);

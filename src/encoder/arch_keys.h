@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Functions that several architecture files (arch_*.c) use. They read and check keys of config.json, and form tensor names of
- * transformer encoders. Functions with an `err` argument return AOE_EFORMAT or AOE_EUNSUPPORTED on error; messages name the
- * file, the key and the supported values.
+ * Functions that several architecture files (arch_*.c) use. They read and check keys of config.json, and form tensor
+ * names of transformer encoders. Functions with an `err` argument return AOE_EFORMAT or AOE_EUNSUPPORTED on error;
+ * messages name the file, the key and the supported values.
  */
 #ifndef AOEI_ENCODER_ARCH_KEYS_H
 #define AOEI_ENCODER_ARCH_KEYS_H
@@ -10,11 +10,12 @@
 
 #include "encoder/config.h"
 
-/* Reads the key hidden_act into *c. The supported values are names of activations in the library transformers (activations.py).
- * If the key is missing, *c is unchanged. */
+/* Reads the key hidden_act into *c. The supported values are names of activations in the library transformers
+ * (activations.py). If the key is missing, *c is unchanged. */
 int aoei_key_activation(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
 /* Reads the activation from the key `key`, as aoei_key_activation does for hidden_act. */
-int aoei_key_activation_of(aoei_encoder_config *c, const json_t *config, const char *key, const char *file, aoe_error *err);
+int aoei_key_activation_of(aoei_encoder_config *c, const json_t *config, const char *key, const char *file,
+                           aoe_error *err);
 /* Reads the key embedding_size into *out and checks its range. If the key is missing, *out is unchanged. */
 int aoei_key_embedding_size(size_t *out, const json_t *config, const char *file, aoe_error *err);
 /* Reads the size of a head from the key `key` into c->head_dim, which becomes 0 if the key is missing or if the size is
@@ -39,8 +40,8 @@ int aoei_transformer_check(const aoei_encoder_config *c, const char *file, aoe_e
 void aoei_transformer_set_shape(aoei_encoder_config *c, const aoe_shape *s);
 void aoei_transformer_print_sizes(const aoei_encoder_config *c, char *out, size_t size);
 
-/* Writes a tensor name to out: "PREFIX<layer>.NAME", or NAME if prefix is NULL. If name is NULL, which means that the weight
- * does not exist, writes "". */
+/* Writes a tensor name to out: "PREFIX<layer>.NAME", or NAME if prefix is NULL. If name is NULL, which means that the
+ * weight does not exist, writes "". */
 void aoei_slot_name(char *out, size_t size, const char *prefix, size_t layer, const char *name);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023), Ministral and Qwen2 (Yang et al. 2024). All of them have RMSNorm
- * before attention and feed-forward, rotary position embeddings, grouped-query attention, a gated feed-forward with SiLU, and
- * causal attention. They differ in biases, in the sliding window and in the defaults of config.json. The tensor lm_head.weight
- * of the language-model head is ignored. If config.json requests a variant that is not supported, the functions that read it
- * fail, and the message names the key.
+ * LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023), Ministral and Qwen2 (Yang et al. 2024). All of them have
+ * RMSNorm before attention and feed-forward, rotary position embeddings, grouped-query attention, a gated feed-forward
+ * with SiLU, and causal attention. They differ in biases, in the sliding window and in the defaults of config.json. The
+ * tensor lm_head.weight of the language-model head is ignored. If config.json requests a variant that is not supported,
+ * the functions that read it fail, and the message names the key.
  */
 #include "encoder/arch_llama.h"
 
@@ -19,8 +19,8 @@
 
 static const char *const prefixes[] = {"", "model.", NULL};
 
-/* The functions aoei_llama_defaults and defaults_* set the values that are used for missing keys of config.json. They are the
- * defaults of the configuration classes (such as LlamaConfig) in the library transformers. */
+/* The functions aoei_llama_defaults and defaults_* set the values that are used for missing keys of config.json. They
+ * are the defaults of the configuration classes (such as LlamaConfig) in the library transformers. */
 void aoei_llama_defaults(aoei_encoder_config *c) {
     memset(c, 0, sizeof *c);
     c->positions = 2048;
@@ -44,16 +44,18 @@ static void defaults_qwen2(aoei_encoder_config *c) {
     c->no_qkv_bias = 0;
 }
 
-/* Reads the required number `key` of the object `scaling` (rope_scaling or rope_parameters) into *out. The number must be at
- * least `low`. */
-static int need_factor(const json_t *scaling, const char *key, double *out, double low, const char *file, aoe_error *err) {
+/* Reads the required number `key` of the object `scaling` (rope_scaling or rope_parameters) into *out. The number must
+ * be at least `low`. */
+static int need_factor(const json_t *scaling, const char *key, double *out, double low, const char *file,
+                       aoe_error *err) {
     double v = 0;
     const int rc = aoei_json_double(scaling, key, &v, file, err);
     *out = v;
     if (rc || v >= low)
         return rc;
-    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" in rope_scaling or rope_parameters is missing or %g; it must be at least %g",
-                     file, key, v, low);
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: \"%s\" in rope_scaling or rope_parameters is missing or %g; it must be at least %g", file,
+                     key, v, low);
 }
 
 static int read_llama3(aoei_rope *r, const json_t *scaling, const char *file, aoe_error *err) {
@@ -75,8 +77,8 @@ static double yarn_magnitude(double factor, double scale) {
     return factor <= 1 ? 1 : 0.1 * scale * log(factor) + 1;
 }
 
-/* Reads the parameters of YaRN. Missing parameters and zeros have the defaults of modeling_rope_utils.py in transformers.
- * `positions` is max_position_embeddings. */
+/* Reads the parameters of YaRN. Missing parameters and zeros have the defaults of modeling_rope_utils.py in
+ * transformers. `positions` is max_position_embeddings. */
 static int read_yarn(aoei_rope *r, size_t positions, const json_t *scaling, const char *file, aoe_error *err) {
     double scale = 0, scale_all = 0, fast = 0, slow = 0;
     int truncate = 1, rc;
@@ -94,7 +96,8 @@ static int read_yarn(aoei_rope *r, size_t positions, const json_t *scaling, cons
     r->high = fast != 0 ? fast : 32;
     r->low = slow != 0 ? slow : 1;
     r->fractional = !truncate;
-    if (!r->positions || !(r->factor >= 1) || !(r->low > 0) || !(r->high >= r->low) || !(r->magnitude >= 0) || !(r->theta > 1))
+    if (!r->positions || !(r->factor >= 1) || !(r->low > 0) || !(r->high >= r->low) || !(r->magnitude >= 0) ||
+        !(r->theta > 1))
         return aoei_fail(
             err, AOE_EFORMAT,
             "%s: rope_type \"yarn\" requires original_max_position_embeddings of at least 1, factor of at least 1, "
@@ -102,32 +105,36 @@ static int read_yarn(aoei_rope *r, size_t positions, const json_t *scaling, cons
             "above 1; correct these keys",
             file);
     if (r->magnitude == 0)
-        r->magnitude = scale != 0 && scale_all != 0 ? yarn_magnitude(r->factor, scale) / yarn_magnitude(r->factor, scale_all)
-                                                    : yarn_magnitude(r->factor, 1);
+        r->magnitude = scale != 0 && scale_all != 0
+                           ? yarn_magnitude(r->factor, scale) / yarn_magnitude(r->factor, scale_all)
+                           : yarn_magnitude(r->factor, 1);
     if (!(r->magnitude > 0) || !isfinite(r->magnitude))
-        return aoei_fail(err, AOE_EFORMAT, "%s: mscale %g and mscale_all_dim %g give a factor that is not a number above 0",
-                         file, scale, scale_all);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: mscale %g and mscale_all_dim %g give a factor that is not a number above 0", file, scale,
+                         scale_all);
     return 0;
 }
 
 /* Reads the list `key` of the factors of LongRoPE. */
-static int read_factors(float *out, size_t *n, const json_t *scaling, const char *key, const char *file, aoe_error *err) {
+static int read_factors(float *out, size_t *n, const json_t *scaling, const char *key, const char *file,
+                        aoe_error *err) {
     const json_t *list = json_object_get(scaling, key);
     *n = json_array_size(list);
     if (!*n || *n > AOEI_ROPE_MAX_PAIRS)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" of rope_type \"longrope\" is not a list of 1 to %d numbers", file, key,
-                         AOEI_ROPE_MAX_PAIRS);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" of rope_type \"longrope\" is not a list of 1 to %d numbers",
+                         file, key, AOEI_ROPE_MAX_PAIRS);
     for (size_t i = 0; i < *n; i++) {
         const json_t *v = json_array_get(list, i);
         out[i] = (float)json_number_value(v);
         if (!json_is_number(v) || !(out[i] > 0) || !isfinite(out[i]))
-            return aoei_fail(err, AOE_EFORMAT, "%s: factor %zu of \"%s\" is not a number above 0; correct it", file, i, key);
+            return aoei_fail(err, AOE_EFORMAT, "%s: factor %zu of \"%s\" is not a number above 0; correct it", file, i,
+                             key);
     }
     return 0;
 }
 
-/* Reads the parameters of LongRoPE. Missing parameters have the defaults of modeling_rope_utils.py in transformers. `positions`
- * is max_position_embeddings. */
+/* Reads the parameters of LongRoPE. Missing parameters have the defaults of modeling_rope_utils.py in transformers.
+ * `positions` is max_position_embeddings. */
 static int read_longrope(aoei_rope *r, size_t positions, const json_t *scaling, const char *file, aoe_error *err) {
     size_t n = 0;
     double factor = 0;
@@ -139,11 +146,12 @@ static int read_longrope(aoei_rope *r, size_t positions, const json_t *scaling, 
         (rc = aoei_json_double(scaling, "attention_factor", &r->magnitude, file, err)))
         return rc;
     if (n != r->n_factors || r->positions < 2 || !(factor >= 0) || !(r->magnitude >= 0))
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: rope_type \"longrope\" requires lists short_factor and long_factor of equal length, "
-                         "original_max_position_embeddings of at least 2, and factor and attention_factor of at least 0; "
-                         "correct these keys",
-                         file);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: rope_type \"longrope\" requires lists short_factor and long_factor of equal length, "
+            "original_max_position_embeddings of at least 2, and factor and attention_factor of at least 0; "
+            "correct these keys",
+            file);
     if (factor == 0)
         factor = (double)positions / (double)r->positions;
     if (r->magnitude == 0)
@@ -151,7 +159,8 @@ static int read_longrope(aoei_rope *r, size_t positions, const json_t *scaling, 
     return 0;
 }
 
-/* Reads the scaling of rotary positions from `scaling`, the object "rope_scaling" or "rope_parameters" of config.json. */
+/* Reads the scaling of rotary positions from `scaling`, the object "rope_scaling" or "rope_parameters" of
+ * config.json. */
 static int read_scaling(aoei_rope *r, size_t positions, const json_t *scaling, const char *file, aoe_error *err) {
     static const struct {
         const char *name;
@@ -169,15 +178,17 @@ static int read_scaling(aoei_rope *r, size_t positions, const json_t *scaling, c
         for (void *k = json_object_iter((json_t *)scaling); k; k = json_object_iter_next((json_t *)scaling, k))
             if (strcmp(json_object_iter_key(k), "rope_theta") != 0 &&
                 strcmp(json_object_iter_key(k), "partial_rotary_factor") != 0)
-                return aoei_fail(err, AOE_EUNSUPPORTED,
-                                 "%s: rope_scaling or rope_parameters has \"%s\" but no \"rope_type\"; add \"rope_type\"", file,
-                                 json_object_iter_key(k));
+                return aoei_fail(
+                    err, AOE_EUNSUPPORTED,
+                    "%s: rope_scaling or rope_parameters has \"%s\" but no \"rope_type\"; add \"rope_type\"", file,
+                    json_object_iter_key(k));
     while (type && i < sizeof types / sizeof *types && strcmp(types[i].name, type) != 0)
         i++;
     if (i == sizeof types / sizeof *types)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: rope_type \"%s\" is not supported (supported: default, linear, dynamic, yarn, longrope, llama3)",
-                         file, type);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: rope_type \"%s\" is not supported (supported: default, linear, dynamic, yarn, longrope, llama3)", file,
+            type);
     r->scaling = types[i].scaling;
     r->factor = r->low = r->high = r->magnitude = 0;
     r->fractional = 0;
@@ -196,8 +207,8 @@ static int read_scaling(aoei_rope *r, size_t positions, const json_t *scaling, c
                : aoei_json_size(scaling, "original_max_position_embeddings", &r->positions, file, err);
 }
 
-/* Checks the values in *r. `key` is the key of the base of the rotary frequencies. partial: partial_rotary_factor; in these
- * architectures, transformers ignores it without scaling, and fails with scaling. */
+/* Checks the values in *r. `key` is the key of the base of the rotary frequencies. partial: partial_rotary_factor; in
+ * these architectures, transformers ignores it without scaling, and fails with scaling. */
 static int check_rope(const aoei_rope *r, double partial, const char *key, const char *file, aoe_error *err) {
     if (partial != 1 && r->scaling != AOEI_ROPE_PLAIN)
         return aoei_fail(
@@ -208,7 +219,8 @@ static int check_rope(const aoei_rope *r, double partial, const char *key, const
     if (!(r->theta >= 1))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g; it must be at least 1", file, key, r->theta);
     if (r->scaling == AOEI_ROPE_DYNAMIC && !r->positions)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"original_max_position_embeddings\" is 0; it must be at least 1", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"original_max_position_embeddings\" is 0; it must be at least 1",
+                         file);
     return 0;
 }
 
@@ -228,8 +240,8 @@ static int read_rope_object(aoei_rope *r, size_t positions, const json_t *from, 
     return check_rope(r, partial, "rope_theta", file, err);
 }
 
-int aoei_llama_read_two_ropes(aoei_encoder_config *c, const json_t *config, const char *global, const char *local, int both,
-                              const char *file, aoe_error *err) {
+int aoei_llama_read_two_ropes(aoei_encoder_config *c, const json_t *config, const char *global, const char *local,
+                              int both, const char *file, aoe_error *err) {
     static const char full[] = "full_attention", sliding[] = "sliding_attention";
     aoei_rope *const ropes[] = {&c->rope, &c->rope_local};
     const char *const keys[] = {global, local}, *const kinds[] = {full, sliding};
@@ -293,8 +305,9 @@ int aoei_llama_read_layer_types(aoei_encoder_config *c, const json_t *config, co
     if (!types || json_is_null(types))
         return 0;
     if (json_array_size(types) != c->layers)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"layer_types\" is not a list of %zu names, one per layer; correct the list",
-                         file, c->layers);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"layer_types\" is not a list of %zu names, one per layer; correct the list", file,
+                         c->layers);
     memset(&c->windowed, 0, sizeof c->windowed);
     for (size_t i = 0; i < c->layers; i++) {
         const char *type = json_string_value(json_array_get(types, i));
@@ -316,8 +329,8 @@ static void window_from(aoei_encoder_config *c, size_t first) {
         aoei_layer_set_add(&c->windowed, l);
 }
 
-/* Reads is_causal and use_bidirectional_attention. If attention is bidirectional, the mask of the library transformers contains
- * the tokens at the distance sliding_window too, and sentence-transformers pools the mean. */
+/* Reads is_causal and use_bidirectional_attention. If attention is bidirectional, the mask of the library transformers
+ * contains the tokens at the distance sliding_window too, and sentence-transformers pools the mean. */
 static int read_direction(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int causal = 1, both = 0, rc;
     if ((rc = aoei_llama_check_causal(c, config, file, err)) ||
@@ -408,13 +421,14 @@ static int read_windows(aoei_encoder_config *c, const json_t *config, const char
         (rc = aoei_json_size(config, "sliding_window", &c->window, file, err)))
         return rc;
     if (!c->window && json_is_integer(json_object_get(config, "sliding_window")))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"sliding_window\" is 0; it must be at least 1, or null for no window", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"sliding_window\" is 0; it must be at least 1, or null for no window",
+                         file);
     window_from(c, 0);
     return 0;
 }
 
-/* Reads the keys of Mistral. The library transformers ignores layer_types of this architecture, so a list that contradicts
- * sliding_window is rejected. */
+/* Reads the keys of Mistral. The library transformers ignores layer_types of this architecture, so a list that
+ * contradicts sliding_window is rejected. */
 static int read_mistral(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int rc = read_windows(c, config, file, err);
     if (rc)
@@ -423,10 +437,11 @@ static int read_mistral(aoei_encoder_config *c, const json_t *config, const char
     if ((rc = aoei_llama_read_layer_types(&listed, config, file, err)))
         return rc;
     if (listed.window != c->window || memcmp(&listed.windowed, &c->windowed, sizeof listed.windowed) != 0)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: layer_types of a mistral model contradicts sliding_window, which has priority in the library "
-                         "transformers; remove layer_types, or use the model_type ministral",
-                         file);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: layer_types of a mistral model contradicts sliding_window, which has priority in the library "
+            "transformers; remove layer_types, or use the model_type ministral",
+            file);
     return read_direction(c, config, file, err);
 }
 
@@ -438,8 +453,8 @@ static int read_ministral(aoei_encoder_config *c, const json_t *config, const ch
     return read_direction(c, config, file, err);
 }
 
-/* Checks layer_types of a model without sliding windows: the list must have one element per layer, and no layer may have a
- * window. */
+/* Checks layer_types of a model without sliding windows: the list must have one element per layer, and no layer may
+ * have a window. */
 static int check_no_window(const aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     aoei_encoder_config listed = *c;
     listed.window = 1;
@@ -447,7 +462,8 @@ static int check_no_window(const aoei_encoder_config *c, const json_t *config, c
     if (rc || !json_array_size(json_object_get(config, "layer_types")) || !listed.window)
         return rc;
     return aoei_fail(err, AOE_EUNSUPPORTED,
-                     "%s: layer_types has sliding_attention, but use_sliding_window is not true; correct one of them", file);
+                     "%s: layer_types has sliding_attention, but use_sliding_window is not true; correct one of them",
+                     file);
 }
 
 int aoei_llama_read_qwen2(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
@@ -479,19 +495,21 @@ static json_t *factors_json(const float *factors, size_t n) {
 
 json_t *aoei_llama_scaling_json(const aoei_rope *r) {
     if (r->scaling == AOEI_ROPE_LINEAR || r->scaling == AOEI_ROPE_DYNAMIC)
-        return json_pack("{s:s, s:f, s:I}", "rope_type", r->scaling == AOEI_ROPE_LINEAR ? "linear" : "dynamic", "factor",
-                         r->factor, "original_max_position_embeddings", (json_int_t)r->positions);
+        return json_pack("{s:s, s:f, s:I}", "rope_type", r->scaling == AOEI_ROPE_LINEAR ? "linear" : "dynamic",
+                         "factor", r->factor, "original_max_position_embeddings", (json_int_t)r->positions);
     if (r->scaling == AOEI_ROPE_YARN)
-        return json_pack("{s:s, s:f, s:f, s:f, s:f, s:b, s:I}", "rope_type", "yarn", "factor", r->factor, "attention_factor",
-                         r->magnitude, "beta_fast", r->high, "beta_slow", r->low, "truncate", !r->fractional,
-                         "original_max_position_embeddings", (json_int_t)r->positions);
+        return json_pack("{s:s, s:f, s:f, s:f, s:f, s:b, s:I}", "rope_type", "yarn", "factor", r->factor,
+                         "attention_factor", r->magnitude, "beta_fast", r->high, "beta_slow", r->low, "truncate",
+                         !r->fractional, "original_max_position_embeddings", (json_int_t)r->positions);
     if (r->scaling == AOEI_ROPE_LONG)
         return json_pack("{s:s, s:o, s:o, s:f, s:I}", "rope_type", "longrope", "short_factor",
-                         factors_json(r->short_factor, r->n_factors), "long_factor", factors_json(r->long_factor, r->n_factors),
-                         "attention_factor", r->magnitude, "original_max_position_embeddings", (json_int_t)r->positions);
+                         factors_json(r->short_factor, r->n_factors), "long_factor",
+                         factors_json(r->long_factor, r->n_factors), "attention_factor", r->magnitude,
+                         "original_max_position_embeddings", (json_int_t)r->positions);
     if (r->scaling == AOEI_ROPE_LLAMA3)
-        return json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type", "llama3", "factor", r->factor, "low_freq_factor", r->low,
-                         "high_freq_factor", r->high, "original_max_position_embeddings", (json_int_t)r->positions);
+        return json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type", "llama3", "factor", r->factor, "low_freq_factor",
+                         r->low, "high_freq_factor", r->high, "original_max_position_embeddings",
+                         (json_int_t)r->positions);
     return json_null();
 }
 
@@ -506,20 +524,22 @@ static json_t *rope_json(const aoei_rope *r) {
 }
 
 int aoei_llama_write_two_ropes(const aoei_encoder_config *c, json_t *config, const char *global, const char *local) {
-    json_t *keys = json_pack("{s:f, s:f, s:{s:o, s:o}}", global, c->rope.theta, local, c->rope_local.theta, "rope_parameters",
-                             "full_attention", rope_json(&c->rope), "sliding_attention", rope_json(&c->rope_local));
+    json_t *keys =
+        json_pack("{s:f, s:f, s:{s:o, s:o}}", global, c->rope.theta, local, c->rope_local.theta, "rope_parameters",
+                  "full_attention", rope_json(&c->rope), "sliding_attention", rope_json(&c->rope_local));
     return aoei_keys_add(config, keys);
 }
 
 int aoei_llama_write_common(const aoei_encoder_config *c, json_t *config) {
-    json_t *keys = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:s, s:f, s:f, s:b}", "model_type", c->arch->model_type,
-        "hidden_size", (json_int_t)c->hidden, "num_attention_heads", (json_int_t)c->heads, "num_key_value_heads",
-        (json_int_t)aoei_kv_heads(c), "head_dim", (json_int_t)aoei_head_dim(c), "intermediate_size",
-        (json_int_t)c->intermediate, "num_hidden_layers", (json_int_t)c->layers, "vocab_size", (json_int_t)c->vocab,
-        "max_position_embeddings", (json_int_t)c->positions, "rms_norm_eps", c->norm_eps, "rope_theta", c->rope.theta,
-        "rope_scaling", aoei_llama_scaling_json(&c->rope), "hidden_act", aoei_activation_name(c->activation),
-        "attention_dropout", c->attention_dropout, "initializer_range", 0.02, "tie_word_embeddings", 1);
+    json_t *keys =
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:s, s:f, s:f, s:b}", "model_type",
+                  c->arch->model_type, "hidden_size", (json_int_t)c->hidden, "num_attention_heads",
+                  (json_int_t)c->heads, "num_key_value_heads", (json_int_t)aoei_kv_heads(c), "head_dim",
+                  (json_int_t)aoei_head_dim(c), "intermediate_size", (json_int_t)c->intermediate, "num_hidden_layers",
+                  (json_int_t)c->layers, "vocab_size", (json_int_t)c->vocab, "max_position_embeddings",
+                  (json_int_t)c->positions, "rms_norm_eps", c->norm_eps, "rope_theta", c->rope.theta, "rope_scaling",
+                  aoei_llama_scaling_json(&c->rope), "hidden_act", aoei_activation_name(c->activation),
+                  "attention_dropout", c->attention_dropout, "initializer_range", 0.02, "tie_word_embeddings", 1);
     const int rc = aoei_keys_add(config, keys);
     return rc || c->causal ? rc : aoei_keys_add(config, json_pack("{s:b}", "is_causal", 0));
 }
@@ -527,7 +547,8 @@ int aoei_llama_write_common(const aoei_encoder_config *c, json_t *config) {
 static int write_llama(const aoei_encoder_config *c, json_t *config) {
     const int rc = aoei_llama_write_common(c, config);
     return rc ? rc
-              : aoei_keys_add(config, json_pack("{s:b, s:b}", "attention_bias", !c->no_qkv_bias, "mlp_bias", !c->no_ffn_bias));
+              : aoei_keys_add(config,
+                              json_pack("{s:b, s:b}", "attention_bias", !c->no_qkv_bias, "mlp_bias", !c->no_ffn_bias));
 }
 
 /* Returns the value of sliding_window, or 0 if there is no window. */
@@ -538,7 +559,8 @@ static size_t stored_window(const aoei_encoder_config *c) {
 json_t *aoei_llama_layer_types_json(const aoei_encoder_config *c) {
     json_t *types = json_array();
     for (size_t l = 0; l < c->layers && types; l++)
-        if (json_array_append_new(types, json_string(aoei_layer_window(c, l) ? "sliding_attention" : "full_attention"))) {
+        if (json_array_append_new(types,
+                                  json_string(aoei_layer_window(c, l) ? "sliding_attention" : "full_attention"))) {
             json_decref(types);
             types = NULL;
         }
@@ -576,9 +598,12 @@ static int write_ministral(const aoei_encoder_config *c, json_t *config) {
 int aoei_llama_write_qwen2(const aoei_encoder_config *c, json_t *config) {
     int rc = aoei_llama_write_common(c, config);
     if (!rc)
-        rc = aoei_keys_add(config, json_pack("{s:b, s:I, s:I}", "use_sliding_window", c->window > 0, "sliding_window",
-                                             (json_int_t)stored_window(c), "max_window_layers", (json_int_t)first_window(c)));
-    return rc || !is_mixed(c) ? rc : aoei_keys_add(config, json_pack("{s:o}", "layer_types", aoei_llama_layer_types_json(c)));
+        rc = aoei_keys_add(config,
+                           json_pack("{s:b, s:I, s:I}", "use_sliding_window", c->window > 0, "sliding_window",
+                                     (json_int_t)stored_window(c), "max_window_layers", (json_int_t)first_window(c)));
+    return rc || !is_mixed(c)
+               ? rc
+               : aoei_keys_add(config, json_pack("{s:o}", "layer_types", aoei_llama_layer_types_json(c)));
 }
 
 static const char *const outer_names[AOEI_W_LAYERS] = {
@@ -613,18 +638,20 @@ size_t aoei_llama_max_length(const aoei_encoder_config *c) {
     return stretched > (double)c->positions && stretched < 1e9 ? (size_t)stretched : c->positions;
 }
 
-static const aoei_classification_head head_llama = {.class_name = "LlamaForSequenceClassification", AOEI_CAUSAL_HEAD_MODULES};
+static const aoei_classification_head head_llama = {.class_name = "LlamaForSequenceClassification",
+                                                    AOEI_CAUSAL_HEAD_MODULES};
 static const aoei_classification_head head_mistral = {.class_name = "MistralForSequenceClassification",
                                                       AOEI_CAUSAL_HEAD_MODULES};
 static const aoei_classification_head head_ministral = {.class_name = "MinistralForSequenceClassification",
                                                         AOEI_CAUSAL_HEAD_MODULES};
-static const aoei_classification_head head_qwen2 = {.class_name = "Qwen2ForSequenceClassification", AOEI_CAUSAL_HEAD_MODULES};
+static const aoei_classification_head head_qwen2 = {.class_name = "Qwen2ForSequenceClassification",
+                                                    AOEI_CAUSAL_HEAD_MODULES};
 
-#define LLAMA                                                                                                                  \
-    .prefixes = prefixes, .check = aoei_transformer_check, .set_shape = aoei_transformer_set_shape,                            \
-    .print_sizes = aoei_transformer_print_sizes, .name = aoei_llama_name, .encoder = &aoei_transformer_ops,                    \
-    .max_length = aoei_llama_max_length, .poolings = AOEI_TRANSFORMER_POOLINGS, .default_pooling = AOE_POOLING_LAST_TOKEN,     \
-    .supports_adapters = 1
+#define LLAMA                                                                                                          \
+    .prefixes = prefixes, .check = aoei_transformer_check, .set_shape = aoei_transformer_set_shape,                    \
+    .print_sizes = aoei_transformer_print_sizes, .name = aoei_llama_name, .encoder = &aoei_transformer_ops,            \
+    .max_length = aoei_llama_max_length, .poolings = AOEI_TRANSFORMER_POOLINGS,                                        \
+    .default_pooling = AOE_POOLING_LAST_TOKEN, .supports_adapters = 1
 
 const aoei_arch aoei_arch_llama = {.model_type = "llama",
                                    .class_name = "LlamaModel",

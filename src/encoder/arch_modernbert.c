@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * ModernBERT (Warner et al. 2024; modeling_modernbert.py of the library transformers). It differs from BERT in these points:
- * - Norms precede attention and feed-forward, and a norm follows the last layer. No norm precedes the attention of layer 0.
+ * ModernBERT (Warner et al. 2024; modeling_modernbert.py of the library transformers). It differs from BERT in these
+ * points:
+ * - Norms precede attention and feed-forward, and a norm follows the last layer. No norm precedes the attention of
+ *   layer 0.
  * - Linear layers and norms have no biases by default.
  * - Positions are rotary, and the feed-forward is gated.
  * - Two of three layers have a sliding window, and their rotary positions have another base.
@@ -64,16 +66,19 @@ static int read_windows(aoei_encoder_config *c, const json_t *config, const char
     const aoei_layer_set regular = c->windowed;
     if ((rc = aoei_llama_read_layer_types(c, config, file, err)) || (rc = aoei_llama_check_windows(c, file, err)))
         return rc;
-    if (every && !json_is_null(every) && types && !json_is_null(types) && memcmp(&regular, &c->windowed, sizeof regular) != 0)
+    if (every && !json_is_null(every) && types && !json_is_null(types) &&
+        memcmp(&regular, &c->windowed, sizeof regular) != 0)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: layer_types contradicts global_attn_every_n_layers %zu; remove one of these keys", file, n);
+                         "%s: layer_types contradicts global_attn_every_n_layers %zu; remove one of these keys", file,
+                         n);
     return 0;
 }
 
 /* Reads the rotary positions. A null base means that rope_parameters contains it; if only the local base is null and
  * rope_parameters is missing, it is the global base. */
 static int read_rope(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
-    const json_t *global = json_object_get(config, "global_rope_theta"), *local = json_object_get(config, "local_rope_theta");
+    const json_t *global = json_object_get(config, "global_rope_theta"),
+                 *local = json_object_get(config, "local_rope_theta");
     const json_t *nested = json_object_get(config, "rope_parameters");
     if (!nested || json_is_null(nested)) {
         if (json_is_null(global))
@@ -128,18 +133,19 @@ static int read_modernbert(aoei_encoder_config *c, const json_t *config, const c
 static int write_modernbert(const aoei_encoder_config *c, json_t *config) {
     const size_t width = c->window ? 2 * (c->window - 1) : LOCAL_ATTENTION;
     json_t *keys = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:s, s:s, s:f, s:f, s:f, s:I, s:o}", "model_type", c->arch->model_type,
-        "hidden_size", (json_int_t)c->hidden, "num_attention_heads", (json_int_t)c->heads, "intermediate_size",
-        (json_int_t)c->intermediate, "num_hidden_layers", (json_int_t)c->layers, "vocab_size", (json_int_t)c->vocab,
-        "max_position_embeddings", (json_int_t)c->positions, "norm_eps", c->norm_eps, "hidden_activation",
-        aoei_activation_name(c->activation), "classifier_activation", aoei_activation_name(c->mlm_activation),
-        "attention_dropout", c->attention_dropout, "embedding_dropout", c->hidden_dropout, "mlp_dropout", c->hidden_dropout,
-        "local_attention", (json_int_t)width, "layer_types", aoei_llama_layer_types_json(c));
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:s, s:s, s:f, s:f, s:f, s:I, s:o}", "model_type",
+        c->arch->model_type, "hidden_size", (json_int_t)c->hidden, "num_attention_heads", (json_int_t)c->heads,
+        "intermediate_size", (json_int_t)c->intermediate, "num_hidden_layers", (json_int_t)c->layers, "vocab_size",
+        (json_int_t)c->vocab, "max_position_embeddings", (json_int_t)c->positions, "norm_eps", c->norm_eps,
+        "hidden_activation", aoei_activation_name(c->activation), "classifier_activation",
+        aoei_activation_name(c->mlm_activation), "attention_dropout", c->attention_dropout, "embedding_dropout",
+        c->hidden_dropout, "mlp_dropout", c->hidden_dropout, "local_attention", (json_int_t)width, "layer_types",
+        aoei_llama_layer_types_json(c));
     int rc = aoei_keys_add(config, keys);
     if (!rc)
-        rc = aoei_keys_add(config, json_pack("{s:b, s:b, s:b, s:b, s:f}", "norm_bias", !c->no_norm_bias, "attention_bias",
-                                             !c->no_qkv_bias, "mlp_bias", !c->no_ffn_bias, "classifier_bias",
-                                             !c->no_transform_bias, "initializer_range", 0.02));
+        rc = aoei_keys_add(config, json_pack("{s:b, s:b, s:b, s:b, s:f}", "norm_bias", !c->no_norm_bias,
+                                             "attention_bias", !c->no_qkv_bias, "mlp_bias", !c->no_ffn_bias,
+                                             "classifier_bias", !c->no_transform_bias, "initializer_range", 0.02));
     return rc ? rc : aoei_llama_write_two_ropes(c, config, "global_rope_theta", "local_rope_theta");
 }
 
@@ -150,12 +156,15 @@ static const char *const outer_names[AOEI_W_LAYERS] = {
 };
 
 static const char *const layer_names[AOEI_LW_COUNT] = {
-    [AOEI_LW_Q] = "attn.Wqkv.weight",        [AOEI_LW_K] = "attn.Wqkv.weight",    [AOEI_LW_V] = "attn.Wqkv.weight",
-    [AOEI_LW_Q_BIAS] = "attn.Wqkv.bias",     [AOEI_LW_K_BIAS] = "attn.Wqkv.bias", [AOEI_LW_V_BIAS] = "attn.Wqkv.bias",
-    [AOEI_LW_O] = "attn.Wo.weight",          [AOEI_LW_O_BIAS] = "attn.Wo.bias",   [AOEI_LW_NORM1] = "attn_norm.weight",
-    [AOEI_LW_NORM1_BIAS] = "attn_norm.bias", [AOEI_LW_GATE] = "mlp.Wi.weight",    [AOEI_LW_GATE_BIAS] = "mlp.Wi.bias",
-    [AOEI_LW_UP] = "mlp.Wi.weight",          [AOEI_LW_UP_BIAS] = "mlp.Wi.bias",   [AOEI_LW_DOWN] = "mlp.Wo.weight",
-    [AOEI_LW_DOWN_BIAS] = "mlp.Wo.bias",     [AOEI_LW_NORM2] = "mlp_norm.weight", [AOEI_LW_NORM2_BIAS] = "mlp_norm.bias",
+    [AOEI_LW_Q] = "attn.Wqkv.weight",     [AOEI_LW_K] = "attn.Wqkv.weight",
+    [AOEI_LW_V] = "attn.Wqkv.weight",     [AOEI_LW_Q_BIAS] = "attn.Wqkv.bias",
+    [AOEI_LW_K_BIAS] = "attn.Wqkv.bias",  [AOEI_LW_V_BIAS] = "attn.Wqkv.bias",
+    [AOEI_LW_O] = "attn.Wo.weight",       [AOEI_LW_O_BIAS] = "attn.Wo.bias",
+    [AOEI_LW_NORM1] = "attn_norm.weight", [AOEI_LW_NORM1_BIAS] = "attn_norm.bias",
+    [AOEI_LW_GATE] = "mlp.Wi.weight",     [AOEI_LW_GATE_BIAS] = "mlp.Wi.bias",
+    [AOEI_LW_UP] = "mlp.Wi.weight",       [AOEI_LW_UP_BIAS] = "mlp.Wi.bias",
+    [AOEI_LW_DOWN] = "mlp.Wo.weight",     [AOEI_LW_DOWN_BIAS] = "mlp.Wo.bias",
+    [AOEI_LW_NORM2] = "mlp_norm.weight",  [AOEI_LW_NORM2_BIAS] = "mlp_norm.bias",
 };
 
 static const char *const head_names[AOEI_HW_COUNT] = {
@@ -165,7 +174,9 @@ static const char *const head_names[AOEI_HW_COUNT] = {
 };
 
 static void name_modernbert(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
-    const char *const *names = group == AOEI_GROUP_LAYER ? layer_names : group == AOEI_GROUP_HEAD ? head_names : outer_names;
+    const char *const *names = group == AOEI_GROUP_LAYER  ? layer_names
+                               : group == AOEI_GROUP_HEAD ? head_names
+                                                          : outer_names;
     aoei_slot_name(out, size, group == AOEI_GROUP_LAYER ? "layers." : NULL, layer, names[kind]);
 }
 
@@ -175,20 +186,21 @@ static const aoei_fused fused[] = {{3, {AOEI_LW_Q, AOEI_LW_K, AOEI_LW_V}},
                                    {2, {AOEI_LW_GATE_BIAS, AOEI_LW_UP_BIAS}},
                                    {0, {0}}};
 
-static const aoei_classification_head head = {.class_name = "ModernBertForSequenceClassification",
-                                              .prefix = "model.",
-                                              .pooling = AOE_POOLING_CLS,
-                                              .pooling_key = "classifier_pooling",
-                                              .n = 4,
-                                              .module = {{.kind = AOEI_MODULE_DENSE,
-                                                          .name = "head.dense",
-                                                          .activation = AOEI_DENSE_GELU,
-                                                          .activation_key = "classifier_activation",
-                                                          .no_bias = 1,
-                                                          .bias_key = "classifier_bias"},
-                                                         {.kind = AOEI_MODULE_LAYERNORM, .name = "head.norm"},
-                                                         {.kind = AOEI_MODULE_DROPOUT, .dropout_key = "classifier_dropout"},
-                                                         {.kind = AOEI_MODULE_DENSE, .name = "classifier"}}};
+static const aoei_classification_head head = {
+    .class_name = "ModernBertForSequenceClassification",
+    .prefix = "model.",
+    .pooling = AOE_POOLING_CLS,
+    .pooling_key = "classifier_pooling",
+    .n = 4,
+    .module = {{.kind = AOEI_MODULE_DENSE,
+                .name = "head.dense",
+                .activation = AOEI_DENSE_GELU,
+                .activation_key = "classifier_activation",
+                .no_bias = 1,
+                .bias_key = "classifier_bias"},
+               {.kind = AOEI_MODULE_LAYERNORM, .name = "head.norm"},
+               {.kind = AOEI_MODULE_DROPOUT, .dropout_key = "classifier_dropout"},
+               {.kind = AOEI_MODULE_DENSE, .name = "classifier"}}};
 
 const aoei_arch aoei_arch_modernbert = {
     .model_type = "modernbert",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * MPNet (Song et al. 2020; modeling_mpnet.py of the library transformers). It differs from BERT in these points:
- * - A learned bias is added to every attention score. It depends on the head and on the bucket of the distance between query
- *   and key (nn/score_bias.h). All layers use the same table.
+ * - A learned bias is added to every attention score. It depends on the head and on the bucket of the distance between
+ *   query and key (nn/score_bias.h). All layers use the same table.
  * - There are no token types. Positions start at 2, so the first two rows of the position table are unused.
  * - Tensors have other names.
  */
@@ -36,8 +36,8 @@ static int read_mpnet(aoei_encoder_config *c, const json_t *config, const char *
     c->token_types = 0; /* MPNet has no token types, whatever type_vocab_size is */
     if (buckets == AOEI_SCORE_BUCKETS)
         return 0;
-    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: relative_attention_num_buckets %zu is not supported (supported: %zu)", file,
-                     buckets, AOEI_SCORE_BUCKETS);
+    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: relative_attention_num_buckets %zu is not supported (supported: %zu)",
+                     file, buckets, AOEI_SCORE_BUCKETS);
 }
 
 static int write_mpnet(const aoei_encoder_config *c, json_t *config) {
@@ -46,8 +46,8 @@ static int write_mpnet(const aoei_encoder_config *c, json_t *config) {
         return code;
     json_object_del(config, "type_vocab_size");
     json_object_del(config, "position_embedding_type");
-    return aoei_keys_add(config, json_pack("{s:I, s:i, s:i}", "relative_attention_num_buckets", (json_int_t)c->score_buckets,
-                                           "bos_token_id", 0, "eos_token_id", 2));
+    return aoei_keys_add(config, json_pack("{s:I, s:i, s:i}", "relative_attention_num_buckets",
+                                           (json_int_t)c->score_buckets, "bos_token_id", 0, "eos_token_id", 2));
 }
 
 static const char *const outer_names[AOEI_W_LAYERS] = {
@@ -76,12 +76,15 @@ static const char *const head_names[AOEI_HW_COUNT] = {
 };
 
 static void name_mpnet(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
-    const char *const *names = group == AOEI_GROUP_LAYER ? layer_names : group == AOEI_GROUP_HEAD ? head_names : outer_names;
+    const char *const *names = group == AOEI_GROUP_LAYER  ? layer_names
+                               : group == AOEI_GROUP_HEAD ? head_names
+                                                          : outer_names;
     aoei_slot_name(out, size, group == AOEI_GROUP_LAYER ? "encoder.layer." : NULL, layer, names[kind]);
 }
 
-static const aoei_classification_head head = {
-    .class_name = "MPNetForSequenceClassification", .prefix = "mpnet.", AOEI_ROBERTA_HEAD_MODULES(AOEI_DENSE_TANH, NULL)};
+static const aoei_classification_head head = {.class_name = "MPNetForSequenceClassification",
+                                              .prefix = "mpnet.",
+                                              AOEI_ROBERTA_HEAD_MODULES(AOEI_DENSE_TANH, NULL)};
 
 const aoei_arch aoei_arch_mpnet = {
     .model_type = "mpnet",

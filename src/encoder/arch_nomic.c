@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * NomicBERT (Nussbaum et al. 2024), the architecture of nomic-embed-text. It differs from BERT in three points: it has rotary
- * position embeddings, a gated feed-forward, and no biases except those of the norms. There are two kinds of directories:
- * - Published checkpoints have the keys of GPT-2 in config.json (n_embd and others). The weights of query, key and value are
- * one fused tensor.
+ * NomicBERT (Nussbaum et al. 2024), the architecture of nomic-embed-text. It differs from BERT in three points: it has
+ * rotary position embeddings, a gated feed-forward, and no biases except those of the norms. There are two kinds of
+ * directories:
+ * - Published checkpoints have the keys of GPT-2 in config.json (n_embd and others). The weights of query, key and
+ * value are one fused tensor.
  * - transformers 5 writes the keys of BERT, and one tensor for each weight.
- * The tensor names decide about the layout, and the keys decide how config.json is read, because published checkpoints may have
- * been saved again with additional keys.
+ * The tensor names decide about the layout, and the keys decide how config.json is read, because published checkpoints
+ * may have been saved again with additional keys.
  */
 #include "encoder/arch_nomic.h"
 
@@ -22,8 +23,9 @@
 
 static const char *const prefixes[] = {"", "nomic_bert.", "bert.", NULL};
 
-#define POSITIONS      2048 /* default of max_position_embeddings */
-#define WIDTH_MULTIPLE 256  /* published checkpoints round the size of a gated feed-forward up to a multiple of this number */
+#define POSITIONS 2048 /* default of max_position_embeddings */
+#define WIDTH_MULTIPLE                                                                                                 \
+    256 /* published checkpoints round the size of a gated feed-forward up to a multiple of this number */
 
 static void defaults_nomic(aoei_encoder_config *c) {
     c->token_types = 2;
@@ -106,7 +108,8 @@ static int read_feed_forward(aoei_encoder_config *c, const json_t *config, const
 
 /* Rejects the variants of published configurations that are not supported. */
 static int check_variants(const json_t *config, const char *file, aoe_error *err) {
-    static const char *const flags[] = {"prenorm", "parallel_block", "use_rms_norm", "causal", "rotary_emb_interleaved"};
+    static const char *const flags[] = {"prenorm", "parallel_block", "use_rms_norm", "causal",
+                                        "rotary_emb_interleaved"};
     static const char *const counts[] = {"num_experts", "moe_every_n_layers", "num_heads_kv", "rotary_emb_scale_base"};
     int rc = 0;
     for (size_t i = 0; i < sizeof flags / sizeof *flags && !rc; i++)
@@ -115,14 +118,14 @@ static int check_variants(const json_t *config, const char *file, aoe_error *err
         double v = 0;
         rc = aoei_json_double(config, counts[i], &v, file, err);
         if (!rc && v != 0)
-            rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s is %g; this variant of NomicBERT is not supported", file, counts[i],
-                           v);
+            rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s is %g; this variant of NomicBERT is not supported", file,
+                           counts[i], v);
     }
     return rc;
 }
 
-/* Reads the rotary position embeddings of a published configuration. If rotary_scaling_factor is set, the positions of texts
- * that are longer than max_trained_positions have dynamic scaling. */
+/* Reads the rotary position embeddings of a published configuration. If rotary_scaling_factor is set, the positions of
+ * texts that are longer than max_trained_positions have dynamic scaling. */
 static int read_rotary(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     double fraction = 0, factor = 0;
     size_t trained = POSITIONS;
@@ -146,9 +149,10 @@ static int read_rotary(aoei_encoder_config *c, const json_t *config, const char 
     if ((rc = aoei_llama_read_rope(c, config, file, err)) || factor == 0)
         return rc;
     if (!(factor >= 1) || !trained)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: \"rotary_scaling_factor\" is %g and \"max_trained_positions\" is %zu; both must be at least 1",
-                         file, factor, trained);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: \"rotary_scaling_factor\" is %g and \"max_trained_positions\" is %zu; both must be at least 1", file,
+            factor, trained);
     c->rope.scaling = AOEI_ROPE_DYNAMIC;
     c->rope.factor = factor;
     c->rope.positions = trained;
@@ -218,16 +222,21 @@ void aoei_nomic_name(char *out, size_t size, aoei_slot_group group, size_t kind,
 
 /* Names of the fused layout. The names of the feed-forward without a gate are in plain_names. */
 static const char *const fused_names[AOEI_LW_COUNT] = {
-    [AOEI_LW_Q] = "attn.Wqkv.weight",     [AOEI_LW_K] = "attn.Wqkv.weight",        [AOEI_LW_V] = "attn.Wqkv.weight",
-    [AOEI_LW_Q_BIAS] = "attn.Wqkv.bias",  [AOEI_LW_K_BIAS] = "attn.Wqkv.bias",     [AOEI_LW_V_BIAS] = "attn.Wqkv.bias",
-    [AOEI_LW_O] = "attn.out_proj.weight", [AOEI_LW_O_BIAS] = "attn.out_proj.bias", [AOEI_LW_NORM1] = "norm1.weight",
-    [AOEI_LW_NORM1_BIAS] = "norm1.bias",  [AOEI_LW_UP] = "mlp.fc11.weight",        [AOEI_LW_UP_BIAS] = "mlp.fc11.bias",
-    [AOEI_LW_DOWN] = "mlp.fc2.weight",    [AOEI_LW_DOWN_BIAS] = "mlp.fc2.bias",    [AOEI_LW_NORM2] = "norm2.weight",
-    [AOEI_LW_NORM2_BIAS] = "norm2.bias",  [AOEI_LW_GATE] = "mlp.fc12.weight",      [AOEI_LW_GATE_BIAS] = "mlp.fc12.bias",
+    [AOEI_LW_Q] = "attn.Wqkv.weight",     [AOEI_LW_K] = "attn.Wqkv.weight",
+    [AOEI_LW_V] = "attn.Wqkv.weight",     [AOEI_LW_Q_BIAS] = "attn.Wqkv.bias",
+    [AOEI_LW_K_BIAS] = "attn.Wqkv.bias",  [AOEI_LW_V_BIAS] = "attn.Wqkv.bias",
+    [AOEI_LW_O] = "attn.out_proj.weight", [AOEI_LW_O_BIAS] = "attn.out_proj.bias",
+    [AOEI_LW_NORM1] = "norm1.weight",     [AOEI_LW_NORM1_BIAS] = "norm1.bias",
+    [AOEI_LW_UP] = "mlp.fc11.weight",     [AOEI_LW_UP_BIAS] = "mlp.fc11.bias",
+    [AOEI_LW_DOWN] = "mlp.fc2.weight",    [AOEI_LW_DOWN_BIAS] = "mlp.fc2.bias",
+    [AOEI_LW_NORM2] = "norm2.weight",     [AOEI_LW_NORM2_BIAS] = "norm2.bias",
+    [AOEI_LW_GATE] = "mlp.fc12.weight",   [AOEI_LW_GATE_BIAS] = "mlp.fc12.bias",
 };
 
 static void name_fused(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
-    const char *norm = kind == AOEI_W_EMBED_NORM ? "emb_ln.weight" : kind == AOEI_W_EMBED_NORM_BIAS ? "emb_ln.bias" : NULL;
+    const char *norm = kind == AOEI_W_EMBED_NORM        ? "emb_ln.weight"
+                       : kind == AOEI_W_EMBED_NORM_BIAS ? "emb_ln.bias"
+                                                        : NULL;
     if (group == AOEI_GROUP_LAYER)
         aoei_slot_name(out, size, "encoder.layers.", layer, fused_names[kind]);
     else
@@ -247,12 +256,12 @@ static const aoei_fused fused[] = {
 static const aoei_classification_head head_nomic = {
     .class_name = "NomicBertForSequenceClassification", .prefix = "nomic_bert.", AOEI_BERT_HEAD_MODULES};
 
-#define NOMIC                                                                                                                  \
-    .model_type = "nomic_bert", .class_name = "NomicBertModel", .head = &head_nomic, .prefixes = prefixes,                     \
-    .defaults = defaults_nomic, .read = read_nomic, .check = aoei_transformer_check, .write = write_nomic,                     \
-    .set_shape = aoei_transformer_set_shape, .print_sizes = aoei_transformer_print_sizes, .encoder = &aoei_transformer_ops,    \
-    .max_length = aoei_bert_max_length, .poolings = AOEI_TRANSFORMER_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG,        \
-    .supports_adapters = 1
+#define NOMIC                                                                                                          \
+    .model_type = "nomic_bert", .class_name = "NomicBertModel", .head = &head_nomic, .prefixes = prefixes,             \
+    .defaults = defaults_nomic, .read = read_nomic, .check = aoei_transformer_check, .write = write_nomic,             \
+    .set_shape = aoei_transformer_set_shape, .print_sizes = aoei_transformer_print_sizes,                              \
+    .encoder = &aoei_transformer_ops, .max_length = aoei_bert_max_length, .poolings = AOEI_TRANSFORMER_POOLINGS,       \
+    .default_pooling = AOE_POOLING_LAST_AVG, .supports_adapters = 1
 
 const aoei_arch aoei_arch_nomic_fused = {NOMIC, .name = name_fused, .fused = fused};
 static const aoei_arch nomic_plain = {NOMIC, .name = name_plain, .fused = fused};

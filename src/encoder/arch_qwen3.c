@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Qwen3 (Yang et al. 2025; modeling_qwen3.py of the library transformers), the architecture of Qwen3-Embedding. It differs from
- * Qwen2 in these points:
+ * Qwen3 (Yang et al. 2025; modeling_qwen3.py of the library transformers), the architecture of Qwen3-Embedding. It
+ * differs from Qwen2 in these points:
  * - RMSNorm of each head of the queries and keys precedes the rotary positions.
  * - The number of components per head is 128 by default, whatever the hidden size is.
  * - Linear layers have no biases, unless attention_bias is true.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * RAN, the Recurrent Attention Network (Li et al. 2023): the keys of its config.json and the names of its tensors. The names
- * are those of the published Keras checkpoints. Matrices are stored as [out, in]; Keras stores them as [in, out] (docs/ran.md).
+ * RAN, the Recurrent Attention Network (Li et al. 2023): the keys of its config.json and the names of its tensors. The
+ * names are those of the published Keras checkpoints. Matrices are stored as [out, in]; Keras stores them as [in, out]
+ * (docs/ran.md).
  */
 #include "encoder/arch_ran.h"
 
@@ -46,8 +47,8 @@ static int read_choice(int *value, const json_t *config, const char *key, const 
             *value = c[i].value;
             return 0;
         }
-    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s \"%s\" is not supported (supported: %s, %s%s)", file, key, name, c[0].name,
-                     c[1].name, n > 2 ? ", max" : "");
+    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s \"%s\" is not supported (supported: %s, %s%s)", file, key, name,
+                     c[0].name, c[1].name, n > 2 ? ", max" : "");
 }
 
 static void defaults_ran(aoei_encoder_config *c) {
@@ -75,8 +76,8 @@ static int read_ran(aoei_encoder_config *c, const json_t *config, const char *fi
     c->attention_dropout = c->hidden_dropout;
     c->pooling = (aoe_pooling)pooling;
     if (!memory_review)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: memory_review is false; only encoders with memory review are supported",
-                         file);
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: memory_review is false; only encoders with memory review are supported", file);
     return 0;
 }
 
@@ -90,20 +91,21 @@ static int check_ran(const aoei_encoder_config *c, const char *file, aoe_error *
         (rc = aoei_check_probability("dropout", c->hidden_dropout, file, err)))
         return rc;
     if (c->ran.head_size % 2)
-        return aoei_fail(err, AOE_EFORMAT, "%s: head_size %zu is odd, but rotary positions need pairs; use an even size", file,
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: head_size %zu is odd, but rotary positions need pairs; use an even size", file,
                          c->ran.head_size);
     return aoei_check_epsilon("layer_norm_eps", c->norm_eps, file, err);
 }
 
 static int write_ran(const aoei_encoder_config *c, json_t *config) {
     const char *pooling = c->pooling == AOE_POOLING_AUTO ? NULL : poolings[c->pooling - AOE_POOLING_CELL_LAST].name;
-    json_t *keys =
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:s*, s:I, s:f}", "model_type", "ran", "hidden_size",
-                  (json_int_t)c->hidden, "num_hidden_layers", (json_int_t)c->layers, "num_attention_heads",
-                  (json_int_t)c->heads, "head_size", (json_int_t)c->ran.head_size, "window_size", (json_int_t)c->ran.window,
-                  "min_window_size", (json_int_t)c->ran.min_window, "vocab_size", (json_int_t)c->vocab, "layer_norm_eps",
-                  c->norm_eps, "dropout", c->hidden_dropout, "norm_variant", norms[c->ran.langml_norm != 0].name,
-                  "cell_pooling", pooling, "pad_token_id", (json_int_t)0, "initializer_range", 0.02);
+    json_t *keys = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:s*, s:I, s:f}", "model_type",
+                             "ran", "hidden_size", (json_int_t)c->hidden, "num_hidden_layers", (json_int_t)c->layers,
+                             "num_attention_heads", (json_int_t)c->heads, "head_size", (json_int_t)c->ran.head_size,
+                             "window_size", (json_int_t)c->ran.window, "min_window_size", (json_int_t)c->ran.min_window,
+                             "vocab_size", (json_int_t)c->vocab, "layer_norm_eps", c->norm_eps, "dropout",
+                             c->hidden_dropout, "norm_variant", norms[c->ran.langml_norm != 0].name, "cell_pooling",
+                             pooling, "pad_token_id", (json_int_t)0, "initializer_range", 0.02);
     return aoei_keys_add(config, keys);
 }
 
@@ -117,8 +119,9 @@ static const char *const outer_names[AOEI_W_LAYERS] = {
     [AOEI_W_FINAL_NORM_BIAS] = "",
 };
 
-/* Names of linear layers and norms, without ".weight" and ".bias", indexed by the slot of the weight (AOEI_RW_*, ran_slots.h).
- * An entry that is NULL is the bias of the layer or norm before it; only AOEI_RW_FIRST_CELL is a weight without an entry. */
+/* Names of linear layers and norms, without ".weight" and ".bias", indexed by the slot of the weight (AOEI_RW_*,
+ * ran_slots.h). An entry that is NULL is the bias of the layer or norm before it; only AOEI_RW_FIRST_CELL is a weight
+ * without an entry. */
 static const char *const layer_names[AOEI_RW_COUNT] = {
     [AOEI_RW_Q] = "encode_attn.dense_q",
     [AOEI_RW_K] = "encode_attn.dense_k",
@@ -204,7 +207,8 @@ static void set_shape_ran(aoei_encoder_config *c, const aoe_shape *s) {
 }
 
 static void print_ran(const aoei_encoder_config *c, char *out, size_t size) {
-    snprintf(out, size, "%zu layers, hidden size %zu, %zu heads of %zu, windows of %zu tokens (the last one of at least %zu)",
+    snprintf(out, size,
+             "%zu layers, hidden size %zu, %zu heads of %zu, windows of %zu tokens (the last one of at least %zu)",
              c->layers, c->hidden, c->heads, c->ran.head_size, c->ran.window, c->ran.min_window);
 }
 

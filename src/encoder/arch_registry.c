@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The list of architectures, and the reader of config.json. Sizes in config.json are untrusted. aoei_config_read therefore
- * checks that the size in bytes of all weights, gradients and optimizer states together fits size_t.
+ * The list of architectures, and the reader of config.json. Sizes in config.json are untrusted. aoei_config_read
+ * therefore checks that the size in bytes of all weights, gradients and optimizer states together fits size_t.
  */
 #include "encoder/arch_registry.h"
 
@@ -47,7 +47,8 @@ static const aoei_arch *const archs[] = {
 
 const aoei_arch *aoei_arch_find(const char *model_type) {
     for (size_t i = 0; i < N_ARCHS; i++)
-        if (!strcmp(archs[i]->model_type, model_type) || (archs[i]->other_type && !strcmp(archs[i]->other_type, model_type)))
+        if (!strcmp(archs[i]->model_type, model_type) ||
+            (archs[i]->other_type && !strcmp(archs[i]->other_type, model_type)))
             return archs[i];
     return NULL;
 }
@@ -61,7 +62,8 @@ static const aoei_arch *arch_of(const json_t *config, const char *model_type) {
 }
 
 const char *aoei_arch_names(void) {
-    return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran, mpnet, nomic_bert, jina_bert, qwen3, ministral, new, gte, deberta-v2, distilbert, camembert, electra, "
+    return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran, mpnet, nomic_bert, jina_bert, qwen3, "
+           "ministral, new, gte, deberta-v2, distilbert, camembert, electra, "
            "gemma3_text, modernbert, albert, word_embeddings";
 }
 
@@ -78,10 +80,11 @@ static int check_total(const aoei_encoder_config *c, const char *file, aoe_error
         goto fail;
     return 0;
 fail:
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s: the weights need more bytes than this machine can address; reduce hidden_size, vocab_size or the "
-                     "number of layers",
-                     file);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: the weights need more bytes than this machine can address; reduce hidden_size, vocab_size or the "
+        "number of layers",
+        file);
 }
 
 /* Checks the key is_causal of an encoder. If it contradicts the architecture, the library transformers computes causal
@@ -96,13 +99,13 @@ static int check_direction(const aoei_encoder_config *c, const aoei_arch *arch, 
         return rc;
     return aoei_fail(
         err, AOE_EUNSUPPORTED,
-        "%s: is_causal is %s, which is not supported, because the attention of this %s model is %s; remove the key", file,
-        causal ? "true" : "false", arch->model_type, c->causal ? "causal (is_decoder)" : "bidirectional");
+        "%s: is_causal is %s, which is not supported, because the attention of this %s model is %s; remove the key",
+        file, causal ? "true" : "false", arch->model_type, c->causal ? "causal (is_decoder)" : "bidirectional");
 }
 
-/* Returns the pooling of models whose directory specifies none, or AOE_POOLING_AUTO for that of the architecture. For a causal
- * model, sentence-transformers uses the last token only if the class in config.json is ...ForCausalLM, and the mean for classes
- * that compute hidden states, such as Qwen3Model. */
+/* Returns the pooling of models whose directory specifies none, or AOE_POOLING_AUTO for that of the architecture. For a
+ * causal model, sentence-transformers uses the last token only if the class in config.json is ...ForCausalLM, and the
+ * mean for classes that compute hidden states, such as Qwen3Model. */
 static aoe_pooling default_pooling(const aoei_arch *arch, const json_t *config) {
     static const char suffix[] = "ForCausalLM";
     const char *name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
@@ -124,8 +127,8 @@ int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *f
         return aoei_fail(err, AOE_EFORMAT, "%s: no \"model_type\"; add it (supported: %s)", file, aoei_arch_names());
     const aoei_arch *arch = arch_of(config, model_type);
     if (!arch)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: model_type '%s' is not supported (supported: %s)", file, model_type,
-                         aoei_arch_names());
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: model_type '%s' is not supported (supported: %s)", file,
+                         model_type, aoei_arch_names());
     if (arch->defaults)
         arch->defaults(c);
     if ((rc = arch->read(c, config, file, err)) || (rc = check_direction(c, arch, config, file, err)))

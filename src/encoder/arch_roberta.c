@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RoBERTa (Liu et al. 2019), XLM-RoBERTa (Conneau et al. 2020) and CamemBERT (Martin et al. 2020). They differ from BERT in
- * three points:
+ * RoBERTa (Liu et al. 2019), XLM-RoBERTa (Conneau et al. 2020) and CamemBERT (Martin et al. 2020). They differ from
+ * BERT in three points:
  * - Positions start at the padding id + 1, so the first rows of the position table are unused.
  * - Most models have only one token type.
  * - The tensors of the masked-LM head have other names, and its activation is exact GELU, whatever hidden_act is.
@@ -30,7 +30,8 @@ static int read_roberta(aoei_encoder_config *c, const json_t *config, const char
     int rc;
     c->token_types = 2; /* defaults of RobertaConfig in transformers */
     c->norm_eps = 1e-12;
-    if ((rc = aoei_bert_read_causal(c, config, file, err)) || (rc = aoei_json_size(config, "pad_token_id", &pad, file, err)))
+    if ((rc = aoei_bert_read_causal(c, config, file, err)) ||
+        (rc = aoei_json_size(config, "pad_token_id", &pad, file, err)))
         return rc;
     c->position_offset = pad + 1;
     return 0;
@@ -52,19 +53,21 @@ static void name_roberta(char *out, size_t size, aoei_slot_group group, size_t k
 static const aoei_classification_head head_roberta = {.class_name = "RobertaForSequenceClassification",
                                                       .prefix = "roberta.",
                                                       AOEI_ROBERTA_HEAD_MODULES(AOEI_DENSE_TANH, "classifier_dropout")};
-static const aoei_classification_head head_camembert = {.class_name = "CamembertForSequenceClassification",
-                                                        .prefix = "roberta.",
-                                                        AOEI_ROBERTA_HEAD_MODULES(AOEI_DENSE_TANH, "classifier_dropout")};
-static const aoei_classification_head head_xlm_roberta = {.class_name = "XLMRobertaForSequenceClassification",
-                                                          .prefix = "roberta.",
-                                                          AOEI_ROBERTA_HEAD_MODULES(AOEI_DENSE_TANH, "classifier_dropout")};
+static const aoei_classification_head head_camembert = {
+    .class_name = "CamembertForSequenceClassification",
+    .prefix = "roberta.",
+    AOEI_ROBERTA_HEAD_MODULES(AOEI_DENSE_TANH, "classifier_dropout")};
+static const aoei_classification_head head_xlm_roberta = {
+    .class_name = "XLMRobertaForSequenceClassification",
+    .prefix = "roberta.",
+    AOEI_ROBERTA_HEAD_MODULES(AOEI_DENSE_TANH, "classifier_dropout")};
 
-#define ROBERTA                                                                                                                \
-    .mlm_prefix = "roberta.", .prefixes = prefixes, .defaults = defaults_roberta, .read = read_roberta,                        \
-    .check = aoei_transformer_check, .write = aoei_bert_write, .set_shape = aoei_transformer_set_shape,                        \
-    .print_sizes = aoei_transformer_print_sizes, .name = name_roberta, .encoder = &aoei_transformer_ops,                       \
-    .max_length = aoei_bert_max_length, .poolings = AOEI_TRANSFORMER_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG,        \
-    .supports_adapters = 1
+#define ROBERTA                                                                                                        \
+    .mlm_prefix = "roberta.", .prefixes = prefixes, .defaults = defaults_roberta, .read = read_roberta,                \
+    .check = aoei_transformer_check, .write = aoei_bert_write, .set_shape = aoei_transformer_set_shape,                \
+    .print_sizes = aoei_transformer_print_sizes, .name = name_roberta, .encoder = &aoei_transformer_ops,               \
+    .max_length = aoei_bert_max_length, .poolings = AOEI_TRANSFORMER_POOLINGS,                                         \
+    .default_pooling = AOE_POOLING_LAST_AVG, .supports_adapters = 1
 
 const aoei_arch aoei_arch_roberta = {.model_type = "roberta",
                                      .class_name = "RobertaModel",

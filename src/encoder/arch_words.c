@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Word embeddings, the module WordEmbeddings of sentence-transformers. The tensor `emb_layer.weight` [V, D] contains one vector
- * per token. A module CNN or LSTM and a pooling follow. In contrast to static models, special and unknown tokens are not
- * dropped. The vectors are trained only if update_embeddings is true in config.json. The key bigrams, which only aoe has, is
- * the number of rows of the tensor `bigrams.weight`, the embeddings of bigrams (nn/bigrams.h).
+ * Word embeddings, the module WordEmbeddings of sentence-transformers. The tensor `emb_layer.weight` [V, D] contains
+ * one vector per token. A module CNN or LSTM and a pooling follow. In contrast to static models, special and unknown
+ * tokens are not dropped. The vectors are trained only if update_embeddings is true in config.json. The key bigrams,
+ * which only aoe has, is the number of rows of the tensor `bigrams.weight`, the embeddings of bigrams (nn/bigrams.h).
  */
 #include "encoder/arch_words.h"
 
@@ -35,8 +35,9 @@ static int read_words(aoei_encoder_config *c, const json_t *config, const char *
 }
 
 static int write_words(const aoei_encoder_config *c, json_t *config) {
-    json_t *keys = json_pack("{s:s, s:I, s:I, s:b}", "model_type", "word_embeddings", "hidden_size", (json_int_t)c->hidden,
-                             "vocab_size", (json_int_t)c->vocab, "update_embeddings", !c->frozen_words);
+    json_t *keys =
+        json_pack("{s:s, s:I, s:I, s:b}", "model_type", "word_embeddings", "hidden_size", (json_int_t)c->hidden,
+                  "vocab_size", (json_int_t)c->vocab, "update_embeddings", !c->frozen_words);
     if (keys && c->bigrams && json_object_set_new(keys, "bigrams", json_integer((json_int_t)c->bigrams))) {
         json_decref(keys);
         keys = NULL;

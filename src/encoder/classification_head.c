@@ -25,8 +25,8 @@ const char *aoei_head_class_name(const json_t *config, size_t i) {
 }
 
 /* Reads the activation function of a dense layer. */
-static int read_activation(aoei_dense_activation *out, const aoei_head_module *m, const json_t *config, const char *file,
-                           aoe_error *err) {
+static int read_activation(aoei_dense_activation *out, const aoei_head_module *m, const json_t *config,
+                           const char *file, aoe_error *err) {
     static const struct {
         const char *name;
         aoei_dense_activation activation;
@@ -45,18 +45,19 @@ static int read_activation(aoei_dense_activation *out, const aoei_head_module *m
         }
     return aoei_fail(
         err, AOE_EUNSUPPORTED,
-        "%s: %s '%s' is not supported in a classification head (supported: gelu, relu, tanh, sigmoid, silu, linear)", file,
-        m->activation_key, name);
+        "%s: %s '%s' is not supported in a classification head (supported: gelu, relu, tanh, sigmoid, silu, linear)",
+        file, m->activation_key, name);
 }
 
-static int read_pooling(aoei_encoder_config *c, const aoei_classification_head *h, const json_t *config, const char *file,
-                        aoe_error *err) {
+static int read_pooling(aoei_encoder_config *c, const aoei_classification_head *h, const json_t *config,
+                        const char *file, aoe_error *err) {
     const char *name = NULL;
     const int rc = h->pooling_key ? aoei_json_string(config, h->pooling_key, &name, NULL, file, err) : 0;
     c->pooling = !name ? h->pooling : !strcmp(name, "mean") ? AOE_POOLING_LAST_AVG : AOE_POOLING_CLS;
     if (rc || !name || !strcmp(name, "mean") || !strcmp(name, "cls"))
         return rc;
-    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s '%s' is not supported (supported: cls, mean)", file, h->pooling_key, name);
+    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s '%s' is not supported (supported: cls, mean)", file, h->pooling_key,
+                     name);
 }
 
 /* Reads the probability of a dropout module. */

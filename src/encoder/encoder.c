@@ -47,14 +47,16 @@ aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_conf
                                     : aoei_encoder_hidden(s, c, c->layers, batch->n_tokens);
 }
 
-aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t layer, size_t n_tokens) {
+aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t layer,
+                                size_t n_tokens) {
     assert(layer == 0 || s->mode.training || layer == c->layers);
     (void)c;
     return aoei_tensor_rows(s->hidden[layer], 0, n_tokens);
 }
 
-void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
-                           const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
+void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                           const aoei_tensor *grads, const aoei_batch *batch, aoei_encoder_state *s,
+                           const aoei_encoder_dropout *drop, int with_first) {
     assert(s->mode.training);
     aoei_token_convolution_backward(ctx, c, w, grads, batch, s);
     aoei_token_lstm_backward(ctx, c, w, grads, batch, s, drop);
@@ -71,10 +73,11 @@ void aoei_encoder_pool(const aoe_context *ctx, const aoei_encoder_config *c, aoe
     c->arch->encoder->pool(ctx, c, out, pooling, last, batch, s);
 }
 
-int aoei_encoder_pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
-                               aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s) {
+int aoei_encoder_pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling,
+                               aoei_tensor dout, aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s) {
     if (aoei_has_token_module(c)) {
-        aoei_token_pool_gradient(ctx, c, aoei_tensor_rows(s->grad_tokens, 0, batch->n_tokens), pooling, dout, last, batch);
+        aoei_token_pool_gradient(ctx, c, aoei_tensor_rows(s->grad_tokens, 0, batch->n_tokens), pooling, dout, last,
+                                 batch);
         return 0;
     }
     return c->arch->encoder->pool_backward(ctx, c, pooling, dout, last, batch, s);

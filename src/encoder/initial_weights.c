@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Computes initial weights. Each weight tensor has a separate stream of random numbers, so its values do not depend on the
- * order in which the tensors are initialized.
+ * Computes initial weights. Each weight tensor has a separate stream of random numbers, so its values do not depend on
+ * the order in which the tensors are initialized.
  */
 #include "encoder/initial_weights.h"
 

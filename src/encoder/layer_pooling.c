@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Computes the weighted mean of hidden states. With layer weights, these are the hidden states layers + 1 - n to layers, where
- * n is the number of layer weights. With a paired state, these are the paired state and the last hidden state, with equal
- * weights.
+ * Computes the weighted mean of hidden states. With layer weights, these are the hidden states layers + 1 - n to
+ * layers, where n is the number of layer weights. With a paired state, these are the paired state and the last hidden
+ * state, with equal weights.
  */
 #include "encoder/layer_pooling.h"
 
@@ -15,7 +15,8 @@ int aoei_layer_pooling_select(aoei_encoder_config *c, aoe_pooling pooling, aoe_e
     if (!two && !first)
         return AOE_OK;
     if (c->layers < 2)
-        return aoei_fail(err, AOE_EARG, "pooling %s requires a model with at least 2 layers, but the model has %zu; use %s",
+        return aoei_fail(err, AOE_EARG,
+                         "pooling %s requires a model with at least 2 layers, but the model has %zu; use %s",
                          two ? "last-two-avg" : "layer1-last-avg", c->layers, two ? "first-last-avg" : "mean");
     c->paired_state = two ? c->layers - 1 : 1;
     return AOE_OK;
@@ -34,8 +35,8 @@ static size_t first_state(const aoei_encoder_config *c) {
     return c->layers + 1 - c->layer_weights;
 }
 
-/* Returns the position of hidden state `index` among the hidden states of the mean, or AOEI_NO_LAYER if it is not part of the
- * mean. */
+/* Returns the position of hidden state `index` among the hidden states of the mean, or AOEI_NO_LAYER if it is not part
+ * of the mean. */
 static size_t position_of(const aoei_encoder_config *c, size_t index) {
     if (c->layer_weights)
         return index >= first_state(c) ? index - first_state(c) : AOEI_NO_LAYER;
@@ -47,12 +48,12 @@ static double factor(const aoei_encoder_config *c, const aoei_tensor *w, size_t 
     return c->layer_weights ? aoei_layer_mean_factor(w[aoei_pooled_slot(c, AOEI_PW_LAYER_WEIGHTS)], i) : 0.5;
 }
 
-void aoei_layer_pooling_add(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, aoei_encoder_state *s,
-                            size_t index, size_t n) {
+void aoei_layer_pooling_add(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                            aoei_encoder_state *s, size_t index, size_t n) {
     const size_t i = position_of(c, index);
     if (i != AOEI_NO_LAYER)
-        aoei_layer_mean_add(ctx, aoei_tensor_rows(s->mean, 0, n), aoei_tensor_rows(s->hidden[index], 0, n), factor(c, w, i),
-                            i > 0);
+        aoei_layer_mean_add(ctx, aoei_tensor_rows(s->mean, 0, n), aoei_tensor_rows(s->hidden[index], 0, n),
+                            factor(c, w, i), i > 0);
 }
 
 void aoei_layer_pooling_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
@@ -64,8 +65,8 @@ void aoei_layer_pooling_backward(const aoe_context *ctx, const aoei_encoder_conf
     if (c->layer_weights) {
         const size_t slot = aoei_pooled_slot(c, AOEI_PW_LAYER_WEIGHTS);
         if (grads[slot].data)
-            aoei_layer_mean_weights(ctx, grads[slot], dmean, aoei_tensor_rows(s->mean, 0, n), s->hidden + first_state(c),
-                                    w[slot]);
+            aoei_layer_mean_weights(ctx, grads[slot], dmean, aoei_tensor_rows(s->mean, 0, n),
+                                    s->hidden + first_state(c), w[slot]);
     }
     aoei_layer_mean_add(ctx, d, dmean, factor(c, w, position_of(c, c->layers)), 0);
 }

@@ -11,7 +11,9 @@
 #include "nn/gemm.h"
 #include "nn/tensor.h"
 
-enum { SLOT_ALIGN = 16 }; /* In the flat tensors, the values of each slot start at a multiple of this number of floats. */
+enum {
+    SLOT_ALIGN = 16
+}; /* In the flat tensors, the values of each slot start at a multiple of this number of floats. */
 
 static void views(aoei_tensor *out, aoei_tensor flat, size_t slot, size_t offset, const aoei_slot *d) {
     if (out)
@@ -31,8 +33,8 @@ static void take_packed(aoei_params *p, const aoe_context *ctx, size_t slot, con
     p->segments[slot].weight = &p->values[slot];
 }
 
-int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, aoei_arena *arena,
-                       aoe_error *err) {
+int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type,
+                       aoei_arena *arena, aoe_error *err) {
     memset(p, 0, sizeof *p);
     p->n_slots = aoei_slot_count(c);
     p->encoders = c->twin ? 2 : 1;
@@ -60,7 +62,8 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
     if (arena->overflow)
         return aoei_fail(
             err, AOE_ENOMEM,
-            "out of memory: cannot allocate values, gradients and optimizer moments of %zu parameters; use a smaller model",
+            "out of memory: cannot allocate values, gradients and optimizer moments of %zu parameters; use a "
+            "smaller model",
             p->count);
     size_t offset = 0;
     for (size_t s = 0; s < n; s++) {
@@ -77,9 +80,9 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
         offset = end;
     }
     if (arena->overflow)
-        return aoei_fail(
-            err, AOE_ENOMEM,
-            "out of memory: cannot allocate packed copies of the weights; use a smaller model or the data type float32");
+        return aoei_fail(err, AOE_ENOMEM,
+                         "out of memory: cannot allocate packed copies of the weights; use a smaller model or the data "
+                         "type float32");
     p->n_tasks = p->segments ? aoei_optimizer_plan(p->segments, n) : 0;
     return AOE_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The encoder of recurrent attention networks (RAN): memory layout, embedding, loop over the layers, and pooling of cells. In
- * training, all tensors that the backward pass reads are kept. With recomputation, only the output and the cells of each layer
- * are kept. In inference, all layers use one set of tensors, which has enough rows for one round, a set of windows that are
- * processed at once (ran_windows.h).
+ * The encoder of recurrent attention networks (RAN): memory layout, embedding, loop over the layers, and pooling of
+ * cells. In training, all tensors that the backward pass reads are kept. With recomputation, only the output and the
+ * cells of each layer are kept. In inference, all layers use one set of tensors, which has enough rows for one round, a
+ * set of windows that are processed at once (ran_windows.h).
  */
 #include "encoder/ran.h"
 
@@ -29,8 +29,8 @@
 typedef struct sizes {
     size_t N, texts, C; /* maximum sizes of a batch: number of tokens; number of texts; number of windows */
     size_t M;           /* maximum number of rows of a round */
-    size_t cells; /* number of rows of tensors with one row per cell: in training, all cells of a batch; in inference, the cells
-                     of one step */
+    size_t cells; /* number of rows of tensors with one row per cell: in training, all cells of a batch; in inference,
+                     the cells of one step */
     size_t block; /* number of tokens that memory review processes at a time */
     size_t D, H, window_rows; /* hidden size; heads * head_size; maximum number of rows of a window */
     aoei_dtype type;
@@ -58,8 +58,8 @@ static aoei_tensor take(aoei_arena *a, const sizes *z, size_t rows, size_t cols)
     return aoei_tensor_take_typed(a, z->type, rows, cols);
 }
 
-/* Allocates the activations of n rows (tokens and cells). In inference, the outputs of norms, sums and swish overwrite their
- * inputs. */
+/* Allocates the activations of n rows (tokens and cells). In inference, the outputs of norms, sums and swish overwrite
+ * their inputs. */
 static aoei_ran_rows rows_layout(const sizes *z, aoei_arena *a, size_t n) {
     aoei_ran_rows r = {.in = take(a, z, n, z->D),
                        .pre = take(a, z, n, 3 * z->H),
@@ -105,8 +105,8 @@ static aoei_ran_layer layer_layout(const sizes *z, aoei_arena *a) {
     return l;
 }
 
-/* Allocates the tensors of all layers. In inference, and in training with recomputation, all layers use the same tensors for
- * intermediate results. In inference, all layers also use one output tensor. */
+/* Allocates the tensors of all layers. In inference, and in training with recomputation, all layers use the same
+ * tensors for intermediate results. In inference, all layers also use one output tensor. */
 static void layers_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoei_encoder_config *c, const sizes *z,
                           aoei_arena *a) {
     const int own = z->training && !s->mode.recompute;
@@ -145,7 +145,8 @@ static aoei_ran_grads grads_layout(const sizes *z, aoei_arena *a, size_t n) {
 }
 
 /* Allocates the tensors that only the backward pass needs. */
-static void gradients_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoe_context *ctx, const sizes *z, aoei_arena *a) {
+static void gradients_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoe_context *ctx, const sizes *z,
+                             aoei_arena *a) {
     const size_t D = z->D, C = z->C;
     r->embed_sum = take(a, z, z->N, D);
     r->embed_stats = aoei_tensor_take(a, z->N, 2);
@@ -175,8 +176,8 @@ static void gradients_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoe
 }
 
 /* Allocates the tensors that all layers use. */
-static void work_layout(aoei_ran_state *r, const aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c,
-                        const sizes *z, aoei_arena *a) {
+static void work_layout(aoei_ran_state *r, const aoei_encoder_state *s, const aoe_context *ctx,
+                        const aoei_encoder_config *c, const sizes *z, aoei_arena *a) {
     const aoei_ran_limits l = aoei_ran_limits_of(c, z->training);
     const aoei_attention window = {.heads = c->heads, .kv_heads = c->heads, .head_dim = c->ran.head_size},
                          review = {.heads = 1, .kv_heads = 1, .head_dim = z->D};
@@ -235,8 +236,8 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
     }
 }
 
-/* Fills the tensors with constant values: r->ones and r->zeros, which are the weight and the bias of the norm without trained
- * weights, and r->table, the cosines and sines for all positions in a window. */
+/* Fills the tensors with constant values: r->ones and r->zeros, which are the weight and the bias of the norm without
+ * trained weights, and r->table, the cosines and sines for all positions in a window. */
 static void make_constants(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_batch *batch,
                            const aoei_ran_state *r) {
     const aoei_ran_limits l = aoei_ran_limits_of(c, 0);
@@ -260,8 +261,9 @@ static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const 
     }
 }
 
-static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
-                     const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
+static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                     const aoei_tensor *grads, const aoei_batch *batch, aoei_encoder_state *s,
+                     const aoei_encoder_dropout *drop, int with_first) {
     const size_t n = batch->n_tokens;
     aoei_ran_state *r = s->own;
     const aoei_tensor none = {0}, d = aoei_tensor_rows(s->grad_last, 0, n);
@@ -278,7 +280,8 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
         aoei_dropout_add(ctx, d, d, none, batch, &e);
     }
     aoei_ran_norm_backward(ctx, c, d, grads[AOEI_W_EMBED_NORM], grads[AOEI_W_EMBED_NORM_BIAS], d,
-                           aoei_tensor_rows(r->embed_sum, 0, n), aoei_tensor_rows(r->embed_stats, 0, n), w[AOEI_W_EMBED_NORM]);
+                           aoei_tensor_rows(r->embed_sum, 0, n), aoei_tensor_rows(r->embed_stats, 0, n),
+                           w[AOEI_W_EMBED_NORM]);
     aoei_embedding_backward(ctx, grads[AOEI_W_WORD], none, 0, none, d, batch);
 }
 
@@ -287,13 +290,14 @@ static aoei_batch cell_batch(const aoei_ran_windows *w) {
     return (aoei_batch){.n_tokens = w->n, .n_texts = w->n_texts, .offsets = w->text_first};
 }
 
-/* Returns the pooling over tokens that is equivalent to `pooling`, a pooling over cells, if the input is the batch of cells. */
+/* Returns the pooling over tokens that is equivalent to `pooling`, a pooling over cells, if the input is the batch of
+ * cells. */
 static aoe_pooling over_tokens(aoe_pooling pooling) {
     return pooling == AOE_POOLING_CELL_MAX ? AOE_POOLING_LAST_MAX : AOE_POOLING_LAST_AVG;
 }
 
-static void pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling, aoei_tensor last,
-                 const aoei_batch *batch, const aoei_encoder_state *s) {
+static void pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling,
+                 aoei_tensor last, const aoei_batch *batch, const aoei_encoder_state *s) {
     if (aoei_pooling_over_tokens(pooling)) {
         aoei_token_pool(ctx, c, out, pooling, last, batch, s);
         return;
@@ -310,8 +314,8 @@ static void pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tens
         aoei_pool_forward(ctx, out, over_tokens(pooling), none, cells, &b);
 }
 
-/* Computes the gradients from which the backward pass starts. For a pooling over cells, these are the gradients of the cells of
- * the last layer, and the gradient of the last hidden state is set to 0. */
+/* Computes the gradients from which the backward pass starts. For a pooling over cells, these are the gradients of the
+ * cells of the last layer, and the gradient of the last hidden state is set to 0. */
 static int pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
                          aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s) {
     if (aoei_pooling_over_tokens(pooling))
@@ -326,16 +330,16 @@ static int pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, a
     if (pooling == AOE_POOLING_CELL_LAST)
         aoei_tensor_copy(ctx, d_last, dout);
     else
-        aoei_pool_backward(ctx, none, d_cells, over_tokens(pooling), dout, aoei_tensor_rows(r->layers[r->n_layers - 1].s, 0, C),
-                           &b);
+        aoei_pool_backward(ctx, none, d_cells, over_tokens(pooling), dout,
+                           aoei_tensor_rows(r->layers[r->n_layers - 1].s, 0, C), &b);
     aoei_tensor_zero(ctx, aoei_tensor_rows(s->grad_last, 0, batch->n_tokens));
     r->pooled_cells = 1;
     return 0;
 }
 
-/* The first line of the sum counts the operations for the rows of tokens and cells: the linear layers of query, key, value,
- * output and gated linear unit, and the attention within windows. The second line counts the linear layers of memory review,
- * the gated linear unit between adjacent cells, and the attention of memory review. */
+/* The first line of the sum counts the operations for the rows of tokens and cells: the linear layers of query, key,
+ * value, output and gated linear unit, and the attention within windows. The second line counts the linear layers of
+ * memory review, the gated linear unit between adjacent cells, and the attention of memory review. */
 static double layer_operations(const aoei_encoder_config *c, size_t tokens) {
     const aoei_ran_limits limits = aoei_ran_limits_of(c, 0);
     const double D = (double)c->hidden, H = (double)(c->heads * c->ran.head_size);

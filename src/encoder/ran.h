@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The encoder of RAN, the Recurrent Attention Network (Li et al. 2023). It divides a text into windows of tokens and processes
- * them one after another. A cell is a vector that summarizes the text up to the current window. The cell is passed from window
- * to window and from layer to layer. docs/ran.md defines the computation.
+ * The encoder of RAN, the Recurrent Attention Network (Li et al. 2023). It divides a text into windows of tokens and
+ * processes them one after another. A cell is a vector that summarizes the text up to the current window. The cell is
+ * passed from window to window and from layer to layer. docs/ran.md defines the computation.
  */
 #ifndef AOEI_ENCODER_RAN_H
 #define AOEI_ENCODER_RAN_H

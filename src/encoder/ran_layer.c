@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * The forward pass of one layer of a recurrent attention network (RAN, docs/ran.md). A text is divided into windows of tokens.
- * The cell of a window is a vector that summarizes the text up to this window. Within a layer, only the cell of a window
- * depends on the previous window. A round, which is a set of windows that are processed at once (ran_windows.h), is therefore
- * computed in three parts:
+ * The forward pass of one layer of a recurrent attention network (RAN, docs/ran.md). A text is divided into windows of
+ * tokens. The cell of a window is a vector that summarizes the text up to this window. Within a layer, only the cell of
+ * a window depends on the previous window. A round, which is a set of windows that are processed at once
+ * (ran_windows.h), is therefore computed in three parts:
  * - the queries, keys and values of all tokens, at once;
  * - the cells, step by step (a step contains at most one window of each text);
  * - the attention of all tokens to the cell and the tokens of their window, at once.
- * The row of a cell is computed twice, with bit-identical results: in the step of the cell, and together with the rows of the
- * tokens.
+ * The row of a cell is computed twice, with bit-identical results: in the step of the cell, and together with the rows
+ * of the tokens.
  */
 #include "encoder/ran_layer.h"
 
@@ -44,8 +44,8 @@ aoei_ran_rows aoei_ran_rows_part(const aoei_ran_rows *r, size_t first, size_t n)
                            .unit_stats = aoei_ran_part(r->unit_stats, first, n)};
 }
 
-/* Returns the tensors of layer *l, limited to the N tokens and C cells of the current batch. In inference, the tensors that
- * have only the rows of one round or of one step are returned unchanged. */
+/* Returns the tensors of layer *l, limited to the N tokens and C cells of the current batch. In inference, the tensors
+ * that have only the rows of one round or of one step are returned unchanged. */
 static aoei_ran_layer layer_part(const aoei_ran_layer *l, size_t N, size_t C, int training) {
     aoei_ran_layer v = *l;
     v.g = aoei_tensor_rows(l->g, 0, C);
@@ -112,17 +112,18 @@ aoei_attention aoei_ran_review_attention(const aoei_ran_pass *p) {
 
 void aoei_ran_norm_forward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
                            aoei_tensor x, aoei_tensor gamma, aoei_tensor beta) {
-    (c->ran.langml_norm ? aoei_langml_layernorm_forward : aoei_layernorm_forward)(ctx, y, stats, x, gamma, beta, c->norm_eps);
+    (c->ran.langml_norm ? aoei_langml_layernorm_forward : aoei_layernorm_forward)(ctx, y, stats, x, gamma, beta,
+                                                                                  c->norm_eps);
 }
 
 void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, aoei_tensor dgamma,
                             aoei_tensor dbeta, aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
-    (c->ran.langml_norm ? aoei_langml_layernorm_backward : aoei_layernorm_backward)(ctx, dx, dgamma, dbeta, dy, x, stats,
-                                                                                    gamma);
+    (c->ran.langml_norm ? aoei_langml_layernorm_backward : aoei_layernorm_backward)(ctx, dx, dgamma, dbeta, dy, x,
+                                                                                    stats, gamma);
 }
 
-/* Applies dropout to x in place. The rows of x are the tokens of the batch `keys`, whose texts and positions select the dropout
- * masks. */
+/* Applies dropout to x in place. The rows of x are the tokens of the batch `keys`, whose texts and positions select the
+ * dropout masks. */
 static void drop(const aoei_ran_pass *p, aoei_tensor x, const aoei_batch *keys, uint32_t site) {
     const aoei_dropout d = aoei_ran_dropout(p, site);
     if (d.p > 0)
@@ -135,18 +136,20 @@ static void linear(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t 
     aoei_linear_forward(p->ctx, y, x, p->w[slot], p->w[slot + 1], &e);
 }
 
-/* Computes the two linear layers of a gated linear unit: the first D columns of y[n, 2D] are the linear part, and the other
- * columns are the gate before its activation. */
+/* Computes the two linear layers of a gated linear unit: the first D columns of y[n, 2D] are the linear part, and the
+ * other columns are the gate before its activation. */
 static void gated(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t slot) {
     linear(p, aoei_tensor_cols(y, 0, p->D), x, slot);
     linear(p, aoei_tensor_cols(y, p->D, p->D), x, slot + 2);
 }
 
-/* Computes r->qkv (queries, keys and values) from r->in. `position` contains the positions of the rows in their windows. If
- * position is NULL, the queries and keys are not rotated; the rows are then cells. */
-static void compute_qkv(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, const uint32_t *position) {
+/* Computes r->qkv (queries, keys and values) from r->in. `position` contains the positions of the rows in their
+ * windows. If position is NULL, the queries and keys are not rotated; the rows are then cells. */
+static void compute_qkv(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys,
+                        const uint32_t *position) {
     const aoei_rotation rotation = {.position = position, .table = p->s->table};
-    aoei_ran_norm_forward(p->ctx, p->c, r->z, r->in_stats, r->in, p->w[AOEI_RW_WINDOW_NORM], p->w[AOEI_RW_WINDOW_NORM_BIAS]);
+    aoei_ran_norm_forward(p->ctx, p->c, r->z, r->in_stats, r->in, p->w[AOEI_RW_WINDOW_NORM],
+                          p->w[AOEI_RW_WINDOW_NORM_BIAS]);
     drop(p, r->z, keys, AOEI_RAN_SITE_WINDOW);
     static const size_t slots[] = {AOEI_RW_Q, AOEI_RW_K, AOEI_RW_V};
     for (size_t i = 0; i < 3; i++) {
@@ -156,9 +159,10 @@ static void compute_qkv(const aoei_ran_pass *p, const aoei_ran_rows *r, const ao
     }
 }
 
-/* Computes `result`, the outputs of the rows in *r, from r->heads, the output of the attention. The dropout masks are selected
- * by `keys`. */
-static void compute_outputs(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, aoei_tensor result) {
+/* Computes `result`, the outputs of the rows in *r, from r->heads, the output of the attention. The dropout masks are
+ * selected by `keys`. */
+static void compute_outputs(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys,
+                            aoei_tensor result) {
     const aoei_ran_state *s = p->s;
     linear(p, r->o, r->heads, AOEI_RW_O);
     gated(p, r->glu, r->z, AOEI_RW_GLU);
@@ -170,10 +174,11 @@ static void compute_outputs(const aoei_ran_pass *p, const aoei_ran_rows *r, cons
     drop(p, result, keys, AOEI_RAN_SITE_STEP);
 }
 
-/* Computes `in`, the input cells of a step. If the windows of the step are the first windows of their texts, the input cells
- * are the final cells of the texts in the previous layer or, in the first layer, the trained initial cell. Otherwise, the input
- * cell of a window is the cell after the previous window of its text. */
-static void compute_step_input(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor in, const aoei_batch *keys) {
+/* Computes `in`, the input cells of a step. If the windows of the step are the first windows of their texts, the input
+ * cells are the final cells of the texts in the previous layer or, in the first layer, the trained initial cell.
+ * Otherwise, the input cell of a window is the cell after the previous window of its text. */
+static void compute_step_input(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor in,
+                               const aoei_batch *keys) {
     const uint32_t *previous = p->s->windows.previous + step->first;
     if (step->number)
         aoei_rows_gather(p->ctx, in, p->l.after, previous);
@@ -185,9 +190,9 @@ static void compute_step_input(const aoei_ran_pass *p, const aoei_ran_step *step
     }
 }
 
-/* Computes p->l.after, the cells after the windows of a step, from g, the raw cells of the step (the outputs of the windows for
- * their cells). In every window except the first of a text, a residual is added, which is computed from the raw cell of the
- * previous window. */
+/* Computes p->l.after, the cells after the windows of a step, from g, the raw cells of the step (the outputs of the
+ * windows for their cells). In every window except the first of a text, a residual is added, which is computed from the
+ * raw cell of the previous window. */
 static void compute_step_output(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor g) {
     const aoei_ran_layer *l = &p->l;
     const aoei_ran_windows *w = &p->s->windows;
@@ -211,9 +216,10 @@ static void compute_step_output(const aoei_ran_pass *p, const aoei_ran_step *ste
         drop(p, aoei_tensor_rows(after, 0, step->unfinished), &keys, AOEI_RAN_SITE_CELL);
 }
 
-/* Copies activations of the cells of a step to the rows of these cells in `rows`, the activations of the round. The attention
- * of the tokens and the backward pass read them there. row[i] is the row of the i-th cell of the step. */
-static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const aoei_ran_rows *cells, const uint32_t *row) {
+/* Copies activations of the cells of a step to the rows of these cells in `rows`, the activations of the round. The
+ * attention of the tokens and the backward pass read them there. row[i] is the row of the i-th cell of the step. */
+static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const aoei_ran_rows *cells,
+                      const uint32_t *row) {
     const size_t H = p->H;
     aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H), aoei_tensor_cols(cells->qkv, H, 2 * H), row);
     if (!p->mode.training)
@@ -236,8 +242,9 @@ static void run_step(const aoei_ran_pass *p, const aoei_ran_step *step, const ao
     compute_step_input(p, step, cells.in, &keys);
     compute_qkv(p, &cells, &keys, NULL);
     put_cells(p, rows, &cells, w->row + step->first);
-    aoei_attention_spans_forward(p->ctx, cells.heads, aoei_tensor_cols(cells.qkv, 0, H), aoei_tensor_cols(rows->qkv, H, H),
-                                 aoei_tensor_cols(rows->qkv, 2 * H, H), w->step_spans + step->first, n, &a, p->s->scratch);
+    aoei_attention_spans_forward(p->ctx, cells.heads, aoei_tensor_cols(cells.qkv, 0, H),
+                                 aoei_tensor_cols(rows->qkv, H, H), aoei_tensor_cols(rows->qkv, 2 * H, H),
+                                 w->step_spans + step->first, n, &a, p->s->scratch);
     compute_outputs(p, &cells, &keys, g);
     compute_step_output(p, step, g);
 }
@@ -256,8 +263,8 @@ static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_
     for (size_t i = 0; i < round->steps; i++)
         run_step(p, &w->steps[round->first_step + i], &rows);
     aoei_attention_spans_forward(p->ctx, rows.heads, aoei_tensor_cols(rows.qkv, 0, H), aoei_tensor_cols(rows.qkv, H, H),
-                                 aoei_tensor_cols(rows.qkv, 2 * H, H), w->round_spans + round->first_window, round->windows, &a,
-                                 p->s->scratch);
+                                 aoei_tensor_cols(rows.qkv, 2 * H, H), w->round_spans + round->first_window,
+                                 round->windows, &a, p->s->scratch);
     compute_outputs(p, &rows, &keys, result);
     aoei_rows_put(p->ctx, p->l.tokens, result, w->token + round->first_row);
 }

@@ -23,7 +23,8 @@ static void norm_backward(const aoei_ran_pass *p, aoei_tensor dx, aoei_tensor dg
     aoei_ran_norm_backward(p->ctx, p->c, dx, dgamma, dbeta, dy, x, stats, gamma);
 }
 
-/* Computes the backward pass of dropout on the gradient d, in place. The rows of d are the tokens of the batch `keys`. */
+/* Computes the backward pass of dropout on the gradient d, in place. The rows of d are the tokens of the batch
+ * `keys`. */
 static void dropout_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_batch *keys, uint32_t site) {
     const aoei_dropout drop = aoei_ran_dropout(p, site);
     if (drop.p > 0)
@@ -36,16 +37,17 @@ static void input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulat
     aoei_linear_backward(p->ctx, &l, dy, dy, p->w[slot]);
 }
 
-/* Adds the gradients of the weight and the bias of a linear layer with the input x. The weight is in `slot`, and the bias is in
- * the next slot. */
+/* Adds the gradients of the weight and the bias of a linear layer with the input x. The weight is in `slot`, and the
+ * bias is in the next slot. */
 static void weight_gradient(const aoei_ran_pass *p, aoei_tensor dy, aoei_tensor x, size_t slot) {
     const aoei_linear_grads l = {.dw = p->g[slot], .db = p->g[slot + 1], .workspace = p->s->workspace};
     aoei_linear_backward(p->ctx, &l, dy, x, p->w[slot]);
 }
 
-/* Computes dx, the gradient of the input of a gated linear unit, from dgated, the gradient of the outputs of its two linear
- * layers. If accumulate is 1, the gradient is added to dx. `slot` is the slot of the first linear layer. */
-static void gated_input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulate, aoei_tensor dgated, size_t slot) {
+/* Computes dx, the gradient of the input of a gated linear unit, from dgated, the gradient of the outputs of its two
+ * linear layers. If accumulate is 1, the gradient is added to dx. `slot` is the slot of the first linear layer. */
+static void gated_input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulate, aoei_tensor dgated,
+                                 size_t slot) {
     input_gradient(p, dx, accumulate, aoei_tensor_cols(dgated, 0, p->D), slot);
     input_gradient(p, dx, 1, aoei_tensor_cols(dgated, p->D, p->D), slot + 2);
 }
@@ -81,8 +83,8 @@ static void review_cells_backward(const aoei_ran_pass *p) {
     }
 }
 
-/* The backward pass of memory review. Before the call, d is the gradient of the output of the layer; after the call, it is the
- * gradient of the outputs of the windows. Also computes d_s, the gradient of the raw cells. */
+/* The backward pass of memory review. Before the call, d is the gradient of the output of the layer; after the call, it
+ * is the gradient of the outputs of the windows. Also computes d_s, the gradient of the raw cells. */
 static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
     aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
@@ -108,8 +110,8 @@ static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
     aoei_tensor_zero(p->ctx, d_kv);
     const aoei_attention a = aoei_ran_review_attention(p);
     aoei_attention_spans_backward(p->ctx, d_q, aoei_tensor_cols(d_kv, 0, D), aoei_tensor_cols(d_kv, D, D), d_heads, q,
-                                  aoei_tensor_cols(kv, 0, D), aoei_tensor_cols(kv, D, D), s->windows.block_spans, block.n_texts,
-                                  &a, s->scratch);
+                                  aoei_tensor_cols(kv, 0, D), aoei_tensor_cols(kv, D, D), s->windows.block_spans,
+                                  block.n_texts, &a, s->scratch);
     gated_weight_gradient(p, d_glu, q, AOEI_RW_REVIEW_GLU);
     gated_input_gradient(p, d_q, 1, d_glu, AOEI_RW_REVIEW_GLU);
     aoei_swish_backward(p->ctx, d_o, d_q, l->q_pre, NULL);
@@ -119,7 +121,8 @@ static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
 }
 
 /* The backward pass of compute_outputs. Computes d->heads from d->unit, the gradient of the outputs of the rows. */
-static void outputs_backward(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const aoei_batch *keys) {
+static void outputs_backward(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r,
+                             const aoei_batch *keys) {
     const aoei_tensor none = {0};
     dropout_backward(p, d->unit, keys, AOEI_RAN_SITE_STEP);
     norm_backward(p, d->unit, none, none, d->unit, r->unit, r->unit_stats, p->s->ones);
@@ -130,22 +133,24 @@ static void outputs_backward(const aoei_ran_pass *p, const aoei_ran_grads *d, co
     input_gradient(p, d->heads, 0, d->o, AOEI_RW_O);
 }
 
-/* The backward pass of the linear layers whose input is r->z. Computes d->sum, the gradient of r->z, from d->qkv and d->glu. */
-static void qkv_backward(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const uint32_t *position) {
+/* The backward pass of the linear layers whose input is r->z. Computes d->sum, the gradient of r->z, from d->qkv and
+ * d->glu. */
+static void qkv_backward(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r,
+                         const uint32_t *position) {
     const aoei_rotation rotation = {.position = position, .table = p->s->table};
     static const size_t slots[] = {AOEI_RW_Q, AOEI_RW_K, AOEI_RW_V};
     for (size_t i = 0; i < 3; i++) {
         const aoei_tensor pre = aoei_tensor_cols(d->pre, i * p->H, p->H);
-        aoei_swish_backward(p->ctx, pre, aoei_tensor_cols(d->qkv, i * p->H, p->H), aoei_tensor_cols(r->pre, i * p->H, p->H),
-                            i < 2 ? &rotation : NULL);
+        aoei_swish_backward(p->ctx, pre, aoei_tensor_cols(d->qkv, i * p->H, p->H),
+                            aoei_tensor_cols(r->pre, i * p->H, p->H), i < 2 ? &rotation : NULL);
         input_gradient(p, d->sum, i > 0, pre, slots[i]);
     }
     gated_input_gradient(p, d->sum, 1, d->glu, AOEI_RW_GLU);
 }
 
-/* Computes the gradients of the tokens of all windows from d[N, D], the gradient of the outputs of the windows. The last
- * results are the gradients of queries, keys and values in rows->qkv, to which step_backward later adds the gradients that come
- * from the cells. */
+/* Computes the gradients of the tokens of all windows from d[N, D], the gradient of the outputs of the windows. The
+ * last results are the gradients of queries, keys and values in rows->qkv, to which step_backward later adds the
+ * gradients that come from the cells. */
 static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ran_grads *rows, const aoei_batch *keys) {
     const aoei_ran_state *s = p->s;
     const size_t H = p->H;
@@ -169,14 +174,16 @@ static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ra
                                   s->windows.n, &a, s->scratch);
 }
 
-/* The backward pass of compute_step_output. Computes the gradients of the raw cells of the step, and of the raw cells of the
- * previous windows, from d_after, and adds them to d_g. */
+/* The backward pass of compute_step_output. Computes the gradients of the raw cells of the step, and of the raw cells
+ * of the previous windows, from d_after, and adds them to d_g. */
 static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
     const size_t first = step->first, n = step->n;
-    const aoei_tensor none = {0}, d_g = aoei_tensor_rows(s->d_g, first, n), d_after = aoei_tensor_rows(s->d_after, first, n),
-                      d_carry = aoei_tensor_rows(s->d_carry, first, n), d_glu = aoei_tensor_rows(s->d_carry_glu, first, n);
+    const aoei_tensor none = {0}, d_g = aoei_tensor_rows(s->d_g, first, n),
+                      d_after = aoei_tensor_rows(s->d_after, first, n),
+                      d_carry = aoei_tensor_rows(s->d_carry, first, n),
+                      d_glu = aoei_tensor_rows(s->d_carry_glu, first, n);
     if (!step->number) {
         aoei_add(p->ctx, d_g, d_g, d_after);
         return;
@@ -195,8 +202,8 @@ static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     aoei_rows_add(p->ctx, aoei_tensor_rows(s->d_g, 0, p->C), d_carry, s->windows.previous + first);
 }
 
-/* The backward pass of run_step. Computes the gradients of the activations of the cells of the step, adds the gradients of the
- * keys and values of their windows to rows->qkv, and computes the gradients of the input cells of the step. */
+/* The backward pass of run_step. Computes the gradients of the activations of the cells of the step, adds the gradients
+ * of the keys and values of their windows to rows->qkv, and computes the gradients of the input cells of the step. */
 static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_grads *rows) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -211,8 +218,8 @@ static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, con
     outputs_backward(p, &d, &cells, &keys);
     aoei_attention_spans_backward(p->ctx, aoei_tensor_cols(d.qkv, 0, H), aoei_tensor_cols(rows->qkv, H, H),
                                   aoei_tensor_cols(rows->qkv, 2 * H, H), d.heads, aoei_tensor_cols(cells.qkv, 0, H),
-                                  aoei_tensor_cols(qkv, H, H), aoei_tensor_cols(qkv, 2 * H, H), w->step_spans + first, n, &a,
-                                  s->scratch);
+                                  aoei_tensor_cols(qkv, H, H), aoei_tensor_cols(qkv, 2 * H, H), w->step_spans + first,
+                                  n, &a, s->scratch);
     aoei_rows_gather(p->ctx, aoei_tensor_cols(d.qkv, H, 2 * H), aoei_tensor_cols(rows->qkv, H, 2 * H), w->row + first);
     qkv_backward(p, &d, &cells, NULL);
     dropout_backward(p, d.sum, &keys, AOEI_RAN_SITE_WINDOW);
@@ -226,8 +233,8 @@ static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, con
     aoei_rows_put(p->ctx, aoei_tensor_rows(s->d_first, 0, w->n_texts), d.sum, w->text + first);
 }
 
-/* Adds the gradients of the weights of the residual between adjacent cells. The contributions of the windows are added in text
- * order. */
+/* Adds the gradients of the weights of the residual between adjacent cells. The contributions of the windows are added
+ * in text order. */
 static void carry_weights(const aoei_ran_pass *p) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -256,42 +263,44 @@ static void put_cells(const aoei_ran_pass *p, const aoei_ran_grads *rows) {
     aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, 0, p->H), aoei_tensor_cols(cells.qkv, 0, p->H), row);
 }
 
-/* Adds the gradients of the weights for all rows, in text order. Also computes rows->sum, the gradient of the input of the
- * layer. */
+/* Adds the gradients of the weights for all rows, in text order. Also computes rows->sum, the gradient of the input of
+ * the layer. */
 static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, const aoei_batch *keys) {
     const aoei_ran_rows *r = &p->l.rows;
     const aoei_tensor none = {0};
     static const size_t slots[] = {AOEI_RW_Q, AOEI_RW_K, AOEI_RW_V};
-    norm_backward(p, none, p->g[AOEI_RW_NORM], p->g[AOEI_RW_NORM_BIAS], rows->unit, r->sum, r->sum_stats, p->w[AOEI_RW_NORM]);
+    norm_backward(p, none, p->g[AOEI_RW_NORM], p->g[AOEI_RW_NORM_BIAS], rows->unit, r->sum, r->sum_stats,
+                  p->w[AOEI_RW_NORM]);
     weight_gradient(p, rows->o, r->heads, AOEI_RW_O);
     qkv_backward(p, rows, r, p->s->windows.position);
     for (size_t i = 0; i < 3; i++)
         weight_gradient(p, aoei_tensor_cols(rows->pre, i * p->H, p->H), r->z, slots[i]);
     gated_weight_gradient(p, rows->glu, r->z, AOEI_RW_GLU);
     dropout_backward(p, rows->sum, keys, AOEI_RAN_SITE_WINDOW);
-    norm_backward(p, rows->sum, p->g[AOEI_RW_WINDOW_NORM], p->g[AOEI_RW_WINDOW_NORM_BIAS], rows->sum, r->in, r->in_stats,
-                  p->w[AOEI_RW_WINDOW_NORM]);
+    norm_backward(p, rows->sum, p->g[AOEI_RW_WINDOW_NORM], p->g[AOEI_RW_WINDOW_NORM_BIAS], rows->sum, r->in,
+                  r->in_stats, p->w[AOEI_RW_WINDOW_NORM]);
 }
 
-/* Initializes d_s, d_g and d_after with the gradients that come from memory review and from the next layer (in the last layer:
- * from the pooling of cells). */
+/* Initializes d_s, d_g and d_after with the gradients that come from memory review and from the next layer (in the last
+ * layer: from the pooling of cells). */
 static void begin_gradients(const aoei_ran_pass *p, aoei_tensor d) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
     const int last = p->layer + 1 == p->c->layers, pooled = last && s->pooled_cells;
-    const aoei_tensor d_s = aoei_tensor_rows(pooled ? s->pool_cells : s->d_s, 0, p->C), d_g = aoei_tensor_rows(s->d_g, 0, p->C),
-                      d_after = aoei_tensor_rows(s->d_after, 0, p->C);
+    const aoei_tensor d_s = aoei_tensor_rows(pooled ? s->pool_cells : s->d_s, 0, p->C),
+                      d_g = aoei_tensor_rows(s->d_g, 0, p->C), d_after = aoei_tensor_rows(s->d_after, 0, p->C);
     if (!pooled)
         review_backward(p, d);
     aoei_rows_put(p->ctx, d_g, d_s, w->step_order);
     if (last && !pooled)
         aoei_tensor_zero(p->ctx, d_after);
     else
-        aoei_rows_scatter(p->ctx, d_after, aoei_tensor_rows(pooled ? s->pool_last : s->d_first, 0, w->n_texts), w->last);
+        aoei_rows_scatter(p->ctx, d_after, aoei_tensor_rows(pooled ? s->pool_last : s->d_first, 0, w->n_texts),
+                          w->last);
 }
 
-/* Recomputes the activations that the forward pass did not keep. With recomputation, these are all activations of the layer.
- * Otherwise they are the queries, keys and values, for which all layers use the same tensors. */
+/* Recomputes the activations that the forward pass did not keep. With recomputation, these are all activations of the
+ * layer. Otherwise they are the queries, keys and values, for which all layers use the same tensors. */
 static void recompute_activations(aoei_ran_pass *p, aoei_tensor x) {
     if (p->mode.recompute) {
         aoei_ran_layer_forward(p, x);

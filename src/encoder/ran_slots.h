@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Slots of the weights of a layer of a recurrent attention network (RAN, docs/ran.md), and numbers of its dropout sites. A slot
- * is the index of a weight, here within the layer. A dropout site is one use of dropout.
+ * Slots of the weights of a layer of a recurrent attention network (RAN, docs/ran.md), and numbers of its dropout
+ * sites. A slot is the index of a weight, here within the layer. A dropout site is one use of dropout.
  */
 #ifndef AOEI_ENCODER_RAN_SLOTS_H
 #define AOEI_ENCODER_RAN_SLOTS_H
 
-/* Slots of the weights of a layer. D is the hidden size, and H is heads * head_size. The slot of a bias follows the slot of the
- * weight of its linear layer or norm. */
+/* Slots of the weights of a layer. D is the hidden size, and H is heads * head_size. The slot of a bias follows the
+ * slot of the weight of its linear layer or norm. */
 enum {
     /* linear layers of the attention in a window: query, key and value are [H, D]; output is [D, H] */
     AOEI_RW_Q,
@@ -26,7 +26,8 @@ enum {
     AOEI_RW_NORM_BIAS,
     AOEI_RW_WINDOW_NORM, /* [1, D] norm of the cell and the tokens of a window, before the attention */
     AOEI_RW_WINDOW_NORM_BIAS,
-    /* residual from the previous cell: the linear part and the gate of its gated linear unit are [D, D]; its norm is [1, D] */
+    /* residual from the previous cell: the linear part and the gate of its gated linear unit are [D, D]; its norm is
+     * [1, D] */
     AOEI_RW_CELL_GLU,
     AOEI_RW_CELL_GLU_BIAS,
     AOEI_RW_CELL_GLU_GATE,
@@ -34,8 +35,8 @@ enum {
     AOEI_RW_CELL_NORM,
     AOEI_RW_CELL_NORM_BIAS,
     AOEI_RW_FIRST_CELL, /* [1, D] trained initial cell of every text; exists in the first layer only */
-    /* memory review: query, key, value and output are [D, D]; the linear part and the gate of its gated linear unit are [D, D];
-     * its norm is [1, D] */
+    /* memory review: query, key, value and output are [D, D]; the linear part and the gate of its gated linear unit are
+     * [D, D]; its norm is [1, D] */
     AOEI_RW_REVIEW_Q,
     AOEI_RW_REVIEW_Q_BIAS,
     AOEI_RW_REVIEW_K,
@@ -53,8 +54,8 @@ enum {
     AOEI_RW_COUNT
 };
 
-/* Dropout sites. Site 0 is the embedding output. Site n of layer l has the number 8 l + n. If there are L layers, site 8 L is
- * the input of the masked-LM head. */
+/* Dropout sites. Site 0 is the embedding output. Site n of layer l has the number 8 l + n. If there are L layers, site
+ * 8 L is the input of the masked-LM head. */
 enum {
     AOEI_RAN_SITE_WINDOW = 1,    /* cell and tokens of a window after their norm */
     AOEI_RAN_SITE_ATTENTION = 2, /* attention probabilities */

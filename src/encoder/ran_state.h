@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Activations and workspaces of the encoder of recurrent attention networks (RAN, docs/ran.md). They are stored in the arena of
- * the encoder's state. In comments, N is the number of tokens of the batch, C is its number of windows, M is the maximum number
- * of rows of a round, D is the hidden size, and H is heads * head_size. In training, one round contains all windows, so M is N
- * + C. In inference, M is also limited by the field `rows` of aoei_ran_limits. ran_windows.h defines rounds and steps, and the
- * orders of rows and windows.
+ * Activations and workspaces of the encoder of recurrent attention networks (RAN, docs/ran.md). They are stored in the
+ * arena of the encoder's state. In comments, N is the number of tokens of the batch, C is its number of windows, M is
+ * the maximum number of rows of a round, D is the hidden size, and H is heads * head_size. In training, one round
+ * contains all windows, so M is N + C. In inference, M is also limited by the field `rows` of aoei_ran_limits.
+ * ran_windows.h defines rounds and steps, and the orders of rows and windows.
  */
 #ifndef AOEI_ENCODER_RAN_STATE_H
 #define AOEI_ENCODER_RAN_STATE_H
@@ -11,8 +11,8 @@
 #include "encoder/ran_windows.h"
 #include "nn/tensor.h"
 
-/* Activations of n rows, which are cells or tokens, in the attention of a window. In inference, some of the tensors use the
- * same memory. */
+/* Activations of n rows, which are cells or tokens, in the attention of a window. In inference, some of the tensors use
+ * the same memory. */
 typedef struct aoei_ran_rows {
     aoei_tensor in;        /* [n, D] inputs: cells and tokens */
     aoei_tensor in_stats;  /* [n, 2] float32 statistics of the norm of `in`; used in training only */
@@ -31,10 +31,12 @@ typedef struct aoei_ran_rows {
 
 typedef struct aoei_ran_layer {
     aoei_ran_rows rows;  /* activations of the M rows of a round */
-    aoei_ran_rows cells; /* activations of the C cells, in step order; in inference, activations of the cells of one step */
+    aoei_ran_rows cells; /* activations of the C cells, in step order; in inference, activations of the cells of one
+                            step */
     /* one row per cell, in step order */
-    aoei_tensor g; /* [C, D] raw cells: for each window, its output for the row of its cell, before the residual is added */
-    aoei_tensor before;      /* [C, D] for each window, the raw cell of the previous window of its text */
+    aoei_tensor g;      /* [C, D] raw cells: for each window, its output for the row of its cell, before the residual is
+                           added */
+    aoei_tensor before; /* [C, D] for each window, the raw cell of the previous window of its text */
     aoei_tensor carry_glu;   /* [C, 2D] linear part and gate of GLU(before) */
     aoei_tensor carry;       /* [C, D] g + GLU(before) */
     aoei_tensor carry_stats; /* [C, 2] float32 statistics of the norm of `carry`; used in training only */
@@ -72,11 +74,11 @@ typedef struct aoei_ran_state {
     float *host;            /* [D] ones, from which the tensor `ones` is filled */
     aoei_tensor table;      /* [window rows, head_size] float32 cosines and sines for the positions in a window */
     aoei_tensor result;     /* [M, D] outputs of the windows; one tensor for all layers */
-    aoei_tensor review_q;   /* [N, D] queries of memory review; one tensor for all layers; in inference, only the queries of one
-                               block of tokens */
-    aoei_tensor review_kv;  /* [C, 2D] keys and values of memory review; one tensor for all layers */
-    aoei_tensor scratch;    /* workspace of the attention */
-    aoei_tensor workspace;  /* workspace in which linear layers pack operands; used in training only */
+    aoei_tensor review_q;  /* [N, D] queries of memory review; one tensor for all layers; in inference, only the queries
+                              of one block of tokens */
+    aoei_tensor review_kv; /* [C, 2D] keys and values of memory review; one tensor for all layers */
+    aoei_tensor scratch;   /* workspace of the attention */
+    aoei_tensor workspace; /* workspace in which linear layers pack operands; used in training only */
     /* used in training only */
     aoei_tensor embed_sum;   /* [N, D] input of the embedding norm */
     aoei_tensor embed_stats; /* [N, 2] float32 statistics of the embedding norm */
@@ -91,8 +93,8 @@ typedef struct aoei_ran_state {
     aoei_tensor d_review;    /* [N, D] gradient of `review` */
     aoei_tensor d_review_kv; /* [C, 2D] float32 gradient of `review_kv` */
     aoei_tensor d_kv_pre;    /* [C, 2D] gradient of `kv_pre` */
-    /* Copies of the rows of all windows except the first window of each text, in text order. Weight gradients are computed from
-     * them. */
+    /* Copies of the rows of all windows except the first window of each text, in text order. Weight gradients are
+     * computed from them. */
     aoei_tensor later_a;     /* [C, D] first the rows of `carry`, then the rows of `g` of the previous windows */
     aoei_tensor later_glu;   /* [C, 2D] rows of d_carry_glu */
     aoei_tensor later_d;     /* [C, D] float32 rows of d_after */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Divides batches into windows, rounds and steps (see ran_windows.h). The texts of a batch are divided into groups of adjacent
- * texts. A group is so small that a round has enough rows for the largest window of every text of the group. The steps of a
- * group are added to a round until the round is full, then to the next round. The windows of a text are therefore processed in
- * ascending order.
+ * Divides batches into windows, rounds and steps (see ran_windows.h). The texts of a batch are divided into groups of
+ * adjacent texts. A group is so small that a round has enough rows for the largest window of every text of the group.
+ * The steps of a group are added to a round until the round is full, then to the next round. The windows of a text are
+ * therefore processed in ascending order.
  */
 #include "encoder/ran_windows.h"
 
@@ -44,7 +44,8 @@ size_t aoei_ran_window_rows(const aoei_ran_limits *l, size_t longest) {
 }
 
 size_t aoei_ran_round_rows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts, size_t longest) {
-    return least_of(n_tokens + aoei_ran_max_windows(l, n_tokens, n_texts), most_of(l->rows, aoei_ran_window_rows(l, longest)));
+    return least_of(n_tokens + aoei_ran_max_windows(l, n_tokens, n_texts),
+                    most_of(l->rows, aoei_ran_window_rows(l, longest)));
 }
 
 static uint32_t *numbers(aoei_arena *arena, size_t n) {
@@ -69,14 +70,15 @@ void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei
     w->block_text = numbers(arena, n_texts);
     w->block_first = numbers(arena, n_texts);
     w->block_spans = aoei_arena_take_array(arena, n_texts, sizeof *w->block_spans);
-    uint32_t **const by_window[] = {&w->round_first, &w->round_text,  &w->previous,   &w->text,  &w->row,    &w->step_first,
-                                    &w->step_text,   &w->step_number, &w->step_order, &w->later, &w->earlier};
+    uint32_t **const by_window[] = {&w->round_first, &w->round_text, &w->previous,  &w->text,
+                                    &w->row,         &w->step_first, &w->step_text, &w->step_number,
+                                    &w->step_order,  &w->later,      &w->earlier};
     for (size_t i = 0; i < sizeof by_window / sizeof *by_window; i++)
         *by_window[i] = numbers(arena, C);
 }
 
-/* State while the lists of *w are filled. The last four fields are the next free indices: row in the lists by row, window in
- * the lists in round order, step_index in the lists in step order, and offset in the list `offsets`. */
+/* State while the lists of *w are filled. The last four fields are the next free indices: row in the lists by row,
+ * window in the lists in round order, step_index in the lists in step order, and offset in the list `offsets`. */
 typedef struct filling {
     aoei_ran_windows *w;
     const aoei_ran_limits *l;
@@ -149,8 +151,8 @@ static void add_to_step(filling *f, const aoei_ran_step *step, size_t text) {
         w->last[text] = (uint32_t)at;
 }
 
-/* Adds the step that consists of window `number` of all texts [first, end) that have such a window. The last windows of texts
- * are placed after the other windows of the step. */
+/* Adds the step that consists of window `number` of all texts [first, end) that have such a window. The last windows of
+ * texts are placed after the other windows of the step. */
 static void add_step(filling *f, size_t first, size_t end, size_t number) {
     aoei_ran_step *s = &f->w->steps[f->w->n_steps++];
     *s = (aoei_ran_step){.number = number, .first = f->step_index};
@@ -239,8 +241,11 @@ aoei_batch aoei_ran_round_batch(const aoei_ran_windows *w, const aoei_ran_round 
 }
 
 aoei_batch aoei_ran_step_batch(const aoei_ran_windows *w, size_t first, size_t n) {
-    return (aoei_batch){
-        .n_tokens = n, .n_texts = n, .offsets = w->singles, .text_index = w->step_text + first, .first = w->step_first + first};
+    return (aoei_batch){.n_tokens = n,
+                        .n_texts = n,
+                        .offsets = w->singles,
+                        .text_index = w->step_text + first,
+                        .first = w->step_first + first};
 }
 
 aoei_batch aoei_ran_block(aoei_ran_windows *w, const aoei_batch *batch, size_t first, size_t n) {
@@ -254,8 +259,8 @@ aoei_batch aoei_ran_block(aoei_ran_windows *w, const aoei_batch *batch, size_t f
         w->block_offsets[b.n_texts] = (uint32_t)(begin - first);
         w->block_text[b.n_texts] = key;
         w->block_first[b.n_texts] = number;
-        w->block_spans[b.n_texts++] =
-            (aoei_attention_span){(uint32_t)(begin - first), (uint32_t)(end - begin), w->text_first[i], cells, key, number};
+        w->block_spans[b.n_texts++] = (aoei_attention_span){
+            (uint32_t)(begin - first), (uint32_t)(end - begin), w->text_first[i], cells, key, number};
     }
     w->block_offsets[b.n_texts] = (uint32_t)n;
     return b;

@@ -38,8 +38,8 @@ void aoei_relative_forward(const aoe_context *ctx, const aoei_encoder_config *c,
     const aoei_tensor x = t->relative_sum.rows ? t->relative_sum : t->relative;
     aoei_tensor_copy(ctx, x, w[AOEI_W_RELATIVE]);
     if (c->relative.norm)
-        aoei_layernorm_forward(ctx, t->relative, t->relative_stats, x, w[AOEI_W_RELATIVE_NORM], w[AOEI_W_RELATIVE_NORM_BIAS],
-                               c->norm_eps);
+        aoei_layernorm_forward(ctx, t->relative, t->relative_stats, x, w[AOEI_W_RELATIVE_NORM],
+                               w[AOEI_W_RELATIVE_NORM_BIAS], c->norm_eps);
     else if (t->relative_sum.rows)
         aoei_tensor_copy(ctx, t->relative, x);
 }
@@ -55,7 +55,7 @@ void aoei_relative_backward(const aoe_context *ctx, const aoei_encoder_config *c
     if (!d.rows)
         return;
     if (c->relative.norm)
-        aoei_layernorm_backward(ctx, d, grads[AOEI_W_RELATIVE_NORM], grads[AOEI_W_RELATIVE_NORM_BIAS], d, t->relative_sum,
-                                t->relative_stats, w[AOEI_W_RELATIVE_NORM]);
+        aoei_layernorm_backward(ctx, d, grads[AOEI_W_RELATIVE_NORM], grads[AOEI_W_RELATIVE_NORM_BIAS], d,
+                                t->relative_sum, t->relative_stats, w[AOEI_W_RELATIVE_NORM]);
     aoei_add(ctx, table, table, d);
 }

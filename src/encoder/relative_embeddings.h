@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The embeddings of relative positions of DeBERTa (He et al. 2021): one vector of hidden size per row of distances
- * (nn/disentangled.h), and a norm. All layers use them: the query and key layers of a layer compute the queries and keys of the
- * rows from them. aoe applies no dropout to these embeddings, unlike transformers.
+ * (nn/disentangled.h), and a norm. All layers use them: the query and key layers of a layer compute the queries and
+ * keys of the rows from them. aoe applies no dropout to these embeddings, unlike transformers.
  */
 #ifndef AOEI_ENCODER_RELATIVE_EMBEDDINGS_H
 #define AOEI_ENCODER_RELATIVE_EMBEDDINGS_H
@@ -10,7 +10,8 @@
 #include "encoder/encoder_ops.h"
 #include "encoder/transformer_state.h"
 
-/* Allocates the tensors of *t for relative embeddings and computes the row of each distance, if the configuration has them. */
+/* Allocates the tensors of *t for relative embeddings and computes the row of each distance, if the configuration has
+ * them. */
 void aoei_relative_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoei_encoder_config *c,
                           aoei_arena *arena);
 /* Computes t->relative, the embeddings after their norm, from the weights w. */

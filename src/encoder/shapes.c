@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The sizes of well-known encoders, selected by name, for new models with random weights. Also computes the configuration of a
- * new model from its sizes.
+ * The sizes of well-known encoders, selected by name, for new models with random weights. Also computes the
+ * configuration of a new model from its sizes.
  */
 #include "encoder/shapes.h"
 
@@ -18,8 +18,8 @@
 
 static const struct {
     const char *name;
-    aoe_shape shape; /* members in this order: hidden, layers, heads, intermediate, vocab, positions, kv_heads, architecture,
-                        head size of RAN, window of RAN */
+    aoe_shape shape; /* members in this order: hidden, layers, heads, intermediate, vocab, positions, kv_heads,
+                        architecture, head size of RAN, window of RAN */
 } shapes[] = {{"bert-base", {768, 12, 12, 3072, VOCAB, POSITIONS, 0, NULL, 0, 0}},
               {"bert-large", {1024, 24, 16, 4096, VOCAB, POSITIONS, 0, NULL, 0, 0}},
               {"bert-small", {512, 4, 8, 2048, VOCAB, POSITIONS, 0, NULL, 0, 0}},
@@ -42,7 +42,8 @@ int aoei_shape_config(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err
     if (!arch || !arch->defaults)
         return aoei_fail(
             err, AOE_EARG,
-            "options.shape.architecture '%s' is not supported (supported: bert, roberta, xlm-roberta, llama, mistral, qwen2, ran)",
+            "options.shape.architecture '%s' is not supported (supported: bert, roberta, xlm-roberta, llama, mistral, "
+            "qwen2, ran)",
             name);
     arch->defaults(c);
     arch->set_shape(c, s);
@@ -78,6 +79,7 @@ int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *err) {
 }
 
 const char *aoe_shape_names(void) {
-    return "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "
+    return "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, "
+           "llama2-7b, "
            "tinyllama-1.1b, qwen2.5-0.5b, ran-base, ran-mini";
 }

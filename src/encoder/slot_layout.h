@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * The order of the weights of an encoder. All weights are in one array of tensors; a slot is an index in this array. The array
- * contains, in this order:
+ * The order of the weights of an encoder. All weights are in one array of tensors; a slot is an index in this array.
+ * The array contains, in this order:
  * - the weights outside the layers (AOEI_W_*);
  * - the weights of every layer;
  * - the weights of the masked-LM head (AOEI_HW_*);
  * - the weights of the layers that follow the pooling (AOEI_PW_*).
- * The kind of a weight is its index within its layer or within one of the other three parts. AOEI_LW_* are the kinds of a
- * transformer layer. Architectures whose layers are not transformer layers define other kinds (layer_slots in arch.h). In the
- * shapes, D is the hidden size, H the number of heads, d the number of components per head, K the number of key-value heads, I
- * the feed-forward size, and V the vocabulary size.
+ * The kind of a weight is its index within its layer or within one of the other three parts. AOEI_LW_* are the kinds of
+ * a transformer layer. Architectures whose layers are not transformer layers define other kinds (layer_slots in
+ * arch.h). In the shapes, D is the hidden size, H the number of heads, d the number of components per head, K the
+ * number of key-value heads, I the feed-forward size, and V the vocabulary size.
  */
 #ifndef AOEI_ENCODER_SLOT_LAYOUT_H
 #define AOEI_ENCODER_SLOT_LAYOUT_H
@@ -19,8 +19,9 @@
 #include "nn/lstm.h"
 #include "nn/module_chain.h"
 
-/* Slots of the weights outside the layers. The word embedding table is [V, E]; the other two tables have one row per position
- * or per token type; the norm of the embedding is [1, E], and the final norm is [1, D]. E is D unless there is a projection. */
+/* Slots of the weights outside the layers. The word embedding table is [V, E]; the other two tables have one row per
+ * position or per token type; the norm of the embedding is [1, E], and the final norm is [1, D]. E is D unless there is
+ * a projection. */
 enum {
     AOEI_W_WORD,
     AOEI_W_POSITION,
@@ -41,7 +42,8 @@ enum {
 
 #define AOEI_ADAPTERS 7 /* number of linear layers in a transformer layer; each of them can have an adapter */
 
-/* Kinds of weights of a transformer layer. The kind of a bias follows the kind of the weight of its linear layer or norm. */
+/* Kinds of weights of a transformer layer. The kind of a bias follows the kind of the weight of its linear layer or
+ * norm. */
 enum {
     /* linear layers of the attention: query is [H d, D]; key and value are [K d, D]; output is [D, H d] */
     AOEI_LW_Q,
@@ -71,7 +73,8 @@ enum {
     AOEI_LW_Q_NORM_BIAS,
     AOEI_LW_K_NORM,
     AOEI_LW_K_NORM_BIAS,
-    /* [1, D] norms of the outputs of attention and feed-forward, before the residual sums, in pre-norm models that have them */
+    /* [1, D] norms of the outputs of attention and feed-forward, before the residual sums, in pre-norm models that have
+     * them */
     AOEI_LW_NORM3,
     AOEI_LW_NORM3_BIAS,
     AOEI_LW_NORM4,
@@ -82,14 +85,21 @@ enum {
     AOEI_LW_COUNT = AOEI_LW_ADAPTERS + 2 * AOEI_ADAPTERS
 };
 
-/* Kinds of weights of the masked-LM head. The weight of the dense layer is [D, D], and its bias is [1, D]. The norm is [1, D].
- * The bias of the decoder is [1, V]. */
-enum { AOEI_HW_TRANSFORM, AOEI_HW_TRANSFORM_BIAS, AOEI_HW_NORM, AOEI_HW_NORM_BIAS, AOEI_HW_DECODER_BIAS, AOEI_HW_COUNT };
+/* Kinds of weights of the masked-LM head. The weight of the dense layer is [D, D], and its bias is [1, D]. The norm is
+ * [1, D]. The bias of the decoder is [1, V]. */
+enum {
+    AOEI_HW_TRANSFORM,
+    AOEI_HW_TRANSFORM_BIAS,
+    AOEI_HW_NORM,
+    AOEI_HW_NORM_BIAS,
+    AOEI_HW_DECODER_BIAS,
+    AOEI_HW_COUNT
+};
 
-/* Kinds of weights of the layers that follow the pooling. Module i has the kinds AOEI_MODULE_WEIGHTS i to AOEI_MODULE_WEIGHTS i
- * + AOEI_MODULE_WEIGHTS - 1, in the order of nn/module_chain.h, so AOEI_PW_DENSE and AOEI_PW_DENSE_BIAS are the weight and the
- * bias of the first module if it is a dense layer. The weight of the training head is [head_rows, head_cols], and its bias is
- * [1, head_rows]. */
+/* Kinds of weights of the layers that follow the pooling. Module i has the kinds AOEI_MODULE_WEIGHTS i to
+ * AOEI_MODULE_WEIGHTS i + AOEI_MODULE_WEIGHTS - 1, in the order of nn/module_chain.h, so AOEI_PW_DENSE and
+ * AOEI_PW_DENSE_BIAS are the weight and the bias of the first module if it is a dense layer. The weight of the training
+ * head is [head_rows, head_cols], and its bias is [1, head_rows]. */
 enum {
     AOEI_MAX_LSTM_LAYERS = 4,       /* maximum number of layers of an LSTM */
     AOEI_TOKEN_MODULE_WEIGHTS = 32, /* maximum number of weights of convolutions or of an LSTM */
@@ -99,9 +109,10 @@ enum {
     AOEI_PW_HEAD_BIAS,
     AOEI_PW_LAYER_WEIGHTS, /* [1, layer_weights] weights of hidden states */
     AOEI_PW_PROJECTION,    /* weights of the projection, in the order of the weights of modules */
-    /* Weights of the module between the encoder and the pooling. Convolutions (token_convolution.h): weight [C, D k] and bias
-     * [1, C] of each convolution, with C output channels and kernel size k. LSTM (token_lstm.h): the AOEI_LSTM_WEIGHTS weights
-     * of nn/lstm.h of each layer and direction: layer 0 forward, layer 0 reverse, layer 1 forward, ... */
+    /* Weights of the module between the encoder and the pooling. Convolutions (token_convolution.h): weight [C, D k]
+     * and bias [1, C] of each convolution, with C output channels and kernel size k. LSTM (token_lstm.h): the
+     * AOEI_LSTM_WEIGHTS weights of nn/lstm.h of each layer and direction: layer 0 forward, layer 0 reverse, layer 1
+     * forward, ... */
     AOEI_PW_TOKEN_MODULE = AOEI_PW_PROJECTION + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION,
     AOEI_PW_COUNT = AOEI_PW_TOKEN_MODULE + AOEI_TOKEN_MODULE_WEIGHTS
 };
@@ -118,28 +129,29 @@ typedef struct aoei_slot {
     int head;       /* 1: weight of the masked-LM head or of a classification head; the name has no model prefix */
     size_t rows;    /* number of rows; 1 for a vector */
     size_t cols;    /* number of columns */
-    size_t fan_in; /* weights and biases of a convolution (number of inputs of an output), of an LSTM (number of outputs) and of
-                      a classifier of several layers (number of inputs) are initially uniform in [-1/sqrt(fan_in),
-                      1/sqrt(fan_in)], as in PyTorch; 0: other weight */
-    int vector;    /* 1: the tensor has one dimension in the weight file */
-    int decay;     /* 1: weight decay is applied (matrices, including embeddings); 0: no weight decay (biases and norms) */
-    int linear;    /* 1: the slot is the weight [out, in] of a linear layer or of an adapter, and the model has this weight */
-    int norm;      /* 1: the slot is the weight of a norm, whose initial values are 1 */
-    int table;     /* 1: the slot is the word embedding table */
-    int absent;    /* 1: a model with this configuration has no such weight */
-    int pooled;    /* 1 + i: weight of module i after the pooling; AOEI_POOLED_HEAD: weight or bias of the training head;
-                      AOEI_POOLED_LAYERS: weights of hidden states; AOEI_POOLED_TOKEN_MODULE: weight of the convolutions or
-                      of the LSTM between the encoder and the pooling; AOEI_POOLED_PROJECTION: weight of the projection; 0: other
-                      weight, or     weight of a classification head. The weights with a value above 0 are not stored in the
-                      model's     weight     file */
+    size_t fan_in;  /* weights and biases of a convolution (number of inputs of an output), of an LSTM (number of
+                       outputs) and of a classifier of several layers (number of inputs) are initially uniform in
+                       [-1/sqrt(fan_in), 1/sqrt(fan_in)], as in PyTorch; 0: other weight */
+    int vector;     /* 1: the tensor has one dimension in the weight file */
+    int decay;  /* 1: weight decay is applied (matrices, including embeddings); 0: no weight decay (biases and norms) */
+    int linear; /* 1: the slot is the weight [out, in] of a linear layer or of an adapter, and the model has this
+                   weight */
+    int norm;   /* 1: the slot is the weight of a norm, whose initial values are 1 */
+    int table;  /* 1: the slot is the word embedding table */
+    int absent; /* 1: a model with this configuration has no such weight */
+    int pooled; /* 1 + i: weight of module i after the pooling; AOEI_POOLED_HEAD: weight or bias of the training head;
+                   AOEI_POOLED_LAYERS: weights of hidden states; AOEI_POOLED_TOKEN_MODULE: weight of the convolutions or
+                   of the LSTM between the encoder and the pooling; AOEI_POOLED_PROJECTION: weight of the projection; 0:
+                   other weight, or weight of a classification head. The weights with a value above 0 are not stored in
+                   the model's weight file */
     int classifier; /* 1: weight of a classification head; 2: weight of its last layer; 0: other weight */
     int adapter;    /* 1: lora_A of an adapter; 2: lora_B of an adapter; 0: not an adapter */
-    int frozen; /* 1: the weight is not trained. In a model with adapters, only the adapters and the layers after the pooling
-                   are trained. Word embeddings may also be frozen (config.frozen_words) */
-    /* If the weight file stores several weights of a layer as consecutive rows of one tensor (a fused tensor), `name` is the
-     * name of this tensor, `first` is the index of the first row of the weight in the tensor, and `stored_rows` is the number
-     * of rows of the tensor. If the tensor is a vector, elements are counted instead of rows. stored_rows is 0 if the tensor
-     * contains only this weight. */
+    int frozen; /* 1: the weight is not trained. In a model with adapters, only the adapters and the layers after the
+                   pooling are trained. Word embeddings may also be frozen (config.frozen_words) */
+    /* If the weight file stores several weights of a layer as consecutive rows of one tensor (a fused tensor), `name`
+     * is the name of this tensor, `first` is the index of the first row of the weight in the tensor, and `stored_rows`
+     * is the number of rows of the tensor. If the tensor is a vector, elements are counted instead of rows. stored_rows
+     * is 0 if the tensor contains only this weight. */
     size_t first, stored_rows;
 } aoei_slot;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Order, shapes and names of the weights. This file describes the weights of transformer layers and all weights outside the
- * layers. The function describe_layer of an architecture (aoei_arch) describes layers that are not transformer layers.
+ * Order, shapes and names of the weights. This file describes the weights of transformer layers and all weights outside
+ * the layers. The function describe_layer of an architecture (aoei_arch) describes layers that are not transformer
+ * layers.
  */
 #include "encoder/slots.h"
 
@@ -27,8 +28,10 @@ size_t aoei_pooled_slot(const aoei_encoder_config *c, size_t kind) {
 }
 
 size_t aoei_slot_count(const aoei_encoder_config *c) {
-    return aoei_pooled_slot(
-        c, c->n_modules || c->n_projection || c->head_rows || c->layer_weights || aoei_has_token_module(c) ? AOEI_PW_COUNT : 0);
+    return aoei_pooled_slot(c, c->n_modules || c->n_projection || c->head_rows || c->layer_weights ||
+                                       aoei_has_token_module(c)
+                                   ? AOEI_PW_COUNT
+                                   : 0);
 }
 
 static void vector_slot(aoei_slot *s, size_t cols) {
@@ -53,7 +56,8 @@ static void bias_slot(aoei_slot *s, size_t out, int absent) {
     s->absent = absent;
 }
 
-/* Describes the weight or bias of a norm of rows of `cols` components. The initial values of weights to which 1 is added are
+/* Describes the weight or bias of a norm of rows of `cols` components. The initial values of weights to which 1 is
+ * added are
  * 0. */
 static void norm_of(const aoei_encoder_config *c, aoei_slot *s, size_t cols, int bias) {
     vector_slot(s, cols);
@@ -197,8 +201,8 @@ static void describe_adapter(const aoei_encoder_config *c, size_t kind, size_t l
     s->absent = of.absent || !r;
 }
 
-/* Sets s->name to the tensor name of an adapter weight: the name of the weight of its linear layer, in which the last component
- * "weight" is replaced. */
+/* Sets s->name to the tensor name of an adapter weight: the name of the weight of its linear layer, in which the last
+ * component "weight" is replaced. */
 static void name_adapter(const aoei_encoder_config *c, size_t kind, size_t layer, aoei_slot *s) {
     static const char end[] = "weight";
     c->arch->name(s->name, sizeof s->name, AOEI_GROUP_LAYER, aoei_adapter_kind((kind - AOEI_LW_ADAPTERS) / 2), layer);
@@ -213,11 +217,12 @@ static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *
     else
         vector_slot(s, kind == AOEI_HW_DECODER_BIAS ? c->vocab : aoei_embed_width(c));
     s->norm = kind == AOEI_HW_NORM;
-    s->absent = (kind == AOEI_HW_TRANSFORM_BIAS && c->no_transform_bias) || (kind == AOEI_HW_NORM_BIAS && c->no_norm_bias);
+    s->absent =
+        (kind == AOEI_HW_TRANSFORM_BIAS && c->no_transform_bias) || (kind == AOEI_HW_NORM_BIAS && c->no_norm_bias);
 }
 
-/* Changes the description of a weight of a module to that of a classification head, which has names of its own and is stored in
- * the model's weight file. */
+/* Changes the description of a weight of a module to that of a classification head, which has names of its own and is
+ * stored in the model's weight file. */
 static void describe_classifier(const aoei_encoder_config *c, size_t i, size_t part, aoei_slot *s) {
     const aoei_head_module *m = &c->arch->head->module[i];
     s->pooled = 0;
@@ -283,7 +288,8 @@ static void describe_token_module(const aoei_encoder_config *c, size_t i, aoei_s
     s->pooled = AOEI_POOLED_TOKEN_MODULE;
     s->absent = i >= 2 * c->n_kernels && cell >= cells;
     if (cell < cells)
-        describe_lstm(c, cell / aoei_lstm_directions(c), (int)(cell % aoei_lstm_directions(c)), i % AOEI_LSTM_WEIGHTS, s);
+        describe_lstm(c, cell / aoei_lstm_directions(c), (int)(cell % aoei_lstm_directions(c)), i % AOEI_LSTM_WEIGHTS,
+                      s);
     else if (!s->absent)
         describe_convolution(c, i / 2, i % 2, s);
 }
@@ -411,10 +417,10 @@ size_t aoei_base_count(const aoei_encoder_config *c) {
     return count_slots(c, 0);
 }
 
-/* Numbers of slots of earlier versions of the library, and ranges of random streams (aoei_slot_stream). The first version had
- * FIRST_OUTER slots before the layers and AOEI_LW_GATE slots per layer. The second version had SECOND_OUTER slots before the
- * layers and SECOND_LAYER slots per layer. LATER and POOLED are the first streams of slots that were added in the second
- * version, ADDED is the first stream of slots that were added since. */
+/* Numbers of slots of earlier versions of the library, and ranges of random streams (aoei_slot_stream). The first
+ * version had FIRST_OUTER slots before the layers and AOEI_LW_GATE slots per layer. The second version had SECOND_OUTER
+ * slots before the layers and SECOND_LAYER slots per layer. LATER and POOLED are the first streams of slots that were
+ * added in the second version, ADDED is the first stream of slots that were added since. */
 enum {
     FIRST_OUTER = 5,
     SECOND_OUTER = 7,
@@ -438,14 +444,14 @@ static uint32_t layer_stream(size_t layer, size_t kind) {
     return (uint32_t)(ADDED + (layer + 1) * SECOND_LAYER + kind - AOEI_LW_GATE_BIAS);
 }
 
-/* The stream of a slot must not change between versions of the library, so that a seed always gives the same initial weights.
- * The streams of the slots of the second version are computed from their slot numbers in that version and in the first
- * version. */
+/* The stream of a slot must not change between versions of the library, so that a seed always gives the same initial
+ * weights. The streams of the slots of the second version are computed from their slot numbers in that version and in
+ * the first version. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
     const size_t in_layers = slot - AOEI_W_LAYERS;
     if (slot >= aoei_pooled_slot(c, 0)) {
-        /* in the first version, the weights after the pooling were weight and bias of a dense layer, then of the head, which
-         * could be a projection */
+        /* in the first version, the weights after the pooling were weight and bias of a dense layer, then of the head,
+         * which could be a projection */
         const size_t pooled = slot - aoei_pooled_slot(c, 0);
         if (pooled >= AOEI_PW_TOKEN_MODULE)
             return (uint32_t)(POOLED + TOKEN_MODULE + pooled - AOEI_PW_TOKEN_MODULE);
@@ -453,7 +459,9 @@ uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
             const size_t k = pooled - AOEI_PW_PROJECTION;
             return (uint32_t)(POOLED + (k < 2 && !c->head_rows ? 2 + k : PROJECTION + k));
         }
-        return (uint32_t)(POOLED + (pooled >= AOEI_PW_HEAD ? 2 + pooled - AOEI_PW_HEAD : pooled < 2 ? pooled : pooled + 2));
+        return (uint32_t)(POOLED + (pooled >= AOEI_PW_HEAD ? 2 + pooled - AOEI_PW_HEAD
+                                    : pooled < 2           ? pooled
+                                                           : pooled + 2));
     }
     if (slot < AOEI_W_LAYERS && slot >= SECOND_OUTER)
         return (uint32_t)(ADDED + slot - SECOND_OUTER);

@@ -28,7 +28,8 @@ static void layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_enc
 }
 
 /* Applies dropout to the embedding output or to its gradient, in place. */
-static void apply_dropout(const aoe_context *ctx, aoei_tensor x, const aoei_batch *batch, const aoei_encoder_dropout *drop) {
+static void apply_dropout(const aoe_context *ctx, aoei_tensor x, const aoei_batch *batch,
+                          const aoei_encoder_dropout *drop) {
     if (!drop)
         return;
     const aoei_dropout d = {.p = drop->hidden, .key = {drop->key[0], drop->key[1]}, .site = AOEI_SITE_EMBEDDING};
@@ -44,8 +45,9 @@ static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const 
     apply_dropout(ctx, first, batch, drop);
 }
 
-static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
-                     const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
+static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                     const aoei_tensor *grads, const aoei_batch *batch, aoei_encoder_state *s,
+                     const aoei_encoder_dropout *drop, int with_first) {
     const size_t n = batch->n_tokens;
     const aoei_tensor none = {0}, d = aoei_tensor_rows(s->grad_last, 0, n);
     (void)w;

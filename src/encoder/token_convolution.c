@@ -29,7 +29,8 @@ void aoei_token_convolution_layout(aoei_encoder_state *s, const aoe_context *ctx
 }
 
 /* Returns convolution i. */
-static aoei_convolution convolution(const aoei_encoder_config *c, const aoei_tensor *w, const aoei_encoder_state *s, size_t i) {
+static aoei_convolution convolution(const aoei_encoder_config *c, const aoei_tensor *w, const aoei_encoder_state *s,
+                                    size_t i) {
     const size_t slot = aoei_pooled_slot(c, AOEI_PW_TOKEN_MODULE + 2 * i);
     return (aoei_convolution){.kernel = c->kernels[i],
                               .weight = w[slot],

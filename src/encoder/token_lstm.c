@@ -15,9 +15,10 @@
 
 /* Buffers of the LSTM. A cell is one direction of one layer. */
 typedef struct aoei_token_lstm {
-    aoei_tensor input[AOEI_MAX_LSTM_LAYERS];     /* [N, D] float32 input of each layer, after dropout */
-    aoei_tensor grad_input;                      /* [N, lstm_dims directions] float32 gradient of an input; training only */
-    aoei_tensor gates[2 * AOEI_MAX_LSTM_LAYERS]; /* [N, 4 lstm_dims] gates of each cell; in inference, all cells share them */
+    aoei_tensor input[AOEI_MAX_LSTM_LAYERS]; /* [N, D] float32 input of each layer, after dropout */
+    aoei_tensor grad_input;                  /* [N, lstm_dims directions] float32 gradient of an input; training only */
+    aoei_tensor gates[2 * AOEI_MAX_LSTM_LAYERS]; /* [N, 4 lstm_dims] gates of each cell; in inference, all cells share
+                                                    them */
     aoei_tensor cells[2 * AOEI_MAX_LSTM_LAYERS]; /* [N, lstm_dims] c of each cell; in inference, all cells share them */
     /* [N, lstm_dims directions] output of each layer before dropout; that of the last layer is s->tokens */
     aoei_tensor output[AOEI_MAX_LSTM_LAYERS];
@@ -29,8 +30,8 @@ static size_t input_width(const aoei_encoder_config *c, size_t layer) {
 }
 
 /* Allocates the buffers that all cells share. */
-static void layout_shared(aoei_lstm *l, const aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c,
-                          aoei_arena *arena) {
+static void layout_shared(aoei_lstm *l, const aoei_encoder_state *s, const aoe_context *ctx,
+                          const aoei_encoder_config *c, aoei_arena *arena) {
     const size_t H = c->lstm_dims, widest = c->hidden > aoei_token_width(c) ? c->hidden : aoei_token_width(c);
     l->out = H;
     l->state = aoei_tensor_take(arena, s->n_texts, H);
@@ -46,7 +47,8 @@ static void layout_shared(aoei_lstm *l, const aoei_encoder_state *s, const aoe_c
     l->previous = aoei_tensor_take(arena, s->n_tokens, H);
 }
 
-void aoei_token_lstm_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena) {
+void aoei_token_lstm_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c,
+                            aoei_arena *arena) {
     aoei_token_lstm buffers = {.shared = {.out = 0}};
     if (!c->lstm_dims)
         return;
@@ -90,8 +92,8 @@ static aoei_tensor half_of(const aoei_encoder_config *c, aoei_tensor t, size_t d
 }
 
 /* Copies x to y, with the dropout of the input of a layer. */
-static void apply_dropout(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor x, size_t layer,
-                          const aoei_batch *batch, const aoei_encoder_dropout *drop) {
+static void apply_dropout(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor x,
+                          size_t layer, const aoei_batch *batch, const aoei_encoder_dropout *drop) {
     const aoei_dropout d = {.p = drop ? c->lstm_dropout : 0,
                             .key = {drop ? drop->key[0] : 0, drop ? drop->key[1] : 0},
                             .site = SITE + (uint32_t)layer};
@@ -124,7 +126,8 @@ void aoei_token_lstm_backward(const aoe_context *ctx, const aoei_encoder_config 
         for (size_t d = 0; d < aoei_lstm_directions(c); d++) {
             const aoei_lstm l = cell_of(c, w, s, layer, d);
             aoei_lstm_backward(ctx, &l, dx, grads + (l.w - w), half_of(c, s->grad_tokens, d, n),
-                               half_of(c, s->lstm->output[layer], d, n), aoei_tensor_rows(s->lstm->input[layer], 0, n), batch);
+                               half_of(c, s->lstm->output[layer], d, n), aoei_tensor_rows(s->lstm->input[layer], 0, n),
+                               batch);
         }
         if (layer) /* the gradient of the output of the layer before */
             apply_dropout(ctx, c, aoei_tensor_rows(s->grad_tokens, 0, n), dx, layer, batch, drop);

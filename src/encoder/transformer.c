@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The transformer encoder: memory layout, embedding, loop over the layers, and final norm. The configuration selects the
- * variant. The embedding output is dropout(norm(word + position + token type)) (Devlin et al. 2019). The cuts of a batch
- * (nn/cut.h) are applied after this dropout, and before the projection of models whose embeddings have another size. Vectors of
- * first tokens (aoei_first_vectors) replace the result. Pre-norm models have an additional norm after the last layer (Touvron
- * et al. 2023).
+ * The transformer encoder: memory layout, embedding, loop over the layers, and final norm. The configuration selects
+ * the variant. The embedding output is dropout(norm(word + position + token type)) (Devlin et al. 2019). The cuts of a
+ * batch (nn/cut.h) are applied after this dropout, and before the projection of models whose embeddings have another
+ * size. Vectors of first tokens (aoei_first_vectors) replace the result. Pre-norm models have an additional norm after
+ * the last layer (Touvron et al. 2023).
  */
 #include "encoder/transformer.h"
 
@@ -35,7 +35,8 @@ static aoei_tensor stats_take(const aoei_encoder_config *c, aoei_arena *arena, s
     return aoei_tensor_take(arena, n, c->norm == AOEI_RMSNORM ? 1 : 2);
 }
 
-/* Allocates the inputs and statistics of the norms of queries, keys and branches, in training of models with these norms. */
+/* Allocates the inputs and statistics of the norms of queries, keys and branches, in training of models with these
+ * norms. */
 static void branch_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei_arena *arena, size_t n,
                           aoei_encoder_mode mode) {
     if (c->qk_norm) {
@@ -53,9 +54,9 @@ static void branch_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoe
     l->stats4 = stats_take(c, arena, n);
 }
 
-/* Allocates the activations of a layer, except `out`. In inference, some tensors share memory: a norm that follows a residual
- * sum overwrites its input, sum2 uses the memory of `out`, and in pre-norm models, the outputs of both norms of a layer use one
- * tensor. */
+/* Allocates the activations of a layer, except `out`. In inference, some tensors share memory: a norm that follows a
+ * residual sum overwrites its input, sum2 uses the memory of `out`, and in pre-norm models, the outputs of both norms
+ * of a layer use one tensor. */
 static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei_arena *arena, size_t n,
                          aoei_encoder_mode mode) {
     const size_t D = c->hidden, I = c->intermediate, Q = aoei_query_width(c);
@@ -79,9 +80,11 @@ static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei
         l->sum2 = aoei_tensor_take_typed(arena, mode.type, n, D);
 }
 
-/* Allocates the activations of all layers and the hidden states. In training, every layer has its own activations or, with
- * recomputation, only its own output. In inference, all layers use one set of activations and one output tensor. */
-static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, const aoei_encoder_config *c, aoei_arena *arena) {
+/* Allocates the activations of all layers and the hidden states. In training, every layer has its own activations or,
+ * with recomputation, only its own output. In inference, all layers use one set of activations and one output
+ * tensor. */
+static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, const aoei_encoder_config *c,
+                          aoei_arena *arena) {
     const int own = s->mode.training && !s->mode.recompute;
     const size_t n = s->n_tokens;
     aoei_layer_state layer;
@@ -112,9 +115,11 @@ static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, cons
         s->hidden[c->layers] = t->final;
 }
 
-/* Returns the size in bytes of the packing workspace of a linear layer (nn/linear.h). The forward pass packs only the weight.
+/* Returns the size in bytes of the packing workspace of a linear layer (nn/linear.h). The forward pass packs only the
+ * weight.
  */
-static size_t workspace_of(const aoe_context *ctx, aoei_encoder_mode mode, int adapters, size_t n, size_t out, size_t in) {
+static size_t workspace_of(const aoe_context *ctx, aoei_encoder_mode mode, int adapters, size_t n, size_t out,
+                           size_t in) {
     return mode.training || adapters ? aoei_linear_workspace(ctx, mode.type, n, out, in)
                                      : aoei_weight_packed_size(ctx, mode.type, out, in);
 }
@@ -161,8 +166,8 @@ static size_t largest_input(const aoei_encoder_config *c) {
     return most > c->hidden ? most : c->hidden;
 }
 
-/* Allocates the workspaces of linear layers and their adapters. Operands are packed in the workspace of the linear layers in
- * training, if weights are frozen, and if weights are not packed. */
+/* Allocates the workspaces of linear layers and their adapters. Operands are packed in the workspace of the linear
+ * layers in training, if weights are frozen, and if weights are not packed. */
 static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoe_context *ctx,
                           const aoei_encoder_config *c, aoei_arena *arena) {
     const aoei_lora *lora = &c->lora;
@@ -224,7 +229,8 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
     const aoei_tensor none = {0}, first = aoei_tensor_rows(c->embed_width ? t->embedded : s->hidden[0], 0, n);
     const aoei_tensor sum = kept ? aoei_tensor_rows(t->embed_sum, 0, n) : first;
     const aoei_tensor stats = kept ? aoei_tensor_rows(t->embed_stats, 0, n) : none;
-    aoei_embedding_forward(ctx, sum, w[AOEI_W_WORD], w[AOEI_W_POSITION], c->position_offset, w[AOEI_W_TOKEN_TYPE], batch);
+    aoei_embedding_forward(ctx, sum, w[AOEI_W_WORD], w[AOEI_W_POSITION], c->position_offset, w[AOEI_W_TOKEN_TYPE],
+                           batch);
     if (c->embed_scale > 0)
         aoei_scale(ctx, sum, c->embed_scale);
     if (norm)
@@ -240,13 +246,15 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
                             w[AOEI_W_EMBED_PROJECTION_BIAS], &(aoei_linear_epilogue){.workspace = t->workspace});
 }
 
-/* Computes the gradients of the projection that follows the embedding from d, the gradient of its output. Returns the gradient
- * of its input. */
+/* Computes the gradients of the projection that follows the embedding from d, the gradient of its output. Returns the
+ * gradient of its input. */
 static aoei_tensor projection_backward(const aoe_context *ctx, const aoei_tensor *w, const aoei_tensor *grads,
                                        const aoei_batch *batch, const aoei_transformer_state *t, aoei_tensor d) {
     const aoei_tensor dx = aoei_tensor_rows(t->grad_embed, 0, d.rows), x = aoei_tensor_rows(t->embedded, 0, d.rows);
-    const aoei_linear_grads g = {
-        .dx = dx, .dw = grads[AOEI_W_EMBED_PROJECTION], .db = grads[AOEI_W_EMBED_PROJECTION_BIAS], .workspace = t->workspace};
+    const aoei_linear_grads g = {.dx = dx,
+                                 .dw = grads[AOEI_W_EMBED_PROJECTION],
+                                 .db = grads[AOEI_W_EMBED_PROJECTION_BIAS],
+                                 .workspace = t->workspace};
     if (x.type != d.type) { /* matmuls need operands of one type */
         const aoei_tensor operand = aoei_tensor_rows(t->grad_b, 0, d.rows);
         aoei_dropout_add(ctx, operand, d, (aoei_tensor){0}, batch, &(aoei_dropout){0});
@@ -306,8 +314,8 @@ static void embedding_backward(const aoe_context *ctx, const aoei_encoder_config
                                        aoei_tensor_rows(t->embed_stats, 0, n), w + AOEI_W_EMBED_NORM);
     if (c->embed_scale > 0) /* models with this factor have neither position embeddings nor token types */
         aoei_scale(ctx, d, c->embed_scale);
-    aoei_embedding_backward(ctx, grads[AOEI_W_WORD], grads[AOEI_W_POSITION], c->position_offset, grads[AOEI_W_TOKEN_TYPE], d,
-                            batch);
+    aoei_embedding_backward(ctx, grads[AOEI_W_WORD], grads[AOEI_W_POSITION], c->position_offset,
+                            grads[AOEI_W_TOKEN_TYPE], d, batch);
 }
 
 /* Computes s->grad_tap, the gradient of hidden state l that comes from s->taps. Returns 1 if there is one. */
@@ -322,15 +330,17 @@ static int tap_gradient(const aoe_context *ctx, const aoei_encoder_config *c, co
 }
 
 /* Moves the rows of d [N, D], the gradient of the embedding output, that belong to vectors of first tokens. */
-static void first_backward(const aoe_context *ctx, const aoei_batch *batch, const aoei_first_vectors *first, aoei_tensor d) {
+static void first_backward(const aoe_context *ctx, const aoei_batch *batch, const aoei_first_vectors *first,
+                           aoei_tensor d) {
     aoei_rows_gather(ctx, aoei_tensor_rows(first->grad, 0, batch->n_texts), d, batch->offsets);
     aoei_rows_clear(ctx, d, batch->offsets, batch->n_texts);
 }
 
-/* s->grad_last [N, D] contains the gradient of the last hidden state. The backward pass of each layer overwrites the gradient
- * of its output by the gradient of its input. */
-static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
-                     const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
+/* s->grad_last [N, D] contains the gradient of the last hidden state. The backward pass of each layer overwrites the
+ * gradient of its output by the gradient of its input. */
+static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                     const aoei_tensor *grads, const aoei_batch *batch, aoei_encoder_state *s,
+                     const aoei_encoder_dropout *drop, int with_first) {
     const size_t n = batch->n_tokens;
     const aoei_transformer_state *t = s->own;
     const aoei_tensor d = aoei_tensor_rows(s->grad_last, 0, n);
@@ -353,7 +363,8 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
         aoei_layer_pooling_add_gradient(ctx, c, w, s, l, d);
     }
     if (t->score_grads.rows)
-        aoei_score_bias_reduce(grads[AOEI_W_SCORE_BIAS], aoei_tensor_rows(t->score_grads, 0, batch->n_texts * c->heads));
+        aoei_score_bias_reduce(grads[AOEI_W_SCORE_BIAS],
+                               aoei_tensor_rows(t->score_grads, 0, batch->n_texts * c->heads));
     if (s->first)
         first_backward(ctx, batch, s->first, d);
     if (c->lora.r) /* in a model with adapters, the embedding is frozen, so its gradients are not needed */
@@ -380,12 +391,14 @@ static aoei_activation mlm_activation(const aoei_encoder_config *c) {
 static void mlm_forward(const aoei_mlm_transform *t) {
     const aoei_linear_epilogue e = {.activation = mlm_activation(t->config), .pre = t->pre, .workspace = t->workspace};
     aoei_linear_forward(t->ctx, t->act, t->in, t->w[AOEI_HW_TRANSFORM], t->w[AOEI_HW_TRANSFORM_BIAS], &e);
-    aoei_layernorm_forward(t->ctx, t->out, t->stats, t->act, t->w[AOEI_HW_NORM], t->w[AOEI_HW_NORM_BIAS], t->config->norm_eps);
+    aoei_layernorm_forward(t->ctx, t->out, t->stats, t->act, t->w[AOEI_HW_NORM], t->w[AOEI_HW_NORM_BIAS],
+                           t->config->norm_eps);
 }
 
 static void mlm_backward(const aoei_mlm_transform *t) {
     const aoei_tensor d = t->d_out;
-    aoei_layernorm_backward(t->ctx, d, t->g[AOEI_HW_NORM], t->g[AOEI_HW_NORM_BIAS], d, t->act, t->stats, t->w[AOEI_HW_NORM]);
+    aoei_layernorm_backward(t->ctx, d, t->g[AOEI_HW_NORM], t->g[AOEI_HW_NORM_BIAS], d, t->act, t->stats,
+                            t->w[AOEI_HW_NORM]);
     /* `act` then contains the gradient of `pre` */
     aoei_activation_backward(t->ctx, t->act, d, t->pre, mlm_activation(t->config));
     const aoei_linear_grads l = {

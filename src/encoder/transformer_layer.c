@@ -5,15 +5,15 @@
  *   mid = norm1(x + dropout(o(attention(q(x), k(x), v(x)))))
  *   out = norm2(mid + dropout(down(activation(up(mid)))))
  *
- * In pre-norm layers, norms precede attention and feed-forward (Touvron et al. 2023; modeling_llama.py). A pre-norm layer with
- * rotary positions and a gated feed-forward computes, without dropout:
+ * In pre-norm layers, norms precede attention and feed-forward (Touvron et al. 2023; modeling_llama.py). A pre-norm
+ * layer with rotary positions and a gated feed-forward computes, without dropout:
  *
  *   sum1 = x + o(attention(rope(q(norm1(x))), rope(k(norm1(x))), v(norm1(x))))
  *   mid  = norm2(sum1)
  *   out  = sum1 + down(activation(gate(mid)) * up(mid))
  *
- * Some pre-norm models have further norms (Gemma 3): of each head of the queries and keys before rope, and of the outputs of o
- * and down before they are added.
+ * Some pre-norm models have further norms (Gemma 3): of each head of the queries and keys before rope, and of the
+ * outputs of o and down before they are added.
  *
  * In post-norm layers with a second norm after the attention, mid is norm3(x + norm1(...)).
  *
@@ -41,8 +41,9 @@ static aoei_tensor rows_of(aoei_tensor t, size_t n) {
     return t.rows ? aoei_tensor_rows(t, 0, n) : t;
 }
 
-aoei_layer aoei_layer_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
-                         const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop, size_t layer) {
+aoei_layer aoei_layer_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                         const aoei_tensor *grads, const aoei_batch *batch, const aoei_encoder_state *s,
+                         const aoei_encoder_dropout *drop, size_t layer) {
     const size_t n = batch->n_tokens, slot = aoei_layer_slot(aoei_layer_group(c, layer), 0);
     const aoei_transformer_state *own = s->own;
     const aoei_layer_state *l = &own->layers[layer];
@@ -156,15 +157,16 @@ int aoei_layer_adapter(const aoei_layer *layer, size_t kind, aoei_adapter *a) {
     return 1;
 }
 
-/* Returns the input x of linear layer `kind` in the type in which the layer computes: in int8, with one scale per token, if its
- * weight is packed for int8, otherwise x. The int8 input is valid until the next call. */
+/* Returns the input x of linear layer `kind` in the type in which the layer computes: in int8, with one scale per
+ * token, if its weight is packed for int8, otherwise x. The int8 input is valid until the next call. */
 static aoei_tensor linear_input(const aoei_layer *layer, size_t kind, aoei_tensor x) {
     const aoei_tensor *w = &layer->w[kind];
     const int int8 = w->packed && w->packed_type == AOEI_I8;
     return int8 && x.type != AOEI_I8 ? aoei_quantize_rows(layer->ctx, x, w->split, layer->s->int8_rows) : x;
 }
 
-void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e) {
+void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei_tensor x,
+                       const aoei_linear_epilogue *e) {
     aoei_linear_epilogue with_workspace;
     memset(&with_workspace, 0, sizeof with_workspace);
     if (e)
@@ -173,11 +175,12 @@ void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei
     aoei_adapter adapter;
     if (aoei_layer_adapter(layer, kind, &adapter))
         with_workspace.adapter = &adapter;
-    aoei_linear_forward(layer->ctx, y, linear_input(layer, kind, x), layer->w[kind], layer->w[kind + 1], &with_workspace);
+    aoei_linear_forward(layer->ctx, y, linear_input(layer, kind, x), layer->w[kind], layer->w[kind + 1],
+                        &with_workspace);
 }
 
-/* Computes sum = residual + dropout(x w^T + bias), where w and bias are the parameters of linear layer `kind`, and `site` is
- * the dropout site. */
+/* Computes sum = residual + dropout(x w^T + bias), where w and bias are the parameters of linear layer `kind`, and
+ * `site` is the dropout site. */
 static void project_and_add(const aoei_layer *layer, size_t kind, aoei_tensor sum, aoei_tensor x, aoei_tensor residual,
                             uint32_t site) {
     const aoei_dropout drop = aoei_layer_dropout(layer, site);
@@ -190,8 +193,9 @@ static void project_and_add(const aoei_layer *layer, size_t kind, aoei_tensor su
         aoei_dropout_add(layer->ctx, sum, sum, residual, layer->batch, &drop);
 }
 
-/* Computes sum = residual + dropout(norm(x w^T + bias)) with the weights of linear layer `kind` and of norm `norm` (AOEI_LW_*).
- * In training, branch and stats receive the input of the norm and its statistics; in inference, they are absent. */
+/* Computes sum = residual + dropout(norm(x w^T + bias)) with the weights of linear layer `kind` and of norm `norm`
+ * (AOEI_LW_*). In training, branch and stats receive the input of the norm and its statistics; in inference, they are
+ * absent. */
 static void project_norm_and_add(const aoei_layer *layer, size_t kind, size_t norm, aoei_tensor sum, aoei_tensor branch,
                                  aoei_tensor stats, aoei_tensor x, aoei_tensor residual, uint32_t site) {
     const aoei_dropout drop = aoei_layer_dropout(layer, site);
@@ -201,8 +205,8 @@ static void project_norm_and_add(const aoei_layer *layer, size_t kind, size_t no
     aoei_dropout_add(layer->ctx, sum, sum, residual, layer->batch, &drop);
 }
 
-/* Computes the queries and keys from x, the input of their linear layers, and normalizes each of their heads if the model has
- * these norms. */
+/* Computes the queries and keys from x, the input of their linear layers, and normalizes each of their heads if the
+ * model has these norms. */
 static void queries_and_keys(const aoei_layer *layer, aoei_tensor q, aoei_tensor k, aoei_tensor x) {
     const aoei_layer_state *l = &layer->l;
     const aoei_encoder_config *c = layer->c;
@@ -214,8 +218,10 @@ static void queries_and_keys(const aoei_layer *layer, aoei_tensor q, aoei_tensor
         return;
     if (c->qk_norm == AOEI_QK_LAYERNORM) {
         const aoei_tensor *w = layer->w;
-        aoei_layernorm_forward(layer->ctx, q, l->stats_q, raw_q, w[AOEI_LW_Q_NORM], w[AOEI_LW_Q_NORM_BIAS], c->norm_eps);
-        aoei_layernorm_forward(layer->ctx, k, l->stats_k, raw_k, w[AOEI_LW_K_NORM], w[AOEI_LW_K_NORM_BIAS], c->norm_eps);
+        aoei_layernorm_forward(layer->ctx, q, l->stats_q, raw_q, w[AOEI_LW_Q_NORM], w[AOEI_LW_Q_NORM_BIAS],
+                               c->norm_eps);
+        aoei_layernorm_forward(layer->ctx, k, l->stats_k, raw_k, w[AOEI_LW_K_NORM], w[AOEI_LW_K_NORM_BIAS],
+                               c->norm_eps);
         return;
     }
     aoei_rmsnorm_forward(layer->ctx, q, l->stats_q, raw_q, layer->w[AOEI_LW_Q_NORM], c->norm_plus_one, c->norm_eps);
@@ -243,7 +249,8 @@ static void attend(const aoei_layer *layer) {
     aoei_layer_linear(layer, AOEI_LW_V, v, l->in, NULL);
     aoei_layer_relative(layer);
     if (layer->c->rope.theta > 0) /* one call rotates queries and keys, because their columns are adjacent in qkv */
-        aoei_rope_apply(layer->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), aoei_layer_rope(layer), aoei_head_dim(layer->c), 0);
+        aoei_rope_apply(layer->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), aoei_layer_rope(layer), aoei_head_dim(layer->c),
+                        0);
     aoei_attention_forward(layer->ctx, l->heads, q, k, v, layer->batch, &a, layer->s->scratch);
 }
 

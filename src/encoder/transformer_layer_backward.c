@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The backward pass of one transformer layer. It processes the operations of transformer_layer.c in reverse order. A layer has
- * two branches, attention and feed-forward. d is the gradient of the output of the layer; it is replaced step by step by the
- * gradient of the input. In post-norm layers, the gradient of the input of a branch is added to d in place. In pre-norm layers,
- * the gradient of the input of a branch is computed in the buffer grad_norm; the backward pass of the norm that precedes the
- * branch follows, and its result is added to d.
+ * The backward pass of one transformer layer. It processes the operations of transformer_layer.c in reverse order. A
+ * layer has two branches, attention and feed-forward. d is the gradient of the output of the layer; it is replaced step
+ * by step by the gradient of the input. In post-norm layers, the gradient of the input of a branch is added to d in
+ * place. In pre-norm layers, the gradient of the input of a branch is computed in the buffer grad_norm; the backward
+ * pass of the norm that precedes the branch follows, and its result is added to d.
  */
 #include "encoder/transformer_layer_backward.h"
 
@@ -20,16 +20,18 @@
 #include "nn/rope.h"
 #include "nn/tensor.h"
 
-void aoei_transformer_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, const aoei_tensor *g,
-                                    aoei_tensor dy, aoei_tensor x, aoei_tensor stats, const aoei_tensor *w) {
+void aoei_transformer_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx,
+                                    const aoei_tensor *g, aoei_tensor dy, aoei_tensor x, aoei_tensor stats,
+                                    const aoei_tensor *w) {
     if (c->norm == AOEI_RMSNORM)
         aoei_rmsnorm_backward(ctx, dx, g[0], dy, x, stats, w[0], c->norm_plus_one);
     else
         aoei_layernorm_backward(ctx, dx, g[0], g[1], dy, x, stats, w[0]);
 }
 
-/* Computes the gradients of linear layer `kind` and of its adapter from dy, the gradient of the output. x is the input of the
- * layer. The members dx, accumulate, activation and gate of the argument `dx` describe how the gradient of x is computed. */
+/* Computes the gradients of linear layer `kind` and of its adapter from dy, the gradient of the output. x is the input
+ * of the layer. The members dx, accumulate, activation and gate of the argument `dx` describe how the gradient of x is
+ * computed. */
 static void linear_backward(const aoei_layer *layer, size_t kind, aoei_tensor dy, aoei_tensor x, aoei_linear_grads dx) {
     dx.dw = layer->g[kind];
     dx.db = layer->g[kind + 1];
@@ -40,7 +42,8 @@ static void linear_backward(const aoei_layer *layer, size_t kind, aoei_tensor dy
     aoei_linear_backward(layer->ctx, &dx, dy, x, layer->w[kind]);
 }
 
-/* Returns arguments with which the gradient of the input of a linear layer is written to dx, or added to dx if accumulate is
+/* Returns arguments with which the gradient of the input of a linear layer is written to dx, or added to dx if
+ * accumulate is
  * 1. */
 static aoei_linear_grads input_grad(aoei_tensor dx, int accumulate) {
     aoei_linear_grads l;
@@ -50,8 +53,8 @@ static aoei_linear_grads input_grad(aoei_tensor dx, int accumulate) {
     return l;
 }
 
-/* Applies the backward pass of dropout to the gradient d. Returns the result in the type of the operands of matmuls. If there
- * is no dropout and d has this type, the result is d; otherwise it is stored in grad_b. */
+/* Applies the backward pass of dropout to the gradient d. Returns the result in the type of the operands of matmuls. If
+ * there is no dropout and d has this type, the result is d; otherwise it is stored in grad_b. */
 static aoei_tensor through_dropout(const aoei_layer *layer, aoei_tensor d, uint32_t site) {
     const aoei_tensor operand = aoei_tensor_rows(layer->s->grad_b, 0, layer->batch->n_tokens);
     const aoei_dropout drop = aoei_layer_dropout(layer, site);
@@ -82,18 +85,18 @@ static void feed_forward_backward(const aoei_layer *layer, aoei_tensor ddown, ao
     linear_backward(layer, AOEI_LW_UP, layer->act, l->mid, input_grad(dmid, accumulate));
 }
 
-/* The backward pass of the norms of queries and keys. Replaces dqk, the gradient of the normalized queries and keys, by the
- * gradient of their values before the norms, and converts it to the type of `to` if dqk is not `to`. */
+/* The backward pass of the norms of queries and keys. Replaces dqk, the gradient of the normalized queries and keys, by
+ * the gradient of their values before the norms, and converts it to the type of `to` if dqk is not `to`. */
 static void qk_norm_backward(const aoei_layer *layer, aoei_tensor to, aoei_tensor dqk) {
     const aoei_layer_state *l = &layer->l;
     const aoei_tensor *w = layer->w, *g = layer->g;
     const size_t Q = aoei_query_width(layer->c), K = aoei_key_width(layer->c);
     const aoei_tensor dq = aoei_tensor_cols(dqk, 0, Q), dk = aoei_tensor_cols(dqk, Q, K);
     if (layer->c->qk_norm == AOEI_QK_LAYERNORM) {
-        aoei_layernorm_backward(layer->ctx, dq, g[AOEI_LW_Q_NORM], g[AOEI_LW_Q_NORM_BIAS], dq, aoei_tensor_cols(l->qk, 0, Q),
-                                l->stats_q, w[AOEI_LW_Q_NORM]);
-        aoei_layernorm_backward(layer->ctx, dk, g[AOEI_LW_K_NORM], g[AOEI_LW_K_NORM_BIAS], dk, aoei_tensor_cols(l->qk, Q, K),
-                                l->stats_k, w[AOEI_LW_K_NORM]);
+        aoei_layernorm_backward(layer->ctx, dq, g[AOEI_LW_Q_NORM], g[AOEI_LW_Q_NORM_BIAS], dq,
+                                aoei_tensor_cols(l->qk, 0, Q), l->stats_q, w[AOEI_LW_Q_NORM]);
+        aoei_layernorm_backward(layer->ctx, dk, g[AOEI_LW_K_NORM], g[AOEI_LW_K_NORM_BIAS], dk,
+                                aoei_tensor_cols(l->qk, Q, K), l->stats_k, w[AOEI_LW_K_NORM]);
     } else {
         aoei_rmsnorm_backward(layer->ctx, dq, g[AOEI_LW_Q_NORM], dq, aoei_tensor_cols(l->qk, 0, Q), l->stats_q,
                               w[AOEI_LW_Q_NORM], layer->c->norm_plus_one);
@@ -119,8 +122,8 @@ static void relative_backward(const aoei_layer *layer) {
     }
 }
 
-/* Computes din, the gradient of `in` (the input of the attention), from dproj, the gradient of the output of the output layer
- * of the attention. If accumulate is 1, the gradient is added to din. */
+/* Computes din, the gradient of `in` (the input of the attention), from dproj, the gradient of the output of the output
+ * layer of the attention. If accumulate is 1, the gradient is added to din. */
 static void attention_backward(const aoei_layer *layer, aoei_tensor dproj, aoei_tensor din, int accumulate) {
     const aoei_layer_state *l = &layer->l;
     const size_t n = layer->batch->n_tokens, Q = aoei_query_width(layer->c), K = aoei_key_width(layer->c);
@@ -138,8 +141,8 @@ static void attention_backward(const aoei_layer *layer, aoei_tensor dproj, aoei_
         aoei_tensor_zero(layer->ctx, layer->s->relative_dqueries);
     }
     aoei_attention_backward(layer->ctx, aoei_tensor_cols(dqk, 0, Q), aoei_tensor_cols(dqk, Q, K), dv, dheads,
-                            aoei_tensor_cols(l->qkv, 0, Q), aoei_tensor_cols(l->qkv, Q, K), aoei_tensor_cols(l->qkv, Q + K, K),
-                            layer->batch, &a, layer->s->scratch);
+                            aoei_tensor_cols(l->qkv, 0, Q), aoei_tensor_cols(l->qkv, Q, K),
+                            aoei_tensor_cols(l->qkv, Q + K, K), layer->batch, &a, layer->s->scratch);
     if (layer->c->rope.theta > 0)
         aoei_rope_apply(layer->ctx, dqk, aoei_layer_rope(layer), aoei_head_dim(layer->c), 1);
     if (layer->c->qk_norm)
@@ -150,11 +153,11 @@ static void attention_backward(const aoei_layer *layer, aoei_tensor dproj, aoei_
     relative_backward(layer);
 }
 
-/* The backward pass of a norm that follows attention or feed-forward, and of the dropout after it. d is the gradient of the
- * residual sum; `branch` is the workspace for the gradient of x, the input of the norm. Returns this gradient in the type of
- * the operands of matmuls. */
-static aoei_tensor through_branch_norm(const aoei_layer *layer, aoei_tensor d, aoei_tensor branch, size_t norm, aoei_tensor x,
-                                       aoei_tensor stats, uint32_t site) {
+/* The backward pass of a norm that follows attention or feed-forward, and of the dropout after it. d is the gradient of
+ * the residual sum; `branch` is the workspace for the gradient of x, the input of the norm. Returns this gradient in
+ * the type of the operands of matmuls. */
+static aoei_tensor through_branch_norm(const aoei_layer *layer, aoei_tensor d, aoei_tensor branch, size_t norm,
+                                       aoei_tensor x, aoei_tensor stats, uint32_t site) {
     const aoei_tensor operand = aoei_tensor_rows(layer->s->grad_b, 0, layer->batch->n_tokens);
     const aoei_dropout drop = aoei_layer_dropout(layer, site);
     if (drop.p > 0)
@@ -167,8 +170,8 @@ static aoei_tensor through_branch_norm(const aoei_layer *layer, aoei_tensor d, a
     return operand;
 }
 
-/* Computes the gradient of the output of attention or feed-forward from d, the gradient of the residual sum. `norm` is the kind
- * of the norm that follows them in some models. */
+/* Computes the gradient of the output of attention or feed-forward from d, the gradient of the residual sum. `norm` is
+ * the kind of the norm that follows them in some models. */
 static aoei_tensor branch_gradient(const aoei_layer *layer, aoei_tensor d, aoei_tensor branch, size_t norm) {
     const aoei_layer_state *l = &layer->l;
     const uint32_t site = norm == AOEI_LW_NORM3 ? AOEI_SITE_ATTENTION_OUTPUT : AOEI_SITE_FFN_OUTPUT;
@@ -183,11 +186,13 @@ static void post_norm_backward(const aoei_layer *layer, aoei_tensor d) {
     const size_t norm1 = AOEI_LW_NORM1, norm2 = AOEI_LW_NORM2;
     aoei_transformer_norm_backward(layer->ctx, layer->c, d, layer->g + norm2, d, l->sum2, l->stats2, layer->w + norm2);
     feed_forward_backward(layer, through_dropout(layer, d, AOEI_SITE_FFN_OUTPUT), d, 1);
-    const aoei_tensor kept = layer->c->second_norm ? aoei_tensor_rows(layer->s->grad_norm, 0, layer->batch->n_tokens) : d;
+    const aoei_tensor kept =
+        layer->c->second_norm ? aoei_tensor_rows(layer->s->grad_norm, 0, layer->batch->n_tokens) : d;
     if (layer->c->second_norm) {
         aoei_transformer_norm_backward(layer->ctx, layer->c, d, layer->g + AOEI_LW_NORM3, d, l->attended, l->stats3,
                                        layer->w + AOEI_LW_NORM3);
-        aoei_tensor_copy(layer->ctx, kept, d); /* gradient of the second sum, which x and the output of norm 1 receive */
+        aoei_tensor_copy(layer->ctx, kept, d); /* gradient of the second sum, which x and the output of norm 1
+                                                  receive */
     }
     aoei_transformer_norm_backward(layer->ctx, layer->c, d, layer->g + norm1, d, l->sum1, l->stats1, layer->w + norm1);
     attention_backward(layer, through_dropout(layer, d, AOEI_SITE_ATTENTION_OUTPUT), d, 1);

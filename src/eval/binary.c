@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Evaluates whether the cosine of a text pair predicts the binary label of the pair. All tables are read and checked first.
- * Then the texts of each table are embedded, and the table is evaluated.
+ * Evaluates whether the cosine of a text pair predicts the binary label of the pair. All tables are read and checked
+ * first. Then the texts of each table are embedded, and the table is evaluated.
  */
 #include "eval/binary.h"
 
@@ -45,8 +45,8 @@ static int check_labels(const aoe_pairs *p, aoe_error *err) {
     return 0;
 }
 
-static int load(input *in, const aoei_eval_model *e, const char *const *paths, size_t n, size_t i, const aoe_binary_options *o,
-                aoe_error *err) {
+static int load(input *in, const aoei_eval_model *e, const char *const *paths, size_t n, size_t i,
+                const aoe_binary_options *o, aoe_error *err) {
     aoe_table_options table = o->table;
     table.struct_size = sizeof table;
     table.allow_empty = 1;
@@ -65,8 +65,8 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
 
 /* Computes the metrics of one table. cosine: [number of pairs] cosine of each pair. label: [number of pairs] workspace.
  * positive: [number of pairs] workspace. */
-static int compute_metrics(aoe_binary_result *r, const input *in, double positive_from, const double *cosine, double *label,
-                           uint8_t *positive, aoe_error *err) {
+static int compute_metrics(aoe_binary_result *r, const input *in, double positive_from, const double *cosine,
+                           double *label, uint8_t *positive, aoe_error *err) {
     const size_t n = aoe_pairs_count(in->pairs);
     *r = (aoe_binary_result){.name = in->name, .pairs = n, .skipped = in->skipped, .empty = in->empty};
     for (size_t i = 0; i < n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Computes the cosines of text pairs in blocks of pairs. The texts of a block are sorted to find the distinct texts, which are
- * embedded in sorted order. Therefore, the cosines do not depend on the order of the pairs in a block.
+ * Computes the cosines of text pairs in blocks of pairs. The texts of a block are sorted to find the distinct texts,
+ * which are embedded in sorted order. Therefore, the cosines do not depend on the order of the pairs in a block.
  */
 #include "eval/cosines.h"
 
@@ -25,9 +25,10 @@ typedef struct placed_text {
 typedef struct block {
     placed_text *placed_text; /* [2 * pairs] all texts of the block, sorted so that equal texts are adjacent; owned */
     aoe_text *text;           /* [2 * pairs] distinct texts in sorted order; owned */
-    size_t *source; /* [2 * pairs] for each distinct text, the position (placed_text.index) of its first occurrence; owned */
-    size_t *vector; /* [2 * pairs] for each position in the block, the row of its text in `vectors`; owned */
-    float *vectors; /* [2 * pairs, dims] embeddings of the distinct texts; owned */
+    size_t *source;     /* [2 * pairs] for each distinct text, the position (placed_text.index) of its first occurrence;
+                           owned */
+    size_t *vector;     /* [2 * pairs] for each position in the block, the row of its text in `vectors`; owned */
+    float *vectors;     /* [2 * pairs, dims] embeddings of the distinct texts; owned */
     uint8_t *truncated; /* [2 * pairs] 1 for each distinct text that was truncated, 0 for others; owned */
 } block;
 
@@ -73,7 +74,8 @@ static size_t collect_distinct(block *b, const aoei_text_pairs *c, size_t first,
     size_t distinct = 0;
     for (size_t i = 0; i < 2 * n; i++) {
         aoe_text t = b->placed_text[i].text;
-        if (i == 0 || t.len != b->text[distinct - 1].len || (t.len && memcmp(t.data, b->text[distinct - 1].data, t.len) != 0)) {
+        if (i == 0 || t.len != b->text[distinct - 1].len ||
+            (t.len && memcmp(t.data, b->text[distinct - 1].data, t.len) != 0)) {
             b->text[distinct] = t;
             b->source[distinct++] = b->placed_text[i].index;
         }
@@ -82,8 +84,8 @@ static size_t collect_distinct(block *b, const aoei_text_pairs *c, size_t first,
     return distinct;
 }
 
-/* Inserts the file, the line and the name of a text (side_name) at the beginning of the error message. Returns rc. err may be
- * NULL. */
+/* Inserts the file, the line and the name of a text (side_name) at the beginning of the error message. Returns rc. err
+ * may be NULL. */
 static int prefix_error(const aoei_text_pairs *c, size_t pair, size_t side, int rc, aoe_error *err) {
     aoei_error_prefix(err, "%s:%zu: %s", c->name, c->line(c->source, pair), c->side_name(c->source, pair, side));
     return rc;
@@ -115,8 +117,8 @@ static int score_pairs(const aoei_eval_model *e, const aoei_text_pairs *c, doubl
     return rc;
 }
 
-int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cosine, size_t *truncated, aoei_eval_progress *p,
-                 aoe_error *err) {
+int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cosine, size_t *truncated,
+                 aoei_eval_progress *p, aoe_error *err) {
     block b;
     *truncated = 0;
     if (e->score)

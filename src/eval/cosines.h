@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Computes the cosines of text pairs. All metrics of pairs and triplets are computed from them. Pairs are processed in blocks;
- * each distinct text of a block is embedded once. If the model is a cross-encoder, its scores are used instead of cosines.
+ * Computes the cosines of text pairs. All metrics of pairs and triplets are computed from them. Pairs are processed in
+ * blocks; each distinct text of a block is embedded once. If the model is a cross-encoder, its scores are used instead
+ * of cosines.
  */
 #ifndef AOEI_EVAL_COSINES_H
 #define AOEI_EVAL_COSINES_H
@@ -18,21 +19,22 @@ typedef struct aoei_text_pairs {
     size_t (*line)(const void *source, size_t pair); /* returns the line number of a pair in the file */
     /* Returns the name of a text for messages, such as its column; a static string. */
     const char *(*side_name)(const void *source, size_t pair, size_t side);
-    size_t group; /* number of consecutive pairs that have the same first text, which is counted once if it is truncated; 1: all
-                     first texts are counted */
+    size_t group; /* number of consecutive pairs that have the same first text, which is counted once if it is
+                     truncated; 1: all first texts are counted */
 } aoei_text_pairs;
 
-/* Checks that every text has at least one token. Errors: AOE_EFORMAT if a text has none; the message contains the file and
- * line. */
+/* Checks that every text has at least one token. Errors: AOE_EFORMAT if a text has none; the message contains the file
+ * and line. */
 int aoei_text_pairs_check(const aoei_eval_model *e, const aoei_text_pairs *c, aoe_error *err);
 /* Computes the cosine of each pair, or its score if the model is a cross-encoder.
  * - cosine: [c->n] receives the cosines or scores
- * - *truncated: receives the number of texts that were truncated to the maximum length; a text that occurs in several pairs is
- *   counted once for each pair, except as described at aoei_text_pairs.group. For a cross-encoder, it is the number of pairs
+ * - *truncated: receives the number of texts that were truncated to the maximum length; a text that occurs in several
+ *   pairs is counted once for each pair, except as described at aoei_text_pairs.group. For a cross-encoder, it is the
+ *   number of pairs
  * - p: progress, counted in pairs; may be NULL
  * Errors: the model's errors, with the file and line in the message; AOE_ECANCELLED. */
-int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cosine, size_t *truncated, aoei_eval_progress *p,
-                 aoe_error *err);
+int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cosine, size_t *truncated,
+                 aoei_eval_progress *p, aoe_error *err);
 
 /* For labeled pairs, aoei_pairs_check calls aoei_text_pairs_check, and aoei_pairs_cosines calls aoei_cosines. */
 int aoei_pairs_check(const aoei_eval_model *e, const aoe_pairs *p, aoe_error *err);

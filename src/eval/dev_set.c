@@ -18,11 +18,11 @@ struct aoe_dev_set {
     aoe_pairs *pairs; /* labeled pairs; owned */
     aoei_log log;     /* log of the context, which receives warnings */
     double pearson;   /* Pearson correlation of the latest evaluation; NaN before the first evaluation */
-    int evaluated;    /* 1: the set was evaluated at least once; only the first evaluation warns about truncated texts */
+    int evaluated; /* 1: the set was evaluated at least once; only the first evaluation warns about truncated texts */
 };
 
-/* Logs how many bad rows were skipped, and how many rows have a label that the label map drops. Errors: AOE_EFORMAT if all
- * labels are equal. */
+/* Logs how many bad rows were skipped, and how many rows have a label that the label map drops. Errors: AOE_EFORMAT if
+ * all labels are equal. */
 static int check_pairs(const aoe_dev_set *d, aoe_error *err) {
     const char *name = aoei_pairs_name(d->pairs);
     const size_t skipped = aoe_pairs_skipped(d->pairs), dropped = aoe_pairs_dropped(d->pairs);
@@ -35,7 +35,8 @@ static int check_pairs(const aoe_dev_set *d, aoe_error *err) {
     if (low < high)
         return 0;
     return aoei_fail(err, AOE_EFORMAT,
-                     "%s: all labels are equal, so models cannot be compared; use a dev set with different labels", name);
+                     "%s: all labels are equal, so models cannot be compared; use a dev set with different labels",
+                     name);
 }
 
 int aoe_dev_set_load(aoe_dev_set **d, aoe_context *ctx, const char *path, const aoe_table_options *o, aoe_error *err) {
@@ -60,8 +61,8 @@ int aoe_dev_set_load(aoe_dev_set **d, aoe_context *ctx, const char *path, const 
     return code;
 }
 
-/* Warns during the first evaluation that texts or pairs were truncated. e: embedder of the model; n: number of these texts or
- * pairs; total: number of all. */
+/* Warns during the first evaluation that texts or pairs were truncated. e: embedder of the model; n: number of these
+ * texts or pairs; total: number of all. */
 static void warn_truncated(aoe_dev_set *d, const aoe_embedder *e, size_t n, size_t total, const char *what) {
     aoe_model_info info;
     aoe_model_get_info(aoe_embedder_model(e), &info);

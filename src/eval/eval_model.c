@@ -36,15 +36,15 @@ static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, ui
     return rc;
 }
 
-static int score(void *user, const aoe_text *first, const aoe_text *second, size_t n, double *scores, uint8_t *truncated,
-                 size_t *failed, aoe_error *err) {
+static int score(void *user, const aoe_text *first, const aoe_text *second, size_t n, double *scores,
+                 uint8_t *truncated, size_t *failed, aoe_error *err) {
     aoei_embedder_adapter *s = user;
     const size_t outputs = aoe_model_classes(aoe_embedder_model(s->e));
     *failed = (size_t)-1;
     if (outputs != 1)
-        return aoei_fail(err, AOE_EARG,
-                         "the cross-encoder has %zu outputs, so a pair has no single score; give a model with one output",
-                         outputs);
+        return aoei_fail(
+            err, AOE_EARG,
+            "the cross-encoder has %zu outputs, so a pair has no single score; give a model with one output", outputs);
     int rc = reserve(s, n, err);
     if (rc)
         return rc;
@@ -61,8 +61,8 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
     aoei_embedder_adapter *s = user;
     const aoe_model *m = aoe_embedder_model(s->e);
     const aoe_tokenizer *t = aoe_model_tokenizer(m);
-    /* If the model has no tokenizer, aoe_embed reports the error. If the model accepts texts without tokens, no check is
-     * needed. In both cases, tokens are not counted. */
+    /* If the model has no tokenizer, aoe_embed reports the error. If the model accepts texts without tokens, no check
+     * is needed. In both cases, tokens are not counted. */
     if (!t || aoei_allows_no_tokens(m))
         return 0;
     aoe_model_info info;

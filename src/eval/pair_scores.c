@@ -47,10 +47,11 @@ static int classify(double *accuracy, const arrays *a, const aoe_pairs *p, size_
         const float *x = a->scores + i * classes;
         size_t best = 0;
         if (!(a->label[i] >= 0 && a->label[i] < (double)classes && !(a->label[i] > floor(a->label[i]))))
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s:%zu: label %g is not a class: the model has %zu outputs, so labels must be integers from 0 to "
-                             "%zu; map label names with options.label_map",
-                             aoei_pairs_name(p), aoe_pairs_line(p, i), a->label[i], classes, classes - 1);
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s:%zu: label %g is not a class: the model has %zu outputs, so labels must be integers from 0 to "
+                "%zu; map label names with options.label_map",
+                aoei_pairs_name(p), aoe_pairs_line(p, i), a->label[i], classes, classes - 1);
         for (size_t k = 1; k < classes; k++)
             best = x[k] > x[best] ? k : best;
         correct += best == (size_t)a->label[i];

@@ -14,8 +14,8 @@ typedef struct aoei_pair_scores {
     size_t truncated;         /* number of pairs that were truncated */
 } aoei_pair_scores;
 
-/* Evaluates the cross-encoder of the embedder `e` on the pairs p. Errors: AOE_EFORMAT (invalid UTF-8, with file and line; a
- * label is not the index of an output), AOE_ENUMERIC, AOE_ENOMEM. */
+/* Evaluates the cross-encoder of the embedder `e` on the pairs p. Errors: AOE_EFORMAT (invalid UTF-8, with file and
+ * line; a label is not the index of an output), AOE_ENUMERIC, AOE_ENOMEM. */
 int aoei_pair_scores_evaluate(aoe_embedder *e, const aoe_pairs *p, aoei_pair_scores *result, aoe_error *err);
 
 #endif

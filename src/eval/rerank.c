@@ -31,16 +31,16 @@ typedef struct rerank {
     const aoe_rerank_options *o; /* options; borrowed */
     aoe_embedder *e;             /* embedder of the cross-encoder; borrowed */
     size_t classes, chosen;      /* number of outputs; output that is the score */
-    size_t top;                  /* maximum number of documents of a list: options.top, at most the number of documents */
-    aoei_retrieval_data d;       /* owned */
-    uint32_t *text;              /* [queries, top] documents of the first stage; AOEI_NO_TEXT: none; owned */
-    float *score;                /* [queries, top] scores of the cross-encoder; owned */
-    aoe_text *first, *second;    /* [PAIRS] texts of the pairs of one call; owned */
-    size_t *at;                  /* [PAIRS] index in `text` of each pair of one call; owned */
-    float *outputs;              /* [PAIRS, classes] owned */
-    aoe_text_info *info;         /* [PAIRS] owned */
-    candidate *list;             /* [top] list of one query; owned */
-    double *gain, *ideal;        /* [top], [relevant texts] gains of one query; owned */
+    size_t top;               /* maximum number of documents of a list: options.top, at most the number of documents */
+    aoei_retrieval_data d;    /* owned */
+    uint32_t *text;           /* [queries, top] documents of the first stage; AOEI_NO_TEXT: none; owned */
+    float *score;             /* [queries, top] scores of the cross-encoder; owned */
+    aoe_text *first, *second; /* [PAIRS] texts of the pairs of one call; owned */
+    size_t *at;               /* [PAIRS] index in `text` of each pair of one call; owned */
+    float *outputs;           /* [PAIRS, classes] owned */
+    aoe_text_info *info;      /* [PAIRS] owned */
+    candidate *list;          /* [top] list of one query; owned */
+    double *gain, *ideal;     /* [top], [relevant texts] gains of one query; owned */
     aoei_eval_progress progress;
     aoe_rerank_result *result;
 } rerank;
@@ -48,7 +48,8 @@ typedef struct rerank {
 void aoe_rerank_options_defaults(aoe_rerank_options *o) {
     if (!o)
         return;
-    *o = (aoe_rerank_options){.struct_size = sizeof *o, .split = "test", .top = 100, .cutoff = 10, .score_class = AOE_AUTO};
+    *o = (aoe_rerank_options){
+        .struct_size = sizeof *o, .split = "test", .top = 100, .cutoff = 10, .score_class = AOE_AUTO};
 }
 
 /* Checks the options, and sets r->classes and r->chosen. */
@@ -59,19 +60,21 @@ static int check(rerank *r, const char *folder, aoe_error *err) {
     if (!r->classes)
         return aoei_fail(err, AOE_EARG, "the model is not a cross-encoder; open one with options.cross_encoder");
     if (r->classes > 1 && o->score_class == AOE_AUTO)
-        return aoei_fail(err, AOE_EARG,
-                         "the model has %zu outputs per pair; set options.score_class to the one that is the score (0 to %zu)",
-                         r->classes, r->classes - 1);
+        return aoei_fail(
+            err, AOE_EARG,
+            "the model has %zu outputs per pair; set options.score_class to the one that is the score (0 to %zu)",
+            r->classes, r->classes - 1);
     if (r->chosen >= r->classes)
-        return aoei_fail(err, AOE_EARG, "options.score_class is %zu, but the model has %zu output%s", r->chosen, r->classes,
-                         r->classes == 1 ? "" : "s");
+        return aoei_fail(err, AOE_EARG, "options.score_class is %zu, but the model has %zu output%s", r->chosen,
+                         r->classes, r->classes == 1 ? "" : "s");
     if (!o->first == !o->run)
         return aoei_fail(err, AOE_EARG, "give either options.first or options.run as the first stage");
     if (!o->top || !o->cutoff || o->top > 1000000)
         return aoei_fail(err, AOE_EARG, "options.top must be from 1 to 1000000, and options.cutoff at least 1");
     if (!aoei_is_dir(folder))
         return aoei_fail(err, AOE_ENOENT,
-                         "%s: no such directory; give a BEIR directory with corpus.jsonl, queries.jsonl and qrels", folder);
+                         "%s: no such directory; give a BEIR directory with corpus.jsonl, queries.jsonl and qrels",
+                         folder);
     return 0;
 }
 
@@ -102,7 +105,8 @@ static int allocate(rerank *r, aoe_error *err) {
     r->list = aoei_malloc_array(r->top, sizeof *r->list);
     r->gain = aoei_malloc_array(r->top, sizeof *r->gain);
     r->ideal = aoei_malloc_array(most, sizeof *r->ideal);
-    if (r->text && r->score && r->first && r->second && r->at && r->outputs && r->info && r->list && r->gain && r->ideal)
+    if (r->text && r->score && r->first && r->second && r->at && r->outputs && r->info && r->list && r->gain &&
+        r->ideal)
         return 0;
     return aoei_fail_nomem(err, listed * (sizeof *r->text + sizeof *r->score));
 }
@@ -170,7 +174,8 @@ static int score_lists(rerank *r, aoe_error *err) {
     return rc || !n ? rc : score_pairs(r, n, err);
 }
 
-/* Comparison function for qsort: sorts candidates by descending score, then by descending id, which is the order of the texts.
+/* Comparison function for qsort: sorts candidates by descending score, then by descending id, which is the order of the
+ * texts.
  */
 static int by_score(const void *pa, const void *pb) {
     const candidate *a = pa, *b = pb;

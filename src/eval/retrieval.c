@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Evaluates retrieval: embeds all texts, finds the nearest texts of each query by exact search, and computes the metrics of
- * each ranked list. If the queries are also texts to search and one model embeds both, the embeddings of the queries are copied
- * from the embeddings of the texts.
+ * Evaluates retrieval: embeds all texts, finds the nearest texts of each query by exact search, and computes the
+ * metrics of each ranked list. If the queries are also texts to search and one model embeds both, the embeddings of the
+ * queries are copied from the embeddings of the texts.
  */
 #include "eval/retrieval.h"
 
@@ -18,7 +18,10 @@
 #include "nn/rows.h"
 #include "stats/ranking.h"
 
-enum { EMBED = 4096, SEARCH = 1024 }; /* EMBED: number of texts per call of embed; SEARCH: number of queries per search */
+enum {
+    EMBED = 4096,
+    SEARCH = 1024
+}; /* EMBED: number of texts per call of embed; SEARCH: number of queries per search */
 
 /* State of the evaluation of one input. */
 typedef struct search {
@@ -28,15 +31,16 @@ typedef struct search {
     size_t D;                       /* number of components of an embedding */
     size_t k;                       /* number of nearest texts that the search returns for a query */
     aoei_arena arena;               /* memory of the tensors below; owned */
-    aoei_tensor texts;              /* [texts, D] embeddings of the texts, normalized to length 1; a zero vector stays zero */
-    aoei_tensor queries;   /* [queries, D] embeddings of the queries, normalized to length 1; a zero vector stays zero */
+    aoei_tensor texts;   /* [texts, D] embeddings of the texts, normalized to length 1; a zero vector stays zero */
+    aoei_tensor queries; /* [queries, D] embeddings of the queries, normalized to length 1; a zero vector stays zero */
     aoei_tensor workspace; /* workspace of aoei_nearest */
     float *host;           /* [EMBED, D] embeddings that one call of embed returns; owned */
     uint8_t *truncated;    /* [EMBED] 1 for each text of one call of embed that was truncated; owned */
     aoe_text *text;        /* [EMBED] texts of one call of embed; owned */
-    uint32_t *index;       /* [queries] aoei_query.index of each query, for the rows that are copied from `texts`; owned */
-    aoei_neighbor *best;   /* [SEARCH, k] nearest texts of each query of one search; owned */
-    double *gain_of; /* [texts] gain of each text for the current query; 0 for all texts while no query is processed; owned */
+    uint32_t *index; /* [queries] aoei_query.index of each query, for the rows that are copied from `texts`; owned */
+    aoei_neighbor *best; /* [SEARCH, k] nearest texts of each query of one search; owned */
+    double *gain_of; /* [texts] gain of each text for the current query; 0 for all texts while no query is processed;
+                        owned */
     double *gain;    /* [k] gain of each text in the ranked list of the current query; owned */
     double *ideal;   /* [max_relevant] gains of the current query's relevant texts, sorted descending; owned */
 } search;
@@ -56,8 +60,9 @@ static int check_options(const aoe_retrieval_options *o, aoe_error *err) {
     return valid ? 0 : aoei_fail(err, AOE_EARG, "options.recall_at and options.top must be at least 1");
 }
 
-/* Returns the number of nearest texts to search for each query. This is one more than the metrics need, because the query
- * itself may be removed from the list. It is at least the size of the largest group, and at most the number of texts. */
+/* Returns the number of nearest texts to search for each query. This is one more than the metrics need, because the
+ * query itself may be removed from the list. It is at least the size of the largest group, and at most the number of
+ * texts. */
 static size_t count_neighbors(const search *s) {
     size_t k = s->o->top;
     for (size_t i = 0; i < s->o->n_recall; i++)
@@ -158,7 +163,8 @@ static int check_tokens(const aoei_retrieval_data *d, const text_source *x, aoe_
     return rc;
 }
 
-static int embed(search *s, const text_source *x, aoei_tensor to, size_t *truncated, aoei_eval_progress *p, aoe_error *err) {
+static int embed(search *s, const text_source *x, aoei_tensor to, size_t *truncated, aoei_eval_progress *p,
+                 aoe_error *err) {
     int rc = 0;
     for (size_t first = 0; !rc && first < x->n; first += EMBED) {
         const size_t n = x->n - first < EMBED ? x->n - first : EMBED;
@@ -324,8 +330,9 @@ static int evaluate(const aoei_retrieval_data *d, const aoei_eval_model *queries
     return rc;
 }
 
-int aoei_retrieval_run(const aoei_eval_model *queries, const aoei_eval_model *docs, const char *const *paths, size_t n_paths,
-                       const aoe_retrieval_options *o, aoe_retrieval_fn report, void *user, aoe_error *err) {
+int aoei_retrieval_run(const aoei_eval_model *queries, const aoei_eval_model *docs, const char *const *paths,
+                       size_t n_paths, const aoe_retrieval_options *o, aoe_retrieval_fn report, void *user,
+                       aoe_error *err) {
     int rc = check_options(o, err);
     if (!rc && !n_paths)
         rc = aoei_fail(err, AOE_EARG, "no input paths; give at least one table of groups or BEIR folder");
@@ -365,7 +372,8 @@ int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t n_paths
     aoei_embedder_adapter s, t;
     const aoei_eval_model queries = aoei_eval_model_open(&s, e);
     const aoei_eval_model docs = aoei_eval_model_open(&t, o->doc_embedder ? o->doc_embedder : e);
-    const int rc = aoei_retrieval_run(&queries, o->doc_embedder ? &docs : &queries, paths, n_paths, o, report, user, err);
+    const int rc =
+        aoei_retrieval_run(&queries, o->doc_embedder ? &docs : &queries, paths, n_paths, o, report, user, err);
     aoei_eval_model_close(&s);
     aoei_eval_model_close(&t);
     return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads data for retrieval evaluations. To find groups and ids, names are sorted. The results are stored in file order, so they
- * do not depend on the order of the names.
+ * Reads data for retrieval evaluations. To find groups and ids, names are sorted. The results are stored in file order,
+ * so they do not depend on the order of the names.
  */
 #include "eval/retrieval_data.h"
 
@@ -54,8 +54,8 @@ static int check_count(const aoei_examples *x, aoe_error *err) {
 
 /* ------------------------------------------------------------------ groups */
 
-/* A group. Its examples are sorted[first, first + n), where `sorted` contains the names of all examples in ascending order. The
- * examples of a group are in file order. */
+/* A group. Its examples are sorted[first, first + n), where `sorted` contains the names of all examples in ascending
+ * order. The examples of a group are in file order. */
 typedef struct group {
     size_t first;        /* index in `sorted` of the first example of the group */
     size_t n;            /* number of examples */
@@ -67,8 +67,8 @@ static int by_first_text(const void *pa, const void *pb) {
     return (a->first_text > b->first_text) - (a->first_text < b->first_text);
 }
 
-/* Finds the groups of the n examples. groups: [n] receives the groups, in the file order of their first examples. Returns the
- * number of groups. */
+/* Finds the groups of the n examples. groups: [n] receives the groups, in the file order of their first examples.
+ * Returns the number of groups. */
 static size_t find_groups(const aoei_name *sorted, size_t n, group *groups) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
@@ -82,7 +82,8 @@ static size_t find_groups(const aoei_name *sorted, size_t n, group *groups) {
 
 /* Appends a query to d: the text with position `which` in group g. The other texts of the group are its relevant texts.
  * count_query: 1 if the query itself is also a relevant text. d->query and d->relevant must have enough capacity. */
-static void add_group_query(aoei_retrieval_data *d, const aoei_name *sorted, const group *g, size_t which, int count_query) {
+static void add_group_query(aoei_retrieval_data *d, const aoei_name *sorted, const group *g, size_t which,
+                            int count_query) {
     const uint32_t own = sorted[g->first + which].index;
     aoei_query *q = &d->query[d->n_queries++];
     *q = (aoei_query){.index = own, .own = own, .first = d->n_relevant};
@@ -105,7 +106,8 @@ static int choose_queries(aoei_retrieval_data *d, const aoei_name *sorted, const
     for (size_t i = 0; i < n; i++) {
         d->without += groups[i].n < 2;
         queries += queries_of(&groups[i], o->query);
-        if (aoei_mul_size(queries_of(&groups[i], o->query), groups[i].n, &more) || aoei_add_size(relevant, more, &relevant))
+        if (aoei_mul_size(queries_of(&groups[i], o->query), groups[i].n, &more) ||
+            aoei_add_size(relevant, more, &relevant))
             return aoei_fail_nomem(err, SIZE_MAX);
     }
     if (!queries)
@@ -118,7 +120,8 @@ static int choose_queries(aoei_retrieval_data *d, const aoei_name *sorted, const
     aoei_rng_init(&rng, o->seed, AOEI_STREAM_QUERIES, 0);
     for (size_t i = 0; i < n; i++) {
         const size_t count = queries_of(&groups[i], o->query);
-        const size_t first = count == 1 && o->query == AOE_QUERY_RANDOM ? aoei_rng_below(&rng, (uint32_t)groups[i].n) : 0;
+        const size_t first =
+            count == 1 && o->query == AOE_QUERY_RANDOM ? aoei_rng_below(&rng, (uint32_t)groups[i].n) : 0;
         for (size_t k = 0; k < count; k++)
             add_group_query(d, sorted, &groups[i], first + k, o->count_query);
     }
@@ -178,7 +181,8 @@ static int find_file(char **path, const char *dir, const char *name, aoe_error *
         *path = NULL;
     }
     return aoei_fail(err, AOE_ENOENT,
-                     "%s/%s: no such file; a folder for retrieval contains corpus.jsonl, queries.jsonl and qrels", dir, name);
+                     "%s/%s: no such file; a folder for retrieval contains corpus.jsonl, queries.jsonl and qrels", dir,
+                     name);
 }
 
 /* Selects the columns names[0] to names[n - 1]. */
@@ -191,7 +195,8 @@ static int select_columns(aoei_table *t, const char *const *names, size_t n, aoe
             column[i]++;
         if (column[i] == aoei_table_columns(t))
             return aoei_fail(err, AOE_EFORMAT, "%s: column '%s' is missing; the file must have the columns %s, %s%s%s",
-                             aoei_table_name(t), names[i], names[0], names[1], n > 2 ? ", " : "", n > 2 ? names[2] : "");
+                             aoei_table_name(t), names[i], names[0], names[1], n > 2 ? ", " : "",
+                             n > 2 ? names[2] : "");
     }
     return aoei_table_select(t, column, n, err);
 }
@@ -207,8 +212,8 @@ static int bad_row(const aoei_table *t, const aoei_row *row, size_t i, const cha
 typedef int (*row_fn)(void *user, const aoei_table *t, const aoei_row *row, aoe_error *err);
 
 /* Reads all rows of a table. names: [n] columns, at most 3. */
-static int read_rows(aoei_retrieval_data *d, const char *path, const char *const *names, size_t n, row_fn fn, void *user,
-                     int skip_bad_rows, aoe_error *err) {
+static int read_rows(aoei_retrieval_data *d, const char *path, const char *const *names, size_t n, row_fn fn,
+                     void *user, int skip_bad_rows, aoe_error *err) {
     aoei_table *t;
     aoei_row row;
     int rc = aoei_table_open(&t, path, NULL, err);
@@ -234,7 +239,8 @@ static int read_rows(aoei_retrieval_data *d, const char *path, const char *const
 /* Returns the text without white space at both ends, as BEIR and MTEB embed documents. */
 static aoe_text strip(aoe_text text) {
     uint32_t cp;
-    for (size_t n; text.len && (n = aoei_utf8_decode(text.data, text.len, &cp)) && aoei_utf8_is_space(cp); text.len -= n)
+    for (size_t n; text.len && (n = aoei_utf8_decode(text.data, text.len, &cp)) && aoei_utf8_is_space(cp);
+         text.len -= n)
         text.data += n;
     while (text.len) {
         size_t start = text.len - 1;
@@ -254,7 +260,8 @@ typedef struct entries {
     aoei_buffer text; /* workspace for the title and the text of a row; owned */
 } entries;
 
-/* Sets *title to the value of the key "title" of a row. The title of a row without this key, or with the value null, is empty.
+/* Sets *title to the value of the key "title" of a row. The title of a row without this key, or with the value null, is
+ * empty.
  */
 static int read_title(aoe_text *title, const aoei_table *t, const aoei_row *row, aoe_error *err) {
     const json_t *value = json_object_get(aoei_table_object(t), "title");
@@ -268,8 +275,8 @@ static int read_title(aoe_text *title, const aoei_table *t, const aoei_row *row,
     return AOEI_BAD_ROW;
 }
 
-/* Appends an example with the id and the text of a row. If a document has a title, the text of the example is "TITLE TEXT", as
- * in BEIR. */
+/* Appends an example with the id and the text of a row. If a document has a title, the text of the example is "TITLE
+ * TEXT", as in BEIR. */
 static int add_entry(void *user, const aoei_table *t, const aoei_row *row, aoe_error *err) {
     entries *e = user;
     aoe_text title, text = row->field[1].text;
@@ -292,8 +299,8 @@ static int add_entry(void *user, const aoei_table *t, const aoei_row *row, aoe_e
     }
     if (e->is_corpus)
         text = strip(text);
-    return aoei_examples_append(e->x, (const aoe_text[2]){row->field[0].text, text}, (const size_t[2]){1, 1}, 0, row->line,
-                                err);
+    return aoei_examples_append(e->x, (const aoe_text[2]){row->field[0].text, text}, (const size_t[2]){1, 1}, 0,
+                                row->line, err);
 }
 
 /* Keeps the n examples order[0] to order[n - 1] of x, in this order. x: examples with an id and a text. */
@@ -321,9 +328,9 @@ static int by_index(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* If an id occurs more than once, keeps only its last entry, as BEIR does. Sorts documents by descending id: a search ranks the
- * first of several texts with equal scores higher, and trec_eval ranks the text with the largest id highest. Queries keep the
- * order of the file. *sorted: the ids, which are sorted again. */
+/* If an id occurs more than once, keeps only its last entry, as BEIR does. Sorts documents by descending id: a search
+ * ranks the first of several texts with equal scores higher, and trec_eval ranks the text with the largest id highest.
+ * Queries keep the order of the file. *sorted: the ids, which are sorted again. */
 static int order_entries(aoei_retrieval_data *d, aoei_examples *x, aoei_name **sorted, int is_corpus, aoe_error *err) {
     uint32_t *order = aoei_malloc_array(x->n, sizeof *order);
     size_t n = 0;
@@ -342,8 +349,8 @@ static int order_entries(aoei_retrieval_data *d, aoei_examples *x, aoei_name **s
     return rc || *sorted ? rc : AOE_ENOMEM;
 }
 
-/* Reads the file DIR/corpus.jsonl into d->texts, or DIR/queries.jsonl into d->queries. *sorted is set to the ids of the entries
- * in ascending order, in an array that the caller frees. */
+/* Reads the file DIR/corpus.jsonl into d->texts, or DIR/queries.jsonl into d->queries. *sorted is set to the ids of the
+ * entries in ascending order, in an array that the caller frees. */
 static int read_entries(aoei_retrieval_data *d, aoei_name **sorted, const char *dir, int is_corpus, int skip_bad_rows,
                         aoe_error *err) {
     static const char *const columns[] = {"_id", "text"};
@@ -388,9 +395,10 @@ uint32_t aoei_names_find(const aoei_name *sorted, size_t n, aoe_text name) {
 /* The relevance of one text to one query. */
 typedef struct judgment {
     uint32_t query; /* index of the query in aoei_retrieval_data.queries */
-    size_t text;  /* index of the text in aoei_retrieval_data.texts; larger indices: a text that the corpus does not contain */
-    double gain;  /* the text is not relevant if the gain is 0 or negative */
-    size_t order; /* position of the judgment in the file */
+    size_t text;    /* index of the text in aoei_retrieval_data.texts; larger indices: a text that the corpus does not
+                       contain */
+    double gain;    /* the text is not relevant if the gain is 0 or negative */
+    size_t order;   /* position of the judgment in the file */
 } judgment;
 
 /* First argument of add_judgment. */
@@ -444,7 +452,8 @@ static int by_text(const void *pa, const void *pb) {
     return (a->order < b->order) - (a->order > b->order);
 }
 
-/* Removes repeated judgments: for each pair of query and text, only the last judgment in the file remains, as in BEIR. */
+/* Removes repeated judgments: for each pair of query and text, only the last judgment in the file remains, as in
+ * BEIR. */
 static void remove_repeated(judgments *j) {
     size_t kept = 0;
     if (!j->n)
@@ -472,7 +481,8 @@ static int add_judged_queries(aoei_retrieval_data *d, judgments *j, const char *
             const int is_missing = one->text >= d->texts.n;
             d->missing += (size_t)is_missing;
             if (one->gain > 0)
-                d->relevant[d->n_relevant++] = (aoei_relevant){is_missing ? AOEI_NO_TEXT : (uint32_t)one->text, one->gain};
+                d->relevant[d->n_relevant++] =
+                    (aoei_relevant){is_missing ? AOEI_NO_TEXT : (uint32_t)one->text, one->gain};
         }
         q.n = d->n_relevant - q.first;
         d->without += q.n == 0;
@@ -481,7 +491,8 @@ static int add_judged_queries(aoei_retrieval_data *d, judgments *j, const char *
     }
     if (d->n_relevant)
         return 0;
-    return aoei_fail(err, AOE_EFORMAT, "%s: no text is relevant to any query; choose another split with options.split", path);
+    return aoei_fail(err, AOE_EFORMAT, "%s: no text is relevant to any query; choose another split with options.split",
+                     path);
 }
 
 /* Appends the names of the splits in DIR/qrels to `list`, separated by commas. */
@@ -509,15 +520,16 @@ static int find_qrels(char **path, const char *dir, const char *split, aoe_error
         if (splits.failed)
             rc = aoei_fail_nomem(err, splits.len);
         else if (splits.len)
-            rc = aoei_fail(err, AOE_ENOENT, "%s/%s: no such file; set options.split to a split that exists: %s", dir, name.data,
-                           splits.data);
+            rc = aoei_fail(err, AOE_ENOENT, "%s/%s: no such file; set options.split to a split that exists: %s", dir,
+                           name.data, splits.data);
     }
     aoei_buffer_free(&name);
     aoei_buffer_free(&splits);
     return rc;
 }
 
-static int read_qrels(aoei_retrieval_data *d, judgments *j, const char *dir, const aoe_retrieval_options *o, aoe_error *err) {
+static int read_qrels(aoei_retrieval_data *d, judgments *j, const char *dir, const aoe_retrieval_options *o,
+                      aoe_error *err) {
     static const char *const columns[] = {"query-id", "corpus-id", "score"};
     char *path = NULL;
     int rc = find_qrels(&path, dir, o->split ? o->split : "test", err);
@@ -545,8 +557,8 @@ static int read_beir(aoei_retrieval_data *d, const char *dir, const aoe_retrieva
     return rc;
 }
 
-int aoei_retrieval_read(aoei_retrieval_data *d, const char *const *paths, size_t n, size_t i, const aoe_retrieval_options *o,
-                        aoe_error *err) {
+int aoei_retrieval_read(aoei_retrieval_data *d, const char *const *paths, size_t n, size_t i,
+                        const aoe_retrieval_options *o, aoe_error *err) {
     const char *path = paths[i];
     *d = (aoei_retrieval_data){.name = aoei_path_label(paths, n, i)};
     if (!d->name)

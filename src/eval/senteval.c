@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads SentEval folders. The gold file and the input file of a subset are read together, line by line. If the gold line of a
- * pair is empty, the pair is counted but not evaluated.
+ * Reads SentEval folders. The gold file and the input file of a subset are read together, line by line. If the gold
+ * line of a pair is empty, the pair is counted but not evaluated.
  */
 #include "eval/senteval.h"
 
@@ -21,7 +21,8 @@ static const char input_prefix[] = "STS.input.";
 static const char gold_prefix[] = "STS.gs.";
 static const char suffix[] = ".txt";
 
-/* If `name` is `prefix` followed by a subset name and ".txt", returns the subset name. Otherwise returns an empty text. */
+/* If `name` is `prefix` followed by a subset name and ".txt", returns the subset name. Otherwise returns an empty
+ * text. */
 static aoe_text subset_of(const char *name, const char *prefix) {
     size_t n = strlen(name), p = strlen(prefix), s = strlen(suffix);
     if (n <= p + s || strncmp(name, prefix, p) != 0 || strcmp(name + n - s, suffix) != 0)
@@ -53,7 +54,8 @@ static int add_pair(aoe_pairs *pairs, const reader *r, const aoei_line *gold, co
     char excerpt[AOEI_EXCERPT];
     double score = 0;
     if (aoei_number_of((aoe_text){gold->data, gold->len}, &score) != AOEI_LABEL_VALUE) {
-        aoei_fail(err, AOE_EFORMAT, "%s:%zu: '%s' is not a score; give a number or an empty line, or set options.skip_bad_rows",
+        aoei_fail(err, AOE_EFORMAT,
+                  "%s:%zu: '%s' is not a score; give a number or an empty line, or set options.skip_bad_rows",
                   aoei_lines_name(r->gold), gold->number, aoei_excerpt(excerpt, (aoe_text){gold->data, gold->len}));
         return AOEI_BAD_ROW;
     }
@@ -64,10 +66,11 @@ static int add_pair(aoe_pairs *pairs, const reader *r, const aoei_line *gold, co
         return AOEI_BAD_ROW;
     }
     size_t len1 = (size_t)(tab - input->data), rest = input->len - len1 - 1;
-    const char *more = memchr(
-        tab + 1, '\t', rest); /* the second sentence ends at the next TAB; further columns contain the source of the pair */
+    const char *more = memchr(tab + 1, '\t', rest); /* the second sentence ends at the next TAB; further columns contain
+                                                       the source of the pair */
     size_t len2 = more ? (size_t)(more - tab - 1) : rest;
-    return aoei_pairs_append(pairs, (aoe_text){input->data, len1}, (aoe_text){tab + 1, len2}, score, input->number, err);
+    return aoei_pairs_append(pairs, (aoe_text){input->data, len1}, (aoe_text){tab + 1, len2}, score, input->number,
+                             err);
 }
 
 static int fail_counts(const reader *r, size_t gold, size_t input, aoe_error *err) {
@@ -76,8 +79,8 @@ static int fail_counts(const reader *r, size_t gold, size_t input, aoe_error *er
                      aoei_lines_name(r->input), input, aoei_lines_name(r->gold), gold);
 }
 
-/* Reads both files. If one file ends early, the other file is still read to its end, because the error message contains the
- * number of lines of both. */
+/* Reads both files. If one file ends early, the other file is still read to its end, because the error message contains
+ * the number of lines of both. */
 static int read_pairs(aoei_senteval_subset *s, const reader *r, aoe_error *err) {
     size_t n_gold = 0, n_input = 0;
     for (;;) {
@@ -135,8 +138,8 @@ static int has_name(char *const *names, size_t n, const char *prefix, aoe_text s
     return 0;
 }
 
-/* Finds the subsets in names[n], the file names of the folder, and sorts them by name. Counts the gold files that have no input
- * file. */
+/* Finds the subsets in names[n], the file names of the folder, and sorts them by name. Counts the gold files that have
+ * no input file. */
 static int find_subsets(aoei_senteval *s, const char *dir, char *const *names, size_t n, aoe_error *err) {
     for (size_t i = 0; i < n; i++) {
         aoe_text gold = subset_of(names[i], gold_prefix), input = subset_of(names[i], input_prefix);
@@ -144,8 +147,8 @@ static int find_subsets(aoei_senteval *s, const char *dir, char *const *names, s
         if (!input.len)
             continue;
         if (!has_name(names, n, gold_prefix, input))
-            return aoei_fail(err, AOE_EFORMAT, "%s/%s: the gold file %s%.*s%s is missing; add it or remove the input", dir,
-                             names[i], gold_prefix, (int)input.len, input.data, suffix);
+            return aoei_fail(err, AOE_EFORMAT, "%s/%s: the gold file %s%.*s%s is missing; add it or remove the input",
+                             dir, names[i], gold_prefix, (int)input.len, input.data, suffix);
         char *name = NULL;
         if (aoei_grow((void **)&s->subset, &s->capacity, s->n, sizeof *s->subset) ||
             !(name = aoei_strndup(input.data, input.len)))
@@ -154,8 +157,8 @@ static int find_subsets(aoei_senteval *s, const char *dir, char *const *names, s
     }
     if (s->n == 0)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: no SentEval files found; give a folder with %sSUBSET%s and %sSUBSET%s, or give tables", dir,
-                         input_prefix, suffix, gold_prefix, suffix);
+                         "%s: no SentEval files found; give a folder with %sSUBSET%s and %sSUBSET%s, or give tables",
+                         dir, input_prefix, suffix, gold_prefix, suffix);
     qsort(s->subset, s->n, sizeof *s->subset, compare_subsets);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads SentEval folders. A folder contains two files for each subset. STS.input.SUBSET.txt has one pair per line: sentence1,
- * TAB, sentence2. STS.gs.SUBSET.txt has one gold score per line; the line is empty if the pair has no score.
+ * Reads SentEval folders. A folder contains two files for each subset. STS.input.SUBSET.txt has one pair per line:
+ * sentence1, TAB, sentence2. STS.gs.SUBSET.txt has one gold score per line; the line is empty if the pair has no score.
  */
 #ifndef AOEI_EVAL_SENTEVAL_H
 #define AOEI_EVAL_SENTEVAL_H

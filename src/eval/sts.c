@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Evaluates semantic textual similarity: the correlation of the cosines of pairs with gold scores. All inputs are read and
- * checked first. The result of this step is a plan, which has one entry for each row of the report. A row for a table or a
- * subset has its own range in the arrays of cosines and gold scores. The range of a total includes the ranges of several rows.
- * Invariant: rows are in the order of the report, and a total comes after the rows that it includes.
+ * Evaluates semantic textual similarity: the correlation of the cosines of pairs with gold scores. All inputs are read
+ * and checked first. The result of this step is a plan, which has one entry for each row of the report. A row for a
+ * table or a subset has its own range in the arrays of cosines and gold scores. The range of a total includes the
+ * ranges of several rows. Invariant: rows are in the order of the report, and a total comes after the rows that it
+ * includes.
  */
 #include "eval/sts.h"
 
@@ -43,9 +44,10 @@ typedef struct plan {
     double *cosine, *gold; /* [total] cosine of each pair, and gold score of each pair; owned */
 } plan;
 
-/* Appends a row. Its name is "NAME", or "NAME/AFTER_SLASH" if after_slash is not NULL. Takes ownership of pairs, even if it
- * fails. */
-static int add_row(plan *l, aoe_sts_row kind, const char *name, const char *after_slash, aoe_pairs *pairs, aoe_error *err) {
+/* Appends a row. Its name is "NAME", or "NAME/AFTER_SLASH" if after_slash is not NULL. Takes ownership of pairs, even
+ * if it fails. */
+static int add_row(plan *l, aoe_sts_row kind, const char *name, const char *after_slash, aoe_pairs *pairs,
+                   aoe_error *err) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "%s%s%s", name, after_slash ? "/" : "", after_slash ? after_slash : "");
     if (b.failed || aoei_grow((void **)&l->row, &l->capacity, l->n, sizeof *l->row)) {
@@ -151,8 +153,8 @@ static int read_inputs(plan *l, const char *const *paths, size_t n_paths, const 
 }
 
 /* Reads and checks all inputs, and allocates the arrays of the plan. */
-static int make_plan(plan *l, const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_table_options *o,
-                     aoe_error *err) {
+static int make_plan(plan *l, const aoei_eval_model *e, const char *const *paths, size_t n_paths,
+                     const aoe_table_options *o, aoe_error *err) {
     int rc = read_inputs(l, paths, n_paths, o, err);
     for (size_t i = 0; !rc && i < l->n; i++)
         if (l->row[i].pairs)
@@ -176,7 +178,8 @@ static int score(const plan *l, const row *r, aoe_sts_result *result, aoe_error 
                                .skipped = r->skipped,
                                .empty = r->empty,
                                .truncated = truncated_of(l, r)};
-    return aoei_correlate(l->cosine + r->begin, l->gold + r->begin, result->pairs, &result->spearman, &result->pearson, err);
+    return aoei_correlate(l->cosine + r->begin, l->gold + r->begin, result->pairs, &result->spearman, &result->pearson,
+                          err);
 }
 
 /* Computes the cosines of a row and copies its gold scores to the plan. Then frees the pairs of the row. */

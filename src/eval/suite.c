@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Evaluates the STS test sets of SentEval. For each available set, the results of all three SentEval settings (all, mean,
- * wmean) are reported, and at the end the average over the sets. suite_sets.c lists the subsets of each SemEval year. If one of
- * these subsets is missing, the evaluation fails. Other subsets are counted and ignored.
+ * Evaluates the STS test sets of SentEval. For each available set, the results of all three SentEval settings (all,
+ * mean, wmean) are reported, and at the end the average over the sets. suite_sets.c lists the subsets of each SemEval
+ * year. If one of these subsets is missing, the evaluation fails. Other subsets are counted and ignored.
  */
 #include "eval/suite.h"
 
@@ -31,14 +31,15 @@ typedef struct set {
     size_t skipped[AOEI_SUITE_PARTS];  /* number of skipped lines of each part */
     size_t n;                          /* number of parts: the number of subsets, or 1 if the set is a single file */
     size_t pairs;                      /* number of pairs of all parts */
-    size_t ignored; /* number of ignored files: subsets that suite_sets.c does not list, and gold files without an input file */
+    size_t ignored; /* number of ignored files: subsets that suite_sets.c does not list, and gold files without an input
+                       file */
 } set;
 
 /* State of aoei_suite_run. */
 typedef struct run {
-    const aoei_eval_model *e;    /* model that is evaluated; borrowed */
-    set set[AOEI_SUITE_SETS];    /* test sets */
-    double *cosine, *gold;       /* [pairs of the largest set] cosine and gold score of each pair of the current set; owned */
+    const aoei_eval_model *e; /* model that is evaluated; borrowed */
+    set set[AOEI_SUITE_SETS]; /* test sets */
+    double *cosine, *gold; /* [pairs of the largest set] cosine and gold score of each pair of the current set; owned */
     aoei_eval_progress progress; /* progress, counted in pairs */
     aoe_suite_fn report;         /* callback that receives each result; may be NULL */
     void *user;                  /* first argument of report */
@@ -53,8 +54,8 @@ const char *aoe_setting_name(aoe_setting s) {
 
 /* ----------------------------------------------------------------- reading */
 
-/* Moves pairs from `folder` to the set s: the pairs of each subset in s->info->part. Fails if `folder` does not contain one
- * of these subsets. */
+/* Moves pairs from `folder` to the set s: the pairs of each subset in s->info->part. Fails if `folder` does not contain
+ * one of these subsets. */
 static int move_parts(set *s, aoei_senteval *folder, aoe_error *err) {
     s->ignored = folder->n + folder->without_input;
     for (size_t i = 0; i < s->info->n; i++) {
@@ -169,7 +170,8 @@ static int score_part(run *r, const set *s, size_t k, size_t first, aoe_suite_re
     return rc;
 }
 
-/* Adds the results of a part to the sums in *total. AOE_SETTING_MEAN and AOE_SETTING_WMEAN are computed from these sums. */
+/* Adds the results of a part to the sums in *total. AOE_SETTING_MEAN and AOE_SETTING_WMEAN are computed from these
+ * sums. */
 static void add_part(aoe_suite_result *total, const aoe_suite_result *part) {
     const double n = (double)part->pairs;
     total->parts++;
@@ -241,8 +243,8 @@ void aoe_suite_options_defaults(aoe_suite_options *o) {
     *o = (aoe_suite_options){.struct_size = sizeof *o};
 }
 
-int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o, aoe_suite_fn report,
-                   void *user, aoe_error *err) {
+int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o,
+                   aoe_suite_fn report, void *user, aoe_error *err) {
     AOEI_CHECK(err, e, dirs, report);
     AOEI_OPTIONS(aoe_suite_options, o, err);
     aoei_embedder_adapter s;

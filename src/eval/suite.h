@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Evaluates the STS test sets of SentEval with any model (eval_model.h). The public function aoe_eval_suite is declared in
- * aoe_eval.h.
+ * Evaluates the STS test sets of SentEval with any model (eval_model.h). The public function aoe_eval_suite is declared
+ * in aoe_eval.h.
  */
 #ifndef AOEI_EVAL_SUITE_H
 #define AOEI_EVAL_SUITE_H

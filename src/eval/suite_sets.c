@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Defines the table of STS test sets, and reads the files of STS-B and SICK-R, whose columns table/sts_columns.h finds. The
- * relatedness scores of SICK-R are from 1 to 5.
+ * Defines the table of STS test sets, and reads the files of STS-B and SICK-R, whose columns table/sts_columns.h finds.
+ * The relatedness scores of SICK-R are from 1 to 5.
  */
 #include "eval/suite_sets.h"
 
@@ -28,7 +28,12 @@ const aoei_suite_set aoei_suite_sets[AOEI_SUITE_SETS] = {
      AOEI_SUITE_FOLDER,
      6,
      3750,
-     {{"OnWN", 750}, {"deft-forum", 450}, {"deft-news", 300}, {"headlines", 750}, {"images", 750}, {"tweet-news", 750}}},
+     {{"OnWN", 750},
+      {"deft-forum", 450},
+      {"deft-news", 300},
+      {"headlines", 750},
+      {"images", 750},
+      {"tweet-news", 750}}},
     {"STS15",
      "STS15-en-test",
      AOEI_SUITE_FOLDER,
@@ -40,13 +45,18 @@ const aoei_suite_set aoei_suite_sets[AOEI_SUITE_SETS] = {
      AOEI_SUITE_FOLDER,
      5,
      1186,
-     {{"answer-answer", 254}, {"headlines", 249}, {"plagiarism", 230}, {"postediting", 244}, {"question-question", 209}}},
+     {{"answer-answer", 254},
+      {"headlines", 249},
+      {"plagiarism", 230},
+      {"postediting", 244},
+      {"question-question", 209}}},
     {"STS-B", "STSBenchmark/sts-test.csv", AOEI_SUITE_STSB, 0, 1379, {{NULL, 0}}},
     {"SICK-R", "SICK/SICK_test_annotated.txt", AOEI_SUITE_SICK, 0, 4927, {{NULL, 0}}},
 };
 
-/* Returns the path dir + "/" + before + path if it exists; the caller frees it. folder: 1 if the path must be a folder, 0 if it
- * must be a file. Returns NULL if the path does not exist. If out of memory, returns NULL and sets *rc to the error. */
+/* Returns the path dir + "/" + before + path if it exists; the caller frees it. folder: 1 if the path must be a folder,
+ * 0 if it must be a file. Returns NULL if the path does not exist. If out of memory, returns NULL and sets *rc to the
+ * error. */
 static char *try_path(const char *dir, const char *before, const char *path, int folder, int *rc, aoe_error *err) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "%s/%s%s", dir, before, path);
@@ -59,8 +69,8 @@ static char *try_path(const char *dir, const char *before, const char *path, int
 }
 
 int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *dirs, size_t n, aoe_error *err) {
-    /* Prefixes for the path of a set. Users may name any of these folders of the SentEval data. Single files are often stored
-     * in a subfolder "senteval/". */
+    /* Prefixes for the path of a set. Users may name any of these folders of the SentEval data. Single files are often
+     * stored in a subfolder "senteval/". */
     static const char *const before[] = {
         "", "STS/", "downstream/STS/", "downstream/", "data/downstream/STS/", "data/downstream/", "senteval/"};
     const char *slash = strrchr(set->path, '/');
@@ -78,7 +88,8 @@ int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *d
 }
 
 /* Adds the pair of one line to p. Returns 0, AOEI_BAD_ROW or an error. */
-static int add_line(aoe_pairs *p, const aoei_lines *from, const aoei_line *line, const aoei_sts_columns *at, aoe_error *err) {
+static int add_line(aoe_pairs *p, const aoei_lines *from, const aoei_line *line, const aoei_sts_columns *at,
+                    aoe_error *err) {
     aoe_text field[AOEI_STS_COLUMNS];
     char excerpt[AOEI_EXCERPT];
     double score = 0;
@@ -89,14 +100,15 @@ static int add_line(aoe_pairs *p, const aoei_lines *from, const aoei_line *line,
         return AOEI_BAD_ROW;
     }
     if (aoei_number_of(field[at->score], &score) != AOEI_LABEL_VALUE) {
-        aoei_fail(err, AOE_EFORMAT, "%s:%zu: '%s' is not a score; " AOEI_ROW_REMEDY, aoei_lines_name(from), line->number,
-                  aoei_excerpt(excerpt, field[at->score]));
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: '%s' is not a score; " AOEI_ROW_REMEDY, aoei_lines_name(from),
+                  line->number, aoei_excerpt(excerpt, field[at->score]));
         return AOEI_BAD_ROW;
     }
     return aoei_pairs_append(p, field[at->text1], field[at->text2], score, line->number, err);
 }
 
-static int read_lines(aoe_pairs *p, aoei_lines *from, aoei_sts_file file, int skip_bad_rows, size_t *bad, aoe_error *err) {
+static int read_lines(aoe_pairs *p, aoei_lines *from, aoei_sts_file file, int skip_bad_rows, size_t *bad,
+                      aoe_error *err) {
     aoei_sts_columns at = {0};
     aoei_line line;
     for (;;) {
@@ -123,7 +135,8 @@ int aoei_suite_read_lines(aoe_pairs **p, aoei_suite_layout layout, aoei_lines *f
     *bad = 0;
     int rc = aoei_pairs_create(p, aoei_lines_name(from), err);
     if (!rc)
-        rc = read_lines(*p, from, layout == AOEI_SUITE_STSB ? AOEI_STS_FILE_STSB : AOEI_STS_FILE_SICK, skip_bad_rows, bad, err);
+        rc = read_lines(*p, from, layout == AOEI_SUITE_STSB ? AOEI_STS_FILE_STSB : AOEI_STS_FILE_SICK, skip_bad_rows,
+                        bad, err);
     if (rc) {
         aoe_pairs_free(*p);
         *p = NULL;

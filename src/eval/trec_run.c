@@ -25,8 +25,8 @@ typedef struct entry {
 typedef struct reader {
     const aoei_retrieval_data *d;
     aoei_name *texts, *queries; /* ids in ascending order; owned */
-    size_t *position;           /* [d->queries.n] index in d->query of each query of the file; d->n_queries: not evaluated */
-    entry *item;                /* [n] owned */
+    size_t *position; /* [d->queries.n] index in d->query of each query of the file; d->n_queries: not evaluated */
+    entry *item;      /* [n] owned */
     size_t n, capacity;
 } reader;
 
@@ -48,8 +48,9 @@ static size_t split(aoe_text field[FIELDS], const aoei_line *line) {
 
 static int bad_line(const aoei_lines *lines, const aoei_line *line, const char *what, aoe_text value, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
-    return aoei_fail(err, AOE_EFORMAT, "%s:%zu: %s%s%s; correct the line or set options.skip_bad_rows", aoei_lines_name(lines),
-                     line->number, what, value.data ? " " : "", value.data ? aoei_excerpt(excerpt, value) : "");
+    return aoei_fail(err, AOE_EFORMAT, "%s:%zu: %s%s%s; correct the line or set options.skip_bad_rows",
+                     aoei_lines_name(lines), line->number, what, value.data ? " " : "",
+                     value.data ? aoei_excerpt(excerpt, value) : "");
 }
 
 /* Stores a line of the run file. Returns AOE_EFORMAT for a bad line. */
@@ -104,8 +105,8 @@ static int by_text(const void *pa, const void *pb) {
     return (a->line > b->line) - (a->line < b->line);
 }
 
-/* Comparison function for qsort: sorts entries by query, then by descending score, then by descending id (the order of the
- * texts), as trec_eval does. */
+/* Comparison function for qsort: sorts entries by query, then by descending score, then by descending id (the order of
+ * the texts), as trec_eval does. */
 static int by_score(const void *pa, const void *pb) {
     const entry *a = pa, *b = pb;
     if (a->query != b->query)
@@ -121,8 +122,9 @@ static int check_repeated(reader *r, const char *path, aoe_error *err) {
         qsort(r->item, r->n, sizeof *r->item, by_text);
     for (size_t i = 1; i < r->n; i++)
         if (r->item[i].query == r->item[i - 1].query && r->item[i].text == r->item[i - 1].text)
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: the document is already in line %zu for this query; remove one line",
-                             path, r->item[i].line, r->item[i - 1].line);
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s:%zu: the document is already in line %zu for this query; remove one line", path,
+                             r->item[i].line, r->item[i - 1].line);
     return 0;
 }
 
@@ -171,13 +173,13 @@ static int check_id(aoe_text id, const char *file, size_t line, aoe_error *err) 
     for (size_t i = 0; i < id.len; i++)
         if ((unsigned char)id.data[i] <= ' ')
             return aoei_fail(err, AOE_EFORMAT,
-                             "%s:%zu: the id contains white space, which a run file cannot represent; change the id", file,
-                             line);
+                             "%s:%zu: the id contains white space, which a run file cannot represent; change the id",
+                             file, line);
     return 0;
 }
 
-int aoei_trec_run_append(aoei_buffer *b, const aoei_retrieval_data *d, size_t query, uint32_t text, size_t rank, double score,
-                         aoe_error *err) {
+int aoei_trec_run_append(aoei_buffer *b, const aoei_retrieval_data *d, size_t query, uint32_t text, size_t rank,
+                         double score, aoe_error *err) {
     const uint32_t index = d->query[query].index;
     const aoe_text q = d->queries.text[d->queries.first[index * d->queries.roles]],
                    t = d->texts.text[d->texts.first[text * d->texts.roles]];

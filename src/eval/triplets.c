@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Evaluates triplets: computes the fraction of triplets in which the cosine of query and positive is higher than the cosine of
- * query and negative. A row with several negatives contains one triplet for each of them. A row is evaluated as pairs: (query,
- * positive), followed by (query, negative) for each negative. Every text is embedded once.
+ * Evaluates triplets: computes the fraction of triplets in which the cosine of query and positive is higher than the
+ * cosine of query and negative. A row with several negatives contains one triplet for each of them. A row is evaluated
+ * as pairs: (query, positive), followed by (query, negative) for each negative. Every text is embedded once.
  */
 #include "eval/triplets.h"
 
@@ -42,8 +42,8 @@ static aoei_text_pairs pairs_of(const aoei_examples *x) {
     return (aoei_text_pairs){(x->roles - 1) * x->n, x->name, x, pair_text, pair_line, side_name, x->roles - 1};
 }
 
-static int load(input *in, const aoei_eval_model *e, const char *const *paths, size_t n, size_t i, const aoe_triplet_options *o,
-                aoe_error *err) {
+static int load(input *in, const aoei_eval_model *e, const char *const *paths, size_t n, size_t i,
+                const aoe_triplet_options *o, aoe_error *err) {
     aoe_table_options table = o->table;
     table.allow_empty = 1;
     aoei_table *t;
@@ -83,7 +83,8 @@ static void compute_metrics(aoe_triplet_result *r, const input *in, const double
     r->negative_score /= (double)r->triplets;
 }
 
-static int evaluate(const aoei_eval_model *e, const input *in, aoe_triplet_result *r, aoei_eval_progress *p, aoe_error *err) {
+static int evaluate(const aoei_eval_model *e, const input *in, aoe_triplet_result *r, aoei_eval_progress *p,
+                    aoe_error *err) {
     const aoei_text_pairs pairs = pairs_of(&in->examples);
     double *cosine = aoei_malloc_array(pairs.n, sizeof *cosine);
     if (!cosine)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_compare, which tests the differences between configurations. It computes a paired t test over the seeds,
- * corrects the p-values of all tests together, and computes bootstrap intervals that resample pairs and seeds.
+ * Implements aoe_compare, which tests the differences between configurations. It computes a paired t test over the
+ * seeds, corrects the p-values of all tests together, and computes bootstrap intervals that resample pairs and seeds.
  */
 #include <math.h>
 #include <string.h>
@@ -17,9 +17,10 @@
 typedef struct comparison {
     const aoe_compare_options *o; /* options; borrowed */
     const aoei_experiment *e;     /* experiment with finished trials; borrowed */
-    double *x, *y;      /* [n_seeds] scores of the first and of the second configuration of a comparison, in the order of
-                           `seed_index`; owned */
-    size_t *seed_index; /* [n_seeds] indices of the seeds for which both configurations of a comparison have a score; owned */
+    double *x, *y; /* [n_seeds] scores of the first and of the second configuration of a comparison, in the order of
+                      `seed_index`; owned */
+    size_t *seed_index; /* [n_seeds] indices of the seeds for which both configurations of a comparison have a score;
+                           owned */
 } comparison;
 
 void aoe_compare_options_defaults(aoe_compare_options *o) {
@@ -50,8 +51,9 @@ static double score_of(const comparison *c, size_t configuration, size_t s, size
     return aoei_trial_score(&c->o->experiment, aoei_experiment_trial(c->e, configuration, s), file);
 }
 
-/* Finds the seeds for which both configurations, a and b, have a score. Stores the indices of these seeds in c->seed_index, the
- * scores of a in c->x, and the scores of b in c->y. If a equals b, stores 0 in c->y. Returns the number of seeds found. */
+/* Finds the seeds for which both configurations, a and b, have a score. Stores the indices of these seeds in
+ * c->seed_index, the scores of a in c->x, and the scores of b in c->y. If a equals b, stores 0 in c->y. Returns the
+ * number of seeds found. */
 static size_t paired_scores(const comparison *c, size_t a, size_t b, size_t file) {
     size_t n = 0;
     for (size_t s = 0; s < c->o->experiment.n_seeds; s++) {
@@ -63,11 +65,11 @@ static size_t paired_scores(const comparison *c, size_t a, size_t b, size_t file
     return n;
 }
 
-/* Reads the cosines of a configuration on an evaluation file for the first n seeds of c->seed_index. *cosines is set to an
- * array [n, *pairs], and *gold to the gold scores of the file, [*pairs]. The caller frees both arrays with aoei_free, even if
- * this function fails. */
-static int load_cosines(const comparison *c, size_t configuration, size_t file, size_t n, double **cosines, double **gold,
-                        size_t *pairs, aoe_error *err) {
+/* Reads the cosines of a configuration on an evaluation file for the first n seeds of c->seed_index. *cosines is set to
+ * an array [n, *pairs], and *gold to the gold scores of the file, [*pairs]. The caller frees both arrays with
+ * aoei_free, even if this function fails. */
+static int load_cosines(const comparison *c, size_t configuration, size_t file, size_t n, double **cosines,
+                        double **gold, size_t *pairs, aoe_error *err) {
     int code = 0;
     *cosines = *gold = NULL;
     *pairs = 0;
@@ -79,7 +81,8 @@ static int load_cosines(const comparison *c, size_t configuration, size_t file, 
         if (!code && i && count != *pairs)
             code = aoei_fail(
                 err, AOE_EFORMAT,
-                "%s has scores of %zu pairs, but other runs have scores of %zu; remove the directory of this run to repeat it",
+                "%s has scores of %zu pairs, but other runs have scores of %zu; remove the directory of this run to "
+                "repeat it",
                 t->label, count, *pairs);
         if (!code) {
             double *longer = aoei_realloc_array(*cosines, (i + 1) * count, sizeof *longer);
@@ -98,10 +101,11 @@ static int load_cosines(const comparison *c, size_t configuration, size_t file, 
     return code;
 }
 
-/* Computes a bootstrap interval from the first n seeds of c->seed_index. If a and b are different, this is the interval of the
- * mean score of configuration a minus the mean score of configuration b. If a equals b, it is the interval of the mean score of
- * a. */
-static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t n, aoe_interval *interval, aoe_error *err) {
+/* Computes a bootstrap interval from the first n seeds of c->seed_index. If a and b are different, this is the interval
+ * of the mean score of configuration a minus the mean score of configuration b. If a equals b, it is the interval of
+ * the mean score of a. */
+static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t n, aoe_interval *interval,
+                    aoe_error *err) {
     const aoe_configuration *configuration = c->o->experiment.configurations;
     double *x = NULL, *y = NULL, *gold = NULL, *again = NULL;
     size_t pairs = 0, pairs_b = 0;
@@ -112,7 +116,8 @@ static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t
     if (!code && a != b)
         code = load_cosines(c, b, file, n, &y, &again, &pairs_b, err);
     if (!code && a != b && pairs_b != pairs)
-        code = aoei_fail(err, AOE_EFORMAT, "%s was evaluated on %zu pairs, but %s on %zu pairs; use another options.output",
+        code = aoei_fail(err, AOE_EFORMAT,
+                         "%s was evaluated on %zu pairs, but %s on %zu pairs; use another options.output",
                          configuration[a].name, pairs, configuration[b].name, pairs_b);
     if (!code)
         code = aoe_bootstrap_spearman(gold, pairs, x, y, n, &c->o->bootstrap, interval, err);
@@ -123,7 +128,8 @@ static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t
     return code;
 }
 
-/* Returns the verdict for a row. A configuration is called better or worse only if the t test and the bootstrap interval agree.
+/* Returns the verdict for a row. A configuration is called better or worse only if the t test and the bootstrap
+ * interval agree.
  */
 static aoe_verdict verdict_of(const aoe_compare_row *r) {
     if (!(r->p_corrected < 0.05))
@@ -199,7 +205,8 @@ static int fill_result(const aoe_compare_options *o, const aoei_experiment *e, a
     r->runs = aoei_experiment_runs(e);
     r->finished = aoei_experiment_finished(e);
     r->failed = aoei_experiment_failed(e);
-    const int code = c.x && c.y && c.seed_index && r->memory && r->rows ? fill_rows(&c, r, err) : aoei_fail_nomem(err, 0);
+    const int code =
+        c.x && c.y && c.seed_index && r->memory && r->rows ? fill_rows(&c, r, err) : aoei_fail_nomem(err, 0);
     aoei_free(c.x);
     aoei_free(c.y);
     aoei_free(c.seed_index);

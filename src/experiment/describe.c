@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Describes training options as JSON. A table lists the option fields that every description contains. The training files, and
- * options of the method that do not have their default values, are added.
+ * Describes training options as JSON. A table lists the option fields that every description contains. The training
+ * files, and options of the method that do not have their default values, are added.
  */
 #include "experiment/describe.h"
 
@@ -22,7 +22,7 @@ typedef struct field {
     size_t offset;    /* offset of the field in aoe_train_options */
 } field;
 
-#define FIELD(name, kind, member)                                                                                              \
+#define FIELD(name, kind, member)                                                                                      \
     { name, kind, offsetof(aoe_train_options, member) }
 
 static const field fields[] = {
@@ -74,8 +74,8 @@ static const field fields[] = {
     FIELD("lora.load_8bit", INTEGER, lora.load_8bit),
 };
 
-/* Options of single methods. A description contains only those that do not have their default values, so that records of
- * earlier versions stay valid. */
+/* Options of single methods. A description contains only those that do not have their default values, so that records
+ * of earlier versions stay valid. */
 static const field method_fields[] = {
     FIELD("directions", INTEGER, objective.directions),
     FIELD("joint", INTEGER, objective.joint),
@@ -126,8 +126,8 @@ static json_t *field_value(const field *f, const aoe_train_options *o) {
     return NULL;
 }
 
-/* Adds table options to the JSON object o. Options that have their default values are not added. Returns a nonzero value if
- * out of memory. */
+/* Adds table options to the JSON object o. Options that have their default values are not added. Returns a nonzero
+ * value if out of memory. */
 static int add_table(json_t *o, const aoe_table_options *t) {
     int bad = 0;
     if (t->columns)
@@ -166,7 +166,8 @@ static json_t *training_file(const aoe_train_data *d) {
     return NULL;
 }
 
-/* Adds the options of single methods that do not have their default values. Returns a nonzero value if out of memory. */
+/* Adds the options of single methods that do not have their default values. Returns a nonzero value if out of
+ * memory. */
 static int add_method_options(json_t *r, const aoe_train_options *o) {
     aoe_train_options defaults;
     json_t *sizes = json_array();
@@ -179,7 +180,8 @@ static int add_method_options(json_t *r, const aoe_train_options *o) {
         json_decref(usual);
     }
     for (size_t i = 0; i < o->n_matryoshka && !bad; i++)
-        bad = json_array_append_new(sizes, json_pack("[I, f]", (json_int_t)o->matryoshka[i].dims, o->matryoshka[i].weight));
+        bad = json_array_append_new(sizes,
+                                    json_pack("[I, f]", (json_int_t)o->matryoshka[i].dims, o->matryoshka[i].weight));
     if (o->n_matryoshka && !bad)
         bad = json_object_set(r, "matryoshka", sizes);
     json_decref(sizes);

@@ -50,7 +50,8 @@ static json_t *describe_varied(const aoe_experiment_options *o) {
     const char *values = o->configurations[0].values, *name;
     json_error_t error;
     int no_memory = 0;
-    json_t *object = values ? aoei_json_decode(values, strlen(values), 0, &error, &no_memory) : NULL, *names = json_array();
+    json_t *object = values ? aoei_json_decode(values, strlen(values), 0, &error, &no_memory) : NULL,
+           *names = json_array();
     const json_t *value;
     int bad = no_memory || !names;
     json_object_foreach(object, name, value) bad = bad || json_array_append_new(names, json_string(name));
@@ -97,7 +98,8 @@ static int compare_settings(const char *output, const json_t *before, const json
         char *new = aoei_json_text(is, JSON_COMPACT);
         const int code = aoei_fail(
             err, AOE_EARG,
-            "%s contains runs with %s (before: %.300s; now: %.300s); restore the earlier setting, or use another options.output",
+            "%s contains runs with %s (before: %.300s; now: %.300s); restore the earlier setting, or use another "
+            "options.output",
             output, compared[i].description, old ? old : "none", new ? new : "others");
         aoei_free(old);
         aoei_free(new);
@@ -121,8 +123,8 @@ static int is_empty_dir(const char *dir) {
     return n == 0;
 }
 
-/* If experiment.json exists, compares its settings with the current options. Otherwise, writes the current options to it. path:
- * path of experiment.json. */
+/* If experiment.json exists, compares its settings with the current options. Otherwise, writes the current options to
+ * it. path: path of experiment.json. */
 static int open_settings(const char *path, const char *kind, const aoe_experiment_options *o, aoe_error *err) {
     json_t *before = NULL, *now = settings_of(kind, o);
     int code = now ? 0 : aoei_fail_nomem(err, 0);
@@ -131,8 +133,9 @@ static int open_settings(const char *path, const char *kind, const aoe_experimen
         if (!code)
             code = compare_settings(o->output, before, now, err);
     } else if (!code && !is_empty_dir(o->output)) {
-        code = aoei_fail(err, AOE_EEXIST, "%s is not the directory of an experiment; use a new or empty one as options.output",
-                         o->output);
+        code =
+            aoei_fail(err, AOE_EEXIST,
+                      "%s is not the directory of an experiment; use a new or empty one as options.output", o->output);
     }
     if (!code && !before)
         code = aoei_json_save(now, path, err);

@@ -12,9 +12,10 @@
 #include "base/lock.h"
 #include "experiment/trial.h"
 
-/* Creates and locks the directory of an experiment. If the directory already contains settings, they must be equal to the
- * current options. kind: "grid" or "compare". If another process holds the lock, the function calls waiting(user) and waits up
- * to 10 s. Child processes inherit the lock, so it is released when this process and all its children have ended. Errors:
+/* Creates and locks the directory of an experiment. If the directory already contains settings, they must be equal to
+ * the current options. kind: "grid" or "compare". If another process holds the lock, the function calls waiting(user)
+ * and waits up to 10 s. Child processes inherit the lock, so it is released when this process and all its children have
+ * ended. Errors:
  * - AOE_EEXIST if another process uses the directory, or the directory does not belong to an experiment
  * - AOE_EARG if the settings differ
  * - AOE_EFORMAT, and errors of reading and writing files */

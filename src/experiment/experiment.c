@@ -25,9 +25,10 @@ struct aoei_experiment {
     const char *kind;                /* "grid" or "compare"; borrowed */
     aoei_trial *trial;               /* [n] trials; owned */
     size_t *first;                   /* [n_configurations] index of the first trial of each configuration; owned */
-    size_t n, finished, failed; /* n: number of trials; finished: number of trials with a record; failed: number of trials that
-                                   failed in this call */
-    size_t best;   /* index of the trial with the highest score among the trials whose models are on disk; n if there is none */
+    size_t n, finished, failed;      /* n: number of trials; finished: number of trials with a record; failed: number of
+                                        trials that failed in this call */
+    size_t best;   /* index of the trial with the highest score among the trials whose models are on disk; n if there is
+                      none */
     size_t memory; /* maximum memory of all running trials in bytes; 0: no limit */
     aoei_inputs inputs; /* hashes of the input files; owned */
     aoei_plans *plans;  /* memory plans of the trials; owned */
@@ -69,10 +70,12 @@ static int check_options(const aoe_experiment_options *o, aoe_error *err) {
     if (!o->jobs || o->jobs > MAX_JOBS)
         return aoei_fail(err, AOE_EARG, "options.jobs must be 1 to %d", MAX_JOBS);
     if (o->threads != AOE_AUTO && o->threads < o->jobs)
-        return aoei_fail(err, AOE_EARG, "options.threads must be at least options.jobs (%zu), because each run needs a thread",
+        return aoei_fail(err, AOE_EARG,
+                         "options.threads must be at least options.jobs (%zu), because each run needs a thread",
                          o->jobs);
     if (o->n_seeds > MAX_RUNS || o->n_configurations > MAX_RUNS / (o->n_seeds ? o->n_seeds : 1))
-        return aoei_fail(err, AOE_EARG, "the experiment has more than %d runs; use fewer configurations or seeds", MAX_RUNS);
+        return aoei_fail(err, AOE_EARG, "the experiment has more than %d runs; use fewer configurations or seeds",
+                         MAX_RUNS);
     for (size_t i = 0; i < o->n_configurations; i++)
         if (!o->configurations[i].name || !*o->configurations[i].name)
             return aoei_fail(err, AOE_EARG, "configuration %zu has no name", i + 1);
@@ -85,7 +88,8 @@ static int check_names(const aoei_experiment *e, aoe_error *err) {
     int code = names ? 0 : aoei_fail_nomem(err, 0);
     for (size_t i = 0; i < e->n && !code; i++) {
         if (json_object_get(names, e->trial[i].name))
-            code = aoei_fail(err, AOE_EARG, "%s: two configurations have this name; rename or remove one", e->trial[i].label);
+            code = aoei_fail(err, AOE_EARG, "%s: two configurations have this name; rename or remove one",
+                             e->trial[i].label);
         else if (json_object_set_new_nocheck(names, e->trial[i].name, json_true()))
             code = aoei_fail_nomem(err, 0);
     }
@@ -301,18 +305,18 @@ static size_t free_memory(void) {
     return (size_t)kib << 10;
 }
 
-/* Sets e->memory to options.memory, or to the available memory if the option is AOE_AUTO. Fails if options.memory is set and a
- * trial needs more. */
+/* Sets e->memory to options.memory, or to the available memory if the option is AOE_AUTO. Fails if options.memory is
+ * set and a trial needs more. */
 static int check_memory(aoei_experiment *e, aoe_error *err) {
     const int limited = e->o->memory != AOE_AUTO;
     e->memory = limited ? e->o->memory : free_memory();
     for (size_t i = 0; limited && i < e->n; i++)
         if (e->trial[i].memory > e->o->memory)
-            return aoei_fail(
-                err, AOE_EARG,
-                "%s needs about %.1f MiB, which is more than options.memory; raise options.memory, set options.recompute, "
-                "or use a smaller options.batch_size, options.max_length or options.cache_chunk",
-                e->trial[i].label, (double)e->trial[i].memory / (1 << 20));
+            return aoei_fail(err, AOE_EARG,
+                             "%s needs about %.1f MiB, which is more than options.memory; raise options.memory, set "
+                             "options.recompute, "
+                             "or use a smaller options.batch_size, options.max_length or options.cache_chunk",
+                             e->trial[i].label, (double)e->trial[i].memory / (1 << 20));
     return 0;
 }
 
@@ -355,7 +359,8 @@ static void on_ended(void *user, size_t i, const aoei_job_end *end) {
         return;
     }
     e->finished++;
-    if (aoei_keep_clean_up(e->o, e->trial, e->n, i, &e->best, &err) || aoei_directory_write_results(e->o, e->trial, e->n, &err))
+    if (aoei_keep_clean_up(e->o, e->trial, e->n, i, &e->best, &err) ||
+        aoei_directory_write_results(e->o, e->trial, e->n, &err))
         send_note(e, err.message);
     send_result(e, i, end->seconds, NULL);
 }

@@ -40,8 +40,8 @@ void aoe_grid_result_free(aoe_grid_result *r) {
     *r = (aoe_grid_result){0};
 }
 
-/* Comparison function for qsort: sorts rows by descending mean. Rows without a score are last. Rows with equal means are in the
- * order of their configurations. */
+/* Comparison function for qsort: sorts rows by descending mean. Rows without a score are last. Rows with equal means
+ * are in the order of their configurations. */
 static int compare_rows(const void *a, const void *b) {
     const aoe_grid_row *x = a, *y = b;
     const int x_missing = isnan(x->statistics.mean), y_missing = isnan(y->statistics.mean);

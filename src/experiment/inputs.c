@@ -55,8 +55,8 @@ static int hash_file(const char *path, uint64_t *h, aoe_error *err) {
 
 static int hash_directory(const char *dir, int depth, uint64_t *h, aoe_error *err);
 
-/* Hashes the name and the contents of a directory entry. depth: maximum number of directory levels to descend; if it is 0,
- * an entry that is a directory is ignored. An entry that is neither a file nor a directory is always ignored. */
+/* Hashes the name and the contents of a directory entry. depth: maximum number of directory levels to descend; if it is
+ * 0, an entry that is a directory is ignored. An entry that is neither a file nor a directory is always ignored. */
 static int hash_entry(const char *path, const char *name, int depth, uint64_t *h, aoe_error *err) {
     struct stat st;
     if (stat(path, &st) || !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && depth)))

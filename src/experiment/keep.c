@@ -19,7 +19,8 @@ static int is_best(const aoe_experiment_options *o, const aoei_trial *trial, siz
     return x > y || (!(x < y) && i < best);
 }
 
-int aoei_keep_find_best(size_t *best, const aoe_experiment_options *o, const aoei_trial *trial, size_t n, aoe_error *err) {
+int aoei_keep_find_best(size_t *best, const aoe_experiment_options *o, const aoei_trial *trial, size_t n,
+                        aoe_error *err) {
     *best = n;
     for (size_t i = 0; i < n; i++) {
         if (!trial[i].record || trial[i].configuration->untrained)

@@ -55,7 +55,8 @@ static int plan_training(const aoe_train_options *o, const aoe_model *m, const a
     aoe_memory_plan plan;
     aoe_plan_options options;
     aoe_plan_options_defaults(&options);
-    options.n_texts = sizes->texts * (o->cache_chunk && o->cache_chunk < o->batch_size ? o->cache_chunk : o->batch_size);
+    options.n_texts =
+        sizes->texts * (o->cache_chunk && o->cache_chunk < o->batch_size ? o->cache_chunk : o->batch_size);
     options.length = sizes->length;
     options.train = o;
     const int code = aoe_model_plan(m, &options, &plan, err);
@@ -82,8 +83,8 @@ static int plan_evaluation(const aoe_train_options *o, const aoe_model *m, size_
     return 0;
 }
 
-/* Checks a run, opens its model and estimates its memory. All of this is done with one thread, so that no other threads exist
- * when processes are forked later. */
+/* Checks a run, opens its model and estimates its memory. All of this is done with one thread, so that no other threads
+ * exist when processes are forked later. */
 static int make_plan(const aoe_train_options *o, int has_dev, int evaluates_only, size_t *bytes, aoe_error *err) {
     aoe_context_options one;
     aoe_context *ctx = NULL;
@@ -103,8 +104,8 @@ static int make_plan(const aoe_train_options *o, int has_dev, int evaluates_only
     return code;
 }
 
-/* Returns a text that contains all options on which the result of make_plan depends, or NULL if out of memory. The caller frees
- * it with aoei_free. */
+/* Returns a text that contains all options on which the result of make_plan depends, or NULL if out of memory. The
+ * caller frees it with aoei_free. */
 static char *plan_key(const aoe_train_options *o, int has_dev, int evaluates_only) {
     static const char *const ignored[] = {"epochs",   "max_steps",    "max_minutes",   "lr",
                                           "warmup",   "weight_decay", "max_grad_norm", "eval_every",

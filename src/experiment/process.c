@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Runs jobs in child processes. Each child writes its progress and its error to a pipe that the parent reads. When the child
- * ends, the parent reads the end of file. A message is shorter than PIPE_BUF, so each write is atomic.
+ * Runs jobs in child processes. Each child writes its progress and its error to a pipe that the parent reads. When the
+ * child ends, the parent reads the end of file. A message is shorter than PIPE_BUF, so each write is atomic.
  */
 #include "experiment/process.h"
 
@@ -60,7 +60,8 @@ static volatile sig_atomic_t stop_requested;
 
 static void on_stop(int signal_number) {
     stop_requested = 1;
-    signal(signal_number, SIG_DFL); /* restores the default action, so that a second signal ends the process immediately */
+    signal(signal_number, SIG_DFL); /* restores the default action, so that a second signal ends the process
+                                       immediately */
 }
 
 static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
@@ -86,7 +87,8 @@ void aoei_child_progress(aoei_child *c, double done) {
     if (now - c->reported < REPORT_SECONDS)
         return;
     c->reported = now;
-    if (write(c->fd, &r, sizeof r) < 0) /* if the pipe is full or the parent has ended, the report is lost; this is harmless */
+    if (write(c->fd, &r, sizeof r) < 0) /* if the pipe is full or the parent has ended, the report is lost; this is
+                                           harmless */
         return;
 }
 
@@ -97,11 +99,12 @@ void aoei_child_log(const char *message) {
 static int redirect(const char *log) {
     const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     const int out = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-    return in < 0 || out < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0;
+    return in < 0 || out < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+           dup2(out, STDERR_FILENO) < 0;
 }
 
-/* Runs job i in the child process, and then ends the process. fd: write end of the pipe. parent: process id of the parent.
- * before: signal mask to restore. */
+/* Runs job i in the child process, and then ends the process. fd: write end of the pipe. parent: process id of the
+ * parent. before: signal mask to restore. */
 static void run_child(const scheduler *s, size_t i, int fd, pid_t parent, const sigset_t *before) {
     const aoei_job *job = &s->p->job[i];
     aoei_child child = {.fd = fd};
@@ -134,12 +137,13 @@ static void run_child(const scheduler *s, size_t i, int fd, pid_t parent, const 
 
 static int fail(scheduler *s, const char *what) {
     if (!s->code)
-        s->code =
-            aoei_fail_errno(s->error, errno, "cannot start a process (%s); reduce options.jobs or end other programs", what);
+        s->code = aoei_fail_errno(s->error, errno,
+                                  "cannot start a process (%s); reduce options.jobs or end other programs", what);
     return s->code;
 }
 
-/* Starts job i. Signals are blocked until the child has installed its handlers, so that no signal to the child is lost. */
+/* Starts job i. Signals are blocked until the child has installed its handlers, so that no signal to the child is
+ * lost. */
 static int start_job(scheduler *s, size_t i) {
     const pid_t parent = getpid();
     sigset_t blocked, before;
@@ -210,14 +214,16 @@ static int read_reports(process *c) {
     }
 }
 
-/* Sets *err to an error that describes the exit status of a child. It is called for a child that ended without reporting an
- * error. */
+/* Sets *err to an error that describes the exit status of a child. It is called for a child that ended without
+ * reporting an error. */
 static void set_status_error(int status, const char *log, aoe_error *err) {
     if (WIFSIGNALED(status))
-        aoei_fail(err, AOE_EIO, "the process was ended by signal %d (%s)%s", WTERMSIG(status), strsignal(WTERMSIG(status)),
+        aoei_fail(err, AOE_EIO, "the process was ended by signal %d (%s)%s", WTERMSIG(status),
+                  strsignal(WTERMSIG(status)),
                   WTERMSIG(status) == SIGKILL ? "; if memory ran out, reduce options.jobs or options.memory" : "");
     else
-        aoei_fail(err, AOE_EIO, "the process ended with exit code %d and without a message; see %s", WEXITSTATUS(status), log);
+        aoei_fail(err, AOE_EIO, "the process ended with exit code %d and without a message; see %s",
+                  WEXITSTATUS(status), log);
 }
 
 static void remove_process(scheduler *s, size_t k) {

@@ -23,9 +23,9 @@ enum { NAME_LENGTH = 100 /* maximum length of a directory name in bytes, without
 
 /* ---- create */
 
-/* Returns a directory name for `text` that every file system accepts; the caller frees it. Characters that are not safe are
- * replaced by '_', and a long name is truncated. In both cases a hash is appended, so that different texts have different
- * names. */
+/* Returns a directory name for `text` that every file system accepts; the caller frees it. Characters that are not safe
+ * are replaced by '_', and a long name is truncated. In both cases a hash is appended, so that different texts have
+ * different names. */
 static char *directory_name(const char *text) {
     aoei_buffer name = {0};
     const size_t length = strlen(text);
@@ -138,8 +138,8 @@ static json_t *scores_by_file(const aoe_experiment_options *o, const double *sco
     return NULL;
 }
 
-int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t, const double *score, int start_is_best,
-                            double seconds, aoe_error *err) {
+int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t, const double *score,
+                            int start_is_best, double seconds, aoe_error *err) {
     aoei_json_init();
     json_t *record = aoei_json_copy(t->key);
     int bad = !record;
@@ -184,8 +184,9 @@ static int check_record(const aoe_experiment_options *o, const aoei_trial *t, co
     const json_t *files = json_object_get(record, "files");
     json_object_foreach(t->files, name, value) {
         if (!json_equal(value, json_object_get(files, name)))
-            return aoei_fail(err, AOE_EARG, "%s has changed since the runs in %s; restore it, or use another options.output",
-                             name, o->output);
+            return aoei_fail(err, AOE_EARG,
+                             "%s has changed since the runs in %s; restore it, or use another options.output", name,
+                             o->output);
     }
     return 0;
 }
@@ -246,8 +247,8 @@ static const char *read_pair(const char *line, double *cosine, double *gold) {
     return end == second || *end != '\n' ? NULL : end + 1;
 }
 
-int aoei_trial_read_pairs(const aoe_experiment_options *o, const aoei_trial *t, size_t file, double **cosine, double **gold,
-                          size_t *n, aoe_error *err) {
+int aoei_trial_read_pairs(const aoe_experiment_options *o, const aoei_trial *t, size_t file, double **cosine,
+                          double **gold, size_t *n, aoe_error *err) {
     char *path = pairs_path(o, t, file), *text = NULL;
     size_t size, lines = 0;
     *cosine = *gold = NULL;
@@ -265,8 +266,9 @@ int aoei_trial_read_pairs(const aoe_experiment_options *o, const aoei_trial *t, 
         for (at = at ? at + 1 : NULL; at && *at; at = read_pair(at, &(*cosine)[*n], &(*gold)[*n]), *n += at != NULL)
             continue;
         if (!at)
-            code = aoei_fail(err, AOE_EFORMAT, "%s: line %zu is malformed; remove the directory of this file to repeat the run",
-                             path, *n + 2);
+            code = aoei_fail(err, AOE_EFORMAT,
+                             "%s: line %zu is malformed; remove the directory of this file to repeat the run", path,
+                             *n + 2);
     }
     if (code) {
         aoei_free(*cosine);

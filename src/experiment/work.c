@@ -26,10 +26,10 @@ typedef struct work {
     aoe_dev_set *dev;                /* dev set, or NULL; owned */
     double *score;                   /* [aoei_trial_scores(o)] scores; owned */
     double dev_score;                /* best score on the dev set; NaN if there is no dev set */
-    int start_is_best;               /* 1: no step had a higher score on the dev set than the start model, which was saved */
-    size_t file;                     /* index of the evaluation file that is being processed */
-    int write_code;                  /* error code of writing scores-N.tsv; 0 if there was no error */
-    aoe_error *error;                /* receives the error; argument of aoei_trial_work; borrowed */
+    int start_is_best; /* 1: no step had a higher score on the dev set than the start model, which was saved */
+    size_t file;       /* index of the evaluation file that is being processed */
+    int write_code;    /* error code of writing scores-N.tsv; 0 if there was no error */
+    aoe_error *error;  /* receives the error; argument of aoei_trial_work; borrowed */
 } work;
 
 static void on_log(void *user, aoe_log_level level, const char *message) {
@@ -53,7 +53,8 @@ static int on_event(void *user, const aoe_train_event *e) {
     return aoei_child_stopped();
 }
 
-/* Returns 1 if the directory output/checkpoints contains a checkpoint from which an interrupted training run can be resumed. */
+/* Returns 1 if the directory output/checkpoints contains a checkpoint from which an interrupted training run can be
+ * resumed. */
 static int has_checkpoint(const char *output) {
     char *dir = aoei_path_join(output, "checkpoints"), **names;
     size_t n;
@@ -75,7 +76,8 @@ static const char *dev_metric(const aoe_train_options *t) {
 
 /* Copies the training log to the directory of the trial, because the model directory may be removed. */
 static int keep_log(const work *w, const char *output, aoe_error *err) {
-    char *from = aoei_path_join(output, "train-log.jsonl"), *to = aoei_trial_path(w->o, w->t, "train-log.jsonl"), *data = NULL;
+    char *from = aoei_path_join(output, "train-log.jsonl"), *to = aoei_trial_path(w->o, w->t, "train-log.jsonl"),
+         *data = NULL;
     size_t size = 0;
     int code = from && to ? aoei_read_file(&data, &size, from, 0, err) : aoei_fail_nomem(err, 0);
     if (!code)
@@ -93,8 +95,8 @@ static int train(work *w, const char *output, aoe_error *err) {
     if (code)
         return code;
     const int resume = has_checkpoint(output);
-    if (!resume && aoei_is_dir(output) &&
-        (code = aoei_remove_tree(output, err))) /* files of a run that was interrupted before its first checkpoint */
+    if (!resume && aoei_is_dir(output) && (code = aoei_remove_tree(output, err))) /* files of a run that was interrupted
+                                                                                     before its first checkpoint */
         return code;
     t.args.output = output;
     t.args.seed = w->t->seed;
@@ -113,8 +115,8 @@ static int train(work *w, const char *output, aoe_error *err) {
 
 /* ---- evaluation */
 
-/* Callback that receives the results of an evaluation. For the result of a whole file or folder, it stores the score and writes
- * scores-N.tsv. */
+/* Callback that receives the results of an evaluation. For the result of a whole file or folder, it stores the score
+ * and writes scores-N.tsv. */
 static void on_result(void *user, const aoe_sts_result *r) {
     work *w = user;
     if ((r->row != AOE_STS_FILE && r->row != AOE_STS_FOLDER) || w->write_code)
@@ -129,8 +131,8 @@ static int evaluate_files(work *w, const char *output, aoe_error *err) {
     const aoe_configuration *c = w->t->configuration;
     aoe_embedder_options options;
     aoe_sts_options sts;
-    aoe_model_options stored; /* options for a trained model: only the data type is set, because the model directory contains
-                                 the other settings */
+    aoe_model_options stored; /* options for a trained model: only the data type is set, because the model directory
+                                 contains the other settings */
     aoe_model *m = NULL;
     aoe_embedder *e = NULL;
     aoe_model_options_defaults(&stored);
@@ -175,7 +177,8 @@ static int run(work *w, const char *output, size_t threads, aoe_error *err) {
     return code ? code : aoei_trial_write_record(w->o, w->t, w->score, w->start_is_best, aoei_now() - start, err);
 }
 
-int aoei_trial_work(const aoe_experiment_options *o, const aoei_trial *t, size_t threads, aoei_child *child, aoe_error *err) {
+int aoei_trial_work(const aoe_experiment_options *o, const aoei_trial *t, size_t threads, aoei_child *child,
+                    aoe_error *err) {
     const size_t scores = aoei_trial_scores(o);
     work w = {.o = o, .t = t, .child = child, .dev_score = NAN};
     aoei_json_init();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the environment variables of the Hub, and explains the Hub's error responses. The token is passed to the HTTP client
- * only, which sends it to the origin of the endpoint.
+ * Reads the environment variables of the Hub, and explains the Hub's error responses. The token is passed to the HTTP
+ * client only, which sends it to the origin of the endpoint.
  */
 #include "hub/hub_access.h"
 
@@ -42,28 +42,31 @@ static int is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Reads a number of seconds from an environment variable. A missing value and 0 stand for the default of huggingface_hub. */
+/* Reads a number of seconds from an environment variable. A missing value and 0 stand for the default of
+ * huggingface_hub. */
 static int read_timeout(double *seconds, const char *variable, aoe_error *err) {
     const char *value = value_of(variable);
     const size_t digits = value ? strspn(value, "0123456789") : 0;
     *seconds = DEFAULT_TIMEOUT;
     if (value && (!digits || digits > 6 || value[digits]))
-        return aoei_fail(err, AOE_EARG, "%s: '%s' is not a whole number of seconds; correct or unset this variable", variable,
-                         value);
+        return aoei_fail(err, AOE_EARG, "%s: '%s' is not a whole number of seconds; correct or unset this variable",
+                         variable, value);
     if (value && strtod(value, NULL) > 0)
         *seconds = strtod(value, NULL);
     return 0;
 }
 
-/* Reads the token from $HF_TOKEN_PATH or $HF_HOME/token into *text, which the caller frees. A file that does not exist is not
- * an error. */
+/* Reads the token from $HF_TOKEN_PATH or $HF_HOME/token into *text, which the caller frees. A file that does not exist
+ * is not an error. */
 static int read_token_file(char **text, aoe_error *err) {
     char *home = aoei_hub_home();
     char *path = value_of("HF_TOKEN_PATH") ? aoei_strdup(value_of("HF_TOKEN_PATH"))
                  : home                    ? aoei_path_join(home, "token")
                                            : NULL;
     size_t size = 0;
-    int rc = !path ? aoei_fail_nomem(err, 0) : aoei_exists(path) ? aoei_read_file(text, &size, path, MAX_TOKEN, err) : 0;
+    int rc = !path               ? aoei_fail_nomem(err, 0)
+             : aoei_exists(path) ? aoei_read_file(text, &size, path, MAX_TOKEN, err)
+                                 : 0;
     aoei_free(home);
     aoei_free(path);
     return rc;
@@ -126,8 +129,12 @@ int aoei_hub_access_open(aoei_hub_access *a, const aoe_hub_options *o, aoe_error
     if (rc)
         return rc == AOE_EARG ? aoei_error_prefix(err, "HF_ENDPOINT") : rc;
     const aoei_http_options http = {.stop = o->stop, .stop_user = o->user};
-    const aoei_fetch_options fetch = {
-        .attempts = 5, .max_delay = 8, .stop = o->stop, .stop_user = o->user, .progress = report_wait, .progress_user = a};
+    const aoei_fetch_options fetch = {.attempts = 5,
+                                      .max_delay = 8,
+                                      .stop = o->stop,
+                                      .stop_user = o->user,
+                                      .progress = report_wait,
+                                      .progress_user = a};
     a->no_links = is_true("HF_HUB_DISABLE_SYMLINKS");
     if ((rc = read_timeout(&a->reply_timeout, "HF_HUB_ETAG_TIMEOUT", err)) ||
         (rc = read_timeout(&a->download_timeout, "HF_HUB_DOWNLOAD_TIMEOUT", err)))
@@ -173,21 +180,24 @@ int aoei_hub_fail_status(const aoei_hub_access *a, const aoei_http_response *r, 
                          aoe_error *err) {
     const char *code = "x-error-code", *message = "x-error-message";
     if ((r->status == 401 || r->status == 403) && header_has(r, code, "GatedRepo"))
-        return aoei_fail(err, AOE_ENOENT,
-                         "%s: access to this model is restricted (status %d); accept its terms at %s/%s, and set HF_TOKEN to a "
-                         "token of the same account",
-                         id, r->status, a->endpoint, id);
+        return aoei_fail(
+            err, AOE_ENOENT,
+            "%s: access to this model is restricted (status %d); accept its terms at %s/%s, and set HF_TOKEN to a "
+            "token of the same account",
+            id, r->status, a->endpoint, id);
     if (r->status == 401 && header_has(r, message, "Invalid credentials"))
-        return aoei_fail(err, AOE_ENOENT, "%s: the server rejected the token (status 401); set HF_TOKEN to a valid token", id);
+        return aoei_fail(err, AOE_ENOENT,
+                         "%s: the server rejected the token (status 401); set HF_TOKEN to a valid token", id);
     if (r->status == 403 && header_has(r, message, "disabled"))
         return aoei_fail(err, AOE_ENOENT, "%s: the Hub has disabled access to this model; choose another model", id);
     if (r->status == 404 && header_has(r, code, "RevisionNotFound"))
-        return aoei_fail(err, AOE_ENOENT, "%s: there is no revision '%s'; check the branch, tag or commit after '@'", id, what);
+        return aoei_fail(err, AOE_ENOENT, "%s: there is no revision '%s'; check the branch, tag or commit after '@'",
+                         id, what);
     if (r->status == 404 && header_has(r, code, "EntryNotFound"))
         return aoei_fail(err, AOE_ENOENT, "%s: there is no file %s in this revision; try again later", id, what);
     if (r->status == 401 || r->status == 403 || r->status == 404)
-        return aoei_fail(err, AOE_ENOENT, "%s: there is no such model at %s, or it is private (status %d); check the name%s",
-                         id, a->endpoint, r->status,
-                         a->token ? " and the rights of HF_TOKEN" : ", or set HF_TOKEN if it is private");
+        return aoei_fail(
+            err, AOE_ENOENT, "%s: there is no such model at %s, or it is private (status %d); check the name%s", id,
+            a->endpoint, r->status, a->token ? " and the rights of HF_TOKEN" : ", or set HF_TOKEN if it is private");
     return aoei_fail(err, AOE_EIO, "%s: %s: the server returned status %d; try again later", id, what, r->status);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Downloads a blob under a lock (flock, as huggingface_hub uses it): HEAD tells the checksum and the size, GET with a Range
- * continues the partial file blobs/ETAG.incomplete, and the checksum is computed while the data arrive. The file gets its final
- * name only after its checksum was verified.
+ * Downloads a blob under a lock (flock, as huggingface_hub uses it): HEAD tells the checksum and the size, GET with a
+ * Range continues the partial file blobs/ETAG.incomplete, and the checksum is computed while the data arrive. The file
+ * gets its final name only after its checksum was verified.
  */
 #include "hub/hub_download.h"
 
@@ -64,7 +64,8 @@ static int relative_redirect(char **next, const aoei_http_response *r, const aoe
     return url.failed ? aoei_fail_nomem(err, 0) : 0;
 }
 
-/* Requests the headers of the file. A redirect to another host is not followed, because its answer has other checksums. */
+/* Requests the headers of the file. A redirect to another host is not followed, because its answer has other
+ * checksums. */
 static int request_head(remote *file, aoei_hub_access *a, const aoei_hub_target *t, const char *path, aoe_error *err) {
     static const char *const identity[] = {"Accept-Encoding: identity"};
     aoei_buffer url = {0};
@@ -98,7 +99,8 @@ static int request_head(remote *file, aoei_hub_access *a, const aoei_hub_target 
         rc = aoei_fail(err, AOE_EIO, "%s: %s: redirected more than %d times; check HF_ENDPOINT", t->id, path, MAX_HOPS);
     else if (!rc && !aoei_hub_reply_file(file->etag, &file->size, &r.headers, r.status))
         rc = aoei_fail(err, AOE_EFORMAT,
-                       "%s: %s: the answer contains no checksum (ETag) and size of the file; check HF_ENDPOINT", t->id, path);
+                       "%s: %s: the answer contains no checksum (ETag) and size of the file; check HF_ENDPOINT", t->id,
+                       path);
     aoei_http_response_free(&r);
     return rc;
 }
@@ -143,8 +145,8 @@ static int check_length(const blob *b, const aoei_http_response *r, aoe_error *e
     if (!aoei_hub_reply_length(&total, &r->headers) || total == b->file->size)
         return 0;
     return aoei_fail(err, AOE_EFORMAT,
-                     "%s: %s: the server has %" PRIu64 " bytes of the file instead of %" PRIu64 "; try again later", b->t->id,
-                     b->a->state.file, total, b->file->size);
+                     "%s: %s: the server has %" PRIu64 " bytes of the file instead of %" PRIu64 "; try again later",
+                     b->t->id, b->a->state.file, total, b->file->size);
 }
 
 /* Empties the partial file, because the server cannot send the rest (status 416). */
@@ -180,8 +182,8 @@ static int begin_response(blob *b, const aoei_http_response *r) {
     if (r->status == 200)
         return b->have ? restart(b, &b->err) : 0;
     if (!aoei_hub_reply_continues(&r->headers, b->have, b->file->size))
-        return aoei_fail(&b->err, AOE_EFORMAT, "%s: the server sent another part of the file than requested; try again later",
-                         b->t->id);
+        return aoei_fail(&b->err, AOE_EFORMAT,
+                         "%s: the server sent another part of the file than requested; try again later", b->t->id);
     return 0;
 }
 
@@ -233,8 +235,8 @@ static int request_rest(blob *b, aoe_error *err) {
     return rc;
 }
 
-/* Completes the partial file and compares its checksum. If the checksum is wrong and the file contains a part of an earlier
- * download, which a power failure may have damaged, the file is downloaded again from the start. */
+/* Completes the partial file and compares its checksum. If the checksum is wrong and the file contains a part of an
+ * earlier download, which a power failure may have damaged, the file is downloaded again from the start. */
 static int fill(blob *b, aoe_error *err) {
     char hex[AOEI_DIGEST_HEX];
     int rc = read_partial(b, err);
@@ -252,9 +254,10 @@ static int fill(blob *b, aoe_error *err) {
             continue;
         }
         (void)unlink(b->path);
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: %s: the checksum of the downloaded file is %s instead of %s; the file was removed, try again",
-                         b->t->id, b->a->state.file, hex, b->file->etag);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: %s: the checksum of the downloaded file is %s instead of %s; the file was removed, try again",
+            b->t->id, b->a->state.file, hex, b->file->etag);
     }
     if (aoei_io_step() || fsync(b->fd))
         return fail_file(b, errno, "write", err);
@@ -308,7 +311,8 @@ static int lock_file(int *fd, const aoei_hub_access *a, const char *path, aoe_er
         if (errno != EWOULDBLOCK && errno != EINTR)
             return aoei_fail_errno(err, errno, "cannot lock %s", path);
         if (a->o->stop && a->o->stop(a->o->user))
-            return aoei_fail(err, AOE_ECANCELLED, "cancelled by the caller while another process downloads the same file");
+            return aoei_fail(err, AOE_ECANCELLED,
+                             "cancelled by the caller while another process downloads the same file");
         if (n % 10 == 0 && a->o->progress) {
             aoe_hub_progress p = a->state;
             p.waiting = 1;
@@ -323,7 +327,8 @@ static int lock_file(int *fd, const aoei_hub_access *a, const char *path, aoe_er
 /* -------------------------------------------------------------------- file */
 
 /* Downloads the blob and adds it to the snapshot, once the headers of the file are known. */
-static int make_file(aoei_hub_access *a, const aoei_hub_target *t, const remote *file, const char *path, aoe_error *err) {
+static int make_file(aoei_hub_access *a, const aoei_hub_target *t, const remote *file, const char *path,
+                     aoe_error *err) {
     aoei_buffer blob_path = {0}, lock_path = {0}, entry = {0};
     aoei_hub_place p = {.etag = file->etag, .size = file->size, .no_links = a->no_links};
     int fd = -1, fresh = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Downloads one file of a model into the cache: the blob, which is verified and resumed after an interruption, and its entry in
- * the snapshot.
+ * Downloads one file of a model into the cache: the blob, which is verified and resumed after an interruption, and its
+ * entry in the snapshot.
  */
 #ifndef AOEI_HUB_HUB_DOWNLOAD_H
 #define AOEI_HUB_HUB_DOWNLOAD_H
@@ -17,9 +17,9 @@ typedef struct aoei_hub_target {
     uint64_t *downloaded; /* bytes that were downloaded are added */
 } aoei_hub_target;
 
-/* Downloads `path`, a safe path (base/hub_cache.h), unless the cache contains it. *size is set to its size. If the download is
- * cancelled or fails, the downloaded part stays in the cache, and the next call continues it. A file that another process is
- * downloading is awaited. Errors: those of aoe_hub_pull. */
+/* Downloads `path`, a safe path (base/hub_cache.h), unless the cache contains it. *size is set to its size. If the
+ * download is cancelled or fails, the downloaded part stays in the cache, and the next call continues it. A file that
+ * another process is downloading is awaited. Errors: those of aoe_hub_pull. */
 int aoei_hub_download(aoei_hub_access *a, const aoei_hub_target *t, const char *path, uint64_t *size, aoe_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the answer of the Hub's API, and chooses files by their names. A path of the answer that is not safe is an error, so
- * that no file is ever written outside the cache.
+ * Reads the answer of the Hub's API, and chooses files by their names. A path of the answer that is not safe is an
+ * error, so that no file is ever written outside the cache.
  */
 #include "hub/hub_files.h"
 
@@ -70,8 +70,8 @@ static int add_file(aoei_hub_files *f, const json_t *entry, size_t i, const char
         return aoei_fail(err, AOE_EFORMAT, "%s: file %zu of the list has no name; try again later", shown, i + 1);
     if (!aoei_hub_safe_path(path))
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the path '%s' of a file is not allowed, so nothing was downloaded; do not use this model", shown,
-                         path);
+                         "%s: the path '%s' of a file is not allowed, so nothing was downloaded; do not use this model",
+                         shown, path);
     aoei_hub_file *file = &f->file[f->n];
     *file = (aoei_hub_file){.path = aoei_strdup(path)};
     if (!file->path)
@@ -87,9 +87,9 @@ int aoei_hub_files_read(aoei_hub_files *f, const json_t *root, const char *shown
     const json_t *list = json_object_get(root, "siblings");
     const size_t n = json_array_size(list);
     if (!commit || !aoei_is_hex(commit, AOEI_HUB_COMMIT) || !json_is_array(list) || n > MAX_FILES)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the answer contains no commit (\"sha\") and list of files (\"siblings\"); check HF_ENDPOINT",
-                         shown);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the answer contains no commit (\"sha\") and list of files (\"siblings\"); check HF_ENDPOINT", shown);
     memcpy(f->commit, commit, AOEI_HUB_COMMIT + 1);
     if (!(f->file = aoei_malloc_array(n + 1, sizeof *f->file)))
         return aoei_fail_nomem(err, n);
@@ -108,7 +108,8 @@ int aoei_hub_files_request(aoei_hub_files *f, aoei_hub_access *a, const aoei_hub
     aoei_hub_escape(&url, name->revision, "");
     (void)aoei_buffer_printf(&url, "?blobs=true");
     const aoei_http_request q = {.url = url.data, .token = a->token, .stall_timeout = a->reply_timeout};
-    int rc = url.failed ? aoei_fail_nomem(err, 0) : aoei_fetch_send(a->fetch, a->http, &q, aoei_classify_json, NULL, &r, err);
+    int rc = url.failed ? aoei_fail_nomem(err, 0)
+                        : aoei_fetch_send(a->fetch, a->http, &q, aoei_classify_json, NULL, &r, err);
     if (!rc && r.status != 200)
         rc = aoei_hub_fail_status(a, &r, name->id, name->revision, err);
     if (!rc)
@@ -134,7 +135,8 @@ aoei_hub_file *aoei_hub_files_find(const aoei_hub_files *f, const char *dir, con
     const size_t len = strlen(dir);
     for (size_t i = 0; i < f->n; i++) {
         const char *path = f->file[i].path;
-        if (len ? strncmp(path, dir, len) == 0 && path[len] == '/' && strcmp(path + len + 1, name) == 0 : !strcmp(path, name))
+        if (len ? strncmp(path, dir, len) == 0 && path[len] == '/' && strcmp(path + len + 1, name) == 0
+                : !strcmp(path, name))
             return &f->file[i];
     }
     return NULL;
@@ -186,17 +188,18 @@ static int want_shards(aoei_hub_files *f, const char *dir, const char *path, aoe
     int rc = aoei_json_load(&root, path, err);
     json_t *map = json_object_get(root, "weight_map");
     if (!rc && !json_is_object(map))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"weight_map\" is missing; the model is damaged, choose another revision", path);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"weight_map\" is missing; the model is damaged, choose another revision",
+                       path);
     json_object_foreach(map, tensor, value) {
         const char *shard = json_string_value(value);
         if (rc)
             break;
         if (!shard || strchr(shard, '/') || !aoei_hub_safe_path(shard))
-            rc = aoei_fail(err, AOE_EFORMAT, "%s: the file of the tensor '%s' is not a plain name; do not use this model", path,
-                           tensor);
+            rc = aoei_fail(err, AOE_EFORMAT,
+                           "%s: the file of the tensor '%s' is not a plain name; do not use this model", path, tensor);
         else if (!want(f, dir, shard))
-            rc = aoei_fail(err, AOE_ENOENT, "%s: the repository does not contain the file %s; choose another revision", path,
-                           shard);
+            rc = aoei_fail(err, AOE_ENOENT, "%s: the repository does not contain the file %s; choose another revision",
+                           path, shard);
     }
     json_decref(root);
     return rc;

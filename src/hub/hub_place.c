@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A symbolic link gets its temporary name in the directory of the blobs, where the lock of the blob protects it, so that an
- * interrupted program leaves no unknown entry in a snapshot.
+ * A symbolic link gets its temporary name in the directory of the blobs, where the lock of the blob protects it, so
+ * that an interrupted program leaves no unknown entry in a snapshot.
  */
 #include "hub/hub_place.h"
 
@@ -46,8 +46,8 @@ static int is_unsupported(int errnum) {
     return errnum == EPERM || errnum == ENOSYS || errnum == EOPNOTSUPP;
 }
 
-/* Creates the symbolic link `temporary` to the blob, as seen from p->path. Returns 0, 1 if symbolic links are not supported, or
- * an error. */
+/* Creates the symbolic link `temporary` to the blob, as seen from p->path. Returns 0, 1 if symbolic links are not
+ * supported, or an error. */
 static int make_link(const aoei_hub_place *p, const char *temporary, aoe_error *err) {
     aoei_buffer to = {0};
     (void)aoei_buffer_printf(&to, "../../");

@@ -23,7 +23,8 @@ static int read_etag(char etag[AOEI_DIGEST_HEX], const char *value) {
     return aoei_is_hex(etag, len);
 }
 
-/* Reads an integer from 0 to INT64_MAX at *text and sets *text to the character after it. Returns 1, or 0 if there is none. */
+/* Reads an integer from 0 to INT64_MAX at *text and sets *text to the character after it. Returns 1, or 0 if there is
+ * none. */
 static int read_number(uint64_t *out, const char **text) {
     char *end;
     if (**text < '0' || **text > '9')
@@ -39,7 +40,8 @@ int aoei_hub_reply_file(char etag[AOEI_DIGEST_HEX], uint64_t *size, const aoei_h
     const char *linked = aoei_headers_get(h, "x-linked-etag", 0), *bytes = aoei_headers_get(h, "x-linked-size", 0);
     if (!bytes && status == 200)
         bytes = aoei_headers_get(h, "content-length", 0);
-    return bytes && read_etag(etag, linked ? linked : aoei_headers_get(h, "etag", 0)) && read_number(size, &bytes) && !*bytes;
+    return bytes && read_etag(etag, linked ? linked : aoei_headers_get(h, "etag", 0)) && read_number(size, &bytes) &&
+           !*bytes;
 }
 
 int aoei_hub_reply_continues(const aoei_headers *h, uint64_t start, uint64_t total) {

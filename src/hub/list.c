@@ -43,14 +43,17 @@ static int add_sizes(uint64_t *bytes, const char *dir, int levels, aoe_error *er
     return rc;
 }
 
-/* Appends the names of the references in DIR that contain the commit. name: path of DIR inside refs, "" or ending in '/'. */
+/* Appends the names of the references in DIR that contain the commit. name: path of DIR inside refs, "" or ending in
+ * '/'. */
 static int add_references(aoei_buffer *out, const char *folder, const char *name, const char *commit, int levels,
                           aoe_error *err) {
     aoei_buffer dir = {0};
     char **names = NULL, at[AOEI_HUB_COMMIT + 1];
     size_t n = 0;
     (void)aoei_buffer_printf(&dir, "%s/refs/%s", folder, name);
-    int rc = dir.failed ? aoei_fail_nomem(err, 0) : aoei_is_dir(dir.data) ? aoei_list_dir(&names, &n, dir.data, err) : 0;
+    int rc = dir.failed              ? aoei_fail_nomem(err, 0)
+             : aoei_is_dir(dir.data) ? aoei_list_dir(&names, &n, dir.data, err)
+                                     : 0;
     for (size_t i = 0; i < n && !rc; i++) {
         aoei_buffer inside = {0};
         (void)aoei_buffer_printf(&inside, "%s%s", name, names[i]);
@@ -69,7 +72,8 @@ static int add_references(aoei_buffer *out, const char *folder, const char *name
     return rc || !out->failed ? rc : aoei_fail_nomem(err, 0);
 }
 
-/* Opens the files of the model, and sets *kind. Returns 0, or an error whose message explains why aoe cannot open the model. */
+/* Opens the files of the model, and sets *kind. Returns 0, or an error whose message explains why aoe cannot open the
+ * model. */
 static int check_opens(aoei_model_kind *kind, const char *dir, aoe_error *why) {
     aoei_model_files f;
     aoei_encoder_config c = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_hub_pull. The order of the steps keeps a failed download harmless: list of files, configuration, check that
- * aoe supports the model, free space, weights, and at last the reference, which makes the model visible under its name.
+ * Implements aoe_hub_pull. The order of the steps keeps a failed download harmless: list of files, configuration, check
+ * that aoe supports the model, free space, weights, and at last the reference, which makes the model visible under its
+ * name.
  */
 #include <stdio.h>
 #include <string.h>
@@ -103,8 +104,8 @@ static int for_each_directory(job *j, int (*visit)(job *j, const char *dir, int 
         rc = aoei_hub_safe_path(path)
                  ? visit(j, path, found, err)
                  : aoei_fail(err, AOE_EFORMAT,
-                             "%s: modules.json: the path '%s' of a module is not allowed; do not use this model", j->name.id,
-                             path);
+                             "%s: modules.json: the path '%s' of a module is not allowed; do not use this model",
+                             j->name.id, path);
     }
     json_decref(root);
     return rc;
@@ -113,7 +114,8 @@ static int for_each_directory(job *j, int (*visit)(job *j, const char *dir, int 
 static int want_configuration(job *j, const char *dir, int *found, aoe_error *err) {
     (void)found;
     aoei_hub_want_configuration(&j->files, dir);
-    return *dir ? 0 : download_wanted(j, err); /* modules.json must be present before the other directories are visited */
+    return *dir ? 0 : download_wanted(j, err); /* modules.json must be present before the other directories are
+                                                  visited */
 }
 
 static int want_weights(job *j, const char *dir, int *found, aoe_error *err) {
@@ -203,7 +205,8 @@ static int run_steps(job *j, aoe_error *err) {
 
 /* ------------------------------------------------------------------- models */
 
-static int pull(aoei_hub_access *a, const aoei_hub_name *name, aoe_hub_result *result, char **snapshot, aoe_error *err) {
+static int pull(aoei_hub_access *a, const aoei_hub_name *name, aoe_hub_result *result, char **snapshot,
+                aoe_error *err) {
     job j = {.a = a, .name = *name, .result = result};
     j.root = aoei_hub_root();
     j.folder = j.root ? aoei_hub_folder(j.root, name->id) : NULL;

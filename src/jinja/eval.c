@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Executes the statements of a chat template. The rules for the scope of variables are those of Jinja: the body of a loop and
- * of a macro has variables of its own, the branches of a condition do not.
+ * Executes the statements of a chat template. The rules for the scope of variables are those of Jinja: the body of a
+ * loop and of a macro has variables of its own, the branches of a condition do not.
  */
 #include "jinja/eval.h"
 
@@ -60,9 +60,10 @@ static int look_up(evaluator *e, value *out, aoe_text name) {
         }
     if (aoei_text_is(name, "task") || aoei_text_is(name, "caller") || aoei_text_is(name, "varargs") ||
         aoei_text_is(name, "kwargs") || aoei_text_is(name, "self"))
-        return aoei_jinja_fail(e->run, AOE_EUNSUPPORTED,
-                               "the chat template reads the variable '%.*s', which is not supported; change the template",
-                               (int)name.len, name.data);
+        return aoei_jinja_fail(
+            e->run, AOE_EUNSUPPORTED,
+            "the chat template reads the variable '%.*s', which is not supported; change the template", (int)name.len,
+            name.data);
     *out = (value){.type = AOEI_JINJA_UNDEFINED, .as.text = name};
     return aoei_jinja_work(e->run, 1);
 }
@@ -70,7 +71,9 @@ static int look_up(evaluator *e, value *out, aoe_text name) {
 static int set_variable(evaluator *e, aoe_text name, value v) {
     if (aoei_jinja_work(e->run, e->scope->variables.n / 8))
         return e->run->rc;
-    return aoei_jinja_set(&e->run->arena, &e->scope->variables, aoei_jinja_string(name), v) ? aoei_jinja_fail_limit(e->run) : 0;
+    return aoei_jinja_set(&e->run->arena, &e->scope->variables, aoei_jinja_string(name), v)
+               ? aoei_jinja_fail_limit(e->run)
+               : 0;
 }
 
 /* Assigns v to a target: a name, an attribute of a namespace, or a tuple of names. */
@@ -97,7 +100,8 @@ static int assign(evaluator *e, const node *target, value v) {
         rc = i < list->n ? assign(e, n, list->item[i]) : AOE_EFORMAT;
     if (e->run->rc || (!rc && i == list->n))
         return e->run->rc;
-    return aoei_jinja_fail(e->run, AOE_EFORMAT, "a tuple does not have as many elements as variables; correct the template");
+    return aoei_jinja_fail(e->run, AOE_EFORMAT,
+                           "a tuple does not have as many elements as variables; correct the template");
 }
 
 /* ----------------------------------------------------------- expressions */
@@ -151,9 +155,11 @@ static int evaluate_dict(evaluator *e, value *out, const node *first) {
         if ((rc = evaluate(e, &key, n)) || (rc = evaluate(e, &v, n->next)))
             break;
         if (key.type > AOEI_JINJA_STRING)
-            rc = aoei_jinja_fail(e->run, AOE_EUNSUPPORTED, "the key of a mapping is %s, which is not supported; use a string",
+            rc = aoei_jinja_fail(e->run, AOE_EUNSUPPORTED,
+                                 "the key of a mapping is %s, which is not supported; use a string",
                                  aoei_jinja_type_name(&key));
-        else if (aoei_jinja_work_key(e->run, out->as.dict, &key) || aoei_jinja_set(&e->run->arena, out->as.dict, key, v))
+        else if (aoei_jinja_work_key(e->run, out->as.dict, &key) ||
+                 aoei_jinja_set(&e->run->arena, out->as.dict, key, v))
             rc = aoei_jinja_fail_limit(e->run);
     }
     return rc;
@@ -208,8 +214,8 @@ static int evaluate_slice(evaluator *e, value *out, const node *n) {
     if ((rc = slice_bounds(e, n, (int64_t)size, b)) || (rc = aoei_jinja_work(e->run, 1 + size / 16)))
         return rc;
     if (is_text && b[2] > 0) {
-        *out =
-            aoei_jinja_string(b[1] > b[0] ? aoei_jinja_substring(object.as.text, (size_t)b[0], (size_t)b[1]) : aoe_text_of(""));
+        *out = aoei_jinja_string(b[1] > b[0] ? aoei_jinja_substring(object.as.text, (size_t)b[0], (size_t)b[1])
+                                             : aoe_text_of(""));
         return 0;
     }
     if (is_text)
@@ -231,9 +237,11 @@ static double number_of(const value *v) {
 static int fail_operands(evaluator *e, aoe_text operator, const value * a, const value *b) {
     const value *undefined = a->type == AOEI_JINJA_UNDEFINED ? a : b->type == AOEI_JINJA_UNDEFINED ? b : NULL;
     if (undefined)
-        return aoei_jinja_fail(e->run, AOE_EFORMAT, "the chat template uses '%.*s', which is undefined; correct the template",
-                               (int)(undefined->as.text.len < 60 ? undefined->as.text.len : 60), undefined->as.text.data);
-    return aoei_jinja_fail(e->run, AOE_EUNSUPPORTED, "the operator %.*s of %s and %s is not supported; change the template",
+        return aoei_jinja_fail(
+            e->run, AOE_EFORMAT, "the chat template uses '%.*s', which is undefined; correct the template",
+            (int)(undefined->as.text.len < 60 ? undefined->as.text.len : 60), undefined->as.text.data);
+    return aoei_jinja_fail(e->run, AOE_EUNSUPPORTED,
+                           "the operator %.*s of %s and %s is not supported; change the template",
                            (int)operator.len, operator.data, aoei_jinja_type_name(a), aoei_jinja_type_name(b));
 }
 
@@ -253,7 +261,8 @@ static int multiply_integers(int64_t *out, int64_t a, int64_t b) {
     return 1;
 }
 
-/* Sets *out to the result of an arithmetic operator on integers, rounded down as in Python. Returns 0 if it is not supported.
+/* Sets *out to the result of an arithmetic operator on integers, rounded down as in Python. Returns 0 if it is not
+ * supported.
  */
 static int integer_result(int64_t *out, aoe_text operator, int64_t a, int64_t b) {
     if (aoei_text_is(operator, "+"))
@@ -313,7 +322,8 @@ static int evaluate_binary(evaluator *e, value *out, const node *n) {
         return add_lists(e, out, a.as.list, b.as.list);
     if (aoei_text_is(n->text, "*") && a.type == AOEI_JINJA_STRING && aoei_jinja_is_integer(&b))
         return repeat(e, out, a.as.text, b.as.integer);
-    if (aoei_jinja_is_integer(&a) && aoei_jinja_is_integer(&b) && integer_result(&i, n->text, a.as.integer, b.as.integer)) {
+    if (aoei_jinja_is_integer(&a) && aoei_jinja_is_integer(&b) &&
+        integer_result(&i, n->text, a.as.integer, b.as.integer)) {
         *out = aoei_jinja_int(i);
         return 0;
     }
@@ -369,7 +379,8 @@ static int call_macro(evaluator *e, value *out, const macro *m, const aoei_jinja
     }
     if (!rc && (a->n > i || used < a->keywords.n))
         rc = aoei_jinja_fail(e->run, AOE_EFORMAT, "the macro '%.*s' has no such argument; correct the template",
-                             (int)(m->definition->text.len < 60 ? m->definition->text.len : 60), m->definition->text.data);
+                             (int)(m->definition->text.len < 60 ? m->definition->text.len : 60),
+                             m->definition->text.data);
     e->out = &text;
     if (!rc)
         rc = execute(e, m->definition->child[1]);
@@ -403,7 +414,8 @@ static int call_range(evaluator *e, value *out, const aoei_jinja_arguments *a) {
 
 static int call_function(evaluator *e, value *out, aoe_text name, const aoei_jinja_arguments *a) {
     if (aoei_text_is(name, "raise_exception")) {
-        const aoe_text text = a->n && a->item[0].type == AOEI_JINJA_STRING ? a->item[0].as.text : aoe_text_of("(no message)");
+        const aoe_text text =
+            a->n && a->item[0].type == AOEI_JINJA_STRING ? a->item[0].as.text : aoe_text_of("(no message)");
         return aoei_jinja_fail(e->run, AOE_EFORMAT, "the chat template rejects the conversation: %.*s",
                                (int)(text.len < 300 ? text.len : 300), text.data);
     }
@@ -415,7 +427,8 @@ static int call_function(evaluator *e, value *out, aoe_text name, const aoei_jin
             return aoei_jinja_fail_limit(e->run);
         for (size_t i = 0; i < a->keywords.n && *name.data == 'n'; i++)
             if (*a->keywords.key[i].as.text.data == '_')
-                return aoei_jinja_fail(e->run, AOE_EFORMAT, "the attribute '%.*s' of a namespace starts with _; rename it",
+                return aoei_jinja_fail(e->run, AOE_EFORMAT,
+                                       "the attribute '%.*s' of a namespace starts with _; rename it",
                                        (int)a->keywords.key[i].as.text.len, a->keywords.key[i].as.text.data);
         *out->as.dict = a->keywords;
         return 0;
@@ -426,8 +439,8 @@ static int call_function(evaluator *e, value *out, aoe_text name, const aoei_jin
             "the chat template calls strftime_now, which is not supported, because embeddings would depend on "
             "the date; write a fixed date into the template");
     return aoei_jinja_fail(e->run, AOE_EUNSUPPORTED,
-                           "the function '%.*s' is not supported with these arguments; change the template", (int)name.len,
-                           name.data);
+                           "the function '%.*s' is not supported with these arguments; change the template",
+                           (int)name.len, name.data);
 }
 
 static int evaluate_call(evaluator *e, value *out, const node *n) {
@@ -667,9 +680,10 @@ static int execute_one(evaluator *e, const node *n) {
         rc = capture(e, &text, n->child[0]);
         return rc ? rc : print(e, text);
     case AOEI_JINJA_UNSUPPORTED:
-        return aoei_jinja_fail(e->run, AOE_EUNSUPPORTED,
-                               "the chat template uses a statement that is not supported, '%.*s'; change the chat template",
-                               (int)n->text.len, n->text.data);
+        return aoei_jinja_fail(
+            e->run, AOE_EUNSUPPORTED,
+            "the chat template uses a statement that is not supported, '%.*s'; change the chat template",
+            (int)n->text.len, n->text.data);
     default:
         e->jump = n->kind == AOEI_JINJA_BREAK ? BREAK : CONTINUE;
         return 0;
@@ -691,7 +705,8 @@ static int execute(evaluator *e, const node *first) {
 
 int aoei_jinja_render(aoei_jinja_run *r, aoei_buffer *out, const node *statements, const aoei_jinja_dict *variables) {
     const scope given = {.variables = *variables};
-    scope top = {.outer = &given, .is_top = 1}; /* assignments of the template do not change the variables of the caller */
+    scope top = {.outer = &given, .is_top = 1}; /* assignments of the template do not change the variables of the
+                                                   caller */
     evaluator e = {.run = r, .out = out, .scope = &top};
     return execute(&e, statements);
 }

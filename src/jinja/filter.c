@@ -13,8 +13,9 @@ typedef aoei_jinja_value value;
 typedef aoei_jinja_arguments arguments;
 
 static int fail_unsupported(aoei_jinja_run *r, const char *kind, aoe_text name) {
-    return aoei_jinja_fail(r, AOE_EUNSUPPORTED, "the %s '%.*s' is not supported with these arguments; change the chat template",
-                           kind, (int)(name.len < 60 ? name.len : 60), name.data);
+    return aoei_jinja_fail(r, AOE_EUNSUPPORTED,
+                           "the %s '%.*s' is not supported with these arguments; change the chat template", kind,
+                           (int)(name.len < 60 ? name.len : 60), name.data);
 }
 
 /* Returns the argument with this position or name, or NULL. */
@@ -43,8 +44,8 @@ static int set_text(value *out, aoe_text text) {
     return 0;
 }
 
-/* Changes the case of a string. kind: 'u' upper, 'l' lower, 'c' capitalize, 't' title. Only ASCII is supported, because the
- * rules of Python for other characters are those of a Unicode version. */
+/* Changes the case of a string. kind: 'u' upper, 'l' lower, 'c' capitalize, 't' title. Only ASCII is supported, because
+ * the rules of Python for other characters are those of a Unicode version. */
 static int change_case(aoei_jinja_run *r, value *out, aoe_text text, char kind, aoe_text name) {
     const aoe_text copy = aoei_jinja_copy(&r->arena, text);
     char *s = (char *)(uintptr_t)copy.data;
@@ -56,8 +57,8 @@ static int change_case(aoei_jinja_run *r, value *out, aoe_text text, char kind, 
         const int upper = kind == 'u' || (kind == 'c' && !i) || (kind == 't' && !in_word);
         if ((unsigned char)s[i] >= 0x80)
             return aoei_jinja_fail(r, AOE_EUNSUPPORTED,
-                                   "'%.*s' of text that is not ASCII is not supported; change the chat template", (int)name.len,
-                                   name.data);
+                                   "'%.*s' of text that is not ASCII is not supported; change the chat template",
+                                   (int)name.len, name.data);
         if (upper && s[i] >= 'a' && s[i] <= 'z')
             s[i] = (char)(s[i] - 'a' + 'A');
         else if (!upper && s[i] >= 'A' && s[i] <= 'Z')
@@ -72,7 +73,8 @@ static int replace(aoei_jinja_run *r, value *out, aoe_text text, aoe_text from, 
     aoe_text result;
     size_t at = 0, found;
     if (!from.len)
-        return aoei_jinja_fail(r, AOE_EUNSUPPORTED, "replacing an empty string is not supported; change the chat template");
+        return aoei_jinja_fail(r, AOE_EUNSUPPORTED,
+                               "replacing an empty string is not supported; change the chat template");
     if (aoei_jinja_work_search(r, text, from))
         return r->rc;
     while (limit-- != 0 && (found = aoei_jinja_find(text, from, at)) != (size_t)-1) {
@@ -107,7 +109,8 @@ static int split(aoei_jinja_run *r, value *out, aoe_text text, const value *sepa
             size_t end = 0;
             if (limit-- == 0)
                 return append_text(r, out, aoei_jinja_strip(text, 2));
-            while (end < text.len && aoei_jinja_strip((aoe_text){text.data + end, text.len - end}, 1).len == text.len - end)
+            while (end < text.len &&
+                   aoei_jinja_strip((aoe_text){text.data + end, text.len - end}, 1).len == text.len - end)
                 end++;
             rc = append_text(r, out, (aoe_text){text.data, end});
             text = (aoe_text){text.data + end, text.len - end};
@@ -145,7 +148,8 @@ static int split_right(aoei_jinja_run *r, value *out, aoe_text text, aoe_text ma
 }
 
 static int has_end(aoe_text text, aoe_text part, int at_end) {
-    return part.len <= text.len && (!part.len || !memcmp(text.data + (at_end ? text.len - part.len : 0), part.data, part.len));
+    return part.len <= text.len &&
+           (!part.len || !memcmp(text.data + (at_end ? text.len - part.len : 0), part.data, part.len));
 }
 
 /* str.startswith and str.endswith, whose argument is a string or a tuple of strings. */
@@ -210,8 +214,8 @@ static int split_method(aoei_jinja_run *r, value *out, aoe_text name, aoe_text t
     const value *mark = argument(a, 0, "sep"), *limit = argument(a, 1, "maxsplit");
     const int by_text = mark && mark->type == AOEI_JINJA_STRING && mark->as.text.len;
     const int64_t n = limit ? limit->as.integer : -1;
-    if (!only(a, 2, names) || (mark && !by_text && mark->type != AOEI_JINJA_NONE) || (limit && !aoei_jinja_is_integer(limit)) ||
-        (*name.data == 'r' && !by_text))
+    if (!only(a, 2, names) || (mark && !by_text && mark->type != AOEI_JINJA_NONE) ||
+        (limit && !aoei_jinja_is_integer(limit)) || (*name.data == 'r' && !by_text))
         return fail_unsupported(r, "method", name);
     if (*name.data == 'r')
         return split_right(r, out, text, mark->as.text, n);
@@ -273,7 +277,9 @@ static int list_of(aoei_jinja_run *r, value *out, const aoei_jinja_dict *d, int 
     if (out->type != AOEI_JINJA_LIST)
         return aoei_jinja_fail_limit(r);
     for (size_t i = 0; i < d->n; i++) {
-        value pair = keys && values ? aoei_jinja_new_list(&r->arena, AOEI_JINJA_FORM_TUPLE) : keys ? d->key[i] : d->value[i];
+        value pair = keys && values ? aoei_jinja_new_list(&r->arena, AOEI_JINJA_FORM_TUPLE)
+                     : keys         ? d->key[i]
+                                    : d->value[i];
         if (keys && values &&
             (pair.type != AOEI_JINJA_LIST || aoei_jinja_append(&r->arena, pair.as.list, d->key[i]) ||
              aoei_jinja_append(&r->arena, pair.as.list, d->value[i])))
@@ -326,7 +332,8 @@ static int test_kind(aoe_text name, const value *v) {
                  {"none", t == AOEI_JINJA_NONE},
                  {"string", t == AOEI_JINJA_STRING},
                  {"mapping", t == AOEI_JINJA_DICT},
-                 {"sequence", t == AOEI_JINJA_STRING || (t == AOEI_JINJA_LIST && v->as.list->form <= AOEI_JINJA_FORM_RANGE) ||
+                 {"sequence", t == AOEI_JINJA_STRING ||
+                                  (t == AOEI_JINJA_LIST && v->as.list->form <= AOEI_JINJA_FORM_RANGE) ||
                                   t == AOEI_JINJA_DICT || t == AOEI_JINJA_UNDEFINED},
                  {"iterable", t == AOEI_JINJA_STRING || t == AOEI_JINJA_LIST || t == AOEI_JINJA_DICT ||
                                   t == AOEI_JINJA_UNDEFINED || t == AOEI_JINJA_LOOP},
@@ -363,7 +370,8 @@ static int test_pair(aoei_jinja_run *r, int *result, aoe_text name, const value 
         for (size_t k = 0; k < 4 && tests[i].names[k]; k++)
             if (aoei_text_is(name, tests[i].names[k]))
                 kind = tests[i].kind;
-    if (!kind || (kind == 'd' && (!aoei_jinja_is_integer(v) || !aoei_jinja_is_integer(other) || other->as.integer <= 0)))
+    if (!kind ||
+        (kind == 'd' && (!aoei_jinja_is_integer(v) || !aoei_jinja_is_integer(other) || other->as.integer <= 0)))
         return fail_unsupported(r, "test", name);
     if (kind == 'i')
         return aoei_jinja_contains(r, result, other, v);
@@ -494,7 +502,8 @@ static int length(aoei_jinja_run *r, value *out, const value *v) {
         n = v->as.list->n;
         if (v->as.list->form == AOEI_JINJA_FORM_ITERATOR)
             return aoei_jinja_fail(
-                r, AOE_EFORMAT, "the chat template takes the length of the result of a filter; apply the filter 'list' first");
+                r, AOE_EFORMAT,
+                "the chat template takes the length of the result of a filter; apply the filter 'list' first");
         break;
     case AOEI_JINJA_DICT:
         n = v->as.dict->n;
@@ -532,7 +541,8 @@ static int sequence_filter(aoei_jinja_run *r, value *out, aoe_text name, const v
 
 /* Sets *key to the value by which an item is sorted: the attribute `path` of the item, lowercased if it is a string and
  * `ignores_case` is 1. path: NULL: the item itself. */
-static int sort_key(aoei_jinja_run *r, value *key, const value *item, const value *path, int ignores_case, aoe_text name) {
+static int sort_key(aoei_jinja_run *r, value *key, const value *item, const value *path, int ignores_case,
+                    aoe_text name) {
     *key = *item;
     const int rc = path ? attribute_path(r, key, item, path->as.text) : 0;
     return rc || !ignores_case || key->type != AOEI_JINJA_STRING ? rc : change_case(r, key, key->as.text, 'l', name);
@@ -601,7 +611,8 @@ static int dictsort_filter(aoei_jinja_run *r, value *out, aoe_text name, const v
         return aoei_jinja_fail_limit(r);
     int rc = list_of(r, out, d, 1, 1);
     for (size_t i = 0; i < d->n && !rc; i++)
-        rc = sort_key(r, &keys[i], by_value ? &d->value[i] : &d->key[i], NULL, !is_set(argument(a, 0, "case_sensitive")), name);
+        rc = sort_key(r, &keys[i], by_value ? &d->value[i] : &d->key[i], NULL,
+                      !is_set(argument(a, 0, "case_sensitive")), name);
     if (rc)
         return rc;
     out->as.list->form = AOEI_JINJA_FORM_LIST;
@@ -627,8 +638,8 @@ static int unique_filter(aoei_jinja_run *r, value *out, aoe_text name, const val
         if ((rc = sort_key(r, &key, &list->item[i], path, !is_set(argument(a, 0, "case_sensitive")), name)) ||
             (rc = aoei_jinja_check_key(r, &key)) || (rc = aoei_jinja_contains(r, &found, &seen, &key)))
             break;
-        if (!found &&
-            (aoei_jinja_append(&r->arena, seen.as.list, key) || aoei_jinja_append(&r->arena, out->as.list, list->item[i])))
+        if (!found && (aoei_jinja_append(&r->arena, seen.as.list, key) ||
+                       aoei_jinja_append(&r->arena, out->as.list, list->item[i])))
             rc = aoei_jinja_fail_limit(r);
     }
     return rc;
@@ -726,9 +737,9 @@ static int default_filter(aoei_jinja_run *r, value *out, aoe_text name, const va
 }
 
 int aoei_jinja_filter(aoei_jinja_run *r, value *out, aoe_text name, const value *v, const arguments *a) {
-    static const char *const sequences[] = {"first", "last", "list", "reverse"}, *const selections[] = {"select", "reject",
-                                                                                                        "selectattr",
-                                                                                                        "rejectattr"};
+    static const char *const sequences[] = {"first", "last", "list", "reverse"}, *const selections[] = {
+                                                                                     "select", "reject", "selectattr",
+                                                                                     "rejectattr"};
     static const struct {
         const char *name;
         int (*filter)(aoei_jinja_run *, value *, aoe_text, const value *, const arguments *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The lexer follows jinja2.lexer. The text between two tags is found before it is stripped, because the rules for its white
- * space depend on the tag after it.
+ * The lexer follows jinja2.lexer. The text between two tags is found before it is stripped, because the rules for its
+ * white space depend on the tag after it.
  */
 #include "jinja/lex.h"
 
@@ -51,8 +51,8 @@ static size_t skip_space(const lexer *x, size_t at) {
     return x->s.len - aoei_jinja_strip(rest, 1).len;
 }
 
-/* Sets *end to the position after the end `mark` of a tag at `at` and returns 1, or returns 0 if there is no such end. trim: 1:
- * a line end after the mark belongs to it. */
+/* Sets *end to the position after the end `mark` of a tag at `at` and returns 1, or returns 0 if there is no such end.
+ * trim: 1: a line end after the mark belongs to it. */
 static int match_end(const lexer *x, size_t at, const char *mark, int trim, size_t *end) {
     const int minus = starts(x, at, "-"), plus = trim && starts(x, at, "+");
     if (!starts(x, at + (minus || plus), mark))
@@ -146,7 +146,8 @@ static int digit_value(char c) {
     return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
 }
 
-/* Appends the character of the escape sequence with `digits` digits of base `base` at s[*at], at most `len` bytes long. */
+/* Appends the character of the escape sequence with `digits` digits of base `base` at s[*at], at most `len` bytes
+ * long. */
 static int put_code(aoei_buffer *b, const char *s, size_t len, size_t *at, int base, size_t digits, int exact) {
     uint32_t cp = 0;
     size_t n = 0;

@@ -34,7 +34,8 @@ typedef struct aoei_jinja_tokens {
 } aoei_jinja_tokens;
 
 /* Tokenizes `source`. `source` and `arena` must outlive the tokens. name: name of the file in messages. The caller
- * frees t->token with aoei_free, even if the function fails. Errors: AOE_EFORMAT (syntax), AOE_EUNSUPPORTED, AOE_ENOMEM. */
+ * frees t->token with aoei_free, even if the function fails. Errors: AOE_EFORMAT (syntax), AOE_EUNSUPPORTED,
+ * AOE_ENOMEM. */
 int aoei_jinja_lex(aoei_jinja_tokens *t, aoei_jinja_arena *arena, aoe_text source, const char *name, aoe_error *err);
 
 #endif

@@ -34,8 +34,9 @@ static node *fail(parser *p, int code, const char *what, aoe_text text) {
 }
 
 static node *unexpected(parser *p) {
-    return p->token->type == AOEI_JINJA_END ? fail(p, AOE_EFORMAT, "the chat template ends within a statement", (aoe_text){0})
-                                            : fail(p, AOE_EFORMAT, "unexpected syntax", p->token->text);
+    return p->token->type == AOEI_JINJA_END
+               ? fail(p, AOE_EFORMAT, "the chat template ends within a statement", (aoe_text){0})
+               : fail(p, AOE_EFORMAT, "unexpected syntax", p->token->text);
 }
 
 static node *make(parser *p, aoei_jinja_kind kind, node *a, node *b) {
@@ -43,8 +44,9 @@ static node *make(parser *p, aoei_jinja_kind kind, node *a, node *b) {
         return NULL;
     node *n = aoei_jinja_take(p->arena, sizeof *n);
     if (!n) {
-        p->rc = p->arena->no_memory ? aoei_fail_nomem(p->err, p->arena->used)
-                                    : aoei_fail(p->err, AOE_EUNSUPPORTED, "%s: the chat template is too large", p->name);
+        p->rc = p->arena->no_memory
+                    ? aoei_fail_nomem(p->err, p->arena->used)
+                    : aoei_fail(p->err, AOE_EUNSUPPORTED, "%s: the chat template is too large", p->name);
         return NULL;
     }
     n->kind = kind;
@@ -305,8 +307,8 @@ static node *parse_test(parser *p, node *value) {
         arguments = parse_arguments(p);
     } else if (is_name(p, "is")) {
         return fail(p, AOE_EFORMAT, "tests with 'is' cannot be chained; add parentheses", (aoe_text){0});
-    } else if (p->token->type == AOEI_JINJA_TEXT || p->token->type == AOEI_JINJA_WHOLE || p->token->type == AOEI_JINJA_REAL ||
-               is_operator(p, "[") || is_operator(p, "{") ||
+    } else if (p->token->type == AOEI_JINJA_TEXT || p->token->type == AOEI_JINJA_WHOLE ||
+               p->token->type == AOEI_JINJA_REAL || is_operator(p, "[") || is_operator(p, "{") ||
                (p->token->type == AOEI_JINJA_NAME && !is_name(p, "else") && !is_name(p, "or") && !is_name(p, "and"))) {
         arguments = parse_postfix(p, parse_primary(p));
     }
@@ -377,7 +379,8 @@ static node *parse_compare(parser *p) {
         const size_t n = sizeof operators / sizeof *operators;
         while (i < n && !is_operator(p, operators[i]) && !is_name(p, operators[i]))
             i++;
-        if (i == n && is_name(p, "not") && p->token[1].type == AOEI_JINJA_NAME && aoei_text_is(p->token[1].text, "in")) {
+        if (i == n && is_name(p, "not") && p->token[1].type == AOEI_JINJA_NAME &&
+            aoei_text_is(p->token[1].text, "in")) {
             advance(p);
             operator= aoe_text_of("not in");
         } else if (i == n) {
@@ -605,8 +608,8 @@ static node *parse_statement(parser *p) {
     return n;
 }
 
-/* Parses statements until a tag that begins with one of the words `ends`, whose "{%" is skipped. ends: NULL: until the end of
- * the template. */
+/* Parses statements until a tag that begins with one of the words `ends`, whose "{%" is skipped. ends: NULL: until the
+ * end of the template. */
 static node *parse_statements(parser *p, const char *const ends[]) {
     node *first = NULL, **tail = &first;
     while (!p->rc) {
@@ -634,7 +637,8 @@ static node *parse_statements(parser *p, const char *const ends[]) {
     return first;
 }
 
-int aoei_jinja_parse(aoei_jinja_node **out, aoei_jinja_arena *arena, aoe_text source, const char *name, aoe_error *err) {
+int aoei_jinja_parse(aoei_jinja_node **out, aoei_jinja_arena *arena, aoe_text source, const char *name,
+                     aoe_error *err) {
     aoei_jinja_tokens tokens = {0};
     *out = NULL;
     int rc = aoei_jinja_lex(&tokens, arena, source, name, err);

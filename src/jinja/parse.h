@@ -55,8 +55,8 @@ typedef struct aoei_jinja_node {
     struct aoei_jinja_node *next; /* next node of a list */
 } aoei_jinja_node;
 
-/* Sets *out to the list of the statements of `source`, which is allocated in `arena`. name: name of the file in messages.
- * Errors: AOE_EFORMAT (syntax), AOE_EUNSUPPORTED (names the statement), AOE_ENOMEM. */
+/* Sets *out to the list of the statements of `source`, which is allocated in `arena`. name: name of the file in
+ * messages. Errors: AOE_EFORMAT (syntax), AOE_EUNSUPPORTED (names the statement), AOE_ENOMEM. */
 int aoei_jinja_parse(aoei_jinja_node **out, aoei_jinja_arena *arena, aoe_text source, const char *name, aoe_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Operations on values. An error stops the rendering. All supported operations have exactly the results of Python and Jinja.
+ * Operations on values. An error stops the rendering. All supported operations have exactly the results of Python and
+ * Jinja.
  */
 #include "jinja/run.h"
 
@@ -66,16 +67,18 @@ int aoei_jinja_compare(aoei_jinja_run *r, int *result, const value *a, const val
 /* Records that the operation `what` is not possible with v. */
 static int fail_type(aoei_jinja_run *r, const char *what, const value *v) {
     if (v->type == AOEI_JINJA_UNDEFINED)
-        return aoei_jinja_fail(r, AOE_EFORMAT, "the chat template uses '%.*s', which is undefined; correct the template",
+        return aoei_jinja_fail(r, AOE_EFORMAT,
+                               "the chat template uses '%.*s', which is undefined; correct the template",
                                (int)(v->as.text.len < 60 ? v->as.text.len : 60), v->as.text.len ? v->as.text.data : "");
-    return aoei_jinja_fail(r, AOE_EFORMAT, "the chat template %s %s; correct the template", what, aoei_jinja_type_name(v));
+    return aoei_jinja_fail(r, AOE_EFORMAT, "the chat template %s %s; correct the template", what,
+                           aoei_jinja_type_name(v));
 }
 
 static int check_key(aoei_jinja_run *r, const value *v, int depth) {
     if (depth > 60)
         return aoei_jinja_fail_limit(r);
-    const int is_list =
-        v->type == AOEI_JINJA_LIST && v->as.list->form != AOEI_JINJA_FORM_ITERATOR && v->as.list->form != AOEI_JINJA_FORM_RANGE;
+    const int is_list = v->type == AOEI_JINJA_LIST && v->as.list->form != AOEI_JINJA_FORM_ITERATOR &&
+                        v->as.list->form != AOEI_JINJA_FORM_RANGE;
     if (v->type == AOEI_JINJA_DICT || (is_list && v->as.list->form != AOEI_JINJA_FORM_TUPLE))
         return fail_type(r, "searches the keys of a mapping for", v);
     for (size_t i = 0; is_list && i < v->as.list->n && !r->rc; i++)
@@ -339,12 +342,13 @@ static int has_method(const value *v, aoe_text name) {
     static const char *const list[] = {"append", "clear", "copy",   "count",   "extend", "index",
                                        "insert", "pop",   "remove", "reverse", "sort"};
     static const char *const text[] = {
-        "capitalize",   "casefold",   "center",    "count",       "encode",    "endswith",     "expandtabs",   "find",
-        "format",       "format_map", "index",     "isalnum",     "isalpha",   "isascii",      "isdecimal",    "isdigit",
-        "isidentifier", "islower",    "isnumeric", "isprintable", "isspace",   "istitle",      "isupper",      "join",
-        "ljust",        "lower",      "lstrip",    "maketrans",   "partition", "removeprefix", "removesuffix", "replace",
-        "rfind",        "rindex",     "rjust",     "rpartition",  "rsplit",    "rstrip",       "split",        "splitlines",
-        "startswith",   "strip",      "swapcase",  "title",       "translate", "upper",        "zfill"};
+        "capitalize", "casefold",     "center",       "count",   "encode",     "endswith",    "expandtabs",
+        "find",       "format",       "format_map",   "index",   "isalnum",    "isalpha",     "isascii",
+        "isdecimal",  "isdigit",      "isidentifier", "islower", "isnumeric",  "isprintable", "isspace",
+        "istitle",    "isupper",      "join",         "ljust",   "lower",      "lstrip",      "maketrans",
+        "partition",  "removeprefix", "removesuffix", "replace", "rfind",      "rindex",      "rjust",
+        "rpartition", "rsplit",       "rstrip",       "split",   "splitlines", "startswith",  "strip",
+        "swapcase",   "title",        "translate",    "upper",   "zfill"};
     static const char *const loop[] = {"cycle", "changed", "depth", "depth0"};
     switch (v->type) {
     case AOEI_JINJA_DICT:
@@ -381,8 +385,10 @@ int aoei_jinja_attribute(aoei_jinja_run *r, value *out, const value *v, aoe_text
                                (int)(name.len < 60 ? name.len : 60), name.data);
     if (has_method(v, name))
         return set_method(r, out, v, name);
-    if (v->type == AOEI_JINJA_FLOAT || v->type == AOEI_JINJA_INT || v->type == AOEI_JINJA_BOOL || v->type >= AOEI_JINJA_METHOD)
-        return aoei_jinja_fail(r, AOE_EUNSUPPORTED, "the attribute '%.*s' of %s is not supported; change the chat template",
+    if (v->type == AOEI_JINJA_FLOAT || v->type == AOEI_JINJA_INT || v->type == AOEI_JINJA_BOOL ||
+        v->type >= AOEI_JINJA_METHOD)
+        return aoei_jinja_fail(r, AOE_EUNSUPPORTED,
+                               "the attribute '%.*s' of %s is not supported; change the chat template",
                                (int)(name.len < 60 ? name.len : 60), name.data, aoei_jinja_type_name(v));
     const value *found =
         v->type >= AOEI_JINJA_DICT && v->type <= AOEI_JINJA_LOOP ? aoei_jinja_get_name(v->as.dict, name) : NULL;

@@ -31,9 +31,9 @@ typedef struct aoei_jinja_json {
     int indent; /* number of spaces per level; -1: the text is one line */
 } aoei_jinja_json;
 
-/* Records the first error of a rendering. The message starts with the name of the template and the line. code: AOE_EUNSUPPORTED
- * for constructs that only aoe rejects, AOE_EFORMAT for templates that transformers also rejects. Returns the code of the first
- * error. */
+/* Records the first error of a rendering. The message starts with the name of the template and the line. code:
+ * AOE_EUNSUPPORTED for constructs that only aoe rejects, AOE_EFORMAT for templates that transformers also rejects.
+ * Returns the code of the first error. */
 int aoei_jinja_fail(aoei_jinja_run *r, int code, const char *fmt, ...) AOEI_PRINTF(3, 4);
 /* Records that memory or operations exceed the limits. */
 int aoei_jinja_fail_limit(aoei_jinja_run *r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements the values of chat templates. Values are never freed one by one: all memory of a rendering belongs to one arena.
+ * Implements the values of chat templates. Values are never freed one by one: all memory of a rendering belongs to one
+ * arena.
  */
 #include "jinja/value.h"
 
@@ -246,8 +247,8 @@ static double number_of(const aoei_jinja_value *v) {
 }
 
 static int equal(const aoei_jinja_value *a, const aoei_jinja_value *b, int depth, size_t *steps) {
-    const int numbers =
-        (aoei_jinja_is_integer(a) || a->type == AOEI_JINJA_FLOAT) && (aoei_jinja_is_integer(b) || b->type == AOEI_JINJA_FLOAT);
+    const int numbers = (aoei_jinja_is_integer(a) || a->type == AOEI_JINJA_FLOAT) &&
+                        (aoei_jinja_is_integer(b) || b->type == AOEI_JINJA_FLOAT);
     if (depth > DEPTH || !spend(steps, 1))
         return 0;
     if (numbers && aoei_jinja_is_integer(a) && aoei_jinja_is_integer(b))

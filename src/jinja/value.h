@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The values of chat templates, and the memory from which they are allocated. The values have the semantics of Python and of
- * Jinja: an undefined variable is a value of its own, which prints as an empty string.
+ * The values of chat templates, and the memory from which they are allocated. The values have the semantics of Python
+ * and of Jinja: an undefined variable is a value of its own, which prints as an empty string.
  */
 #ifndef AOEI_JINJA_VALUE_H
 #define AOEI_JINJA_VALUE_H
@@ -36,8 +36,8 @@ struct aoei_jinja_value {
     union {
         int64_t integer; /* also a BOOL, as 0 or 1 */
         double number;
-        aoe_text text; /* STRING, borrowed from the template, the arguments or the arena; METHOD and FUNCTION: name; UNDEFINED:
-                          name of the variable in messages */
+        aoe_text text; /* STRING, borrowed from the template, the arguments or the arena; METHOD and FUNCTION: name;
+                          UNDEFINED: name of the variable in messages */
         aoei_jinja_list *list;
         aoei_jinja_dict *dict; /* also NAMESPACE and LOOP */
         const void *macro;     /* syntax tree of a macro */
@@ -97,8 +97,8 @@ const aoei_jinja_value *aoei_jinja_get_name(const aoei_jinja_dict *d, aoe_text k
 int aoei_jinja_of_json(aoei_jinja_arena *a, aoei_jinja_value *out, const json_t *v);
 
 int aoei_jinja_truth(const aoei_jinja_value *v);
-/* Returns 1 if the values are equal in Python. steps: maximum number of steps, from which the performed steps are subtracted.
- * If it is 0 afterwards, the comparison is incomplete and the result is 0. */
+/* Returns 1 if the values are equal in Python. steps: maximum number of steps, from which the performed steps are
+ * subtracted. If it is 0 afterwards, the comparison is incomplete and the result is 0. */
 int aoei_jinja_equal(const aoei_jinja_value *a, const aoei_jinja_value *b, size_t *steps);
 int aoei_jinja_is(const aoei_jinja_value *v, aoei_jinja_type type);
 /* Returns 1 if v is a bool or an int, whose value is v->as.integer. */

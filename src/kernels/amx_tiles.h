@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Defines names for the AMX tile instructions that the kernels use. If AOEI_TILES_EMULATED is defined, this file does not
- * define them; the test that emulates the instructions then defines them (tests/support/amx_emulation.h). The tile argument of
- * an instruction is an integer literal from 0 to 7, the number of a tile register. A stride is the distance in bytes between
- * two rows of a tile in memory. All tiles have the maximum shape, 16 rows of 64 bytes. Compilers do not know that a tile load
- * reads memory: in gcc, the load is an asm statement without a memory clobber. Call tile_fence() between ordinary stores and
- * the tile loads that read the stored data.
+ * Defines names for the AMX tile instructions that the kernels use. If AOEI_TILES_EMULATED is defined, this file does
+ * not define them; the test that emulates the instructions then defines them (tests/support/amx_emulation.h). The tile
+ * argument of an instruction is an integer literal from 0 to 7, the number of a tile register. A stride is the distance
+ * in bytes between two rows of a tile in memory. All tiles have the maximum shape, 16 rows of 64 bytes. Compilers do
+ * not know that a tile load reads memory: in gcc, the load is an asm statement without a memory clobber. Call
+ * tile_fence() between ordinary stores and the tile loads that read the stored data.
  */
 #ifndef AOEI_KERNELS_AMX_TILES_H
 #define AOEI_KERNELS_AMX_TILES_H

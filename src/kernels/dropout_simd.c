@@ -9,7 +9,8 @@
 
 enum { ROUNDS = 10 /* rounds of Philox */, BLOCK = 64 /* columns whose masks are computed at a time */ };
 
-/* Computes one round of Philox in the even lanes. The values of odd lanes are undefined and are never moved to an even lane. */
+/* Computes one round of Philox in the even lanes. The values of odd lanes are undefined and are never moved to an even
+ * lane. */
 static inline void philox_round(vu c[4], vu k0, vu k1) {
     const vu p0 = vu_mul_even(c[0], vu_set1(0xD2511F53u)), p1 = vu_mul_even(c[2], vu_set1(0xCD9E8D57u));
     c[0] = vu_xor(vu_xor(vu_odd_to_even(p1), c[1]), k0);
@@ -33,9 +34,9 @@ static inline void start_row(row_masks *m, const aoei_dropout_row *d) {
     }
 }
 
-/* Computes the mask words of the BLOCK columns that start at column `block`. Each iteration computes the words of VF_LANES
- * counters. A 64-bit product occupies an even lane and the odd lane after it. The counters of even lanes and the counters of
- * odd lanes are therefore processed in two separate vectors, in the even lanes. */
+/* Computes the mask words of the BLOCK columns that start at column `block`. Each iteration computes the words of
+ * VF_LANES counters. A 64-bit product occupies an even lane and the odd lane after it. The counters of even lanes and
+ * the counters of odd lanes are therefore processed in two separate vectors, in the even lanes. */
 static inline void compute_masks(row_masks *m, size_t block) {
     const vu c1 = vu_set1(m->d->counter[1]), c2 = vu_set1(m->d->counter[2]), c3 = vu_set1(m->d->counter[3]);
     for (size_t i = 0; i < 16 / VF_LANES; i++) {
@@ -54,8 +55,8 @@ static inline void compute_masks(row_masks *m, size_t block) {
     }
 }
 
-/* Applies dropout to x, the elements of columns [c, c + VF_LANES), and returns the result. The caller passes c = 0, VF_LANES, 2
- * VF_LANES, ... in this order. */
+/* Applies dropout to x, the elements of columns [c, c + VF_LANES), and returns the result. The caller passes c = 0,
+ * VF_LANES, 2 VF_LANES, ... in this order. */
 static inline vf drop(row_masks *m, size_t c, vf x) {
     if (c % BLOCK == 0)
         compute_masks(m, c);
@@ -72,7 +73,8 @@ void AOEI_SIMD(dropout_f32)(float *y, const float *x, const float *residual, con
     }
 }
 
-void AOEI_SIMD(dropout_bf16)(aoei_bf16 *y, const aoei_bf16 *x, const aoei_bf16 *residual, const aoei_dropout_row *d, size_t n) {
+void AOEI_SIMD(dropout_bf16)(aoei_bf16 *y, const aoei_bf16 *x, const aoei_bf16 *residual, const aoei_dropout_row *d,
+                             size_t n) {
     row_masks m;
     start_row(&m, d);
     for (size_t c = 0; c < n; c += VF_LANES) {

@@ -34,5 +34,6 @@ void AOEI_SIMD(relu_grad_f32)(float *dx, const float *dy, const float *x, size_t
     for (; i + VF_LANES <= n; i += VF_LANES)
         vf_store(dx + i, vf_mul(vf_load(dy + i), vf_relu_derivative(vf_load(x + i))));
     if (i < n)
-        vf_store_part(dx + i, n - i, vf_mul(vf_load_part(dy + i, n - i), vf_relu_derivative(vf_load_part(x + i, n - i))));
+        vf_store_part(dx + i, n - i,
+                      vf_mul(vf_load_part(dy + i, n - i), vf_relu_derivative(vf_load_part(x + i, n - i))));
 }

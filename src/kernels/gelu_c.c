@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * GELU with the exact normal distribution function Phi (Hendrycks and Gimpel 2016) and with the tanh approximation, in portable
- * C. Results are computed in double with the C library and rounded once to float32. Phi(x) is computed as erfc(-x / sqrt 2) /
- * 2.
+ * GELU with the exact normal distribution function Phi (Hendrycks and Gimpel 2016) and with the tanh approximation, in
+ * portable C. Results are computed in double with the C library and rounded once to float32. Phi(x) is computed as
+ * erfc(-x / sqrt 2) / 2.
  */
 #include <math.h>
 
@@ -39,8 +39,8 @@ void aoei_gelu_bf16_c(aoei_bf16 *y, const aoei_bf16 *x, size_t n) {
     }
 }
 
-/* Returns z such that the tanh approximation of GELU is x / (1 + e^-z). This formula follows from 0.5 (1 + tanh u) = 1 / (1 +
- * e^(-2 u)). It has no cancellation, so small results are accurate. */
+/* Returns z such that the tanh approximation of GELU is x / (1 + e^-z). This formula follows from 0.5 (1 + tanh u) = 1
+ * / (1 + e^(-2 u)). It has no cancellation, so small results are accurate. */
 static double tanh_argument(double x) {
     return 2 * SQRT_2_OVER_PI * (x + 0.044715 * x * x * x);
 }

@@ -19,7 +19,8 @@ void AOEI_SIMD(gelu_grad_f32)(float *dx, const float *dy, const float *x, size_t
     for (; i + VF_LANES <= n; i += VF_LANES)
         vf_store(dx + i, vf_mul(vf_load(dy + i), vf_gelu_derivative(vf_load(x + i))));
     if (i < n)
-        vf_store_part(dx + i, n - i, vf_mul(vf_load_part(dy + i, n - i), vf_gelu_derivative(vf_load_part(x + i, n - i))));
+        vf_store_part(dx + i, n - i,
+                      vf_mul(vf_load_part(dy + i, n - i), vf_gelu_derivative(vf_load_part(x + i, n - i))));
 }
 
 void AOEI_SIMD(gelu_bf16)(aoei_bf16 *y, const aoei_bf16 *x, size_t n) {
@@ -51,5 +52,6 @@ void AOEI_SIMD(gelu_tanh_grad_f32)(float *dx, const float *dy, const float *x, s
     for (; i + VF_LANES <= n; i += VF_LANES)
         vf_store(dx + i, vf_mul(vf_load(dy + i), vf_gelu_tanh_derivative(vf_load(x + i))));
     if (i < n)
-        vf_store_part(dx + i, n - i, vf_mul(vf_load_part(dy + i, n - i), vf_gelu_tanh_derivative(vf_load_part(x + i, n - i))));
+        vf_store_part(dx + i, n - i,
+                      vf_mul(vf_load_part(dy + i, n - i), vf_gelu_tanh_derivative(vf_load_part(x + i, n - i))));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tables of GELU and of its derivative for all bf16 inputs. The index of an input is its bits. Include simd_avx512.h first.
+ * Tables of GELU and of its derivative for all bf16 inputs. The index of an input is its bits. Include simd_avx512.h
+ * first.
  */
 #ifndef AOEI_KERNELS_GELU_TABLES_AVX512BF16_H
 #define AOEI_KERNELS_GELU_TABLES_AVX512BF16_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Matmul kernels for AVX2. The bf16 matmul is emulated in float32. This file instantiates gemm_simd.h for tiles of up to 6 x 16
- * elements of the output matrix C. The accumulators of a tile occupy 12 registers. It includes transpose_avx2.h, because
- * gemm_simd.h needs transpose_lines to pack operands.
+ * Matmul kernels for AVX2. The bf16 matmul is emulated in float32. This file instantiates gemm_simd.h for tiles of up
+ * to 6 x 16 elements of the output matrix C. The accumulators of a tile occupy 12 registers. It includes
+ * transpose_avx2.h, because gemm_simd.h needs transpose_lines to pack operands.
  */
 #include "kernels/simd_avx2.h"
 #include "kernels/transpose_avx2.h"

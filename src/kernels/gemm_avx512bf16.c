@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * bf16 matmul kernels for AVX512-BF16. This file instantiates gemm_simd.h for operands that are packed as pairs of bf16
- * elements with adjacent k. The instruction vdpbf16ps multiplies the two elements of a pair of A by the two elements of a pair
- * of B and adds both products to a running sum.
+ * elements with adjacent k. The instruction vdpbf16ps multiplies the two elements of a pair of A by the two elements of
+ * a pair of B and adds both products to a running sum.
  */
 #include "kernels/simd_avx512.h"
 #include "kernels/transpose_avx512.h"

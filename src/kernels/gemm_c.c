@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Matmul kernels in portable C. The bf16 matmul is emulated in float32. The tests compare the kernels for other instruction
- * sets with these kernels. An element of C is computed as sum = sum + a * b for ascending k, where the product and the sum are
- * rounded separately. Loops over the columns of a panel have a constant length, so any compiler can vectorize them.
+ * Matmul kernels in portable C. The bf16 matmul is emulated in float32. The tests compare the kernels for other
+ * instruction sets with these kernels. An element of C is computed as sum = sum + a * b for ascending k, where the
+ * product and the sum are rounded separately. Loops over the columns of a panel have a constant length, so any compiler
+ * can vectorize them.
  */
 #include "kernels/gemm_block.h"
 
@@ -37,8 +38,8 @@ static void tile(const aoei_gemm_tile *t) {
     }
 }
 
-/* Packs `lines` float32 lines (rows of A or columns of B) into the columns of dst. If `lines` is less than PANEL, columns
- * [lines, PANEL) of dst become copies of line 0. */
+/* Packs `lines` float32 lines (rows of A or columns of B) into the columns of dst. If `lines` is less than PANEL,
+ * columns [lines, PANEL) of dst become copies of line 0. */
 static void pack_lines_f32(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
     const float *from = src;
     for (size_t k = 0; k < K; k++)
@@ -47,7 +48,8 @@ static void pack_lines_f32(float *dst, size_t stride, const void *src, size_t ro
 }
 
 /* Packs float32 lines for the bf16 matmul: rounds each element to bf16 and stores the result as float32. */
-static void pack_lines_rounded(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
+static void pack_lines_rounded(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines,
+                               size_t K) {
     const float *from = src;
     for (size_t k = 0; k < K; k++)
         for (size_t i = 0; i < PANEL; i++)
@@ -55,7 +57,8 @@ static void pack_lines_rounded(float *dst, size_t stride, const void *src, size_
 }
 
 /* Packs bf16 lines as float32. */
-static void pack_lines_bf16(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
+static void pack_lines_bf16(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines,
+                            size_t K) {
     const aoei_bf16 *from = src;
     for (size_t k = 0; k < K; k++)
         for (size_t i = 0; i < PANEL; i++)
@@ -171,8 +174,8 @@ size_t aoei_gemm_bf16_packed_size_c(size_t K, size_t N) {
     return aoei_gemm_packed_bytes(&bf16_tier, K, N);
 }
 
-void aoei_gemm_bf16_pack_c(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
-                           size_t n1) {
+void aoei_gemm_bf16_pack_c(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K,
+                           size_t n0, size_t n1) {
     aoei_gemm_pack_columns(&bf16_tier, packed, b, type, b_row, b_col, K, n0, n1);
 }
 

@@ -7,7 +7,8 @@
 #include "kernels/simd.h"
 #include "kernels/simd_math.h"
 
-/* Loads n floats into the first n lanes. If n is the compile-time constant VF_LANES, this compiles to an unmasked load. */
+/* Loads n floats into the first n lanes. If n is the compile-time constant VF_LANES, this compiles to an unmasked
+ * load. */
 static inline vf load_f32(const float *p, size_t n) {
     return n == VF_LANES ? vf_load(p) : vf_load_part(p, n);
 }
@@ -51,9 +52,9 @@ static inline vf activation_derivative(aoei_activation activation, vf x) {
                                           : vf_swish_derivative(x, swish_scale(activation));
 }
 
-/* If AOEI_GELU_TABLES is 1, GELU and its derivative for inputs that are bf16 values are read from tables, which contain the
- * results of vf_gelu and vf_gelu_derivative. GELU has about 68 operations per vector. Tables are faster if the instruction set
- * has a fast instruction that loads a vector of elements of a table. */
+/* If AOEI_GELU_TABLES is 1, GELU and its derivative for inputs that are bf16 values are read from tables, which contain
+ * the results of vf_gelu and vf_gelu_derivative. GELU has about 68 operations per vector. Tables are faster if the
+ * instruction set has a fast instruction that loads a vector of elements of a table. */
 #ifdef __AVX512BF16__
 #define AOEI_GELU_TABLES 1
 #include "kernels/gelu_tables_avx512bf16.h"
@@ -86,7 +87,8 @@ static AOEI_ALWAYS_INLINE vf derivative_typed(aoei_dtype type, aoei_activation a
 /* The form of an epilogue: that of a forward pass, with a gate (backward pass), or of an int8 matmul. */
 typedef enum form { FORWARD, GATED, DEQUANTIZE } form;
 
-/* Returns n complete sums x of row i that start at column j, multiplied by g->scale or, in an int8 matmul, dequantized. */
+/* Returns n complete sums x of row i that start at column j, multiplied by g->scale or, in an int8 matmul,
+ * dequantized. */
 static AOEI_ALWAYS_INLINE vf scaled_sums(const aoei_gemm_args *g, form f, vf x, size_t i, size_t j, size_t n) {
     if (f == DEQUANTIZE)
         return vf_mul(vf_from_int32(x), vf_mul(vf_set1(g->a_scale[i]), load_f32(g->b_scale + j, n)));
@@ -101,7 +103,8 @@ static AOEI_ALWAYS_INLINE vf activate_form(form f, aoei_dtype type, aoei_activat
     return activate_typed(type, activation, x);
 }
 
-/* Applies the epilogue to x, the complete sums of n elements of row i that start at column j, and stores the results in C. */
+/* Applies the epilogue to x, the complete sums of n elements of row i that start at column j, and stores the results in
+ * C. */
 static void finish_part(const aoei_gemm_args *g, vf x, size_t i, size_t j, size_t n) {
     const aoei_dtype type = g->c_type;
     x = scaled_sums(g, g->a_scale ? DEQUANTIZE : FORWARD, x, i, j, n);
@@ -121,11 +124,11 @@ static void finish_part(const aoei_gemm_args *g, vf x, size_t i, size_t j, size_
     store_typed(g->c, type, i * g->c_row + j, n, x);
 }
 
-/* Does the same as finish_part for two whole vectors: `left` contains the sums of the elements that start at column j, and
- * `right` contains the sums of the next VF_LANES elements. `type`, `activation` and `f` are the type of C, g->activation and
- * the form of the epilogue. They are compile-time constants. The activation of one vector is a long sequence of
- * dependent operations, so the operations of the two vectors are independent sequences that the CPU executes at the same
- * time. */
+/* Does the same as finish_part for two whole vectors: `left` contains the sums of the elements that start at column j,
+ * and `right` contains the sums of the next VF_LANES elements. `type`, `activation` and `f` are the type of C,
+ * g->activation and the form of the epilogue. They are compile-time constants. The activation of one vector is a long
+ * sequence of dependent operations, so the operations of the two vectors are independent sequences that the CPU
+ * executes at the same time. */
 static AOEI_ALWAYS_INLINE void finish_pair(const aoei_gemm_args *g, aoei_dtype type, aoei_activation activation, form f,
                                            vf left, vf right, size_t i, size_t j) {
     enum { N = VF_LANES };
@@ -159,10 +162,10 @@ static AOEI_ALWAYS_INLINE void finish_pair(const aoei_gemm_args *g, aoei_dtype t
     store_typed(g->c, type, i * g->c_row + j + N, N, right);
 }
 
-/* Applies the epilogue to the rows and columns that aoei_gemm_epilogue_fn describes. finish_pair describes `type`, `activation`
- * and `f`. */
-static AOEI_ALWAYS_INLINE void finish_rows(const aoei_gemm_args *args, aoei_dtype type, aoei_activation activation, form f,
-                                           const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
+/* Applies the epilogue to the rows and columns that aoei_gemm_epilogue_fn describes. finish_pair describes `type`,
+ * `activation` and `f`. */
+static AOEI_ALWAYS_INLINE void finish_rows(const aoei_gemm_args *args, aoei_dtype type, aoei_activation activation,
+                                           form f, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                                            size_t columns) {
     const aoei_gemm_args g = *args; /* a copy, so that the loop need not load its members again after each store */
     for (size_t i = 0; i < rows; i++) {
@@ -177,28 +180,28 @@ static AOEI_ALWAYS_INLINE void finish_rows(const aoei_gemm_args *args, aoei_dtyp
     }
 }
 
-void AOEI_SIMD(gemm_epilogue)(const aoei_gemm_args *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
-                              size_t columns) {
+void AOEI_SIMD(gemm_epilogue)(const aoei_gemm_args *g, const float *tile, size_t tile_row, size_t m, size_t n,
+                              size_t rows, size_t columns) {
 #if AOEI_GELU_TABLES
     if (g->activation == AOEI_GELU && g->c_type == AOEI_BF16 && !g->a_scale)
         aoei_gelu_tables_fill();
 #endif
 #define FINISH(type, activation, f) finish_rows(g, type, activation, f, tile, tile_row, m, n, rows, columns)
-#define FINISH_FORM(activation, f)                                                                                             \
-    do {                                                                                                                       \
-        if (g->c_type == AOEI_BF16)                                                                                            \
-            FINISH(AOEI_BF16, activation, f);                                                                                  \
-        else                                                                                                                   \
-            FINISH(AOEI_F32, activation, f);                                                                                   \
+#define FINISH_FORM(activation, f)                                                                                     \
+    do {                                                                                                               \
+        if (g->c_type == AOEI_BF16)                                                                                    \
+            FINISH(AOEI_BF16, activation, f);                                                                          \
+        else                                                                                                           \
+            FINISH(AOEI_F32, activation, f);                                                                           \
     } while (0)
-#define FINISH_ACTIVATION(activation)                                                                                          \
-    case activation:                                                                                                           \
-        if (g->a_scale)                                                                                                        \
-            FINISH_FORM(activation, DEQUANTIZE);                                                                               \
-        else if (g->gate)                                                                                                      \
-            FINISH_FORM(activation, GATED);                                                                                    \
-        else                                                                                                                   \
-            FINISH_FORM(activation, FORWARD);                                                                                  \
+#define FINISH_ACTIVATION(activation)                                                                                  \
+    case activation:                                                                                                   \
+        if (g->a_scale)                                                                                                \
+            FINISH_FORM(activation, DEQUANTIZE);                                                                       \
+        else if (g->gate)                                                                                              \
+            FINISH_FORM(activation, GATED);                                                                            \
+        else                                                                                                           \
+            FINISH_FORM(activation, FORWARD);                                                                          \
         break;
     switch (g->activation) {
         FINISH_ACTIVATION(AOEI_IDENTITY)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The loops of the float64 matmul kernels. The outer loop iterates over blocks of the k range. The next loop iterates over the
- * slices of B: a slice consists of tier->columns adjacent columns of one panel. The inner loop iterates over tiles, which are
- * groups of rows. A slice of B stays in the L1 cache while all tiles use it.
+ * The loops of the float64 matmul kernels. The outer loop iterates over blocks of the k range. The next loop iterates
+ * over the slices of B: a slice consists of tier->columns adjacent columns of one panel. The inner loop iterates over
+ * tiles, which are groups of rows. A slice of B stays in the L1 cache while all tiles use it.
  */
 #include "kernels/gemm_f64_block.h"
 
@@ -25,7 +25,8 @@ static void multiply_slice(const aoei_gemm_f64_tier *tier, const aoei_gemm_f64 *
     t.first = k == 0 && !g->accumulate;
     for (size_t m = 0; m < g->M; m += tier->rows) {
         t.a = a_at(g, m, k);
-        /* the tile kernel prefetches A itself, because the rows of a transposed A are too far apart for hardware prefetchers */
+        /* the tile kernel prefetches A itself, because the rows of a transposed A are too far apart for hardware
+         * prefetchers */
         t.next = m + tier->rows < g->M ? a_at(g, m + tier->rows, k) : a_at(g, 0, k + K < g->K ? k + K : k);
         t.c = c + m * P;
         tiles[min_size(g->M - m, tier->rows)](&t);

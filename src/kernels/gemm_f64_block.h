@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Code shared by the float64 matmul of all instruction sets: loops over blocks of K, over column slices of each panel, and over
- * tiles. Operands are already stored in panels (AOEI_PANEL_F64 in kernels.h), so they are not packed. Between blocks of K, the
- * running sums are stored exactly in C, so block sizes do not change results.
+ * Code shared by the float64 matmul of all instruction sets: loops over blocks of K, over column slices of each panel,
+ * and over tiles. Operands are already stored in panels (AOEI_PANEL_F64 in kernels.h), so they are not packed. Between
+ * blocks of K, the running sums are stored exactly in C, so block sizes do not change results.
  */
 #ifndef AOEI_KERNELS_GEMM_F64_BLOCK_H
 #define AOEI_KERNELS_GEMM_F64_BLOCK_H
@@ -10,9 +10,9 @@
 
 /* The arguments of a tile kernel. The kernel adds the K terms of one block of k to the sums of one tile of C. */
 typedef struct aoei_tile_f64 {
-    const double *a; /* element (i, k) is a[k / 24 * a_panel + k % 24 * a_col + i * a_row]. If A is used as stored, a_row is 24
-                        and a_col is 1; if A is transposed, a_row is 1 and a_col is 24 */
-    size_t a_panel;  /* distance between panels of A in doubles */
+    const double *a;    /* element (i, k) is a[k / 24 * a_panel + k % 24 * a_col + i * a_row]. If A is used as stored,
+                           a_row is 24 and a_col is 1; if A is transposed, a_row is 1 and a_col is 24 */
+    size_t a_panel;     /* distance between panels of A in doubles */
     const double *next; /* operand A of the tile that is computed next; the kernel prefetches it */
     const double *b;    /* B: row k starts at b + k * 24 */
     size_t K;           /* number of terms that the kernel adds to each sum */
@@ -26,8 +26,8 @@ typedef void aoei_tile_f64_fn(const aoei_tile_f64 *t);
 typedef struct aoei_gemm_f64_tier {
     size_t rows;    /* rows of a full tile; a divisor of AOEI_PANEL_F64 */
     size_t columns; /* columns of a tile; a divisor of AOEI_PANEL_F64 */
-    /* Tile kernels, indexed by the number of rows of the tile, 1 to `rows`. `plain` is for A as stored (a_row 24, a_col 1);
-     * `transposed` is for A transposed (a_row 1, a_col 24). */
+    /* Tile kernels, indexed by the number of rows of the tile, 1 to `rows`. `plain` is for A as stored (a_row 24, a_col
+     * 1); `transposed` is for A transposed (a_row 1, a_col 24). */
     aoei_tile_f64_fn *const *plain, *const *transposed;
 } aoei_gemm_f64_tier;
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * float64 matmul kernel in portable C. The tests compare the kernels for other instruction sets with this kernel. An element of
- * C is computed as sum = sum + a * b for ascending k, where the product and the sum are rounded separately.
+ * float64 matmul kernel in portable C. The tests compare the kernels for other instruction sets with this kernel. An
+ * element of C is computed as sum = sum + a * b for ascending k, where the product and the sum are rounded separately.
  */
 #include "kernels/gemm_f64_block.h"
 
 enum { P = AOEI_PANEL_F64, ROWS = 4, SLICE = 4 };
 
-/* Computes a tile of four rows and four columns. The sixteen sums are separate variables, because compilers keep variables in
- * registers, but not the elements of an array. row is the distance between adjacent rows of A, and col is the distance between
- * adjacent k. */
+/* Computes a tile of four rows and four columns. The sixteen sums are separate variables, because compilers keep
+ * variables in registers, but not the elements of an array. row is the distance between adjacent rows of A, and col is
+ * the distance between adjacent k. */
 static void full_tile(const aoei_tile_f64 *t, size_t row, size_t col) {
     double *c = t->c;
     const double *group = t->a, *b = t->b;
@@ -35,8 +35,8 @@ static void full_tile(const aoei_tile_f64 *t, size_t row, size_t col) {
     c[3 * P] = s30, c[3 * P + 1] = s31, c[3 * P + 2] = s32, c[3 * P + 3] = s33;
 }
 
-/* Computes a tile with fewer than ROWS rows. row is the distance between adjacent rows of A, and col is the distance between
- * adjacent k. */
+/* Computes a tile with fewer than ROWS rows. row is the distance between adjacent rows of A, and col is the distance
+ * between adjacent k. */
 static void part_tile(const aoei_tile_f64 *t, size_t rows, size_t row, size_t col) {
     for (size_t i = 0; i < rows; i++) {
         double *c = t->c + i * P, s[SLICE] = {0};
@@ -84,7 +84,8 @@ static void transposed_4(const aoei_tile_f64 *t) {
 
 void aoei_gemm_f64_c(const aoei_gemm_f64 *g) {
     static aoei_tile_f64_fn *const plain[ROWS + 1] = {NULL, plain_1, plain_2, plain_3, plain_4};
-    static aoei_tile_f64_fn *const transposed[ROWS + 1] = {NULL, transposed_1, transposed_2, transposed_3, transposed_4};
+    static aoei_tile_f64_fn *const transposed[ROWS + 1] = {NULL, transposed_1, transposed_2, transposed_3,
+                                                           transposed_4};
     static const aoei_gemm_f64_tier tier = {.rows = ROWS, .columns = SLICE, .plain = plain, .transposed = transposed};
     aoei_gemm_f64_blocked(&tier, g);
 }

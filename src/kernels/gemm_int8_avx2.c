@@ -8,8 +8,8 @@
 #define GEMM_ROWS           6
 #define GEMM_PREFETCH_TILES 8
 
-/* In each lane, adds both products of the int16 pairs of x and b to the running sum, an int32 value. The sum of two products of
- * int8 values cannot overflow. */
+/* In each lane, adds both products of the int16 pairs of x and b to the running sum, an int32 value. The sum of two
+ * products of int8 values cannot overflow. */
 static inline vf add_products(vf x, vf b, vf sum) {
     return vf_of_bits(_mm256_add_epi32(vf_bits(sum), _mm256_madd_epi16(vf_bits(x), vf_bits(b))));
 }

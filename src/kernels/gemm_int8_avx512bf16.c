@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * int8 matmul kernels for AVX512-VNNI on CPUs with AVX512-BF16. This file instantiates gemm_int8_vnni.h for tiles of up to 14 x
- * 32 elements of C.
+ * int8 matmul kernels for AVX512-VNNI on CPUs with AVX512-BF16. This file instantiates gemm_int8_vnni.h for tiles of up
+ * to 14 x 32 elements of C.
  */
 #include "kernels/simd_avx512.h"
 #include "kernels/transpose_avx512.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * int8 matmul kernels in portable C. An element is packed as one int32 value in a 32-bit word. The tests compare the kernels
- * for other instruction sets with these kernels. Words are copied with memcpy, because the memory of words has the type float.
+ * int8 matmul kernels in portable C. An element is packed as one int32 value in a 32-bit word. The tests compare the
+ * kernels for other instruction sets with these kernels. Words are copied with memcpy, because the memory of words has
+ * the type float.
  */
 #include "kernels/gemm_block.h"
 
@@ -60,8 +61,8 @@ size_t aoei_gemm_int8_packed_size_c(size_t K, size_t N) {
     return aoei_gemm_packed_bytes(&int8_tier, K, N);
 }
 
-void aoei_gemm_int8_pack_c(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
-                           size_t n1) {
+void aoei_gemm_int8_pack_c(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K,
+                           size_t n0, size_t n1) {
     aoei_gemm_pack_columns(&int8_tier, packed, b, type, b_row, b_col, K, n0, n1);
 }
 

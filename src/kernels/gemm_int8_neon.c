@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * int8 matmul kernels for NEON. Operands are packed as pairs of int16 values with adjacent k. smull multiplies the pairs, and
- * addp adds both products of each pair.
+ * int8 matmul kernels for NEON. Operands are packed as pairs of int16 values with adjacent k. smull multiplies the
+ * pairs, and addp adds both products of each pair.
  */
 #include "kernels/simd_neon.h"
 #include "kernels/gemm_neon.h"
@@ -13,8 +13,8 @@ static inline int32x4_t pair_products(float32x4_t x, float32x4_t b) {
     return vpaddq_s32(vmull_s16(vget_low_s16(p), vget_low_s16(q)), vmull_high_s16(p, q));
 }
 
-/* In each lane, adds both products of the int16 pairs of x and b to the running sum, an int32 value. The sum of two products of
- * int8 values cannot overflow. */
+/* In each lane, adds both products of the int16 pairs of x and b to the running sum, an int32 value. The sum of two
+ * products of int8 values cannot overflow. */
 static inline vf add_products(vf x, vf b, vf sum) {
     return (vf){vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(sum.lo), pair_products(x.lo, b.lo))),
                 vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(sum.hi), pair_products(x.hi, b.hi)))};

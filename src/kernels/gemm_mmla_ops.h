@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Defines the three kernels of a matmul op (matmul, packed size, packing) for the instructions of gemm_mmla.h. Include this
- * file after gemm_mmla.h. Define these macros first:
+ * Defines the three kernels of a matmul op (matmul, packed size, packing) for the instructions of gemm_mmla.h. Include
+ * this file after gemm_mmla.h. Define these macros first:
  * - GEMM_SYMBOL(part): the name of the kernel for the op with the suffix `part`: empty, _packed_size or _pack
  * - GEMM_TYPE: element type of A and B
  * - GEMM_PACK: initializer of aoei_gemm_tier.pack_b

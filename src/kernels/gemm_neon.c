@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Matmul kernels for NEON. The bf16 matmul is emulated in float32. This file instantiates gemm_simd.h for tiles of up to 6 x 16
- * elements of the output matrix C. The accumulators of a tile occupy 24 registers.
+ * Matmul kernels for NEON. The bf16 matmul is emulated in float32. This file instantiates gemm_simd.h for tiles of up
+ * to 6 x 16 elements of the output matrix C. The accumulators of a tile occupy 24 registers.
  */
 #include "kernels/simd_neon.h"
 #include "kernels/gemm_neon.h"

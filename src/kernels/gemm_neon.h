@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Code of the matmul kernels for NEON that does not depend on the element type: transpose_lines, which gemm_words.h uses to
- * pack operands, and the macros with which gemm_simd.h loads the words of A. Include simd_neon.h first.
+ * Code of the matmul kernels for NEON that does not depend on the element type: transpose_lines, which gemm_words.h
+ * uses to pack operands, and the macros with which gemm_simd.h loads the words of A. Include simd_neon.h first.
  */
 #ifndef AOEI_KERNELS_GEMM_NEON_H
 #define AOEI_KERNELS_GEMM_NEON_H
@@ -19,8 +19,9 @@ static inline quad load_transposed(const float *const row[4], size_t k) {
                   vreinterpretq_f32_f64(vzip2q_f64(a, c)), vreinterpretq_f32_f64(vzip2q_f64(b, d))};
 }
 
-/* Transposes VF_LANES lines of K floats: sets dst[k * stride + i] = line[i][k] for all i < VF_LANES and all k < n, where n is K
- * rounded down to a multiple of 4. Returns n. The caller transposes the remaining K - n floats of each line. */
+/* Transposes VF_LANES lines of K floats: sets dst[k * stride + i] = line[i][k] for all i < VF_LANES and all k < n,
+ * where n is K rounded down to a multiple of 4. Returns n. The caller transposes the remaining K - n floats of each
+ * line. */
 static size_t transpose_lines(float *dst, size_t stride, const float *const line[VF_LANES], size_t K) {
     size_t k = 0;
     for (; k + 4 <= K; k += 4) {
@@ -34,8 +35,8 @@ static size_t transpose_lines(float *dst, size_t stride, const float *const line
     return k;
 }
 
-/* The words of A for one k are loaded into two registers, because the instruction for the fused multiply-add can use one lane
- * of a register for all lanes. Words after the last row are undefined and unused. */
+/* The words of A for one k are loaded into two registers, because the instruction for the fused multiply-add can use
+ * one lane of a register for all lanes. Words after the last row are undefined and unused. */
 #define LANE(x, i)     ((vf){vdupq_laneq_f32(x, i), vdupq_laneq_f32(x, i)})
 #define GEMM_LOAD_A(a) const vf column = vf_load(a)
 #define GEMM_A(i)      LANE(i < 4 ? column.lo : column.hi, i % 4)

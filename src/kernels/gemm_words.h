@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Packing of operands for the matmul kernels. A line is a row of A or a column of B, with K elements. Packing converts the
- * elements of a line to 32-bit words, in one of the formats that word_kind lists, and stores several lines as the columns of a
- * matrix of words. Include simd_avx2.h, simd_avx512.h or simd_neon.h and define transpose_lines before including this file.
- * Callers pass the element type of the source and the word kind as compile-time constants.
+ * Packing of operands for the matmul kernels. A line is a row of A or a column of B, with K elements. Packing converts
+ * the elements of a line to 32-bit words, in one of the formats that word_kind lists, and stores several lines as the
+ * columns of a matrix of words. Include simd_avx2.h, simd_avx512.h or simd_neon.h and define transpose_lines before
+ * including this file. Callers pass the element type of the source and the word kind as compile-time constants.
  */
 #ifndef AOEI_KERNELS_GEMM_WORDS_H
 #define AOEI_KERNELS_GEMM_WORDS_H
@@ -14,9 +14,10 @@
 typedef enum word_kind {
     WORD_F32,     /* a float32: an unchanged float32 element, or a bf16 element converted to float32 */
     WORD_ROUNDED, /* a float32: a float32 element rounded to bf16 and converted back */
-    WORD_PAIR,  /* two bf16 elements that are adjacent along k; the lower half of the word is the element with the smaller k */
-    WORD_INT16, /* two int8 elements that are adjacent along k, converted to int16, in the order of WORD_PAIR */
-    WORD_INT8   /* four int8 elements that are adjacent along k; the lowest byte is the element with the smallest k */
+    WORD_PAIR,    /* two bf16 elements that are adjacent along k; the lower half of the word is the element with the
+                     smaller k */
+    WORD_INT16,   /* two int8 elements that are adjacent along k, converted to int16, in the order of WORD_PAIR */
+    WORD_INT8     /* four int8 elements that are adjacent along k; the lowest byte is the element with the smallest k */
 } word_kind;
 
 enum { STAGE = 64 }; /* number of words per line that pack_contiguous converts before it transposes them */
@@ -33,8 +34,8 @@ static inline size_t words_of(word_kind kind, size_t K) {
     return (K + elements_of_word(kind) - 1) / elements_of_word(kind);
 }
 
-/* Loads n elements of src and returns them as float32. If kind is WORD_ROUNDED, float32 elements are rounded to bf16 and
- * converted back. */
+/* Loads n elements of src and returns them as float32. If kind is WORD_ROUNDED, float32 elements are rounded to bf16
+ * and converted back. */
 static inline vf load_elements(const void *src, aoei_dtype type, word_kind kind, size_t n) {
     if (type == AOEI_BF16)
         return n == VF_LANES ? vf_load_bf16(src) : vf_load_bf16_part(src, n);
@@ -42,14 +43,15 @@ static inline vf load_elements(const void *src, aoei_dtype type, word_kind kind,
     return kind == WORD_F32 ? x : vf_round_bf16(x);
 }
 
-/* Packs lines if the elements with equal k of all lines are adjacent in memory. Each stored vector has one word per line. A
- * word contains the element of one k or, if kind is WORD_PAIR, of two adjacent k. */
-static inline void pack_adjacent_lines(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t col,
-                                       size_t lines, size_t K) {
-    const size_t step = kind == WORD_PAIR ? 2 : 1,
-                 ahead = 16; /* prefetch distance along k; the accesses are too far apart for hardware prefetchers */
+/* Packs lines if the elements with equal k of all lines are adjacent in memory. Each stored vector has one word per
+ * line. A word contains the element of one k or, if kind is WORD_PAIR, of two adjacent k. */
+static inline void pack_adjacent_lines(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind,
+                                       size_t col, size_t lines, size_t K) {
+    const size_t step = kind == WORD_PAIR ? 2 : 1, ahead = 16; /* prefetch distance along k; the accesses are too far
+                                                                  apart for hardware prefetchers */
     for (size_t k = 0; k < K; k += step, dst += stride) {
-        const unsigned char *row = element_at(src, type, k * col), *next = k + 1 < K ? row + col * aoei_dtype_size(type) : row;
+        const unsigned char *row = element_at(src, type, k * col),
+                            *next = k + 1 < K ? row + col * aoei_dtype_size(type) : row;
         const size_t later = k + ahead + 1 < K ? ahead * col * aoei_dtype_size(type) : 0;
         AOEI_PREFETCH_L1(row + later);
         vf x = load_elements(row, type, kind, lines);
@@ -82,7 +84,8 @@ static inline void copy_int8_words(float *dst, const int8_t *line, word_kind kin
 }
 
 /* Converts elements of one line, which is contiguous and has K elements, to words [w, w + n) and writes them to dst. */
-static inline void copy_words(float *dst, const void *line, aoei_dtype type, word_kind kind, size_t w, size_t n, size_t K) {
+static inline void copy_words(float *dst, const void *line, aoei_dtype type, word_kind kind, size_t w, size_t n,
+                              size_t K) {
     if (type == AOEI_I8) {
         copy_int8_words(dst, line, kind, w, n, K);
         return;
@@ -118,10 +121,10 @@ static inline void transpose_words(float *dst, size_t stride, const float *const
             memcpy(dst + k * stride + i, line[i] + k, sizeof *dst);
 }
 
-/* Packs lines whose elements are contiguous in memory. If the elements in memory already have the format `kind`, transposes the
- * lines directly. Otherwise first converts the elements into a buffer, then transposes the buffer. */
-static inline void pack_contiguous(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t row,
-                                   size_t lines, size_t K) {
+/* Packs lines whose elements are contiguous in memory. If the elements in memory already have the format `kind`,
+ * transposes the lines directly. Otherwise first converts the elements into a buffer, then transposes the buffer. */
+static inline void pack_contiguous(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind,
+                                   size_t row, size_t lines, size_t K) {
     const size_t words = words_of(kind, K);
     float copies[VF_LANES][STAGE];
     const float *line[VF_LANES];
@@ -154,8 +157,8 @@ static inline float scattered_element(const void *src, aoei_dtype type, word_kin
 }
 
 /* Packs lines whose elements are adjacent neither along k nor across lines. */
-static inline void pack_scattered(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t row,
-                                  size_t col, size_t lines, size_t K) {
+static inline void pack_scattered(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind,
+                                  size_t row, size_t col, size_t lines, size_t K) {
     for (size_t w = 0; w < words_of(kind, K); w++)
         for (size_t i = 0; i < VF_LANES; i++) {
             const void *line = element_at(src, type, (i < lines ? i : 0) * row);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Portable C kernels of the gated linear unit (Dauphin et al. 2017): y = t sigma(g), where sigma is the logistic function.
- * Results are computed in double with functions of the C library and rounded once to float32.
+ * Portable C kernels of the gated linear unit (Dauphin et al. 2017): y = t sigma(g), where sigma is the logistic
+ * function. Results are computed in double with functions of the C library and rounded once to float32.
  */
 #include <math.h>
 

@@ -20,7 +20,8 @@ static inline vf vf_glu(vf t, vf g) {
 static inline void vf_glu_grad(vf *dt, vf *dg, vf dy, vf t, vf g) {
     vf e;
     const vf s = vf_logistic(g, &e);
-    /* 1 - s is computed as e^-g s to avoid cancellation. If e^-g is infinity and s is 0, the product is NaN, and min returns 1.
+    /* 1 - s is computed as e^-g s to avoid cancellation. If e^-g is infinity and s is 0, the product is NaN, and min
+     * returns 1.
      */
     const vf rest = vf_min(vf_mul(e, s), vf_set1(1.0f));
     *dt = vf_mul(dy, s);

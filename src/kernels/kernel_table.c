@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Builds the kernel tables from kernels.def at compile time. A tier is a set of instruction set extensions (base/cpu.h). The
- * table of tier T is initialized with the kernels of all tiers up to T. kernels.def lists the kernels of an op in ascending
- * order of tiers, and a later initializer of a field overrides an earlier one. Each field therefore contains the kernel of the
- * highest tier up to T that has one.
+ * Builds the kernel tables from kernels.def at compile time. A tier is a set of instruction set extensions
+ * (base/cpu.h). The table of tier T is initialized with the kernels of all tiers up to T. kernels.def lists the kernels
+ * of an op in ascending order of tiers, and a later initializer of a field overrides an earlier one. Each field
+ * therefore contains the kernel of the highest tier up to T that has one.
  */
 #include "kernels/kernel_table.h"
 

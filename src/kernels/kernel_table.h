@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The kernel tables: one constant table per CPU tier (the set of instruction set extensions that the CPU supports), with one
- * function pointer per op (kernels.h). If a tier has no kernel for an op, its table contains the kernel of the next lower tier
- * that has one.
+ * The kernel tables: one constant table per CPU tier (the set of instruction set extensions that the CPU supports),
+ * with one function pointer per op (kernels.h). If a tier has no kernel for an op, its table contains the kernel of the
+ * next lower tier that has one.
  */
 #ifndef AOEI_KERNELS_KERNEL_TABLE_H
 #define AOEI_KERNELS_KERNEL_TABLE_H

@@ -3,7 +3,8 @@
  * - NORM_X: type of x and y
  * - NORM_GET and NORM_PUT: conversions from NORM_X to float32 and back
  * - NORM(op): name of the function for op
- * Row sums are computed in double, in ascending order of columns. Parameter gradients are summed in float32, row by row.
+ * Row sums are computed in double, in ascending order of columns. Parameter gradients are summed in float32, row by
+ * row.
  */
 #include <math.h>
 
@@ -50,8 +51,8 @@ void NORM(layernorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_r
     }
 }
 
-void NORM(layernorm_param_grad)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
-                                const float *stats, size_t rows, size_t cols) {
+void NORM(layernorm_param_grad)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const NORM_X *x,
+                                size_t x_row, const float *stats, size_t rows, size_t cols) {
     for (size_t r = 0; r < rows; r++) {
         const NORM_X *xr = x + r * x_row;
         const float *dyr = dy + r * dy_row;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * LayerNorm, vectorized for AVX2, AVX-512 and NEON, for one type of x and y. norm_types.h includes this file once per type and
- * defines these macros:
+ * LayerNorm, vectorized for AVX2, AVX-512 and NEON, for one type of x and y. norm_types.h includes this file once per
+ * type and defines these macros:
  * - NORM_X: type of x and y
  * - NORM_LOAD and NORM_STORE: load and store of a vector
  * - NORM_LOAD_PART and NORM_STORE_PART: load and store of the first n lanes of a vector
  * - NORM(op): name of the function for op
- * Row sums are computed in double. The forward pass uses two accumulators per sum. Of each pair of adjacent vectors of a row,
- * the first vector is added to the first accumulator and the second to the second accumulator. A vector that remains after the
- * last pair is added to the second accumulator. A last vector with fewer than VF_LANES elements is added to the first
- * accumulator. Finally, the two accumulators are added, and then the lanes of the result are added. The backward pass uses one
- * accumulator per sum. Parameter gradients are summed in float32, row by row.
+ * Row sums are computed in double. The forward pass uses two accumulators per sum. Of each pair of adjacent vectors of
+ * a row, the first vector is added to the first accumulator and the second to the second accumulator. A vector that
+ * remains after the last pair is added to the second accumulator. A last vector with fewer than VF_LANES elements is
+ * added to the first accumulator. Finally, the two accumulators are added, and then the lanes of the result are added.
+ * The backward pass uses one accumulator per sum. Parameter gradients are summed in float32, row by row.
  */
 #include <math.h>
 
@@ -125,8 +125,8 @@ static inline void NORM(param_grad_row)(vf *dgamma, vf *dbeta, vf g, vf x, vf me
 }
 
 /* Adds the terms of all rows to the parameter gradients of n <= VF_LANES columns. The gradients stay in registers. */
-static void NORM(param_grad_part)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
-                                  const float *stats, size_t rows, size_t n) {
+static void NORM(param_grad_part)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const NORM_X *x,
+                                  size_t x_row, const float *stats, size_t rows, size_t n) {
     vf dg = vf_load_part(dgamma, n), db = vf_load_part(dbeta, n);
     for (size_t r = 0; r < rows; r++)
         NORM(param_grad_row)
@@ -136,12 +136,12 @@ static void NORM(param_grad_part)(float *dgamma, float *dbeta, const float *dy, 
     vf_store_part(dbeta, n, db);
 }
 
-void NORM(layernorm_param_grad)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
-                                const float *stats, size_t rows, size_t cols) {
+void NORM(layernorm_param_grad)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const NORM_X *x,
+                                size_t x_row, const float *stats, size_t rows, size_t cols) {
     enum { L = VF_LANES };
     size_t c = 0;
-    for (; c + 4 * L <= cols; c += 4 * L) { /* four vectors occupy whole cache lines, and the CPU can compute their sums in
-                                               parallel, because they are independent */
+    for (; c + 4 * L <= cols; c += 4 * L) { /* four vectors occupy whole cache lines, and the CPU can compute their sums
+                                               in parallel, because they are independent */
         float *g = dgamma + c, *b = dbeta + c;
         vf g0 = vf_load(g), g1 = vf_load(g + L), g2 = vf_load(g + 2 * L), g3 = vf_load(g + 3 * L);
         vf b0 = vf_load(b), b1 = vf_load(b + L), b2 = vf_load(b + 2 * L), b3 = vf_load(b + 3 * L);

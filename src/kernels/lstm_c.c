@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The cell of an LSTM and its gradients in portable C. Every function value is computed in double with functions of the C
- * library and rounded once to float32.
+ * The cell of an LSTM and its gradients in portable C. Every function value is computed in double with functions of the
+ * C library and rounded once to float32.
  */
 #include <math.h>
 
@@ -26,7 +26,8 @@ void aoei_lstm_f32_c(float *h, float *c, float *gates, const float *recurrent, c
 
 void aoei_lstm_grad_f32_c(float *gates, float *dc, const float *dh, const float *c, const float *before, size_t n) {
     for (size_t k = 0; k < n; k++) {
-        const double i = (double)gates[k], f = (double)gates[n + k], g = (double)gates[2 * n + k], o = (double)gates[3 * n + k];
+        const double i = (double)gates[k], f = (double)gates[n + k], g = (double)gates[2 * n + k],
+                     o = (double)gates[3 * n + k];
         const double t = tanh((double)c[k]), d = (double)dc[k] + (double)dh[k] * o * (1 - t * t);
         gates[k] = (float)(d * g * i * (1 - i));
         gates[n + k] = (float)(d * (double)before[k] * f * (1 - f));

@@ -9,8 +9,8 @@
 
 #include "kernels/kernels.h"
 
-/* The scale of a row, and the factor by which the values of the row are multiplied before they are rounded. inverse is 0 if all
- * int8 values of the row are 0. */
+/* The scale of a row, and the factor by which the values of the row are multiplied before they are rounded. inverse is
+ * 0 if all int8 values of the row are 0. */
 typedef struct aoei_row_scale {
     float scale, inverse;
 } aoei_row_scale;

@@ -5,16 +5,17 @@
 #include "kernels/quantize.h"
 #include "kernels/simd.h"
 
-/* Loads n elements of a row from element i and returns them as float32, multiplied by their factors; the other lanes are 0.
- * `type` and whether `factors` is NULL are compile-time constants. */
+/* Loads n elements of a row from element i and returns them as float32, multiplied by their factors; the other lanes
+ * are 0. `type` and whether `factors` is NULL are compile-time constants. */
 static AOEI_ALWAYS_INLINE vf load_row(const void *x, aoei_dtype type, const float *factors, size_t i, size_t n) {
-    const vf v = type == AOEI_BF16 ? vf_load_bf16_part((const aoei_bf16 *)x + i, n) : vf_load_part((const float *)x + i, n);
+    const vf v =
+        type == AOEI_BF16 ? vf_load_bf16_part((const aoei_bf16 *)x + i, n) : vf_load_part((const float *)x + i, n);
     return factors ? vf_mul(v, vf_load_part(factors + i, n)) : v;
 }
 
-/* Returns in each lane the largest magnitude of several elements of the bf16 row x, as float32 bits. The elements are those
- * from 0 to *end - 1, where *end is the largest multiple of 4 VF_LANES that is at most n. The bits of magnitudes have the order
- * of their values, so the 16-bit integers are compared without a conversion. */
+/* Returns in each lane the largest magnitude of several elements of the bf16 row x, as float32 bits. The elements are
+ * those from 0 to *end - 1, where *end is the largest multiple of 4 VF_LANES that is at most n. The bits of magnitudes
+ * have the order of their values, so the 16-bit integers are compared without a conversion. */
 static inline vu largest_bf16(const aoei_bf16 *x, size_t n, size_t *end) {
     vu most = vu_set1(0), other = most;
     size_t i = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Column sums and the sum of squares in portable C. Column sums are computed in float32, row by row. The sum of squares is
- * computed in double, in ascending order.
+ * Column sums and the sum of squares in portable C. Column sums are computed in float32, row by row. The sum of squares
+ * is computed in double, in ascending order.
  */
 #include "kernels/kernels.h"
 

@@ -37,8 +37,8 @@ void NORM(rmsnorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_row
     }
 }
 
-void NORM(rmsnorm_param_grad)(float *dgamma, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row, const float *stats,
-                              size_t rows, size_t cols) {
+void NORM(rmsnorm_param_grad)(float *dgamma, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
+                              const float *stats, size_t rows, size_t cols) {
     for (size_t r = 0; r < rows; r++)
         for (size_t i = 0; i < cols; i++)
             dgamma[i] += dy[r * dy_row + i] * (NORM_GET(x[r * x_row + i]) * stats[r]);

@@ -31,7 +31,8 @@ void NORM(rmsnorm)(NORM_X *y, size_t y_row, float *stats, const NORM_X *x, size_
         const vf s = vf_set1(rstd);
         for (size_t i = 0; i < cols; i += VF_LANES) {
             const size_t n = cols - i < VF_LANES ? cols - i : VF_LANES;
-            NORM_STORE_PART(y + r * y_row + i, n, vf_mul(vf_mul(NORM_LOAD_PART(xr + i, n), s), vf_load_part(gamma + i, n)));
+            NORM_STORE_PART(y + r * y_row + i, n,
+                            vf_mul(vf_mul(NORM_LOAD_PART(xr + i, n), s), vf_load_part(gamma + i, n)));
         }
         if (stats)
             stats[r] = rstd;
@@ -61,14 +62,14 @@ void NORM(rmsnorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_row
     }
 }
 
-void NORM(rmsnorm_param_grad)(float *dgamma, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row, const float *stats,
-                              size_t rows, size_t cols) {
+void NORM(rmsnorm_param_grad)(float *dgamma, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
+                              const float *stats, size_t rows, size_t cols) {
     for (size_t c = 0; c < cols; c += VF_LANES) {
         const size_t n = cols - c < VF_LANES ? cols - c : VF_LANES;
         vf sum = vf_load_part(dgamma + c, n);
         for (size_t r = 0; r < rows; r++)
-            sum = vf_fma(vf_load_part(dy + r * dy_row + c, n), vf_mul(NORM_LOAD_PART(x + r * x_row + c, n), vf_set1(stats[r])),
-                         sum);
+            sum = vf_fma(vf_load_part(dy + r * dy_row + c, n),
+                         vf_mul(NORM_LOAD_PART(x + r * x_row + c, n), vf_set1(stats[r])), sum);
         vf_store_part(dgamma + c, n, sum);
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RMSprop and SGD in portable C. Every operation is rounded separately, so results are bit-identical on all instruction sets.
+ * RMSprop and SGD in portable C. Every operation is rounded separately, so results are bit-identical on all instruction
+ * sets.
  */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Rotary position embeddings (RoPE) in portable C. Every operation is rounded separately, so results are bit-identical on all
- * instruction sets.
+ * Rotary position embeddings (RoPE) in portable C. Every operation is rounded separately, so results are bit-identical
+ * on all instruction sets.
  */
 #include "kernels/kernels.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Softmax sums over the rows and columns of a block of scores, and the softmax weights that are computed from these sums, in
- * portable C. The kernels use exp of the C library. They add the terms of a sum in ascending order.
+ * Softmax sums over the rows and columns of a block of scores, and the softmax weights that are computed from these
+ * sums, in portable C. The kernels use exp of the C library. They add the terms of a sum in ascending order.
  */
 #include <math.h>
 

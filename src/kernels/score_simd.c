@@ -11,13 +11,13 @@
 
 enum { P = AOEI_PANEL_F64 };
 
-/* Returns e^x for every double. The result underflows gradually to 0 and overflows to infinity. NaN gives NaN. The formula is
- * exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2. exp(r) is computed as 1 + (r + r^2 Q(r)), where Q is a
- * minimax polynomial of degree 9 that was computed for this file. The relative error of this approximation of exp(r) is
- * 1.1e-17. */
+/* Returns e^x for every double. The result underflows gradually to 0 and overflows to infinity. NaN gives NaN. The
+ * formula is exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2. exp(r) is computed as 1 + (r + r^2
+ * Q(r)), where Q is a minimax polynomial of degree 9 that was computed for this file. The relative error of this
+ * approximation of exp(r) is 1.1e-17. */
 static inline dv dv_exp(dv x) {
-    /* for x outside [-746, 710], the result is 0 or infinity; if x is NaN, dv_max and dv_min return it, because it is their
-     * second operand */
+    /* for x outside [-746, 710], the result is 0 or infinity; if x is NaN, dv_max and dv_min return it, because it is
+     * their second operand */
     x = dv_min(dv_set1(710.0), dv_max(dv_set1(-746.0), x));
     const dv n = dv_round(dv_mul(x, dv_set1(1.4426950408889634)));
     dv r = dv_fnma(n, dv_set1(0.6931471803691238), x);
@@ -40,8 +40,8 @@ static inline size_t lanes_at(const aoei_scores_f64 *b, size_t c) {
     return b->cols - c < DV_LANES ? b->cols - c : DV_LANES;
 }
 
-/* Loads columns [c, c + DV_LANES) of row r of b->x. c is a multiple of DV_LANES. Lanes after the last column of b are set to
- * -infinity. */
+/* Loads columns [c, c + DV_LANES) of row r of b->x. c is a multiple of DV_LANES. Lanes after the last column of b are
+ * set to -infinity. */
 static inline dv x_at(const aoei_scores_f64 *b, size_t r, size_t c) {
     const double *x = b->x + c / P * b->panel + r * P + c % P;
     const size_t n = lanes_at(b, c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * SiLU (Elfwing et al. 2017), the approximation of GELU by a logistic function (Hendrycks and Gimpel 2016), and their gradients
- * in portable C. Results are computed in double with functions of the C library and rounded once to float32.
+ * SiLU (Elfwing et al. 2017), the approximation of GELU by a logistic function (Hendrycks and Gimpel 2016), and their
+ * gradients in portable C. Results are computed in double with functions of the C library and rounded once to float32.
  */
 #include <math.h>
 

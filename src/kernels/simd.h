@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Vector types and operations of the CPU tier for which a file NAME_simd.c is compiled. The Makefile compiles these files
- * once per tier.
+ * Vector types and operations of the CPU tier for which a file NAME_simd.c is compiled. The Makefile compiles these
+ * files once per tier.
  */
 #ifndef AOEI_KERNELS_SIMD_H
 #define AOEI_KERNELS_SIMD_H

@@ -82,10 +82,11 @@ static inline vf vf_round_bf16(vf x) {
     return _mm256_castsi256_ps(_mm256_and_si256(vf_bf16_bits(x), _mm256_set1_epi32((int)0xffff0000)));
 }
 
-/* Rounds two vectors of 8 floats to bf16 and combines them into 8 pairs of bf16. The elements of `low` are in the lower halves
- * of the lanes. */
+/* Rounds two vectors of 8 floats to bf16 and combines them into 8 pairs of bf16. The elements of `low` are in the lower
+ * halves of the lanes. */
 static inline vf vf_pair_bf16(vf low, vf high) {
-    return _mm256_castsi256_ps(_mm256_or_si256(_mm256_srli_epi32(_mm256_castps_si256(low), 16), _mm256_castps_si256(high)));
+    return _mm256_castsi256_ps(
+        _mm256_or_si256(_mm256_srli_epi32(_mm256_castps_si256(low), 16), _mm256_castps_si256(high)));
 }
 
 static inline vf vf_widen(__m128i x) {
@@ -106,7 +107,8 @@ static inline vf vf_widen_int8(const int8_t *p) {
     return _mm256_castsi256_ps(_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)p)));
 }
 
-/* Rounds each lane, whose magnitude is less than 127.5, to the nearest integer, ties to even, and stores the integers. */
+/* Rounds each lane, whose magnitude is less than 127.5, to the nearest integer, ties to even, and stores the
+ * integers. */
 static inline void vf_store_int8(int8_t *p, vf x) {
     const __m256i words = _mm256_cvtps_epi32(x);
     const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
@@ -179,7 +181,8 @@ static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm256_fmsub_ps(a, b, c);
 }
 
-/* Returns the maximum of a and b in each lane, or b if a or b is NaN. vf_min returns the minimum, or b if a or b is NaN. */
+/* Returns the maximum of a and b in each lane, or b if a or b is NaN. vf_min returns the minimum, or b if a or b is
+ * NaN. */
 static inline vf vf_max(vf a, vf b) {
     return _mm256_max_ps(a, b);
 }
@@ -202,8 +205,8 @@ static inline vf vf_round(vf a) {
     return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* Returns x 2^n for an integral n in [-252, 256] and x in [0.5, 2]. x is multiplied by two powers of 2, so that a subnormal
- * result is rounded only once. */
+/* Returns x 2^n for an integral n in [-252, 256] and x in [0.5, 2]. x is multiplied by two powers of 2, so that a
+ * subnormal result is rounded only once. */
 static inline vf vf_scale2(vf x, vf n) {
     const __m256i e = _mm256_cvtps_epi32(n);
     const __m256i half = _mm256_srai_epi32(e, 1);
@@ -321,7 +324,8 @@ static inline vf vf_of_bits(vu x) {
     return _mm256_castsi256_ps(x);
 }
 
-/* Returns the 64-bit products of the even lanes of a and b. Each product occupies an even lane and the odd lane after it. */
+/* Returns the 64-bit products of the even lanes of a and b. Each product occupies an even lane and the odd lane after
+ * it. */
 static inline vu vu_mul_even(vu a, vu b) {
     return _mm256_mul_epu32(a, b);
 }

@@ -66,8 +66,8 @@ static inline vf vf_first(vf x, size_t n, vf fill) {
 }
 
 /* If AOEI_CVTNEPS2BF16 is 1, the functions vf_round_bf16 and vf_narrow round with the instruction VCVTNEPS2BF16 of
- * AVX512-BF16, which replaces seven instructions. For magnitudes less than 2^-126, its result is 0; all other results are those
- * of base/bf16.h. */
+ * AVX512-BF16, which replaces seven instructions. For magnitudes less than 2^-126, its result is 0; all other results
+ * are those of base/bf16.h. */
 #ifndef AOEI_CVTNEPS2BF16
 #define AOEI_CVTNEPS2BF16 0
 #endif
@@ -81,10 +81,11 @@ static inline __m512i vf_bf16_bits(vf x) {
     return _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits, _mm512_set1_epi32(0x400000));
 }
 
-/* Rounds two vectors of 16 floats to bf16 and combines them into 16 pairs of bf16. The elements of `low` are in the lower
- * halves of the lanes. */
+/* Rounds two vectors of 16 floats to bf16 and combines them into 16 pairs of bf16. The elements of `low` are in the
+ * lower halves of the lanes. */
 static inline vf vf_pair_bf16(vf low, vf high) {
-    return _mm512_castsi512_ps(_mm512_or_si512(_mm512_srli_epi32(_mm512_castps_si512(low), 16), _mm512_castps_si512(high)));
+    return _mm512_castsi512_ps(
+        _mm512_or_si512(_mm512_srli_epi32(_mm512_castps_si512(low), 16), _mm512_castps_si512(high)));
 }
 
 static inline vf vf_widen(__m256i x) {
@@ -96,7 +97,8 @@ static inline __m256i vf_narrow(vf x) {
     return (__m256i)_mm512_cvtneps_pbh(x);
 #else
     const __m512i upper = /* indices of the 16-bit words 1, 3, ..., 31, which are the upper halves of the lanes */
-        _mm512_zextsi256_si512(_mm256_setr_epi32(0x30001, 0x70005, 0xb0009, 0xf000d, 0x130011, 0x170015, 0x1b0019, 0x1f001d));
+        _mm512_zextsi256_si512(
+            _mm256_setr_epi32(0x30001, 0x70005, 0xb0009, 0xf000d, 0x130011, 0x170015, 0x1b0019, 0x1f001d));
     return _mm512_castsi512_si256(_mm512_permutexvar_epi16(upper, vf_bf16_bits(x)));
 #endif
 }
@@ -119,7 +121,8 @@ static inline vf vf_widen_int8(const int8_t *p) {
     return _mm512_castsi512_ps(_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)p)));
 }
 
-/* Rounds each lane, whose magnitude is less than 127.5, to the nearest integer, ties to even, and stores the integers. */
+/* Rounds each lane, whose magnitude is less than 127.5, to the nearest integer, ties to even, and stores the
+ * integers. */
 static inline void vf_store_int8(int8_t *p, vf x) {
     _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x)));
 }
@@ -186,7 +189,8 @@ static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm512_fmsub_ps(a, b, c);
 }
 
-/* Returns the maximum of a and b in each lane, or b if a or b is NaN. vf_min returns the minimum, or b if a or b is NaN. */
+/* Returns the maximum of a and b in each lane, or b if a or b is NaN. vf_min returns the minimum, or b if a or b is
+ * NaN. */
 static inline vf vf_max(vf a, vf b) {
     return _mm512_max_ps(a, b);
 }
@@ -214,8 +218,8 @@ static inline vf vf_scale2(vf x, vf n) {
     return _mm512_scalef_ps(x, n);
 }
 
-/* Returns the sum of the lanes. First lane i + 8 is added to lane i for all i < 8, then lane i + 4 to lane i for i < 4, then
- * lane i + 2 for i < 2, then lane 1 to lane 0. */
+/* Returns the sum of the lanes. First lane i + 8 is added to lane i for all i < 8, then lane i + 4 to lane i for i < 4,
+ * then lane i + 2 for i < 2, then lane 1 to lane 0. */
 static inline float vf_hsum(vf a) {
     const __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
@@ -263,8 +267,8 @@ static inline vd vd_first(vd a, size_t n) {
     return (vd){_mm512_maskz_mov_pd((__mmask8)m, a.lo), _mm512_maskz_mov_pd((__mmask8)(m >> 8), a.hi)};
 }
 
-/* Returns the sum of the lanes. First lane i + 8 is added to lane i for all i < 8, then lane i + 4 to lane i for i < 4, then
- * lane i + 2 for i < 2, then lane 1 to lane 0. */
+/* Returns the sum of the lanes. First lane i + 8 is added to lane i for all i < 8, then lane i + 4 to lane i for i < 4,
+ * then lane i + 2 for i < 2, then lane 1 to lane 0. */
 static inline double vd_hsum(vd a) {
     const __m512d h = _mm512_add_pd(a.lo, a.hi);
     const __m256d s = _mm256_add_pd(_mm512_castpd512_pd256(h), _mm512_extractf64x4_pd(h, 1));
@@ -322,7 +326,8 @@ static inline vf vf_of_bits(vu x) {
     return _mm512_castsi512_ps(x);
 }
 
-/* Returns the 64-bit products of the even lanes of a and b. Each product occupies an even lane and the odd lane after it. */
+/* Returns the 64-bit products of the even lanes of a and b. Each product occupies an even lane and the odd lane after
+ * it. */
 static inline vu vu_mul_even(vu a, vu b) {
     return _mm512_mul_epu32(a, b);
 }

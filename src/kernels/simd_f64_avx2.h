@@ -70,7 +70,8 @@ static inline dv dv_fnma(dv a, dv b, dv c) {
     return _mm256_fnmadd_pd(a, b, c);
 }
 
-/* Returns the maximum of a and b in each lane, or b if a or b is NaN. dv_min returns the minimum, or b if a or b is NaN. */
+/* Returns the maximum of a and b in each lane, or b if a or b is NaN. dv_min returns the minimum, or b if a or b is
+ * NaN. */
 static inline dv dv_max(dv a, dv b) {
     return _mm256_max_pd(a, b);
 }
@@ -84,8 +85,8 @@ static inline dv dv_round(dv a) {
     return _mm256_round_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* Returns x 2^n for an integral n in [-2044, 2046] and x in [0.5, 2]. x is multiplied by two powers of 2, so that a subnormal
- * result is rounded only once. */
+/* Returns x 2^n for an integral n in [-2044, 2046] and x in [0.5, 2]. x is multiplied by two powers of 2, so that a
+ * subnormal result is rounded only once. */
 static inline dv dv_scale2(dv x, dv n) {
     const __m128i e = _mm256_cvtpd_epi32(n), half = _mm_srai_epi32(e, 1), bias = _mm_set1_epi32(1023);
     const __m256i f = _mm256_slli_epi64(_mm256_cvtepi32_epi64(_mm_add_epi32(half, bias)), 52);

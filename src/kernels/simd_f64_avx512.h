@@ -69,7 +69,8 @@ static inline dv dv_fnma(dv a, dv b, dv c) {
     return _mm512_fnmadd_pd(a, b, c);
 }
 
-/* Returns the maximum of a and b in each lane, or b if a or b is NaN. dv_min returns the minimum, or b if a or b is NaN. */
+/* Returns the maximum of a and b in each lane, or b if a or b is NaN. dv_min returns the minimum, or b if a or b is
+ * NaN. */
 static inline dv dv_max(dv a, dv b) {
     return _mm512_max_pd(a, b);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Vector types and operations of the float64 kernels for NEON, with 4 lanes in pairs of 128-bit registers. simd_f64_avx2.h
- * defines types and operations with these names for AVX2 and describes them. The number of lanes, the roundings, and the orders
- * in which the lanes of a vector are added are those of simd_f64_avx2.h, so both instruction sets compute bit-identical
- * results.
+ * Vector types and operations of the float64 kernels for NEON, with 4 lanes in pairs of 128-bit registers.
+ * simd_f64_avx2.h defines types and operations with these names for AVX2 and describes them. The number of lanes, the
+ * roundings, and the orders in which the lanes of a vector are added are those of simd_f64_avx2.h, so both instruction
+ * sets compute bit-identical results.
  */
 #ifndef AOEI_KERNELS_SIMD_F64_NEON_H
 #define AOEI_KERNELS_SIMD_F64_NEON_H
@@ -84,12 +84,14 @@ static inline dv dv_fnma(dv a, dv b, dv c) {
     return (dv){vfmsq_f64(c.lo, a.lo, b.lo), vfmsq_f64(c.hi, a.hi, b.hi)};
 }
 
-/* Returns the maximum of a and b in each lane, or b if a or b is NaN. The NEON instruction for the maximum returns NaN. */
+/* Returns the maximum of a and b in each lane, or b if a or b is NaN. The NEON instruction for the maximum returns
+ * NaN. */
 static inline float64x2_t half_max_f64(float64x2_t a, float64x2_t b) {
     return vbslq_f64(vcgtq_f64(a, b), a, b);
 }
 
-/* Returns the maximum of a and b in each lane, or b if a or b is NaN. dv_min returns the minimum, or b if a or b is NaN. */
+/* Returns the maximum of a and b in each lane, or b if a or b is NaN. dv_min returns the minimum, or b if a or b is
+ * NaN. */
 static inline dv dv_max(dv a, dv b) {
     return (dv){half_max_f64(a.lo, b.lo), half_max_f64(a.hi, b.hi)};
 }
@@ -111,8 +113,8 @@ static inline float64x2_t half_scale2_f64(float64x2_t x, float64x2_t n) {
     return vmulq_f64(vmulq_f64(x, vreinterpretq_f64_s64(f)), vreinterpretq_f64_s64(g));
 }
 
-/* Returns x 2^n for an integral n in [-2044, 2046] and x in [0.5, 2]. x is multiplied by two powers of 2, so that a subnormal
- * result is rounded only once. */
+/* Returns x 2^n for an integral n in [-2044, 2046] and x in [0.5, 2]. x is multiplied by two powers of 2, so that a
+ * subnormal result is rounded only once. */
 static inline dv dv_scale2(dv x, dv n) {
     return (dv){half_scale2_f64(x.lo, n.lo), half_scale2_f64(x.hi, n.hi)};
 }

@@ -7,8 +7,8 @@
 #ifndef AOEI_KERNELS_SIMD_MATH_H
 #define AOEI_KERNELS_SIMD_MATH_H
 
-/* Returns exp(r) - 1 for the r with x = n ln 2 + r and |r| <= ln 2 / 2, and sets *n. exp(r) - 1 is computed as r + r^2 Q(r),
- * where Q is a polynomial of degree 4. The relative error of this approximation of exp(r) is 1e-8. */
+/* Returns exp(r) - 1 for the r with x = n ln 2 + r and |r| <= ln 2 / 2, and sets *n. exp(r) - 1 is computed as r + r^2
+ * Q(r), where Q is a polynomial of degree 4. The relative error of this approximation of exp(r) is 1e-8. */
 static inline vf vf_exp_rest(vf x, vf *n) {
     *n = vf_round(vf_mul(x, vf_set1(1.442695022e+00f)));
     vf r = vf_fnma(*n, vf_set1(6.931471825e-01f), x);
@@ -20,20 +20,21 @@ static inline vf vf_exp_rest(vf x, vf *n) {
     return vf_fma(vf_mul(r, r), q, r);
 }
 
-/* Returns e^x for every float. The result underflows gradually to 0 and overflows to infinity. The formula is exp(x) = 2^n
- * exp(r) with n = round(x / ln 2). */
+/* Returns e^x for every float. The result underflows gradually to 0 and overflows to infinity. The formula is exp(x) =
+ * 2^n exp(r) with n = round(x / ln 2). */
 static inline vf vf_exp(vf x) {
-    /* for x outside [-104, 89], the result is 0 or infinity; if x is NaN, vf_max and vf_min return it, because it is their
-     * second operand */
+    /* for x outside [-104, 89], the result is 0 or infinity; if x is NaN, vf_max and vf_min return it, because it is
+     * their second operand */
     vf n;
     const vf q = vf_exp_rest(vf_min(vf_set1(89.0f), vf_max(vf_set1(-104.0f), x)), &n);
     return vf_scale2(vf_add(q, vf_set1(1.0f)), n);
 }
 
 /* Returns the upper tail of the standard normal distribution, 1 - Phi(|x|). The relative error is a few eps, except for
- * subnormal results. Sets *density to e^(-x^2 / 2), the normal density without its constant factor. With a = |x|, r = 1 / (a +
- * 4) and t = a r, the formula is 1 - Phi(a) = e^(-a^2 / 2) r P(t). P is a polynomial of degree 9 with P(0) = 2 and relative
- * error 1e-8 for a in [0, 14.5]. For larger a, the result is 0. */
+ * subnormal results. Sets *density to e^(-x^2 / 2), the normal density without its constant factor. With a = |x|, r = 1
+ * / (a +
+ * 4) and t = a r, the formula is 1 - Phi(a) = e^(-a^2 / 2) r P(t). P is a polynomial of degree 9 with P(0) = 2 and
+ * relative error 1e-8 for a in [0, 14.5]. For larger a, the result is 0. */
 static inline vf vf_normal_tail(vf x, vf *density) {
     const vf a = vf_min(vf_set1(14.5f), vf_abs(x));
     const vf r = vf_div(vf_set1(1.0f), vf_add(a, vf_set1(4.0f)));
@@ -60,15 +61,16 @@ static inline vf vf_normal_tail(vf x, vf *density) {
 static inline vf vf_gelu(vf x) {
     vf density;
     const vf tail = vf_normal_tail(x, &density);
-    /* x Phi(x) = x - x (1 - Phi(x)). For x = infinity, min replaces the factor x, because infinity times 0 would be NaN; the
-     * result is infinity */
+    /* x Phi(x) = x - x (1 - Phi(x)). For x = infinity, min replaces the factor x, because infinity times 0 would be
+     * NaN; the result is infinity */
     const vf above = vf_fnma(vf_min(vf_set1(14.5f), x), tail, x);
     return vf_if_negative(x, vf_mul(x, tail), above);
 }
 
-/* Returns x Phi(x) with an absolute error of at most 1e-4, for the epilogue of int8 matmuls, whose results are quantized again.
- * Phi(x) is max(1/2 + y P(y^2), 0), where y is x limited to [-4.25, 4.25]. The polynomial P of degree 7 minimizes the largest
- * error of x Phi(x) under the condition Phi(4.25) = 1. In float32, 1/2 + y P(y^2) is -3e-7 for x <= -4.25, so Phi(x) is 0. */
+/* Returns x Phi(x) with an absolute error of at most 1e-4, for the epilogue of int8 matmuls, whose results are
+ * quantized again. Phi(x) is max(1/2 + y P(y^2), 0), where y is x limited to [-4.25, 4.25]. The polynomial P of degree
+ * 7 minimizes the largest error of x Phi(x) under the condition Phi(4.25) = 1. In float32, 1/2 + y P(y^2) is -3e-7 for
+ * x <= -4.25, so Phi(x) is 0. */
 static inline vf vf_gelu_short(vf x) {
     const vf limit = vf_set1(4.25f), y = vf_min(vf_max(x, vf_set1(-4.25f)), limit), t = vf_mul(y, y);
     vf p = vf_fma(t, vf_set1(-0x1.d11c90p-31f), vf_set1(0x1.452992p-24f));
@@ -89,8 +91,8 @@ static inline vf vf_gelu_derivative(vf x) {
     return vf_fma(x, vf_mul(density, vf_set1(3.989422917e-01f)), phi);
 }
 
-/* Returns z = 2 sqrt(2 / pi) (x + 0.044715 x^3). The tanh approximation of GELU is x / (1 + e^-z), because 0.5 (1 + tanh u) = 1
- * / (1 + e^(-2 u)). */
+/* Returns z = 2 sqrt(2 / pi) (x + 0.044715 x^3). The tanh approximation of GELU is x / (1 + e^-z), because 0.5 (1 +
+ * tanh u) = 1 / (1 + e^(-2 u)). */
 static inline vf vf_gelu_tanh_argument(vf x) {
     return vf_mul(x, vf_fma(vf_mul(x, x), vf_set1(7.135481283e-02f), vf_set1(1.595769122e+00f)));
 }
@@ -101,14 +103,16 @@ static inline vf vf_gelu_tanh(vf x) {
     return vf_mul(x, vf_div(one, vf_add(one, e)));
 }
 
-/* Returns the derivative of vf_gelu_tanh, s + x z' s (1 - s) with s = 1 / (1 + e^-z). 1 - s is computed as e^-z s to avoid
- * cancellation. For |x| >= 16, s (1 - s) is 0. x^2 is limited to 256, so that z' is finite and its product with 0 is not
- * NaN. */
+/* Returns the derivative of vf_gelu_tanh, s + x z' s (1 - s) with s = 1 / (1 + e^-z). 1 - s is computed as e^-z s to
+ * avoid cancellation. For |x| >= 16, s (1 - s) is 0. x^2 is limited to 256, so that z' is finite and its product with 0
+ * is not NaN. */
 static inline vf vf_gelu_tanh_derivative(vf x) {
     const vf e = vf_exp(vf_sub(vf_zero(), vf_gelu_tanh_argument(x))), one = vf_set1(1.0f);
     const vf s = vf_div(one, vf_add(one, e));
-    const vf rest = vf_min(vf_mul(e, s), one); /* if e is infinity and s is 0, their product is NaN, and min returns 1 */
-    const vf derivative = vf_fma(vf_min(vf_set1(256.0f), vf_mul(x, x)), vf_set1(2.140644385e-01f), vf_set1(1.595769122e+00f));
+    const vf rest = vf_min(vf_mul(e, s), one); /* if e is infinity and s is 0, their product is NaN, and min returns
+                                                  1 */
+    const vf derivative =
+        vf_fma(vf_min(vf_set1(256.0f), vf_mul(x, x)), vf_set1(2.140644385e-01f), vf_set1(1.595769122e+00f));
     return vf_fma(x, vf_mul(derivative, vf_mul(s, rest)), s);
 }
 
@@ -118,12 +122,13 @@ static inline vf vf_swish(vf x, float scale) {
     return vf_mul(x, vf_div(one, vf_add(one, e)));
 }
 
-/* Returns the derivative of vf_swish, s + scale x s (1 - s) with s = 1 / (1 + e^(-scale x)). 1 - s is computed as e^(-scale x)
- * s to avoid cancellation. */
+/* Returns the derivative of vf_swish, s + scale x s (1 - s) with s = 1 / (1 + e^(-scale x)). 1 - s is computed as
+ * e^(-scale x) s to avoid cancellation. */
 static inline vf vf_swish_derivative(vf x, float scale) {
     const vf e = vf_exp(vf_mul(x, vf_set1(-scale))), one = vf_set1(1.0f);
     const vf s = vf_div(one, vf_add(one, e));
-    const vf rest = vf_min(vf_mul(e, s), one); /* if e is infinity and s is 0, their product is NaN, and min returns 1 */
+    const vf rest = vf_min(vf_mul(e, s), one); /* if e is infinity and s is 0, their product is NaN, and min returns
+                                                  1 */
     return vf_fma(x, vf_mul(vf_mul(s, rest), vf_set1(scale)), s);
 }
 
@@ -133,8 +138,9 @@ static inline vf vf_sigma(vf x) {
     return vf_div(one, vf_add(one, vf_exp(vf_sub(vf_zero(), x))));
 }
 
-/* Returns tanh(x). With a = |x| and m = e^(2 a) - 1, the formula is tanh(a) = m / (m + 2). m is computed as 2^n q + (2^n - 1)
- * with the result q of vf_exp_rest, so that its relative error is small for small x. For a >= 10, the result is 1. */
+/* Returns tanh(x). With a = |x| and m = e^(2 a) - 1, the formula is tanh(a) = m / (m + 2). m is computed as 2^n q +
+ * (2^n - 1) with the result q of vf_exp_rest, so that its relative error is small for small x. For a >= 10, the result
+ * is 1. */
 static inline vf vf_tanh(vf x) {
     vf n;
     const vf q = vf_exp_rest(vf_mul(vf_set1(2.0f), vf_min(vf_set1(10.0f), vf_abs(x))), &n);

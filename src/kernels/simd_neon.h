@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Vector types and operations of the float32 kernels for NEON, with 8 lanes in pairs of 128-bit registers. simd_avx2.h defines
- * types and operations with these names for AVX2 and describes them. The number of lanes, the roundings, and the orders in
- * which the lanes of a vector are added are those of simd_avx2.h, so both instruction sets compute bit-identical results.
+ * Vector types and operations of the float32 kernels for NEON, with 8 lanes in pairs of 128-bit registers. simd_avx2.h
+ * defines types and operations with these names for AVX2 and describes them. The number of lanes, the roundings, and
+ * the orders in which the lanes of a vector are added are those of simd_avx2.h, so both instruction sets compute
+ * bit-identical results.
  */
 #ifndef AOEI_KERNELS_SIMD_NEON_H
 #define AOEI_KERNELS_SIMD_NEON_H
@@ -92,8 +93,8 @@ static inline vf vf_first(vf x, size_t n, vf fill) {
     return vf_select(vf_mask(n), x, fill);
 }
 
-/* Rounds four floats to bf16 as base/bf16.h defines, with integer operations. The bf16 is in the upper half of each lane; the
- * lower half is undefined. */
+/* Rounds four floats to bf16 as base/bf16.h defines, with integer operations. The bf16 is in the upper half of each
+ * lane; the lower half is undefined. */
 static inline uint32x4_t half_bf16_bits(float32x4_t x) {
     const uint32x4_t bits = vreinterpretq_u32_f32(x);
     const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
@@ -113,8 +114,8 @@ static inline vf vf_round_bf16(vf x) {
     return (vf){vreinterpretq_f32_u32(vandq_u32(bits.lo, upper)), vreinterpretq_f32_u32(vandq_u32(bits.hi, upper))};
 }
 
-/* Combines two vectors whose lanes are bf16 numbers into 8 pairs of bf16. The elements of `low` are in the lower halves of the
- * lanes. */
+/* Combines two vectors whose lanes are bf16 numbers into 8 pairs of bf16. The elements of `low` are in the lower halves
+ * of the lanes. */
 static inline vf vf_pair_bf16(vf low, vf high) {
     const uint32x4_t lo = vsriq_n_u32(vreinterpretq_u32_f32(high.lo), vreinterpretq_u32_f32(low.lo), 16);
     const uint32x4_t hi = vsriq_n_u32(vreinterpretq_u32_f32(high.hi), vreinterpretq_u32_f32(low.hi), 16);
@@ -142,7 +143,8 @@ static inline vf vf_widen_int8(const int8_t *p) {
     return (vf){vreinterpretq_f32_s16(vmovl_s8(vget_low_s8(x))), vreinterpretq_f32_s16(vmovl_high_s8(x))};
 }
 
-/* Rounds each lane, whose magnitude is less than 127.5, to the nearest integer, ties to even, and stores the integers. */
+/* Rounds each lane, whose magnitude is less than 127.5, to the nearest integer, ties to even, and stores the
+ * integers. */
 static inline void vf_store_int8(int8_t *p, vf x) {
     const int16x4_t lo = vmovn_s32(vcvtnq_s32_f32(x.lo)), hi = vmovn_s32(vcvtnq_s32_f32(x.hi));
     vst1_s8(p, vmovn_s16(vcombine_s16(lo, hi)));
@@ -214,12 +216,14 @@ static inline vf vf_fms(vf a, vf b, vf c) {
     return (vf){vfmaq_f32(vnegq_f32(c.lo), a.lo, b.lo), vfmaq_f32(vnegq_f32(c.hi), a.hi, b.hi)};
 }
 
-/* Returns the maximum of a and b in each lane, or b if a or b is NaN. The NEON instruction for the maximum returns NaN. */
+/* Returns the maximum of a and b in each lane, or b if a or b is NaN. The NEON instruction for the maximum returns
+ * NaN. */
 static inline float32x4_t half_max(float32x4_t a, float32x4_t b) {
     return vbslq_f32(vcgtq_f32(a, b), a, b);
 }
 
-/* Returns the maximum of a and b in each lane, or b if a or b is NaN. vf_min returns the minimum, or b if a or b is NaN. */
+/* Returns the maximum of a and b in each lane, or b if a or b is NaN. vf_min returns the minimum, or b if a or b is
+ * NaN. */
 static inline vf vf_max(vf a, vf b) {
     return (vf){half_max(a.lo, b.lo), half_max(a.hi, b.hi)};
 }
@@ -253,8 +257,8 @@ static inline float32x4_t half_scale2(float32x4_t x, float32x4_t n) {
     return vmulq_f32(vmulq_f32(x, vreinterpretq_f32_s32(f)), vreinterpretq_f32_s32(g));
 }
 
-/* Returns x 2^n for an integral n in [-252, 256] and x in [0.5, 2]. x is multiplied by two powers of 2, so that a subnormal
- * result is rounded only once. */
+/* Returns x 2^n for an integral n in [-252, 256] and x in [0.5, 2]. x is multiplied by two powers of 2, so that a
+ * subnormal result is rounded only once. */
 static inline vf vf_scale2(vf x, vf n) {
     return (vf){half_scale2(x.lo, n.lo), half_scale2(x.hi, n.hi)};
 }
@@ -304,9 +308,10 @@ static inline vd vd_first(vd a, size_t n) {
     static const uint64_t lane[VF_LANES] = {0, 1, 2, 3, 4, 5, 6, 7};
     const uint64x2_t end = vdupq_n_u64(n);
     const float64x2_t zero = vdupq_n_f64(0.0);
-    return (vd){
-        vbslq_f64(vcltq_u64(vld1q_u64(lane), end), a.v0, zero), vbslq_f64(vcltq_u64(vld1q_u64(lane + 2), end), a.v1, zero),
-        vbslq_f64(vcltq_u64(vld1q_u64(lane + 4), end), a.v2, zero), vbslq_f64(vcltq_u64(vld1q_u64(lane + 6), end), a.v3, zero)};
+    return (vd){vbslq_f64(vcltq_u64(vld1q_u64(lane), end), a.v0, zero),
+                vbslq_f64(vcltq_u64(vld1q_u64(lane + 2), end), a.v1, zero),
+                vbslq_f64(vcltq_u64(vld1q_u64(lane + 4), end), a.v2, zero),
+                vbslq_f64(vcltq_u64(vld1q_u64(lane + 6), end), a.v3, zero)};
 }
 
 /* Returns the sum of the lanes. The lanes are added in the order ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
@@ -356,7 +361,8 @@ static inline vf vf_of_bits(vu a) {
     return (vf){vreinterpretq_f32_u32(a.lo), vreinterpretq_f32_u32(a.hi)};
 }
 
-/* Returns the 64-bit products of the even lanes of a and b. Each product occupies an even lane and the odd lane after it. */
+/* Returns the 64-bit products of the even lanes of a and b. Each product occupies an even lane and the odd lane after
+ * it. */
 static inline vu vu_mul_even(vu a, vu b) {
     const uint64x2_t lo = vmull_u32(vmovn_u64(vreinterpretq_u64_u32(a.lo)), vmovn_u64(vreinterpretq_u64_u32(b.lo)));
     const uint64x2_t hi = vmull_u32(vmovn_u64(vreinterpretq_u64_u32(a.hi)), vmovn_u64(vreinterpretq_u64_u32(b.hi)));

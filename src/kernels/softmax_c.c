@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Softmax of a row, its gradient and the softmax of a cross entropy, in portable C. The kernels use expf of the C library. They
- * add the terms of a sum in double, in ascending order. The result is NaN if a row contains only -infinity, or contains NaN or
- * +infinity.
+ * Softmax of a row, its gradient and the softmax of a cross entropy, in portable C. The kernels use expf of the C
+ * library. They add the terms of a sum in double, in ascending order. The result is NaN if a row contains only
+ * -infinity, or contains NaN or +infinity.
  */
 #include <math.h>
 

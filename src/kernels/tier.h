@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Names of the functions of a CPU tier. The Makefile defines AOEI_TIER as the name of the tier for which it compiles a file.
+ * Names of the functions of a CPU tier. The Makefile defines AOEI_TIER as the name of the tier for which it compiles a
+ * file.
  */
 #ifndef AOEI_KERNELS_TIER_H
 #define AOEI_KERNELS_TIER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The angle score of two vectors that are interpreted as complex vectors (equations 3 to 6 of the AnglE paper), and its
- * gradient. The first half of the components of a vector are the real parts, and the second half are the imaginary parts: z = a
- * + bi for x, and w = c + di for y. For each complex component k, let h_k = z_k conj(w_k) = re_k + im_k i. A higher score means
- * more similar vectors. There are two forms of the score, which aoe_angle_form selects:
+ * gradient. The first half of the components of a vector are the real parts, and the second half are the imaginary
+ * parts: z = a + bi for x, and w = c + di for y. For each complex component k, let h_k = z_k conj(w_k) = re_k + im_k i.
+ * A higher score means more similar vectors. There are two forms of the score, which aoe_angle_form selects:
  * - the reference form is |sum_k re_k + sum_k im_k| / (|x||y|);
  * - the phase form is -(sum_k m_k |arg h_k|) / (sum_k m_k) with m_k = |z_k||w_k|.
  */
@@ -14,8 +14,8 @@
 
 #include <math.h>
 
-/* Sums over the complex components of a pair of vectors. Each sum consists of four partial sums. The term of component k is
- * added to partial sum k mod 4. */
+/* Sums over the complex components of a pair of vectors. Each sum consists of four partial sums. The term of component
+ * k is added to partial sum k mod 4. */
 typedef struct angle_sums {
     double xx[4], yy[4];      /* reference form: squared norms of x and of y */
     double inner[4];          /* reference form: sum of re_k + im_k */
@@ -23,7 +23,8 @@ typedef struct angle_sums {
     double weighted_angle[4]; /* phase form: sum of m_k |arg h_k| */
 } angle_sums;
 
-/* Returns the argument (angle) of h = (a + bi) conj(c + di) in (-pi, pi], or 0 if h is 0. Sets *m to the modulus of h. */
+/* Returns the argument (angle) of h = (a + bi) conj(c + di) in (-pi, pi], or 0 if h is 0. Sets *m to the modulus of
+ * h. */
 static double phase_of(double a, double b, double c, double d, double *m) {
     *m = sqrt(a * a + b * b) * sqrt(c * c + d * d);
     /* + 0.0 changes -0.0 to 0.0, because atan2(-0.0, x) for negative x is -pi instead of pi */
@@ -82,7 +83,8 @@ static void reference_grad(const double *x, const double *y, size_t half, double
 }
 
 /* Adds `scale` times the gradient of the phase form to gx and gy. Let M = sum_k m_k, phi_k = arg h_k and D = (sum_k m_k
- * |phi_k|) / M. The score is -D, and the differential of D is dD = sum_k [(|phi_k| - D) dm_k + m_k sign(phi_k) dphi_k] / M. */
+ * |phi_k|) / M. The score is -D, and the differential of D is dD = sum_k [(|phi_k| - D) dm_k + m_k sign(phi_k) dphi_k]
+ * / M. */
 static void phase_grad(const double *x, const double *y, size_t half, double scale, double *gx, double *gy) {
     angle_sums s = {0};
     add_pair(&s, AOE_ANGLE_PHASE, x, y, half);
@@ -96,8 +98,8 @@ static void phase_grad(const double *x, const double *y, size_t half, double sca
         if (m == 0.0)
             continue;
         double zz = a * a + b * b, ww = c * c + d * d;
-        /* radial part of the gradient, which changes |z_k| and |w_k|: the gradient of z_k contains radial * z_k / |z_k|^2, and
-         * the gradient of w_k contains radial * w_k / |w_k|^2 */
+        /* radial part of the gradient, which changes |z_k| and |w_k|: the gradient of z_k contains radial * z_k /
+         * |z_k|^2, and the gradient of w_k contains radial * w_k / |w_k|^2 */
         double radial = -scale * m * (fabs(arg) - D) / M;
         /* part of the gradient that changes the angle: the gradient of z_k contains rotation * i z_k / |z_k|^2, and the
          * gradient of w_k contains -rotation * i w_k / |w_k|^2 */
@@ -109,7 +111,8 @@ static void phase_grad(const double *x, const double *y, size_t half, double sca
     }
 }
 
-void aoei_angle_grad(const double *x, const double *y, size_t D, aoe_angle_form form, double scale, double *gx, double *gy) {
+void aoei_angle_grad(const double *x, const double *y, size_t D, aoe_angle_form form, double scale, double *gx,
+                     double *gy) {
     if (form == AOE_ANGLE_PHASE)
         phase_grad(x, y, D / 2, scale, gx, gy);
     else

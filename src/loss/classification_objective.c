@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The classification loss of pairs. The first pass over the pairs computes the logits of each pair and the gradients of the
- * loss with respect to the logits. The second pass computes the gradients of the vectors. Then the gradients of the classifier
- * weights are summed over the pairs in ascending order. Each task computes these sums for one block of COLUMNS vector
- * components.
+ * The classification loss of pairs. The first pass over the pairs computes the logits of each pair and the gradients of
+ * the loss with respect to the logits. The second pass computes the gradients of the vectors. Then the gradients of the
+ * classifier weights are summed over the pairs in ascending order. Each task computes these sums for one block of
+ * COLUMNS vector components.
  */
 #include "loss/classification_objective.h"
 
@@ -17,7 +17,9 @@
 #include "nn/panels.h"
 #include "loss/example_sweep.h"
 
-enum { COLUMNS = 32 /* number of vector components for which one task computes the gradients of the classifier weights */ };
+enum {
+    COLUMNS = 32 /* number of vector components for which one task computes the gradients of the classifier weights */
+};
 
 enum { FEATURES = 5 /* number of values of aoe_pair_feature */ };
 
@@ -44,8 +46,8 @@ static double value_of(aoe_pair_feature f, double u, double v) {
     }
 }
 
-/* Returns the derivative of value_of(f, u, v) with respect to u if side is 0, or to v if side is 1. At u = v, the derivative of
- * |u - v| is 0, and each vector has half of the derivative of max(u, v)^2, as in PyTorch. */
+/* Returns the derivative of value_of(f, u, v) with respect to u if side is 0, or to v if side is 1. At u = v, the
+ * derivative of |u - v| is 0, and each vector has half of the derivative of max(u, v)^2, as in PyTorch. */
 static double slope_of(aoe_pair_feature f, double u, double v, size_t side) {
     const double own = side ? v : u, other = side ? u : v;
     switch (f) {
@@ -74,8 +76,8 @@ typedef struct state {
     double *term;  /* [B] cross entropy of each pair */
 } state;
 
-/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the workspace is
- * computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
+/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the
+ * workspace is computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t classes) {
     size_t cells = 0;
     *p = (state){0};
@@ -147,7 +149,8 @@ static double component(const aoei_example_batch *b, size_t i, size_t side, size
 /* Computes the gradients of the classifier weights for one block of components. */
 static void weight_task(void *arg, size_t task, size_t worker) {
     const state *p = arg;
-    const size_t D = p->sweep.e.D, C = p->c->classes, first = task * COLUMNS, end = first + COLUMNS < D ? first + COLUMNS : D;
+    const size_t D = p->sweep.e.D, C = p->c->classes, first = task * COLUMNS,
+                 end = first + COLUMNS < D ? first + COLUMNS : D;
     (void)worker;
     const size_t F = p->n_features;
     for (size_t c = 0; c < C; c++)
@@ -177,7 +180,8 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
     double sum = 0;
     size_t i = aoei_sweep_read(&p->sweep, ctx, pair_logits, p);
     if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC, "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
+        return aoei_fail(err, AOE_ENUMERIC,
+                         "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
                          aoei_sweep_nonfinite_vector(&p->sweep, i) ? "y" : "x");
     for (i = 0; i < B; i++)
         sum += p->term[i];
@@ -197,20 +201,21 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
 static int check_batch(const aoei_classifier *c, const double *label, const aoei_example_batch *b, aoe_error *err) {
     if (b->B == 0 || b->D == 0 || b->arity != 2 || c->classes == 0)
         return aoei_fail(err, AOE_EARG,
-                         "the batch has %zu pairs, %zu components and %zu classes; each number must be at least 1", b->B, b->D,
-                         c->classes);
+                         "the batch has %zu pairs, %zu components and %zu classes; each number must be at least 1",
+                         b->B, b->D, c->classes);
     if (!c->features || c->features >> FEATURES)
         return aoei_fail(err, AOE_EARG, "options.features is %u; combine values of aoe_pair_feature", c->features);
     for (size_t i = 0; i < b->B; i++)
         if (!(label[i] >= 0 && label[i] < (double)c->classes && !(label[i] > floor(label[i]))))
-            return aoei_fail(err, AOE_EARG, "the label of pair %zu is %g; labels must be class indices, integers from 0 to %zu",
-                             i, label[i], c->classes - 1);
+            return aoei_fail(err, AOE_EARG,
+                             "the label of pair %zu is %g; labels must be class indices, integers from 0 to %zu", i,
+                             label[i], c->classes - 1);
     return 0;
 }
 
-int aoei_classification_objective(const aoei_classifier *c, const double *label, const aoei_example_batch *b, void *workspace,
-                                  size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result,
-                                  aoe_error *err) {
+int aoei_classification_objective(const aoei_classifier *c, const double *label, const aoei_example_batch *b,
+                                  void *workspace, size_t workspace_bytes, const aoe_context *ctx,
+                                  aoe_objective_result *result, aoe_error *err) {
     aoe_context serial;
     state p;
     *result = (aoe_objective_result){0};
@@ -219,7 +224,8 @@ int aoei_classification_objective(const aoei_classifier *c, const double *label,
         return rc;
     const size_t need = aoei_classification_objective_workspace(b->B, b->D, c->classes);
     if (need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu pairs of vectors with %zu components",
+        return aoei_fail(err, AOE_EARG,
+                         "a workspace of %zu bytes is too small for %zu pairs of vectors with %zu components",
                          workspace_bytes, b->B, b->D);
     if (!ctx) {
         if ((rc = aoei_context_serial(&serial, err)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The objective of examples without labels. An example is a query with a positive text and any number of negative
- * texts. The objective consists of contrastive terms over the batch. If there are negatives, it also contains the cosine and
- * angle terms: the pair (query, positive) has label 1, and each pair (query, negative) has label 0.
+ * texts. The objective consists of contrastive terms over the batch. If there are negatives, it also contains the
+ * cosine and angle terms: the pair (query, positive) has label 1, and each pair (query, negative) has label 0.
  */
 #include "loss/contrastive_objective.h"
 
@@ -26,17 +26,18 @@ typedef struct state {
     const aoe_objective_options *o; /* options; borrowed */
     int has_contrastive;            /* 1: the weight of at least one contrastive term is above 0 */
     aoei_sweep sweep;
-    aoei_info_nce contrastive;  /* contrastive term */
-    aoei_unit_rows queries;     /* [B, D] unit vectors of the queries */
-    aoei_unit_rows candidates;  /* [(arity - 1) B, D] unit vectors of the positives of all examples, followed by those of the
-                                   first negatives of all examples, the second negatives, and so on */
-    aoei_ranking_terms ranking; /* cosine and angle terms, used only if there are negatives; pair (arity - 1) i is query i with
-                                   its positive, and the next pairs are query i with its negatives */
+    aoei_info_nce contrastive; /* contrastive term */
+    aoei_unit_rows queries;    /* [B, D] unit vectors of the queries */
+    aoei_unit_rows candidates; /* [(arity - 1) B, D] unit vectors of the positives of all examples, followed by those of
+                                  the first negatives of all examples, the second negatives, and so on */
+    aoei_ranking_terms ranking; /* cosine and angle terms, used only if there are negatives; pair (arity - 1) i is query
+                                   i with its positive, and the next pairs are query i with its negatives */
     double *label;              /* [(arity - 1) B] labels of the pairs in `ranking` */
 } state;
 
-/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the workspace is
- * computed. The callers check that B <= SIZE_MAX / 64 / arity, so sizes such as 4 arity B cannot overflow. */
+/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the
+ * workspace is computed. The callers check that B <= SIZE_MAX / 64 / arity, so sizes such as 4 arity B cannot
+ * overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     const size_t pairs = arity > NEGATIVE ? (arity - 1) * B : 0;
     *p = (state){0};
@@ -67,11 +68,11 @@ static int check_batch(const aoei_example_batch *b, aoe_error *err) {
             b->arity);
     if (b->B == 0 || b->D == 0)
         return aoei_fail(err, AOE_EARG,
-                         "the batch has %zu examples of vectors with %zu components; both numbers must be at least 1", b->B,
-                         b->D);
+                         "the batch has %zu examples of vectors with %zu components; both numbers must be at least 1",
+                         b->B, b->D);
     if (aoei_mul_size(b->B, b->D, &size) || aoei_mul_size(size, b->arity * sizeof(double), &size))
-        return aoei_fail(err, AOE_EARG, "%zu examples of vectors with %zu components are too many; use a smaller batch", b->B,
-                         b->D);
+        return aoei_fail(err, AOE_EARG, "%zu examples of vectors with %zu components are too many; use a smaller batch",
+                         b->B, b->D);
     if (!b->v && !b->v64)
         return aoei_fail(err, AOE_EARG, "v is NULL; pass the vectors of the batch");
     return 0;
@@ -112,12 +113,14 @@ static void compute_losses(state *p, int with_grad, aoe_objective_result *result
     if (o->w_ibn > 0.0)
         result->contrastive += o->w_ibn / 2.0 * query_loss(p, B, o->w_ibn / 2.0, with_grad);
     if (o->w_cln > 0.0)
-        result->contrastive += o->w_cln / 2.0 * query_loss(p, (p->sweep.e.arity - POSITIVE) * B, o->w_cln / 2.0, with_grad);
+        result->contrastive +=
+            o->w_cln / 2.0 * query_loss(p, (p->sweep.e.arity - POSITIVE) * B, o->w_cln / 2.0, with_grad);
     aoei_ranking_terms_loss(&p->ranking, p->label, with_grad, result);
     result->total = result->contrastive + o->w_cosine * result->cosine + o->w_angle * result->angle;
 }
 
-/* Processes example i in the second pass: adds the gradients of the loss with respect to the vectors of the example to g. */
+/* Processes example i in the second pass: adds the gradients of the loss with respect to the vectors of the example to
+ * g. */
 static void example_gradient(void *arg, size_t i, const double *v, double *g) {
     const state *p = arg;
     const size_t D = p->sweep.e.D, B = p->sweep.e.n;
@@ -142,19 +145,21 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
                          aoei_text_role(aoei_sweep_nonfinite_vector(&p->sweep, i)));
     compute_losses(p, with_grad, result);
     if (!isfinite(result->total))
-        return aoei_fail(err, AOE_ENUMERIC,
-                         "the loss of the batch is not finite; raise options.tau_cosine, options.tau_ibn or options.tau_angle");
+        return aoei_fail(
+            err, AOE_ENUMERIC,
+            "the loss of the batch is not finite; raise options.tau_cosine, options.tau_ibn or options.tau_angle");
     i = with_grad ? aoei_sweep_write(&p->sweep, ctx, example_gradient, p) : B;
     if (i < B)
         return aoei_fail(
             err, AOE_ENUMERIC,
-            "example %zu: the gradient overflows because the vectors are close to zero; check the weights and the learning rate",
+            "example %zu: the gradient overflows because the vectors are close to zero; check the weights and the "
+            "learning rate",
             i);
     return 0;
 }
 
-static void initialize(state *p, const aoe_objective_options *o, const aoei_example_batch *b, void *workspace, size_t bytes,
-                       const aoe_context *ctx) {
+static void initialize(state *p, const aoe_objective_options *o, const aoei_example_batch *b, void *workspace,
+                       size_t bytes, const aoe_context *ctx) {
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D, b->arity);
     p->sweep.e = aoei_example_vectors(b);
@@ -166,7 +171,8 @@ static void initialize(state *p, const aoe_objective_options *o, const aoei_exam
 }
 
 int aoei_contrastive_objective(const aoe_objective_options *o, const aoei_example_batch *batch, void *workspace,
-                               size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+                               size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result,
+                               aoe_error *err) {
     aoe_context serial;
     aoe_objective_options defaults;
     aoe_objective_result local;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The cosine of two vectors (the score in equation 1 of the AnglE paper) and its gradient, in float64. Sums are accumulated in
- * a fixed order, so float32 and float64 vectors with equal values give bit-identical results.
+ * The cosine of two vectors (the score in equation 1 of the AnglE paper) and its gradient, in float64. Sums are
+ * accumulated in a fixed order, so float32 and float64 vectors with equal values give bit-identical results.
  */
 #include "loss/cosine.h"
 
@@ -10,14 +10,14 @@
 
 enum { CHUNK = 64 /* number of float32 values that are converted to float64 at a time; a multiple of 4 */ };
 
-/* The inner products <x, x>, <y, y> and <x, y> of two vectors x and y. Each consists of four partial sums; the product of
- * component k is added to partial sum k mod 4. */
+/* The inner products <x, x>, <y, y> and <x, y> of two vectors x and y. Each consists of four partial sums; the product
+ * of component k is added to partial sum k mod 4. */
 typedef struct dot_products {
     double xx[4], yy[4], xy[4];
 } dot_products;
 
-/* Adds the products of n components of x and y to the sums. A pair of vectors may be passed in several calls. n must then be a
- * multiple of 4 in all calls except the last one. */
+/* Adds the products of n components of x and y to the sums. A pair of vectors may be passed in several calls. n must
+ * then be a multiple of 4 in all calls except the last one. */
 static void dot_products_add(dot_products *s, const double *x, const double *y, size_t n) {
     size_t k = 0;
     for (; k + 4 <= n; k += 4) {
@@ -38,7 +38,8 @@ double aoei_sum_lanes(const double lane[4]) {
     return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
-/* Returns the cosine, <x, y> / sqrt(<x, x> <y, y>). With this divisor, the cosine of a vector with itself is exactly 1. */
+/* Returns the cosine, <x, y> / sqrt(<x, x> <y, y>). With this divisor, the cosine of a vector with itself is exactly
+ * 1. */
 static double cosine_of(const dot_products *s) {
     double norms = sqrt(aoei_sum_lanes(s->xx) * aoei_sum_lanes(s->yy));
     return norms == 0.0 ? 0.0 : aoei_sum_lanes(s->xy) / norms;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Computes the loss of replaced token detection. The first pass over the tokens computes the derivatives of the losses with
- * respect to the logits and the gradients of the vectors; a task processes one token. The second pass adds the gradients of the
- * classifier; a task processes COLUMNS components for all tokens in ascending order.
+ * Computes the loss of replaced token detection. The first pass over the tokens computes the derivatives of the losses
+ * with respect to the logits and the gradients of the vectors; a task processes one token. The second pass adds the
+ * gradients of the classifier; a task processes COLUMNS components for all tokens in ascending order.
  */
 #include "loss/detection_objective.h"
 
@@ -25,7 +25,8 @@ static double component(const aoei_detection_batch *b, size_t token, size_t k) {
     return b->v64 ? b->v64[token * b->D + k] : (double)b->v[token * b->D + k];
 }
 
-/* Computes the derivatives of the loss of a token with respect to its logits, then the loss, and the gradient of its vector. */
+/* Computes the derivatives of the loss of a token with respect to its logits, then the loss, and the gradient of its
+ * vector. */
 static void token_task(void *arg, size_t t, size_t worker) {
     const detection_job *j = arg;
     const aoei_detection_batch *b = j->b;
@@ -63,15 +64,16 @@ static void weight_task(void *arg, size_t task, size_t worker) {
                 j->c->d_weight[c * D + k] += b->work[WORK * t + c] * component(b, t, k);
 }
 
-int aoei_detection_objective(const aoei_detector *c, const aoei_detection_batch *b, double *loss, const aoe_context *ctx,
-                             aoe_error *err) {
+int aoei_detection_objective(const aoei_detector *c, const aoei_detection_batch *b, double *loss,
+                             const aoe_context *ctx, aoe_error *err) {
     detection_job j = {c, b};
     aoei_parallel_for(ctx->pool, b->n, token_task, &j);
     for (size_t t = 0; t < b->n; t++) {
         const double *error = b->work + WORK * t;
         if (!isfinite(error[0]))
-            return aoei_fail(err, AOE_ENUMERIC,
-                             "token %zu: a logit of the replaced token detection is not finite; lower the learning rate", t);
+            return aoei_fail(
+                err, AOE_ENUMERIC,
+                "token %zu: a logit of the replaced token detection is not finite; lower the learning rate", t);
         *loss += error[CLASSES];
         c->d_bias[0] += error[0];
         c->d_bias[1] += error[1];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The loss of replaced token detection (Clark et al. 2020; DiffCSE, Chuang et al. 2022): a classifier with two classes predicts
- * for each token whether it was replaced. With the token vectors v_t, the labels y_t (1: replaced), and the weights w_c and
- * biases b_c of the classifier:
+ * The loss of replaced token detection (Clark et al. 2020; DiffCSE, Chuang et al. 2022): a classifier with two classes
+ * predicts for each token whether it was replaced. With the token vectors v_t, the labels y_t (1: replaced), and the
+ * weights w_c and biases b_c of the classifier:
  *
  *     z_tc = <w_c, v_t> + b_c,   p_t = softmax(z_t),   loss of token t = -log p_t,y_t
- *     dL/dz_tc = p_tc - [c = y_t],   dL/dv_t = sum_c dL/dz_tc w_c,   dL/dw_c = sum_t dL/dz_tc v_t,   dL/db_c = sum_t dL/dz_tc
+ *     dL/dz_tc = p_tc - [c = y_t],   dL/dv_t = sum_c dL/dz_tc w_c,   dL/dw_c = sum_t dL/dz_tc v_t,
+ *     dL/db_c = sum_t dL/dz_tc
  *
  * The tokens of a batch can be processed in several calls, which add to the same sums.
  */
@@ -42,10 +43,10 @@ typedef struct aoei_detection_batch {
     double *work; /* [AOEI_DETECTION_WORK n] workspace */
 } aoei_detection_batch;
 
-/* Adds the losses of the tokens to *loss, and their gradients to the gradients of the classifier, in the order of the tokens.
- * The result therefore depends neither on the number of threads, nor on how tokens are divided into calls. Errors: AOE_ENUMERIC
- * (a loss is not finite). */
-int aoei_detection_objective(const aoei_detector *c, const aoei_detection_batch *b, double *loss, const aoe_context *ctx,
-                             aoe_error *err);
+/* Adds the losses of the tokens to *loss, and their gradients to the gradients of the classifier, in the order of the
+ * tokens. The result therefore depends neither on the number of threads, nor on how tokens are divided into calls.
+ * Errors: AOE_ENUMERIC (a loss is not finite). */
+int aoei_detection_objective(const aoei_detector *c, const aoei_detection_batch *b, double *loss,
+                             const aoe_context *ctx, aoe_error *err);
 
 #endif

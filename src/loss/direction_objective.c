@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * In-batch negatives in several directions. Every direction is a block of an InfoNCE loss (info_nce.h), whose anchors and
- * candidates are queries or documents:
+ * In-batch negatives in several directions. Every direction is a block of an InfoNCE loss (info_nce.h), whose anchors
+ * and candidates are queries or documents:
  *
  *     direction                 anchor of example i    candidates
  *     query to document         query i                all documents
@@ -28,13 +28,15 @@ typedef struct state {
     aoei_info_nce loss;
     aoei_unit_rows queries;   /* [B, D] unit vectors of the queries */
     aoei_unit_rows documents; /* [(arity - 1) B, D] unit vectors of all positives, followed by those of all negatives */
-    aoei_unit_rows guide_queries, guide_documents; /* the same for the vectors of the guide; no rows if there is no guide */
+    aoei_unit_rows guide_queries, guide_documents; /* the same for the vectors of the guide; no rows if there is no
+                                                      guide */
     double *threshold;                             /* [B] threshold of each example; not used without a guide */
     double *guide_vector;                          /* [guide dims] a vector of the guide in float64 */
 } state;
 
-/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the workspace is
- * computed. The callers check that B <= SIZE_MAX / 64 / arity, so sizes such as 4 arity B cannot overflow. */
+/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the
+ * workspace is computed. The callers check that B <= SIZE_MAX / 64 / arity, so sizes such as 4 arity B cannot
+ * overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity, size_t guide_dims) {
     const size_t guided = guide_dims ? B : 0;
     *p = (state){0};
@@ -65,17 +67,20 @@ static int check(const aoei_direction_options *o, const aoei_example_batch *b, a
                          "options.directions is %u; combine AOE_QUERY_TO_DOCUMENT with any of the other directions",
                          o->directions);
     if (!o->joint && o->directions & same_kind)
-        return aoei_fail(err, AOE_EARG,
-                         "options.directions: the directions query-to-query and document-to-document have no positive pair of "
-                         "their own; set options.joint, so that all directions share one softmax");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.directions: the directions query-to-query and document-to-document have no positive pair of "
+            "their own; set options.joint, so that all directions share one softmax");
     if (!(o->weight >= 0 && isfinite(o->weight) && o->tau > 0 && isfinite(o->tau)))
-        return aoei_fail(err, AOE_EARG,
-                         "the weight %g must be finite and at least 0, and the temperature %g must be finite and above 0",
-                         o->weight, o->tau);
+        return aoei_fail(
+            err, AOE_EARG,
+            "the weight %g must be finite and at least 0, and the temperature %g must be finite and above 0", o->weight,
+            o->tau);
     if (b->B == 0 || b->D == 0 || b->arity < 2)
-        return aoei_fail(err, AOE_EARG,
-                         "the batch has %zu examples of %zu vectors with %zu components; examples must have at least 2 vectors",
-                         b->B, b->arity, b->D);
+        return aoei_fail(
+            err, AOE_EARG,
+            "the batch has %zu examples of %zu vectors with %zu components; examples must have at least 2 vectors",
+            b->B, b->arity, b->D);
     return 0;
 }
 
@@ -120,9 +125,9 @@ static double products_with_gradients(const aoei_unit_rows *r) {
     return sum;
 }
 
-/* Returns the derivative of the weighted loss with respect to log(1 / tau), which is the sum over all scores of the score times
- * its derivative. A score is linear in both of its unit vectors, so the scalar products of the unit vectors with their
- * gradients contain each score twice. */
+/* Returns the derivative of the weighted loss with respect to log(1 / tau), which is the sum over all scores of the
+ * score times its derivative. A score is linear in both of its unit vectors, so the scalar products of the unit vectors
+ * with their gradients contain each score twice. */
 static double log_scale_gradient(const state *p) {
     return (products_with_gradients(&p->queries) + products_with_gradients(&p->documents)) / 2;
 }
@@ -135,8 +140,8 @@ static void read_guide(state *p) {
         for (size_t a = QUERY; a < arity; a++) {
             for (size_t k = 0; k < guide->dims; k++)
                 p->guide_vector[k] = (double)guide->vectors[arity * i + a][k];
-            aoei_unit_rows_set(a == QUERY ? &p->guide_queries : &p->guide_documents, a == QUERY ? i : (a - POSITIVE) * B + i,
-                               p->guide_vector);
+            aoei_unit_rows_set(a == QUERY ? &p->guide_queries : &p->guide_documents,
+                               a == QUERY ? i : (a - POSITIVE) * B + i, p->guide_vector);
         }
         const double own = product(&p->guide_queries, i, &p->guide_documents, i);
         p->threshold[i] = own - (guide->relative ? fabs(own) : 1) * guide->margin;
@@ -144,7 +149,8 @@ static void read_guide(state *p) {
     p->loss.threshold = p->threshold;
 }
 
-/* Sets the blocks of the chosen directions, in the order of the table at the start of this file. Returns their number. */
+/* Sets the blocks of the chosen directions, in the order of the table at the start of this file. Returns their
+ * number. */
 static size_t list_blocks(state *p, aoei_nce_block *block) {
     const size_t B = p->sweep.e.n, documents = (p->sweep.e.arity - 1) * B;
     const struct {
@@ -206,13 +212,15 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
     if (i < B)
         return aoei_fail(
             err, AOE_ENUMERIC,
-            "example %zu: the gradient overflows because the vectors are close to zero; check the weights and the learning rate",
+            "example %zu: the gradient overflows because the vectors are close to zero; check the weights and the "
+            "learning rate",
             i);
     return 0;
 }
 
 int aoei_direction_objective(const aoei_direction_options *o, const aoei_example_batch *batch, void *workspace,
-                             size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+                             size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result,
+                             aoe_error *err) {
     const size_t dims = o->guide ? o->guide->dims : 0;
     aoe_context serial;
     state p;

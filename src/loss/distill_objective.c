@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The distillation term of the loss. If it compares cosines, it is a mean over all pairs of the first text of an example with
- * another text of the example. If it compares distributions, it is a mean over all texts. The first pass over the examples
- * computes the loss of each example, and the second pass adds the gradients.
+ * The distillation term of the loss. If it compares cosines, it is a mean over all pairs of the first text of an
+ * example with another text of the example. If it compares distributions, it is a mean over all texts. The first pass
+ * over the examples computes the loss of each example, and the second pass adds the gradients.
  */
 #include "loss/distill_objective.h"
 
@@ -22,12 +22,14 @@ typedef struct state {
     const aoei_distill *d; /* options and teacher vectors; borrowed */
     aoei_sweep sweep;
     double *term;  /* [B] for each example, the sum of the losses of its pairs or of its texts */
-    double *error; /* [(arity - 1) B] used if cosines are compared: for each pair of the first text of an example with another
-                      text of the example, the cosine of the student's vectors minus the cosine of the teacher's vectors */
+    double *error; /* [(arity - 1) B] used if cosines are compared: for each pair of the first text of an example with
+                      another text of the example, the cosine of the student's vectors minus the cosine of the teacher's
+                      vectors */
 } state;
 
-/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the workspace is
- * computed. The callers check that B <= SIZE_MAX / 64 / arity, so sizes such as 4 arity B cannot overflow. */
+/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the
+ * workspace is computed. The callers check that B <= SIZE_MAX / 64 / arity, so sizes such as 4 arity B cannot
+ * overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     *p = (state){0};
     aoei_sweep_lay_out(&p->sweep, a, B, arity, D);
@@ -61,7 +63,8 @@ static void cosine_value(void *arg, size_t i, const double *v, double *g) {
     (void)g;
     p->term[i] = 0;
     for (size_t n = 0; n < pairs; n++) {
-        const double error = aoei_cosine_score(v, v + (1 + n) * D, D) - aoe_cosine(teacher[0], teacher[1 + n], p->d->dims);
+        const double error =
+            aoei_cosine_score(v, v + (1 + n) * D, D) - aoe_cosine(teacher[0], teacher[1 + n], p->d->dims);
         p->error[i * pairs + n] = error;
         p->term[i] += error * error;
     }
@@ -127,7 +130,8 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
     double sum = 0;
     size_t i = aoei_sweep_read(&p->sweep, ctx, kl ? kl_value : cosine_value, p);
     if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC, "example %zu: vector %zu is not finite; check the weights and the learning rate", i,
+        return aoei_fail(err, AOE_ENUMERIC,
+                         "example %zu: vector %zu is not finite; check the weights and the learning rate", i,
                          aoei_sweep_nonfinite_vector(&p->sweep, i));
     for (i = 0; i < B; i++)
         sum += p->term[i];
@@ -137,7 +141,8 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
     if (i < B)
         return aoei_fail(
             err, AOE_ENUMERIC,
-            "example %zu: the gradient overflows because the vectors are close to zero; check the weights and the learning rate",
+            "example %zu: the gradient overflows because the vectors are close to zero; check the weights and the "
+            "learning rate",
             i);
     return 0;
 }
@@ -150,8 +155,9 @@ static void initialize(state *p, const aoei_distill *d, const aoei_example_batch
     p->sweep.e.add = 1;
 }
 
-int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batch, void *workspace, size_t workspace_bytes,
-                           const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batch, void *workspace,
+                           size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result,
+                           aoe_error *err) {
     aoe_context serial;
     const size_t need = aoei_distill_objective_workspace(batch->B, batch->D, batch->arity);
     if (batch->B == 0 || need == 0 || workspace_bytes < need)
@@ -161,7 +167,8 @@ int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batc
     if (d->form == AOE_DISTILL_KL && d->dims != batch->D)
         return aoei_fail(
             err, AOE_EARG,
-            "the vectors have %zu components, but the vectors of the teacher have %zu; use AOE_DISTILL_COSINE, or a teacher "
+            "the vectors have %zu components, but the vectors of the teacher have %zu; use AOE_DISTILL_COSINE, or a "
+            "teacher "
             "with vectors of equal size",
             batch->D, d->dims);
     if (!ctx) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Computes the targets of Espresso sentence embeddings. All matrices except the eigenvectors are stored in panels of
- * AOEI_PANEL_F64 columns (kernels/kernels.h). A range of the columns of a matrix is orthonormalized panel by panel: classical
- * block Gram-Schmidt against the previous panels, then modified Gram-Schmidt in the panel, both twice.
+ * AOEI_PANEL_F64 columns (kernels/kernels.h). A range of the columns of a matrix is orthonormalized panel by panel:
+ * classical block Gram-Schmidt against the previous panels, then modified Gram-Schmidt in the panel, both twice.
  */
 #include "loss/ese_target.h"
 
@@ -62,8 +62,8 @@ static void lay_out(state *s, aoei_arena *a, size_t N, size_t D, size_t c) {
 size_t aoei_ese_target_workspace(size_t N, size_t D, size_t c) {
     aoei_arena a;
     state s;
-    if (N > SIZE_MAX / 64 || D > UINT32_MAX ||
-        c > D) /* the products of the sizes then do not overflow before they are checked */
+    if (N > SIZE_MAX / 64 || D > UINT32_MAX || c > D) /* the products of the sizes then do not overflow before they are
+                                                         checked */
         return 0;
     aoei_arena_measure(&a);
     lay_out(&s, &a, N, D, c);
@@ -95,8 +95,8 @@ static void product_task(void *arg, size_t task, size_t worker) {
                                               .transposed = p->transposed});
 }
 
-static void multiply(const state *s, double *c, const double *a, size_t a_rows, int transposed, const double *b, size_t b_rows,
-                     size_t M, size_t cols) {
+static void multiply(const state *s, double *c, const double *a, size_t a_rows, int transposed, const double *b,
+                     size_t b_rows, size_t M, size_t cols) {
     product p = {.ctx = s->p->ctx,
                  .a = a,
                  .b = b,
@@ -150,8 +150,8 @@ static void project_out(const state *s, double *y, size_t p) {
                                                  .accumulate = 1});
 }
 
-/* Orthonormalizes n columns of a panel [D, P] with modified Gram-Schmidt. lengths: [n] lengths of the columns before any
- * projection; a column that is shorter than the rounding error of this length becomes 0. */
+/* Orthonormalizes n columns of a panel [D, P] with modified Gram-Schmidt. lengths: [n] lengths of the columns before
+ * any projection; a column that is shorter than the rounding error of this length becomes 0. */
 static void orthonormalize_panel(double *x, size_t D, size_t n, const double *lengths) {
     for (size_t j = 0; j < n; j++) {
         double dot[P] = {0};
@@ -214,8 +214,8 @@ static void find_range(const state *s) {
     memcpy(s->y, s->z, cells(D, s->l) * sizeof *s->y);
 }
 
-/* Computes s->u, the first c columns of U diag(S), from the basis Q in s->y: the eigenvectors of Q^T A A^T Q are the left
- * singular vectors of Q^T A, and the eigenvalues are the squares of the singular values. */
+/* Computes s->u, the first c columns of U diag(S), from the basis Q in s->y: the eigenvectors of Q^T A A^T Q are the
+ * left singular vectors of Q^T A, and the eigenvalues are the squares of the singular values. */
 static int decompose(state *s, aoe_error *err) {
     const size_t D = s->p->D, l = s->l, c = s->p->c;
     multiply(s, s->z, s->a, D, 1, s->y, D, D, l);
@@ -253,7 +253,8 @@ int aoei_ese_target_compute(const aoei_ese_target *p, aoe_error *err) {
         for (size_t j = 0; j < D; j++) {
             *element(s.m, N, i, j) = p->m[i * D + j];
             if (!(fabs(p->m[i * D + j]) < 1e100))
-                return aoei_fail(err, AOE_ENUMERIC, "vector %zu is not finite; check the weights and the learning rate", i);
+                return aoei_fail(err, AOE_ENUMERIC, "vector %zu is not finite; check the weights and the learning rate",
+                                 i);
         }
     multiply(&s, s.a, s.m, N, 1, s.m, N, D, D);
     aoei_parallel_for(p->ctx->pool, D, softmax_task, &s);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The targets of Espresso sentence embeddings (ESE, Li et al. 2024; AngleESETrainer in angle_emb). For vectors m [N, D]:
- *     A = rowsoftmax(m^T m / sqrt(D)) [D, D],     A ~ U diag(S) V^T truncated to c components,     K = m U diag(S) [N, c]
- * The singular value decomposition is that of a randomized range finder with 2 power iterations (Halko et al. 2011, algorithms
- * 4.4 and 5.1) and a few additional columns. Its random numbers are a function of (seed, step, layer). The component of largest
- * magnitude of each column of U is positive; if several components have this magnitude, it is the first one.
+ * The targets of Espresso sentence embeddings (ESE, Li et al. 2024; AngleESETrainer in angle_emb). For vectors m [N,
+ * D]:
+ *     A = rowsoftmax(m^T m / sqrt(D)) [D, D],     A ~ U diag(S) V^T truncated to c components,
+ *     K = m U diag(S) [N, c]
+ * The singular value decomposition is that of a randomized range finder with 2 power iterations (Halko et al. 2011,
+ * algorithms 4.4 and 5.1) and a few additional columns. Its random numbers are a function of (seed, step, layer). The
+ * component of largest magnitude of each column of U is positive; if several components have this magnitude, it is the
+ * first one.
  */
 #ifndef AOEI_LOSS_ESE_TARGET_H
 #define AOEI_LOSS_ESE_TARGET_H
@@ -25,10 +28,11 @@ typedef struct aoei_ese_target {
     const aoe_context *ctx; /* threads and kernels */
 } aoei_ese_target;
 
-/* Returns the size of the workspace in bytes, or 0 if it overflows. The size does not decrease if an argument increases. */
+/* Returns the size of the workspace in bytes, or 0 if it overflows. The size does not decrease if an argument
+ * increases. */
 size_t aoei_ese_target_workspace(size_t N, size_t D, size_t c);
-/* Computes the target. If S has fewer than c values above the rounding error, the columns of the other values are 0. Errors:
- * AOE_ENOMEM, AOE_ENUMERIC (a vector is not finite, or too large). */
+/* Computes the target. If S has fewer than c values above the rounding error, the columns of the other values are 0.
+ * Errors: AOE_ENOMEM, AOE_ENUMERIC (a vector is not finite, or too large). */
 int aoei_ese_target_compute(const aoei_ese_target *p, aoe_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Parallel passes over the examples of a batch. The examples are divided into ranges, and each range is a task. The number of
- * ranges depends only on the number of examples. If a vector or a gradient of an example contains a value that is not finite,
- * the task of the range stops at this example and records the index of the example. The pass returns the lowest recorded index,
- * so it reports the first such example of the batch.
+ * Parallel passes over the examples of a batch. The examples are divided into ranges, and each range is a task. The
+ * number of ranges depends only on the number of examples. If a vector or a gradient of an example contains a value
+ * that is not finite, the task of the range stops at this example and records the index of the example. The pass
+ * returns the lowest recorded index, so it reports the first such example of the batch.
  */
 #include "loss/example_sweep.h"
 
@@ -24,8 +24,8 @@ void aoei_sweep_lay_out(aoei_sweep *s, aoei_arena *a, size_t n, size_t arity, si
     s->first_nonfinite = aoei_arena_take_array(a, s->ranges, sizeof *s->first_nonfinite);
 }
 
-/* Returns the index of the first example of range `range`. All ranges have equal numbers of examples, or numbers that differ by
- * one. */
+/* Returns the index of the first example of range `range`. All ranges have equal numbers of examples, or numbers that
+ * differ by one. */
 static size_t range_start(const aoei_sweep *s, size_t range) {
     size_t small = s->e.n / s->ranges, larger = s->e.n % s->ranges;
     return range * small + (range < larger ? range : larger);

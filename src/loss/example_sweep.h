@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Parallel passes ("sweeps") over the examples of a batch. A reading sweep calls a function for each example with the vectors
- * of the example. A writing sweep also stores the gradients of the vectors, which the function computes. Vectors are converted
- * to float64 one example at a time. Gradients are accumulated in float64 and rounded once per sweep. Results do not depend on
- * the number of threads.
+ * Parallel passes ("sweeps") over the examples of a batch. A reading sweep calls a function for each example with the
+ * vectors of the example. A writing sweep also stores the gradients of the vectors, which the function computes.
+ * Vectors are converted to float64 one example at a time. Gradients are accumulated in float64 and rounded once per
+ * sweep. Results do not depend on the number of threads.
  */
 #ifndef AOEI_LOSS_EXAMPLE_SWEEP_H
 #define AOEI_LOSS_EXAMPLE_SWEEP_H
@@ -12,9 +12,10 @@
 #include "base/arena.h"
 #include "base/context.h"
 
-/* A batch of n examples with `arity` vectors each. Vector 0 of example i starts at v[0] + i * stride, and vector a > 0 at
- * v[1] + (a - 1) * D + i * stride. Either the pointers of v or those of v64 are set; if arity is 1, the second pointer is
- * unused. The gradients are stored in `grad` if v is set, and in `grad64` if v64 is set. All pointers are borrowed. */
+/* A batch of n examples with `arity` vectors each. Vector 0 of example i starts at v[0] + i * stride, and vector a > 0
+ * at v[1] + (a - 1) * D + i * stride. Either the pointers of v or those of v64 are set; if arity is 1, the second
+ * pointer is unused. The gradients are stored in `grad` if v is set, and in `grad64` if v64 is set. All pointers are
+ * borrowed. */
 typedef struct aoei_vector_examples {
     size_t n;             /* number of examples */
     size_t arity;         /* vectors per example */
@@ -28,32 +29,34 @@ typedef struct aoei_vector_examples {
 } aoei_vector_examples;
 
 /* A function that a sweep calls for example i. v[arity, D] contains the vectors of the example. In a writing sweep, the
- * function adds the gradients of the vectors to g[arity, D]; in a reading sweep, g is NULL. Calls for different examples may
- * run in parallel. */
+ * function adds the gradients of the vectors to g[arity, D]; in a reading sweep, g is NULL. Calls for different
+ * examples may run in parallel. */
 typedef void (*aoei_example_fn)(void *arg, size_t i, const double *v, double *g);
 
 typedef struct aoei_sweep {
     aoei_vector_examples e; /* the batch; set by the caller */
     size_t ranges;          /* number of ranges into which the examples are divided; each range is one task */
-    double *v, *g; /* [ranges, arity, D] each: for each range, vectors and gradients of the current example, in float64 */
-    size_t *first_nonfinite; /* [ranges] for each range, the index of the first example with a value that is not finite; n:
-                                there is no such example */
+    double *v, *g;          /* [ranges, arity, D] each: for each range, vectors and gradients of the current example, in
+                               float64 */
+    size_t *first_nonfinite; /* [ranges] for each range, the index of the first example with a value that is not finite;
+                                n: there is no such example */
     aoei_example_fn fn;      /* function of the current sweep */
     void *arg;               /* first argument of fn, borrowed */
 } aoei_sweep;
 
-/* Allocates the memory for n examples of `arity` vectors of D components in the arena. If the arena is a measuring arena
- * (base/arena.h), only the size is computed. The size does not decrease if an argument increases. After this call, the caller
- * sets s->e. */
+/* Allocates the memory for n examples of `arity` vectors of D components in the arena. If the arena is a measuring
+ * arena (base/arena.h), only the size is computed. The size does not decrease if an argument increases. After this
+ * call, the caller sets s->e. */
 void aoei_sweep_lay_out(aoei_sweep *s, aoei_arena *a, size_t n, size_t arity, size_t D);
-/* Calls fn for each example whose vectors are finite. Returns the index of the first example with a vector that is not finite,
- * or n if there is none. fn may or may not be called for the examples after this example. */
+/* Calls fn for each example whose vectors are finite. Returns the index of the first example with a vector that is not
+ * finite, or n if there is none. fn may or may not be called for the examples after this example. */
 size_t aoei_sweep_read(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg);
-/* Calls fn for each example and stores the gradients of the example. Returns the index of the first example with a gradient
- * that is not finite, or n if there is none. The gradients of examples after this example may or may not be stored. */
+/* Calls fn for each example and stores the gradients of the example. Returns the index of the first example with a
+ * gradient that is not finite, or n if there is none. The gradients of examples after this example may or may not be
+ * stored. */
 size_t aoei_sweep_write(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg);
-/* Returns the index (0 to arity - 1) of the first vector of example i that is not finite. Returns arity if all vectors are
- * finite. */
+/* Returns the index (0 to arity - 1) of the first vector of example i that is not finite. Returns arity if all vectors
+ * are finite. */
 size_t aoei_sweep_nonfinite_vector(const aoei_sweep *s, size_t i);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * The loss of in-batch negatives; ibn.h describes it. The first pass over the scores computes the log-sum-exp of each row, and
- * the second pass computes the gradient. The scores are S_uv = <z_u, z_v> / tau; p_uv is the softmax of row u over all v except
- * u. The targets T_uv are 0, 1 or 2 and symmetric; n_u is sum_v T_uv. Then:
+ * The loss of in-batch negatives; ibn.h describes it. The first pass over the scores computes the log-sum-exp of each
+ * row, and the second pass computes the gradient. The scores are S_uv = <z_u, z_v> / tau; p_uv is the softmax of row u
+ * over all v except u. The targets T_uv are 0, 1 or 2 and symmetric; n_u is sum_v T_uv. Then:
  *     N L       = sum_u (n_u log_sum_u - sum_v T_uv S_uv)
  *     N dL/dz_u = sum_v (n_u p_uv + n_v p_vu - 2 T_uv) z_v / tau
- * The scores and the factors of z_v are symmetric in u and v, so only the blocks (I, J) with J <= I are computed. A strip
- * consists of as many block columns as fit in the score buffer. The blocks of a strip are computed in parallel. Then one task
- * for each block row X reads the blocks (X, J) by rows and the blocks (I, X) by columns. The order in which strips and blocks
- * are added to a row depends only on N, so the result does not depend on the number of threads.
+ * The scores and the factors of z_v are symmetric in u and v, so only the blocks (I, J) with J <= I are computed. A
+ * strip consists of as many block columns as fit in the score buffer. The blocks of a strip are computed in parallel.
+ * Then one task for each block row X reads the blocks (X, J) by rows and the blocks (I, X) by columns. The order in
+ * which strips and blocks are added to a row depends only on N, so the result does not depend on the number of threads.
  */
 #include "loss/ibn.h"
 
@@ -21,8 +21,8 @@ enum {
     P = AOEI_PANEL_F64,
     BLOCK = 4 * P,    /* rows and columns of a block; even, so that the two rows of a pair are in one block */
     GROUP = 8 * P,    /* columns of dz that one task computes */
-    STORAGE = 1 << 23 /* number of doubles in the score buffer (64 MB), enough for all scores of about 2,000 pairs. If the first
-                         block column does not fit, the buffer has the size of this block column */
+    STORAGE = 1 << 23 /* number of doubles in the score buffer (64 MB), enough for all scores of about 2,000 pairs. If
+                         the first block column does not fit, the buffer has the size of this block column */
 };
 
 static size_t min_size(size_t a, size_t b) {
@@ -33,8 +33,8 @@ static size_t rows_of(const aoei_ibn *b, size_t block) {
     return min_size(b->N - block * BLOCK, BLOCK);
 }
 
-/* Returns the number of rows of block column J. It starts at row J * BLOCK, because only blocks on and below the diagonal are
- * stored. */
+/* Returns the number of rows of block column J. It starts at row J * BLOCK, because only blocks on and below the
+ * diagonal are stored. */
 static size_t height(const aoei_ibn *b, size_t J) {
     return b->N - J * BLOCK;
 }
@@ -63,8 +63,8 @@ static int has_anchors(const aoei_ibn *b, size_t I, size_t J) {
     return b->anchors[I] || b->anchors[J];
 }
 
-/* Returns 1 if row u belongs to a positive pair. The target T_uv is 1 if rows u and v are the two texts of a positive pair, or
- * if their texts are equal. If both conditions are true, T_uv is 2; if neither is true, T_uv is 0. */
+/* Returns 1 if row u belongs to a positive pair. The target T_uv is 1 if rows u and v are the two texts of a positive
+ * pair, or if their texts are equal. If both conditions are true, T_uv is 2; if neither is true, T_uv is 0. */
 static int has_partner(const aoei_ibn *b, size_t u) {
     return b->label[u / 2] >= b->threshold;
 }
@@ -99,8 +99,8 @@ static void count_targets(aoei_ibn *b) {
     }
 }
 
-/* Returns the index in `member` of the first row whose text is equal to the text of row u and whose row index is at least v.
- * Returns end[u] if there is no such row. */
+/* Returns the index in `member` of the first row whose text is equal to the text of row u and whose row index is at
+ * least v. Returns end[u] if there is no such row. */
 static size_t first_member(const aoei_ibn *b, size_t u, size_t v) {
     size_t low = b->begin[u], high = b->end[u];
     while (low < high) {
@@ -133,15 +133,16 @@ static size_t count_strip_blocks(const aoei_ibn *b) {
     return n;
 }
 
-/* Sets *I and *J to the block row and the block column of block `task` of the strip. Blocks are numbered column by column, so
- * that consecutive tasks read the same z_J. */
+/* Sets *I and *J to the block row and the block column of block `task` of the strip. Blocks are numbered column by
+ * column, so that consecutive tasks read the same z_J. */
 static void find_block(const aoei_ibn *b, size_t task, size_t *I, size_t *J) {
     for (*J = b->strip_from; task >= b->blocks - *J; ++*J)
         task -= b->blocks - *J;
     *I = *J + task;
 }
 
-/* Computes the cosines of block (I, J). The cosine of a row with itself is set to -infinity, so that the softmax ignores it. */
+/* Computes the cosines of block (I, J). The cosine of a row with itself is set to -infinity, so that the softmax
+ * ignores it. */
 static void compute_scores(const aoei_ibn *b, size_t I, size_t J) {
     const size_t D = b->rows.D;
     aoei_scores_f64 s = block_at(b, I, J);
@@ -207,8 +208,8 @@ static void sum_task(void *arg, size_t task, size_t worker) {
         b->row_loss[u + r] -= sum_targets(b, u + r);
 }
 
-/* Second pass: replaces the scores S_uv of a block by the factors of z_v in the formula of dL/dz_u (at the start of this
- * file). */
+/* Second pass: replaces the scores S_uv of a block by the factors of z_v in the formula of dL/dz_u (at the start of
+ * this file). */
 static void weight_task(void *arg, size_t task, size_t worker) {
     const aoei_ibn *b = arg;
     size_t I, J;
@@ -236,12 +237,14 @@ static void weight_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* Second pass: adds the contribution of the current strip to dz, for one block of rows and one group of GROUP columns. */
+/* Second pass: adds the contribution of the current strip to dz, for one block of rows and one group of GROUP
+ * columns. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
     const aoei_ibn *b = arg;
     size_t groups = (b->rows.D + GROUP - 1) / GROUP, X = b->strip_from + task / groups, d = task % groups * GROUP;
     const double *z = b->rows.z + d * b->N;
-    aoei_gemm_f64 g = {.M = rows_of(b, X), .N = min_size(b->rows.D - d, GROUP), .b_panel = b->N * P, .c_panel = b->N * P};
+    aoei_gemm_f64 g = {
+        .M = rows_of(b, X), .N = min_size(b->rows.D - d, GROUP), .b_panel = b->N * P, .c_panel = b->N * P};
     (void)worker;
     g.c = b->rows.dz + d * b->N + X * BLOCK * P;
     g.accumulate = 1;
@@ -260,8 +263,8 @@ static void gradient_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* Returns the number of doubles in the score buffer. This is the size of all blocks, but at most STORAGE doubles, and at least
- * the size of the first block column. */
+/* Returns the number of doubles in the score buffer. This is the size of all blocks, but at most STORAGE doubles, and
+ * at least the size of the first block column. */
 static size_t score_capacity(const aoei_ibn *b, aoei_arena *a) {
     size_t first = 0;
     if (aoei_mul_size(b->N, BLOCK, &first))
@@ -289,8 +292,8 @@ double aoei_ibn_loss(aoei_ibn *b, int with_grad) {
     count_targets(b);
     while (select_strip(b, strips))
         strips++;
-    for (size_t i = strips; i-- > 0;) { /* the first pass visits the strips in reverse order, so that the buffer contains the
-                                           scores of the first strip when the second pass starts */
+    for (size_t i = strips; i-- > 0;) { /* the first pass visits the strips in reverse order, so that the buffer
+                                           contains the scores of the first strip when the second pass starts */
         select_strip(b, i);
         aoei_parallel_for(b->ctx->pool, count_strip_blocks(b), score_task, b);
         aoei_parallel_for(b->ctx->pool, b->blocks - b->strip_from, sum_task, b);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * The InfoNCE loss. It is computed for one strip, which is a range of examples, at a time. In a block with the anchors a_i and
- * the candidates t_j, the scores are S_ij = <a_i, t_j> / tau. p_ij is the softmax of row i over the candidates of all blocks.
- * The target T_ij is 1 if j = i in the first block, otherwise 0. Then:
+ * The InfoNCE loss. It is computed for one strip, which is a range of examples, at a time. In a block with the anchors
+ * a_i and the candidates t_j, the scores are S_ij = <a_i, t_j> / tau. p_ij is the softmax of row i over the candidates
+ * of all blocks. The target T_ij is 1 if j = i in the first block, otherwise 0. Then:
  *     B L       = sum_i (log sum_j exp(S_ij) - S_ii)       (sum over the candidates of all blocks; S_ii: first block)
  *     B dL/da_i = sum_j (p_ij - T_ij) t_j / tau            (for each block)
  *     B dL/dt_j = sum_i (p_ij - T_ij) a_i / tau            (for each block)
  * Before the softmax, `hard_negative` is added to the score of example i with each of its own negatives, which are the
- * candidates B + i, 2B + i, ... of the first block, and the score of every candidate that is left out is set to LEFT_OUT. A
- * strip contains complete rows of scores. The factors (p_ij - T_ij), which both gradients contain, therefore overwrite the
- * scores. All sums are accumulated in a fixed order, so the result depends neither on the number of threads nor on the size of
- * the strips.
+ * candidates B + i, 2B + i, ... of the first block, and the score of every candidate that is left out is set to
+ * LEFT_OUT. A strip contains complete rows of scores. The factors (p_ij - T_ij), which both gradients contain,
+ * therefore overwrite the scores. All sums are accumulated in a fixed order, so the result depends neither on the
+ * number of threads nor on the size of the strips.
  */
 #include "loss/info_nce.h"
 
@@ -22,10 +22,11 @@ enum {
     P = AOEI_PANEL_F64,
     BLOCK = 4 * P,    /* number of rows, and number of columns, in a tile of scores */
     GROUP = 8 * P,    /* columns of dz that one task computes */
-    STORAGE = 1 << 23 /* number of doubles in the score buffer (64 MB), enough for 2,900 examples and 2,900 candidates. If the
-                         scores of a single row of tiles do not fit, the buffer has the size of these scores */
+    STORAGE = 1 << 23 /* number of doubles in the score buffer (64 MB), enough for 2,900 examples and 2,900 candidates.
+                         If the scores of a single row of tiles do not fit, the buffer has the size of these scores */
 };
-/* Cosine of a candidate that is left out. exp(LEFT_OUT / tau - s) is 0 for every score s of a candidate that is not left out.
+/* Cosine of a candidate that is left out. exp(LEFT_OUT / tau - s) is 0 for every score s of a candidate that is not
+ * left out.
  */
 #define LEFT_OUT (-1e100)
 
@@ -37,8 +38,8 @@ static size_t divide_up(size_t n, size_t size) {
     return (n + size - 1) / size;
 }
 
-/* Returns the tile of the scores of rows [row, row + BLOCK) of the strip with candidates [column, column + BLOCK) of block k.
- * At the end of the strip, and at the end of the candidates, the tile has fewer rows or columns. */
+/* Returns the tile of the scores of rows [row, row + BLOCK) of the strip with candidates [column, column + BLOCK) of
+ * block k. At the end of the strip, and at the end of the candidates, the tile has fewer rows or columns. */
 static aoei_scores_f64 tile_at(const aoei_info_nce *c, size_t k, size_t row, size_t column) {
     return (aoei_scores_f64){.x = c->score + (c->start[k] + column) * c->rows + row * P,
                              .panel = c->rows * P,
@@ -68,8 +69,8 @@ static void cosines(const aoe_context *ctx, const aoei_scores_f64 *s, const aoei
                                            .c_panel = s->panel});
 }
 
-/* Sets the cosines of the candidates to LEFT_OUT that the guide of block k leaves out. s: tile of the rows [row, row + BLOCK)
- * of the strip and the candidates [column, column + BLOCK). */
+/* Sets the cosines of the candidates to LEFT_OUT that the guide of block k leaves out. s: tile of the rows [row, row +
+ * BLOCK) of the strip and the candidates [column, column + BLOCK). */
 static void leave_out_guided(const aoei_info_nce *c, size_t k, const aoei_scores_f64 *s, size_t row, size_t column) {
     double guide[BLOCK * BLOCK];
     const aoei_scores_f64 g = {.x = guide, .panel = s->rows * P, .rows = s->rows, .cols = s->cols};
@@ -91,7 +92,8 @@ static void leave_out_own(const aoei_info_nce *c, const aoei_scores_f64 *s, size
     }
 }
 
-/* Computes the cosines of one tile of the scores of the strip. The tasks of a block follow the tasks of the previous block. */
+/* Computes the cosines of one tile of the scores of the strip. The tasks of a block follow the tasks of the previous
+ * block. */
 static void score_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
     const size_t rows = divide_up(c->rows, BLOCK);
@@ -119,8 +121,8 @@ static double *target(const aoei_info_nce *c, size_t row) {
     return score_at(c, row, c->from + row);
 }
 
-/* Returns the number of negatives of row `row` of the strip that the guide leaves out. Must be called before the scores are
- * overwritten. The candidates that are left out because they belong to the example of the row are no negatives. */
+/* Returns the number of negatives of row `row` of the strip that the guide leaves out. Must be called before the scores
+ * are overwritten. The candidates that are left out because they belong to the example of the row are no negatives. */
 static size_t count_left_out(const aoei_info_nce *c, size_t row) {
     size_t n = 0;
     for (size_t k = 0; k < c->n_blocks; k++) {
@@ -134,7 +136,8 @@ static size_t count_left_out(const aoei_info_nce *c, size_t row) {
     return n;
 }
 
-/* Computes the losses of P rows of the strip. If c->scale is not 0, overwrites the scores of these rows by d loss / d cosine.
+/* Computes the losses of P rows of the strip. If c->scale is not 0, overwrites the scores of these rows by d loss / d
+ * cosine.
  */
 static void softmax_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
@@ -182,8 +185,8 @@ typedef struct gradient_job {
     size_t rows; /* number of tiles of anchors whose gradients are computed; 0: only those of the candidates */
 } gradient_job;
 
-/* Adds the contribution of the strip to dz, for one tile of rows and one group of GROUP columns. The tasks with low numbers
- * compute dz of the anchors; the other tasks compute dz of the candidates. */
+/* Adds the contribution of the strip to dz, for one tile of rows and one group of GROUP columns. The tasks with low
+ * numbers compute dz of the anchors; the other tasks compute dz of the candidates. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
     const gradient_job *job = arg;
     const aoei_info_nce *c = job->c;
@@ -208,11 +211,12 @@ static void gradient_task(void *arg, size_t task, size_t worker) {
     aoei_panels_gemm(c->ctx, &g);
 }
 
-/* Adds the contribution of the strip to dz of the anchors and of the candidates of block k. If both are the same rows, their
- * gradients are added one after the other. */
+/* Adds the contribution of the strip to dz of the anchors and of the candidates of block k. If both are the same rows,
+ * their gradients are added one after the other. */
 static void add_gradients(const aoei_info_nce *c, size_t k) {
     const aoei_nce_block *b = &c->block[k];
-    const size_t groups = divide_up(b->anchors->D, GROUP), rows = divide_up(c->rows, BLOCK), cols = divide_up(b->M, BLOCK);
+    const size_t groups = divide_up(b->anchors->D, GROUP), rows = divide_up(c->rows, BLOCK),
+                 cols = divide_up(b->M, BLOCK);
     const int same = b->anchors == b->candidates;
     gradient_job job = {.c = c, .k = k, .rows = rows};
     aoei_parallel_for(c->ctx->pool, (rows + (same ? 0 : cols)) * groups, gradient_task, &job);
@@ -222,16 +226,16 @@ static void add_gradients(const aoei_info_nce *c, size_t k) {
     aoei_parallel_for(c->ctx->pool, cols * groups, gradient_task, &job);
 }
 
-/* Returns the number of doubles that the scores of `rows` examples with n_blocks blocks of M candidates occupy. If this number
- * overflows, sets *overflow to 1. */
+/* Returns the number of doubles that the scores of `rows` examples with n_blocks blocks of M candidates occupy. If this
+ * number overflows, sets *overflow to 1. */
 static size_t scores_size(size_t rows, size_t M, size_t n_blocks, int *overflow) {
     size_t size = 0, padded = divide_up(M, P) * P;
     *overflow |= padded < M || aoei_mul_size(rows, padded, &size) || aoei_mul_size(size, n_blocks, &size);
     return size;
 }
 
-/* Returns the number of examples in a strip. If the scores of all examples fit in the score buffer, this is the number of all
- * examples. Otherwise, it is the largest multiple of BLOCK whose scores fit. */
+/* Returns the number of examples in a strip. If the scores of all examples fit in the score buffer, this is the number
+ * of all examples. Otherwise, it is the largest multiple of BLOCK whose scores fit. */
 static size_t strip_rows(const aoei_info_nce *c) {
     const size_t fitting = c->score_size / c->start[c->n_blocks];
     return fitting >= c->B ? c->B : fitting / BLOCK * BLOCK;

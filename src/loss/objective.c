@@ -72,6 +72,7 @@ int aoei_objective_check(const aoe_objective_options *o, size_t D, aoe_error *er
     if (o->w_angle > 0.0 && D % 2 != 0)
         return aoei_fail(
             err, AOE_EARG,
-            "the angle loss requires an even number of components, but the vectors have %zu; set options.w_angle to 0", D);
+            "the angle loss requires an even number of components, but the vectors have %zu; set options.w_angle to 0",
+            D);
     return 0;
 }

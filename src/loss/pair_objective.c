@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The weighted sum of the losses of labeled pairs (equation 8 of the AnglE paper). The first pass over the pairs computes the
- * scores. Then the losses of the batch and the gradients of the scores are computed. The second pass computes the gradients of
- * the vectors. All sums are computed in float64.
+ * The weighted sum of the losses of labeled pairs (equation 8 of the AnglE paper). The first pass over the pairs
+ * computes the scores. Then the losses of the batch and the gradients of the scores are computed. The second pass
+ * computes the gradients of the vectors. All sums are computed in float64.
  */
 #include "loss/pair_objective.h"
 
@@ -27,8 +27,8 @@ typedef struct state {
     aoei_ibn ibn;               /* term of in-batch negatives */
 } state;
 
-/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the workspace is
- * computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
+/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the
+ * workspace is computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D) {
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);
     aoei_ranking_terms_lay_out(&p->ranking, a, B);
@@ -49,11 +49,13 @@ static int check_batch(const aoei_pair_batch *b, aoe_error *err) {
     size_t bytes;
     if (b->B == 0 || b->D == 0)
         return aoei_fail(err, AOE_EARG,
-                         "the batch has %zu pairs of vectors with %zu components; both numbers must be at least 1", b->B, b->D);
+                         "the batch has %zu pairs of vectors with %zu components; both numbers must be at least 1",
+                         b->B, b->D);
     if (b->stride < b->D || aoei_mul_size(b->B, b->stride, &bytes) || aoei_mul_size(bytes, sizeof(double), &bytes))
         return aoei_fail(
             err, AOE_EARG,
-            "stride %zu is not valid for %zu pairs of vectors with %zu components; use at least the number of components",
+            "stride %zu is not valid for %zu pairs of vectors with %zu components; use at least the number of "
+            "components",
             b->stride, b->B, b->D);
     if (!b->label || !(b->x64 ? b->y64 != NULL : b->x && b->y))
         return aoei_fail(err, AOE_EARG, "x, y or label is NULL; all three are needed");
@@ -100,27 +102,31 @@ static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
     aoei_ranking_terms_angle_grad(&p->ranking, i, v, v + D, D, g, g + D);
 }
 
-static int run(state *p, const aoei_pair_batch *b, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+static int run(state *p, const aoei_pair_batch *b, const aoe_context *ctx, aoe_objective_result *result,
+               aoe_error *err) {
     const int with_grad = b->x64 ? b->grad_x64 != NULL : b->grad_x != NULL;
     size_t i = aoei_sweep_read(&p->sweep, ctx, score_pair, p);
     if (i < b->B)
-        return aoei_fail(err, AOE_ENUMERIC, "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
+        return aoei_fail(err, AOE_ENUMERIC,
+                         "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
                          aoei_sweep_nonfinite_vector(&p->sweep, i) ? "y" : "x");
     compute_losses(p, b, with_grad, result);
     if (!isfinite(result->total))
-        return aoei_fail(err, AOE_ENUMERIC,
-                         "the loss of the batch is not finite; raise options.tau_cosine, options.tau_ibn or options.tau_angle");
+        return aoei_fail(
+            err, AOE_ENUMERIC,
+            "the loss of the batch is not finite; raise options.tau_cosine, options.tau_ibn or options.tau_angle");
     i = with_grad ? aoei_sweep_write(&p->sweep, ctx, pair_gradient, p) : b->B;
     if (i < b->B)
         return aoei_fail(
             err, AOE_ENUMERIC,
-            "pair %zu: the gradient overflows because the vectors are close to zero; check the weights and the learning rate",
+            "pair %zu: the gradient overflows because the vectors are close to zero; check the weights and the "
+            "learning rate",
             i);
     return 0;
 }
 
-static void initialize(state *p, const aoe_objective_options *o, const aoei_pair_batch *b, void *workspace, size_t bytes,
-                       const aoe_context *ctx) {
+static void initialize(state *p, const aoe_objective_options *o, const aoei_pair_batch *b, void *workspace,
+                       size_t bytes, const aoe_context *ctx) {
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D);
     p->sweep.e = (aoei_vector_examples){.n = b->B,
@@ -139,8 +145,8 @@ static void initialize(state *p, const aoe_objective_options *o, const aoei_pair
     p->ibn.group = o->isp ? b->group : NULL;
 }
 
-int aoei_pair_objective(const aoe_objective_options *o, const aoei_pair_batch *batch, void *workspace, size_t workspace_bytes,
-                        const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+int aoei_pair_objective(const aoe_objective_options *o, const aoei_pair_batch *batch, void *workspace,
+                        size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     aoe_context serial;
     aoe_objective_options defaults;
     aoe_objective_result local;
@@ -155,13 +161,15 @@ int aoei_pair_objective(const aoe_objective_options *o, const aoei_pair_batch *b
     if (rc)
         return rc;
     if (isnan(o->ibn_threshold) || aoei_is_auto(o->ibn_threshold))
-        return aoei_fail(err, AOE_EARG,
-                         "options.ibn_threshold is %s; set it to the lowest label of a positive pair (only aoe_train accepts "
-                         "AOE_AUTO)",
-                         isnan(o->ibn_threshold) ? "NaN" : "AOE_AUTO");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.ibn_threshold is %s; set it to the lowest label of a positive pair (only aoe_train accepts "
+            "AOE_AUTO)",
+            isnan(o->ibn_threshold) ? "NaN" : "AOE_AUTO");
     size_t need = aoei_pair_objective_workspace(batch->B, batch->D);
     if (need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu pairs of vectors with %zu components",
+        return aoei_fail(err, AOE_EARG,
+                         "a workspace of %zu bytes is too small for %zu pairs of vectors with %zu components",
                          workspace_bytes, batch->B, batch->D);
 
     if (!ctx) {

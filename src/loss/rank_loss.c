@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The ranking loss. A sum of exponentials is represented by two numbers, max and sum. Its value is sum * exp(max), with sum >=
- * 1. Large scores therefore do not overflow, and small terms are not lost. The terms of each sum are added in a fixed order,
- *    the order of the sorted labels, so the result is deterministic.
+ * The ranking loss. A sum of exponentials is represented by two numbers, max and sum. Its value is sum * exp(max), with
+ * sum >=
+ * 1. Large scores therefore do not overflow, and small terms are not lost. The terms of each sum are added in a fixed
+ *    order, the order of the sorted labels, so the result is deterministic.
  */
 #include "loss/rank_loss.h"
 
@@ -10,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A sum of exponentials exp(t), represented as sum * exp(max), where max is the largest t. If there are no terms, max is
- * -infinity. */
+/* A sum of exponentials exp(t), represented as sum * exp(max), where max is the largest t. If there are no terms, max
+ * is -infinity. */
 typedef struct scaled_sum {
     double max, sum;
 } scaled_sum;
@@ -41,8 +42,8 @@ size_t aoei_ranking_pairs(const aoei_ranking *r) {
     return pairs;
 }
 
-/* Computes two sums for each tier t, which consists of all items with one label. lower[t] is the sum of exp(s_i) over all items
- * i in lower tiers. higher[t] is the sum of exp(-s_j) over all items j in higher tiers. */
+/* Computes two sums for each tier t, which consists of all items with one label. lower[t] is the sum of exp(s_i) over
+ * all items i in lower tiers. higher[t] is the sum of exp(-s_j) over all items j in higher tiers. */
 static void sum_tiers(const aoei_ranking *r, const double *s, scaled_sum *lower, scaled_sum *higher) {
     scaled_sum a = {-INFINITY, 0.0};
     for (size_t t = 0; t < r->tiers; t++) {
@@ -66,8 +67,8 @@ double aoei_rank_loss(const aoei_ranking *r, const double *s, double *grad, doub
         return 0.0;
     sum_tiers(r, s, lower, higher);
 
-    double max = 0.0; /* largest exponent among the terms whose sum is in the logarithm of L (rank_loss.h); the term 1 has the
-                         exponent 0 */
+    double max = 0.0; /* largest exponent among the terms whose sum is in the logarithm of L (rank_loss.h); the term 1
+                         has the exponent 0 */
     for (size_t t = 1; t < r->tiers; t++)
         for (size_t j = r->start[t]; j < r->start[t + 1]; j++)
             max = fmax(max, lower[t].max - s[r->order[j]]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The cosine and the angle term of an objective. Both terms use the ranking loss (rank_loss.h), with a common ranking of the
- * labels.
+ * The cosine and the angle term of an objective. Both terms use the ranking loss (rank_loss.h), with a common ranking
+ * of the labels.
  */
 #include "loss/ranking_terms.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Regression of cosines. The first pass over the pairs computes the error of each pair, and the second pass computes the
- * gradients of the vectors.
+ * Regression of cosines. The first pass over the pairs computes the error of each pair, and the second pass computes
+ * the gradients of the vectors.
  */
 #include "loss/regression_objective.h"
 
@@ -22,8 +22,8 @@ typedef struct state {
     double *error;        /* [B] error of each pair: its cosine minus its target cosine */
 } state;
 
-/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the workspace is
- * computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
+/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the
+ * workspace is computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D) {
     *p = (state){0};
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);
@@ -58,7 +58,8 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
     double sum = 0;
     size_t i = aoei_sweep_read(&p->sweep, ctx, pair_error, p);
     if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC, "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
+        return aoei_fail(err, AOE_ENUMERIC,
+                         "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
                          aoei_sweep_nonfinite_vector(&p->sweep, i) ? "y" : "x");
     for (i = 0; i < B; i++)
         sum += p->error[i] * p->error[i];
@@ -67,19 +68,22 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
     if (i < B)
         return aoei_fail(
             err, AOE_ENUMERIC,
-            "pair %zu: the gradient overflows because the vectors are close to zero; check the weights and the learning rate",
+            "pair %zu: the gradient overflows because the vectors are close to zero; check the weights and the "
+            "learning rate",
             i);
     return 0;
 }
 
-int aoei_regression_objective(const double *target, const aoei_example_batch *b, void *workspace, size_t workspace_bytes,
-                              const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+int aoei_regression_objective(const double *target, const aoei_example_batch *b, void *workspace,
+                              size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result,
+                              aoe_error *err) {
     aoe_context serial;
     state p;
     const size_t need = aoei_regression_objective_workspace(b->B, b->D);
     *result = (aoe_objective_result){0};
     if (b->B == 0 || b->D == 0 || b->arity != 2 || need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu pairs of vectors with %zu components",
+        return aoei_fail(err, AOE_EARG,
+                         "a workspace of %zu bytes is too small for %zu pairs of vectors with %zu components",
                          workspace_bytes, b->B, b->D);
     if (!ctx) {
         const int rc = aoei_context_serial(&serial, err);

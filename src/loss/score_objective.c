@@ -40,7 +40,8 @@ static double class_loss(const aoei_example_batch *b, size_t i, size_t class) {
     return log(sum) + highest - value(b, i, class);
 }
 
-int aoei_score_objective(const double *label, const aoei_example_batch *b, aoe_objective_result *result, aoe_error *err) {
+int aoei_score_objective(const double *label, const aoei_example_batch *b, aoe_objective_result *result,
+                         aoe_error *err) {
     double sum = 0;
     *result = (aoe_objective_result){0};
     if (!label || !b->B || !b->D || b->arity != 1)

@@ -23,21 +23,24 @@ static void set_gradient(const aoei_example_batch *b, size_t u, size_t from, dou
     }
 }
 
-int aoei_tension_objective(const double *target, const aoei_example_batch *b, aoe_objective_result *result, aoe_error *err) {
+int aoei_tension_objective(const double *target, const aoei_example_batch *b, aoe_objective_result *result,
+                           aoe_error *err) {
     double sum = 0;
     *result = (aoe_objective_result){0};
     if (!target || !b->B || !b->D || b->arity != 2)
-        return aoei_fail(err, AOE_EARG, "the loss of Contrastive Tension needs targets and two vectors per example, not %zu",
+        return aoei_fail(err, AOE_EARG,
+                         "the loss of Contrastive Tension needs targets and two vectors per example, not %zu",
                          b->arity);
     for (size_t i = 0; i < b->B; i++) {
         double s = 0;
         for (size_t k = 0; k < b->D; k++)
             s += value(b, 2 * i, k) * value(b, 2 * i + 1, k);
         if (!isfinite(s))
-            return aoei_fail(err, AOE_ENUMERIC,
-                             "pair %zu: the scalar product of the vectors is not finite; check the weights and the learning "
-                             "rate",
-                             i);
+            return aoei_fail(
+                err, AOE_ENUMERIC,
+                "pair %zu: the scalar product of the vectors is not finite; check the weights and the learning "
+                "rate",
+                i);
         const double small = exp(-fabs(s)); /* exp(-|s|) does not overflow */
         const double probability = s >= 0 ? 1 / (1 + small) : small / (1 + small);
         const double factor = (probability - target[i]) / (double)b->B;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Computes the loss of IS-BERT. A task processes one text or one token. Inner loops run over adjacent elements of a row, so
- * that every sum has a fixed order and the compiler can vectorize the loops.
+ * Computes the loss of IS-BERT. A task processes one text or one token. Inner loops run over adjacent elements of a
+ * row, so that every sum has a fixed order and the compiler can vectorize the loops.
  */
 #include "loss/token_objective.h"
 
@@ -146,10 +146,11 @@ int aoei_token_objective(const aoei_token_vectors *b, void *workspace, size_t wo
     aoei_parallel_for(ctx->pool, b->tokens, product_task, &j);
     for (size_t t = 0; t < b->tokens; t++) {
         if (!isfinite(j.loss[t]))
-            return aoei_fail(err, AOE_ENUMERIC,
-                             "token %zu of text %zu: a scalar product of token vectors is not finite; check the weights and "
-                             "the learning rate",
-                             t - b->offsets[j.own[t]], j.own[t]);
+            return aoei_fail(
+                err, AOE_ENUMERIC,
+                "token %zu of text %zu: a scalar product of token vectors is not finite; check the weights and "
+                "the learning rate",
+                t - b->offsets[j.own[t]], j.own[t]);
         sum += j.loss[t];
     }
     aoei_parallel_for(ctx->pool, b->texts, mean_gradient_task, &j);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Computes the unit vectors z = v / |v|, and the gradients dL/dv = (dL/dz - <dL/dz, z> z) / |v|, where L is the loss. Sums over
- * components are accumulated in ascending order.
+ * Computes the unit vectors z = v / |v|, and the gradients dL/dv = (dL/dz - <dL/dz, z> z) / |v|, where L is the loss.
+ * Sums over components are accumulated in ascending order.
  */
 #include "loss/unit_rows.h"
 

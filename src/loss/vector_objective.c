@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Distillation from the vectors of a teacher. The matrix of the similarities of a batch is computed one strip of rows at a
- * time, so that its memory is limited. A tile of rows of a strip is one task: it computes the differences between the
- * similarities of the student and of the teacher, and the gradients of its rows.
+ * Distillation from the vectors of a teacher. The matrix of the similarities of a batch is computed one strip of rows
+ * at a time, so that its memory is limited. A tile of rows of a strip is one task: it computes the differences between
+ * the similarities of the student and of the teacher, and the gradients of its rows.
  */
 #include "loss/vector_objective.h"
 
@@ -30,9 +30,9 @@ typedef struct state {
     aoei_unit_rows student, teacher; /* [B, D] and [B, dims] unit vectors of the student and of the teacher */
     double *target;                  /* [B, dims] vectors of the teacher */
     double *vector_term, *pair_term; /* [B] contribution of each text to each of the terms */
-    double *strip, *teacher_strip;   /* [rows, B] similarities of a strip in panels; `strip` later contains differences */
-    size_t from, rows;               /* rows [from, from + rows) are the current strip */
-    int with_grad;                   /* 1: gradients are computed */
+    double *strip, *teacher_strip; /* [rows, B] similarities of a strip in panels; `strip` later contains differences */
+    size_t from, rows;             /* rows [from, from + rows) are the current strip */
+    int with_grad;                 /* 1: gradients are computed */
 } state;
 
 static size_t min_size(size_t a, size_t b) {
@@ -45,15 +45,17 @@ static size_t strip_rows(size_t B) {
     return min_size(rows > TILE ? rows : TILE, B);
 }
 
-/* Returns an upper bound of the number of elements of a strip, padded to whole panels, that does not decrease if B increases.
+/* Returns an upper bound of the number of elements of a strip, padded to whole panels, that does not decrease if B
+ * increases.
  */
 static size_t strip_capacity(size_t B) {
-    const size_t padded = (B + P - 1) / P * P, cells = padded * min_size(padded, TILE), limit = STRIP_CELLS + STRIP_CELLS / P;
+    const size_t padded = (B + P - 1) / P * P, cells = padded * min_size(padded, TILE),
+                 limit = STRIP_CELLS + STRIP_CELLS / P;
     return cells > limit ? cells : min_size(padded * padded, limit);
 }
 
-/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the workspace is
- * computed. The callers check that B <= SIZE_MAX / 2^16, so the sizes of a strip cannot overflow. */
+/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the
+ * workspace is computed. The callers check that B <= SIZE_MAX / 2^16, so the sizes of a strip cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t dims) {
     *p = (state){0};
     aoei_sweep_lay_out(&p->students, a, B, 1, D);
@@ -79,8 +81,8 @@ size_t aoei_vector_objective_workspace(size_t B, size_t D, size_t dims) {
 
 /* ----------------------------------------------------------------- vectors */
 
-/* Returns the term of text i. y: its vector, or its output of the map. g: NULL, or receives the gradient: weight times the
- * derivative of the term is added. */
+/* Returns the term of text i. y: its vector, or its output of the map. g: NULL, or receives the gradient: weight times
+ * the derivative of the term is added. */
 static double vector_term(const state *p, size_t i, const double *y, double weight, double *g) {
     const size_t n = p->compared.e.D;
     const double *t = p->target + i * p->t->dims;
@@ -198,7 +200,9 @@ static void text_gradient(void *arg, size_t i, const double *v, double *g) {
 static int fail_gradient(size_t i, aoe_error *err) {
     return aoei_fail(
         err, AOE_ENUMERIC,
-        "text %zu: the gradient overflows because the vectors are close to zero; check the weights and the learning rate", i);
+        "text %zu: the gradient overflows because the vectors are close to zero; check the weights and the "
+        "learning rate",
+        i);
 }
 
 static int run(state *p, aoe_objective_result *result, aoe_error *err) {
@@ -207,7 +211,8 @@ static int run(state *p, aoe_objective_result *result, aoe_error *err) {
     if (i == B && p->o->w_vectors > 0)
         i = aoei_sweep_read(&p->compared, p->ctx, vector_value, p);
     if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC, "text %zu: the vector is not finite; check the weights and the learning rate", i);
+        return aoei_fail(err, AOE_ENUMERIC,
+                         "text %zu: the vector is not finite; check the weights and the learning rate", i);
     for (i = 0; i < B && p->o->w_vectors > 0; i++)
         result->vectors += p->vector_term[i] / (double)B;
     if (p->o->w_similarities > 0)
@@ -229,9 +234,10 @@ static int check(const aoe_objective_options *o, const aoei_targets *t, const ao
                          b->arity);
     const aoei_example_batch *y = t->mapped;
     if (y ? y->B != b->B || y->D != t->dims || y->arity != 1 : o->w_vectors > 0 && b->D > t->dims)
-        return aoei_fail(err, AOE_EARG,
-                         "the vectors have %zu components, but those of the teacher have %zu; use a linear map between them",
-                         y ? y->D : b->D, t->dims);
+        return aoei_fail(
+            err, AOE_EARG,
+            "the vectors have %zu components, but those of the teacher have %zu; use a linear map between them",
+            y ? y->D : b->D, t->dims);
     return AOE_OK;
 }
 

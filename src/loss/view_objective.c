@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Computes the losses of ConSERT from the objectives of pairs and of classes. The vectors of pairs with classes are copied to
- * float64, so that the gradients of both objectives are added in float64 and rounded once.
+ * Computes the losses of ConSERT from the objectives of pairs and of classes. The vectors of pairs with classes are
+ * copied to float64, so that the gradients of both objectives are added in float64 and rounded once.
  */
 #include "loss/view_objective.h"
 
@@ -22,8 +22,8 @@ typedef struct state {
     size_t workspace_bytes;
 } state;
 
-/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the workspace is
- * computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
+/* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the
+ * workspace is computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t classes) {
     const size_t of_pairs = aoei_pair_objective_workspace(B, D),
                  of_classes = classes ? aoei_classification_objective_workspace(B, D, classes) : 1;
@@ -50,7 +50,8 @@ size_t aoei_view_objective_workspace(size_t B, size_t D, size_t classes) {
     return a.overflow ? 0 : a.used;
 }
 
-/* Computes the in-batch negatives loss of pairs of views. The fields B, D, stride, vectors and gradients of *pairs are set. */
+/* Computes the in-batch negatives loss of pairs of views. The fields B, D, stride, vectors and gradients of *pairs are
+ * set. */
 static int compare(const state *p, const aoe_objective_options *o, aoei_pair_batch pairs, const aoe_context *ctx,
                    aoe_objective_result *result, aoe_error *err) {
     aoe_objective_options only_ibn = *o;
@@ -103,7 +104,8 @@ static int pairs(const state *p, const aoe_objective_options *o, const aoei_clas
                  const aoei_example_batch *b, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     const size_t D = b->D;
     const int with_grad = b->v64 ? b->grad64 != NULL : b->grad != NULL;
-    const aoei_example_batch plain = {.B = b->B, .D = D, .arity = 2, .v64 = p->plain, .grad64 = with_grad ? p->dplain : NULL};
+    const aoei_example_batch plain = {
+        .B = b->B, .D = D, .arity = 2, .v64 = p->plain, .grad64 = with_grad ? p->dplain : NULL};
     copy_vectors(p, b);
     int code = aoei_classification_objective(c, label, &plain, p->workspace, p->workspace_bytes, ctx, result, err);
     for (size_t side = 0; side < 2 && !code; side++) {
@@ -129,16 +131,18 @@ static int pairs(const state *p, const aoe_objective_options *o, const aoei_clas
 }
 
 int aoei_view_objective(const aoe_objective_options *o, const aoei_classifier *c, const double *label,
-                        const aoei_example_batch *batch, void *workspace, size_t workspace_bytes, const aoe_context *ctx,
-                        aoe_objective_result *result, aoe_error *err) {
+                        const aoei_example_batch *batch, void *workspace, size_t workspace_bytes,
+                        const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     const size_t vectors = c ? VECTORS : VIEWS, classes = c ? c->classes : 0;
     state p;
     *result = (aoe_objective_result){0};
     if (batch->arity != vectors)
-        return aoei_fail(err, AOE_EARG, "an example has %zu vectors, but the loss of views needs %zu", batch->arity, vectors);
+        return aoei_fail(err, AOE_EARG, "an example has %zu vectors, but the loss of views needs %zu", batch->arity,
+                         vectors);
     const size_t need = aoei_view_objective_workspace(batch->B, batch->D, classes);
     if (need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu examples of vectors with %zu components",
+        return aoei_fail(err, AOE_EARG,
+                         "a workspace of %zu bytes is too small for %zu examples of vectors with %zu components",
                          workspace_bytes, batch->B, batch->D);
     aoei_arena arena = {.base = workspace, .size = workspace_bytes};
     lay_out(&p, &arena, batch->B, batch->D, classes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_model_describe, which writes one line about a model. The line contains the pooling, the data type and the CPU
- * tier, and the reason for each of these three choices. The CPU tier is the instruction set that was selected at run time.
+ * Implements aoe_model_describe, which writes one line about a model. The line contains the pooling, the data type and
+ * the CPU tier, and the reason for each of these three choices. The CPU tier is the instruction set that was selected
+ * at run time.
  */
 #include "model/describe.h"
 
@@ -14,7 +15,8 @@
 #include "encoder/arch.h"
 #include "model/model.h"
 
-/* Returns a text that says where the pooling setting comes from. The text is a static string or is written to buf[size]. */
+/* Returns a text that says where the pooling setting comes from. The text is a static string or is written to
+ * buf[size]. */
 static const char *pooling_reason(const aoe_model *m, char *buf, size_t size) {
     const char *from = m->settings.pooling_from;
     if (!strcmp(from, "option"))
@@ -28,7 +30,8 @@ static const char *pooling_reason(const aoe_model *m, char *buf, size_t size) {
     return buf;
 }
 
-/* Returns a text with the reason for the choice of the data type. The text is a static string or is written to buf[size]. */
+/* Returns a text with the reason for the choice of the data type. The text is a static string or is written to
+ * buf[size]. */
 static const char *dtype_reason(const aoe_model *m, char *buf, size_t size) {
     if (m->dtype_option != AOE_DTYPE_AUTO)
         return "option";
@@ -43,7 +46,8 @@ static const char *dtype_reason(const aoe_model *m, char *buf, size_t size) {
     return buf;
 }
 
-/* Returns a text with the reason for the choice of the CPU tier. The text is a static string or is written to buf[size]. */
+/* Returns a text with the reason for the choice of the CPU tier. The text is a static string or is written to
+ * buf[size]. */
 static const char *tier_reason(const aoe_model *m, char *buf, size_t size) {
     const char *limit = getenv("AOE_CPU");
     if (!limit || m->ctx->tier == aoei_cpu_detect())

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Computes embeddings of texts. The texts are tokenized, sorted by length, and divided into batches with a limited number of
- * tokens. The encoder and the pooling process one batch at a time. The vectors are written in the order of the texts. An
- * embedder allocates one arena, which is large enough for the largest batch. Each batch uses only the beginning of the arena,
- * so small batches touch little physical memory. aoe_embed allocates the lists of tokens and chunks and, if
- * embeddings are truncated, the complete embeddings. After aoe_embedder_set_dims, the complete embeddings are kept. A long text
- * may be split into chunks that are embedded separately. The embedding of the text is then the mean of the embeddings of its
- * chunks. If the model subtracts the embedding of its empty prompt, a batch also contains the empty prompts.
+ * Computes embeddings of texts. The texts are tokenized, sorted by length, and divided into batches with a limited
+ * number of tokens. The encoder and the pooling process one batch at a time. The vectors are written in the order of
+ * the texts. An embedder allocates one arena, which is large enough for the largest batch. Each batch uses only the
+ * beginning of the arena, so small batches touch little physical memory. aoe_embed allocates the lists of tokens and
+ * chunks and, if embeddings are truncated, the complete embeddings. After aoe_embedder_set_dims, the complete
+ * embeddings are kept. A long text may be split into chunks that are embedded separately. The embedding of the text is
+ * then the mean of the embeddings of its chunks. If the model subtracts the embedding of its empty prompt, a batch also
+ * contains the empty prompts.
  */
 #include "model/embedder.h"
 
@@ -40,14 +41,15 @@ struct aoe_embedder {
     aoe_model *model;    /* borrowed */
     size_t batch_tokens; /* maximum number of tokens of a batch (batch_limit); a longer text forms a batch of its own */
     aoe_chunk chunk;     /* how long texts are embedded: first chunk only, or mean of all chunks */
-    size_t overlap;      /* number of tokens that adjacent chunks have in common; AOE_AUTO: 1/8 of the text tokens of a chunk */
+    size_t overlap;      /* number of tokens that adjacent chunks have in common; AOE_AUTO: 1/8 of the text tokens of a
+                            chunk */
     size_t failed;       /* index of the text that caused an error in the last call, or (size_t)-1 */
     size_t dims;         /* number of components to which embeddings are truncated; 0: aoe_model_dims */
     aoei_embedding_cache *cache; /* embeddings of all texts since aoe_embedder_set_dims was called, owned; NULL: none */
     aoei_arena arena;            /* owned */
     aoei_encoder_state state;    /* activations of the current batch, in the arena */
-    /* modules after the pooling. The first tensor, [texts, aoei_pooled_dims], is the output of the pooling. The last tensor
-     * contains the vectors of the texts before they are truncated, [texts, D]. The tensors are in the arena. */
+    /* modules after the pooling. The first tensor, [texts, aoei_pooled_dims], is the output of the pooling. The last
+     * tensor contains the vectors of the texts before they are truncated, [texts, D]. The tensors are in the arena. */
     aoei_module_chain chain;
     float *chunk_vector;      /* [D] vector of one chunk, owned */
     float *empty_vector;      /* [D] vector of the empty prompt, owned; NULL: it is not subtracted */
@@ -68,31 +70,35 @@ void aoe_embedder_options_defaults(aoe_embedder_options *o) {
 static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_module_chain *chain, aoei_arena *arena, size_t n,
                   size_t n_texts, size_t longest, int unpacked, aoe_error *err) {
     aoei_arena_reset(arena, 0);
-    aoei_module_chain_layout(chain, m->config.modules, m->config.n_modules, n_texts, aoei_pooled_dims(&m->config), 0, arena);
+    aoei_module_chain_layout(chain, m->config.modules, m->config.n_modules, n_texts, aoei_pooled_dims(&m->config), 0,
+                             arena);
     const aoei_encoder_mode mode = {.type = m->type, .int8 = m->int8, .unpacked = unpacked};
     return aoei_encoder_layout(state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
 
-/* Returns the maximum number of tokens of a batch: o->batch_tokens, or a smaller number with which batches are faster. The
- * activations of few tokens stay in the caches of the CPU. If the hidden size is large, each batch reads many weights, so
- * batches have more tokens. The limit does not apply to static models. Results do not depend on it. */
+/* Returns the maximum number of tokens of a batch: o->batch_tokens, or a smaller number with which batches are faster.
+ * The activations of few tokens stay in the caches of the CPU. If the hidden size is large, each batch reads many
+ * weights, so batches have more tokens. The limit does not apply to static models. Results do not depend on it. */
 static size_t batch_limit(const aoe_model *m, const aoe_embedder_options *o) {
     const size_t per_thread = m->config.hidden < LARGE_HIDDEN ? SMALL_BATCH : LARGE_BATCH;
     const size_t fast = per_thread * aoei_pool_threads(m->ctx->pool);
     return o->batch_tokens < fast || !m->config.layers ? o->batch_tokens : fast;
 }
 
-/* Returns the number of tokens for which the buffers of a batch are allocated. A batch has at most batch_limit(m, o) tokens,
- * except that a longer text forms a batch of its own. A text has at most m->settings.max_length tokens. Texts for static models
- * may be very long, so memory for texts with more than FIRST_TOKENS tokens is allocated when such a text occurs. */
+/* Returns the number of tokens for which the buffers of a batch are allocated. A batch has at most batch_limit(m, o)
+ * tokens, except that a longer text forms a batch of its own. A text has at most m->settings.max_length tokens. Texts
+ * for static models may be very long, so memory for texts with more than FIRST_TOKENS tokens is allocated when such a
+ * text occurs. */
 static size_t max_batch_tokens(const aoe_model *m, const aoe_embedder_options *o) {
-    const size_t longest =
-        m->settings.max_length < FIRST_TOKENS || !m->config.arch->allows_no_tokens ? m->settings.max_length : FIRST_TOKENS;
+    const size_t longest = m->settings.max_length < FIRST_TOKENS || !m->config.arch->allows_no_tokens
+                               ? m->settings.max_length
+                               : FIRST_TOKENS;
     const size_t limit = batch_limit(m, o);
     return limit > longest ? limit : longest;
 }
 
-/* Sets *bytes to the size of the arena for batches with at most max_tokens tokens, and texts with at most `longest` tokens. */
+/* Sets *bytes to the size of the arena for batches with at most max_tokens tokens, and texts with at most `longest`
+ * tokens. */
 static int measure(size_t *bytes, const aoe_model *m, size_t max_tokens, size_t longest, aoe_error *err) {
     aoei_arena arena;
     aoei_encoder_state state;
@@ -107,7 +113,8 @@ int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_op
     return measure(bytes, m, max_batch_tokens(m, o), m->settings.max_length, err);
 }
 
-/* Replaces the memory of batches by memory for max_tokens tokens. If an allocation fails, the previous memory is kept. */
+/* Replaces the memory of batches by memory for max_tokens tokens. If an allocation fails, the previous memory is
+ * kept. */
 static int reserve(aoe_embedder *e, size_t max_tokens, size_t longest, aoe_error *err) {
     aoei_arena arena = {0};
     aoei_batch_buffer buffer = {0};
@@ -143,7 +150,8 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
                          "options.chunk_overlap is %zu, but texts are not split into chunks; set options.chunk to mean",
                          o->chunk_overlap);
     if (o->chunk_overlap != AOE_AUTO && o->chunk_overlap >= m->settings.max_length)
-        return aoei_fail(err, AOE_EARG, "options.chunk_overlap is %zu, but must be less than the length of a chunk, %zu tokens",
+        return aoei_fail(err, AOE_EARG,
+                         "options.chunk_overlap is %zu, but must be less than the length of a chunk, %zu tokens",
                          o->chunk_overlap, m->settings.max_length);
     aoe_embedder *created = aoei_calloc(1, sizeof *created);
     if (!created)
@@ -194,7 +202,8 @@ int aoe_embedder_set_dims(aoe_embedder *e, size_t dims, aoe_error *err) {
     AOEI_CHECK(err, e);
     const size_t all = aoe_model_dims(e->model);
     if (e->model->config.classes)
-        return aoei_fail(err, AOE_EARG, "%s: a cross-encoder has no embeddings that can be truncated", e->model->files.dir);
+        return aoei_fail(err, AOE_EARG, "%s: a cross-encoder has no embeddings that can be truncated",
+                         e->model->files.dir);
     if (!dims || dims > all)
         return aoei_fail(err, AOE_EARG, "the embeddings of %s have %zu components; they cannot be truncated to %zu",
                          e->model->files.dir, all, dims);
@@ -216,8 +225,8 @@ aoe_model *aoe_embedder_model(const aoe_embedder *e) {
     return e->model;
 }
 
-/* A chunk of a text. A text that is not split is one chunk. A chunk consists of the prefix tokens, n text tokens and the suffix
- * tokens. The prefix and suffix tokens are special tokens and tokens of the prompt. */
+/* A chunk of a text. A text that is not split is one chunk. A chunk consists of the prefix tokens, n text tokens and
+ * the suffix tokens. The prefix and suffix tokens are special tokens and tokens of the prompt. */
 typedef struct chunk {
     size_t length;   /* number of tokens, prefix and suffix included */
     size_t text;     /* index of the text */
@@ -226,8 +235,8 @@ typedef struct chunk {
     size_t first, n; /* index of the first text token, and number of text tokens */
 } chunk;
 
-/* A comparison function for qsort. Sorts chunks by length, then by text, then by index. No two chunks compare as equal, so
- * equal inputs always give equal batches. All chunks of a text have the same length, so they are adjacent. */
+/* A comparison function for qsort. Sorts chunks by length, then by text, then by index. No two chunks compare as equal,
+ * so equal inputs always give equal batches. All chunks of a text have the same length, so they are adjacent. */
 static int by_length(const void *pa, const void *pb) {
     const chunk *a = pa, *b = pb;
     if (a->length != b->length)
@@ -237,8 +246,8 @@ static int by_length(const void *pa, const void *pb) {
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* Returns the number of chunks of a text with text_tokens tokens. Each chunk has per_chunk text tokens, and adjacent chunks
- * have `overlap` tokens in common. The last chunk ends at the end of the text and may have a larger overlap. */
+/* Returns the number of chunks of a text with text_tokens tokens. Each chunk has per_chunk text tokens, and adjacent
+ * chunks have `overlap` tokens in common. The last chunk ends at the end of the text and may have a larger overlap. */
 static size_t chunks_for(size_t text_tokens, size_t per_chunk, size_t overlap) {
     const size_t step = per_chunk - overlap;
     return text_tokens <= per_chunk ? 1 : (text_tokens - per_chunk + step - 1) / step + 1;
@@ -268,7 +277,8 @@ static size_t add_chunks(const aoe_embedder *e, const aoei_token_lists *lists, s
     const aoei_affix_lengths affixes = affixes_of(lists, text);
     const size_t text_tokens = aoei_token_count(lists, text) - affixes.prefix - affixes.suffix;
     const size_t n_chunks = count_chunks(e, lists, text);
-    const size_t per_chunk = n_chunks == 1 ? text_tokens : e->model->settings.max_length - affixes.prefix - affixes.suffix;
+    const size_t per_chunk =
+        n_chunks == 1 ? text_tokens : e->model->settings.max_length - affixes.prefix - affixes.suffix;
     const size_t step = per_chunk - (n_chunks == 1 ? 0 : overlap_for(e, per_chunk));
     for (size_t i = 0; i < n_chunks; i++)
         chunks[i] = (chunk){.length = affixes.prefix + per_chunk + affixes.suffix,
@@ -293,20 +303,22 @@ static void add_to_batch(aoe_embedder *e, const aoei_token_lists *lists, const c
     int32_t *to = e->buffer.ids + e->buffer.batch.n_tokens - c->length;
     memcpy(to, ids, affixes.prefix * sizeof *to);
     memcpy(to + affixes.prefix, ids + affixes.prefix + c->first, c->n * sizeof *to);
-    memcpy(to + affixes.prefix + c->n, ids + aoei_token_count(lists, c->text) - affixes.suffix, affixes.suffix * sizeof *to);
+    memcpy(to + affixes.prefix + c->n, ids + aoei_token_count(lists, c->text) - affixes.suffix,
+           affixes.suffix * sizeof *to);
 }
 
-/* Adds the empty prompts of the batch, whose first n elements are chunks[n], sorted by length: one for each length. Fails if a
- * chunk is not a text in the prompt. */
+/* Adds the empty prompts of the batch, whose first n elements are chunks[n], sorted by length: one for each length.
+ * Fails if a chunk is not a text in the prompt. */
 static int add_empty_prompts(aoe_embedder *e, const chunk *chunks, size_t n, aoe_error *err) {
     const aoei_batch *b = &e->buffer.batch;
     for (size_t i = 0; i < n; i++) {
         if (!aoei_empty_prompt_matches(&e->empty, b->ids + b->offsets[i], chunks[i].length)) {
             e->failed = chunks[i].text;
-            return aoei_fail(err, AOE_EARG,
-                             "%s subtracts the embedding of its empty prompt, but the text is not in the prompt '%s', or the "
-                             "tokenizer joins characters of both to one token; use no other prompt",
-                             e->model->files.dir, e->model->settings.prompt);
+            return aoei_fail(
+                err, AOE_EARG,
+                "%s subtracts the embedding of its empty prompt, but the text is not in the prompt '%s', or the "
+                "tokenizer joins characters of both to one token; use no other prompt",
+                e->model->files.dir, e->model->settings.prompt);
         }
         if (!i || chunks[i].length != chunks[i - 1].length)
             aoei_empty_prompt_add(&e->empty, &e->buffer, chunks[i].length - e->empty.n, (uint32_t)b->n_texts);
@@ -331,8 +343,8 @@ static void subtract_empty_prompts(aoe_embedder *e, const chunk *chunks, size_t 
     }
 }
 
-/* Adds x[n], the vector of a chunk, to v[n], the sum for its text. After the last chunk of the text, v is divided by the number
- * of chunks. If the model normalizes embeddings, v is then normalized to unit length. */
+/* Adds x[n], the vector of a chunk, to v[n], the sum for its text. After the last chunk of the text, v is divided by
+ * the number of chunks. If the model normalizes embeddings, v is then normalized to unit length. */
 static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, const float *x, size_t n) {
     double squares = 0;
     for (size_t k = 0; k < n; k++)
@@ -348,9 +360,9 @@ static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, co
         v[k] = (float)((double)v[k] / norm);
 }
 
-/* Computes the vectors of the n_chunks chunks in the batch e->buffer. Element i of the batch is chunks[i]. vectors: [n, D], one
- * row for each of the n texts that were passed to embed_complete. If a text is one chunk, its row is set to the vector of the
- * chunk. If a text has several chunks, their vectors are added to its row. */
+/* Computes the vectors of the n_chunks chunks in the batch e->buffer. Element i of the batch is chunks[i]. vectors: [n,
+ * D], one row for each of the n texts that were passed to embed_complete. If a text is one chunk, its row is set to the
+ * vector of the chunk. If a text has several chunks, their vectors are added to its row. */
 static int run_batch(aoe_embedder *e, const chunk *chunks, size_t n_chunks, float *vectors, aoe_error *err) {
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;
@@ -386,13 +398,15 @@ static int run_batch(aoe_embedder *e, const chunk *chunks, size_t n_chunks, floa
                 e->failed = chunks[i].text;
                 return aoei_fail(
                     err, AOE_ENUMERIC,
-                    "the embedding is not finite because of an overflow in the encoder; check the weights of the model");
+                    "the embedding is not finite because of an overflow in the encoder; check the weights of "
+                    "the model");
             }
     return AOE_OK;
 }
 
-/* Returns an array of the chunks of all texts, sorted with by_length, and sets *n to their number. The caller frees the array.
- * Returns NULL if an allocation fails. A text without tokens is one chunk of length 0, so such texts come first. */
+/* Returns an array of the chunks of all texts, sorted with by_length, and sets *n to their number. The caller frees the
+ * array. Returns NULL if an allocation fails. A text without tokens is one chunk of length 0, so such texts come
+ * first. */
 static chunk *list_chunks(const aoe_embedder *e, const aoei_token_lists *lists, size_t *n, aoe_error *err) {
     *n = 0;
     for (size_t i = 0; i < lists->n; i++)
@@ -463,8 +477,8 @@ static void describe_texts(const aoe_embedder *e, const aoei_token_lists *lists,
                                   .truncated = lists->truncated[i]};
 }
 
-/* Writes the first D components of `complete` to v[D]. If these are not all components and the caller requested normalization,
- * v is normalized to unit length. */
+/* Writes the first D components of `complete` to v[D]. If these are not all components and the caller requested
+ * normalization, v is normalized to unit length. */
 static void truncate_vector(const aoe_model *m, float *v, size_t D, const float *complete) {
     memcpy(v, complete, D * sizeof *v);
     if (m->settings.unit_truncated && D < aoei_vector_dims(&m->config))
@@ -491,8 +505,8 @@ typedef int (*embed_lists_fn)(aoe_embedder *e, const aoei_token_lists *lists, fl
 static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, embed_lists_fn embed, float *vectors,
                        aoe_text_info *info, aoe_error *err) {
     aoei_token_lists lists;
-    int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks : aoei_encode_for_inference)(e->model, texts, n, &lists,
-                                                                                                 &e->failed, err);
+    int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks
+                                           : aoei_encode_for_inference)(e->model, texts, n, &lists, &e->failed, err);
     if (code)
         return code;
     describe_texts(e, &lists, info);
@@ -501,8 +515,8 @@ static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, embed_l
     return code;
 }
 
-/* Adds the texts that are not in the cache, and sets entry[n] to the entries of all texts. source: [n] workspace; text: [n]
- * workspace. If an embedding cannot be computed, e->failed is the index of its first text. */
+/* Adds the texts that are not in the cache, and sets entry[n] to the entries of all texts. source: [n] workspace; text:
+ * [n] workspace. If an embedding cannot be computed, e->failed is the index of its first text. */
 static int fill_cache(aoe_embedder *e, const aoe_text *texts, size_t n, size_t *entry, size_t *source, aoe_text *text,
                       aoe_error *err) {
     aoei_embedding_cache *c = e->cache;
@@ -535,12 +549,14 @@ static int fill_cache(aoe_embedder *e, const aoe_text *texts, size_t n, size_t *
     return code;
 }
 
-/* Computes embeddings as aoe_embed does, with the cache of the embedder. If a text cannot be embedded, the cache is cleared. */
+/* Computes embeddings as aoe_embed does, with the cache of the embedder. If a text cannot be embedded, the cache is
+ * cleared. */
 static int embed_with_cache(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info,
                             aoe_error *err) {
     size_t *entry = aoei_malloc_array(n ? 2 * n : 1, sizeof *entry);
     aoe_text *text = aoei_malloc_array(n ? n : 1, sizeof *text);
-    int code = entry && text ? fill_cache(e, texts, n, entry, entry + n, text, err) : aoei_fail_nomem(err, n * sizeof *text);
+    int code =
+        entry && text ? fill_cache(e, texts, n, entry, entry + n, text, err) : aoei_fail_nomem(err, n * sizeof *text);
     for (size_t i = 0; i < n && !code; i++) {
         const aoei_cached_embedding *c = &e->cache->entry[entry[i]];
         truncate_vector(e->model, vectors + i * e->dims, e->dims, c->vector);
@@ -559,10 +575,11 @@ int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, 
     if (n)
         AOEI_CHECK(err, texts, vectors);
     if (e->model->config.classes)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: the model was opened as a cross-encoder, which scores pairs of texts and computes no embeddings; "
-                         "use aoe_score_pairs, or leave options.cross_encoder unset",
-                         e->model->files.dir);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: the model was opened as a cross-encoder, which scores pairs of texts and computes no embeddings; "
+            "use aoe_score_pairs, or leave options.cross_encoder unset",
+            e->model->files.dir);
     if (e->cache)
         return embed_with_cache(e, texts, n, vectors, info, err);
     return embed_texts(e, texts, n, aoei_embed_lists, vectors, info, err);
@@ -591,9 +608,10 @@ int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *seco
         AOEI_CHECK(err, first, second, scores);
     const size_t classes = e->model->config.classes;
     if (!classes)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: the model was opened as an embedding model; set options.cross_encoder to score pairs of texts",
-                         e->model->files.dir);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: the model was opened as an embedding model; set options.cross_encoder to score pairs of texts",
+            e->model->files.dir);
     aoei_token_lists lists;
     int code = aoei_encode_pairs(e->model, first, second, n, NULL, &lists, &e->failed, err);
     if (code)

@@ -10,7 +10,8 @@
 /* A text of the cache. */
 typedef struct aoei_cached_embedding {
     aoe_text text;       /* copy of the text, in aoei_embedding_cache.store */
-    const float *vector; /* embedding before it is truncated, in a block of the cache; NULL until it has been computed */
+    const float *vector; /* embedding before it is truncated, in a block of the cache; NULL until it has been
+                            computed */
     aoe_text_info info;  /* properties of the text; set together with `vector` */
 } aoei_cached_embedding;
 
@@ -29,7 +30,7 @@ typedef struct aoei_embedding_cache {
 int aoei_embedding_cache_find(aoei_embedding_cache *c, aoe_text text, size_t *index, aoe_error *err);
 /* Allocates a block of n * dims floats, which the cache owns. Returns NULL if an allocation fails. */
 float *aoei_embedding_cache_block(aoei_embedding_cache *c, size_t n, size_t dims, aoe_error *err);
-void aoei_embedding_cache_clear(
-    aoei_embedding_cache *c); /* removes all texts and frees their memory; accepts a zeroed struct */
+void aoei_embedding_cache_clear(aoei_embedding_cache *c); /* removes all texts and frees their memory; accepts a zeroed
+                                                             struct */
 
 #endif

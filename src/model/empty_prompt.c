@@ -26,10 +26,10 @@ int aoei_empty_prompt_create(aoei_empty_prompt *p, const aoe_model *m, const cha
     size_t before = 0, after = 0, masks = 0;
     *p = (aoei_empty_prompt){.n = 0};
     if (m->settings.pooling != AOE_POOLING_MASK)
-        return aoei_fail(
-            err, AOE_EARG,
-            "the vector of a text in a template is the state of [MASK], but the pooling is %s; set options.pooling to mask",
-            aoe_pooling_name(m->settings.pooling));
+        return aoei_fail(err, AOE_EARG,
+                         "the vector of a text in a template is the state of [MASK], but the pooling is %s; set "
+                         "options.pooling to mask",
+                         aoe_pooling_name(m->settings.pooling));
     int code = aoei_template_check("the template", prompt ? prompt : "", err);
     if (code)
         return code;
@@ -53,11 +53,11 @@ int aoei_empty_prompt_create(aoei_empty_prompt *p, const aoe_model *m, const cha
     }
     aoe_ids_free(&ids);
     if (!code && masks != 1)
-        code =
-            aoei_fail(err, AOE_EARG,
-                      "the template '%s' contains the mask token of the tokenizer %zu times; write it once, as [MASK] or, for "
-                      "models such as RoBERTa, as <mask>",
-                      prompt, masks);
+        code = aoei_fail(
+            err, AOE_EARG,
+            "the template '%s' contains the mask token of the tokenizer %zu times; write it once, as [MASK] or, for "
+            "models such as RoBERTa, as <mask>",
+            prompt, masks);
     return code;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Adds layers after the pooling. A slot is the index of a weight in the arrays m->weights and m->files.tensors
- * (encoder/slot_layout.h). The slots of the layers after the pooling follow all other slots, so adding a layer appends elements
- * to these arrays.
+ * (encoder/slot_layout.h). The slots of the layers after the pooling follow all other slots, so adding a layer appends
+ * elements to these arrays.
  */
 #include "model/extra_layers.h"
 
@@ -15,7 +15,8 @@
 #include "encoder/initial_weights.h"
 #include "modeldir/token_module.h"
 
-/* Extends m->weights and m->files.tensors, which have `before` elements, to the number of slots of the configuration. */
+/* Extends m->weights and m->files.tensors, which have `before` elements, to the number of slots of the
+ * configuration. */
 static int extend(aoe_model *m, size_t before, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config);
     if (n == before)
@@ -53,8 +54,8 @@ static size_t padded(const aoei_slot *s) {
     return s->absent ? 0 : (s->rows * s->cols + aligned - 1) / aligned * aligned;
 }
 
-/* Adds the weights of the slots [first, end), which m->config already describes, with random values from `seed`. before: number
- * of elements of m->weights before the call. Weights that are absent are skipped. */
+/* Adds the weights of the slots [first, end), which m->config already describes, with random values from `seed`.
+ * before: number of elements of m->weights before the call. Weights that are absent are skipped. */
 static int add_slots(aoe_model *m, size_t before, size_t first, size_t end, uint64_t seed, aoe_error *err) {
     size_t floats = 0;
     aoei_slot s;
@@ -144,7 +145,8 @@ int aoei_model_add_head(aoe_model *m, size_t rows, size_t cols, uint64_t seed, a
     return add_slots(m, before, slot, slot + 2, seed, err);
 }
 
-int aoei_model_add_linear_head(aoe_model *m, size_t rows, size_t cols, const float *weight, const float *bias, aoe_error *err) {
+int aoei_model_add_linear_head(aoe_model *m, size_t rows, size_t cols, const float *weight, const float *bias,
+                               aoe_error *err) {
     const int code = aoei_model_add_head(m, rows, cols, 0, err);
     if (!code) {
         const size_t slot = aoei_pooled_slot(&m->config, AOEI_PW_HEAD);
@@ -170,8 +172,8 @@ int aoei_model_add_modules(aoe_model *m, const aoei_module *modules, size_t n, u
     }
     aoei_model_describe_modules(m);
     return rc ? rc
-              : add_slots(m, before, aoei_pooled_slot(&m->config, 0), aoei_pooled_slot(&m->config, AOEI_MODULE_WEIGHTS * n),
-                          seed, err);
+              : add_slots(m, before, aoei_pooled_slot(&m->config, 0),
+                          aoei_pooled_slot(&m->config, AOEI_MODULE_WEIGHTS * n), seed, err);
 }
 
 int aoei_model_train_words(aoe_model *m, size_t bigrams, aoe_error *err) {
@@ -194,7 +196,8 @@ int aoei_model_add_projection(aoe_model *m, const aoei_module *modules, size_t n
     memcpy(m->config.projection, modules, n * sizeof *modules);
     m->config.n_projection = n;
     return add_slots(m, before, aoei_pooled_slot(&m->config, AOEI_PW_PROJECTION),
-                     aoei_pooled_slot(&m->config, AOEI_PW_PROJECTION + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION), seed, err);
+                     aoei_pooled_slot(&m->config, AOEI_PW_PROJECTION + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION), seed,
+                     err);
 }
 
 /* Sets the module between the encoder and the pooling in the settings. */
@@ -207,11 +210,12 @@ static int set_token_module(aoe_model *m, aoei_token_module kind, aoe_error *err
 /* Adds the weights of the module between the encoder and the pooling. before: number of slots without it. */
 static int add_token_module(aoe_model *m, size_t before, uint64_t seed, aoe_error *err) {
     aoei_model_describe_modules(m);
-    return add_slots(m, before, aoei_pooled_slot(&m->config, AOEI_PW_TOKEN_MODULE), aoei_pooled_slot(&m->config, AOEI_PW_COUNT),
-                     seed, err);
+    return add_slots(m, before, aoei_pooled_slot(&m->config, AOEI_PW_TOKEN_MODULE),
+                     aoei_pooled_slot(&m->config, AOEI_PW_COUNT), seed, err);
 }
 
-int aoei_model_add_convolutions(aoe_model *m, const size_t *kernels, size_t n, size_t channels, uint64_t seed, aoe_error *err) {
+int aoei_model_add_convolutions(aoe_model *m, const size_t *kernels, size_t n, size_t channels, uint64_t seed,
+                                aoe_error *err) {
     const size_t before = aoei_slot_count(&m->config);
     int rc = aoei_token_module_check(&m->config, AOEI_TOKEN_MODULE_CNN, m->settings.pooling, m->files.dir, err);
     if (rc || (rc = set_token_module(m, AOEI_TOKEN_MODULE_CNN, err)))

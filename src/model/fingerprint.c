@@ -101,9 +101,15 @@ static void hash_modules(const aoei_encoder_config *c, uint64_t *hash) {
     add_numbers(hash, c->kernels, c->n_kernels);
     for (size_t i = 0; i < c->n_modules; i++) {
         const aoei_module *a = &c->modules[i];
-        const size_t module[] = {
-            (size_t)a->kind, (size_t)a->activation, (size_t)a->residual, (size_t)a->no_bias, a->in, a->out, a->levels, a->depth,
-            a->width};
+        const size_t module[] = {(size_t)a->kind,
+                                 (size_t)a->activation,
+                                 (size_t)a->residual,
+                                 (size_t)a->no_bias,
+                                 a->in,
+                                 a->out,
+                                 a->levels,
+                                 a->depth,
+                                 a->width};
         add_numbers(hash, module, sizeof module / sizeof *module);
         add_real(hash, a->norm_eps);
     }

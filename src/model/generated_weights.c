@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Initializes the weights that are not in the files of a model. One block of memory contains all these weights. Each weight is
- * aligned to AOEI_ALIGN bytes.
+ * Initializes the weights that are not in the files of a model. One block of memory contains all these weights. Each
+ * weight is aligned to AOEI_ALIGN bytes.
  */
 #include "model/generated_weights.h"
 

@@ -6,8 +6,8 @@
 
 #include "model/model.h"
 
-/* Allocates each weight of the configuration that has no tensor in m->files, and initializes the weight with random values from
- * `seed`. Errors: AOE_ENOMEM.
+/* Allocates each weight of the configuration that has no tensor in m->files, and initializes the weight with random
+ * values from `seed`. Errors: AOE_ENOMEM.
  */
 int aoei_weights_generate(aoe_model *m, uint64_t seed, aoe_error *err);
 

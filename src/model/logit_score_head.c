@@ -19,10 +19,11 @@ static int find_token(size_t *id, const aoe_model *m, const char *word, aoe_erro
     const aoe_text token = !rc && ids.n == 1 ? aoe_tokenizer_token(m->tokenizer, ids.id[0]) : (aoe_text){0};
     const int found = token.len == strlen(word) && !memcmp(token.data, word, token.len);
     if (!rc && (!found || ids.id[0] < 0 || (size_t)ids.id[0] >= m->config.vocab))
-        rc = aoei_fail(err, AOE_EUNSUPPORTED,
-                       "%s: the model has no classification head, and '%s' is not a token of its tokenizer, so it is not a "
-                       "reranker; give a cross-encoder, or train one (aoe train --method cross-encoder)",
-                       m->files.dir, word);
+        rc = aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the model has no classification head, and '%s' is not a token of its tokenizer, so it is not a "
+            "reranker; give a cross-encoder, or train one (aoe train --method cross-encoder)",
+            m->files.dir, word);
     *id = rc ? 0 : (size_t)ids.id[0];
     aoe_ids_free(&ids);
     return rc;
@@ -34,10 +35,11 @@ static int check_tokens(const aoe_model *m, aoe_error *err) {
     const size_t worst = s->false_token == AOE_AUTO || s->true_token > s->false_token ? s->true_token : s->false_token;
     if (worst < m->config.vocab)
         return 0;
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s: the module LogitScore names token %zu, but the model has only %zu tokens (vocab_size); download the "
-                     "model again",
-                     m->files.dir, worst, m->config.vocab);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: the module LogitScore names token %zu, but the model has only %zu tokens (vocab_size); download the "
+        "model again",
+        m->files.dir, worst, m->config.vocab);
 }
 
 /* Reads row `id` of the decoder to row[hidden]. */
@@ -50,10 +52,11 @@ static int read_row(const aoe_model *m, float *row, size_t id, aoe_error *err) {
     }
     if (!t || t->n_dims != 2 || t->shape[0] != m->config.vocab || t->shape[1] != m->config.hidden ||
         (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16))
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: tie_word_embeddings is false, but there is no float tensor 'lm_head.weight' of shape [%zu, %zu]; "
-                         "download the model again",
-                         aoei_weights_dir(&m->files), m->config.vocab, m->config.hidden);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: tie_word_embeddings is false, but there is no float tensor 'lm_head.weight' of shape [%zu, %zu]; "
+            "download the model again",
+            aoei_weights_dir(&m->files), m->config.vocab, m->config.hidden);
     aoei_st_rows_to_float(row, t, id, 1);
     return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The head of rerankers that are language models, such as Qwen3-Reranker. Such a model is asked whether a document answers a
- * query, and the score is the logit of the token "yes" minus the logit of the token "no" at the last token. The head is
- * therefore a dense layer without bias with one output, whose weight is the difference of two rows of the decoder: of
- * lm_head.weight, or of the token embeddings if config.json has no untied decoder. The module LogitScore of
+ * The head of rerankers that are language models, such as Qwen3-Reranker. Such a model is asked whether a document
+ * answers a query, and the score is the logit of the token "yes" minus the logit of the token "no" at the last token.
+ * The head is therefore a dense layer without bias with one output, whose weight is the difference of two rows of the
+ * decoder: of lm_head.weight, or of the token embeddings if config.json has no untied decoder. The module LogitScore of
  * sentence-transformers names other tokens, or only the first of the two.
  */
 #ifndef AOEI_MODEL_LOGIT_SCORE_HEAD_H

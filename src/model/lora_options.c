@@ -23,8 +23,8 @@ void aoe_lora_defaults(aoe_lora *l) {
     *l = (aoe_lora){.struct_size = sizeof *l, .alpha = AOE_AUTO, .dropout = AOE_AUTO};
 }
 
-/* Splits the list `copy` at commas and replaces the commas by NUL characters. Sets *names to an array of pointers into `copy`.
- * The caller frees the array with aoei_free, even if the function fails. */
+/* Splits the list `copy` at commas and replaces the commas by NUL characters. Sets *names to an array of pointers into
+ * `copy`. The caller frees the array with aoei_free, even if the function fails. */
 static int split(const char ***names, size_t *n, char *copy, aoe_error *err) {
     size_t commas = 0;
     for (const char *p = copy; *p; p++)
@@ -44,8 +44,8 @@ static int split(const char ***names, size_t *n, char *copy, aoe_error *err) {
     return 0;
 }
 
-/* Sets *targets to a bit mask, as in aoei_lora.targets, of the linear layers that `list` names. The names are separated by
- * commas, for example "q_proj,v_proj". If `list` is NULL, all supported linear layers are selected. */
+/* Sets *targets to a bit mask, as in aoei_lora.targets, of the linear layers that `list` names. The names are separated
+ * by commas, for example "q_proj,v_proj". If `list` is NULL, all supported linear layers are selected. */
 static int read_targets(unsigned *targets, const char *list, const aoei_encoder_config *c, aoe_error *err) {
     const char **names = NULL;
     size_t n = 0;
@@ -68,8 +68,8 @@ int aoei_lora_resolve(aoei_lora *lora, const aoe_lora *wanted, const aoei_encode
     if (rc)
         return rc;
     if (lora->r > c->hidden)
-        return aoei_fail(err, AOE_EARG, "options.lora.r is %zu, but must be at most the model's hidden size, %zu", lora->r,
-                         c->hidden);
+        return aoei_fail(err, AOE_EARG, "options.lora.r is %zu, but must be at most the model's hidden size, %zu",
+                         lora->r, c->hidden);
     if (!(lora->alpha > 0 && lora->alpha <= AOEI_MAX_ALPHA) || !(lora->dropout >= 0 && lora->dropout < 1))
         return aoei_fail(
             err, AOE_EARG,
@@ -77,8 +77,8 @@ int aoei_lora_resolve(aoei_lora *lora, const aoe_lora *wanted, const aoei_encode
     return read_targets(&lora->targets, wanted->targets, c, err);
 }
 
-/* Applies the options `wanted` to the saved adapters in `dir`. The rank, alpha and targets of saved adapters cannot be changed.
- * The dropout can be changed, because it is used only in training. */
+/* Applies the options `wanted` to the saved adapters in `dir`. The rank, alpha and targets of saved adapters cannot be
+ * changed. The dropout can be changed, because it is used only in training. */
 static int change_saved(aoei_lora *lora, const char *dir, const aoe_lora *wanted, aoe_error *err) {
     if (wanted->r || !aoei_is_auto(wanted->alpha) || wanted->targets)
         return aoei_fail(
@@ -98,15 +98,17 @@ int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const
         return 0;
     if (c->lora.magnitudes || aoei_adapters_replace_encoder(f, c))
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: training these adapters is not supported, because they %s; merge them first (aoe merge)", f->dir,
+                         "%s: training these adapters is not supported, because they %s; merge them first (aoe merge)",
+                         f->dir,
                          c->lora.magnitudes ? "are weight-decomposed (use_dora)"
                                             : "also replace weights of the base model (modules_to_save or bias)");
     for (size_t i = aoei_pooled_slot(c, 0); c->classes && i < aoei_slot_count(c); i++)
         if (aoei_head_adapter((const aoei_st_tensor *[2]){NULL}, f, c, i).r)
-            return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: training these adapters is not supported, because a layer of the classification head has an "
-                             "adapter; merge them first (aoe merge)",
-                             f->dir);
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: training these adapters is not supported, because a layer of the classification head has an "
+                "adapter; merge them first (aoe merge)",
+                f->dir);
     if (f->adapters)
         return change_saved(&c->lora, f->dir, wanted, err);
     if (wanted->r)
@@ -117,9 +119,10 @@ int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const
                         : !aoei_is_auto(wanted->dropout) ? "dropout"
                                                          : NULL;
     if (field)
-        return aoei_fail(err, AOE_EARG,
-                         "options.lora.%s requires adapters, but %s contains none; set options.lora.r to train new adapters, "
-                         "or open a directory of saved adapters",
-                         field, f->dir);
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.lora.%s requires adapters, but %s contains none; set options.lora.r to train new adapters, "
+            "or open a directory of saved adapters",
+            field, f->dir);
     return 0;
 }

@@ -4,7 +4,8 @@
  * 2. Finds the tensors of the weights in the files.
  * 3. Places the weights in memory and generates the weights that are not in the files.
  * 4. Checks the values of the weights and opens the tokenizer at the same time.
- * 5. Packs the weights, if the model is opened for inference. The weights of layers may be packed later, when they are used.
+ * 5. Packs the weights, if the model is opened for inference. The weights of layers may be packed later, when they are
+ *    used.
  */
 #include "model/open.h"
 
@@ -54,7 +55,8 @@ static int check_options(const aoe_model_options *o, aoe_error *err) {
     if (o->cross_encoder && (o->pooling != AOE_POOLING_AUTO || o->normalize != AOE_AUTO))
         return aoei_fail(err, AOE_EARG,
                          "options.pooling and options.normalize have no effect on a cross-encoder; leave them unset");
-    if (o->activation != AOE_AUTO && (!o->cross_encoder || !aoe_score_activation_name((aoe_score_activation)o->activation)))
+    if (o->activation != AOE_AUTO &&
+        (!o->cross_encoder || !aoe_score_activation_name((aoe_score_activation)o->activation)))
         return aoei_fail(err, AOE_EARG,
                          "options.activation is %d; use AOE_AUTO or, for a cross-encoder (options.cross_encoder), an "
                          "aoe_score_activation",
@@ -74,11 +76,12 @@ typedef struct tokenizer_work {
 static void open_tokenizer(void *arg) {
     tokenizer_work *work = arg;
     aoe_model *m = work->model;
-    work->rc =
-        aoei_model_tokenizer_open(&m->tokenizer, &work->dir, &m->files, m->settings.chat, m->config.classes > 0, &work->error);
+    work->rc = aoei_model_tokenizer_open(&m->tokenizer, &work->dir, &m->files, m->settings.chat, m->config.classes > 0,
+                                         &work->error);
 }
 
-/* Warns about ignored keys of the tokenizer in `dir`, and if this is not the directory in which transformers looks for it. */
+/* Warns about ignored keys of the tokenizer in `dir`, and if this is not the directory in which transformers looks for
+ * it. */
 static void warn_tokenizer(const aoe_model *m, const char *dir) {
     aoei_tokenizer_warn(m->tokenizer, dir, &m->ctx->log);
     if (m->files.transformer_dir && !strcmp(dir, m->files.dir))
@@ -114,29 +117,31 @@ static int find_mask(aoe_model *m, aoe_error *err) {
 static int check_length(const aoe_model *m, aoe_error *err) {
     const aoei_settings *s = &m->settings;
     const size_t special = m->tokenizer && !s->chat ? m->tokenizer->post.n_before + m->tokenizer->post.n_after : 0;
-    if (!strcmp(s->max_length_from, "option") || m->config.arch->plain_tokens || m->config.arch->truncates_end || !special ||
-        s->max_length > special)
+    if (!strcmp(s->max_length_from, "option") || m->config.arch->plain_tokens || m->config.arch->truncates_end ||
+        !special || s->max_length > special)
         return AOE_OK;
-    const int given = strcmp(s->max_length_from, "default") != 0 && s->max_length < m->config.arch->max_length(&m->config);
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s: the maximum sequence length is %zu (from %s), but must be larger than the number of special tokens, "
-                     "%zu; correct the value, or set options.max_length",
-                     m->files.dir, s->max_length, given ? s->max_length_from : "max_position_embeddings in config.json",
-                     special);
+    const int given =
+        strcmp(s->max_length_from, "default") != 0 && s->max_length < m->config.arch->max_length(&m->config);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: the maximum sequence length is %zu (from %s), but must be larger than the number of special tokens, "
+        "%zu; correct the value, or set options.max_length",
+        m->files.dir, s->max_length, given ? s->max_length_from : "max_position_embeddings in config.json", special);
 }
 
 /* Sets m->lora_targets to the names of the adapted layers. */
 static int name_targets(aoe_model *m, aoe_error *err) {
     aoei_buffer names = {0};
-    const int rc = aoei_peft_append_targets(&names, &m->lora, &m->config) || !(m->lora_targets = aoei_strdup(names.data))
-                       ? aoei_fail_nomem(err, names.len)
-                       : 0;
+    const int rc =
+        aoei_peft_append_targets(&names, &m->lora, &m->config) || !(m->lora_targets = aoei_strdup(names.data))
+            ? aoei_fail_nomem(err, names.len)
+            : 0;
     aoei_buffer_free(&names);
     return rc;
 }
 
-/* Warns if the pooling is the default although the model on the Hugging Face Hub may have a modules.json: transformers and peft
- * download models without this file. */
+/* Warns if the pooling is the default although the model on the Hugging Face Hub may have a modules.json: transformers
+ * and peft download models without this file. */
 static int warn_incomplete(const aoe_model *m, aoe_error *err) {
     aoei_hub_name name;
     if (strcmp(m->settings.pooling_from, "default") != 0 || m->config.classes || m->config.lora.r)
@@ -173,7 +178,8 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
     if (!rc && !m->config.mlm_head) /* pretraining uses the last hidden state */
         rc = aoei_layer_pooling_select(&m->config, m->settings.pooling, err);
     if (!rc)
-        rc = aoei_layer_pooling_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.layer_pooling, err);
+        rc = aoei_layer_pooling_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.layer_pooling,
+                                     err);
     if (!rc)
         rc = aoei_token_module_open(&m->config, &m->files, aoei_settings_dir(&m->files), &m->settings, err);
     if (!rc)
@@ -193,7 +199,8 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
 }
 
 /* Finds the tensors of the weights in the files, loads them according to the open mode, and opens the tokenizer. */
-static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, const aoe_model_options *o, aoe_error *err) {
+static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, const aoe_model_options *o,
+                                      aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config);
     const int has_prompt = o->prompt || o->prompt_name;
     int rc;
@@ -280,7 +287,8 @@ int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_m
     return aoei_model_open_for(m, ctx, found, o, &(aoei_open_mode){.packed = 1, .packed_later = 1}, err);
 }
 
-int aoei_model_open_trainable(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {
+int aoei_model_open_trainable(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o,
+                              aoe_error *err) {
     return aoei_model_open_for(m, ctx, dir, o, &(aoei_open_mode){0}, err);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Packs the linear weights for inference. One block of memory contains the packed copies of all linear weights that are packed
- * at the same time, in the order of the weights.
+ * Packs the linear weights for inference. One block of memory contains the packed copies of all linear weights that are
+ * packed at the same time, in the order of the weights.
  */
 #include "model/packed_weights.h"
 
@@ -31,10 +31,11 @@ int aoei_model_int8_check(const aoei_encoder_config *c, int inference, const cha
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "options.dtype int8 is supported only for inference, not for training; use f32, bf16 or auto");
     if (!c->arch->encoder->int8)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: options.dtype int8 is supported only for transformers, but the architecture of this model is "
-                         "%s; use f32, bf16 or auto",
-                         name, c->arch->model_type);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: options.dtype int8 is supported only for transformers, but the architecture of this model is "
+            "%s; use f32, bf16 or auto",
+            name, c->arch->model_type);
     return AOE_OK;
 }
 
@@ -43,8 +44,9 @@ int aoei_model_packs_int8(const aoe_model *m, size_t slot) {
            (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT != AOEI_LW_V;
 }
 
-/* Returns the number of further columns of split channels in the packed int8 copy of the weight in `slot`. The channels of the
- * input of the up and gate layers are split, because the norm before these layers has a few channels of large magnitude. */
+/* Returns the number of further columns of split channels in the packed int8 copy of the weight in `slot`. The channels
+ * of the input of the up and gate layers are split, because the norm before these layers has a few channels of large
+ * magnitude. */
 static size_t split_columns(size_t slot) {
     const size_t kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT;
     return kind == AOEI_LW_UP || kind == AOEI_LW_GATE ? AOEI_INT8_SPLIT_COLUMNS : 0;
@@ -94,8 +96,8 @@ static void quantize_task(void *arg, size_t task, size_t worker) {
         q->scales[r] = aoei_int8_row(q->quantized + r * q->cols, q->values + r * q->cols, q->cols);
 }
 
-/* Quantizes the weight in `slot`, with its adapter if it has one. d: description of the weight. quantized: [d->rows, d->cols].
- * scales: [d->rows]. */
+/* Quantizes the weight in `slot`, with its adapter if it has one. d: description of the weight. quantized: [d->rows,
+ * d->cols]. scales: [d->rows]. */
 static int quantize_weight(const aoe_model *m, size_t slot, const aoei_slot *d, int8_t *quantized, float *scales,
                            aoe_error *err) {
     const size_t step = d->cols < BLOCK ? BLOCK / d->cols : 1, most = step < d->rows ? step : d->rows;
@@ -128,9 +130,8 @@ static double channel_magnitude(const aoe_model *m, size_t norm, size_t k) {
     return 3 * fabs(scale) + (bias ? fabs((double)bias[k]) : 0);
 }
 
-/* Chooses the split channels of the weight in `slot`: each of n further columns is given to the channel with the largest
- * magnitude per column. Writes the result to `memory`, which has aoei_int8_split_bytes(n, cols)
- * bytes. */
+/* Chooses the split channels of the weight in `slot`: each of n further columns is given to the channel with the
+ * largest magnitude per column. Writes the result to `memory`, which has aoei_int8_split_bytes(n, cols) bytes. */
 static const aoei_int8_split *choose_split(const aoe_model *m, size_t slot, void *memory, size_t n, size_t cols) {
     const size_t norm = norm_before_up(&m->config, slot);
     aoei_int8_split *split = aoei_int8_split_create(memory, n, cols);
@@ -150,8 +151,8 @@ static const aoei_int8_split *choose_split(const aoe_model *m, size_t slot, void
     return split;
 }
 
-/* Moves the rows of q [rows, cols] apart and appends the further columns of split channels to each of them. The capacity of q
- * is [rows, cols + split->n]. */
+/* Moves the rows of q [rows, cols] apart and appends the further columns of split channels to each of them. The
+ * capacity of q is [rows, cols + split->n]. */
 static void append_split_columns(int8_t *q, size_t rows, size_t cols, const aoei_int8_split *split) {
     for (size_t r = rows; r-- > 0;) {
         int8_t *to = q + r * (cols + split->n);
@@ -161,8 +162,8 @@ static void append_split_columns(int8_t *q, size_t rows, size_t cols, const aoei
     }
 }
 
-/* Writes the packed int8 copy of the weight in `slot` to `memory`, with its split channels and, if the weight is not stored as
- * int8, its scales. */
+/* Writes the packed int8 copy of the weight in `slot` to `memory`, with its split channels and, if the weight is not
+ * stored as int8, its scales. */
 static int pack_int8(aoe_model *m, size_t slot, void *memory, aoe_error *err) {
     aoei_tensor *w = &m->weights[slot];
     aoei_slot d;
@@ -171,10 +172,11 @@ static int pack_int8(aoe_model *m, size_t slot, void *memory, aoe_error *err) {
     const size_t n = split_columns(slot);
     unsigned char *at = (unsigned char *)memory + scale_bytes(d.rows);
     if (d.cols + n > AOEI_INT8_MAX_K)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: options.dtype int8 does not support linear layers of more than %zu inputs, but '%s' has %zu; use "
-                         "f32, bf16 or auto",
-                         m->files.dir, AOEI_INT8_MAX_K - n, d.name, d.cols);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: options.dtype int8 does not support linear layers of more than %zu inputs, but '%s' has %zu; use "
+            "f32, bf16 or auto",
+            m->files.dir, AOEI_INT8_MAX_K - n, d.name, d.cols);
     if (stored && !n) { /* the stored weight is packed without a copy */
         aoei_weight_pack(m->ctx, AOEI_I8, w, at + aoei_int8_split_bytes(n, d.cols));
         w->data = NULL;
@@ -199,8 +201,8 @@ static int pack_int8(aoe_model *m, size_t slot, void *memory, aoe_error *err) {
     return rc;
 }
 
-/* Writes the packed copy of the weight in `slot` to `memory`. If the weight has an adapter, the adapter is merged, and the
- * merged weight exists only in packed form. */
+/* Writes the packed copy of the weight in `slot` to `memory`. If the weight has an adapter, the adapter is merged, and
+ * the merged weight exists only in packed form. */
 static int pack_weight(aoe_model *m, size_t slot, void *memory, aoe_error *err) {
     aoei_tensor *w = &m->weights[slot];
     aoei_slot d;
@@ -226,12 +228,14 @@ int aoei_model_packs_later(const aoe_model *m) {
     return !m->int8 && !m->lora.r && m->config.layers && m->config.arch->encoder->unpacked;
 }
 
-/* Returns 1 if the packed copy of the weight in `slot` is created by aoei_model_choose_weights, not by aoei_model_pack. */
+/* Returns 1 if the packed copy of the weight in `slot` is created by aoei_model_choose_weights, not by
+ * aoei_model_pack. */
 static int packed_later(const aoe_model *m, size_t slot) {
     return m->later && slot >= AOEI_W_LAYERS && slot < aoei_head_slot(&m->config, 0);
 }
 
-/* Releases the pages of the mapped file after weights were packed, if no operation reads these weights from it again. */
+/* Releases the pages of the mapped file after weights were packed, if no operation reads these weights from it
+ * again. */
 static void drop_pages(const aoe_model *m) {
     if ((m->type == AOEI_BF16 || m->int8) && m->files.weights)
         aoei_safetensors_drop(m->files.weights);

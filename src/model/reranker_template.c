@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Inserts pairs of texts into the template of a reranker that is a language model. The parts of the template are tokenized
- * separately, as in the model card of Qwen3-Reranker.
+ * Inserts pairs of texts into the template of a reranker that is a language model. The parts of the template are
+ * tokenized separately, as in the model card of Qwen3-Reranker.
  */
 #include "model/reranker_template.h"
 
@@ -13,7 +13,8 @@
 #include "tokenizer/tokenizer.h"
 
 static const char start[] =
-    "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. Note that "
+    "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+    "provided. Note that "
     "the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n";
 static const char end[] = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n";
 static const char default_instruction[] = "Given a web search query, retrieve relevant passages that answer the query";
@@ -73,8 +74,8 @@ static int join(aoe_ids *ids, const aoei_reranker_template *r, const aoe_ids *bo
     return AOE_OK;
 }
 
-int aoei_reranker_template_encode(const aoei_reranker_template *r, const aoe_tokenizer *t, aoe_text query, aoe_text document,
-                                  const aoe_encode_options *o, aoe_ids *ids, aoe_error *err) {
+int aoei_reranker_template_encode(const aoei_reranker_template *r, const aoe_tokenizer *t, aoe_text query,
+                                  aoe_text document, const aoe_encode_options *o, aoe_ids *ids, aoe_error *err) {
     const size_t fixed = r->start.n + r->end.n;
     aoei_buffer text = {0};
     aoe_ids body = {0};
@@ -86,7 +87,8 @@ int aoei_reranker_template_encode(const aoei_reranker_template *r, const aoe_tok
     int code = text.failed ? aoei_fail_nomem(err, text.len)
                            : encode_plain(t, o->lowercase, &body, (aoe_text){text.data, text.len}, err);
     if (!code)
-        code = join(ids, r, &body, o->max_length && body.n > o->max_length - fixed ? o->max_length - fixed : body.n, err);
+        code =
+            join(ids, r, &body, o->max_length && body.n > o->max_length - fixed ? o->max_length - fixed : body.n, err);
     aoe_ids_free(&body);
     aoei_buffer_free(&text);
     return code;

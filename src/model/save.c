@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Saves an open model. A model over external weights (weight_view.h) has no files. If such a model is saved, files and tensors
- * are copied from the model from which it was created.
+ * Saves an open model. A model over external weights (weight_view.h) has no files. If such a model is saved, files and
+ * tensors are copied from the model from which it was created.
  */
 #include "model/save.h"
 
@@ -14,8 +14,8 @@ static void model_rows(aoei_weight_reader *source, float *to, size_t slot, size_
     aoei_model_rows(((const aoei_model_weight_reader *)source)->model, to, slot, first, n);
 }
 
-void aoei_model_contents_of(aoei_model_contents *contents, aoei_model_weight_reader *rows, const aoe_model *m, json_t *record,
-                            aoe_storage storage) {
+void aoei_model_contents_of(aoei_model_contents *contents, aoei_model_weight_reader *rows, const aoe_model *m,
+                            json_t *record, aoe_storage storage) {
     *rows = (aoei_model_weight_reader){.source = {.rows = model_rows}, .model = m};
     *contents = (aoei_model_contents){.config = &m->config,
                                       .settings = &m->settings,

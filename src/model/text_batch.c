@@ -36,16 +36,18 @@ typedef struct job {
     const aoe_text *second;                 /* [n] pairs: second text of each pair, borrowed; NULL: no pairs */
     const aoei_reranker_template *template; /* pairs: template into which they are inserted, borrowed; NULL: none */
     size_t n;                               /* number of texts */
-    int types;                   /* 1: the tokens have token types: those of pairs, if the tokenizer passes them to the model */
+    int types; /* 1: the tokens have token types: those of pairs, if the tokenizer passes them to the model */
     aoe_encode_options o[2];     /* tokenization options; the two elements differ in the prompt */
-    const uint8_t *prompt_index; /* [n] index in `o` of the options of each text, borrowed; NULL: o[0] is used for all texts */
+    const uint8_t *prompt_index; /* [n] index in `o` of the options of each text, borrowed; NULL: o[0] is used for all
+                                    texts */
     int32_t mask;      /* id of the token that every text must contain exactly once (mask pooling); -1: there is none */
     int may_be_empty;  /* 1: a text may have no tokens */
     size_t max_length; /* maximum number of tokens of a chunk if texts are not truncated; 0 if texts are truncated */
-    size_t max_chars;  /* number of characters to which a text is truncated before it is tokenized; 0: not truncated there */
+    size_t max_chars;  /* number of characters to which a text is truncated before it is tokenized; 0: not truncated
+                          there */
     size_t max_end;    /* number of tokens to which the end of a tokenized text is truncated; 0: not truncated there */
-    aoei_affix_lengths *affixes; /* [n] numbers of prompt and special tokens of each text, set by the tasks, borrowed; NULL if
-                                    texts are truncated */
+    aoei_affix_lengths *affixes; /* [n] numbers of prompt and special tokens of each text, set by the tasks, borrowed;
+                                    NULL if texts are truncated */
     size_t *lengths;             /* [n] number of tokens of each text, set by the tasks, owned */
     uint8_t *truncated;          /* [n] 1 for each truncated text, set by the tasks, borrowed */
     block *blocks;               /* [number of tasks] results of the tasks, owned */
@@ -73,30 +75,32 @@ static int append_ids(const job *j, block *c, const aoe_ids *ids) {
     return AOE_OK;
 }
 
-/* Returns AOE_EFORMAT for a token id for which the model has no embedding. A tokenizer may have such tokens, for example a
- * [PAD] that was added to Llama's vocabulary. They are an error only if a text contains them. */
+/* Returns AOE_EFORMAT for a token id for which the model has no embedding. A tokenizer may have such tokens, for
+ * example a [PAD] that was added to Llama's vocabulary. They are an error only if a text contains them. */
 static int fail_token(const aoe_model *m, int32_t id, aoe_error *err) {
     const aoe_text token = aoe_tokenizer_token(m->tokenizer, id);
     return aoei_fail(
         err, AOE_EFORMAT,
-        "token '%.*s' has id %d, but the model has embeddings of only %zu tokens (vocab_size in config.json); remove the token "
+        "token '%.*s' has id %d, but the model has embeddings of only %zu tokens (vocab_size in config.json); remove "
+        "the token "
         "from the text, or use the tokenizer that the model was trained with",
         (int)(token.len < 64 ? token.len : 64), token.data, (int)id, m->config.vocab);
 }
 
-/* Checks that text i contains exactly one token [MASK]. If the text is divided into chunks, this token must be in the prompt,
- * which every chunk contains. */
+/* Checks that text i contains exactly one token [MASK]. If the text is divided into chunks, this token must be in the
+ * prompt, which every chunk contains. */
 static int check_mask(const job *j, size_t i, const aoe_ids *ids, aoe_error *err) {
     const int divided = j->affixes && ids->n > j->max_length;
     size_t n = 0;
     for (size_t t = 0; t < ids->n; t++)
         if (ids->id[t] == j->mask)
             n += !divided || t < j->affixes[i].prefix || t >= ids->n - j->affixes[i].suffix ? 1 : 2;
-    return n == 1 ? AOE_OK
-                  : aoei_fail(err, AOE_EFORMAT,
-                              "mask pooling requires exactly one token [MASK] in every text%s; set a prompt such as 'This "
-                              "sentence of \"{text}\" means [MASK].'%s",
-                              divided ? " and in every chunk" : "", n ? ", and remove the token from the text" : "");
+    return n == 1
+               ? AOE_OK
+               : aoei_fail(err, AOE_EFORMAT,
+                           "mask pooling requires exactly one token [MASK] in every text%s; set a prompt such as 'This "
+                           "sentence of \"{text}\" means [MASK].'%s",
+                           divided ? " and in every chunk" : "", n ? ", and remove the token from the text" : "");
 }
 
 /* Returns the median number of characters of the tokens, rounded down. */
@@ -112,14 +116,15 @@ static size_t median_token_length(const aoe_tokenizer *t) {
     }
     for (size_t chars = 0; chars <= LONGEST && n; chars++) {
         const size_t up_to = below + count[chars];
-        sum += (below <= (n - 1) / 2 && (n - 1) / 2 < up_to ? chars : 0) + (below <= n / 2 && n / 2 < up_to ? chars : 0);
+        sum +=
+            (below <= (n - 1) / 2 && (n - 1) / 2 < up_to ? chars : 0) + (below <= n / 2 && n / 2 < up_to ? chars : 0);
         below = up_to;
     }
     return sum / 2;
 }
 
-/* Returns the number of characters to which Model2Vec truncates texts before it tokenizes them: the maximum sequence length
- * times the median length of the tokens. Returns 0 if no text can be longer. */
+/* Returns the number of characters to which Model2Vec truncates texts before it tokenizes them: the maximum sequence
+ * length times the median length of the tokens. Returns 0 if no text can be longer. */
 static size_t max_characters(const aoe_model *m, const aoe_text *texts, size_t n) {
     const size_t max = m->settings.max_length;
     if (m->config.arch->library != AOEI_LIBRARY_MODEL2VEC || !m->tokenizer)
@@ -130,8 +135,8 @@ static size_t max_characters(const aoe_model *m, const aoe_text *texts, size_t n
     return 0;
 }
 
-/* Tokenizes text or pair i and appends its tokens to c, the result of the task. `ids` is a buffer that is used for all texts of
- * the task. */
+/* Tokenizes text or pair i and appends its tokens to c, the result of the task. `ids` is a buffer that is used for all
+ * texts of the task. */
 static int encode_one(const job *j, block *c, size_t i, aoe_ids *ids) {
     const aoe_text second = j->second ? j->second[i] : (aoe_text){0};
     aoe_text text = j->texts[i];
@@ -180,8 +185,8 @@ static void encode_block(void *arg, size_t task, size_t worker) {
     aoe_ids_free(&ids);
 }
 
-/* Concatenates the results of the tasks in `out`. If tokenization failed for some texts, returns the error of the first such
- * text. */
+/* Concatenates the results of the tasks in `out`. If tokenization failed for some texts, returns the error of the first
+ * such text. */
 static int join_blocks(const job *j, size_t n_blocks, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     size_t total = 0;
     for (size_t k = 0; k < n_blocks; k++) {
@@ -224,9 +229,10 @@ static int encode_all(job *j, aoei_token_lists *out, size_t *failed, aoe_error *
     if (failed)
         *failed = (size_t)-1;
     if (!j->model->tokenizer)
-        return aoei_fail(err, AOE_ENOENT,
-                         "%s: the directory contains no tokenizer; add tokenizer.json, or vocab.txt with tokenizer_config.json",
-                         j->model->files.dir);
+        return aoei_fail(
+            err, AOE_ENOENT,
+            "%s: the directory contains no tokenizer; add tokenizer.json, or vocab.txt with tokenizer_config.json",
+            j->model->files.dir);
     out->offsets = aoei_malloc_array(n + 1, sizeof *out->offsets);
     out->truncated = aoei_calloc(n + 1, sizeof *out->truncated);
     if (j->max_length && !(j->affixes = out->affixes = aoei_calloc(n + 1, sizeof *out->affixes))) {
@@ -261,8 +267,9 @@ enum {
     COMPLETE = 2      /* texts are not truncated, and aoei_token_lists.affixes is set */
 };
 
-/* Sets *n to the number of tokens at the beginning of a text that the pooling leaves out, as in sentence-transformers: the
- * tokens of the prompt alone, with its special tokens, except a special token at the end. o: options with the prompt. */
+/* Sets *n to the number of tokens at the beginning of a text that the pooling leaves out, as in sentence-transformers:
+ * the tokens of the prompt alone, with its special tokens, except a special token at the end. o: options with the
+ * prompt. */
 static int count_prompt_tokens(const aoe_model *m, const aoe_encode_options *o, size_t *n, aoe_error *err) {
     aoe_encode_options alone = *o;
     const char *end = o->prompt ? strstr(o->prompt, AOEI_PLACEHOLDER) : NULL;
@@ -272,8 +279,9 @@ static int count_prompt_tokens(const aoe_model *m, const aoe_encode_options *o, 
     aoe_ids ids = {0};
     alone.prompt = NULL;
     uint8_t *kind = aoei_malloc_array(m->config.vocab, sizeof *kind);
-    int code = kind ? aoe_tokenizer_encode(m->tokenizer, (aoe_text){o->prompt, (size_t)(end - o->prompt)}, &alone, &ids, err)
-                    : aoei_fail_nomem(err, m->config.vocab);
+    int code =
+        kind ? aoe_tokenizer_encode(m->tokenizer, (aoe_text){o->prompt, (size_t)(end - o->prompt)}, &alone, &ids, err)
+             : aoei_fail_nomem(err, m->config.vocab);
     if (!code && ids.n) {
         const size_t last = (size_t)ids.id[ids.n - 1];
         aoei_tokenizer_kinds(m->tokenizer, kind, m->config.vocab);
@@ -284,8 +292,8 @@ static int count_prompt_tokens(const aoe_model *m, const aoe_encode_options *o, 
     return code;
 }
 
-/* If the pooling of the model leaves out the prompt, sets out->skipped. A prompt in a chat template is never left out, as in
- * sentence-transformers. */
+/* If the pooling of the model leaves out the prompt, sets out->skipped. A prompt in a chat template is never left out,
+ * as in sentence-transformers. */
 static int mark_prompts(const job *j, aoei_token_lists *out, aoe_error *err) {
     size_t n[2] = {0, 0};
     int code = AOE_OK;
@@ -303,8 +311,8 @@ static int mark_prompts(const job *j, aoei_token_lists *out, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Tokenizes texts, or pairs if `second` is not NULL, with the settings of the model. `flags` is a combination of MAY_BE_EMPTY
- * and COMPLETE. For `prompts` and `prompt_index`, see aoei_encode_with_prompts. */
+/* Tokenizes texts, or pairs if `second` is not NULL, with the settings of the model. `flags` is a combination of
+ * MAY_BE_EMPTY and COMPLETE. For `prompts` and `prompt_index`, see aoei_encode_with_prompts. */
 static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_text *second, size_t n,
                            const char *const prompts[2], const uint8_t *prompt_index, int flags, aoei_token_lists *out,
                            size_t *failed, aoe_error *err) {
@@ -354,10 +362,11 @@ int aoei_encode_with_prompts(const aoe_model *m, const aoe_text *texts, size_t n
     return encode_prompted(m, texts, NULL, n, prompts, prompt_index, 0, out, failed, err);
 }
 
-int aoei_encode_with_prompt(const aoe_model *m, const aoe_text *texts, size_t n, const char *prompt, aoei_token_lists *out,
-                            size_t *failed, aoe_error *err) {
+int aoei_encode_with_prompt(const aoe_model *m, const aoe_text *texts, size_t n, const char *prompt,
+                            aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const char *const prompts[2] = {prompt, NULL};
-    return encode_prompted(m, texts, NULL, n, prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out, failed, err);
+    return encode_prompted(m, texts, NULL, n, prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out, failed,
+                           err);
 }
 
 static const char *const model_prompts[2] = {NULL, NULL};
@@ -371,16 +380,16 @@ int aoei_allows_no_tokens(const aoe_model *m) {
     return m->config.arch->allows_no_tokens;
 }
 
-int aoei_encode_for_inference(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
-                              aoe_error *err) {
-    return encode_prompted(m, texts, NULL, n, model_prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out, failed,
-                           err);
+int aoei_encode_for_inference(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out,
+                              size_t *failed, aoe_error *err) {
+    return encode_prompted(m, texts, NULL, n, model_prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out,
+                           failed, err);
 }
 
 int aoei_encode_for_chunks(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                            aoe_error *err) {
-    return encode_prompted(m, texts, NULL, n, model_prompts, NULL, COMPLETE | (aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0),
-                           out, failed, err);
+    return encode_prompted(m, texts, NULL, n, model_prompts, NULL,
+                           COMPLETE | (aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0), out, failed, err);
 }
 
 int aoei_encode_pairs(const aoe_model *m, const aoe_text *first, const aoe_text *second, size_t n, const char *prompt,
@@ -408,7 +417,8 @@ void aoei_token_lists_free(aoei_token_lists *l) {
 
 static int same_tokens(const aoei_token_lists *l, size_t a, size_t b) {
     const size_t n = aoei_token_count(l, a);
-    return n == aoei_token_count(l, b) && memcmp(l->ids + l->offsets[a], l->ids + l->offsets[b], n * sizeof *l->ids) == 0;
+    return n == aoei_token_count(l, b) &&
+           memcmp(l->ids + l->offsets[a], l->ids + l->offsets[b], n * sizeof *l->ids) == 0;
 }
 
 /* The texts are stored in a hash table with open addressing; the hash of a text is computed from its token ids. */
@@ -475,7 +485,8 @@ void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t
     aoei_batch_add_types(b, ids, NULL, n, text_index);
 }
 
-void aoei_batch_add_types(aoei_batch_buffer *b, const int32_t *ids, const uint8_t *types, size_t n, uint32_t text_index) {
+void aoei_batch_add_types(aoei_batch_buffer *b, const int32_t *ids, const uint8_t *types, size_t n,
+                          uint32_t text_index) {
     aoei_batch *batch = &b->batch;
     assert(n > 0 && batch->n_tokens + n <= b->max_tokens && batch->n_texts < b->max_texts);
     if (types) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Decides how each weight is placed in memory, and converts weights if necessary. A weight is used directly in the mapped file
- * if the operations support its data type and its alignment. All operations support aligned float32. Matmuls also support bf16,
- * and int8 with one scale per row. Frozen weights that are used only in bf16 matmuls are converted to bf16 once, because
- * otherwise every matmul would round them to bf16 again. The results are equal. Weights for int8 matmuls that are not stored as
- * int8 are quantized later (packed_weights.h). int5 token embeddings that are not trained are
- * unpacked to int8, whose values and scales are equal. All other weights are converted to float32. The conversions run on all
- * threads.
+ * Decides how each weight is placed in memory, and converts weights if necessary. A weight is used directly in the
+ * mapped file if the operations support its data type and its alignment. All operations support aligned float32.
+ * Matmuls also support bf16, and int8 with one scale per row. Frozen weights that are used only in bf16 matmuls are
+ * converted to bf16 once, because otherwise every matmul would round them to bf16 again. The results are equal. Weights
+ * for int8 matmuls that are not stored as int8 are quantized later (packed_weights.h). int5 token embeddings that are
+ * not trained are unpacked to int8, whose values and scales are equal. All other weights are converted to float32. The
+ * conversions run on all threads.
  */
 #include "model/weight_placement.h"
 
@@ -21,7 +21,9 @@
 #include "modeldir/storage.h"
 #include "nn/gemm.h"
 
-#define BLOCK ((size_t)1 << 18) /* approximate number of elements that a task converts; a task converts complete rows */
+#define BLOCK                                                                                                          \
+    ((size_t)1 << 18) /* approximate number of elements that a task converts; a task converts complete rows            \
+                       */
 
 /* Returns the placement of a weight that is read directly from the mapped file, where it has the data type `type`. */
 static aoei_weight_placement mapped(aoei_dtype type) {
@@ -35,9 +37,9 @@ static aoei_weight_placement converted(aoei_dtype type, const aoei_slot *slot) {
     return (aoei_weight_placement){.type = type, .bytes = (bytes + AOEI_ALIGN - 1) / AOEI_ALIGN * AOEI_ALIGN};
 }
 
-/* Returns 1 if the input of the first layer consists of unchanged token embeddings. The model then has no position embeddings,
- * no type embeddings and no norm before the first layer. In this case, rounding the embeddings to bf16 does not change
- * results. */
+/* Returns 1 if the input of the first layer consists of unchanged token embeddings. The model then has no position
+ * embeddings, no type embeddings and no norm before the first layer. In this case, rounding the embeddings to bf16 does
+ * not change results. */
 static int uses_only_token_embeddings(const aoei_encoder_config *c) {
     return c->rope.theta > 0 && !c->token_types && c->no_embed_norm;
 }
@@ -46,7 +48,8 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
                                                const aoei_slot *slot, aoei_st_dtype stored, int aligned) {
     const aoei_encoder_config *c = &m->config;
     const int bf16 = m->type == AOEI_BF16, frozen = slot->frozen && !mode->packed;
-    /* aoei_gemm_pack can convert a weight to another data type only if both dimensions are at most AOEI_CONVERTED_SIDE */
+    /* aoei_gemm_pack can convert a weight to another data type only if both dimensions are at most
+     * AOEI_CONVERTED_SIDE */
     const int convertible = slot->rows <= AOEI_CONVERTED_SIDE && slot->cols <= AOEI_CONVERTED_SIDE;
     const int operand = slot->linear && (mode->packed || frozen);
     const int table = slot->table && frozen;
@@ -119,8 +122,8 @@ static size_t rows_of_block(const aoei_tensor *w) {
     return w->cols < BLOCK ? BLOCK / w->cols : 1;
 }
 
-/* Converts weights from their data type in the files and writes the results to the data of the tensors m->weights. to_convert:
- * [aoei_slot_count] 1 for each weight that must be converted. */
+/* Converts weights from their data type in the files and writes the results to the data of the tensors m->weights.
+ * to_convert: [aoei_slot_count] 1 for each weight that must be converted. */
 static int convert(const aoe_model *m, const unsigned char *to_convert, aoe_error *err) {
     size_t n = 0, used = 0;
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++)
@@ -141,8 +144,8 @@ static int convert(const aoe_model *m, const unsigned char *to_convert, aoe_erro
     return 0;
 }
 
-/* Returns 1 if the data and the scales of a stored tensor are aligned to the size of their elements. An int5 tensor is never
- * read directly from the file, so its alignment is not considered. */
+/* Returns 1 if the data and the scales of a stored tensor are aligned to the size of their elements. An int5 tensor is
+ * never read directly from the file, so its alignment is not considered. */
 static int is_aligned(const aoei_st_tensor *t) {
     if (t->dtype == AOEI_ST_I5)
         return 1;
@@ -150,8 +153,8 @@ static int is_aligned(const aoei_st_tensor *t) {
            (t->dtype != AOEI_ST_I8 || (uintptr_t)t->scale->data % sizeof(float) == 0);
 }
 
-/* Returns the tensor of a weight with the placement p. `memory` is the memory for the converted weight. If p->mapped is 1,
- * `memory` is not used. */
+/* Returns the tensor of a weight with the placement p. `memory` is the memory for the converted weight. If p->mapped is
+ * 1, `memory` is not used. */
 static aoei_tensor tensor_at(const aoei_weight_placement *p, const aoei_st_tensor *t, const aoei_slot *slot,
                              unsigned char *memory) {
     const void *data = p->mapped ? t->data : memory, *scale = NULL;
@@ -173,8 +176,8 @@ int aoei_weights_place(aoe_model *m, const aoei_open_mode *mode, aoe_error *err)
     for (size_t i = 0; i < n && !rc; i++)
         if (m->files.tensors[i]) {
             aoei_slot_describe(&m->config, i, &slot);
-            placements[i] =
-                aoei_weight_placement_of(m, mode, i, &slot, m->files.tensors[i]->dtype, is_aligned(m->files.tensors[i]));
+            placements[i] = aoei_weight_placement_of(m, mode, i, &slot, m->files.tensors[i]->dtype,
+                                                     is_aligned(m->files.tensors[i]));
             m->memory.converted_bytes += placements[i].bytes;
         }
     if (!rc && m->memory.converted_bytes && !(m->memory.converted = aoei_aligned(m->memory.converted_bytes)))

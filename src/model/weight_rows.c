@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads rows of weights and merges adapters. A merged row is the stored row, converted to float32, plus the same row of scale *
- * B A, where A and B are the matrices of the adapter. Each element of B A is computed completely before it is added to the
- * stored row. The result therefore does not depend on the number of rows that are merged at a time, and the merged weights of
- * an open model are bit-identical to the weights in a merged file.
+ * Reads rows of weights and merges adapters. A merged row is the stored row, converted to float32, plus the same row of
+ * scale * B A, where A and B are the matrices of the adapter. Each element of B A is computed completely before it is
+ * added to the stored row. The result therefore does not depend on the number of rows that are merged at a time, and
+ * the merged weights of an open model are bit-identical to the weights in a merged file.
  */
 #include "model/weight_rows.h"
 
@@ -16,7 +16,9 @@
 #include "modeldir/adapter_tensors.h"
 #include "nn/adapter.h"
 
-#define BLOCK ((size_t)1 << 16) /* approximate number of elements that a task converts; a task converts complete rows */
+#define BLOCK                                                                                                          \
+    ((size_t)1 << 16) /* approximate number of elements that a task converts; a task converts complete rows            \
+                       */
 
 /* The argument of read_task. */
 typedef struct reading {
@@ -35,8 +37,8 @@ static void read_task(void *arg, size_t task, size_t worker) {
     aoei_st_rows_to_float(r->to + at * r->cols, r->from, r->first + at, rows);
 }
 
-/* Scales each of the merged rows of the weight `slot` to its stored norm (DoRA, Liu et al. 2024, equation 5). `first` is the
- * number of the first row in the weight. */
+/* Scales each of the merged rows of the weight `slot` to its stored norm (DoRA, Liu et al. 2024, equation 5). `first`
+ * is the number of the first row in the weight. */
 static void scale_rows(const aoe_model *m, aoei_tensor rows, size_t slot, size_t first) {
     const aoei_st_tensor *magnitudes = aoei_adapter_magnitudes(&m->files, &m->config, slot);
     aoei_st_tensor vector = *magnitudes;
@@ -95,7 +97,8 @@ static int merge_head(const aoe_model *m, float *to, size_t slot, const aoei_slo
     aoei_free(matrices);
     for (size_t i = 0; i < d->rows * d->cols; i++)
         if (!isfinite(to[i]))
-            return aoei_fail(err, AOE_ENUMERIC, "%s: the adapter of '%s' contains NaN or infinity; download or train it again",
+            return aoei_fail(err, AOE_ENUMERIC,
+                             "%s: the adapter of '%s' contains NaN or infinity; download or train it again",
                              m->files.dir, d->name);
     return 0;
 }

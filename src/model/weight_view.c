@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Creates models over external weights. Such a model uses the data of the model from which it is created, except the weights.
- * Data that aoe_model_close frees is copied.
+ * Creates models over external weights. Such a model uses the data of the model from which it is created, except the
+ * weights. Data that aoe_model_close frees is copied.
  */
 #include "model/weight_view.h"
 

@@ -36,8 +36,8 @@ int aoei_word_table_select(aoe_model *m, aoe_pooling pooling, int keep_prompt, a
         return AOE_OK;
     if (m->config.lora.r || m->config.classes)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the word embeddings of %s cannot be used; give an embedding model without adapters", m->files.dir,
-                         m->config.classes ? "a cross-encoder" : "a model with adapters");
+                         "%s: the word embeddings of %s cannot be used; give an embedding model without adapters",
+                         m->files.dir, m->config.classes ? "a cross-encoder" : "a model with adapters");
     const aoei_encoder_config words = {.arch = &aoei_arch_words,
                                        .hidden = aoei_embed_width(&m->config),
                                        .vocab = m->config.vocab,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Finds the tensors of LoRA adapters by name. The tensor names in adapter_model.safetensors depend on the class of the library
- * transformers, such as AutoModel or AutoModelForCausalLM, with which the base model was loaded during training. Each tensor is
- * therefore searched for with every prefix that checkpoints of the architecture may have.
+ * Finds the tensors of LoRA adapters by name. The tensor names in adapter_model.safetensors depend on the class of the
+ * library transformers, such as AutoModel or AutoModelForCausalLM, with which the base model was loaded during
+ * training. Each tensor is therefore searched for with every prefix that checkpoints of the architecture may have.
  */
 #include "modeldir/adapter_tensors.h"
 
@@ -27,8 +27,8 @@ const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_c
     return has_head(c) ? c->arch->head->prefix : c->causal ? f->prefix : "";
 }
 
-/* Returns the tensor of an adapter weight in f->adapters, or NULL if there is no such tensor. slot_name: name of the weight
- * (aoei_slot.name). In the file, this name may follow any of the prefixes in c->arch->prefixes. */
+/* Returns the tensor of an adapter weight in f->adapters, or NULL if there is no such tensor. slot_name: name of the
+ * weight (aoei_slot.name). In the file, this name may follow any of the prefixes in c->arch->prefixes. */
 static const aoei_st_tensor *find(const aoei_model_files *f, const aoei_encoder_config *c, const char *slot_name) {
     const aoei_st_tensor *t = NULL;
     char name[256];
@@ -48,8 +48,8 @@ static int check_type(const aoei_model_files *f, const aoei_st_tensor *t, aoe_er
 }
 
 /* Returns an error if t, the tensor of an adapter, is NULL or has a wrong shape or data type. */
-static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_slot *slot, const aoei_st_tensor *t,
-                        aoe_error *err) {
+static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_slot *slot,
+                        const aoei_st_tensor *t, aoe_error *err) {
     char name[256];
     if (!t) {
         aoei_peft_name(name, sizeof name, aoei_adapters_prefix(f, c), slot->name);
@@ -60,16 +60,17 @@ static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c,
     }
     const char *path = aoei_safetensors_path(f->adapters, t);
     if (t->n_dims != 2 || t->shape[0] != slot->rows || t->shape[1] != slot->cols)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: tensor '%s' does not have the shape [%zu, %zu]; " AOEI_PEFT_CONFIG
-                         " requires this shape for the base model %s; use the base model for which the adapters were trained",
-                         path, t->name, slot->rows, slot->cols, f->base_dir);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: tensor '%s' does not have the shape [%zu, %zu]; " AOEI_PEFT_CONFIG
+            " requires this shape for the base model %s; use the base model for which the adapters were trained",
+            path, t->name, slot->rows, slot->cols, f->base_dir);
     return check_type(f, t, err);
 }
 
-/* Returns 1 if the tensor belongs to a module that has no effect: a head that the model does not use, or the pooler that
- * transformers adds to the encoder, unless it is a part of the head. PEFT stores copies of the original weights of a module in
- * modules_to_save, and second copies of its biases; they have no effect either. */
+/* Returns 1 if the tensor belongs to a module that has no effect: a head that the model does not use, or the pooler
+ * that transformers adds to the encoder, unless it is a part of the head. PEFT stores copies of the original weights of
+ * a module in modules_to_save, and second copies of its biases; they have no effect either. */
 static int has_no_effect(const aoei_model_files *f, const aoei_encoder_config *c, const char *name) {
     static const char *const parts[] = {"lm_head.", ".original_module.", "cls.predictions.",
                                         /* parts of a classification head */
@@ -78,7 +79,8 @@ static int has_no_effect(const aoei_model_files *f, const aoei_encoder_config *c
     const aoei_classification_head *h = has_head(c) ? NULL : c->arch->head;
     const char *saved = has_head(c) ? strstr(name, SAVED) : NULL;
     char copied[256];
-    snprintf(copied, sizeof copied, "%.*s%s", saved ? (int)(saved - name) : 0, name, saved ? saved + strlen(SAVED) - 1 : "");
+    snprintf(copied, sizeof copied, "%.*s%s", saved ? (int)(saved - name) : 0, name,
+             saved ? saved + strlen(SAVED) - 1 : "");
     if (saved && aoei_safetensors_find(f->adapters, copied))
         return 1;
     for (size_t i = 0; i < n; i++)
@@ -90,8 +92,8 @@ static int has_no_effect(const aoei_model_files *f, const aoei_encoder_config *c
     return 0;
 }
 
-/* Returns 1 if `name`, a tensor name in adapter_model.safetensors, is the weight slot_name with any prefix. PEFT adds the
- * component base_layer to the names of weights of adapted modules. */
+/* Returns 1 if `name`, a tensor name in adapter_model.safetensors, is the weight slot_name with any prefix. PEFT adds
+ * the component base_layer to the names of weights of adapted modules. */
 static int names_weight(const aoei_encoder_config *c, const char *name, const char *slot_name) {
     char wanted[256], found[256];
     const char *base = strstr(name, ".base_layer.");
@@ -105,14 +107,16 @@ static int names_weight(const aoei_encoder_config *c, const char *name, const ch
     return 0;
 }
 
-const aoei_st_tensor *aoei_adapters_saved(const aoei_model_files *f, const aoei_encoder_config *c, const char *slot_name) {
+const aoei_st_tensor *aoei_adapters_saved(const aoei_model_files *f, const aoei_encoder_config *c,
+                                          const char *slot_name) {
     for (size_t i = 0; f->adapters && i < aoei_safetensors_count(f->adapters); i++)
         if (names_weight(c, aoei_safetensors_at(f->adapters, i)->name, slot_name))
             return aoei_safetensors_at(f->adapters, i);
     return NULL;
 }
 
-/* Returns 1 if the tensors of adapters may replace the weight: it is a weight of the encoder or of the classification head. */
+/* Returns 1 if the tensors of adapters may replace the weight: it is a weight of the encoder or of the classification
+ * head. */
 static int is_replaceable(const aoei_slot *slot) {
     return !slot->absent && !slot->adapter && !slot->pooled && (!slot->head || slot->classifier);
 }
@@ -146,8 +150,9 @@ static int fail_token_table(const aoei_model_files *f, const aoei_st_tensor *t, 
         aoei_safetensors_path(f->adapters, t), t->name);
 }
 
-/* If t replaces a weight of the base model (modules_to_save, bias), sets the element of f->tensors for this weight to t. Sets
- * *found to 1 if it does, and to 0 otherwise. A new classification head replaces the last layer of a saved head. */
+/* If t replaces a weight of the base model (modules_to_save, bias), sets the element of f->tensors for this weight to
+ * t. Sets *found to 1 if it does, and to 0 otherwise. A new classification head replaces the last layer of a saved
+ * head. */
 static int replace_weight(aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t, int *found,
                           aoe_error *err) {
     *found = 0;
@@ -160,10 +165,11 @@ static int replace_weight(aoei_model_files *f, const aoei_encoder_config *c, con
         if (f->new_head && slot.classifier == 2)
             return 0;
         if (slot.stored_rows)
-            return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: tensor '%s' replaces a weight that several layers share, which is not supported; merge the "
-                             "adapters with PEFT",
-                             aoei_safetensors_path(f->adapters, t), t->name);
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: tensor '%s' replaces a weight that several layers share, which is not supported; merge the "
+                "adapters with PEFT",
+                aoei_safetensors_path(f->adapters, t), t->name);
         const aoei_slot shape = slot;
         const size_t dims = shape.vector ? 1 : 2, *size = t->shape;
         const int differs = t->n_dims != dims || size[dims - 1] != shape.cols || (dims == 2 && size[0] != shape.rows);
@@ -205,9 +211,9 @@ static int is_of_head(const aoei_model_files *f, const aoei_encoder_config *c, c
     return 0;
 }
 
-/* Checks the tensors of adapter_model.safetensors that are not weights of adapters. They may replace weights of the base model,
- * or have no effect on embeddings. Returns an error for other tensors, because PEFT would use them and compute different
- * results. */
+/* Checks the tensors of adapter_model.safetensors that are not weights of adapters. They may replace weights of the
+ * base model, or have no effect on embeddings. Returns an error for other tensors, because PEFT would use them and
+ * compute different results. */
 static int check_others(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     const size_t slots = aoei_slot_count(c);
     for (size_t i = 0; i < aoei_safetensors_count(f->adapters); i++) {
@@ -272,8 +278,8 @@ static int check_magnitudes(const aoei_model_files *f, const aoei_encoder_config
     return 0;
 }
 
-aoei_lora_layer aoei_head_adapter(const aoei_st_tensor *pair[2], const aoei_model_files *f, const aoei_encoder_config *c,
-                                  size_t slot) {
+aoei_lora_layer aoei_head_adapter(const aoei_st_tensor *pair[2], const aoei_model_files *f,
+                                  const aoei_encoder_config *c, size_t slot) {
     static const char *const ends[] = {"lora_A.weight", "lora_B.weight"};
     const aoei_lora_layer none = {0};
     const size_t first = aoei_pooled_slot(c, 0);
@@ -298,8 +304,8 @@ static int check_head_adapters(const aoei_model_files *f, const aoei_encoder_con
             aoei_slot d, matrix;
             aoei_slot_describe(c, i, &d);
             matrix = (aoei_slot){.rows = k ? d.rows : r, .cols = k ? r : d.cols};
-            snprintf(matrix.name, sizeof matrix.name, "%.*slora_%c.weight", (int)(strlen(d.name) - strlen("weight")), d.name,
-                     k ? 'B' : 'A');
+            snprintf(matrix.name, sizeof matrix.name, "%.*slora_%c.weight", (int)(strlen(d.name) - strlen("weight")),
+                     d.name, k ? 'B' : 'A');
             rc = check_tensor(f, c, &matrix, pair[k], err);
         }
     }

@@ -37,15 +37,16 @@ static int promises_head(const json_t *config) {
 /* Returns the decoder of a language model that is used as a reranker. */
 static aoei_decoder decoder_of(const aoei_encoder_config *c, const aoei_model_files *f) {
     const json_t *tied = json_object_get(f->config_json, "tie_word_embeddings");
-    if (!class_ends_with(f->config_json, "ForCausalLM") || c->arch->head->pooling != AOE_POOLING_LAST_TOKEN || f->base_dir)
+    if (!class_ends_with(f->config_json, "ForCausalLM") || c->arch->head->pooling != AOE_POOLING_LAST_TOKEN ||
+        f->base_dir)
         return AOEI_DECODER_NONE;
     if (json_is_boolean(tied))
         return json_is_true(tied) ? AOEI_DECODER_TIED : AOEI_DECODER_UNTIED;
     return f->weights && aoei_safetensors_find(f->weights, "lm_head.weight") ? AOEI_DECODER_UNTIED : AOEI_DECODER_TIED;
 }
 
-/* Returns the weight of the last layer of the head, or NULL if the files contain no head. If the file of adapters contains a
- * head, this head replaces that of the base model; *saved is then set to 1, and otherwise to 0. */
+/* Returns the weight of the last layer of the head, or NULL if the files contain no head. If the file of adapters
+ * contains a head, this head replaces that of the base model; *saved is then set to 1, and otherwise to 0. */
 static const aoei_st_tensor *find_head(const aoei_encoder_config *c, const aoei_model_files *f, int *saved) {
     const aoei_classification_head *h = c->arch->head;
     char name[128];
@@ -83,12 +84,14 @@ static int open_module_head(aoei_model_files *f, const aoei_head_request *reques
         f->dir);
 }
 
-/* Checks that the files contain the requested head. classes: number of classes of the head in the files, 0 if there is none. */
-static int check_head(const aoei_encoder_config *c, const aoei_model_files *f, const aoei_head_request *request, size_t classes,
-                      aoe_error *err) {
+/* Checks that the files contain the requested head. classes: number of classes of the head in the files, 0 if there is
+ * none. */
+static int check_head(const aoei_encoder_config *c, const aoei_model_files *f, const aoei_head_request *request,
+                      size_t classes, aoe_error *err) {
     if (f->logit_score.given && !f->saved_head && !request->new_classes && !f->decoder)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the module LogitScore is supported only for causal language models, such as Qwen3", f->dir);
+                         "%s: the module LogitScore is supported only for causal language models, such as Qwen3",
+                         f->dir);
     if (c->arch->head && f->new_head && !request->new_classes && !f->decoder)
         return fail_no_head(c, f, err);
     if (!f->new_head && request->new_classes && request->new_classes != classes)
@@ -100,7 +103,8 @@ static int check_head(const aoei_encoder_config *c, const aoei_model_files *f, c
     return 0;
 }
 
-int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const aoei_head_request *request, aoe_error *err) {
+int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const aoei_head_request *request,
+                            aoe_error *err) {
     const aoei_st_tensor *last = c->arch->head ? find_head(c, f, &f->saved_head) : NULL;
     const int expected = !f->weights && c->arch->head && promises_head(f->config_json);
     size_t classes = (last && !f->saved_head) || expected ? aoei_head_classes(f->config_json) : 0;
@@ -150,10 +154,11 @@ static int parse_activation(aoe_score_activation *out, const json_t *value, cons
             *out = activations[i].activation;
             return 0;
         }
-    return aoei_fail(err, AOE_EUNSUPPORTED,
-                     "%s: the activation function '%.100s' of the scores is not supported (supported: Identity, Sigmoid, "
-                     "Softmax and Tanh in torch.nn)",
-                     path, name ? name : "");
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s: the activation function '%.100s' of the scores is not supported (supported: Identity, Sigmoid, "
+        "Softmax and Tanh in torch.nn)",
+        path, name ? name : "");
 }
 
 void aoei_score_activation_name(char *out, size_t size, aoe_score_activation activation) {
@@ -196,10 +201,11 @@ static int check_modules(const char *dir, aoe_error *err) {
     const int rc = aoei_cross_encoder_modules_read(&head, &score, dir, err);
     if (rc || head == AOEI_MODULE_HEAD_NONE)
         return rc;
-    return aoei_fail(err, AOE_EUNSUPPORTED,
-                     "%s/modules.json: the modules of this cross-encoder are not supported; supported are a Transformer with a "
-                     "classification head, Transformer and LogitScore, and Transformer, Pooling and Dense",
-                     dir);
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s/modules.json: the modules of this cross-encoder are not supported; supported are a Transformer with a "
+        "classification head, Transformer and LogitScore, and Transformer, Pooling and Dense",
+        dir);
 }
 
 int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f) {
@@ -211,7 +217,8 @@ int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f) {
     return saved || (promises_head(f->config_json) && !check_modules(aoei_settings_dir(f), NULL));
 }
 
-int aoei_declares_cross_encoder(int *declared, const aoei_encoder_config *c, const aoei_model_files *f, aoe_error *err) {
+int aoei_declares_cross_encoder(int *declared, const aoei_encoder_config *c, const aoei_model_files *f,
+                                aoe_error *err) {
     aoei_module_head head;
     aoei_logit_score score;
     const int rc = aoei_cross_encoder_modules_read(&head, &score, aoei_settings_dir(f), err);
@@ -223,13 +230,14 @@ int aoei_declares_cross_encoder(int *declared, const aoei_encoder_config *c, con
 
 int aoei_is_language_model(const aoei_encoder_config *c, const aoei_model_files *f) {
     char *path = aoei_path_join(aoei_settings_dir(f), "modules.json");
-    const int found = path && !aoei_exists(path) && c->arch->head && f->weights && decoder_of(c, f) != AOEI_DECODER_NONE;
+    const int found =
+        path && !aoei_exists(path) && c->arch->head && f->weights && decoder_of(c, f) != AOEI_DECODER_NONE;
     aoei_free(path);
     return found;
 }
 
-int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
-                                const aoe_model_options *o, aoe_error *err) {
+int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f,
+                                const char *dir, const aoe_model_options *o, aoe_error *err) {
     const int of_embeddings =
         !promises_head(f->config_json) && ((f->new_head && !f->decoder) || (f->saved_head && strcmp(dir, f->dir) != 0));
     int rc = f->new_head || of_embeddings ? 0 : check_modules(dir, err);
@@ -248,14 +256,15 @@ int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, 
     return rc ? rc : read_activation(s, c, f, dir, err);
 }
 
-int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
-                                      aoe_error *err) {
+int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, const aoei_model_files *f,
+                                      const char *dir, aoe_error *err) {
     const size_t n = aoei_settings_module_count(s);
     if (!c->n_modules || n != c->n_modules || s->normalize || s->truncate_dim)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the modules of this cross-encoder are not supported; the supported modules after the pooling are "
-                         "Dense, LayerNorm and Dropout",
-                         dir);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the modules of this cross-encoder are not supported; the supported modules after the pooling are "
+            "Dense, LayerNorm and Dropout",
+            dir);
     c->classes = c->modules[n - 1].out;
     c->head_in_modules = 1;
     return read_activation(s, c, f, dir, err);

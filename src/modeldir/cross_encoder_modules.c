@@ -12,7 +12,8 @@
 #include "base/path.h"
 #include "modeldir/layout.h"
 
-/* Returns the last component of the class name of module i, such as "Pooling", or "" if the module has no class name. */
+/* Returns the last component of the class name of module i, such as "Pooling", or "" if the module has no class
+ * name. */
 static const char *class_of(const json_t *modules, size_t i) {
     const char *type = json_string_value(json_object_get(json_array_get(modules, i), "type"));
     const char *dot = type ? strrchr(type, '.') : NULL;
@@ -37,8 +38,10 @@ static int read_logit_score(aoei_logit_score *s, const char *dir, const char *at
          *path = folder ? aoei_path_join(folder, "config.json") : NULL;
     int rc =
         !at || !aoei_is_plain_folder(at)
-            ? aoei_fail(err, AOE_EUNSUPPORTED,
-                        "%s: the path of the module LogitScore in modules.json must be a subfolder of the model directory", dir)
+            ? aoei_fail(
+                  err, AOE_EUNSUPPORTED,
+                  "%s: the path of the module LogitScore in modules.json must be a subfolder of the model directory",
+                  dir)
         : path ? aoei_json_load(&config, path, err)
                : aoei_fail_nomem(err, strlen(dir));
     *s = (aoei_logit_score){.given = 1, .false_token = AOE_AUTO};
@@ -49,8 +52,8 @@ static int read_logit_score(aoei_logit_score *s, const char *dir, const char *at
     if (!rc)
         rc = aoei_json_string(config, "module_input_name", &input, NULL, path, err);
     if (!rc && input && strcmp(input, "causal_logits") != 0)
-        rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: module_input_name '%s' is not supported (supported: causal_logits)", path,
-                       input);
+        rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: module_input_name '%s' is not supported (supported: causal_logits)",
+                       path, input);
     json_decref(config);
     aoei_free(path);
     aoei_free(folder);

@@ -28,15 +28,16 @@ static const json_t *given(const json_t *root, const char *key) {
     return v && !json_is_null(v) ? v : NULL;
 }
 
-/* Returns the padding token of a cross-encoder, or -1 if it needs none. In transformers, a causal model reads the last token
- * that is not the padding token, and cannot score several pairs at a time without one. */
+/* Returns the padding token of a cross-encoder, or -1 if it needs none. In transformers, a causal model reads the last
+ * token that is not the padding token, and cannot score several pairs at a time without one. */
 static int32_t padding_of(const aoei_encoder_config *c, const aoe_tokenizer *t) {
     return t && c->pooling == AOE_POOLING_LAST_TOKEN ? aoei_tokenizer_padding(t) : -1;
 }
 
 /* ---------------------------------------------------------------- config.json */
 
-int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, const aoei_settings *s, const aoe_tokenizer *t) {
+int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, const aoei_settings *s,
+                                const aoe_tokenizer *t) {
     char name[64], number[32], label[48];
     aoei_score_activation_name(name, sizeof name, s->activation);
     int bad = json_object_set_new(config, "architectures", json_pack("[s]", c->arch->head->class_name));
@@ -71,7 +72,8 @@ static int save_json(json_t *v, const char *dir, const char *name, aoe_error *er
     return rc;
 }
 
-/* Returns the keys that replace those of config.json. A directory of adapters uses the config.json of the base model. */
+/* Returns the keys that replace those of config.json. A directory of adapters uses the config.json of the base
+ * model. */
 static json_t *config_keys(const aoei_encoder_config *c, const aoe_tokenizer *t) {
     const int32_t padding = padding_of(c, t);
     json_t *keys = json_pack("{s:I}", "num_labels", (json_int_t)c->classes);
@@ -84,8 +86,8 @@ static json_t *config_keys(const aoei_encoder_config *c, const aoe_tokenizer *t)
 
 /* Returns the contents of sentence_bert_config.json, or NULL if an allocation fails. */
 static json_t *transformer_json(const aoei_encoder_config *c, const aoei_settings *s, const aoe_tokenizer *t) {
-    json_t *root = json_pack("{s:I, s:b, s:o}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case", s->lowercase,
-                             "config_kwargs", config_keys(c, t));
+    json_t *root = json_pack("{s:I, s:b, s:o}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case",
+                             s->lowercase, "config_kwargs", config_keys(c, t));
     if (root && !aoei_transformer_module_describe(root, s->chat, "sequence-classification", "logits", "scores"))
         return root;
     json_decref(root);
@@ -96,8 +98,9 @@ static int write_modules(const aoei_encoder_config *c, const aoei_settings *s, c
                          aoe_error *err) {
     char name[64];
     aoei_score_activation_name(name, sizeof name, s->activation);
-    int rc = save_json(json_pack("[{s:i, s:s, s:s, s:s}]", "idx", 0, "name", "0", "path", "", "type", TRANSFORMER_MODULE), dir,
-                       "modules.json", err);
+    int rc =
+        save_json(json_pack("[{s:i, s:s, s:s, s:s}]", "idx", 0, "name", "0", "path", "", "type", TRANSFORMER_MODULE),
+                  dir, "modules.json", err);
     if (!rc)
         rc = save_json(transformer_json(c, s, t), dir, "sentence_bert_config.json", err);
     json_t *prompts = rc ? NULL : aoei_prompts_json(s);
@@ -119,8 +122,8 @@ static json_t *input_names(const aoei_encoder_config *c, const aoe_tokenizer *t,
 }
 
 /* Sets the keys of `root`, the contents of tokenizer_config.json. */
-static int set_tokenizer_keys(json_t *root, const aoei_encoder_config *c, const aoei_settings *s, const aoe_tokenizer *t,
-                              const json_t *config_json) {
+static int set_tokenizer_keys(json_t *root, const aoei_encoder_config *c, const aoei_settings *s,
+                              const aoe_tokenizer *t, const json_t *config_json) {
     int bad = json_object_set_new(root, "model_max_length", json_integer((json_int_t)s->max_length));
     bad |= json_object_set_new(root, "model_input_names", input_names(c, t, config_json));
     const int32_t padding = padding_of(c, t);

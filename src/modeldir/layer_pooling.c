@@ -22,8 +22,8 @@ static int check_size(const json_t *config, const char *key, size_t expected, co
     const int rc = aoei_json_size(config, key, &n, path, err);
     if (rc || n == expected)
         return rc;
-    return aoei_fail(err, AOE_EFORMAT, "%s: %s is %zu, but the model requires %zu; download the model again", path, key, n,
-                     expected);
+    return aoei_fail(err, AOE_EFORMAT, "%s: %s is %zu, but the model requires %zu; download the model again", path, key,
+                     n, expected);
 }
 
 /* Reads config.json of the module. The defaults are those of sentence-transformers. */
@@ -38,27 +38,30 @@ static int read_config(aoei_encoder_config *c, const json_t *config, const char 
     if (layers != c->layers || start > layers)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: num_hidden_layers is %zu and layer_start is %zu, but the model has %zu layers; correct the values", path,
-            layers, start, c->layers);
+            "%s: num_hidden_layers is %zu and layer_start is %zu, but the model has %zu layers; correct the values",
+            path, layers, start, c->layers);
     c->layer_weights = layers + 1 - start;
     return 0;
 }
 
-int aoei_layer_pooling_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const char *folder, aoe_error *err) {
+int aoei_layer_pooling_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const char *folder,
+                            aoe_error *err) {
     if (!folder)
         return 0;
     if (c->paired_state)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the model has the module WeightedLayerPooling, so that its pooling cannot be a mean over two "
-                         "layers; choose another pooling",
-                         dir);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the model has the module WeightedLayerPooling, so that its pooling cannot be a mean over two "
+            "layers; choose another pooling",
+            dir);
     if (!c->layers || c->arch->layer_slots)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the module WeightedLayerPooling is not supported by architecture '%s'; remove the module", dir,
-                         c->arch->model_type);
+                         "%s: the module WeightedLayerPooling is not supported by architecture '%s'; remove the module",
+                         dir, c->arch->model_type);
     if (c->mlm_head)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: a model with the module WeightedLayerPooling cannot be pretrained; remove the module", dir);
+                         "%s: a model with the module WeightedLayerPooling cannot be pretrained; remove the module",
+                         dir);
     json_t *config = NULL;
     char *at = aoei_path_join(dir, folder), *path = at ? aoei_path_join(at, "config.json") : NULL;
     int rc = path ? aoei_json_load(&config, path, err) : aoei_fail_nomem(err, strlen(dir));
@@ -80,12 +83,12 @@ int aoei_layer_pooling_find(aoei_model_files *f, const aoei_encoder_config *c, a
     const aoei_safetensors *file = f->modules[AOEI_POOLED_LAYERS - 1];
     const aoei_st_tensor *t = aoei_safetensors_find(file, tensor_name);
     if (!t || t->n_dims != 1 || t->shape[0] != c->layer_weights)
-        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' of the module WeightedLayerPooling %s; download the model again",
-                         f->dir, tensor_name,
-                         t ? "does not have the shape that config.json in its folder requires" : "is missing");
+        return aoei_fail(
+            err, AOE_EFORMAT, "%s: tensor '%s' of the module WeightedLayerPooling %s; download the model again", f->dir,
+            tensor_name, t ? "does not have the shape that config.json in its folder requires" : "is missing");
     if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the data type of tensor '%s' is %s; it must be F32, F16 or BF16", f->dir,
-                         tensor_name, aoei_st_dtype_name(t->dtype));
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the data type of tensor '%s' is %s; it must be F32, F16 or BF16",
+                         f->dir, tensor_name, aoei_st_dtype_name(t->dtype));
     f->tensors[aoei_pooled_slot(c, AOEI_PW_LAYER_WEIGHTS)] = t;
     return 0;
 }

@@ -72,7 +72,8 @@ static int is_module_folder(const char *name) {
     return 0;
 }
 
-/* Returns 1 if `name` is the name of a shard, such as "model-00001-of-00002.safetensors" or "pytorch_model-00001-of-00002.bin".
+/* Returns 1 if `name` is the name of a shard, such as "model-00001-of-00002.safetensors" or
+ * "pytorch_model-00001-of-00002.bin".
  */
 static int is_shard(const char *name) {
     return strstr(name, "-of-") && ((!strncmp(name, "model-", 6) && ends_with(name, ".safetensors")) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Defines the file names of a model directory. The functions determine from the file names in a directory whether the directory
- * contains a model or adapters.
+ * Defines the file names of a model directory. The functions determine from the file names in a directory whether the
+ * directory contains a model or adapters.
  */
 #ifndef AOEI_MODELDIR_LAYOUT_H
 #define AOEI_MODELDIR_LAYOUT_H
@@ -27,15 +27,16 @@ int aoei_entry_exists(const char *dir, const char *name);
 int aoei_is_model_dir(const char *dir);
 /* Returns 1 if DIR contains adapter_config.json and no config.json. */
 int aoei_is_adapter_dir(const char *dir);
-/* Returns 1 if DIR contains a weights file (aoei_is_weights_file). A directory without a weights file is not a model. */
+/* Returns 1 if DIR contains a weights file (aoei_is_weights_file). A directory without a weights file is not a
+ * model. */
 int aoei_has_weights(const char *dir);
 
 /* Returns 1 if `name` is the name of a file of weights, or of an index of such files: one of the constants above. */
 int aoei_is_weights_file(const char *name);
 /* Returns 1 if `name` is the name of a file or folder that belongs to a model. */
 int aoei_is_model_file(const char *name);
-/* Returns 1 if `name` is a plain name without path separators and is not "." or "..". A folder with such a name is always
- * inside the model directory.
+/* Returns 1 if `name` is a plain name without path separators and is not "." or "..". A folder with such a name is
+ * always inside the model directory.
  */
 int aoei_is_plain_folder(const char *name);
 

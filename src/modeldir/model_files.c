@@ -32,27 +32,29 @@ static int complete_static(aoei_model_files *f, aoe_error *err) {
     return rc == AOE_ENOENT ? 0 : rc; /* missing weights are reported later, when the weights are opened */
 }
 
-/* Returns an error if the architecture has no masked-LM head, or if the decoder of the head does not use the token embeddings
- * as its weight. Other decoders are not supported. */
+/* Returns an error if the architecture has no masked-LM head, or if the decoder of the head does not use the token
+ * embeddings as its weight. Other decoders are not supported. */
 static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, const char *path, aoe_error *err) {
     int tied = 1;
     if (!c->arch->mlm_class_name)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the masked-LM head of %s models is not supported; pretrain a model of another architecture, "
-                         "such as bert, roberta, mpnet, modernbert or ran",
-                         aoei_weights_dir(f), c->arch->model_type);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the masked-LM head of %s models is not supported; pretrain a model of another architecture, "
+            "such as bert, roberta, mpnet, modernbert or ran",
+            aoei_weights_dir(f), c->arch->model_type);
     const int rc = aoei_json_bool(f->config_json, "tie_word_embeddings", &tied, path, err);
     if (!rc && !tied)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: tie_word_embeddings is false, which is not supported: the decoder of the masked-LM head must "
-                         "share the weights of the token embeddings",
-                         path);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: tie_word_embeddings is false, which is not supported: the decoder of the masked-LM head must "
+            "share the weights of the token embeddings",
+            path);
     return rc;
 }
 
-/* Sets *folder to the folder that modules.json in `dir` names for the module Transformer, StaticEmbedding or WordEmbeddings, or
- * to NULL if the module is stored in `dir` itself. If the first module is another module that is stored in a folder, returns an
- * error that names it. */
+/* Sets *folder to the folder that modules.json in `dir` names for the module Transformer, StaticEmbedding or
+ * WordEmbeddings, or to NULL if the module is stored in `dir` itself. If the first module is another module that is
+ * stored in a folder, returns an error that names it. */
 static int find_folder(char **folder, const char *dir, aoe_error *err) {
     *folder = NULL;
     if (!aoei_entry_exists(dir, "modules.json"))
@@ -81,8 +83,8 @@ static int find_folder(char **folder, const char *dir, aoe_error *err) {
     return rc;
 }
 
-/* Sets f->transformer_dir to the folder of the transformer, if it has one. The base model of adapters is then replaced by this
- * folder, which contains its config.json. */
+/* Sets f->transformer_dir to the folder of the transformer, if it has one. The base model of adapters is then replaced
+ * by this folder, which contains its config.json. */
 static int find_transformer_dir(aoei_model_files *f, aoe_error *err) {
     char *folder = NULL;
     if (f->base_dir && aoei_entry_exists(f->base_dir, AOEI_CONFIG_FILE))
@@ -121,22 +123,25 @@ static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe
     return rc;
 }
 
-/* If f->dir contains adapters, sets f->base_dir to `base` or, if `base` is NULL, to the directory in adapter_config.json. */
+/* If f->dir contains adapters, sets f->base_dir to `base` or, if `base` is NULL, to the directory in
+ * adapter_config.json. */
 static int find_base(aoei_model_files *f, const char *base, int mlm, aoe_error *err) {
     const int adapters = aoei_is_adapter_dir(f->dir);
     if (base && !adapters)
-        return aoei_fail(err, AOE_EARG, "%s: the directory contains no adapters; omit options.base, the base model of adapters",
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the directory contains no adapters; omit options.base, the base model of adapters",
                          f->dir);
     if (adapters && mlm)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: the directory contains adapters, which cannot be pretrained; merge them into the base model first (aoe merge)",
+            "%s: the directory contains adapters, which cannot be pretrained; merge them into the base model first "
+            "(aoe merge)",
             f->dir);
     return adapters ? aoei_peft_base(&f->base_dir, f->dir, base, err) : 0;
 }
 
-/* Fails if the directory of a model also contains adapters, which transformers applies to the model. dir: directory that
- * contains config.json. */
+/* Fails if the directory of a model also contains adapters, which transformers applies to the model. dir: directory
+ * that contains config.json. */
 static int reject_adapters(const char *dir, aoe_error *err) {
     if (!aoei_entry_exists(dir, AOEI_CONFIG_FILE) || !aoei_entry_exists(dir, AOEI_PEFT_CONFIG) ||
         (!aoei_entry_exists(dir, AOEI_PEFT_WEIGHTS) && !aoei_entry_exists(dir, AOEI_PEFT_TORCH)))
@@ -166,13 +171,14 @@ static void explain_missing(const aoei_model_files *f, aoe_error *err) {
     if (!aoei_find_previous_model(&previous, f->dir, NULL) && previous)
         aoei_fail(
             err, AOE_ENOENT,
-            "%s: the directory contains no model, because saving a model was interrupted; the previous model is in %s: move its files back",
+            "%s: the directory contains no model, because saving a model was interrupted; the previous model is in %s: "
+            "move its files back",
             f->dir, previous);
     aoei_free(previous);
 }
 
-/* Reads aoei_license_files[i] from f->dir or, if this directory has no such file, from f->base_dir. If the file cannot be read,
- * the error is reported when the model is saved. */
+/* Reads aoei_license_files[i] from f->dir or, if this directory has no such file, from f->base_dir. If the file cannot
+ * be read, the error is reported when the model is saved. */
 static int read_license(aoei_model_files *f, size_t i, aoe_error *err) {
     const char *name = aoei_license_files[i], *from = aoei_entry_exists(f->dir, name) ? f->dir : f->base_dir;
     if (!from || !aoei_entry_exists(from, name))
@@ -259,7 +265,9 @@ const char *aoei_settings_dir(const aoei_model_files *f) {
 int aoei_model_files_find(aoei_model_files *f, const char *dir, aoe_error *err) {
     *f = (aoei_model_files){.dir = aoei_strdup(dir)};
     aoe_error ignored; /* without the base model, the files in `dir` are used */
-    const int rc = !f->dir ? AOE_ENOMEM : aoei_is_adapter_dir(dir) ? aoei_peft_base(&f->base_dir, dir, NULL, &ignored) : 0;
+    const int rc = !f->dir                    ? AOE_ENOMEM
+                   : aoei_is_adapter_dir(dir) ? aoei_peft_base(&f->base_dir, dir, NULL, &ignored)
+                                              : 0;
     return rc == AOE_ENOMEM ? aoei_fail_nomem(err, strlen(dir)) : find_transformer_dir(f, err);
 }
 

@@ -18,7 +18,8 @@
 #include "modeldir/token_module.h"
 #include "modeldir/transformer_module.h"
 
-/* Checks that the file DIR/name, if it exists, contains an object, and checks its keys. subject: see aoei_json_keys_check. */
+/* Checks that the file DIR/name, if it exists, contains an object, and checks its keys. subject: see
+ * aoei_json_keys_check. */
 static int check_file(const char *dir, const char *name, aoei_key_file kind, const char *subject, const aoei_log *log,
                       aoe_error *err) {
     json_t *root = NULL;
@@ -41,8 +42,8 @@ static int check_transformer(const char *dir, const aoei_log *log, aoe_error *er
     return 0;
 }
 
-/* Returns an error if transformer_task in the configuration of the Transformer module in `dir` does not let the module compute
- * token embeddings, which a Pooling module needs. */
+/* Returns an error if transformer_task in the configuration of the Transformer module in `dir` does not let the module
+ * compute token embeddings, which a Pooling module needs. */
 static int check_task(const char *dir, aoe_error *err) {
     json_t *root = NULL;
     char *path = NULL;
@@ -72,7 +73,8 @@ static int has_pooling(const json_t *modules) {
     return 0;
 }
 
-/* Checks the configuration of a module. module: element of modules.json; pooled: 1 if the list contains the module Pooling. */
+/* Checks the configuration of a module. module: element of modules.json; pooled: 1 if the list contains the module
+ * Pooling. */
 static int check_module(const char *dir, const json_t *module, int pooled, const aoei_log *log, aoe_error *err) {
     const char *type = json_string_value(json_object_get(module, "type")),
                *folder = json_string_value(json_object_get(module, "path"));
@@ -88,7 +90,8 @@ static int check_module(const char *dir, const json_t *module, int pooled, const
     else if (!strcmp(dot + 1, "WordEmbeddings"))
         rc = check_file(at, AOEI_WORDS_CONFIG, AOEI_KEYS_MODULE, dot + 1, log, err);
     else if (aoei_token_module_find(dot + 1))
-        rc = check_file(at, aoei_token_module_file(aoei_token_module_find(dot + 1)), AOEI_KEYS_MODULE, dot + 1, log, err);
+        rc = check_file(at, aoei_token_module_file(aoei_token_module_find(dot + 1)), AOEI_KEYS_MODULE, dot + 1, log,
+                        err);
     else if (*folder)
         rc = check_file(at, AOEI_CONFIG_FILE, AOEI_KEYS_MODULE, dot + 1, log, err);
     aoei_free(at);
@@ -115,7 +118,8 @@ static void warn_without_modules(const char *dir, const aoei_log *log) {
     if (n && !aoei_entry_exists(dir, "aoe.json") && !aoei_hub_name_of(&hub, dir) && !*hub.id)
         aoei_log_write(
             log, AOE_LOG_WARNING,
-            "%s: the directory contains %s but no modules.json; aoe uses %s, and sentence-transformers ignores %s, so that the "
+            "%s: the directory contains %s but no modules.json; aoe uses %s, and sentence-transformers ignores %s, so "
+            "that the "
             "embeddings can differ",
             dir, names, n > 1 ? "these files" : "this file", n > 1 ? "them" : "it");
 }
@@ -138,11 +142,13 @@ static int check_modules(const char *dir, const aoei_log *log, aoe_error *err) {
         rc = check_file(dir, "1_Pooling/config.json", AOEI_KEYS_MODULE, "Pooling", log, err);
     json_decref(root);
     aoei_free(path);
-    return rc ? rc : check_file(dir, "config_sentence_transformers.json", AOEI_KEYS_SENTENCE_TRANSFORMERS, NULL, log, err);
+    return rc ? rc
+              : check_file(dir, "config_sentence_transformers.json", AOEI_KEYS_SENTENCE_TRANSFORMERS, NULL, log, err);
 }
 
-/* Returns the name of the file in `dir` that contains a chat template, or NULL if there is none. Sets *rc to the error of
- * reading tokenizer_config.json. chat_template.json is ignored: only multimodal processors of transformers read it. */
+/* Returns the name of the file in `dir` that contains a chat template, or NULL if there is none. Sets *rc to the error
+ * of reading tokenizer_config.json. chat_template.json is ignored: only multimodal processors of transformers read
+ * it. */
 static const char *find_chat_template(const char *dir, int *rc, aoe_error *err) {
     static const char *const files[] = {"chat_template.jinja", "additional_chat_templates"};
     json_t *root = NULL;
@@ -158,9 +164,9 @@ static const char *find_chat_template(const char *dir, int *rc, aoe_error *err) 
     return found;
 }
 
-/* Warns if the directory has a chat template but neither modules.json nor aoe.json: sentence-transformers then renders every
- * text with the template. A language model that is a reranker is an exception, because its template is checked elsewhere.
- * settings: directory of the settings; dir: directory of the tokenizer. */
+/* Warns if the directory has a chat template but neither modules.json nor aoe.json: sentence-transformers then renders
+ * every text with the template. A language model that is a reranker is an exception, because its template is checked
+ * elsewhere. settings: directory of the settings; dir: directory of the tokenizer. */
 static int warn_chat_template(const aoei_model_files *f, const char *settings, const char *dir, const aoei_log *log,
                               aoe_error *err) {
     int rc = 0;
@@ -171,15 +177,17 @@ static int warn_chat_template(const aoei_model_files *f, const char *settings, c
     if (!rc && file)
         aoei_log_write(
             log, AOE_LOG_WARNING,
-            "%s: the directory has a chat template (%s) and no modules.json, so sentence-transformers renders every text "
-            "with the template; aoe embeds the texts without it, and the embeddings differ; to render the texts, save the model "
+            "%s: the directory has a chat template (%s) and no modules.json, so sentence-transformers renders "
+            "every text "
+            "with the template; aoe embeds the texts without it, and the embeddings differ; to render the texts, save "
+            "the model "
             "with sentence-transformers 5.4 or later",
             settings, file);
     return rc;
 }
 
-/* Checks model_type in config_sentence_transformers.json. If it names another class, sentence-transformers does not use the
- * modules of the directory, such as those after the Transformer of a cross-encoder. */
+/* Checks model_type in config_sentence_transformers.json. If it names another class, sentence-transformers does not use
+ * the modules of the directory, such as those after the Transformer of a cross-encoder. */
 static int check_model_type(const char *dir, const aoei_encoder_config *c, aoe_error *err) {
     json_t *root = NULL, *modules = NULL;
     char *path = NULL, *list = NULL;
@@ -189,13 +197,15 @@ static int check_model_type(const char *dir, const aoei_encoder_config *c, aoe_e
     const json_t *type = json_object_get(root, "model_type");
     const char *name = json_string_value(type);
     if (!rc && type && (!name || !*name))
-        rc = aoei_fail(err, AOE_EUNSUPPORTED,
-                       "%s: model_type has a value that is not supported (supported: SentenceTransformer, CrossEncoder)", path);
+        rc = aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: model_type has a value that is not supported (supported: SentenceTransformer, CrossEncoder)", path);
     else if (!rc && name && !strcmp(name, "CrossEncoder") && !c->classes && json_array_size(modules) > 1)
-        rc = aoei_fail(err, AOE_EUNSUPPORTED,
-                       "%s: model_type is CrossEncoder, so the modules of this model compute scores; score pairs with it (aoe "
-                       "rerank)",
-                       path);
+        rc = aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: model_type is CrossEncoder, so the modules of this model compute scores; score pairs with it (aoe "
+            "rerank)",
+            path);
     json_decref(root);
     json_decref(modules);
     aoei_free(path);
@@ -203,8 +213,8 @@ static int check_model_type(const char *dir, const aoei_encoder_config *c, aoe_e
     return rc;
 }
 
-/* Warns if use_bidirectional_attention makes the attention of a causal model bidirectional, because transformers obeys the key
- * only in Gemma 3 models. transformers and aoe obey is_causal false in all causal models. */
+/* Warns if use_bidirectional_attention makes the attention of a causal model bidirectional, because transformers obeys
+ * the key only in Gemma 3 models. transformers and aoe obey is_causal false in all causal models. */
 static void warn_direction(const json_t *config, const char *type, const char *path, const aoei_log *log) {
     static const char *const types[] = {"llama", "mistral", "ministral", "qwen2", "qwen3"};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -212,24 +222,28 @@ static void warn_direction(const json_t *config, const char *type, const char *p
             !json_is_false(json_object_get(config, "is_causal")))
             aoei_log_write(
                 log, AOE_LOG_WARNING,
-                "%s: use_bidirectional_attention is true, so the attention is bidirectional; transformers ignores this key of "
-                "%s models, and its attention is causal; set \"is_causal\" to false for bidirectional attention in both, or "
+                "%s: use_bidirectional_attention is true, so the attention is bidirectional; transformers ignores "
+                "this key of "
+                "%s models, and its attention is causal; set \"is_causal\" to false for bidirectional attention in "
+                "both, or "
                 "remove use_bidirectional_attention for causal attention",
                 path, type);
 }
 
-/* Warns about adapter_config.json next to config.json if there are no weights of adapters: transformers cannot open such a
- * directory. With weights, opening the model fails. */
+/* Warns about adapter_config.json next to config.json if there are no weights of adapters: transformers cannot open
+ * such a directory. With weights, opening the model fails. */
 static void warn_adapters(const char *dir, const aoei_log *log) {
     if (aoei_entry_exists(dir, AOEI_PEFT_CONFIG) && aoei_entry_exists(dir, AOEI_CONFIG_FILE))
         aoei_log_write(log, AOE_LOG_WARNING,
-                       "%s: the directory contains " AOEI_PEFT_CONFIG " but no weights of adapters; the model is used without "
+                       "%s: the directory contains " AOEI_PEFT_CONFIG
+                       " but no weights of adapters; the model is used without "
                        "adapters, and transformers cannot open it; remove " AOEI_PEFT_CONFIG
                        " if the adapters were merged into the model",
                        dir);
 }
 
-int aoei_model_keys_check(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_log *log, aoe_error *err) {
+int aoei_model_keys_check(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_log *log,
+                          aoe_error *err) {
     static const char tokenizer[] = "tokenizer_config.json";
     const char *dirs[2];
     aoei_tokenizer_dirs(f, dirs);

@@ -47,11 +47,11 @@ static int check_tokenizer(const aoei_model_files *f, aoe_error *err) {
     if (!rc)
         rc = aoei_model_tokenizer_open(&t, &dir, f, chat, 0, err);
     if (!rc && !t)
-        rc =
-            aoei_fail(err, AOE_ENOENT,
-                      "%s: no tokenizer found; add tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with "
-                      "merges.txt",
-                      dir);
+        rc = aoei_fail(
+            err, AOE_ENOENT,
+            "%s: no tokenizer found; add tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with "
+            "merges.txt",
+            dir);
     json_decref(chat);
     aoe_tokenizer_close(t);
     return rc;

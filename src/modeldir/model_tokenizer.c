@@ -53,8 +53,8 @@ static int use_chat(aoe_tokenizer *t, const json_t *chat, int pairs, const char 
     return aoei_tokenizer_use_chat(t, chat, pairs, dir, err);
 }
 
-int aoei_model_tokenizer_open(aoe_tokenizer **t, const char **dir, const aoei_model_files *f, const json_t *chat, int pairs,
-                              aoe_error *err) {
+int aoei_model_tokenizer_open(aoe_tokenizer **t, const char **dir, const aoei_model_files *f, const json_t *chat,
+                              int pairs, aoe_error *err) {
     const char *dirs[2];
     aoei_tokenizer_dirs(f, dirs);
     int rc = 0;
@@ -86,11 +86,11 @@ int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err) {
     if (!rc)
         rc = aoei_model_tokenizer_open(t, &dir, &f, chat, 0, err);
     if (!rc && !*t)
-        rc =
-            aoei_fail(err, AOE_ENOENT,
-                      "%s: no tokenizer found; add tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with "
-                      "merges.txt",
-                      dir);
+        rc = aoei_fail(
+            err, AOE_ENOENT,
+            "%s: no tokenizer found; add tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with "
+            "merges.txt",
+            dir);
     json_decref(chat);
     aoei_model_files_close(&f);
     return rc;

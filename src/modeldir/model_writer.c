@@ -6,9 +6,9 @@
  * - the folders of the modules after the pooling, such as a dense layer
  * - LICENSE, NOTICE and README.md
  * - the weights, which are written last
- * A directory of adapters contains the configuration and the weights of the adapters in PEFT's format, including those of a
- * classification head. It has no config.json. Only adapters of cross-encoders have sentence-transformers files. All other files
- * are written as for a complete model.
+ * A directory of adapters contains the configuration and the weights of the adapters in PEFT's format, including those
+ * of a classification head. It has no config.json. Only adapters of cross-encoders have sentence-transformers files.
+ * All other files are written as for a complete model.
  */
 #include "modeldir/model_writer.h"
 
@@ -44,7 +44,8 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
-#define CHUNK_BYTES ((size_t)1 << 20) /* maximum size of the rows that are converted at a time, unless one row is larger */
+#define CHUNK_BYTES                                                                                                    \
+    ((size_t)1 << 20) /* maximum size of the rows that are converted at a time, unless one row is larger */
 
 /* Writes config.json. Adds the class name of the architecture and the data type of the weights. */
 static int write_config(const aoei_model_contents *m, const char *dir, aoe_error *err) {
@@ -54,12 +55,14 @@ static int write_config(const aoei_model_contents *m, const char *dir, aoe_error
     failed = failed || json_object_set_new(config, "architectures",
                                            json_pack("[s]", m->config->mlm_head ? m->config->arch->mlm_class_name
                                                                                 : m->config->arch->class_name));
-    failed = failed || (m->config->classes && aoei_cross_encoder_describe(config, m->config, m->settings, m->tokenizer));
+    failed =
+        failed || (m->config->classes && aoei_cross_encoder_describe(config, m->config, m->settings, m->tokenizer));
     failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch_dtype(m->storage)));
-    if (!failed && json_object_get(config, "dtype")) /* newer versions of transformers use this name instead of torch_dtype */
+    if (!failed && json_object_get(config, "dtype")) /* newer versions of transformers use this name instead of
+                                                        torch_dtype */
         failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch_dtype(m->storage)));
-    if (!failed && aoei_layer_pooling_states(
-                       m->config, m->settings->pooling)) /* sentence-transformers ignores the layer weights without this key */
+    if (!failed && aoei_layer_pooling_states(m->config, m->settings->pooling)) /* sentence-transformers ignores the
+                                                                                  layer weights without this key */
         failed = json_object_set_new(config, "output_hidden_states", json_true());
     if (!failed && m->config->arch->plain_tokens) /* a static model: Model2Vec reads these keys */
         failed = json_object_set_new(config, "normalize", json_boolean(m->settings->normalize)) ||
@@ -81,12 +84,14 @@ static int write_settings(const aoei_model_contents *m, const char *dir, aoe_err
     return rc;
 }
 
-/* The tensors of the weights file. An entry is either a weight of the model, or a copy of a tensor in the files of the model
- * from which this model is derived (the source). */
+/* The tensors of the weights file. An entry is either a weight of the model, or a copy of a tensor in the files of the
+ * model from which this model is derived (the source). */
 typedef struct tensor_list {
-    aoei_slot *slots;       /* [aoei_slot_count] descriptions of all slots of the model, owned */
-    aoei_st_entry *entries; /* [n_entries] tensors of the file; array owned, names borrowed from `slots` and the source */
-    const aoei_st_tensor **source; /* [n_entries] tensor to copy; NULL: the entry is a weight of the model; array owned */
+    aoei_slot *slots;              /* [aoei_slot_count] descriptions of all slots of the model, owned */
+    aoei_st_entry *entries;        /* [n_entries] tensors of the file; array owned, names borrowed from `slots` and the
+                                      source */
+    const aoei_st_tensor **source; /* [n_entries] tensor to copy; NULL: the entry is a weight of the model; array
+                                      owned */
     size_t *slot_of;               /* [n_entries] index in `slots` of each weight; unused for copied tensors; owned */
     size_t n_entries;
 } tensor_list;
@@ -98,8 +103,8 @@ static void free_list(tensor_list *list) {
     aoei_free(list->slot_of);
 }
 
-/* Fills the list. If m->only_adapters is 1, lists the weights of the adapters and of a classification head, with their names in
- * PEFT. Otherwise, lists all weights of the model and the tensors to copy. */
+/* Fills the list. If m->only_adapters is 1, lists the weights of the adapters and of a classification head, with their
+ * names in PEFT. Otherwise, lists all weights of the model and the tensors to copy. */
 static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_error *err) {
     const aoei_model_files *source = m->source;
     const int adapters = m->only_adapters;
@@ -119,13 +124,15 @@ static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_err
         memcpy(bare, s->name, sizeof bare);
         if (adapters)
             aoei_peft_name(s->name, sizeof s->name, s->head ? "" : aoei_adapters_prefix(source, m->config), bare);
-        else if ((m->config->mlm_head || m->config->classes) && !s->head) /* a prefix such as "bert." for BertForMaskedLM */
+        else if ((m->config->mlm_head || m->config->classes) && !s->head) /* a prefix such as "bert." for
+                                                                             BertForMaskedLM */
             snprintf(s->name, sizeof s->name, "%s%.100s",
                      m->config->mlm_head ? m->config->arch->mlm_prefix : m->config->arch->head->prefix, bare);
         if (s->first) /* another slot begins the fused tensor that contains this weight */
             continue;
         const size_t length = s->stored_rows ? s->stored_rows : s->vector ? s->cols : s->rows;
-        const aoei_st_dtype dtype = s->table && m->embedding_storage == AOE_EMBEDDING_STORAGE_INT5 ? AOEI_ST_I5 : AOEI_ST_F32;
+        const aoei_st_dtype dtype =
+            s->table && m->embedding_storage == AOE_EMBEDDING_STORAGE_INT5 ? AOEI_ST_I5 : AOEI_ST_F32;
         list->slot_of[list->n_entries] = i;
         list->entries[list->n_entries++] = s->vector ? (aoei_st_entry){s->name, AOEI_ST_F32, 1, {length}}
                                                      : (aoei_st_entry){s->name, dtype, 2, {length, s->cols}};
@@ -143,10 +150,10 @@ static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_err
     return 0;
 }
 
-/* Writes a weight in chunks of rows. d: description of the slot. The size of `buffer` is at least CHUNK_BYTES and at least one
- * row. */
-static int write_weight(const aoei_model_contents *m, aoei_storage_writer *w, size_t slot, const aoei_slot *d, float *buffer,
-                        aoe_error *err) {
+/* Writes a weight in chunks of rows. d: description of the slot. The size of `buffer` is at least CHUNK_BYTES and at
+ * least one row. */
+static int write_weight(const aoei_model_contents *m, aoei_storage_writer *w, size_t slot, const aoei_slot *d,
+                        float *buffer, aoe_error *err) {
     size_t row = d->cols * sizeof(float), step = row < CHUNK_BYTES ? CHUNK_BYTES / row : 1;
     int rc = 0;
     for (size_t first = 0; first < d->rows && !rc; first += step) {
@@ -168,8 +175,8 @@ static size_t next_part(const tensor_list *list, size_t n_slots, size_t slot) {
     return SIZE_MAX;
 }
 
-/* Writes the weights of a tensor. A fused tensor contains several weights. `slot`: first weight of the tensor. `buffer`: see
- * write_weight. */
+/* Writes the weights of a tensor. A fused tensor contains several weights. `slot`: first weight of the tensor.
+ * `buffer`: see write_weight. */
 static int write_tensor(const aoei_model_contents *m, aoei_storage_writer *w, const tensor_list *list, size_t slot,
                         float *buffer, aoe_error *err) {
     const size_t n_slots = aoei_slot_count(m->config);
@@ -191,8 +198,8 @@ static int write_copy(aoei_storage_writer *w, const aoei_st_tensor *t, aoe_error
     return rc;
 }
 
-/* Writes the weights file. If m->only_adapters is 1, the file contains the adapters; otherwise it contains all weights of the
- * model. */
+/* Writes the weights file. If m->only_adapters is 1, the file contains the adapters; otherwise it contains all weights
+ * of the model. */
 static int write_weights(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     tensor_list list = {0};
     aoei_storage_writer *w = NULL;
@@ -206,9 +213,11 @@ static int write_weights(const aoei_model_contents *m, const char *dir, aoe_erro
     if (!rc && !(buffer = aoei_malloc(buffer_bytes)))
         rc = aoei_fail_nomem(err, buffer_bytes);
     if (!rc)
-        rc = aoei_storage_open(&w, path, list.entries, list.n_entries, m->only_adapters ? AOE_STORAGE_F32 : m->storage, err);
+        rc = aoei_storage_open(&w, path, list.entries, list.n_entries, m->only_adapters ? AOE_STORAGE_F32 : m->storage,
+                               err);
     for (size_t i = 0; i < list.n_entries && !rc; i++)
-        rc = list.source[i] ? write_copy(w, list.source[i], err) : write_tensor(m, w, &list, list.slot_of[i], buffer, err);
+        rc = list.source[i] ? write_copy(w, list.source[i], err)
+                            : write_tensor(m, w, &list, list.slot_of[i], buffer, err);
     if (!rc) {
         rc = aoei_storage_commit(w, err);
         w = NULL;
@@ -220,8 +229,8 @@ static int write_weights(const aoei_model_contents *m, const char *dir, aoe_erro
     return rc;
 }
 
-/* Replaces the path of the base model in adapter_config.json by its name and its commit if it is a model of the Hugging Face
- * Hub. Returns nonzero if out of memory. */
+/* Replaces the path of the base model in adapter_config.json by its name and its commit if it is a model of the Hugging
+ * Face Hub. Returns nonzero if out of memory. */
 static int name_base(json_t *config, const char *base) {
     aoei_hub_name name;
     if (aoei_hub_name_of(&name, base))
@@ -230,13 +239,14 @@ static int name_base(json_t *config, const char *base) {
                         json_object_set_new(config, "revision", json_string(name.revision)));
 }
 
-/* Writes adapter_config.json. The file contains the absolute path of the base model, so the base model is found from any
- * working directory, or its name on the Hugging Face Hub, so that it is found on any machine. The path is that of the folder
- * with config.json, such as 0_Transformer, because PEFT opens it with the library transformers. */
+/* Writes adapter_config.json. The file contains the absolute path of the base model, so the base model is found from
+ * any working directory, or its name on the Hugging Face Hub, so that it is found on any machine. The path is that of
+ * the folder with config.json, such as 0_Transformer, because PEFT opens it with the library transformers. */
 static int write_peft_config(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     char *base = aoei_full_path(aoei_weights_dir(m->source)), *path = aoei_path_join(dir, AOEI_PEFT_CONFIG);
     json_t *config = base ? aoei_peft_to_json(m->config, base, aoei_adapters_prefix(m->source, m->config)) : NULL;
-    int rc = config && path && !name_base(config, base) ? aoei_json_save(config, path, err) : aoei_fail_nomem(err, strlen(dir));
+    int rc = config && path && !name_base(config, base) ? aoei_json_save(config, path, err)
+                                                        : aoei_fail_nomem(err, strlen(dir));
     json_decref(config);
     aoei_free(path);
     aoei_free(base);
@@ -276,7 +286,8 @@ static int write_license(const aoei_model_contents *m, const char *dir, aoe_erro
 
 /* Writes the files of a cross-encoder; does nothing for an embedding model. */
 static int write_cross_encoder(const aoei_model_contents *m, const char *dir, aoe_error *err) {
-    return m->config->classes ? aoei_cross_encoder_write(m->config, m->settings, m->tokenizer, m->config_json, dir, err) : 0;
+    return m->config->classes ? aoei_cross_encoder_write(m->config, m->settings, m->tokenizer, m->config_json, dir, err)
+                              : 0;
 }
 
 /* Writes the files of sentence-transformers, if an embedding model of this architecture has them. */
@@ -317,10 +328,11 @@ static void note_limits(const aoei_model_contents *m, const char *dir, const aoe
     char limits[512];
     size_t len;
     if (m->config->classes && *m->settings->prompt && !aoei_prompt_is_prefix(m->settings->prompt, &len))
-        aoei_log_write(log, AOE_LOG_INFO,
-                       "%s: sentence-transformers computes other scores, because it does not support prompts with text after "
-                       "{text}",
-                       dir);
+        aoei_log_write(
+            log, AOE_LOG_INFO,
+            "%s: sentence-transformers computes other scores, because it does not support prompts with text after "
+            "{text}",
+            dir);
     if (m->config->arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && !m->only_adapters && !m->config->classes &&
         !m->limits_logged && aoei_settings_limits(m->settings, limits, sizeof limits))
         aoei_log_write(log, AOE_LOG_INFO, "%s: %s", dir, limits);
@@ -339,7 +351,8 @@ int aoei_contents_save(const aoei_model_contents *m, const char *dir, const aoei
         if (!rc)
             rc = aoei_publish(&keep_staging, dir, staging, err);
         if (!keep_staging && aoei_remove_tree(staging, NULL) && !rc) /* the next save removes the staging folder */
-            aoei_log_write(log, AOE_LOG_WARNING, "%s: cannot remove this temporary directory; it can be deleted", staging);
+            aoei_log_write(log, AOE_LOG_WARNING, "%s: cannot remove this temporary directory; it can be deleted",
+                           staging);
     }
     if (rc && !existed)
         rmdir(dir);

@@ -14,7 +14,8 @@
 #include "base/path.h"
 #include "modeldir/layout.h"
 
-/* Returns 1 if a file may contain the weights of a model, although aoe does not read weights from a file with this name. */
+/* Returns 1 if a file may contain the weights of a model, although aoe does not read weights from a file with this
+ * name. */
 static int is_other_weights(const char *name) {
     return aoei_foreign_format(name) || aoei_name_ends_with(name, ".safetensors") ||
            (aoei_name_ends_with(name, ".bin") && strcmp(name, "training_args.bin") != 0);
@@ -38,24 +39,26 @@ int aoei_fail_no_weights(const char *dir, aoe_error *err) {
     if (!*found && aoei_entry_exists(dir, "onnx"))
         snprintf(found, sizeof found, "the folder onnx");
     aoei_list_free(names, n);
-    return aoei_fail(err, AOE_ENOENT,
-                     "%s: the directory contains no weights: neither model.safetensors nor pytorch_model.bin, nor an index of "
-                     "their parts (model.safetensors.index.json, pytorch_model.bin.index.json)%s%s%s; download the weights in "
-                     "one of these formats",
-                     dir, *found ? "; it contains " : "", found, *found ? ", which has another name or format" : "");
+    return aoei_fail(
+        err, AOE_ENOENT,
+        "%s: the directory contains no weights: neither model.safetensors nor pytorch_model.bin, nor an index of "
+        "their parts (model.safetensors.index.json, pytorch_model.bin.index.json)%s%s%s; download the weights in "
+        "one of these formats",
+        dir, *found ? "; it contains " : "", found, *found ? ", which has another name or format" : "");
 }
 
-/* Returns 1 if DIR/config.json is the configuration of an encoder, or if DIR contains adapters. The config.json of a module has
- * no model_type. */
+/* Returns 1 if DIR/config.json is the configuration of an encoder, or if DIR contains adapters. The config.json of a
+ * module has no model_type. */
 static int is_model(const char *dir) {
     json_t *root = NULL;
-    const int found = !aoei_json_load_optional(&root, NULL, dir, AOEI_CONFIG_FILE, NULL) && json_object_get(root, "model_type");
+    const int found =
+        !aoei_json_load_optional(&root, NULL, dir, AOEI_CONFIG_FILE, NULL) && json_object_get(root, "model_type");
     json_decref(root);
     return found || aoei_is_adapter_dir(dir);
 }
 
-/* Sets *found to the path of the first folder DIR/inside/NAME that contains a model, or to NULL, and *format to the name and
- * the format of a file in DIR/inside that aoe does not read. */
+/* Sets *found to the path of the first folder DIR/inside/NAME that contains a model, or to NULL, and *format to the
+ * name and the format of a file in DIR/inside that aoe does not read. */
 static int look_below(char **found, char *format, size_t size, const char *dir, const char *inside, aoe_error *err) {
     char **names = NULL, *parent = *inside ? aoei_path_join(dir, inside) : aoei_strdup(dir);
     size_t n = 0;
@@ -88,16 +91,18 @@ int aoei_fail_no_config(const char *dir, aoe_error *err) {
     if (!rc && !unfinished && !below)
         rc = look_below(&below, format, sizeof format, dir, "snapshots", err); /* a folder of the Hugging Face cache */
     if (!rc && unfinished)
-        rc = aoei_fail(err, AOE_ENOENT,
-                       "the training run in %s is unfinished; resume it (aoe train, aoe pretrain), or use a checkpoint in %s",
-                       dir, checkpoints);
+        rc = aoei_fail(
+            err, AOE_ENOENT,
+            "the training run in %s is unfinished; resume it (aoe train, aoe pretrain), or use a checkpoint in %s", dir,
+            checkpoints);
     else if (!rc && below)
-        rc =
-            aoei_fail(err, AOE_ENOENT, "%s: the directory contains no config.json; the model may be the folder %s", dir, below);
+        rc = aoei_fail(err, AOE_ENOENT, "%s: the directory contains no config.json; the model may be the folder %s",
+                       dir, below);
     else if (!rc)
-        rc = aoei_fail(err, AOE_ENOENT,
-                       "%s: the directory contains no config.json%s%s%s; give a model directory in the format of Hugging Face",
-                       dir, *format ? ", but " : "", format, *format ? ", which aoe does not read" : "");
+        rc = aoei_fail(
+            err, AOE_ENOENT,
+            "%s: the directory contains no config.json%s%s%s; give a model directory in the format of Hugging Face",
+            dir, *format ? ", but " : "", format, *format ? ", which aoe does not read" : "");
     aoei_free(below);
     aoei_free(checkpoints);
     return rc;
@@ -129,8 +134,8 @@ int aoei_reject_module_dir(const char *dir, aoe_error *err) {
             name = NULL;
     if (name)
         rc = aoei_fail(err, AOE_EARG,
-                       "%s is the folder of the module %s, not a model; give the model directory that contains it, %s", dir,
-                       name, parent);
+                       "%s is the folder of the module %s, not a model; give the model directory that contains it, %s",
+                       dir, name, parent);
     json_decref(modules);
     aoei_free(parent);
     aoei_free(full);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes adapter_config.json. This file lists the targets, which are the linear layers with adapters. As in PEFT, a
- * target is given by the complete name of a module, or by the last components of this name, such as "q_proj".
+ * Reads and writes adapter_config.json. This file lists the targets, which are the linear layers with adapters. As in
+ * PEFT, a target is given by the complete name of a module, or by the last components of this name, such as "q_proj".
  */
 #include "modeldir/peft.h"
 
@@ -64,8 +64,9 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
     if (!given && !(rc = load_config(&root, &path, dir, err)))
         rc = aoei_json_string(root, "base_model_name_or_path", &name, NULL, path, err);
     if (!rc && !name)
-        rc = aoei_fail(err, AOE_EFORMAT,
-                       "%s: \"base_model_name_or_path\" is missing; set options.base to the directory of the base model", path);
+        rc = aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: \"base_model_name_or_path\" is missing; set options.base to the directory of the base model", path);
     if (!rc && !given && *name != '/') {
         inside = aoei_path_join(dir, name);
         if (!inside)
@@ -80,15 +81,17 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
     if (!rc && !aoei_is_dir(name) && !(rc = aoe_model_find(found, sizeof found, name, err)))
         name = found;
     if (rc == AOE_ENOENT && name)
-        rc = aoei_fail(err, AOE_ENOENT,
-                       "%s: the directory '%s' of the base model does not exist; set options.base to the directory of the base "
-                       "model, or download the model (aoe pull %s)",
-                       dir, name, name);
+        rc = aoei_fail(
+            err, AOE_ENOENT,
+            "%s: the directory '%s' of the base model does not exist; set options.base to the directory of the base "
+            "model, or download the model (aoe pull %s)",
+            dir, name, name);
     else if (!rc && !aoei_is_dir(name))
         rc = aoei_fail(
             err, AOE_ENOENT,
-            "%s: the directory '%s' of the base model does not exist; set options.base to the directory of the base model", dir,
-            name);
+            "%s: the directory '%s' of the base model does not exist; set options.base to the directory of the "
+            "base model",
+            dir, name);
     if (!rc && !(*base = aoei_strdup(name)))
         rc = aoei_fail_nomem(err, strlen(name));
     json_decref(root);
@@ -97,9 +100,9 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
     return rc;
 }
 
-/* Writes to out the module name of a linear layer in layer 0. The module name is the tensor name without ".weight". index:
- * number of the bit in aoei_lora.targets that stands for the linear layer. Returns 0 if the model has no such linear layer, and
- * 1 otherwise. */
+/* Writes to out the module name of a linear layer in layer 0. The module name is the tensor name without ".weight".
+ * index: number of the bit in aoei_lora.targets that stands for the linear layer. Returns 0 if the model has no such
+ * linear layer, and 1 otherwise. */
 static int module_name(char *out, size_t size, const aoei_encoder_config *c, size_t index) {
     aoei_slot slot;
     aoei_slot_describe(c, aoei_layer_slot(0, aoei_adapter_kind(index)), &slot);
@@ -107,13 +110,15 @@ static int module_name(char *out, size_t size, const aoei_encoder_config *c, siz
     return !slot.absent;
 }
 
-/* Returns 1 if `name` is equal to the module name `module` or to its last components. Components are separated by dots. */
+/* Returns 1 if `name` is equal to the module name `module` or to its last components. Components are separated by
+ * dots. */
 static int matches_module(const char *name, const char *module) {
     const size_t len = strlen(name), full = strlen(module);
     return len <= full && !strcmp(module + full - len, name) && (len == full || module[full - len - 1] == '.');
 }
 
-/* Copies the module name `name` to out and replaces all layer numbers by 0, because all layers have the same targets. */
+/* Copies the module name `name` to out and replaces all layer numbers by 0, because all layers have the same
+ * targets. */
 static void replace_layer_numbers(char *out, size_t size, const char *name) {
     size_t n = 0;
     while (*name && n + 1 < size) {
@@ -129,8 +134,8 @@ static void replace_layer_numbers(char *out, size_t size, const char *name) {
     out[n] = 0;
 }
 
-/* Returns a bit mask, as in aoei_lora.targets, of the linear layers that `name` matches. The first component of a complete
- * module name may be the prefix of a checkpoint, such as "bert". */
+/* Returns a bit mask, as in aoei_lora.targets, of the linear layers that `name` matches. The first component of a
+ * complete module name may be the prefix of a checkpoint, such as "bert". */
 static unsigned matching_targets(const char *name, const aoei_encoder_config *c) {
     unsigned targets = 0;
     char module[128], first[256];
@@ -142,16 +147,16 @@ static unsigned matching_targets(const char *name, const aoei_encoder_config *c)
     return targets;
 }
 
-/* Returns 1 if `name` matches a module that is not in `targets`, a bit mask as in aoei_lora.targets. Such a module is another
- * linear layer, or the pooler that transformers adds to the encoder.
+/* Returns 1 if `name` matches a module that is not in `targets`, a bit mask as in aoei_lora.targets. Such a module is
+ * another linear layer, or the pooler that transformers adds to the encoder.
  */
 static int matches_others(const char *name, unsigned targets, const aoei_encoder_config *c) {
     return (matching_targets(name, c) & ~targets) || matches_module(name, "pooler.dense");
 }
 
-/* Returns the shortest suffix of the module name that matches only targets. This is the last component, such as "q_proj",
- * unless this component also matches other modules. In that case, preceding components are added, at most back to the layer
- * number. */
+/* Returns the shortest suffix of the module name that matches only targets. This is the last component, such as
+ * "q_proj", unless this component also matches other modules. In that case, preceding components are added, at most
+ * back to the layer number. */
 static const char *shortest_name(const char *module, unsigned targets, const aoei_encoder_config *c) {
     const char *at = strrchr(module, '.');
     while (at && matches_others(at + 1, targets, c)) {
@@ -172,23 +177,24 @@ static int fail_unknown(const char *name, const aoei_encoder_config *c, aoe_erro
     if (rc)
         rc = aoei_fail_nomem(err, 0);
     else
-        rc = aoei_fail(err, AOE_EARG, "a %s model has no linear layer '%s'; its linear layers are %s", c->arch->model_type,
-                       name, known.data);
+        rc = aoei_fail(err, AOE_EARG, "a %s model has no linear layer '%s'; its linear layers are %s",
+                       c->arch->model_type, name, known.data);
     aoei_buffer_free(&known);
     return rc;
 }
 
-/* Returns an error if a target is a part of a fused tensor (encoder/arch.h). For such a layer, PEFT has one adapter for the
- * whole tensor, which is not supported. */
+/* Returns an error if a target is a part of a fused tensor (encoder/arch.h). For such a layer, PEFT has one adapter for
+ * the whole tensor, which is not supported. */
 static int check_not_fused(unsigned targets, const aoei_encoder_config *c, aoe_error *err) {
     for (size_t i = 0; i < AOEI_ADAPTERS; i++) {
         aoei_slot slot;
         aoei_slot_describe(c, aoei_layer_slot(0, aoei_adapter_kind(i)), &slot);
         if (targets >> i & 1 && !slot.absent && slot.stored_rows)
-            return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "LoRA adapters are not supported for '%s', because this tensor contains the weights of several "
-                             "layers; choose other layers as targets",
-                             slot.name);
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "LoRA adapters are not supported for '%s', because this tensor contains the weights of several "
+                "layers; choose other layers as targets",
+                slot.name);
     }
     return 0;
 }
@@ -209,8 +215,8 @@ int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, con
     return check_not_fused(*targets, c, err);
 }
 
-/* Checks init_lora_weights, the initialization of the adapters. Some initializations replace the base weights by a residual,
- * so that the saved adapters belong to changed base weights, which the directory does not contain. */
+/* Checks init_lora_weights, the initialization of the adapters. Some initializations replace the base weights by a
+ * residual, so that the saved adapters belong to changed base weights, which the directory does not contain. */
 static int check_initialization(const json_t *root, const char *file, aoe_error *err) {
     static const char *const unchanged[] = {"gaussian", "eva", "orthogonal", "mica"};
     static const char *const changed[] = {"pissa", "olora", "loftq", "corda", "lora_ga"};
@@ -223,14 +229,16 @@ static int check_initialization(const json_t *root, const char *file, aoe_error 
             return 0;
     for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
         if (!strncasecmp(name, changed[i], strlen(changed[i])))
-            return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: init_lora_weights \"%s\" is not supported, because this initialization changes the base "
-                             "weights; merge the adapters with PEFT, or save them with "
-                             "path_initial_model_for_weight_conversion",
-                             file, name);
-    return aoei_fail(err, AOE_EUNSUPPORTED,
-                     "%s: init_lora_weights \"%s\" is not supported (supported: true, false, gaussian, eva, orthogonal, mica)",
-                     file, name);
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: init_lora_weights \"%s\" is not supported, because this initialization changes the base "
+                "weights; merge the adapters with PEFT, or save them with "
+                "path_initial_model_for_weight_conversion",
+                file, name);
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s: init_lora_weights \"%s\" is not supported (supported: true, false, gaussian, eva, orthogonal, mica)", file,
+        name);
 }
 
 /* Returns an error if adapter_config.json contains a setting that is not supported and affects the results. */
@@ -250,15 +258,16 @@ static int check_supported(const json_t *root, const char *file, aoe_error *err)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: peft_type \"%s\" is not supported (supported: LORA)", file,
                          type ? type : "");
     if (strcmp(bias, "none") != 0 && strcmp(bias, "all") != 0 && strcmp(bias, "lora_only") != 0)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: bias \"%s\" is not supported (supported: none, all, lora_only)", file,
-                         bias);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: bias \"%s\" is not supported (supported: none, all, lora_only)",
+                         file, bias);
     if ((rc = check_initialization(root, file, err)))
         return rc;
     const json_t *kasa = json_object_get(root, "kasa_config"); /* an empty object has an effect */
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++)
-        if (!aoei_json_is_unset(json_object_get(root, unset[i])) || (!strcmp(unset[i], "kasa_config") && json_is_object(kasa)))
-            return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s is set, which is not supported; merge the adapters with PEFT", file,
-                             unset[i]);
+        if (!aoei_json_is_unset(json_object_get(root, unset[i])) ||
+            (!strcmp(unset[i], "kasa_config") && json_is_object(kasa)))
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: %s is set, which is not supported; merge the adapters with PEFT", file, unset[i]);
     return 0;
 }
 
@@ -279,7 +288,8 @@ static int check_targets(const char **last, const json_t *root, const char *file
     return 0;
 }
 
-/* Returns the prefix of the names of modules in the file of the adapters: one of c->arch->prefixes. adapters: NULL if unknown.
+/* Returns the prefix of the names of modules in the file of the adapters: one of c->arch->prefixes. adapters: NULL if
+ * unknown.
  */
 static const char *module_prefix(const aoei_safetensors *adapters, const aoei_encoder_config *c) {
     char start[256], layers[128];
@@ -310,10 +320,11 @@ static int match_modules(aoei_lora *lora, aoei_lora_layer *each, const json_t *r
         if (rc)
             return rc;
         if (each[i].r && slot.stored_rows)
-            return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: an adapter of '%s' is not supported, because this tensor contains the weights of several "
-                             "layers; merge the adapters with PEFT",
-                             file, slot.name);
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: an adapter of '%s' is not supported, because this tensor contains the weights of several "
+                "layers; merge the adapters with PEFT",
+                file, slot.name);
         if (each[i].r)
             lora->targets |= 1u << i % AOEI_ADAPTERS;
     }
@@ -330,9 +341,10 @@ static int are_equal(const aoei_lora *lora, const aoei_lora_layer *each, const a
     return 1;
 }
 
-/* Sets lora->head to the adapters that the dense layers of a classification head have according to adapter_config.json. */
-static int match_head(aoei_lora *lora, const json_t *root, const aoei_encoder_config *c, const char *prefix, const char *file,
-                      aoe_error *err) {
+/* Sets lora->head to the adapters that the dense layers of a classification head have according to
+ * adapter_config.json. */
+static int match_head(aoei_lora *lora, const json_t *root, const aoei_encoder_config *c, const char *prefix,
+                      const char *file, aoe_error *err) {
     const aoei_classification_head *h = c->arch->head;
     int rc = 0;
     for (size_t i = 0; h && i < h->n && !rc; i++) {
@@ -345,8 +357,8 @@ static int match_head(aoei_lora *lora, const json_t *root, const aoei_encoder_co
         rc = aoei_peft_match(&lora->head[i], root, key, SIZE_MAX, file, err);
         if (!rc && lora->head[i].r && !(lora->head[i].alpha > 0 && lora->head[i].alpha <= AOEI_MAX_ALPHA))
             rc = aoei_fail(err, AOE_EFORMAT,
-                           "%s: alpha_pattern contains %g, but alpha must be positive and at most 1e6; correct it", file,
-                           lora->head[i].alpha);
+                           "%s: alpha_pattern contains %g, but alpha must be positive and at most 1e6; correct it",
+                           file, lora->head[i].alpha);
     }
     return rc;
 }
@@ -358,12 +370,12 @@ static int check_each(aoei_lora *lora, const aoei_lora_layer *each, const aoei_e
     for (size_t i = 0; i < c->layers * AOEI_ADAPTERS; i++) {
         if (each[i].r > c->hidden)
             return aoei_fail(err, AOE_EFORMAT,
-                             "%s: rank_pattern contains the rank %zu, but ranks must be from 1 to %zu; correct it", file,
-                             each[i].r, c->hidden);
+                             "%s: rank_pattern contains the rank %zu, but ranks must be from 1 to %zu; correct it",
+                             file, each[i].r, c->hidden);
         if (each[i].r && !(each[i].alpha > 0 && each[i].alpha <= AOEI_MAX_ALPHA))
             return aoei_fail(err, AOE_EFORMAT,
-                             "%s: alpha_pattern contains %g, but alpha must be positive and at most 1e6; correct it", file,
-                             each[i].alpha);
+                             "%s: alpha_pattern contains %g, but alpha must be positive and at most 1e6; correct it",
+                             file, each[i].alpha);
         lora->r = each[i].r > lora->r ? each[i].r : lora->r;
     }
     return 0;
@@ -401,7 +413,8 @@ static int check_transformed(const json_t *root, const char *file, aoe_error *er
         valid = valid && json_is_integer(json_array_get(v, i)) && json_integer_value(json_array_get(v, i)) >= 0;
     return valid ? 0
                  : aoei_fail(err, AOE_EFORMAT,
-                             "%s: layers_to_transform is neither an index of a layer nor a list of indices; correct it", file);
+                             "%s: layers_to_transform is neither an index of a layer nor a list of indices; correct it",
+                             file);
 }
 
 /* Reads which linear layers have adapters, and their ranks and alphas. */
@@ -426,7 +439,8 @@ static int read_targets(aoei_lora *lora, aoei_lora_layer **out, const json_t *ro
 }
 
 /* Reads the settings of all adapters, except their targets. */
-static int read_settings(aoei_lora *lora, const json_t *root, const aoei_encoder_config *c, const char *file, aoe_error *err) {
+static int read_settings(aoei_lora *lora, const json_t *root, const aoei_encoder_config *c, const char *file,
+                         aoe_error *err) {
     const char *bias = "none";
     int rc;
     lora->alpha = 8; /* PEFT's default */
@@ -439,14 +453,16 @@ static int read_settings(aoei_lora *lora, const json_t *root, const aoei_encoder
         return rc;
     lora->replaces = strcmp(bias, "none") != 0 || !aoei_json_is_unset(json_object_get(root, "modules_to_save"));
     if (lora->r < 1 || lora->r > c->hidden)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"r\" is %zu, but must be from 1 to %zu; correct the value", file, lora->r,
-                         c->hidden);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"r\" is %zu, but must be from 1 to %zu; correct the value", file,
+                         lora->r, c->hidden);
     if (!(lora->alpha > 0 && lora->alpha <= AOEI_MAX_ALPHA))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"lora_alpha\" is %g, but must be positive and at most 1e6; correct the value",
-                         file, lora->alpha);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"lora_alpha\" is %g, but must be positive and at most 1e6; correct the value", file,
+                         lora->alpha);
     if (!(lora->dropout >= 0 && lora->dropout < 1))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"lora_dropout\" is %g, but must be at least 0 and below 1; correct the value",
-                         file, lora->dropout);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"lora_dropout\" is %g, but must be at least 0 and below 1; correct the value", file,
+                         lora->dropout);
     return 0;
 }
 
@@ -474,7 +490,8 @@ static int append_unique(json_t *names, const char *name) {
     return json_array_append_new(names, json_string(name));
 }
 
-/* Appends one name for each layer. `name` must begin with the layer number 0, which is replaced by the number of the layer. */
+/* Appends one name for each layer. `name` must begin with the layer number 0, which is replaced by the number of the
+ * layer. */
 static int append_layers(json_t *names, const char *name, const aoei_encoder_config *c) {
     char numbered[160];
     int failed = 0;
@@ -485,8 +502,8 @@ static int append_layers(json_t *names, const char *name, const aoei_encoder_con
     return failed;
 }
 
-/* Returns an array of the shortest names of the targets, or NULL if an allocation fails. If a name contains a layer number, the
- * array contains one name for each layer (all_layers = 1) or only the name for layer 0 (all_layers = 0). */
+/* Returns an array of the shortest names of the targets, or NULL if an allocation fails. If a name contains a layer
+ * number, the array contains one name for each layer (all_layers = 1) or only the name for layer 0 (all_layers = 0). */
 static json_t *target_names(const aoei_lora *l, const aoei_encoder_config *c, int all_layers) {
     json_t *names = json_array();
     int failed = !names;
@@ -512,8 +529,8 @@ int aoei_peft_append_targets(aoei_buffer *names, const aoei_lora *lora, const ao
     return rc;
 }
 
-/* Adds to `config` the complete names of all adapted modules, and their ranks and alphas where they differ from those of `l`.
- * Dots in names of patterns are escaped, because the names are regular expressions. Returns 0 or -1. */
+/* Adds to `config` the complete names of all adapted modules, and their ranks and alphas where they differ from those
+ * of `l`. Dots in names of patterns are escaped, because the names are regular expressions. Returns 0 or -1. */
 static int add_each(json_t *config, const aoei_encoder_config *c) {
     json_t *names = json_array(), *ranks = json_object(), *alphas = json_object();
     int failed = !names || !ranks || !alphas;
@@ -544,9 +561,9 @@ static int add_each(json_t *config, const aoei_encoder_config *c) {
     return failed ? -1 : 0;
 }
 
-/* Sets "modules_to_save" to the modules of the classification head, which are trained completely. A module is named by the
- * first component of its name, such as "pooler" for "pooler.dense", because PEFT adds "classifier" and "score" to the list and
- * cannot save a module and its parent. Returns 0 or -1. */
+/* Sets "modules_to_save" to the modules of the classification head, which are trained completely. A module is named by
+ * the first component of its name, such as "pooler" for "pooler.dense", because PEFT adds "classifier" and "score" to
+ * the list and cannot save a module and its parent. Returns 0 or -1. */
 static int add_head(json_t *config, const aoei_encoder_config *c) {
     const aoei_classification_head *h = c->arch->head;
     json_t *names = json_array();
@@ -565,15 +582,16 @@ static int add_head(json_t *config, const aoei_encoder_config *c) {
 json_t *aoei_peft_to_json(const aoei_encoder_config *c, const char *base, const char *prefix) {
     const aoei_lora *l = &c->lora;
     json_t *names = target_names(l, c, 1), *name = aoei_name_json(base);
-    json_t *alpha = l->alpha < 1e9 && floor(l->alpha) == l->alpha ? json_integer((json_int_t)l->alpha) : json_real(l->alpha);
+    json_t *alpha =
+        l->alpha < 1e9 && floor(l->alpha) == l->alpha ? json_integer((json_int_t)l->alpha) : json_real(l->alpha);
     json_t *config =
         json_pack("{s:s, s:s, s:o, s:I, s:o, s:f, s:b, s:s, s:b, s:b, s:n, s:b, s:o}", "peft_type", "LORA", "task_type",
                   c->classes ? "SEQ_CLS"
                   : *prefix  ? "CAUSAL_LM"
                              : "FEATURE_EXTRACTION",
-                  "base_model_name_or_path", name, "r", (json_int_t)l->r, "lora_alpha", alpha, "lora_dropout", l->dropout,
-                  "use_rslora", l->rank_stabilized, "bias", "none", "use_dora", 0, "fan_in_fan_out", 0, "modules_to_save",
-                  "inference_mode", 1, "target_modules", names);
+                  "base_model_name_or_path", name, "r", (json_int_t)l->r, "lora_alpha", alpha, "lora_dropout",
+                  l->dropout, "use_rslora", l->rank_stabilized, "bias", "none", "use_dora", 0, "fan_in_fan_out", 0,
+                  "modules_to_save", "inference_mode", 1, "target_modules", names);
     if (config && ((l->each && add_each(config, c)) || (c->classes && add_head(config, c)))) {
         json_decref(config);
         return NULL;

@@ -26,8 +26,8 @@ static int has_name(const matching *m, const char *name) {
     return len <= full && !strcmp(m->key + full - len, name) && (len == full || m->key[full - len - 1] == '.');
 }
 
-/* Returns 1 if m->key matches the regular expression `expression` completely, 0 if not, and an error code if the expression is
- * not valid. */
+/* Returns 1 if m->key matches the regular expression `expression` completely, 0 if not, and an error code if the
+ * expression is not valid. */
 static int matches_regex(const matching *m, const char *expression) {
     aoei_pattern p = {0};
     aoei_pattern_search search = {.n_matches = 0};
@@ -53,8 +53,8 @@ static int matches_parts(const matching *m, const char *before, const char *expr
     return rc;
 }
 
-/* Returns 1 if m->key, or its end after a dot, matches the expression `pattern` of rank_pattern or alpha_pattern. Expressions
- * of letters and dots, which are the most frequent, are compared without a regular expression. */
+/* Returns 1 if m->key, or its end after a dot, matches the expression `pattern` of rank_pattern or alpha_pattern.
+ * Expressions of letters and dots, which are the most frequent, are compared without a regular expression. */
 static int matches_pattern(const matching *m, const char *pattern) {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.";
     const size_t len = strlen(pattern), full = strlen(m->key);
@@ -68,8 +68,8 @@ static int matches_pattern(const matching *m, const char *pattern) {
     return 1;
 }
 
-/* Returns 1 if `names`, a string with a regular expression or an array of names, matches m->key, 0 if not, and a negative error
- * code if an element is not a name. */
+/* Returns 1 if `names`, a string with a regular expression or an array of names, matches m->key, 0 if not, and a
+ * negative error code if an element is not a name. */
 static int in_names(const matching *m, const char *setting) {
     const json_t *names = json_object_get(m->root, setting);
     if (json_is_string(names))
@@ -97,7 +97,8 @@ static int is_saved(const matching *m) {
     return 0;
 }
 
-/* Returns 1 if target_modules contains the complete name m->key. layers_to_transform does not apply to complete names. */
+/* Returns 1 if target_modules contains the complete name m->key. layers_to_transform does not apply to complete
+ * names. */
 static int is_complete_name(const matching *m) {
     const json_t *names = json_object_get(m->root, "target_modules");
     for (size_t i = 0; i < json_array_size(names); i++) {
@@ -119,7 +120,8 @@ static int is_layer_selected(const matching *m) {
     return !json_array_size(layers);
 }
 
-/* Returns 1 if the number of the layer in m->key follows the component `pattern`, any component if `pattern` is NULL. */
+/* Returns 1 if the number of the layer in m->key follows the component `pattern`, any component if `pattern` is
+ * NULL. */
 static int follows(const matching *m, const char *pattern) {
     char after[32];
     snprintf(after, sizeof after, "\\.%zu\\..*", m->layer);
@@ -140,7 +142,8 @@ static int is_transformed(const matching *m) {
     for (size_t i = 0; i < json_array_size(patterns) && !rc; i++) {
         const char *pattern = json_string_value(json_array_get(patterns, i));
         rc = pattern ? follows(m, pattern)
-                     : aoei_fail(m->err, AOE_EFORMAT, "%s: an element of layers_pattern is not a name; correct it", m->file);
+                     : aoei_fail(m->err, AOE_EFORMAT, "%s: an element of layers_pattern is not a name; correct it",
+                                 m->file);
     }
     return rc;
 }
@@ -175,7 +178,8 @@ static int read_pattern(const matching *m, const char *setting, double *value) {
     return 0;
 }
 
-int aoei_peft_match(aoei_lora_layer *out, const json_t *root, const char *key, size_t layer, const char *file, aoe_error *err) {
+int aoei_peft_match(aoei_lora_layer *out, const json_t *root, const char *key, size_t layer, const char *file,
+                    aoe_error *err) {
     const matching m = {root, key, layer, file, err};
     double r = (double)out->r;
     int rc = is_target(&m);
@@ -185,8 +189,9 @@ int aoei_peft_match(aoei_lora_layer *out, const json_t *root, const char *key, s
     if ((rc = read_pattern(&m, "rank_pattern", &r)) || (rc = read_pattern(&m, "alpha_pattern", &out->alpha)))
         return rc;
     if (!(r >= 1 && r <= 1e6) || r != (double)(size_t)r)
-        return aoei_fail(err, AOE_EFORMAT, "%s: rank_pattern gives module '%s' the rank %g; ranks must be positive integers",
-                         file, key, r);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: rank_pattern gives module '%s' the rank %g; ranks must be positive integers", file, key,
+                         r);
     out->r = (size_t)r;
     return 0;
 }

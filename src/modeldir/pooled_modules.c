@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes the folders of modules. The folder of a module contains config.json, which is optional for Normalize, and,
- * if the module has weights, model.safetensors:
+ * Reads and writes the folders of modules. The folder of a module contains config.json, which is optional for
+ * Normalize, and, if the module has weights, model.safetensors:
  * - Dense: config.json with the keys in_features, out_features, bias, activation_function and use_residual; the tensors
- *   linear.weight [out_features, in_features], linear.bias [out_features] and residual.weight [out_features, in_features]
+ *   linear.weight [out_features, in_features], linear.bias [out_features] and residual.weight [out_features,
+ *   in_features]
  * - LayerNorm: config.json with the keys dimension and eps, which only aoe has (1e-5 if it is missing); the tensors
  *   norm.weight [dimension] and norm.bias [dimension]
  * - Dropout: config.json with the key dropout
@@ -36,7 +37,8 @@ enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 /* ---------------------------------------------------------------- reading */
 
-/* Reads the activation function from `config`, which contains a class name such as "torch.nn.modules.activation.Tanh". */
+/* Reads the activation function from `config`, which contains a class name such as
+ * "torch.nn.modules.activation.Tanh". */
 static int read_activation(aoei_dense_activation *f, const json_t *config, const char *path, aoe_error *err) {
     const char *name = NULL;
     const int rc = aoei_json_string(config, "activation_function", &name, NULL, path, err);
@@ -51,9 +53,10 @@ static int read_activation(aoei_dense_activation *f, const json_t *config, const
         }
     if (!last)
         return 0;
-    return aoei_fail(err, AOE_EUNSUPPORTED,
-                     "%s: activation_function '%s' is not supported (supported: Identity, Tanh, ReLU, Sigmoid, GELU, SiLU)",
-                     path, name);
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s: activation_function '%s' is not supported (supported: Identity, Tanh, ReLU, Sigmoid, GELU, SiLU)", path,
+        name);
 }
 
 int aoei_module_check_names(const json_t *config, int scores, const char *path, aoe_error *err) {
@@ -64,17 +67,18 @@ int aoei_module_check_names(const json_t *config, int scores, const char *path, 
         if (rc)
             return rc;
         if (name && strcmp(name, "sentence_embedding") != 0 && !(scores && i == 1 && !strcmp(name, "scores")))
-            return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: %s '%s' is not supported; only modules that replace "
-                             "'sentence_embedding' are supported%s",
-                             path, keys[i], name,
-                             strcmp(name, "scores") ? ""
-                                                    : "; the model is a cross-encoder, so score pairs with it (aoe rerank)");
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: %s '%s' is not supported; only modules that replace "
+                "'sentence_embedding' are supported%s",
+                path, keys[i], name,
+                strcmp(name, "scores") ? "" : "; the model is a cross-encoder, so score pairs with it (aoe rerank)");
     }
     return 0;
 }
 
-/* Returns an error if `in`, the value of `key`, is not the number of components of the input. index: index of the module. */
+/* Returns an error if `in`, the value of `key`, is not the number of components of the input. index: index of the
+ * module. */
 static int check_input(size_t in, size_t expected, const char *key, size_t index, const char *path, aoe_error *err) {
     if (in == expected)
         return 0;
@@ -114,10 +118,11 @@ static int read_flow(aoei_module *m, const json_t *config, const char *path, aoe
     const aoei_flow_shape shape = aoei_module_flow_shape(m);
     if (aoei_flow_dims_valid(&shape))
         return 0;
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s: levels is %zu, but the number of components of the input, %zu, is not a multiple of %zu; correct the "
-                     "value",
-                     path, m->levels, m->in, (size_t)1 << m->levels);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: levels is %zu, but the number of components of the input, %zu, is not a multiple of %zu; correct the "
+        "value",
+        path, m->levels, m->in, (size_t)1 << m->levels);
 }
 
 static int read_layernorm(aoei_module *m, size_t index, const json_t *config, const char *path, aoe_error *err) {
@@ -134,14 +139,16 @@ static int read_layernorm(aoei_module *m, size_t index, const json_t *config, co
 }
 
 /* Reads the configuration of a module. The caller has set m->kind and m->in. scores: see aoei_module_check_names. */
-static int read_config(aoei_module *m, size_t index, int scores, const json_t *config, const char *path, aoe_error *err) {
+static int read_config(aoei_module *m, size_t index, int scores, const json_t *config, const char *path,
+                       aoe_error *err) {
     int rc = aoei_module_check_names(config, scores, path, err);
     m->out = m->in;
     if (!rc && m->kind == AOEI_MODULE_DENSE)
         rc = read_dense(m, index, config, path, err);
     else if (!rc && m->kind == AOEI_MODULE_LAYERNORM)
         rc = read_layernorm(m, index, config, path, err);
-    else if (!rc && m->kind == AOEI_MODULE_DROPOUT && !(rc = aoei_json_double(config, "dropout", &m->dropout, path, err)))
+    else if (!rc && m->kind == AOEI_MODULE_DROPOUT &&
+             !(rc = aoei_json_double(config, "dropout", &m->dropout, path, err)))
         rc = aoei_check_probability("dropout", m->dropout, path, err);
     else if (!rc && m->kind == AOEI_MODULE_FLOW)
         rc = read_flow(m, config, path, err);
@@ -168,11 +175,13 @@ static int open_module(aoei_module *m, aoei_safetensors **file, size_t index, in
     return rc;
 }
 
-int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const json_t *modules, aoe_error *err) {
+int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const json_t *modules,
+                      aoe_error *err) {
     size_t i;
     json_t *v;
     json_array_foreach(modules, i, v) {
-        const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
+        const char *type = json_string_value(json_object_get(v, "type")),
+                   *at = json_string_value(json_object_get(v, "path"));
         int kind = 0;
         while (type && kind < N_KINDS && strcmp(kinds[kind], type) != 0)
             kind++;
@@ -193,12 +202,14 @@ int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, const char *d
     return 0;
 }
 
-/* Finds the tensor of one weight. slot: index of the weight; s: its description; layer: name of the module in messages. */
+/* Finds the tensor of one weight. slot: index of the weight; s: its description; layer: name of the module in
+ * messages. */
 static int find_weight(aoei_model_files *f, size_t slot, const aoei_slot *s, const char *layer, aoe_error *err) {
     const aoei_safetensors *file = f->modules[s->pooled - 1];
     const aoei_st_tensor *t = f->tensors[slot] = aoei_safetensors_find(file, s->name);
     const aoei_st_tensor *any = aoei_safetensors_count(file) ? aoei_safetensors_at(file, 0) : NULL;
-    if (!t || t->n_dims != (s->vector ? 1 : 2) || t->shape[t->n_dims - 1] != s->cols || (!s->vector && t->shape[0] != s->rows))
+    if (!t || t->n_dims != (s->vector ? 1 : 2) || t->shape[t->n_dims - 1] != s->cols ||
+        (!s->vector && t->shape[0] != s->rows))
         return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' of the %s %s; download the model again",
                          any ? aoei_safetensors_path(file, any) : f->dir, s->name, layer,
                          t ? "does not have the shape that config.json in this folder requires" : "is missing");
@@ -209,7 +220,8 @@ static int find_weight(aoei_model_files *f, size_t slot, const aoei_slot *s, con
 }
 
 /* Checks that module i uses every tensor of its file. used: number of tensors that it uses. */
-static int check_all_used(const aoei_model_files *f, const aoei_encoder_config *c, size_t i, size_t used, aoe_error *err) {
+static int check_all_used(const aoei_model_files *f, const aoei_encoder_config *c, size_t i, size_t used,
+                          aoe_error *err) {
     const aoei_safetensors *file = f->modules[i];
     for (size_t k = 0; file && k < aoei_safetensors_count(file) && used < aoei_safetensors_count(file); k++) {
         const aoei_st_tensor *t = aoei_safetensors_at(file, k);
@@ -217,17 +229,18 @@ static int check_all_used(const aoei_model_files *f, const aoei_encoder_config *
         for (size_t part = 0; part < AOEI_MODULE_WEIGHTS; part++)
             is_used |= f->tensors[aoei_pooled_slot(c, AOEI_MODULE_WEIGHTS * i + part)] == t;
         if (!is_used)
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s: config.json in this folder describes a module without the tensor '%s'; correct the keys of "
-                             "config.json, such as bias and use_residual",
-                             aoei_safetensors_path(file, t), t->name);
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s: config.json in this folder describes a module without the tensor '%s'; correct the keys of "
+                "config.json, such as bias and use_residual",
+                aoei_safetensors_path(file, t), t->name);
     }
     return 0;
 }
 
 int aoei_modules_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
-    if (c->classes &&
-        !c->head_in_modules) /* the modules are the classification head, whose weights are in the weight file of the model */
+    if (c->classes && !c->head_in_modules) /* the modules are the classification head, whose weights are in the weight
+                                              file of the model */
         return 0;
     size_t used = 0;
     int rc = 0;
@@ -252,8 +265,9 @@ int aoei_modules_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_err
 static json_t *config_of(const aoei_module *m) {
     switch (m->kind) {
     case AOEI_MODULE_DENSE: {
-        json_t *config = json_pack("{s:I, s:I, s:b, s:s}", "in_features", (json_int_t)m->in, "out_features", (json_int_t)m->out,
-                                   "bias", !m->no_bias, "activation_function", activations[m->activation]);
+        json_t *config =
+            json_pack("{s:I, s:I, s:b, s:s}", "in_features", (json_int_t)m->in, "out_features", (json_int_t)m->out,
+                      "bias", !m->no_bias, "activation_function", activations[m->activation]);
         if (config && m->residual != AOEI_RESIDUAL_NONE && json_object_set_new(config, "use_residual", json_true())) {
             json_decref(config);
             return NULL;
@@ -273,8 +287,8 @@ static json_t *config_of(const aoei_module *m) {
     }
 }
 
-/* Describes the tensors of module i: writes their slots to slots[AOEI_MODULE_WEIGHTS], their names and shapes to `entries` and
- * `described`, and returns their number. */
+/* Describes the tensors of module i: writes their slots to slots[AOEI_MODULE_WEIGHTS], their names and shapes to
+ * `entries` and `described`, and returns their number. */
 static size_t list_weights(const aoei_encoder_config *c, size_t i, size_t *slots, aoei_slot *described,
                            aoei_st_entry *entries) {
     size_t n = 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Publishes a new model, which means that its files are moved from a temporary folder, the staging folder, into the model
- * directory. The steps are:
- * 1. The files of the previous model are moved into the subfolder `old` of the staging folder. The weights are moved first.
- * 2. When all files of the previous model have been moved, `old` is renamed to `replaced`. After this step, any model files in
- *    the directory belong to the new model.
+ * Publishes a new model, which means that its files are moved from a temporary folder, the staging folder, into the
+ * model directory. The steps are:
+ * 1. The files of the previous model are moved into the subfolder `old` of the staging folder. The weights are moved
+ *    first.
+ * 2. When all files of the previous model have been moved, `old` is renamed to `replaced`. After this step, any model
+ *    files in the directory belong to the new model.
  * 3. The files of the new model are moved into the directory. The weights are moved last.
- * A directory without weights is not a model, so no reader can open a mixture of two models. If publishing fails, the previous
- * model is restored. If the process is killed, the next save restores the previous model.
+ * A directory without weights is not a model, so no reader can open a mixture of two models. If publishing fails, the
+ * previous model is restored. If the process is killed, the next save restores the previous model.
  */
 #include "modeldir/publish.h"
 
@@ -48,8 +49,9 @@ static int move_entry(const char *from_dir, const char *to_dir, const char *name
     return rc;
 }
 
-/* Moves files and folders from the directory `from` to the directory `to`. names[n] contains their names. If `weights` is 1,
- * only the weights files (aoei_is_weights_file) are moved; if `weights` is 0, only the other files and folders are moved. */
+/* Moves files and folders from the directory `from` to the directory `to`. names[n] contains their names. If `weights`
+ * is 1, only the weights files (aoei_is_weights_file) are moved; if `weights` is 0, only the other files and folders
+ * are moved. */
 static int move_entries(const char *from, const char *to, char **names, size_t n, int weights, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++)
@@ -77,8 +79,8 @@ static int list_model(char ***names, size_t *n, const char *dir, aoe_error *err)
 
 /* -------------------------------------------------------------- the previous model */
 
-/* Returns the name of the subfolder of `staging` that contains files of the previous model. The string is static. Returns NULL
- * if there is no such subfolder. */
+/* Returns the name of the subfolder of `staging` that contains files of the previous model. The string is static.
+ * Returns NULL if there is no such subfolder. */
 static const char *backup_name(const char *staging) {
     return aoei_entry_exists(staging, COMPLETE_BACKUP)  ? COMPLETE_BACKUP
            : aoei_entry_exists(staging, PARTIAL_BACKUP) ? PARTIAL_BACKUP
@@ -88,14 +90,14 @@ static const char *backup_name(const char *staging) {
 /* Returns 1 if publishing from `staging` was interrupted at a time when `dir` contained no complete model. */
 static int is_interrupted(const char *dir, const char *staging) {
     const char *backup = backup_name(staging);
-    /* aoei_has_weights(dir) is not sufficient: if the previous model had two weights files and only one of them was moved, it
-     * returns 1. */
+    /* aoei_has_weights(dir) is not sufficient: if the previous model had two weights files and only one of them was
+     * moved, it returns 1. */
     return backup && (!aoei_has_weights(dir) || (!strcmp(backup, PARTIAL_BACKUP) && aoei_has_weights(staging)));
 }
 
-/* Removes the files of the new model from dir, before the previous model in the folder `backup` is moved back to dir. If
- * `complete` is 1, all model files are removed. Otherwise, a file is removed only if `backup` contains a file with the same
- * name. The weights are removed first. */
+/* Removes the files of the new model from dir, before the previous model in the folder `backup` is moved back to dir.
+ * If `complete` is 1, all model files are removed. Otherwise, a file is removed only if `backup` contains a file with
+ * the same name. The weights are removed first. */
 static int remove_new_files(const char *dir, const char *backup, int complete, aoe_error *err) {
     char **names = NULL;
     size_t n = 0;
@@ -120,8 +122,8 @@ static int move_back(const char *dir, const char *backup, aoe_error *err) {
     return rc;
 }
 
-/* Restores the previous model after publishing from `staging` was interrupted or failed at any step. If restoring fails, the
- * function can be called again. */
+/* Restores the previous model after publishing from `staging` was interrupted or failed at any step. If restoring
+ * fails, the function can be called again. */
 static int restore(const char *dir, const char *staging, aoe_error *err) {
     const char *name = backup_name(staging);
     char *partial = aoei_path_join(staging, PARTIAL_BACKUP), *complete = aoei_path_join(staging, COMPLETE_BACKUP);
@@ -143,9 +145,9 @@ static int move_to_backup(const char *dir, const char *staging, aoe_error *err) 
          *complete = aoei_path_join(staging, COMPLETE_BACKUP);
     size_t n_previous = 0;
     int rc = partial && complete ? list_model(&previous, &n_previous, dir, err) : aoei_fail_nomem(err, strlen(staging));
-    if (!rc && !(rc = aoei_make_dir(partial, err)) && !(rc = move_entries(dir, partial, previous, n_previous, 1, err)) &&
-        !(rc = aoei_sync_dir(dir, err)) && !(rc = move_entries(dir, partial, previous, n_previous, 0, err)) &&
-        !(rc = aoei_sync_dir(dir, err)))
+    if (!rc && !(rc = aoei_make_dir(partial, err)) &&
+        !(rc = move_entries(dir, partial, previous, n_previous, 1, err)) && !(rc = aoei_sync_dir(dir, err)) &&
+        !(rc = move_entries(dir, partial, previous, n_previous, 0, err)) && !(rc = aoei_sync_dir(dir, err)))
         rc = aoei_rename(partial, complete, err);
     aoei_list_free(previous, n_previous);
     aoei_free(complete);
@@ -170,8 +172,8 @@ int aoei_publish(int *keep_staging, const char *dir, const char *staging, aoe_er
 
 /* -------------------------------------------------------------- recovery */
 
-/* Returns 1 if `name` is the name of a staging folder that no running process uses. The process that created the folder no
- * longer exists, or it was an earlier process with the process id of the current process. */
+/* Returns 1 if `name` is the name of a staging folder that no running process uses. The process that created the folder
+ * no longer exists, or it was an earlier process with the process id of the current process. */
 static int is_stale(const char *name) {
     if (strncmp(name, STAGING, strlen(STAGING)) != 0)
         return 0;
@@ -180,9 +182,9 @@ static int is_stale(const char *name) {
     return !*end && (pid == (long)getpid() || (pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH));
 }
 
-/* Searches for the previous model in dir/NAME, a staging folder that no process uses. Returns the path of the previous model
- * relative to dir. The caller frees the path. Returns NULL if the folder contains no previous model. If an error occurs,
- * returns NULL and sets *rc to the error code. */
+/* Searches for the previous model in dir/NAME, a staging folder that no process uses. Returns the path of the previous
+ * model relative to dir. The caller frees the path. Returns NULL if the folder contains no previous model. If an error
+ * occurs, returns NULL and sets *rc to the error code. */
 static char *previous_in(int *rc, const char *dir, const char *name, aoe_error *err) {
     char **names = NULL, *staging = aoei_path_join(dir, name), *relative = NULL, *backup = NULL;
     size_t n = 0;
@@ -216,8 +218,8 @@ int aoei_find_previous_model(char **where, const char *dir, aoe_error *err) {
     return rc;
 }
 
-/* Restores the previous model from dir/NAME, a staging folder that no process uses, if it contains a previous model. Then
- * removes the folder. */
+/* Restores the previous model from dir/NAME, a staging folder that no process uses, if it contains a previous model.
+ * Then removes the folder. */
 static int recover(const aoei_log *log, const char *dir, const char *name, aoe_error *err) {
     int rc = 0;
     char *staging = aoei_path_join(dir, name), *previous = staging ? previous_in(&rc, dir, name, err) : NULL;
@@ -226,8 +228,8 @@ static int recover(const aoei_log *log, const char *dir, const char *name, aoe_e
     if (!rc && is_interrupted(dir, staging))
         rc = restore(dir, staging, err);
     if (!rc && previous)
-        aoei_log_write(log, AOE_LOG_WARNING, "%s: restored the model, which an interrupted save had moved to another folder",
-                       dir);
+        aoei_log_write(log, AOE_LOG_WARNING,
+                       "%s: restored the model, which an interrupted save had moved to another folder", dir);
     if (!rc)
         rc = aoei_remove_tree(staging, err);
     aoei_free(previous);
@@ -246,8 +248,8 @@ int aoei_publish_recover(const aoei_log *log, const char *dir, aoe_error *err) {
     return rc;
 }
 
-/* Returns 1 if the directory contains a model: weights, aoe.json or modules.json. The weights can be missing, for example after
- * an interrupted download. */
+/* Returns 1 if the directory contains a model: weights, aoe.json or modules.json. The weights can be missing, for
+ * example after an interrupted download. */
 static int belongs_to_model(const char *dir) {
     return aoei_has_weights(dir) || aoei_entry_exists(dir, "aoe.json") || aoei_entry_exists(dir, "modules.json");
 }
@@ -262,13 +264,14 @@ int aoei_model_dir_check(const char *dir, int force, aoe_error *err) {
     if (!rc && previous && !force)
         rc = aoei_fail(
             err, AOE_EEXIST,
-            "%s: saving a model was interrupted, and the previous model is in %s; move its files back, or use options.force",
+            "%s: saving a model was interrupted, and the previous model is in %s; move its files back, or use "
+            "options.force",
             dir, previous);
     if (!rc && !previous && !(rc = list_model(&names, &n, dir, err)) && n)
         rc = aoei_fail(
             err, AOE_EEXIST,
-            "%s: the directory already contains %s, which the new model would replace; choose another directory, or %s", dir,
-            names[0], is_model ? "use options.force" : "move the file (options.force replaces only models)");
+            "%s: the directory already contains %s, which the new model would replace; choose another directory, or %s",
+            dir, names[0], is_model ? "use options.force" : "move the file (options.force replaces only models)");
     aoei_list_free(names, n);
     aoei_free(previous);
     return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Writes the model card, a Markdown file with the metadata header that model hubs read. The card describes the model, its
- * settings, its training and its use. It also lists the features of the model that other programs do not support. The card
- * contains no date, so equal models have equal cards.
+ * Writes the model card, a Markdown file with the metadata header that model hubs read. The card describes the model,
+ * its settings, its training and its use. It also lists the features of the model that other programs do not support.
+ * The card contains no date, so equal models have equal cards.
  */
 #include "modeldir/readme.h"
 
@@ -24,45 +24,47 @@ static void put(aoei_buffer *b, const char *text) {
     aoei_buffer_append(b, text, strlen(text));
 }
 
-/* Sets *name to the model of the Hugging Face Hub from which this model was derived: the initial model in the training record,
- * or the source if there is no record, because the source of a trained model may be a checkpoint. name->id is "" if the model
- * was derived from another model. Returns 0 or AOE_ENOMEM. */
+/* Sets *name to the model of the Hugging Face Hub from which this model was derived: the initial model in the training
+ * record, or the source if there is no record, because the source of a trained model may be a checkpoint. name->id is
+ * "" if the model was derived from another model. Returns 0 or AOE_ENOMEM. */
 static int find_hub_base(aoei_hub_name *name, const aoei_model_contents *m) {
     const char *initial = json_string_value(json_object_get(m->record, "base_model"));
     const char *source = !m->source ? NULL : m->source->base_dir ? m->source->base_dir : m->source->dir;
-    if (initial && strchr(initial, '@') && aoei_hub_name_parse(name, initial) && aoei_is_hex(name->revision, AOEI_HUB_COMMIT))
+    if (initial && strchr(initial, '@') && aoei_hub_name_parse(name, initial) &&
+        aoei_is_hex(name->revision, AOEI_HUB_COMMIT))
         return 0;
     *name = (aoei_hub_name){.id = ""};
     return m->record || !source ? 0 : aoei_hub_name_of(name, source);
 }
 
-/* Appends the metadata header and the title. library: name of the library that loads the model. base: see find_hub_base.
- * cross_encoder: 1 for a cross-encoder. */
-static void put_title(aoei_buffer *b, const char *library, const aoei_hub_name *base, const char *title, int cross_encoder) {
+/* Appends the metadata header and the title. library: name of the library that loads the model. base: see
+ * find_hub_base. cross_encoder: 1 for a cross-encoder. */
+static void put_title(aoei_buffer *b, const char *library, const aoei_hub_name *base, const char *title,
+                      int cross_encoder) {
     const int has_tag = strcmp(library, "aoe") != 0; /* the tag "aoe" is always written */
-    aoei_buffer_printf(b,
-                       "---\n"
-                       "library_name: %s\n"
-                       "pipeline_tag: %s\n"
-                       "%s%s%s"
-                       "tags:\n- aoe\n%s%s%s%s"
-                       "---\n\n"
-                       "# %s\n\n",
-                       library, cross_encoder ? "text-ranking" : "sentence-similarity", *base->id ? "base_model: " : "",
-                       base->id, *base->id ? "\n" : "", has_tag ? "- " : "", has_tag ? library : "", has_tag ? "\n" : "",
-                       cross_encoder ? "- cross-encoder\n- reranker\n" : "- sentence-similarity\n- feature-extraction\n",
-                       title);
+    aoei_buffer_printf(
+        b,
+        "---\n"
+        "library_name: %s\n"
+        "pipeline_tag: %s\n"
+        "%s%s%s"
+        "tags:\n- aoe\n%s%s%s%s"
+        "---\n\n"
+        "# %s\n\n",
+        library, cross_encoder ? "text-ranking" : "sentence-similarity", *base->id ? "base_model: " : "", base->id,
+        *base->id ? "\n" : "", has_tag ? "- " : "", has_tag ? library : "", has_tag ? "\n" : "",
+        cross_encoder ? "- cross-encoder\n- reranker\n" : "- sentence-similarity\n- feature-extraction\n", title);
 }
 
-/* Returns why other programs cannot open the embedding model in `dir` or compute different embeddings, as a clause in static
- * memory or in buf[size]. Returns NULL if there is no reason. */
+/* Returns why other programs cannot open the embedding model in `dir` or compute different embeddings, as a clause in
+ * static memory or in buf[size]. Returns NULL if there is no reason. */
 static const char *limitation_of(const aoei_model_contents *m, const char *dir, char *buf, size_t size) {
     const aoei_encoder_config *c = m->config;
     const char *limitation =
         c->arch->library == AOEI_LIBRARY_NONE ? "other programs do not support its architecture"
-        : c->bigrams
-            ? "other programs, such as sentence-transformers, cannot open it, because they have no embeddings of bigrams"
-            : aoei_settings_limits(m->settings, buf, size);
+        : c->bigrams ? "other programs, such as sentence-transformers, cannot open it, because they have no embeddings "
+                       "of bigrams"
+                     : aoei_settings_limits(m->settings, buf, size);
     const int model2vec = c->arch->library == AOEI_LIBRARY_MODEL2VEC && !aoei_settings_module_count(m->settings);
     if (!limitation)
         limitation = aoei_tokenizer_limit(c, m->tokenizer);
@@ -77,8 +79,8 @@ static int has_suffix(const char *prompt) {
     return *prompt && !aoei_prompt_is_prefix(prompt, &len);
 }
 
-/* Returns the name that model hubs use for the library that loads the model: "aoe" if other libraries cannot load it or compute
- * different outputs. */
+/* Returns the name that model hubs use for the library that loads the model: "aoe" if other libraries cannot load it or
+ * compute different outputs. */
 static const char *library_of(const aoei_model_contents *m, const char *dir) {
     char limits[512];
     const aoei_encoder_config *c = m->config;
@@ -86,7 +88,8 @@ static const char *library_of(const aoei_model_contents *m, const char *dir) {
                                         [AOEI_LIBRARY_MODEL2VEC] = "model2vec",
                                         [AOEI_LIBRARY_STATIC_EMBEDDING] = "sentence-transformers",
                                         [AOEI_LIBRARY_NONE] = "aoe"};
-    const int limited = c->classes ? has_suffix(m->settings->prompt) : limitation_of(m, dir, limits, sizeof limits) != NULL;
+    const int limited =
+        c->classes ? has_suffix(m->settings->prompt) : limitation_of(m, dir, limits, sizeof limits) != NULL;
     return names[limited || m->storage == AOE_STORAGE_INT8 ? AOEI_LIBRARY_NONE : c->arch->library];
 }
 
@@ -95,14 +98,16 @@ static void put_model(aoei_buffer *b, const aoei_model_contents *m) {
     const aoei_encoder_config *c = m->config;
     const aoei_settings *s = m->settings;
     if (c->classes)
-        aoei_buffer_printf(b,
-                           "This model reads a pair of texts, such as a query and a document, and computes %zu score%s for the "
-                           "pair. The model was written by aoe (angle-optimized embeddings) %s.\n\n",
-                           c->classes, c->classes == 1 ? "" : "s", aoe_version());
+        aoei_buffer_printf(
+            b,
+            "This model reads a pair of texts, such as a query and a document, and computes %zu score%s for the "
+            "pair. The model was written by aoe (angle-optimized embeddings) %s.\n\n",
+            c->classes, c->classes == 1 ? "" : "s", aoe_version());
     else
         aoei_buffer_printf(
             b,
-            "This model computes text embeddings of %zu dimensions. The cosine similarity of two embeddings measures the "
+            "This model computes text embeddings of %zu dimensions. The cosine similarity of two embeddings "
+            "measures the "
             "semantic similarity of their texts. The model was written by aoe (angle-optimized embeddings) %s.\n\n",
             aoei_settings_dims(s, aoei_vector_dims(c)), aoe_version());
     put(b, "| property | value |\n| --- | --- |\n");
@@ -111,11 +116,12 @@ static void put_model(aoei_buffer *b, const aoei_model_contents *m) {
     aoei_buffer_printf(b, "| architecture | %s: %s |\n", c->arch->model_type, sizes);
     aoei_buffer_printf(b, "| parameters | %zu |\n| vocabulary | %zu tokens |\n", aoei_base_count(c), c->vocab);
     if (c->classes)
-        aoei_buffer_printf(b, "| scores | %zu |\n| activation | %s |\n| maximum sequence length | %zu tokens |\n", c->classes,
-                           aoe_score_activation_name(s->activation), s->max_length);
+        aoei_buffer_printf(b, "| scores | %zu |\n| activation | %s |\n| maximum sequence length | %zu tokens |\n",
+                           c->classes, aoe_score_activation_name(s->activation), s->max_length);
     else
-        aoei_buffer_printf(b, "| pooling | %s |\n| maximum sequence length | %zu tokens |\n| normalized embeddings | %s |\n",
-                           aoe_pooling_name(s->pooling), s->max_length, s->normalize ? "yes" : "no");
+        aoei_buffer_printf(
+            b, "| pooling | %s |\n| maximum sequence length | %zu tokens |\n| normalized embeddings | %s |\n",
+            aoe_pooling_name(s->pooling), s->max_length, s->normalize ? "yes" : "no");
 }
 
 static int append(const char *text, size_t len, void *buffer) {
@@ -137,7 +143,8 @@ static int put_prompt(aoei_buffer *b, const char *prompt) {
 const char *aoei_tokenizer_limit(const aoei_encoder_config *c, const aoe_tokenizer *t) {
     const char *kind = t ? aoe_tokenizer_kind(t) : NULL;
     return !strcmp(c->arch->model_type, "qwen2") && kind && !strcmp(kind, "WordPiece")
-               ? "transformers 5 reads the vocabulary of every qwen2 model as byte-level BPE, so programs that use it compute "
+               ? "transformers 5 reads the vocabulary of every qwen2 model as byte-level BPE, so programs that use it "
+                 "compute "
                  "different tokens for this WordPiece vocabulary"
                : NULL;
 }
@@ -147,8 +154,8 @@ static const char *int5_embeddings(const aoei_model_contents *m) {
     return m->embedding_storage == AOE_EMBEDDING_STORAGE_INT5 ? " and the token embeddings as int5, both" : "";
 }
 
-/* Appends the sections about the use of the model in aoe and in other programs, and about features that other programs do not
- * support. */
+/* Appends the sections about the use of the model in aoe and in other programs, and about features that other programs
+ * do not support. */
 static void put_use(aoei_buffer *b, const aoei_model_contents *m, const char *dir) {
     const aoe_storage storage = m->storage;
     const aoei_settings *s = m->settings;
@@ -156,17 +163,17 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m, const char *di
     char limits[512];
     const int model2vec = library == AOEI_LIBRARY_MODEL2VEC && !aoei_settings_module_count(s);
     const char *limitation = limitation_of(m, dir, limits, sizeof limits);
-    put(b,
-        "\n## Use\n\nWith aoe:\n\n"
-        "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
+    put(b, "\n## Use\n\nWith aoe:\n\n"
+           "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft "
+           "departs.\"\n```\n");
     if (model2vec && storage != AOE_STORAGE_INT8)
-        put(b,
-            "\nWith model2vec, if the directory contains `tokenizer.json`:\n\n"
-            "```python\nfrom model2vec import StaticModel\n\n"
-            "model = StaticModel.from_pretrained(\"DIR\")\n"
-            "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n\n"
-            "sentence-transformers also opens such a directory, but includes unknown tokens in the mean, so its embeddings of\n"
-            "texts with unknown tokens differ.\n");
+        put(b, "\nWith model2vec, if the directory contains `tokenizer.json`:\n\n"
+               "```python\nfrom model2vec import StaticModel\n\n"
+               "model = StaticModel.from_pretrained(\"DIR\")\n"
+               "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n\n"
+               "sentence-transformers also opens such a directory, but includes unknown tokens in the mean, so its "
+               "embeddings of\n"
+               "texts with unknown tokens differ.\n");
     else if (library != AOEI_LIBRARY_NONE && !limitation && storage != AOE_STORAGE_INT8)
         put(b, "\nWith sentence-transformers:\n\n"
                "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
@@ -198,9 +205,9 @@ static char *last_component(const char *path) {
     return name;
 }
 
-/* If dir contains a LICENSE file, appends a sentence that names the model from which this file was copied. For a trained model,
- * this is the initial model in the training record, because m->source may be a checkpoint. base: see find_hub_base. Returns 0
- * or AOE_ENOMEM. */
+/* If dir contains a LICENSE file, appends a sentence that names the model from which this file was copied. For a
+ * trained model, this is the initial model in the training record, because m->source may be a checkpoint. base: see
+ * find_hub_base. Returns 0 or AOE_ENOMEM. */
 static int put_license(aoei_buffer *b, const aoei_model_contents *m, const aoei_hub_name *base, const char *dir) {
     const char *license_dir = m->license_dir[0];
     const char *initial = json_string_value(json_object_get(m->record, "base_model"));
@@ -227,8 +234,8 @@ static int has_paths(const char *key) {
     return 0;
 }
 
-/* Returns a copy of `v` in which absolute paths are replaced by their last component, because local paths do not help readers
- * of a published model card. If is_path is 1, strings in `v` are paths. Returns NULL if out of memory. */
+/* Returns a copy of `v` in which absolute paths are replaced by their last component, because local paths do not help
+ * readers of a published model card. If is_path is 1, strings in `v` are paths. Returns NULL if out of memory. */
 static json_t *shorten_paths(const json_t *v, int is_path) {
     const char *text = json_string_value(v), *key;
     json_t *copy = json_is_object(v) ? json_object() : json_is_array(v) ? json_array() : NULL, *part;
@@ -261,8 +268,8 @@ static int put_record(aoei_buffer *b, const json_t *record) {
         return 0;
     put(b, "\n## Training\n\n");
     if (models)
-        put(b,
-            "The weights are the mean of the weights of the models in `mean_of`; `trained` contains the training records of these models.\n\n");
+        put(b, "The weights are the mean of the weights of the models in `mean_of`; `trained` contains the training "
+               "records of these models.\n\n");
     json_t *shown = shorten_paths(record, 0);
     char *text = shown ? aoei_json_text(shown, JSON_INDENT(2)) : NULL;
     json_decref(shown);
@@ -271,11 +278,12 @@ static int put_record(aoei_buffer *b, const json_t *record) {
     return rc;
 }
 
-/* Writes b to DIR/README.md and frees b. `code` is AOE_ENOMEM if an allocation failed while b was filled, and 0 otherwise. If
- * `code` is not 0, nothing is written and AOE_ENOMEM is returned. */
+/* Writes b to DIR/README.md and frees b. `code` is AOE_ENOMEM if an allocation failed while b was filled, and 0
+ * otherwise. If `code` is not 0, nothing is written and AOE_ENOMEM is returned. */
 static int write_readme(aoei_buffer *b, int code, const char *dir, aoe_error *err) {
     char *path = aoei_path_join(dir, "README.md");
-    const int rc = code || b->failed || !path ? aoei_fail_nomem(err, b->len) : aoei_write_file(path, b->data, b->len, err);
+    const int rc =
+        code || b->failed || !path ? aoei_fail_nomem(err, b->len) : aoei_write_file(path, b->data, b->len, err);
     aoei_free(path);
     aoei_buffer_free(b);
     return rc;
@@ -290,12 +298,13 @@ static void put_cross_encoder_use(aoei_buffer *b, const aoei_model_contents *m) 
                "model = CrossEncoder(\"DIR\")\n"
                "scores = model.predict([(\"Who took off?\", \"A plane is taking off.\")])\n```\n");
     if (m->storage != AOE_STORAGE_INT8 && has_suffix(m->settings->prompt))
-        put(b,
-            "\nsentence-transformers computes other scores, because it does not support prompts with text after `{text}`.\n");
+        put(b, "\nsentence-transformers computes other scores, because it does not support prompts with text after "
+               "`{text}`.\n");
     if (m->storage == AOE_STORAGE_INT8)
         aoei_buffer_printf(
             b,
-            "\n## Limits\n\nThe weights are stored as int8%s with one scale per row, which other programs cannot read. For them, "
+            "\n## Limits\n\nThe weights are stored as int8%s with one scale per row, which other programs cannot read. "
+            "For them, "
             "write a copy of\nthe model with float32 weights (`aoe convert`).\n",
             int5_embeddings(m));
 }
@@ -325,7 +334,8 @@ int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_erro
     const int cross_encoder = m->config->classes > 0;
     put_title(&b, "peft", &base, cross_encoder ? "Adapters of a cross-encoder" : "Adapters of a text-embedding model",
               cross_encoder);
-    put(&b, "These are LoRA adapters in the format of Hugging Face PEFT. They do not contain the weights of the base model,\n"
+    put(&b, "These are LoRA adapters in the format of Hugging Face PEFT. They do not contain the weights of the base "
+            "model,\n"
             "whose path or name is in `adapter_config.json`. The base model with the adapters:\n\n");
     put_model(&b, m);
     rc = rc ? rc : put_prompt(&b, m->settings->prompt);
@@ -335,7 +345,8 @@ int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_erro
                        aoei_parameter_count(m->config) - aoei_base_count(m->config));
     aoei_buffer_printf(
         &b,
-        "\n## Use\n\nWith aoe, which finds the base model by its path or name in `adapter_config.json` unless another one is given:\n\n"
+        "\n## Use\n\nWith aoe, which finds the base model by its path or name in `adapter_config.json` unless another "
+        "one is given:\n\n"
         "```sh\n%s\naoe train -m DIR -d more.tsv%s -o NEW\n```\n\n"
         "With sentence-transformers and other programs, after merging the adapters into a copy of the base model:\n\n"
         "```sh\naoe merge DIR -o MERGED\n```\n",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Reads safetensors files and files that torch.save wrote. The tensors are either in one file, or in several files, the shards,
- * which an index lists. The files are mapped into memory, so the data is not copied. Functions in weights_check.h check the
- * data for NaN and infinity. These invariants are true after a file was opened:
- * - The bytes of every tensor are inside the file, or in a copy that torch_file.c owns. In a safetensors file, they do not
- * overlap another tensor.
+ * Reads safetensors files and files that torch.save wrote. The tensors are either in one file, or in several files, the
+ * shards, which an index lists. The files are mapped into memory, so the data is not copied. Functions in
+ * weights_check.h check the data for NaN and infinity. These invariants are true after a file was opened:
+ * - The bytes of every tensor are inside the file, or in a copy that torch_file.c owns. In a safetensors file, they do
+ * not overlap another tensor.
  * - The number of bytes of a tensor matches its data type and shape.
  * - The names are unique, and the entries are sorted by name.
  */
@@ -25,7 +25,7 @@
 #include "modeldir/not_model.h"
 #include "modeldir/torch_file.h"
 
-#define PREFIX_BYTES     8                   /* size of the field with the length of the header, a little-endian uint64 */
+#define PREFIX_BYTES     8 /* size of the field with the length of the header, a little-endian uint64 */
 #define MAX_HEADER_BYTES ((size_t)100000000) /* maximum length of the header in the safetensors format */
 #define MAX_SHARDS       4096
 
@@ -37,7 +37,8 @@ typedef struct shard {
 } shard;
 
 typedef struct entry {
-    aoei_st_tensor t; /* must be the first field, because aoei_safetensors_path casts its address to entry; t.name is owned */
+    aoei_st_tensor t; /* must be the first field, because aoei_safetensors_path casts its address to entry; t.name is
+                         owned */
     size_t shard;     /* index in aoei_safetensors.shards of the file that contains the tensor */
 } entry;
 
@@ -52,13 +53,14 @@ static const struct {
     const char *name;
     aoei_st_dtype dtype;
     size_t size; /* bytes per element */
-} dtypes[] = {{"F32", AOEI_ST_F32, 4},   {"F16", AOEI_ST_F16, 2},   {"BF16", AOEI_ST_BF16, 2}, {"I8", AOEI_ST_I8, 1},
-              {"I64", AOEI_ST_I64, 8},   {"F64", AOEI_ST_F64, 8},   {"I32", AOEI_ST_OTHER, 4}, {"I16", AOEI_ST_OTHER, 2},
-              {"U64", AOEI_ST_OTHER, 8}, {"U32", AOEI_ST_OTHER, 4}, {"U16", AOEI_ST_OTHER, 2}, {"U8", AOEI_ST_U8, 1},
+} dtypes[] = {{"F32", AOEI_ST_F32, 4},   {"F16", AOEI_ST_F16, 2},   {"BF16", AOEI_ST_BF16, 2},
+              {"I8", AOEI_ST_I8, 1},     {"I64", AOEI_ST_I64, 8},   {"F64", AOEI_ST_F64, 8},
+              {"I32", AOEI_ST_OTHER, 4}, {"I16", AOEI_ST_OTHER, 2}, {"U64", AOEI_ST_OTHER, 8},
+              {"U32", AOEI_ST_OTHER, 4}, {"U16", AOEI_ST_OTHER, 2}, {"U8", AOEI_ST_U8, 1},
               {"BOOL", AOEI_ST_OTHER, 1}};
 
-/* Sets *dtype to the data type with the given name, and *size to its number of bytes per element. If the name is unknown,
- * *dtype is AOEI_ST_OTHER and *size is 0. */
+/* Sets *dtype to the data type with the given name, and *size to its number of bytes per element. If the name is
+ * unknown, *dtype is AOEI_ST_OTHER and *size is 0. */
 static void read_dtype(aoei_st_dtype *dtype, size_t *size, const char *name) {
     *dtype = AOEI_ST_OTHER;
     *size = 0;
@@ -85,20 +87,21 @@ static int read_shape(aoei_st_tensor *t, size_t *elements, const json_t *shape, 
         return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no shape; save the file again", path, t->name);
     t->n_dims = json_array_size(shape);
     if (t->n_dims > AOEI_ST_MAX_DIMS)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: tensor '%s' has %zu dimensions; at most %d are supported", path, t->name,
-                         t->n_dims, AOEI_ST_MAX_DIMS);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: tensor '%s' has %zu dimensions; at most %d are supported", path,
+                         t->name, t->n_dims, AOEI_ST_MAX_DIMS);
     *elements = 1;
     for (size_t i = 0; i < t->n_dims; i++)
         if (read_size(&t->shape[i], json_array_get(shape, i)) || aoei_mul_size(*elements, t->shape[i], elements))
-            return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has an invalid shape (dimension %zu); save the file again",
-                             path, t->name, i);
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: tensor '%s' has an invalid shape (dimension %zu); save the file again", path, t->name,
+                             i);
     return 0;
 }
 
-/* Reads v, the JSON object of a tensor in the header, into t. t->name must already be set. base: [data_size] data part of the
- * file. */
-static int read_tensor(aoei_st_tensor *t, const json_t *v, const unsigned char *base, size_t data_size, const char *path,
-                       aoe_error *err) {
+/* Reads v, the JSON object of a tensor in the header, into t. t->name must already be set. base: [data_size] data part
+ * of the file. */
+static int read_tensor(aoei_st_tensor *t, const json_t *v, const unsigned char *base, size_t data_size,
+                       const char *path, aoe_error *err) {
     const char *dtype = json_string_value(json_object_get(v, "dtype"));
     const json_t *offsets = json_object_get(v, "data_offsets");
     size_t begin = 0, end = 0, elements = 0, size = 0, expected = 0;
@@ -106,7 +109,8 @@ static int read_tensor(aoei_st_tensor *t, const json_t *v, const unsigned char *
         return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no dtype; save the file again", path, t->name);
     if (json_array_size(offsets) != 2 || read_size(&begin, json_array_get(offsets, 0)) ||
         read_size(&end, json_array_get(offsets, 1)) || end < begin)
-        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no valid data_offsets; save the file again", path, t->name);
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no valid data_offsets; save the file again", path,
+                         t->name);
     int rc = read_shape(t, &elements, json_object_get(v, "shape"), path, err);
     if (rc)
         return rc;
@@ -114,12 +118,13 @@ static int read_tensor(aoei_st_tensor *t, const json_t *v, const unsigned char *
     t->bytes = end - begin;
     if (size && (aoei_mul_size(elements, size, &expected) || expected != t->bytes))
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: tensor '%s' of type %s has %zu bytes, but its shape requires %zu; save the file again", path,
-                         t->name, dtype, t->bytes, expected);
+                         "%s: tensor '%s' of type %s has %zu bytes, but its shape requires %zu; save the file again",
+                         path, t->name, dtype, t->bytes, expected);
     if (end > data_size)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: the file is truncated: tensor '%s' has %zu bytes at offset %zu, but the file contains only %zu of them; download it again",
+            "%s: the file is truncated: tensor '%s' has %zu bytes at offset %zu, but the file contains only %zu of "
+            "them; download it again",
             path, t->name, t->bytes, begin, begin < data_size ? data_size - begin : 0);
     t->data = base + begin;
     return 0;
@@ -135,8 +140,8 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const entry *)a)->t.name, ((const entry *)b)->t.name);
 }
 
-/* Returns an error if two tensors of a file overlap. first: index of the first entry of the file. The function sorts the
- * entries of the file by address. */
+/* Returns an error if two tensors of a file overlap. first: index of the first entry of the file. The function sorts
+ * the entries of the file by address. */
 static int check_overlaps(aoei_safetensors *s, size_t first, const char *path, aoe_error *err) {
     const entry *last = NULL; /* previous entry that is not empty */
     if (s->n > first)
@@ -146,8 +151,8 @@ static int check_overlaps(aoei_safetensors *s, size_t first, const char *path, a
         if (!e->t.bytes)
             continue;
         if (last && e->t.data < last->t.data + last->t.bytes)
-            return aoei_fail(err, AOE_EFORMAT, "%s: tensors '%s' and '%s' overlap; save the file again", path, last->t.name,
-                             e->t.name);
+            return aoei_fail(err, AOE_EFORMAT, "%s: tensors '%s' and '%s' overlap; save the file again", path,
+                             last->t.name, e->t.name);
         last = e;
     }
     return 0;
@@ -157,8 +162,8 @@ static int check_overlaps(aoei_safetensors *s, size_t first, const char *path, a
 static int read_header_length(size_t *out, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
     uint64_t n = 0;
     if (size < PREFIX_BYTES)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the file is truncated: it has only %zu byte%s; download it again", path, size,
-                         size == 1 ? "" : "s");
+        return aoei_fail(err, AOE_EFORMAT, "%s: the file is truncated: it has only %zu byte%s; download it again", path,
+                         size, size == 1 ? "" : "s");
     for (size_t i = 0; i < PREFIX_BYTES; i++)
         n |= (uint64_t)data[i] << (8 * i);
     if (n > MAX_HEADER_BYTES)
@@ -182,19 +187,21 @@ static int parse_header(json_t **header, const unsigned char *data, size_t n, co
     if (no_memory)
         return aoei_fail_nomem(err, n);
     if (!*header)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the header is not valid JSON at byte %d: %s; download the file again", path,
-                         at.position + PREFIX_BYTES, at.text);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the header is not valid JSON at byte %d: %s; download the file again",
+                         path, at.position + PREFIX_BYTES, at.text);
     if (!json_is_object(*header)) {
         json_decref(*header);
         *header = NULL;
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the header is not a JSON object; this is not a safetensors file, download the file again", path);
+                         "%s: the header is not a JSON object; this is not a safetensors file, download the file again",
+                         path);
     }
     return 0;
 }
 
-/* Returns 1 if the tensor `name` of the file `file` must be added. weight_map: JSON object of an index that maps tensor names
- * to file names; only tensors that weight_map maps to `file` are added. If weight_map is NULL, all tensors are added. */
+/* Returns 1 if the tensor `name` of the file `file` must be added. weight_map: JSON object of an index that maps tensor
+ * names to file names; only tensors that weight_map maps to `file` are added. If weight_map is NULL, all tensors are
+ * added. */
 static int is_listed(const json_t *weight_map, const char *name, const char *file) {
     const char *assigned = weight_map ? json_string_value(json_object_get(weight_map, name)) : file;
     return assigned && (!weight_map || !strcmp(assigned, file));
@@ -213,7 +220,8 @@ static entry *add_entry(aoei_safetensors *s, size_t shard_index, const char *nam
     return &s->entries[s->n++];
 }
 
-/* Adds the tensors of a safetensors file. data: [size] contents of the file. For weight_map and `file`, see is_listed. */
+/* Adds the tensors of a safetensors file. data: [size] contents of the file. For weight_map and `file`, see
+ * is_listed. */
 static int add_safetensors(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size,
                            const json_t *weight_map, const char *file, aoe_error *err) {
     const char *path = s->shards[shard_index].path, *name;
@@ -228,7 +236,8 @@ static int add_safetensors(aoei_safetensors *s, size_t shard_index, const unsign
         if (!strcmp(name, "__metadata__") || !is_listed(weight_map, name, file))
             continue;
         entry *added = add_entry(s, shard_index, name, err);
-        rc = added ? read_tensor(&added->t, v, data + PREFIX_BYTES + n, size - PREFIX_BYTES - n, path, err) : AOE_ENOMEM;
+        rc =
+            added ? read_tensor(&added->t, v, data + PREFIX_BYTES + n, size - PREFIX_BYTES - n, path, err) : AOE_ENOMEM;
         if (rc)
             goto done;
     }
@@ -239,8 +248,8 @@ done:
 }
 
 /* Adds the tensors of a file that torch.save wrote. The arguments are those of add_safetensors. */
-static int add_torch(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size, const json_t *weight_map,
-                     const char *file, aoe_error *err) {
+static int add_torch(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size,
+                     const json_t *weight_map, const char *file, aoe_error *err) {
     aoei_torch_file **torch = &s->shards[shard_index].torch;
     size_t width;
     const int rc = aoei_torch_file_open(torch, data, size, s->shards[shard_index].path, err);
@@ -267,7 +276,8 @@ static int add_tensors(aoei_safetensors *s, size_t shard_index, const unsigned c
                        const json_t *weight_map, const char *file, aoe_error *err) {
     const int rc = aoei_git_lfs_check(data, size, s->shards[shard_index].path, err);
     return rc ? rc
-              : (aoei_torch_is(data, size) ? add_torch : add_safetensors)(s, shard_index, data, size, weight_map, file, err);
+              : (aoei_torch_is(data, size) ? add_torch : add_safetensors)(s, shard_index, data, size, weight_map, file,
+                                                                          err);
 }
 
 /* Adds an element to s->shards for the file `path`. The tensors of the file are not added. */
@@ -311,8 +321,8 @@ static int has_scaled_type(const aoei_st_tensor *t) {
     return t->dtype == AOEI_ST_I8 || t->dtype == AOEI_ST_U8;
 }
 
-/* Completes opening. rc: result of the previous steps. If rc is 0, sorts the entries by name and sets the field `scale` of each
- * tensor. Otherwise, closes *s and sets *s to NULL. Returns rc. */
+/* Completes opening. rc: result of the previous steps. If rc is 0, sorts the entries by name and sets the field `scale`
+ * of each tensor. Otherwise, closes *s and sets *s to NULL. Returns rc. */
 static int finish(aoei_safetensors **s, int rc) {
     if (rc) {
         aoei_safetensors_close(*s);
@@ -339,15 +349,16 @@ static int add_file(aoei_safetensors *s, const char *path, const json_t *weight_
 
 /* Returns 1 if `name` is a plain file name, which cannot refer to a file outside the model directory. */
 static int is_plain_name(const char *name) {
-    return name && *name && !strchr(name, '/') && !strchr(name, '\\') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    return name && *name && !strchr(name, '/') && !strchr(name, '\\') && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
 }
 
 static int by_string(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sets *names to an array of the distinct file names in weight_map, in ascending order, and *n to their number. The caller
- * frees the array; the strings are borrowed from weight_map. */
+/* Sets *names to an array of the distinct file names in weight_map, in ascending order, and *n to their number. The
+ * caller frees the array; the strings are borrowed from weight_map. */
 static int shard_names(const char ***names, size_t *n, json_t *weight_map, const char *path, aoe_error *err) {
     const char *key;
     json_t *v;
@@ -360,7 +371,8 @@ static int shard_names(const char ***names, size_t *n, json_t *weight_map, const
         if (!is_plain_name(json_string_value(v)))
             return aoei_fail(
                 err, AOE_EFORMAT,
-                "%s: the weight_map entry of '%s' is not a plain file name; move the shards to the directory of the index",
+                "%s: the weight_map entry of '%s' is not a plain file name; move the shards to the directory of "
+                "the index",
                 path, key);
         (*names)[count++] = json_string_value(v);
     }
@@ -370,7 +382,8 @@ static int shard_names(const char ***names, size_t *n, json_t *weight_map, const
             (*names)[kept++] = (*names)[i];
     *n = kept;
     if (kept > MAX_SHARDS)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the index lists %zu shards; at most %d are supported", path, kept, MAX_SHARDS);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the index lists %zu shards; at most %d are supported", path, kept,
+                         MAX_SHARDS);
     return 0;
 }
 
@@ -406,10 +419,11 @@ static int open_index(aoei_safetensors **s, const char *dir, const char *index_p
     for (size_t i = 0; i < n && !rc; i++) {
         aoei_free(path);
         path = aoei_path_join(dir, names[i]);
-        rc = !path               ? aoei_fail_nomem(err, strlen(dir))
-             : aoei_exists(path) ? add_file(*s, path, weight_map, names[i], err)
-                                 : aoei_fail(err, AOE_ENOENT, "%s: the file %s, which the index names, is missing; download it",
-                                             index_path, names[i]);
+        rc = !path ? aoei_fail_nomem(err, strlen(dir))
+             : aoei_exists(path)
+                 ? add_file(*s, path, weight_map, names[i], err)
+                 : aoei_fail(err, AOE_ENOENT, "%s: the file %s, which the index names, is missing; download it",
+                             index_path, names[i]);
     }
     if (*s)
         rc = finish(s, rc);
@@ -427,7 +441,8 @@ int aoei_safetensors_open(aoei_safetensors **s, const char *path, aoe_error *err
     return rc ? rc : finish(s, add_file(*s, path, NULL, "", err));
 }
 
-int aoei_safetensors_open_memory(aoei_safetensors **s, const void *data, size_t size, const char *name, aoe_error *err) {
+int aoei_safetensors_open_memory(aoei_safetensors **s, const void *data, size_t size, const char *name,
+                                 aoe_error *err) {
     int rc = create(s, err);
     if (rc)
         return rc;
@@ -435,8 +450,8 @@ int aoei_safetensors_open_memory(aoei_safetensors **s, const void *data, size_t 
     return finish(s, rc ? rc : add_tensors(*s, 0, data, size, NULL, "", err));
 }
 
-/* The files in which a directory may contain its weights, in the order in which they are preferred. This is the order of the
- * library transformers. */
+/* The files in which a directory may contain its weights, in the order in which they are preferred. This is the order
+ * of the library transformers. */
 static const struct {
     const char *name;
     int is_index;

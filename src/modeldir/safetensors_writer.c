@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Writes safetensors files. The header is written first, and then the data of the tensors in the order of the entries. The data
- * is written in pieces of any size, so a model may be larger than memory. The header is padded with spaces, so that the data
- * starts at a multiple of 64 bytes and the tensors of a mapped file are aligned.
+ * Writes safetensors files. The header is written first, and then the data of the tensors in the order of the entries.
+ * The data is written in pieces of any size, so a model may be larger than memory. The header is padded with spaces, so
+ * that the data starts at a multiple of 64 bytes and the tensors of a mapped file are aligned.
  */
 #include "modeldir/safetensors_writer.h"
 
@@ -21,13 +21,14 @@ struct aoei_st_writer {
     size_t left; /* number of bytes of tensor data that have not been written yet */
 };
 
-/* Returns the JSON object for the header of a tensor whose data starts at *offset. Adds the size of the data to *offset.
- * Returns NULL if out of memory or if the size overflows. */
+/* Returns the JSON object for the header of a tensor whose data starts at *offset. Adds the size of the data to
+ * *offset. Returns NULL if out of memory or if the size overflows. */
 static json_t *describe(const aoei_st_entry *e, size_t *offset) {
     size_t bytes = aoei_st_dtype_size(e->dtype), end;
     json_t *shape = json_array();
     for (size_t i = 0; i < e->n_dims; i++)
-        if (aoei_mul_size(bytes, e->shape[i], &bytes) || json_array_append_new(shape, json_integer((json_int_t)e->shape[i])))
+        if (aoei_mul_size(bytes, e->shape[i], &bytes) ||
+            json_array_append_new(shape, json_integer((json_int_t)e->shape[i])))
             goto fail;
     if (aoei_add_size(*offset, bytes, &end))
         goto fail;
@@ -45,8 +46,8 @@ static int append(const char *text, size_t len, void *buffer) {
     return aoei_buffer_append(buffer, text, len) ? -1 : 0;
 }
 
-/* Appends to b the length of the header and the padded header. Sets *data_bytes to the total size of the data of all tensors.
- * Returns 0 or AOE_ENOMEM. */
+/* Appends to b the length of the header and the padded header. Sets *data_bytes to the total size of the data of all
+ * tensors. Returns 0 or AOE_ENOMEM. */
 static int make_header(aoei_buffer *b, size_t *data_bytes, const aoei_st_entry *entries, size_t n) {
     json_t *root = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
     aoei_buffer text = {0}; /* json_dumps is not used, because it may return incomplete text if an allocation fails */
@@ -93,7 +94,8 @@ int aoei_st_writer_open(aoei_st_writer **w, const char *path, const aoei_st_entr
 
 int aoei_st_writer_write(aoei_st_writer *w, const void *data, size_t bytes, aoe_error *err) {
     if (bytes > w->left)
-        return aoei_fail(err, AOE_EARG, "%s: %zu more bytes were written than the tensors have", w->out.path, bytes - w->left);
+        return aoei_fail(err, AOE_EARG, "%s: %zu more bytes were written than the tensors have", w->out.path,
+                         bytes - w->left);
     w->left -= bytes;
     return aoei_writer_write(&w->out, data, bytes, err);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads the configuration files of sentence-transformers, in the format before version 5.4 and in the format since version 5.4.
- * The files contain the modules after the transformer (pooling, dense layer, normalization), the maximum sequence length and
- * the prompts. A module that is not supported is an error, because ignoring the module would change the embeddings without
- * notice.
+ * Reads the configuration files of sentence-transformers, in the format before version 5.4 and in the format since
+ * version 5.4. The files contain the modules after the transformer (pooling, dense layer, normalization), the maximum
+ * sequence length and the prompts. A module that is not supported is an error, because ignoring the module would change
+ * the embeddings without notice.
  */
 #include "modeldir/sentence_transformers.h"
 
@@ -54,7 +54,8 @@ static int load_module(json_t **root, char **path, const char *dir, const char *
 static int read_mode_list(modes *m, json_t *mode, const char *path, aoe_error *err) {
     size_t n = json_is_array(mode) ? json_array_size(mode) : 1;
     if (n < 1 || n > MAX_MODES)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: pooling_mode contains %zu modes, but 1 to 6 are supported", path, n);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: pooling_mode contains %zu modes, but 1 to 6 are supported", path,
+                         n);
     for (size_t i = 0; i < n; i++) {
         const char *name = json_string_value(json_is_array(mode) ? json_array_get(mode, i) : mode);
         if (!name)
@@ -65,8 +66,8 @@ static int read_mode_list(modes *m, json_t *mode, const char *path, aoe_error *e
     return 0;
 }
 
-/* Reads the modes of a Pooling module. If the key pooling_mode exists, its value contains the modes. Otherwise, each mode has a
- * flag, and all modes whose flag is true are used. If no flag is true, the mode is "mean". */
+/* Reads the modes of a Pooling module. If the key pooling_mode exists, its value contains the modes. Otherwise, each
+ * mode has a flag, and all modes whose flag is true are used. If no flag is true, the mode is "mean". */
 static int read_modes(modes *m, json_t *config, const char *path, aoe_error *err) {
     static const struct {
         const char *flag, *mode;
@@ -94,8 +95,8 @@ static int read_modes(modes *m, json_t *config, const char *path, aoe_error *err
     return 0;
 }
 
-/* Sets *p to the pooling that the modes describe. averaged: 1 if the next module is a Dense module that computes the mean of
- * the two halves of its input. */
+/* Sets *p to the pooling that the modes describe. averaged: 1 if the next module is a Dense module that computes the
+ * mean of the two halves of its input. */
 static int pooling_of_modes(aoe_pooling *p, const modes *m, int averaged, const char *path, aoe_error *err) {
     static const struct {
         const char *mode;
@@ -113,10 +114,11 @@ static int pooling_of_modes(aoe_pooling *p, const modes *m, int averaged, const 
         while (k < MAX_MODES && strcmp(known[k].mode, m->name[i]) != 0)
             k++;
         if (k == MAX_MODES || (bits >> k & 1))
-            return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: pooling '%s' in pooling_mode is not supported, or is given twice (supported: cls, max, mean, "
-                             "mean_sqrt_len_tokens, weightedmean, lasttoken)",
-                             path, m->name[i]);
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: pooling '%s' in pooling_mode is not supported, or is given twice (supported: cls, max, mean, "
+                "mean_sqrt_len_tokens, weightedmean, lasttoken)",
+                path, m->name[i]);
         is_ordered = is_ordered && bits < 1 << k;
         bits |= 1 << k;
         *p = known[k].pooling;
@@ -124,10 +126,11 @@ static int pooling_of_modes(aoe_pooling *p, const modes *m, int averaged, const 
     if (m->n > 1 && averaged && bits == CLS_AND_MEAN)
         *p = AOE_POOLING_CLS_LAST_AVG;
     else if (m->n > 1 && !is_ordered)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the order of the modes in pooling_mode is not supported; the supported order is cls, max, mean, "
-                         "mean_sqrt_len_tokens, weightedmean, lasttoken",
-                         path);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the order of the modes in pooling_mode is not supported; the supported order is cls, max, mean, "
+            "mean_sqrt_len_tokens, weightedmean, lasttoken",
+            path);
     else if (m->n > 1)
         *p = (aoe_pooling)(AOE_POOLING_CONCAT + bits);
     return 0;
@@ -138,13 +141,14 @@ static int check_dimension(json_t *config, const char *key, size_t hidden, const
     size_t n = hidden;
     int rc = aoei_json_size(config, key, &n, path, err);
     if (!rc && n != hidden)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: %s is %zu, but the model's hidden size is %zu; download the model again", path,
-                       key, n, hidden);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: %s is %zu, but the model's hidden size is %zu; download the model again",
+                       path, key, n, hidden);
     return rc;
 }
 
 /* Reads and checks the Pooling module in DIR/folder. If the pooling is known from an option or from aoe.json, only
- * include_prompt is read. If the file is missing, the directory is damaged, and only an option can replace the pooling. */
+ * include_prompt is read. If the file is missing, the directory is damaged, and only an option can replace the
+ * pooling. */
 static int read_pooling(aoei_partial_settings *s, const char *dir, const char *folder, int averaged, size_t hidden,
                         aoe_error *err) {
     json_t *config = NULL;
@@ -153,15 +157,15 @@ static int read_pooling(aoei_partial_settings *s, const char *dir, const char *f
     const int is_set = s->pooling != AOE_POOLING_AUTO;
     int include_prompt = 1, rc = load_module(&config, &path, dir, folder, err);
     if (!rc && !config && (!is_set || strcmp(s->pooling_from, "option") != 0))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: the file is missing, but modules.json requires it; download the model again",
-                       path);
+        rc = aoei_fail(err, AOE_EFORMAT,
+                       "%s: the file is missing, but modules.json requires it; download the model again", path);
     if (rc || !config || (rc = aoei_json_bool(config, "include_prompt", &include_prompt, path, err)))
         goto done;
     if (s->include_prompt == AOE_AUTO)
         s->include_prompt = include_prompt;
     if (is_set || (rc = check_dimension(config, "word_embedding_dimension", hidden, path, err)) ||
-        (rc = check_dimension(config, "embedding_dimension", hidden, path, err)) || (rc = read_modes(&m, config, path, err)) ||
-        (rc = pooling_of_modes(&s->pooling, &m, averaged, path, err)))
+        (rc = check_dimension(config, "embedding_dimension", hidden, path, err)) ||
+        (rc = read_modes(&m, config, path, err)) || (rc = pooling_of_modes(&s->pooling, &m, averaged, path, err)))
         goto done;
     s->pooling_from = !strcmp(folder, "1_Pooling") ? "1_Pooling/config.json" : "modules.json";
 done:
@@ -172,16 +176,18 @@ done:
 
 /* ----------------------------------------------------------------- dense */
 
-/* Sets *concatenated to 1 if the input size of the Dense module in DIR/folder is 2 * hidden, so the input consists of two
- * concatenated vectors. A Dense module with this input size is supported only if it computes the mean of the two vectors. */
-static int has_concatenated_input(int *concatenated, const char *dir, const char *folder, size_t hidden, aoe_error *err) {
+/* Sets *concatenated to 1 if the input size of the Dense module in DIR/folder is 2 * hidden, so the input consists of
+ * two concatenated vectors. A Dense module with this input size is supported only if it computes the mean of the two
+ * vectors. */
+static int has_concatenated_input(int *concatenated, const char *dir, const char *folder, size_t hidden,
+                                  aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
     size_t in = 0;
     int rc = load_module(&config, &path, dir, folder, err);
     if (!rc && !config)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: the file is missing, but modules.json requires it; download the model again",
-                       path);
+        rc = aoei_fail(err, AOE_EFORMAT,
+                       "%s: the file is missing, but modules.json requires it; download the model again", path);
     if (!rc)
         rc = aoei_json_need_size(config, "in_features", &in, path, err);
     *concatenated = in == 2 * hidden;
@@ -190,13 +196,14 @@ static int has_concatenated_input(int *concatenated, const char *dir, const char
     return rc;
 }
 
-/* Returns 1 if the file contains only one tensor, the weight [I/2 I/2], where I is the identity matrix. If an allocation fails,
- * returns 0 and sets *rc to the error code.
+/* Returns 1 if the file contains only one tensor, the weight [I/2 I/2], where I is the identity matrix. If an
+ * allocation fails, returns 0 and sets *rc to the error code.
  */
 static int is_average_matrix(const aoei_safetensors *f, size_t hidden, aoe_error *err, int *rc) {
     const aoei_st_tensor *t = aoei_safetensors_find(f, "linear.weight");
     int is_float = t && (t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16);
-    if (!is_float || aoei_safetensors_count(f) != 1 || t->n_dims != 2 || t->shape[0] != hidden || t->shape[1] != 2 * hidden)
+    if (!is_float || aoei_safetensors_count(f) != 1 || t->n_dims != 2 || t->shape[0] != hidden ||
+        t->shape[1] != 2 * hidden)
         return 0;
     float *w = aoei_malloc_array(aoei_st_elements(t), sizeof *w);
     if (!w) {
@@ -219,8 +226,8 @@ static int is_identity(const json_t *config) {
     return name && !strcmp(dot ? dot + 1 : name, "Identity");
 }
 
-/* Sets *averages to 1 if the Dense module in DIR/folder computes the mean of two concatenated vectors. Such a module has no
- * bias, no activation function and no residual connection. */
+/* Sets *averages to 1 if the Dense module in DIR/folder computes the mean of two concatenated vectors. Such a module
+ * has no bias, no activation function and no residual connection. */
 static int is_averaging_dense(int *averages, const char *dir, const char *folder, size_t hidden, aoe_error *err) {
     aoei_safetensors *f = NULL;
     json_t *config = NULL;
@@ -260,8 +267,8 @@ typedef struct module_list {
     int normalize;                  /* 1: a Normalize module is the last module; it is not part of `after` */
 } module_list;
 
-/* Returns the last component of the class name of a module, such as "Pooling", if the class belongs to sentence-transformers.
- * Otherwise returns NULL, because the module contains code of its own. */
+/* Returns the last component of the class name of a module, such as "Pooling", if the class belongs to
+ * sentence-transformers. Otherwise returns NULL, because the module contains code of its own. */
 static const char *class_of(const char *type) {
     const char *dot = strrchr(type, '.');
     return dot && !strncmp(type, "sentence_transformers.", 22) ? dot + 1 : NULL;
@@ -269,7 +276,8 @@ static const char *class_of(const char *type) {
 
 /* Returns 1 if `kind` is a module that may follow the pooling. */
 static int may_follow_pooling(const char *kind) {
-    return !strcmp(kind, "Dense") || !strcmp(kind, "LayerNorm") || !strcmp(kind, "Dropout") || !strcmp(kind, "Normalize");
+    return !strcmp(kind, "Dense") || !strcmp(kind, "LayerNorm") || !strcmp(kind, "Dropout") ||
+           !strcmp(kind, "Normalize");
 }
 
 /* Adds module i to the list. type: class name; at: folder. */
@@ -280,16 +288,17 @@ static int add_module(module_list *list, size_t i, const char *type, const char 
     const aoei_token_module tokens = i == 1 && kind ? aoei_token_module_find(kind) : AOEI_TOKEN_MODULE_NONE;
     const int is_second = i == 1u + (list->layers != NULL) + (list->tokens != NULL) && kind && !strcmp(kind, "Pooling");
     if (!is_first && !is_layers && !tokens && !is_second && (!list->pooling || !kind || !may_follow_pooling(kind)))
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: module %zu of type '%s' is not supported at this position (supported: %s, optionally "
-                         "WeightedLayerPooling, CNN or LSTM, Pooling, then any of Dense, LayerNorm, Dropout and Normalize)%s",
-                         path, i, type, list->first,
-                         kind && !strcmp(kind, "LogitScore") ? "; the model is a reranker, so score pairs with it (aoe rerank)"
-                                                             : "");
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: module %zu of type '%s' is not supported at this position (supported: %s, optionally "
+            "WeightedLayerPooling, CNN or LSTM, Pooling, then any of Dense, LayerNorm, Dropout and Normalize)%s",
+            path, i, type, list->first,
+            kind && !strcmp(kind, "LogitScore") ? "; the model is a reranker, so score pairs with it (aoe rerank)"
+                                                : "");
     if (is_first ? *at && !aoei_is_plain_folder(at) : !aoei_is_plain_folder(at))
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: path '%s' of module %zu is not supported; it must be a subfolder of the model directory", path,
-                         at, i);
+                         "%s: path '%s' of module %zu is not supported; it must be a subfolder of the model directory",
+                         path, at, i);
     if (is_second)
         list->pooling = at;
     if (is_layers)
@@ -319,15 +328,16 @@ static int remove_normalize(module_list *list, const char *dir, aoe_error *err) 
     return rc;
 }
 
-/* Checks that the names of the modules differ: sentence-transformers replaces a module by a later one with the same name. */
+/* Checks that the names of the modules differ: sentence-transformers replaces a module by a later one with the same
+ * name. */
 static int check_names(json_t *root, const char *path, aoe_error *err) {
     for (size_t i = 1; i < json_array_size(root); i++)
         for (size_t k = 0; k < i; k++) {
             const json_t *a = json_object_get(json_array_get(root, k), "name"),
                          *b = json_object_get(json_array_get(root, i), "name");
             if (a && json_equal(a, b))
-                return aoei_fail(err, AOE_EUNSUPPORTED, "%s: modules %zu and %zu have the same name; correct \"name\"", path, k,
-                                 i);
+                return aoei_fail(err, AOE_EUNSUPPORTED, "%s: modules %zu and %zu have the same name; correct \"name\"",
+                                 path, k, i);
         }
     return 0;
 }
@@ -341,16 +351,19 @@ static int read_module_list(module_list *list, json_t *root, const char *dir, co
     if (!json_is_array(root))
         return aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; download the model again", path);
     json_array_foreach(root, i, v) {
-        const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
+        const char *type = json_string_value(json_object_get(v, "type")),
+                   *at = json_string_value(json_object_get(v, "path"));
         if (!type || !at)
-            return aoei_fail(err, AOE_EFORMAT, "%s: module %zu has no type or no path; download the model again", path, i);
+            return aoei_fail(err, AOE_EFORMAT, "%s: module %zu has no type or no path; download the model again", path,
+                             i);
         if ((rc = add_module(list, i, type, !strcmp(at, ".") ? "" : at, path, err)))
             return rc;
     }
     if (!list->pooling)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: there is no %s module, so aoe cannot compute embeddings with this model%s",
-                         path, json_array_size(root) ? "Pooling" : "Transformer",
-                         json_array_size(root) ? "; if it is a cross-encoder, score pairs of texts with it (aoe rerank)" : "");
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED, "%s: there is no %s module, so aoe cannot compute embeddings with this model%s",
+            path, json_array_size(root) ? "Pooling" : "Transformer",
+            json_array_size(root) ? "; if it is a cross-encoder, score pairs of texts with it (aoe rerank)" : "");
     rc = check_names(root, path, err);
     return rc ? rc : remove_normalize(list, dir, err);
 }
@@ -366,17 +379,18 @@ static int is_averaged(int *averaged, const module_list *list, const char *dir, 
     return rc || !*averaged ? rc : is_averaging_dense(averaged, dir, folder, hidden, err);
 }
 
-/* Sets s->layer_pooling to the folder of the module WeightedLayerPooling. sentence-transformers ignores the module unless the
- * configuration of the transformer requests all hidden states. */
-static int set_layer_pooling(aoei_partial_settings *s, const module_list *list, const aoei_encoder_config *c, const char *path,
-                             aoe_error *err) {
+/* Sets s->layer_pooling to the folder of the module WeightedLayerPooling. sentence-transformers ignores the module
+ * unless the configuration of the transformer requests all hidden states. */
+static int set_layer_pooling(aoei_partial_settings *s, const module_list *list, const aoei_encoder_config *c,
+                             const char *path, aoe_error *err) {
     if (!list->layers || s->layer_pooling)
         return 0;
     if (!c->output_hidden_states)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: sentence-transformers ignores the module WeightedLayerPooling, because config.json of the "
-                         "transformer does not contain \"output_hidden_states\": true; add this key, or remove the module",
-                         path);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: sentence-transformers ignores the module WeightedLayerPooling, because config.json of the "
+            "transformer does not contain \"output_hidden_states\": true; add this key, or remove the module",
+            path);
     s->layer_pooling = aoei_strdup(list->layers);
     return s->layer_pooling ? 0 : aoei_fail_nomem(err, strlen(list->layers));
 }
@@ -410,7 +424,8 @@ static int read_modules(aoei_partial_settings *s, const char *dir, const aoei_en
         goto done;
     }
     if ((rc = read_module_list(&list, root, dir, path, err)) || (rc = set_layer_pooling(s, &list, c, path, err)) ||
-        (rc = set_token_module(s, &width, &list, dir, c, err)) || (rc = is_averaged(&averaged, &list, dir, width, err)) ||
+        (rc = set_token_module(s, &width, &list, dir, c, err)) ||
+        (rc = is_averaged(&averaged, &list, dir, width, err)) ||
         (rc = read_pooling(s, dir, list.pooling, averaged, width, err)))
         goto done;
     if (averaged && s->pooling < AOE_POOLING_CONCAT) /* the pooling contains the average, or an option replaces it */
@@ -427,20 +442,22 @@ done:
 }
 
 /* Adds module i of a static model to the list. type: class name; at: folder. */
-static int add_static_module(module_list *list, size_t i, const char *type, const char *at, const char *path, aoe_error *err) {
+static int add_static_module(module_list *list, size_t i, const char *type, const char *at, const char *path,
+                             aoe_error *err) {
     const char *kind = class_of(type);
     if (!kind || (i ? !may_follow_pooling(kind) || !aoei_is_plain_folder(at)
                     : strcmp(kind, "StaticEmbedding") != 0 || (*at && !aoei_is_plain_folder(at))))
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: module %zu of type '%s' is not supported at this position (supported: StaticEmbedding, then any of Dense, "
+            "%s: module %zu of type '%s' is not supported at this position (supported: StaticEmbedding, then any "
+            "of Dense, "
             "LayerNorm, Dropout and Normalize, each in a subfolder of the model directory)",
             path, i, kind ? kind : type);
     return i ? aoei_module_list_append(&list->after, kind, at, err) : 0;
 }
 
-/* Reads the maximum number of tokens from the section "truncation" of tokenizer.json in `dir`. The module StaticEmbedding has
- * no other limit. */
+/* Reads the maximum number of tokens from the section "truncation" of tokenizer.json in `dir`. The module
+ * StaticEmbedding has no other limit. */
 static int read_truncation(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
     json_t *root = NULL;
     char *path = NULL;
@@ -458,8 +475,8 @@ static int read_truncation(aoei_partial_settings *s, const char *dir, size_t max
     return rc;
 }
 
-/* Reads modules.json of a static model into `list`. The contents of `list` are valid until *root is released. The module
- * StaticEmbedding is stored in the model directory or in a subfolder, whose name is written to *folder. */
+/* Reads modules.json of a static model into `list`. The contents of `list` are valid until *root is released. The
+ * module StaticEmbedding is stored in the model directory or in a subfolder, whose name is written to *folder. */
 static int read_static_list(module_list *list, json_t **root, const char **folder, const char *dir, aoe_error *err) {
     json_t *v;
     char *path = NULL;
@@ -468,7 +485,8 @@ static int read_static_list(module_list *list, json_t **root, const char **folde
     if (*root && !json_is_array(*root))
         rc = aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; download the model again", path);
     json_array_foreach(*root, i, v) {
-        const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
+        const char *type = json_string_value(json_object_get(v, "type")),
+                   *at = json_string_value(json_object_get(v, "path"));
         if (rc)
             break;
         if (i == 0)
@@ -484,7 +502,8 @@ static int read_static_list(module_list *list, json_t **root, const char **folde
 }
 
 /* Reads the modules of a static model. Normalization may also be specified by the key "normalize" in config.json. */
-static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_config *c, const char *dir, aoe_error *err) {
+static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_config *c, const char *dir,
+                               aoe_error *err) {
     module_list list = {0};
     json_t *root = NULL;
     const char *folder = "";
@@ -510,7 +529,8 @@ static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_conf
 
 /* ---------------------------------------------------------------- length */
 
-/* Sets *out to the minimum of `max` and the maximum sequence length under `key`. If the key is missing, sets *out to 0. */
+/* Sets *out to the minimum of `max` and the maximum sequence length under `key`. If the key is missing, sets *out to
+ * 0. */
 static int read_length(size_t *out, json_t *config, const char *key, size_t max, const char *path, aoe_error *err) {
     double n = 0;
     int rc = aoei_json_double(config, key, &n, path, err);
@@ -522,8 +542,8 @@ static int read_length(size_t *out, json_t *config, const char *key, size_t max,
     return 0;
 }
 
-/* Reads the maximum sequence length (under the key `key`) and do_lower_case from the file DIR/name. Sets *present to 1 if the
- * file exists, and to 0 otherwise. */
+/* Reads the maximum sequence length (under the key `key`) and do_lower_case from the file DIR/name. Sets *present to 1
+ * if the file exists, and to 0 otherwise. */
 static int read_length_file(aoei_partial_settings *s, const char *dir, const char *name, const char *key, size_t max,
                             int *present, aoe_error *err) {
     json_t *config = NULL;
@@ -548,8 +568,8 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
         s->max_length = n;
         s->max_length_from = name;
     }
-    if (!rc && s->lowercase == AOE_AUTO &&
-        strcmp(name, "tokenizer_config.json") != 0) /* there, do_lower_case is an option of the tokenizer */
+    if (!rc && s->lowercase == AOE_AUTO && strcmp(name, "tokenizer_config.json") != 0) /* there, do_lower_case is an
+                                                                                          option of the tokenizer */
         s->lowercase = lowercase;
     json_decref(config);
     aoei_free(path);
@@ -561,20 +581,22 @@ size_t aoei_sentence_transformers_positions(const aoei_encoder_config *c) {
     return c->positions && c->positions < max ? c->positions : max;
 }
 
-/* Reads the maximum sequence length and do_lower_case from the first file in aoei_transformer_files that exists. If the maximum
- * sequence length is still not set, reads it from tokenizer_config.json; `positions` then limits it instead of `max`. */
+/* Reads the maximum sequence length and do_lower_case from the first file in aoei_transformer_files that exists. If the
+ * maximum sequence length is still not set, reads it from tokenizer_config.json; `positions` then limits it instead of
+ * `max`. */
 static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, size_t positions, aoe_error *err) {
     int present = 0, rc = 0;
     for (size_t i = 0; aoei_transformer_files[i] && !present && !rc; i++)
         rc = read_length_file(s, dir, aoei_transformer_files[i], "max_seq_length", max, &present, err);
-    /* since version 5.4, and in directories of transformers, tokenizer_config.json contains the maximum sequence length */
+    /* since version 5.4, and in directories of transformers, tokenizer_config.json contains the maximum sequence
+     * length */
     if (!rc && s->max_length == AOE_AUTO)
         rc = read_length_file(s, dir, "tokenizer_config.json", "model_max_length", positions, &present, err);
     return rc;
 }
 
-/* Reads wordembedding_config.json from the folder of the module WordEmbeddings: the maximum sequence length, and the class of
- * the tokenizer, which must be supported. */
+/* Reads wordembedding_config.json from the folder of the module WordEmbeddings: the maximum sequence length, and the
+ * class of the tokenizer, which must be supported. */
 static int read_word_embeddings(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
@@ -588,8 +610,8 @@ static int read_word_embeddings(aoei_partial_settings *s, const char *dir, size_
         (!kind || (strcmp(kind, "TransformersTokenizerWrapper") != 0 && strcmp(kind, "WhitespaceTokenizer") != 0)))
         rc = aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: tokenizer_class '%s' is not supported (supported: TransformersTokenizerWrapper, WhitespaceTokenizer)", path,
-            tokenizer);
+            "%s: tokenizer_class '%s' is not supported (supported: TransformersTokenizerWrapper, WhitespaceTokenizer)",
+            path, tokenizer);
     if (!rc && config)
         rc = read_length(&n, config, "max_seq_length", max, path, err);
     if (!rc && n && s->max_length == AOE_AUTO) {
@@ -601,9 +623,10 @@ static int read_word_embeddings(aoei_partial_settings *s, const char *dir, size_
     return rc;
 }
 
-/* Reads the lengths and the settings of the chat template from the folder of the first module, Transformer or WordEmbeddings:
- * `dir`, or a subfolder such as 0_Transformer. max, positions: see read_lengths. */
-static int read_transformer_lengths(aoei_partial_settings *s, const char *dir, size_t max, size_t positions, aoe_error *err) {
+/* Reads the lengths and the settings of the chat template from the folder of the first module, Transformer or
+ * WordEmbeddings: `dir`, or a subfolder such as 0_Transformer. max, positions: see read_lengths. */
+static int read_transformer_lengths(aoei_partial_settings *s, const char *dir, size_t max, size_t positions,
+                                    aoe_error *err) {
     json_t *root = NULL;
     char *path = NULL, *folder = NULL;
     int rc = load_optional(&root, &path, dir, "modules.json", err);
@@ -651,7 +674,8 @@ static json_t *template_of(const json_t *prefix) {
 static int read_templates(aoei_partial_settings *s, json_t *config, const char *path, aoe_error *err) {
     json_t *prompts = json_object_get(config, "prompts"), *v, *out = json_object();
     const char *name, *selected = NULL;
-    int rc = out ? aoei_json_string(config, "default_prompt_name", &selected, NULL, path, err) : aoei_fail_nomem(err, 0);
+    int rc =
+        out ? aoei_json_string(config, "default_prompt_name", &selected, NULL, path, err) : aoei_fail_nomem(err, 0);
     json_object_foreach(prompts, name, v) {
         const char *prefix = json_is_null(v) ? "" : json_string_value(v); /* null means an empty prompt */
         if (rc)
@@ -667,8 +691,8 @@ static int read_templates(aoei_partial_settings *s, json_t *config, const char *
     if (selected && !json_object_get(out, selected) && (!strcmp(selected, "query") || !strcmp(selected, "document")))
         selected = NULL; /* these two prompts exist in every model and are empty by default */
     if (!rc && selected && !json_object_get(out, selected))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: default_prompt_name \"%s\" is not among the prompts; correct the value", path,
-                       selected);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: default_prompt_name \"%s\" is not among the prompts; correct the value",
+                       path, selected);
     if (!rc && !s->prompt) {
         const char *text = selected ? json_string_value(json_object_get(out, selected)) : "";
         s->prompt = aoei_strdup(strcmp(text, AOEI_PLACEHOLDER) != 0 ? text : "");
@@ -694,8 +718,10 @@ static int read_model_config(aoei_partial_settings *s, const char *dir, aoe_erro
     return rc;
 }
 
-int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
-    const int is_static = c->arch->library == AOEI_LIBRARY_MODEL2VEC || c->arch->library == AOEI_LIBRARY_STATIC_EMBEDDING;
+int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, const aoei_encoder_config *c,
+                                    aoe_error *err) {
+    const int is_static =
+        c->arch->library == AOEI_LIBRARY_MODEL2VEC || c->arch->library == AOEI_LIBRARY_STATIC_EMBEDDING;
     int rc = 0;
     if (!s->skip_modules)
         rc = is_static ? read_static_modules(s, c, dir, err) : read_modules(s, dir, c, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Writes configuration files of sentence-transformers in the format before version 5.4, which every version can read, except
- * for models that render texts with a chat template: versions before 5.4 do not have this setting and ignore it. Settings
- * for which this format has no key are omitted; aoei_settings_limits names them.
+ * Writes configuration files of sentence-transformers in the format before version 5.4, which every version can read,
+ * except for models that render texts with a chat template: versions before 5.4 do not have this setting and ignore it.
+ * Settings for which this format has no key are omitted; aoei_settings_limits names them.
  */
 #include "modeldir/sentence_transformers_write.h"
 
@@ -43,10 +43,10 @@ static json_t *module_json(int idx, const char *path, const char *type) {
 }
 
 /* Writes modules.json. first: type of the first module. is_static: 1 for a static model, which has no pooling.
- * averaged: 1 for cls-last-avg pooling, for which a Dense module that computes the mean follows the pooling. normalize_folder:
- * folder of the Normalize module, or NULL. */
-static int write_modules(const aoei_settings *s, const char *first, int is_static, int averaged, const char *normalize_folder,
-                         const char *dir, aoe_error *err) {
+ * averaged: 1 for cls-last-avg pooling, for which a Dense module that computes the mean follows the pooling.
+ * normalize_folder: folder of the Normalize module, or NULL. */
+static int write_modules(const aoei_settings *s, const char *first, int is_static, int averaged,
+                         const char *normalize_folder, const char *dir, aoe_error *err) {
     char name[AOEI_MODULE_FOLDER_SIZE];
     json_t *list = json_array(), *v;
     size_t i;
@@ -55,15 +55,15 @@ static int write_modules(const aoei_settings *s, const char *first, int is_stati
     if (s->layer_pooling || aoei_pooling_averages_layers(s->pooling))
         failed |= json_array_append_new(list, module_json(idx++, AOEI_LAYER_POOLING_FOLDER, "WeightedLayerPooling"));
     if (s->token_module != AOEI_TOKEN_MODULE_NONE)
-        failed |= json_array_append_new(
-            list, module_json(idx++, aoei_token_module_folder(s->token_module), aoei_token_module_name(s->token_module)));
+        failed |= json_array_append_new(list, module_json(idx++, aoei_token_module_folder(s->token_module),
+                                                          aoei_token_module_name(s->token_module)));
     if (!is_static)
         failed |= json_array_append_new(list, module_json(idx++, "1_Pooling", "Pooling"));
     if (averaged)
         failed |= json_array_append_new(list, module_json(idx++, "2_Dense", "Dense"));
     json_array_foreach(s->modules, i, v) {
-        failed |= json_array_append_new(
-            list, module_json(idx++, aoei_settings_module_folder(s, i, name), json_string_value(json_object_get(v, "type"))));
+        failed |= json_array_append_new(list, module_json(idx++, aoei_settings_module_folder(s, i, name),
+                                                          json_string_value(json_object_get(v, "type"))));
     }
     if (normalize_folder)
         failed |= json_array_append_new(list, module_json(idx++, normalize_folder, "Normalize"));
@@ -80,31 +80,30 @@ static int fill_pooling(const aoei_settings *s, size_t hidden, const char *folde
     int used[AOE_POOLING_COUNT] = {0};
     for (size_t i = 0; i < aoei_pooling_parts(s->pooling); i++)
         used[aoei_pooling_part(s->pooling, i)] = 1;
-    return save_json(json_pack("{s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "word_embedding_dimension", (json_int_t)hidden,
-                               "pooling_mode_cls_token", cls_and_mean || used[AOE_POOLING_CLS], "pooling_mode_mean_tokens",
-                               cls_and_mean || used[AOE_POOLING_LAST_AVG] || aoei_pooling_averages_layers(s->pooling),
-                               "pooling_mode_max_tokens", used[AOE_POOLING_LAST_MAX], "pooling_mode_mean_sqrt_len_tokens",
-                               used[AOE_POOLING_MEAN_SQRT_LEN], "pooling_mode_weightedmean_tokens",
-                               used[AOE_POOLING_WEIGHTED_MEAN], "pooling_mode_lasttoken", used[AOE_POOLING_LAST_TOKEN],
-                               "include_prompt", !s->exclude_prompt),
-                     folder, "config.json", err);
+    return save_json(
+        json_pack("{s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "word_embedding_dimension", (json_int_t)hidden,
+                  "pooling_mode_cls_token", cls_and_mean || used[AOE_POOLING_CLS], "pooling_mode_mean_tokens",
+                  cls_and_mean || used[AOE_POOLING_LAST_AVG] || aoei_pooling_averages_layers(s->pooling),
+                  "pooling_mode_max_tokens", used[AOE_POOLING_LAST_MAX], "pooling_mode_mean_sqrt_len_tokens",
+                  used[AOE_POOLING_MEAN_SQRT_LEN], "pooling_mode_weightedmean_tokens", used[AOE_POOLING_WEIGHTED_MEAN],
+                  "pooling_mode_lasttoken", used[AOE_POOLING_LAST_TOKEN], "include_prompt", !s->exclude_prompt),
+        folder, "config.json", err);
 }
 
-/* Writes the Dense module for cls-last-avg pooling. The Pooling module returns the concatenation of the [CLS] vector and the
- * mean vector. The Dense module computes the mean of these two vectors: its weight is [I/2 I/2], where I is the identity
- * matrix. */
+/* Writes the Dense module for cls-last-avg pooling. The Pooling module returns the concatenation of the [CLS] vector
+ * and the mean vector. The Dense module computes the mean of these two vectors: its weight is [I/2 I/2], where I is the
+ * identity matrix. */
 static int fill_averaging_dense(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err) {
     (void)s;
     const aoei_st_entry entry = {"linear.weight", AOEI_ST_F32, 2, {hidden, 2 * hidden}};
     aoei_st_writer *w = NULL;
     char *path = aoei_path_join(folder, "model.safetensors");
     float *row = aoei_calloc(2 * hidden, sizeof *row);
-    int rc =
-        path && row
-            ? save_json(json_pack("{s:I, s:I, s:b, s:s}", "in_features", (json_int_t)(2 * hidden), "out_features",
-                                  (json_int_t)hidden, "bias", 0, "activation_function", "torch.nn.modules.linear.Identity"),
-                        folder, "config.json", err)
-            : aoei_fail_nomem(err, 2 * hidden * sizeof *row);
+    int rc = path && row ? save_json(json_pack("{s:I, s:I, s:b, s:s}", "in_features", (json_int_t)(2 * hidden),
+                                               "out_features", (json_int_t)hidden, "bias", 0, "activation_function",
+                                               "torch.nn.modules.linear.Identity"),
+                                     folder, "config.json", err)
+                         : aoei_fail_nomem(err, 2 * hidden * sizeof *row);
     if (!rc)
         rc = aoei_st_writer_open(&w, path, &entry, 1, err);
     for (size_t i = 0; i < hidden && !rc; i++) {
@@ -151,7 +150,8 @@ static int write_model_config(const aoei_settings *s, const char *dir, aoe_error
         json_decref(root);
         root = NULL;
     }
-    if (root && s->truncate_dim && json_object_set_new(root, "truncate_dim", json_integer((json_int_t)s->truncate_dim))) {
+    if (root && s->truncate_dim &&
+        json_object_set_new(root, "truncate_dim", json_integer((json_int_t)s->truncate_dim))) {
         json_decref(root);
         root = NULL;
     }
@@ -172,28 +172,29 @@ static int write_folder(const char *dir, const char *name, fill_fn *fill, const 
     return rc;
 }
 
-/* Writes a modules.json with a single module, which sentence-transformers rejects. Without the file, sentence-transformers
- * would open the transformer with mean pooling and compute different embeddings; of int8 weights, it would use the integers
- * without their scales. aoe reads the settings from aoe.json instead.
+/* Writes a modules.json with a single module, which sentence-transformers rejects. Without the file,
+ * sentence-transformers would open the transformer with mean pooling and compute different embeddings; of int8 weights,
+ * it would use the integers without their scales. aoe reads the settings from aoe.json instead.
  * module: name of a module that sentence-transformers does not have. */
 static int write_unsupported(const char *module, const char *dir, aoe_error *err) {
     return save_json(json_pack("[o]", module_json(0, "", module)), dir, "modules.json", err);
 }
 
-/* Returns the contents of sentence_bert_config.json, or NULL if an allocation fails. The modality "message" exists since
- * version 5.4. */
+/* Returns the contents of sentence_bert_config.json, or NULL if an allocation fails. The modality "message" exists
+ * since version 5.4. */
 static json_t *transformer_json(const aoei_settings *s) {
     json_t *root = json_pack("{s:I, s:b}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case", s->lowercase);
     if (root && s->chat &&
-        aoei_transformer_module_describe(root, s->chat, "feature-extraction", "last_hidden_state", "token_embeddings")) {
+        aoei_transformer_module_describe(root, s->chat, "feature-extraction", "last_hidden_state",
+                                         "token_embeddings")) {
         json_decref(root);
         return NULL;
     }
     return root;
 }
 
-int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_config *c, aoe_storage storage, const char *dir,
-                                     aoe_error *err) {
+int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_config *c, aoe_storage storage,
+                                     const char *dir, aoe_error *err) {
     int rc;
     const size_t hidden = aoei_token_width(c);
     const int is_static = c->arch->library != AOEI_LIBRARY_SENTENCE_TRANSFORMERS;
@@ -207,7 +208,8 @@ int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_
         return write_unsupported(unsupported, dir, err);
     if (is_static && !aoei_entry_exists(dir, "tokenizer.json"))
         return 0;
-    if ((rc = write_modules(s, c->arch->first_module, is_static, averaged, s->normalize ? normalize : NULL, dir, err)) ||
+    if ((rc =
+             write_modules(s, c->arch->first_module, is_static, averaged, s->normalize ? normalize : NULL, dir, err)) ||
         (!is_static && (rc = write_folder(dir, "1_Pooling", fill_pooling, s, hidden, err))) ||
         (averaged && (rc = write_folder(dir, "2_Dense", fill_averaging_dense, s, hidden, err))) ||
         (s->normalize && (rc = write_folder(dir, normalize, NULL, s, hidden, err))))
@@ -217,7 +219,8 @@ int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_
     if (c->arch->first_module) /* WordEmbeddings */
         rc = save_json(json_pack("{s:s, s:b, s:I}", "tokenizer_class",
                                  aoei_entry_exists(dir, AOEI_WORDS_FILE) ? TOKENIZER_CLASSES "WhitespaceTokenizer"
-                                                                         : TOKENIZER_CLASSES "TransformersTokenizerWrapper",
+                                                                         : TOKENIZER_CLASSES
+                                     "TransformersTokenizerWrapper",
                                  "update_embeddings", !c->frozen_words, "max_seq_length", (json_int_t)s->max_length),
                        dir, AOEI_WORDS_CONFIG, err);
     else

@@ -30,8 +30,8 @@ static const char *const pooling_names[AOE_POOLING_COUNT] = {
     [AOE_POOLING_MASK] = "mask",
 };
 
-/* Names of the concatenations, indexed by the sum of their bits, with a leading "+". Each macro adds the name of one pooling to
- * the second half of its elements. */
+/* Names of the concatenations, indexed by the sum of their bits, with a leading "+". Each macro adds the name of one
+ * pooling to the second half of its elements. */
 #define CLS(s)      s, "+cls" s
 #define MAX(s)      CLS(s), CLS("+max" s)
 #define MEAN(s)     MAX(s), MAX("+mean" s)
@@ -82,11 +82,12 @@ int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err) {
         *p = concatenation;
         return 0;
     }
-    return aoei_fail(err, AOE_EARG,
-                     "unknown pooling '%s'; use cls, mean, max, mean-sqrt-len, weighted-mean, "
-                     "last-token, a concatenation of these such as cls+mean, cls-last-avg, first-last-avg, last-two-avg, "
-                     "layer1-last-avg, mask, or for a RAN cell-last, cell-mean or cell-max",
-                     name);
+    return aoei_fail(
+        err, AOE_EARG,
+        "unknown pooling '%s'; use cls, mean, max, mean-sqrt-len, weighted-mean, "
+        "last-token, a concatenation of these such as cls+mean, cls-last-avg, first-last-avg, last-two-avg, "
+        "layer1-last-avg, mask, or for a RAN cell-last, cell-mean or cell-max",
+        name);
 }
 
 void aoei_partial_settings_init(aoei_partial_settings *s) {
@@ -125,8 +126,8 @@ void aoei_settings_free(aoei_settings *s) {
     *s = (aoei_settings){0};
 }
 
-/* Returns a new array with the elements of `list`, which are shared. If list is NULL, returns NULL. If memory allocation fails,
- * returns NULL. */
+/* Returns a new array with the elements of `list`, which are shared. If list is NULL, returns NULL. If memory
+ * allocation fails, returns NULL. */
 static json_t *copy_list(const json_t *list) {
     json_t *copy = list ? json_array() : NULL;
     for (size_t i = 0; copy && i < json_array_size(list); i++)
@@ -143,9 +144,11 @@ int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *
     to->prompt = aoei_strdup(from->prompt);
     to->layer_pooling = from->layer_pooling ? aoei_strdup(from->layer_pooling) : NULL;
     to->token_module_folder = from->token_module_folder ? aoei_strdup(from->token_module_folder) : NULL;
-    if (!to->prompt || !to->layer_pooling != !from->layer_pooling || !to->token_module_folder != !from->token_module_folder)
+    if (!to->prompt || !to->layer_pooling != !from->layer_pooling ||
+        !to->token_module_folder != !from->token_module_folder)
         return aoei_fail_nomem(err, strlen(from->prompt) + 1);
-    to->prompts = json_incref(from->prompts); /* the objects can be shared, because they are never modified after reading */
+    to->prompts = json_incref(from->prompts); /* the objects can be shared, because they are never modified after
+                                                 reading */
     to->chat = json_incref(from->chat);
     to->modules = copy_list(from->modules); /* aoei_model_add_dense appends to the list */
     return !to->modules == !from->modules ? 0 : aoei_fail_nomem(err, 1);
@@ -239,14 +242,16 @@ int aoei_partial_settings_read_output(aoei_partial_settings *s, const json_t *co
         (rc = aoei_json_string(config, key, &name, NULL, file, err)))
         return rc;
     if (!dims)
-        return aoei_fail(err, AOE_EFORMAT, "%s: truncate_dim is 0, but must be at least 1; correct or remove the value", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: truncate_dim is 0, but must be at least 1; correct or remove the value",
+                         file);
     while (name && similarity < AOEI_SIMILARITY_COUNT && strcmp(similarities[similarity], name) != 0)
         similarity++;
     if (similarity == AOEI_SIMILARITY_COUNT)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: %s '%s' is not supported (supported: cosine, dot, euclidean, manhattan); correct or remove the "
-                         "value",
-                         file, key, name);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: %s '%s' is not supported (supported: cosine, dot, euclidean, manhattan); correct or remove the "
+            "value",
+            file, key, name);
     if (s->truncate_dim == AOE_AUTO)
         s->truncate_dim = dims;
     if (s->similarity == AOE_AUTO && name)
@@ -260,7 +265,8 @@ size_t aoei_settings_module_count(const aoei_settings *s) {
 
 const char *aoei_settings_module_folder(const aoei_settings *s, size_t i, char name[AOEI_MODULE_FOLDER_SIZE]) {
     const char *type = json_string_value(json_object_get(json_array_get(s->modules, i), "type"));
-    /* With cls-last-avg pooling, 2_Dense is the module that computes the mean of the [CLS] vector and the mean vector. */
+    /* With cls-last-avg pooling, 2_Dense is the module that computes the mean of the [CLS] vector and the mean
+     * vector. */
     const size_t first = s->pooling == AOE_POOLING_CLS_LAST_AVG ? 3 : 2;
     snprintf(name, AOEI_MODULE_FOLDER_SIZE, "%zu_%s", first + i, type ? type : "Dense");
     return name;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes aoe.json. Settings that an option of the caller has already set are not replaced by the values in aoe.json.
+ * Reads and writes aoe.json. Settings that an option of the caller has already set are not replaced by the values in
+ * aoe.json.
  */
 #include "modeldir/settings_json.h"
 
@@ -18,14 +19,15 @@
 #include "modeldir/transformer_module.h"
 #include "tokenizer/prompt.h"
 
-/* largest supported value of "format_version"; version 2 added the key "dense", version 3 the key "modules" and the poolings
- * mean-sqrt-len, weighted-mean and concatenations, version 4 the keys "truncate_dim",
+/* largest supported value of "format_version"; version 2 added the key "dense", version 3 the key "modules" and the
+ * poolings mean-sqrt-len, weighted-mean and concatenations, version 4 the keys "truncate_dim",
  * "include_prompt" and "layer_pooling", version 5 the poolings last-two-avg, layer1-last-avg and mask,
- * version 6 the key "cnn", version 7 the module Flow, version 8 the key "lstm", version 9 the key "subtract_empty_prompt",
- * and version 10 the key "chat_template" */
+ * version 6 the key "cnn", version 7 the module Flow, version 8 the key "lstm", version 9 the key
+ * "subtract_empty_prompt", and version 10 the key "chat_template" */
 #define MAX_FORMAT_VERSION 10
 
-/* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the model. */
+/* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the
+ * model. */
 static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
     json_t *prompts = json_object_get(root, "prompts"), *v;
     const char *name;
@@ -37,8 +39,8 @@ static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file
         const char *text = json_string_value(v);
         char what[128];
         if (!text || strlen(text) != json_string_length(v))
-            return aoei_fail(err, AOE_EFORMAT, "%s: prompt \"%s\" is not a template with {text}; correct the value", file,
-                             name);
+            return aoei_fail(err, AOE_EFORMAT, "%s: prompt \"%s\" is not a template with {text}; correct the value",
+                             file, name);
         snprintf(what, sizeof what, "the prompt '%.80s'", name);
         if (*text && aoei_template_check(what, text, err)) {
             aoei_error_prefix(err, "%s", file);
@@ -78,7 +80,8 @@ static int read_max_length(aoei_partial_settings *s, json_t *root, const aoei_en
     if (n < 1 || n > max)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: \"max_length\" is %zu, but must be from 1 to %zu, the number of positions of the model; correct the value",
+            "%s: \"max_length\" is %zu, but must be from 1 to %zu, the number of positions of the model; correct "
+            "the value",
             file, n, max);
     s->max_length = n;
     s->max_length_from = "aoe.json";
@@ -86,8 +89,8 @@ static int read_max_length(aoei_partial_settings *s, json_t *root, const aoei_en
 }
 
 /* Reads "bidirectional_from", the index of the first layer of a causal model that uses bidirectional attention. */
-static int read_bidirectional_from(aoei_partial_settings *s, json_t *root, const aoei_encoder_config *c, const char *file,
-                                   aoe_error *err) {
+static int read_bidirectional_from(aoei_partial_settings *s, json_t *root, const aoei_encoder_config *c,
+                                   const char *file, aoe_error *err) {
     size_t from = SIZE_MAX;
     const int rc = aoei_json_size(root, "bidirectional_from", &from, file, err);
     if (rc || from == SIZE_MAX)
@@ -95,7 +98,8 @@ static int read_bidirectional_from(aoei_partial_settings *s, json_t *root, const
     if (!c->causal || from > c->layers)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: \"bidirectional_from\" is %zu; only causal models support it, and it must be at most %zu, the number of layers; correct or remove the value",
+            "%s: \"bidirectional_from\" is %zu; only causal models support it, and it must be at most %zu, the number "
+            "of layers; correct or remove the value",
             file, from, c->layers);
     if (s->bidirectional_from == AOE_AUTO)
         s->bidirectional_from = from;
@@ -107,11 +111,12 @@ static int check_folder(const char *key, const char *name, const char *file, aoe
     if (aoei_is_plain_folder(name))
         return 0;
     return aoei_fail(err, AOE_EFORMAT,
-                     "%s: \"%s\" is '%s', which is not the name of a folder in the model directory; correct the value", file,
-                     key, name);
+                     "%s: \"%s\" is '%s', which is not the name of a folder in the model directory; correct the value",
+                     file, key, name);
 }
 
-/* Reads the name of the folder of a module into *folder, unless it is already set. key: key of the name, which may be missing.
+/* Reads the name of the folder of a module into *folder, unless it is already set. key: key of the name, which may be
+ * missing.
  */
 static int read_folder(char **folder, json_t *root, const char *key, const char *file, aoe_error *err) {
     const char *name = NULL;
@@ -133,8 +138,8 @@ static int read_token_module(aoei_partial_settings *s, json_t *root, const char 
     return read_folder(&s->token_module_folder, root, is_cnn ? "cnn" : "lstm", file, err);
 }
 
-/* Reads the modules after the pooling: "dense", the folder of a single dense layer, or "modules", a list of modules. Also reads
- * "layer_pooling", "cnn" and "lstm", the folders of the modules before the pooling. */
+/* Reads the modules after the pooling: "dense", the folder of a single dense layer, or "modules", a list of modules.
+ * Also reads "layer_pooling", "cnn" and "lstm", the folders of the modules before the pooling. */
 static int read_modules(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
     const char *name = NULL;
     json_t *list = json_object_get(root, "modules"), *v;
@@ -148,12 +153,13 @@ static int read_modules(aoei_partial_settings *s, json_t *root, const char *file
         rc = aoei_fail(err, AOE_EFORMAT,
                        "%s: \"modules\" is not a list of modules, or \"dense\" is also given; correct the value", file);
     json_array_foreach(list, i, v) {
-        const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
+        const char *type = json_string_value(json_object_get(v, "type")),
+                   *at = json_string_value(json_object_get(v, "path"));
         if (rc)
             return rc;
         if (!type || !at)
-            return aoei_fail(err, AOE_EFORMAT, "%s: element %zu of \"modules\" has no type or no path; correct the value", file,
-                             i);
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: element %zu of \"modules\" has no type or no path; correct the value", file, i);
         if (!(rc = check_folder("path", at, file, err)))
             rc = aoei_module_list_append(&s->modules, type, at, err);
     }
@@ -166,8 +172,8 @@ static int read_chat(aoei_partial_settings *s, json_t *root, const char *file, a
     if (!chat)
         return 0;
     if (!json_is_object(chat) || (options && !json_is_object(options)))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"chat_template\" is not an object with \"format\" and \"options\"; correct it",
-                         file);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"chat_template\" is not an object with \"format\" and \"options\"; correct it", file);
     json_t *checked = NULL;
     const int rc = aoei_chat_options_read(&checked, options, file, err);
     json_decref(checked);
@@ -177,8 +183,8 @@ static int read_chat(aoei_partial_settings *s, json_t *root, const char *file, a
 }
 
 /* Reads all fields of aoe.json. */
-static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, const aoei_encoder_config *c, const char *file,
-                       aoe_error *err) {
+static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, const aoei_encoder_config *c,
+                       const char *file, aoe_error *err) {
     size_t version = 0;
     int rc, normalize = AOE_AUTO, lowercase = AOE_AUTO;
     json_t *training = json_object_get(root, "training");
@@ -188,15 +194,16 @@ static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, 
         return rc;
     if (version > MAX_FORMAT_VERSION)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: format_version is %zu, but this version of aoe supports at most %d; update aoe", file, version,
-                         MAX_FORMAT_VERSION);
+                         "%s: format_version is %zu, but this version of aoe supports at most %d; update aoe", file,
+                         version, MAX_FORMAT_VERSION);
     if ((rc = read_pooling(s, root, file, err)) || (rc = read_max_length(s, root, c, file, err)) ||
         (rc = read_bidirectional_from(s, root, c, file, err)) || (rc = read_prompts(s, root, file, err)) ||
         (rc = read_modules(s, root, file, err)) || (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
         (rc = aoei_json_bool(root, "lowercase", &lowercase, file, err)) ||
         (rc = aoei_json_bool(root, "include_prompt", &s->include_prompt, file, err)) ||
         (rc = aoei_json_bool(root, "subtract_empty_prompt", &s->subtract_empty_prompt, file, err)) ||
-        (rc = aoei_partial_settings_read_output(s, root, "similarity", file, err)) || (rc = read_chat(s, root, file, err)))
+        (rc = aoei_partial_settings_read_output(s, root, "similarity", file, err)) ||
+        (rc = read_chat(s, root, file, err)))
         return rc;
     if (training && !json_is_object(training))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"training\" is not an object; remove it", file);
@@ -226,8 +233,8 @@ static int is_single_dense(const aoei_settings *s) {
     return aoei_settings_module_count(s) == 1 && !strcmp(type, "Dense");
 }
 
-/* Returns the value of "format_version": the first version in which all settings of the model exist, so that older versions of
- * aoe open as many models as possible. */
+/* Returns the value of "format_version": the first version in which all settings of the model exist, so that older
+ * versions of aoe open as many models as possible. */
 static int format_version(const aoei_settings *s) {
     const size_t n = aoei_settings_module_count(s);
     const aoe_pooling p = s->pooling;
@@ -272,11 +279,13 @@ static int add_optional(json_t *root, const aoei_settings *s) {
     return (s->token_module != AOEI_TOKEN_MODULE_NONE &&
             json_object_set_new(root, s->token_module == AOEI_TOKEN_MODULE_CNN ? "cnn" : "lstm",
                                 json_string(aoei_token_module_folder(s->token_module)))) ||
-                   (s->layer_pooling && json_object_set_new(root, "layer_pooling", json_string(AOEI_LAYER_POOLING_FOLDER))) ||
+                   (s->layer_pooling &&
+                    json_object_set_new(root, "layer_pooling", json_string(AOEI_LAYER_POOLING_FOLDER))) ||
                    (s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
                    (s->exclude_prompt && json_object_set_new(root, "include_prompt", json_false())) ||
                    (s->subtract_empty_prompt && json_object_set_new(root, "subtract_empty_prompt", json_true())) ||
-                   (s->truncate_dim && json_object_set_new(root, "truncate_dim", json_integer((json_int_t)s->truncate_dim))) ||
+                   (s->truncate_dim &&
+                    json_object_set_new(root, "truncate_dim", json_integer((json_int_t)s->truncate_dim))) ||
                    (s->similarity != AOEI_SIMILARITY_COSINE &&
                     json_object_set_new(root, "similarity", json_string(aoei_similarity_name(s->similarity)))) ||
                    (s->chat && json_object_set(root, "chat_template", s->chat)) ||
@@ -293,11 +302,13 @@ json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
         return NULL;
     }
     if (!*s->prompt)
-        json_object_del(prompts, "default"); /* if the key does not exist, json_object_del fails, which is not an error here */
-    json_t *root =
-        json_pack("{s:i, s:s, s:o, s:I, s:b}", "format_version", format_version(s), "pooling", aoe_pooling_name(s->pooling),
-                  "prompts", prompts, "max_length", (json_int_t)s->max_length, "normalize", s->normalize);
-    if (root && (add_modules(root, s) || add_optional(root, s) || (record && json_object_set(root, "training", record)))) {
+        json_object_del(prompts, "default"); /* if the key does not exist, json_object_del fails, which is not an error
+                                                here */
+    json_t *root = json_pack("{s:i, s:s, s:o, s:I, s:b}", "format_version", format_version(s), "pooling",
+                             aoe_pooling_name(s->pooling), "prompts", prompts, "max_length", (json_int_t)s->max_length,
+                             "normalize", s->normalize);
+    if (root &&
+        (add_modules(root, s) || add_optional(root, s) || (record && json_object_set(root, "training", record)))) {
         json_decref(root);
         return NULL;
     }

@@ -20,7 +20,8 @@
 #include "tokenizer/prompt.h"
 
 /* Checks the options `o` of the caller and sets the settings that the options specify. */
-static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c, const aoe_model_options *o, aoe_error *err) {
+static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c, const aoe_model_options *o,
+                         aoe_error *err) {
     size_t max = c->arch->max_length(c);
     if (!aoe_pooling_name(o->pooling))
         return aoei_fail(err, AOE_EARG, "options.pooling is %d; use a value of aoe_pooling", (int)o->pooling);
@@ -40,7 +41,8 @@ static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c,
                          "the attention of a %s model is bidirectional in all layers; omit options.bidirectional_from",
                          c->arch->model_type);
     if (o->bidirectional_from != AOE_AUTO && o->bidirectional_from > c->layers)
-        return aoei_fail(err, AOE_EARG, "options.bidirectional_from is %zu, but must be at most %zu, the number of layers",
+        return aoei_fail(err, AOE_EARG,
+                         "options.bidirectional_from is %zu, but must be at most %zu, the number of layers",
                          o->bidirectional_from, c->layers);
     s->bidirectional_from = o->bidirectional_from;
     s->pooling = o->pooling;
@@ -62,10 +64,11 @@ static int check_pooling(const aoei_partial_settings *s, const aoei_encoder_conf
     char names[256] = "";
     for (aoe_pooling p = AOE_POOLING_CLS; p < AOE_POOLING_COUNT; p++)
         if (c->arch->poolings & AOEI_POOLING_BIT(p))
-            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", aoe_pooling_name(p));
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "",
+                     aoe_pooling_name(p));
     return aoei_fail(err, strcmp(s->pooling_from, "option") ? AOE_EFORMAT : AOE_EARG,
-                     "pooling '%s' (%s) is not supported by architecture '%s' (supported: %s)", aoe_pooling_name(s->pooling),
-                     s->pooling_from, c->arch->model_type, names);
+                     "pooling '%s' (%s) is not supported by architecture '%s' (supported: %s)",
+                     aoe_pooling_name(s->pooling), s->pooling_from, c->arch->model_type, names);
 }
 
 /* Replaces the prompt by the prompt with the name options.prompt_name. */
@@ -76,7 +79,8 @@ static int select_prompt(aoei_partial_settings *s, const char *dir, const aoe_mo
     const int is_standard = !strcmp(o->prompt_name, "query") || !strcmp(o->prompt_name, "document");
     if (!template && o->prompt_optional)
         return 0;
-    if (!template && is_standard) /* every model of sentence-transformers has these two prompts; they are empty by default */
+    if (!template && is_standard) /* every model of sentence-transformers has these two prompts; they are empty by
+                                     default */
         template = AOEI_PLACEHOLDER;
     if (template) {
         aoei_free(s->prompt);
@@ -86,9 +90,10 @@ static int select_prompt(aoei_partial_settings *s, const char *dir, const aoe_mo
         const size_t at = strlen(names);
         snprintf(names + at, sizeof names - at, "%s%.40s", at ? ", " : "", name);
     }
-    return aoei_fail(err, AOE_EARG,
-                     "%s: the model has no prompt '%s' (its prompts: %s); omit options.prompt_name or set options.prompt", dir,
-                     o->prompt_name, *names ? names : "none");
+    return aoei_fail(
+        err, AOE_EARG,
+        "%s: the model has no prompt '%s' (its prompts: %s); omit options.prompt_name or set options.prompt", dir,
+        o->prompt_name, *names ? names : "none");
 }
 
 int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const aoei_encoder_config *c,

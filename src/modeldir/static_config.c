@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Recognizes static models and word embeddings by the names and shapes of their tensors, and adds missing keys to the contents
- * of config.json.
+ * Recognizes static models and word embeddings by the names and shapes of their tensors, and adds missing keys to the
+ * contents of config.json.
  */
 #include "modeldir/static_config.h"
 
@@ -69,14 +69,16 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
     if (!is_matrix)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: tensor '%s' is missing or does not have the shape [tokens, dimensions] of a static model; download the model "
+            "%s: tensor '%s' is missing or does not have the shape [tokens, dimensions] of a static model; download "
+            "the model "
             "again",
             dir, AOEI_STATIC_TENSOR);
     if (other)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: tensor '%s' in addition to '%s' is not supported in a static model; export the model without "
-                         "vocabulary quantization",
-                         aoei_safetensors_path(file, other), other->name, t->name);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: tensor '%s' in addition to '%s' is not supported in a static model; export the model without "
+            "vocabulary quantization",
+            aoei_safetensors_path(file, other), other->name, t->name);
     if (t->dtype == AOEI_ST_U8 && is_missing(*config, "hidden_size"))
         return aoei_fail(
             err, AOE_EFORMAT,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Converts weights to their storage type and writes them to a file. Rows are converted in small blocks. The scales of an int8
- * or int5 matrix are written after the matrix, so only the scales of the current matrix are kept in memory. aoei_st_to_float
- * (safetensors.c) converts stored values back to float.
+ * Converts weights to their storage type and writes them to a file. Rows are converted in small blocks. The scales of
+ * an int8 or int5 matrix are written after the matrix, so only the scales of the current matrix are kept in memory.
+ * aoei_st_to_float (safetensors.c) converts stored values back to float.
  */
 #include "modeldir/storage.h"
 
@@ -29,7 +29,8 @@ struct aoei_storage_writer {
     const aoei_st_entry *entries; /* [n] descriptions of the tensors, borrowed */
     size_t n, at;                 /* number of tensors, and index of the current tensor */
     size_t left;                  /* number of elements of the current tensor that have not been written yet */
-    float *scales; /* [largest number of rows of a matrix] scales of the current matrix, owned; used only for int8 and int5 */
+    float *scales; /* [largest number of rows of a matrix] scales of the current matrix, owned; used only for int8 and
+                      int5 */
     void *chunk;   /* [at least CHUNK and at least one row] converted elements, owned; NULL for float32 */
 };
 
@@ -58,9 +59,9 @@ float aoei_int8_row(int8_t *q, const float *x, size_t n) {
     }
     scale = max / 127.0f;
     scale = scale < MIN_SCALE ? MIN_SCALE : scale;
-    /* The exact quotient of two floats either is a tie (k + 1/2), or differs from every tie by much more than the rounding
-     * error of a double. Rounding the quotient in double precision to an integer therefore gives the same integer as rounding
-     * the exact quotient. */
+    /* The exact quotient of two floats either is a tie (k + 1/2), or differs from every tie by much more than the
+     * rounding error of a double. Rounding the quotient in double precision to an integer therefore gives the same
+     * integer as rounding the exact quotient. */
     for (size_t i = 0; i < n; i++)
         q[i] = (int8_t)lrint((double)x[i] / (double)scale);
     return scale;
@@ -72,7 +73,8 @@ static inline int int5_value(float x, float scale) {
     return (int)lrint(q < -15 ? -15 : q > 15 ? 15 : q);
 }
 
-/* Returns the sum of the squared differences between x[n] and the values that are read if x is stored with the given scale. */
+/* Returns the sum of the squared differences between x[n] and the values that are read if x is stored with the given
+ * scale. */
 static double int5_error(const float *x, size_t n, float scale) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -123,13 +125,15 @@ static int check_scales(const aoei_safetensors *s, const aoei_st_tensor *t, int 
                          "' of the %s tensor '%s' are missing; convert or download the model again",
                          path, t->name, aoei_st_dtype_name(t->dtype), t->name);
     if (scale->dtype != AOEI_ST_F32)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the data type of tensor '%s' is %s, but scales must be F32; convert or download the model again",
-                         path, scale->name, aoei_st_dtype_name(scale->dtype));
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the data type of tensor '%s' is %s, but scales must be F32; convert or download the model again", path,
+            scale->name, aoei_st_dtype_name(scale->dtype));
     if (scale->n_dims != 1 || scale->shape[0] != t->shape[0])
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: tensor '%s' does not have the shape [%zu], one scale for each row of '%s'; convert or download the model again",
+            "%s: tensor '%s' does not have the shape [%zu], one scale for each row of '%s'; convert or download the "
+            "model again",
             path, scale->name, t->shape[0], t->name);
     for (size_t i = 0; i < t->shape[0]; i++) {
         float v;
@@ -137,7 +141,8 @@ static int check_scales(const aoei_safetensors *s, const aoei_st_tensor *t, int 
         if (!(v >= 0) || !isfinite((float)highest * v))
             return aoei_fail(
                 err, isfinite(v) && v < 0 ? AOE_EFORMAT : AOE_ENUMERIC,
-                "%s: tensor '%s' contains %g at element %zu; a scale must not be negative, and %d times the scale must be "
+                "%s: tensor '%s' contains %g at element %zu; a scale must not be negative, and %d times the scale "
+                "must be "
                 "finite; convert or download the model again",
                 path, scale->name, (double)v, i, highest);
     }
@@ -160,18 +165,20 @@ int aoei_int5_check(const aoei_safetensors *s, const aoei_st_tensor *t, size_t c
     if (rc)
         return rc;
     if (t->n_dims != 2 || t->shape[1] != bytes)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the U8 tensor '%s' does not have rows of %zu bytes, which contain %zu int5 values; config.json "
-                         "belongs to another model, or convert or download the model again",
-                         path, t->name, bytes, cols);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the U8 tensor '%s' does not have rows of %zu bytes, which contain %zu int5 values; config.json "
+            "belongs to another model, or convert or download the model again",
+            path, t->name, bytes, cols);
     for (size_t r = 0; r < t->shape[0] && cols % 8; r++) {
         const uint64_t group = aoei_int5_group(t->data + (r + 1) * bytes - AOEI_INT5_GROUP_BYTES);
         for (size_t i = cols % 8; i < 8; i++)
             if ((group >> 5 * i & 31) != 16)
-                return aoei_fail(err, AOE_EFORMAT,
-                                 "%s: the padding of tensor '%s' contains %d at row %zu, column %zu, but it must be 0; convert "
-                                 "or download the model again",
-                                 path, t->name, (int)(group >> 5 * i & 31) - 16, r, cols / 8 * 8 + i);
+                return aoei_fail(
+                    err, AOE_EFORMAT,
+                    "%s: the padding of tensor '%s' contains %d at row %zu, column %zu, but it must be 0; convert "
+                    "or download the model again",
+                    path, t->name, (int)(group >> 5 * i & 31) - 16, r, cols / 8 * 8 + i);
     }
     return 0;
 }
@@ -229,7 +236,8 @@ static int allocate_buffers(aoei_storage_writer *w, aoe_error *err) {
             rows = shape[0] > rows ? shape[0] : rows;
             cols = shape[1] > cols ? shape[1] : cols;
         }
-    if (w->storage != AOE_STORAGE_F32 && !(w->chunk = aoei_malloc_array(cols, aoei_st_dtype_size(types[w->storage].dtype))))
+    if (w->storage != AOE_STORAGE_F32 &&
+        !(w->chunk = aoei_malloc_array(cols, aoei_st_dtype_size(types[w->storage].dtype))))
         return aoei_fail_nomem(err, cols);
     if (rows && !(w->scales = aoei_malloc_array(rows, sizeof *w->scales)))
         return aoei_fail_nomem(err, rows * sizeof *w->scales);
@@ -238,9 +246,10 @@ static int allocate_buffers(aoei_storage_writer *w, aoe_error *err) {
 
 /* Writes to `stored` the descriptions of the tensors of the file, and adds their number to *n_stored. The tensors are
  * w->entries and, with int8, the scales of each matrix. Sets the data types of the tensors, and packs the rows of int5
- * matrices. stored: [2 * w->n]. names: [w->n] set to the names of the scales. The caller zeroes `names` before the call and
- * frees the names after it. */
-static int list_stored(aoei_st_entry *stored, size_t *n_stored, char **names, const aoei_storage_writer *w, aoe_error *err) {
+ * matrices. stored: [2 * w->n]. names: [w->n] set to the names of the scales. The caller zeroes `names` before the call
+ * and frees the names after it. */
+static int list_stored(aoei_st_entry *stored, size_t *n_stored, char **names, const aoei_storage_writer *w,
+                       aoe_error *err) {
     for (size_t i = 0; i < w->n; i++) {
         const aoei_st_entry *e = &w->entries[i];
         aoei_st_entry *entry = &stored[(*n_stored)++];
@@ -249,9 +258,9 @@ static int list_stored(aoei_st_entry *stored, size_t *n_stored, char **names, co
         if (w->storage != AOE_STORAGE_INT8)
             continue;
         if (aoei_name_ends_with(e->name, AOEI_SCALE_SUFFIX))
-            return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "tensor '%s' has the name of the scales of an int8 matrix; store this model as f32 or bf16",
-                             e->name);
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "tensor '%s' has the name of the scales of an int8 matrix; store this model as f32 or bf16", e->name);
         if (!has_scales(w->storage, e)) {
             entry->dtype = AOEI_ST_F32;
             continue;
@@ -270,8 +279,8 @@ static int list_stored(aoei_st_entry *stored, size_t *n_stored, char **names, co
     return 0;
 }
 
-int aoei_storage_open(aoei_storage_writer **out, const char *path, const aoei_st_entry *entries, size_t n, aoe_storage storage,
-                      aoe_error *err) {
+int aoei_storage_open(aoei_storage_writer **out, const char *path, const aoei_st_entry *entries, size_t n,
+                      aoe_storage storage, aoe_error *err) {
     aoei_storage_writer *w = *out = aoei_calloc(1, sizeof *w);
     aoei_st_entry *stored = aoei_calloc(2 * n, sizeof *stored);
     char **names = aoei_calloc(n, sizeof *names);
@@ -322,8 +331,8 @@ static int put_bf16(aoei_storage_writer *w, const float *x, size_t n, aoe_error 
     return rc;
 }
 
-/* Writes x[n / cols, cols], which contains rows of a matrix, as int8 or int5, and stores their scales in w->scales. row: index
- * in the matrix of the first row of x. */
+/* Writes x[n / cols, cols], which contains rows of a matrix, as int8 or int5, and stores their scales in w->scales.
+ * row: index in the matrix of the first row of x. */
 static int put_scaled(aoei_storage_writer *w, const float *x, size_t n, size_t row, size_t cols, aoe_error *err) {
     const int int5 = w->entries[w->at].dtype == AOEI_ST_I5;
     const size_t rows = n / cols, row_bytes = int5 ? aoei_int5_bytes(cols) : cols;
@@ -347,7 +356,8 @@ static int put_scaled(aoei_storage_writer *w, const float *x, size_t n, size_t r
 int aoei_storage_write(aoei_storage_writer *w, const float *values, size_t n, aoe_error *err) {
     int rc = 0;
     if (w->at == w->n || n > w->left)
-        return aoei_fail(err, AOE_EARG, "%zu more values were written than the tensors have", w->at == w->n ? n : n - w->left);
+        return aoei_fail(err, AOE_EARG, "%zu more values were written than the tensors have",
+                         w->at == w->n ? n : n - w->left);
     const aoei_st_entry *e = &w->entries[w->at];
     const size_t cols = e->n_dims ? e->shape[e->n_dims - 1] : 1;
     if (has_scales(w->storage, e)) {

@@ -47,8 +47,8 @@ static int check_input(const json_t *config, const char *key, size_t hidden, con
     const int rc = aoei_json_size(config, key, &n, path, err);
     if (rc || n == hidden)
         return rc;
-    return aoei_fail(err, AOE_EFORMAT, "%s: %s is %zu, but the model's hidden size is %zu; download the model again", path, key,
-                     n, hidden);
+    return aoei_fail(err, AOE_EFORMAT, "%s: %s is %zu, but the model's hidden size is %zu; download the model again",
+                     path, key, n, hidden);
 }
 
 /* Reads the kernel sizes. */
@@ -60,10 +60,11 @@ static int read_kernels(aoei_encoder_config *c, const json_t *list, const char *
     for (size_t i = 0; i < n; i++) {
         const json_int_t k = json_integer_value(json_array_get(list, i));
         if (k < 1 || k > (json_int_t)MAX_KERNEL || k % 2 == 0)
-            return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: element %zu of kernel_sizes is not an odd number from 1 to %zu; other kernel sizes are not "
-                             "supported",
-                             path, i, MAX_KERNEL);
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: element %zu of kernel_sizes is not an odd number from 1 to %zu; other kernel sizes are not "
+                "supported",
+                path, i, MAX_KERNEL);
         c->kernels[i] = (size_t)k;
     }
     c->n_kernels = n;
@@ -76,8 +77,8 @@ static int check_strides(const json_t *list, const char *path, aoe_error *err) {
     json_t *v;
     json_array_foreach(list, i, v) {
         if (json_integer_value(v) != 1)
-            return aoei_fail(err, AOE_EUNSUPPORTED, "%s: element %zu of stride_sizes is not 1; other strides are not supported",
-                             path, i);
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: element %zu of stride_sizes is not 1; other strides are not supported", path, i);
     }
     return 0;
 }
@@ -129,18 +130,20 @@ int aoei_token_module_check(const aoei_encoder_config *c, aoei_token_module kind
                             aoe_error *err) {
     const char *name = names[kind];
     if (c->layers ? c->arch->layer_slots != 0 : c->arch->library != AOEI_LIBRARY_SENTENCE_TRANSFORMERS)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the module %s is not supported by architecture '%s'; use a transformer model, or word embeddings "
-                         "(WordEmbeddings)",
-                         dir, name, c->arch->model_type);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the module %s is not supported by architecture '%s'; use a transformer model, or word embeddings "
+            "(WordEmbeddings)",
+            dir, name, c->arch->model_type);
     if (c->mlm_head)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: a model with the module %s cannot be pretrained; remove the module", dir,
-                         name);
-    if (aoei_pools_mean_state(c) || pooling == AOE_POOLING_FIRST_LAST_AVG)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the module %s uses only the last hidden state, so the pooling cannot be a mean over several "
-                         "layers; choose another pooling",
-                         dir, name);
+                         "%s: a model with the module %s cannot be pretrained; remove the module", dir, name);
+    if (aoei_pools_mean_state(c) || pooling == AOE_POOLING_FIRST_LAST_AVG)
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the module %s uses only the last hidden state, so the pooling cannot be a mean over several "
+            "layers; choose another pooling",
+            dir, name);
     return 0;
 }
 
@@ -165,8 +168,8 @@ static aoei_token_module kind_of(const aoei_encoder_config *c) {
     return c->n_kernels ? AOEI_TOKEN_MODULE_CNN : c->lstm_dims ? AOEI_TOKEN_MODULE_LSTM : AOEI_TOKEN_MODULE_NONE;
 }
 
-/* Describes weight i of the module. shape[3] receives the shape of its tensor. Returns the number of dimensions, or 0 if there
- * is no such weight. */
+/* Describes weight i of the module. shape[3] receives the shape of its tensor. Returns the number of dimensions, or 0
+ * if there is no such weight. */
 static size_t describe_weight(aoei_slot *s, size_t *shape, const aoei_encoder_config *c, size_t i) {
     aoei_slot_describe(c, aoei_pooled_slot(c, AOEI_PW_TOKEN_MODULE + i), s);
     const int is_kernel = c->n_kernels && !s->vector && !s->absent;
@@ -183,24 +186,27 @@ int aoei_token_module_tensors(aoei_model_files *f, const aoei_encoder_config *c,
         aoei_slot s;
         size_t shape[3];
         const size_t n_dims = describe_weight(&s, shape, c, i);
-        const aoei_st_tensor *t = n_dims ? aoei_safetensors_find(f->modules[AOEI_POOLED_TOKEN_MODULE - 1], s.name) : NULL;
+        const aoei_st_tensor *t =
+            n_dims ? aoei_safetensors_find(f->modules[AOEI_POOLED_TOKEN_MODULE - 1], s.name) : NULL;
         if (!n_dims)
             continue;
         if (!t || t->n_dims != n_dims || memcmp(t->shape, shape, n_dims * sizeof *shape) != 0)
-            return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' of the module %s %s%s; download the model again", f->dir,
-                             s.name, names[kind], t ? "does not have the shape that is required by " : "is missing",
-                             t ? files[kind] : "");
+            return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' of the module %s %s%s; download the model again",
+                             f->dir, s.name, names[kind],
+                             t ? "does not have the shape that is required by " : "is missing", t ? files[kind] : "");
         if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
-            return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the data type of tensor '%s' is %s; it must be F32, F16 or BF16",
-                             f->dir, s.name, aoei_st_dtype_name(t->dtype));
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: the data type of tensor '%s' is %s; it must be F32, F16 or BF16", f->dir, s.name,
+                             aoei_st_dtype_name(t->dtype));
         f->tensors[aoei_pooled_slot(c, AOEI_PW_TOKEN_MODULE + i)] = t;
         used++;
     }
     if (kind != AOEI_TOKEN_MODULE_NONE && used < aoei_safetensors_count(f->modules[AOEI_POOLED_TOKEN_MODULE - 1]))
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the weights of the module %s have more tensors than %s describes; correct the keys of this file, "
-                         "such as num_layers and kernel_sizes",
-                         f->dir, names[kind], files[kind]);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the weights of the module %s have more tensors than %s describes; correct the keys of this file, "
+            "such as num_layers and kernel_sizes",
+            f->dir, names[kind], files[kind]);
     return 0;
 }
 

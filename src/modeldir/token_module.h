@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes the modules CNN and LSTM of sentence-transformers, which compute new token vectors from the last hidden
- * states of a text. The new token vectors are the input of the pooling. A model has at most one of these modules.
+ * Reads and writes the modules CNN and LSTM of sentence-transformers, which compute new token vectors from the last
+ * hidden states of a text. The new token vectors are the input of the pooling. A model has at most one of these
+ * modules.
  *
  * CNN: cnn_config.json contains in_word_embedding_dimension (or in_embedding_dimension), out_channels, kernel_sizes and
  * optionally stride_sizes. The tensors are convs.N.weight [out_channels, hidden size, kernel size] and convs.N.bias
- * [out_channels]. aoe supports odd kernel sizes and strides of 1, for which the number of token vectors is the number of
- * tokens.
+ * [out_channels]. aoe supports odd kernel sizes and strides of 1, for which the number of token vectors is the number
+ * of tokens.
  *
- * LSTM: lstm_config.json contains word_embedding_dimension (or embedding_dimension), hidden_dim, and optionally num_layers,
- * dropout and bidirectional. The tensors are those of nn.LSTM of PyTorch with the prefix "encoder.".
+ * LSTM: lstm_config.json contains word_embedding_dimension (or embedding_dimension), hidden_dim, and optionally
+ * num_layers, dropout and bidirectional. The tensors are those of nn.LSTM of PyTorch with the prefix "encoder.".
  */
 #ifndef AOEI_MODELDIR_TOKEN_MODULE_H
 #define AOEI_MODELDIR_TOKEN_MODULE_H
@@ -27,13 +28,17 @@ const char *aoei_token_module_file(aoei_token_module kind);
 /* Returns the name of the folder to which a module is written, such as "1_CNN". */
 const char *aoei_token_module_folder(aoei_token_module kind);
 
-/* Reads the configuration of the module in DIR/folder into c. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOENT, AOE_ENOMEM. */
-int aoei_token_module_read(aoei_encoder_config *c, aoei_token_module kind, const char *dir, const char *folder, aoe_error *err);
-/* Reads the configuration of the module that `settings` names into c, and opens its weights in f. Does nothing if the model has
- * no such module. Errors: as for aoei_token_module_read; AOE_EUNSUPPORTED if the encoder or the pooling does not support it. */
+/* Reads the configuration of the module in DIR/folder into c. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOENT,
+ * AOE_ENOMEM. */
+int aoei_token_module_read(aoei_encoder_config *c, aoei_token_module kind, const char *dir, const char *folder,
+                           aoe_error *err);
+/* Reads the configuration of the module that `settings` names into c, and opens its weights in f. Does nothing if the
+ * model has no such module. Errors: as for aoei_token_module_read; AOE_EUNSUPPORTED if the encoder or the pooling does
+ * not support it. */
 int aoei_token_module_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const aoei_settings *settings,
                            aoe_error *err);
-/* Finds the weights of the module in f and sets the elements of f->tensors for them. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED. */
+/* Finds the weights of the module in f and sets the elements of f->tensors for them. Errors: AOE_EFORMAT,
+ * AOE_EUNSUPPORTED. */
 int aoei_token_module_tensors(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);
 /* Checks that a model with this configuration and pooling may have such a module. dir: directory for messages. Errors:
  * AOE_EUNSUPPORTED. */

@@ -29,8 +29,8 @@ struct aoei_torch_file {
     size_t copied;              /* total size of the copies in bytes */
 };
 
-/* The copies of all tensors together may be this many times as large as the file. Tensors that share one storage are copied
- * separately, so a small file could otherwise need any amount of memory. */
+/* The copies of all tensors together may be this many times as large as the file. Tensors that share one storage are
+ * copied separately, so a small file could otherwise need any amount of memory. */
 #define MAX_COPIES ((size_t)4)
 
 int aoei_torch_is(const unsigned char *data, size_t size) {
@@ -44,12 +44,13 @@ static int check_kind(const aoei_zip *z, const char *path, aoe_error *err) {
     for (size_t i = 0; i < z->n; i++)
         script |= !strncmp(z->records[i].name, "code/", 5);
     if (script)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the file contains a TorchScript program; save the weights of the model in safetensors format",
-                         path);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the file contains a TorchScript program; save the weights of the model in safetensors format", path);
     if (order && !(order->size == 6 && !memcmp(order->data, "little", 6)))
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the byte order of the file is not little-endian; save the model in safetensors format", path);
+                         "%s: the byte order of the file is not little-endian; save the model in safetensors format",
+                         path);
     if (!aoei_zip_find(z, "data.pkl"))
         return aoei_fail(err, AOE_EFORMAT, "%s: there is no record data.pkl; this is not a file of torch.save", path);
     return 0;
@@ -65,11 +66,13 @@ static int check_view(const aoei_torch_view *v, size_t *elements, const char *pa
         size_t span = 0;
         outside |= aoei_mul_size(*elements, v->shape[i], elements);
         if (v->shape[i] > 1)
-            outside |= !v->stride[i] || aoei_mul_size(v->shape[i] - 1, v->stride[i], &span) || aoei_add_size(last, span, &last);
+            outside |= !v->stride[i] || aoei_mul_size(v->shape[i] - 1, v->stride[i], &span) ||
+                       aoei_add_size(last, span, &last);
     }
     if (!outside && (*elements == 0 || (last < v->elements && *elements <= v->elements - v->offset)))
         return 0;
-    return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' is not inside its storage; download the file again", path, v->name);
+    return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' is not inside its storage; download the file again", path,
+                     v->name);
 }
 
 /* Returns 1 if the elements of the tensor are adjacent and in row-major order. */
@@ -113,12 +116,14 @@ static void copy_elements(unsigned char *to, const aoei_torch_view *v, const uns
 }
 
 /* Replaces p->data by a copy of p->bytes bytes in row-major order, in which float64 is converted to float32. */
-static int copy_data(aoei_torch_file *f, part *p, const aoei_torch_view *v, size_t elements, const char *path, aoe_error *err) {
+static int copy_data(aoei_torch_file *f, part *p, const aoei_torch_view *v, size_t elements, const char *path,
+                     aoe_error *err) {
     if (aoei_add_size(f->copied, p->bytes, &f->copied) || f->copied / MAX_COPIES > f->size)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the tensors up to '%s' need more than %zu times the memory of the file, because they share their "
-                         "data; save the model in safetensors format",
-                         path, v->name, MAX_COPIES);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the tensors up to '%s' need more than %zu times the memory of the file, because they share their "
+            "data; save the model in safetensors format",
+            path, v->name, MAX_COPIES);
     p->copy = aoei_malloc(p->bytes);
     if (!p->copy)
         return aoei_fail_nomem(err, p->bytes);
@@ -139,13 +144,14 @@ static int find_data(aoei_torch_file *f, size_t i, const char *path, aoe_error *
     snprintf(name, sizeof name, "data/%s", v->key);
     const aoei_zip_record *record = aoei_zip_find(&f->zip, name);
     if (!record)
-        return aoei_fail(err, AOE_EFORMAT, "%s: record '%s' of tensor '%s' is missing; download the file again", path, name,
-                         v->name);
+        return aoei_fail(err, AOE_EFORMAT, "%s: record '%s' of tensor '%s' is missing; download the file again", path,
+                         name, v->name);
     if (aoei_mul_size(v->elements, v->width, &bytes) || bytes != record->size)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: record '%s' of tensor '%s' has %zu bytes, which is not the size of its storage; download the file again", path,
-            name, v->name, record->size);
+            "%s: record '%s' of tensor '%s' has %zu bytes, which is not the size of its storage; download the "
+            "file again",
+            path, name, v->name, record->size);
     const int wide = !strcmp(v->dtype, "F64");
     *p = (part){.dtype = wide ? "F32" : v->dtype, .bytes = elements * (wide ? sizeof(float) : v->width)};
     p->data = elements ? record->data + v->offset * v->width : record->data;
@@ -178,7 +184,8 @@ static int check_names(const aoei_torch_file *f, const char *path, aoe_error *er
         qsort(names, f->program.n_views, sizeof *names, by_string);
     for (size_t i = 1; i < f->program.n_views && !rc; i++)
         if (!strcmp(names[i - 1], names[i]))
-            rc = aoei_fail(err, AOE_EFORMAT, "%s: two tensors have the name '%s'; download the file again", path, names[i]);
+            rc = aoei_fail(err, AOE_EFORMAT, "%s: two tensors have the name '%s'; download the file again", path,
+                           names[i]);
     aoei_free(names);
     return rc;
 }
@@ -193,19 +200,21 @@ static int open_archive(aoei_torch_file *f, const unsigned char *data, size_t si
     const aoei_zip_record *program = aoei_zip_find(&f->zip, "data.pkl");
     rc = aoei_torch_pickle_read(&f->program, program->data, program->size, path, err);
     if (!rc && f->program.size != program->size)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: the PyTorch file is damaged: data follows the end of data.pkl; download it again",
-                       path);
+        rc = aoei_fail(err, AOE_EFORMAT,
+                       "%s: the PyTorch file is damaged: data follows the end of data.pkl; download it again", path);
     return rc;
 }
 
-int aoei_torch_file_open(aoei_torch_file **f, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
+int aoei_torch_file_open(aoei_torch_file **f, const unsigned char *data, size_t size, const char *path,
+                         aoe_error *err) {
     *f = NULL;
     aoei_torch_file *file = aoei_calloc(1, sizeof *file);
     if (!file)
         return aoei_fail_nomem(err, sizeof *file);
     file->size = size;
-    int rc = aoei_torch_legacy_is(data, size) ? aoei_torch_legacy_open(&file->program, &file->zip, data, size, path, err)
-                                              : open_archive(file, data, size, path, err);
+    int rc = aoei_torch_legacy_is(data, size)
+                 ? aoei_torch_legacy_open(&file->program, &file->zip, data, size, path, err)
+                 : open_archive(file, data, size, path, err);
     if (!rc && !(file->parts = aoei_calloc(file->program.n_views + 1, sizeof *file->parts)))
         rc = aoei_fail_nomem(err, file->program.n_views * sizeof *file->parts);
     for (size_t i = 0; i < file->program.n_views && !rc; i++)

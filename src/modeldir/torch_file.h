@@ -25,11 +25,11 @@ typedef struct aoei_torch_file aoei_torch_file; /* an open file */
 
 /* Returns 1 if data[size] begins as a file of torch.save does, in any of its formats. */
 int aoei_torch_is(const unsigned char *data, size_t size);
-/* Opens the file data[size], which must remain valid until aoei_torch_file_close. Tensors may share memory, because tied
- * weights and views do. Tensors that are not contiguous and float64 tensors are copied; float64 values are rounded to float32.
- * If all names begin with "module." (torch.nn.DataParallel), this prefix is removed. path: name of the file in messages.
- * Errors: AOE_EFORMAT (damaged file, or tensors outside their storage), AOE_EUNSUPPORTED (TorchScript,
- * and the cases of torch_pickle.h, torch_zip.h and torch_legacy.h), AOE_ENOMEM. */
+/* Opens the file data[size], which must remain valid until aoei_torch_file_close. Tensors may share memory, because
+ * tied weights and views do. Tensors that are not contiguous and float64 tensors are copied; float64 values are rounded
+ * to float32. If all names begin with "module." (torch.nn.DataParallel), this prefix is removed. path: name of the file
+ * in messages. Errors: AOE_EFORMAT (damaged file, or tensors outside their storage), AOE_EUNSUPPORTED (TorchScript, and
+ * the cases of torch_pickle.h, torch_zip.h and torch_legacy.h), AOE_ENOMEM. */
 int aoei_torch_file_open(aoei_torch_file **f, const unsigned char *data, size_t size, const char *path, aoe_error *err);
 void aoei_torch_file_close(aoei_torch_file *f); /* accepts NULL */
 size_t aoei_torch_file_count(const aoei_torch_file *f);

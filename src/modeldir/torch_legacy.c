@@ -12,7 +12,8 @@
 #include "base/error.h"
 
 /* The pickle programs of the magic number 0x1950a86a20f9469cfc6c and of version 1001 of the format. */
-static const unsigned char magic[] = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, '.'};
+static const unsigned char magic[] = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46,
+                                      0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, '.'};
 static const unsigned char version[] = {0x80, 0x02, 'M', 0xe9, 0x03, '.'};
 
 enum { COUNT_BYTES = 8 }; /* size of the number of elements before the data of a storage */
@@ -34,8 +35,8 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const aoei_zip_record *)a)->name, ((const aoei_zip_record *)b)->name);
 }
 
-/* Adds the record of the storage `key` to z. *at is the position of its number of elements, and becomes the position after its
- * data. storages: the storages of the tensors, sorted by key. */
+/* Adds the record of the storage `key` to z. *at is the position of its number of elements, and becomes the position
+ * after its data. storages: the storages of the tensors, sorted by key. */
 static int add_record(aoei_zip *z, const aoei_torch_storage *key, const aoei_torch_program *storages, size_t *at,
                       const unsigned char *data, size_t size, const char *path, aoe_error *err) {
     const aoei_torch_storage *s =
@@ -64,8 +65,8 @@ static int add_record(aoei_zip *z, const aoei_torch_storage *key, const aoei_tor
 }
 
 /* Fills z with the records of the storages `keys`, whose data begins at position `at`. */
-static int add_records(aoei_zip *z, const aoei_torch_program *keys, aoei_torch_program *p, size_t at, const unsigned char *data,
-                       size_t size, const char *path, aoe_error *err) {
+static int add_records(aoei_zip *z, const aoei_torch_program *keys, aoei_torch_program *p, size_t at,
+                       const unsigned char *data, size_t size, const char *path, aoe_error *err) {
     int rc = 0;
     z->records = aoei_calloc(keys->n_storages + 1, sizeof *z->records);
     if (!z->records)
@@ -99,7 +100,8 @@ int aoei_torch_legacy_open(aoei_torch_program *p, aoei_zip *z, const unsigned ch
     at += used;
     if (!little)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the byte order of the file is not little-endian; save the model in safetensors format", path);
+                         "%s: the byte order of the file is not little-endian; save the model in safetensors format",
+                         path);
     rc = aoei_torch_pickle_read(p, data + at, size - at, path, err);
     at += p->size;
     if (!rc && !(rc = aoei_torch_pickle_keys(&keys, data + at, size - at, path, err)))

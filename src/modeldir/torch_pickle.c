@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The machine that executes the pickle program of a PyTorch file. It has a stack of values, a stack of marks, and a memo, which
- * is an array of values. Tuples, lists and dicts are stored in an array of containers; values refer to them by index, so a list
- * that is filled after it was stored in the memo is seen with its elements. The memory that the machine uses is proportional to
- * the length of the program.
+ * The machine that executes the pickle program of a PyTorch file. It has a stack of values, a stack of marks, and a
+ * memo, which is an array of values. Tuples, lists and dicts are stored in an array of containers; values refer to them
+ * by index, so a list that is filled after it was stored in the memo is seen with its elements. The memory that the
+ * machine uses is proportional to the length of the program.
  */
 #include "modeldir/torch_pickle.h"
 
@@ -101,14 +101,15 @@ typedef struct machine {
 
 static int damaged(const machine *m, const char *what) {
     return aoei_fail(m->err, AOE_EFORMAT,
-                     "%s: the PyTorch file is damaged: at byte %zu of its pickle program, %s; download it again", m->path,
-                     m->at, what);
+                     "%s: the PyTorch file is damaged: at byte %zu of its pickle program, %s; download it again",
+                     m->path, m->at, what);
 }
 
 static int unsupported(const machine *m, const char *what) {
     return aoei_fail(
         m->err, AOE_EUNSUPPORTED,
-        "%s: the pickle program of the file contains %s; only a dict of tensors can be read; save the model in safetensors format",
+        "%s: the pickle program of the file contains %s; only a dict of tensors can be read; save the model in "
+        "safetensors format",
         m->path, what);
 }
 
@@ -257,8 +258,8 @@ static int set_mark(machine *m) {
     return 0;
 }
 
-/* Removes the last mark. Sets *items to the values above the mark, which are removed from the stack, and *n to their number.
- * They are valid until the next value is pushed. */
+/* Removes the last mark. Sets *items to the values above the mark, which are removed from the stack, and *n to their
+ * number. They are valid until the next value is pushed. */
 static int pop_mark(machine *m, const value **items, size_t *n) {
     if (!m->n_marks)
         return damaged(m, "a mark is missing");
@@ -364,8 +365,8 @@ static int is_key(const value *v) {
     return valid;
 }
 
-/* BINPERSID: replaces the tuple ("storage", class, key, location, number of elements) by a storage. Before PyTorch 1.6, the
- * tuple also contains None, or a tuple if the storage is a part of another storage. */
+/* BINPERSID: replaces the tuple ("storage", class, key, location, number of elements) by a storage. Before PyTorch 1.6,
+ * the tuple also contains None, or a tuple if the storage is a part of another storage. */
 static int make_storage(machine *m) {
     value id = {0};
     int rc = pop(m, &id);
@@ -375,7 +376,8 @@ static int make_storage(machine *m) {
         return unsupported(m, "a persistent id that is not a storage");
     const value *tag = item(m, &id, 0, STRING), *type = item(m, &id, 1, GLOBAL), *key = item(m, &id, 2, STRING),
                 *elements = item(m, &id, 4, INT);
-    if (!tag || !is_text(tag->of.string, tag->length, "storage") || !type || globals[type->of.index].meaning != STORAGE_CLASS)
+    if (!tag || !is_text(tag->of.string, tag->length, "storage") || !type ||
+        globals[type->of.index].meaning != STORAGE_CLASS)
         return unsupported(m, "a persistent id that is not a storage");
     if (item(m, &id, 5, TUPLE))
         return unsupported(m, "a storage that is a part of another storage");
@@ -438,7 +440,8 @@ static int call(machine *m) {
         return damaged(m, "a call has no function or no arguments");
     switch (globals[function.of.index].meaning) {
     case ORDERED_DICT:
-        return m->containers[arguments.of.index].n ? unsupported(m, "an OrderedDict with arguments") : push_container(m, DICT);
+        return m->containers[arguments.of.index].n ? unsupported(m, "an OrderedDict with arguments")
+                                                   : push_container(m, DICT);
     case REBUILD_TENSOR:
         return make_tensor(m, &arguments);
     case REBUILD_PARAMETER: {
@@ -562,8 +565,8 @@ static int check_root(machine *m, const container *root) {
             (is_text(key->of.string, key->length, "state_dict") || is_text(key->of.string, key->length, "model")))
             return aoei_fail(
                 m->err, AOE_EUNSUPPORTED,
-                "%s: the file is a training checkpoint, whose weights are the value '%.*s'; save only these weights", m->path,
-                (int)key->length, key->of.string);
+                "%s: the file is a training checkpoint, whose weights are the value '%.*s'; save only these weights",
+                m->path, (int)key->length, key->of.string);
     }
     return 0;
 }
@@ -654,7 +657,8 @@ static int run(machine *m, value *root) {
     return rc ? rc : pop(m, root);
 }
 
-int aoei_torch_pickle_read(aoei_torch_program *p, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
+int aoei_torch_pickle_read(aoei_torch_program *p, const unsigned char *data, size_t size, const char *path,
+                           aoe_error *err) {
     machine m = {.data = data, .size = size, .path = path, .err = err};
     value root = {0};
     *p = (aoei_torch_program){0};
@@ -670,8 +674,8 @@ int aoei_torch_pickle_read(aoei_torch_program *p, const unsigned char *data, siz
     return rc;
 }
 
-int aoei_torch_pickle_flag(int *flag, size_t *used, const char *key, const unsigned char *data, size_t size, const char *path,
-                           aoe_error *err) {
+int aoei_torch_pickle_flag(int *flag, size_t *used, const char *key, const unsigned char *data, size_t size,
+                           const char *path, aoe_error *err) {
     machine m = {.data = data, .size = size, .path = path, .err = err};
     value root = {0};
     *flag = 0;
@@ -687,7 +691,8 @@ int aoei_torch_pickle_flag(int *flag, size_t *used, const char *key, const unsig
     return rc;
 }
 
-int aoei_torch_pickle_keys(aoei_torch_program *p, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
+int aoei_torch_pickle_keys(aoei_torch_program *p, const unsigned char *data, size_t size, const char *path,
+                           aoe_error *err) {
     machine m = {.data = data, .size = size, .path = path, .err = err};
     value root = {0};
     *p = (aoei_torch_program){0};

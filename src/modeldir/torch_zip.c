@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads the central directory of a ZIP archive. An archive ends with the end record, which contains the position of the central
- * directory. The central directory has one entry per record, with its name, size and the position of its local header. The data
- * follows the local header. Archives of 4 GiB and more use the ZIP64 form of these structures.
+ * Reads the central directory of a ZIP archive. An archive ends with the end record, which contains the position of the
+ * central directory. The central directory has one entry per record, with its name, size and the position of its local
+ * header. The data follows the local header. Archives of 4 GiB and more use the ZIP64 form of these structures.
  */
 #include "modeldir/torch_zip.h"
 
@@ -55,8 +55,8 @@ int aoei_zip_is(const unsigned char *data, size_t size) {
     return size >= 4 && !memcmp(data, "PK\3\4", 4);
 }
 
-/* Sets *directory to the position of the central directory, *end to the position where it ends, and *n to the number of its
- * entries. */
+/* Sets *directory to the position of the central directory, *end to the position where it ends, and *n to the number of
+ * its entries. */
 static int find_directory(const reader *r, size_t *directory, size_t *end, size_t *n) {
     if (r->size < END_BYTES)
         return damaged(r, "the file is truncated");
@@ -65,7 +65,8 @@ static int find_directory(const reader *r, size_t *directory, size_t *end, size_
     while (memcmp(r->data + at, "PK\5\6", 4) != 0)
         if (at-- == lowest)
             return damaged(r, "the list of records at the end of the file is missing");
-    uint64_t count = little(r->data + at + 10, 2), bytes = little(r->data + at + 12, 4), from = little(r->data + at + 16, 4);
+    uint64_t count = little(r->data + at + 10, 2), bytes = little(r->data + at + 12, 4),
+             from = little(r->data + at + 16, 4);
     *end = at;
     if (at >= LOCATOR_BYTES && !memcmp(r->data + at - LOCATOR_BYTES, "PK\6\7", 4)) {
         const uint64_t end64 = little(r->data + at - LOCATOR_BYTES + 8, 8);
@@ -109,7 +110,8 @@ static int read_entry(const reader *r, entry *e, size_t at, size_t end) {
     if (end - at < ENTRY_BYTES || memcmp(r->data + at, "PK\1\2", 4) != 0)
         return damaged(r, "the list of records ends early");
     const unsigned char *p = r->data + at;
-    const size_t name = (size_t)little(p + 28, 2), extra = (size_t)little(p + 30, 2), comment = (size_t)little(p + 32, 2);
+    const size_t name = (size_t)little(p + 28, 2), extra = (size_t)little(p + 30, 2),
+                 comment = (size_t)little(p + 32, 2);
     if (name + extra + comment > end - at - ENTRY_BYTES)
         return damaged(r, "the list of records ends early");
     uint64_t compressed = little(p + 20, 4);
@@ -133,23 +135,23 @@ static int read_entry(const reader *r, entry *e, size_t at, size_t end) {
 /* Returns an error unless the name consists of non-empty components, none of which is ".." or ".". */
 static int check_name(const reader *r, const entry *e) {
     size_t first = 0;
-    int valid =
-        e->name_len > 0 && e->name_len <= MAX_NAME && !memchr(e->name, 0, e->name_len) && !memchr(e->name, '\\', e->name_len);
+    int valid = e->name_len > 0 && e->name_len <= MAX_NAME && !memchr(e->name, 0, e->name_len) &&
+                !memchr(e->name, '\\', e->name_len);
     for (size_t i = 0; i <= e->name_len && valid; i++)
         if (i == e->name_len || e->name[i] == '/') {
             const size_t n = i - first;
             valid = n && !(n == 1 && e->name[first] == '.') && !(n == 2 && !memcmp(e->name + first, "..", 2));
             first = i + 1;
         }
-    return valid
-               ? 0
-               : aoei_fail(r->err, AOE_EFORMAT,
-                           "%s: record name '%.*s' is not a relative path inside the archive; this is not a file of torch.save",
-                           r->path, (int)(e->name_len < 80 ? e->name_len : 80), e->name);
+    return valid ? 0
+                 : aoei_fail(r->err, AOE_EFORMAT,
+                             "%s: record name '%.*s' is not a relative path inside the archive; this is not a file of "
+                             "torch.save",
+                             r->path, (int)(e->name_len < 80 ? e->name_len : 80), e->name);
 }
 
-/* Sets record->data to the data of the entry, which follows its local header. limit: position where the central directory
- * begins. */
+/* Sets record->data to the data of the entry, which follows its local header. limit: position where the central
+ * directory begins. */
 static int locate(const reader *r, aoei_zip_record *record, const entry *e, size_t limit) {
     if (e->local > limit || limit - e->local < LOCAL_BYTES || memcmp(r->data + e->local, "PK\3\4", 4) != 0)
         return damaged(r, "a record has no local header");
@@ -159,8 +161,9 @@ static int locate(const reader *r, aoei_zip_record *record, const entry *e, size
     if (header > space || name != e->name_len || memcmp(p + LOCAL_BYTES, e->name, name) != 0)
         return damaged(r, "the name in the local header of a record differs");
     if (e->size > space - header)
-        return aoei_fail(r->err, AOE_EFORMAT, "%s: record '%.*s' ends beyond its place in the file; download the file again",
-                         r->path, (int)(name < 80 ? name : 80), e->name);
+        return aoei_fail(r->err, AOE_EFORMAT,
+                         "%s: record '%.*s' ends beyond its place in the file; download the file again", r->path,
+                         (int)(name < 80 ? name : 80), e->name);
     record->data = p + header;
     record->size = (size_t)e->size;
     return 0;
@@ -191,8 +194,8 @@ static int check_records(const reader *r, aoei_zip *z) {
     qsort(z->records, z->n, sizeof *z->records, by_name);
     for (size_t i = 1; i < z->n; i++)
         if (!by_name(&z->records[i - 1], &z->records[i]))
-            return aoei_fail(r->err, AOE_EFORMAT, "%s: two records have the name '%s'; download the file again", r->path,
-                             z->records[i].name);
+            return aoei_fail(r->err, AOE_EFORMAT, "%s: two records have the name '%s'; download the file again",
+                             r->path, z->records[i].name);
     return 0;
 }
 

@@ -55,10 +55,10 @@ static int only_listed(json_t *object, const char *const *list) {
     return json_is_object(object);
 }
 
-/* Checks that all keys of the object `key` of the configuration are in `allowed`. parent: key of the object that contains
- * `key`, or NULL for the configuration itself. remedy: remedy in the error message. */
-static int check_arguments(json_t *config, const char *parent, const char *key, const char *const *allowed, const char *remedy,
-                           const char *path, aoe_error *err) {
+/* Checks that all keys of the object `key` of the configuration are in `allowed`. parent: key of the object that
+ * contains `key`, or NULL for the configuration itself. remedy: remedy in the error message. */
+static int check_arguments(json_t *config, const char *parent, const char *key, const char *const *allowed,
+                           const char *remedy, const char *path, aoe_error *err) {
     json_t *arguments = json_object_get(parent ? json_object_get(config, parent) : config, key), *v;
     const char *name;
     if (!arguments || json_is_null(arguments))
@@ -69,8 +69,8 @@ static int check_arguments(json_t *config, const char *parent, const char *key, 
         const int is_empty = json_is_null(v) || (json_is_object(v) && !json_object_size(v));
         if (!is_empty && !is_listed(allowed, name))
             return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: \"%s\" in \"%s%s%s\" is not supported, because it can change the embeddings; %s", path, name,
-                             parent ? parent : "", parent ? "." : "", key, remedy);
+                             "%s: \"%s\" in \"%s%s%s\" is not supported, because it can change the embeddings; %s",
+                             path, name, parent ? parent : "", parent ? "." : "", key, remedy);
     }
     return 0;
 }
@@ -81,7 +81,8 @@ static int check_choice(json_t *config, const char *key, const char *const *allo
     const int rc = aoei_json_string(config, key, &value, NULL, path, err);
     if (rc || !value || is_listed(allowed, value))
         return rc;
-    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s '%s' is not supported (supported: %s)", path, key, value, allowed[0]);
+    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s '%s' is not supported (supported: %s)", path, key, value,
+                     allowed[0]);
 }
 
 /* Checks "modality_config", which contains for each modality the method of the model that is called and the name of its
@@ -93,8 +94,8 @@ static int check_modality(json_t *config, const char *path, aoe_error *err) {
         return 0;
     json_t *message = json_object_get(modality, "message");
     if (!text)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: modality_config has no modality 'text'; aoe supports models of texts only",
-                         path);
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: modality_config has no modality 'text'; aoe supports models of texts only", path);
     if (!json_is_object(text) || (message && !json_is_object(message)))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" in modality_config is not an object; correct the value", path,
                          json_is_object(text) ? "message" : "text");
@@ -134,7 +135,8 @@ int aoei_chat_options_read(json_t **options, json_t *given, const char *path, ao
     const char *name;
     json_t *v;
     if (given && !json_is_object(given) && !json_is_null(given))
-        return aoei_fail(err, AOE_EFORMAT, "%s: the arguments of the chat template are not an object; correct the value", path);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the arguments of the chat template are not an object; correct the value", path);
     if (!(*options = json_object()))
         return aoei_fail_nomem(err, 0);
     json_object_foreach(given, name, v) {
@@ -200,7 +202,8 @@ int aoei_transformer_module_check(json_t **tokenizer_arguments, json_t *config, 
         const json_t *v = json_object_get(config, rejected[i]);
         if (v && !json_is_null(v))
             return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: \"%s\" is not supported, because it can change the embeddings; remove it", path, rejected[i]);
+                             "%s: \"%s\" is not supported, because it can change the embeddings; remove it", path,
+                             rejected[i]);
     }
     return check_modality(config, path, err);
 }

@@ -30,8 +30,8 @@ const aoei_st_tensor *aoei_weight_find(const aoei_safetensors *f, const char *pr
     return t;
 }
 
-/* Returns 1 if the file contains the tensor of the slot with one of the prefixes of the layout, or if the layout has no such
- * tensor. */
+/* Returns 1 if the file contains the tensor of the slot with one of the prefixes of the layout, or if the layout has no
+ * such tensor. */
 static int has_slot(const aoei_safetensors *weights, const aoei_encoder_config *c, size_t index) {
     aoei_slot slot;
     aoei_slot_describe(c, index, &slot);

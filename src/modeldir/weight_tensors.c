@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Finds the tensor of each slot by name. A slot is the index of a weight tensor in the list of all weights of the model
- * (encoder/slot_layout.h). The name in a checkpoint may begin with a prefix that depends on the class of the model, such as
- * "bert.". Old checkpoints use different names for some tensors.
+ * (encoder/slot_layout.h). The name in a checkpoint may begin with a prefix that depends on the class of the model,
+ * such as "bert.". Old checkpoints use different names for some tensors.
  */
 #include "modeldir/weight_tensors.h"
 
@@ -23,8 +23,8 @@
 #include "modeldir/weight_layout.h"
 #include "modeldir/weights_check.h"
 
-/* Sets f->prefix to the first of the prefixes in c->arch->prefixes with which f->weights contains the tensor of the token
- * embeddings. */
+/* Sets f->prefix to the first of the prefixes in c->arch->prefixes with which f->weights contains the tensor of the
+ * token embeddings. */
 static int detect_prefix(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     aoei_slot word;
     aoei_slot_describe(c, AOEI_W_WORD, &word);
@@ -50,7 +50,8 @@ static const char *shape_text(char *buf, size_t size, const size_t *shape, size_
     return buf;
 }
 
-/* Returns the number of rows of the tensor that contains the weight `slot`, or the number of elements if it is a vector. */
+/* Returns the number of rows of the tensor that contains the weight `slot`, or the number of elements if it is a
+ * vector. */
 static size_t stored_length(const aoei_slot *slot) {
     return slot->stored_rows ? slot->stored_rows : slot->vector ? slot->cols : slot->rows;
 }
@@ -60,8 +61,8 @@ static int is_int5(const aoei_st_tensor *t, const aoei_slot *slot) {
     return t->dtype == AOEI_ST_U8 && slot->table;
 }
 
-/* Returns the key of config.json that requires the bias with this tensor name, such as mlp_bias for the biases of an mlp, or
- * NULL if there is none. */
+/* Returns the key of config.json that requires the bias with this tensor name, such as mlp_bias for the biases of an
+ * mlp, or NULL if there is none. */
 static const char *bias_key(json_t *config, const char *tensor) {
     static const char ending[] = "bias";
     const size_t len = strlen(tensor), n = sizeof ending - 1;
@@ -88,32 +89,35 @@ static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const 
     int rc;
     char actual[256], required[64];
     if (!t) {
-        const aoei_st_tensor *any =
-            aoei_safetensors_at(f->weights, 0); /* the file contains tensors, because the prefix was found */
+        const aoei_st_tensor *any = aoei_safetensors_at(f->weights, 0); /* the file contains tensors, because the prefix
+                                                                           was found */
         const char *key = bias_key(f->config_json, slot->name);
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: tensor '%s%s' is missing%s%s%s; the checkpoint is incomplete, or config.json belongs to another "
-                         "model",
-                         aoei_safetensors_path(f->weights, any), slot->head ? "" : f->prefix, slot->name, key ? ", but " : "",
-                         key ? key : "", key ? " is true" : "");
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: tensor '%s%s' is missing%s%s%s; the checkpoint is incomplete, or config.json belongs to another "
+            "model",
+            aoei_safetensors_path(f->weights, any), slot->head ? "" : f->prefix, slot->name, key ? ", but " : "",
+            key ? key : "", key ? " is true" : "");
     }
     const char *path = aoei_safetensors_path(f->weights, t);
     if (int5 && (rc = aoei_int5_check(f->weights, t, slot->cols, err)))
         return rc;
     if (t->n_dims != n_dims || memcmp(t->shape, expected, n_dims * sizeof *expected) != 0)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: tensor '%s' has shape %s, but config.json requires %s; one of the files belongs to another model",
-                         path, t->name, shape_text(actual, sizeof actual, t->shape, t->n_dims),
-                         shape_text(required, sizeof required, expected, n_dims));
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: tensor '%s' has shape %s, but config.json requires %s; one of the files belongs to another model",
+            path, t->name, shape_text(actual, sizeof actual, t->shape, t->n_dims),
+            shape_text(required, sizeof required, expected, n_dims));
     if (t->dtype == AOEI_ST_I8)
         return aoei_int8_check(f->weights, t, err);
     if (int5)
         return 0;
     if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the data type of tensor '%s' is %s; weights must be F32, F16, BF16, I8 matrices with scales, or "
-                         "U8 token embeddings with scales; convert the model",
-                         path, t->name, aoei_st_dtype_name(t->dtype));
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the data type of tensor '%s' is %s; weights must be F32, F16, BF16, I8 matrices with scales, or "
+            "U8 token embeddings with scales; convert the model",
+            path, t->name, aoei_st_dtype_name(t->dtype));
     if (aoei_safetensors_scale(f->weights, t))
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: the data type of tensor '%s' is %s, but it has scales ('%s" AOEI_SCALE_SUFFIX
@@ -126,14 +130,15 @@ const char *aoei_copied_tensor_name(const aoei_model_files *f, const aoei_encode
     if (c->mlm_head || c->classes || !c->layers)
         return NULL;
     size_t len = strlen(f->prefix);
-    int floats = t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16 || t->dtype == AOEI_ST_I8;
+    int floats =
+        t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16 || t->dtype == AOEI_ST_I8;
     if (aoei_safetensors_scaled(f->weights, t))
         return NULL; /* scales are written together with their matrix */
     return floats && !strncmp(t->name, f->prefix, len) && !strncmp(t->name + len, "pooler.", 7) ? t->name + len : NULL;
 }
 
-/* Checks the tensors that are copied when the model is saved. If `int8` is 1, the model contains I8 matrices; in this case, a
- * tensor of scales without an I8 matrix is an error. */
+/* Checks the tensors that are copied when the model is saved. If `int8` is 1, the model contains I8 matrices; in this
+ * case, a tensor of scales without an I8 matrix is an error. */
 static int check_others(const aoei_model_files *f, const aoei_encoder_config *c, int int8, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < aoei_safetensors_count(f->weights) && !rc; i++) {
@@ -143,24 +148,25 @@ static int check_others(const aoei_model_files *f, const aoei_encoder_config *c,
             rc = aoei_int8_check(f->weights, t, err);
         else if (int8 && len > tail && !strcmp(t->name + len - tail, AOEI_SCALE_SUFFIX) &&
                  !aoei_safetensors_scaled(f->weights, t))
-            rc = aoei_fail(
-                err, AOE_EFORMAT,
-                "%s: tensor '%s' contains scales, but there is no I8 matrix '%.*s'; convert or download the model again",
-                aoei_safetensors_path(f->weights, t), t->name, (int)(len - tail), t->name);
+            rc = aoei_fail(err, AOE_EFORMAT,
+                           "%s: tensor '%s' contains scales, but there is no I8 matrix '%.*s'; convert or download the "
+                           "model again",
+                           aoei_safetensors_path(f->weights, t), t->name, (int)(len - tail), t->name);
     }
     return rc;
 }
 
-/* Returns the name of the data type of all encoder weights, or "mixed" if their types differ. Adapters and the modules after
- * the pooling are ignored. If `int8` is 1, F32 vectors are also ignored. Token embeddings may be int5 if all other matrices are
- * I8. */
+/* Returns the name of the data type of all encoder weights, or "mixed" if their types differ. Adapters and the modules
+ * after the pooling are ignored. If `int8` is 1, F32 vectors are also ignored. Token embeddings may be int5 if all
+ * other matrices are I8. */
 static const char *storage_name(const aoei_model_files *f, const aoei_encoder_config *c, int int8) {
     const char *name = f->int5 ? aoei_st_dtype_name(AOEI_ST_I8) : NULL;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
         const aoei_st_tensor *t = f->tensors[i];
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
-        if (!t || slot.adapter || slot.pooled || t->dtype == AOEI_ST_I5 || (int8 && t->n_dims == 1 && t->dtype == AOEI_ST_F32))
+        if (!t || slot.adapter || slot.pooled || t->dtype == AOEI_ST_I5 ||
+            (int8 && t->n_dims == 1 && t->dtype == AOEI_ST_F32))
             continue;
         const char *type = aoei_st_dtype_name(t->dtype);
         if (name && strcmp(name, type) != 0)
@@ -185,14 +191,15 @@ static int fail_int5(const aoei_safetensors *file, const aoei_st_tensor *t, aoe_
     size_t i = 0;
     while (aoei_int5_group(t->data + i / 8 * AOEI_INT5_GROUP_BYTES) >> i % 8 * 5 & 31)
         i++;
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s: tensor '%s' contains -16 at row %zu, column %zu, but int5 values must be from -15 to 15; convert or "
-                     "download the model again",
-                     aoei_safetensors_path(file, t), t->name, i / per_row, i % per_row);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: tensor '%s' contains -16 at row %zu, column %zu, but int5 values must be from -15 to 15; convert or "
+        "download the model again",
+        aoei_safetensors_path(file, t), t->name, i / per_row, i % per_row);
 }
 
-/* Returns an error that names the first invalid element of t. An element is invalid if it is NaN or infinite, -128 in an I8
- * tensor, or -16 in a U8 tensor of int5 values. */
+/* Returns an error that names the first invalid element of t. An element is invalid if it is NaN or infinite, -128 in
+ * an I8 tensor, or -16 in a U8 tensor of int5 values. */
 static int fail_invalid(const aoei_safetensors *file, const aoei_st_tensor *t, aoe_error *err) {
     size_t n = aoei_st_elements(t), size = t->bytes / n, i = 0;
     float v = 0;
@@ -201,7 +208,8 @@ static int fail_invalid(const aoei_safetensors *file, const aoei_st_tensor *t, a
     if (t->dtype == AOEI_ST_I8)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: tensor '%s' contains -128 at element %zu, but I8 values must be from -127 to 127; convert or download the model again",
+            "%s: tensor '%s' contains -128 at element %zu, but I8 values must be from -127 to 127; convert or download "
+            "the model again",
             aoei_safetensors_path(file, t), t->name,
             (size_t)((const unsigned char *)memchr(t->data, 0x80, t->bytes) - t->data));
     for (; i < n; i++) {
@@ -228,8 +236,8 @@ static int has_head(const aoei_model_files *f, const aoei_encoder_config *c) {
     return 0;
 }
 
-/* Sets f->tensors[i] to the rows of the fused tensor t that contain the weight `slot`, with their scales if t is I8. The
- * descriptions of the rows and of the scales are elements 2i and 2i + 1 of f->parts. */
+/* Sets f->tensors[i] to the rows of the fused tensor t that contain the weight `slot`, with their scales if t is I8.
+ * The descriptions of the rows and of the scales are elements 2i and 2i + 1 of f->parts. */
 static void use_rows(aoei_model_files *f, size_t i, const aoei_slot *slot, const aoei_st_tensor *t) {
     assert(f->parts); /* allocated for every architecture with fused tensors */
     aoei_st_tensor *part = &f->parts[2 * i], *scale = part + 1;
@@ -249,7 +257,8 @@ static void use_rows(aoei_model_files *f, size_t i, const aoei_slot *slot, const
     f->tensors[i] = part;
 }
 
-/* Sets *t, the U8 tensor of the token embeddings, to f->int5, a description of the tensor whose number of columns is `cols`. */
+/* Sets *t, the U8 tensor of the token embeddings, to f->int5, a description of the tensor whose number of columns is
+ * `cols`. */
 static int use_int5(aoei_model_files *f, const aoei_st_tensor **t, size_t cols, aoe_error *err) {
     if (!(f->int5 = aoei_malloc(sizeof *f->int5)))
         return aoei_fail_nomem(err, sizeof *f->int5);
@@ -270,15 +279,16 @@ static size_t stored_bytes(const aoei_model_files *f, const aoei_encoder_config 
     return bytes;
 }
 
-/* Returns 1 if the weight of a classification head gets random values. The last layer of a new head is always new. Its other
- * layers are new only if the file does not contain them: BERT, for example, is published with a pooler, which is the first
- * layer of its head. */
+/* Returns 1 if the weight of a classification head gets random values. The last layer of a new head is always new. Its
+ * other layers are new only if the file does not contain them: BERT, for example, is published with a pooler, which is
+ * the first layer of its head. */
 static int is_new_head(const aoei_model_files *f, const aoei_slot *slot) {
-    return f->new_head && (slot->classifier == 2 || !aoei_weight_find(f->weights, slot->head ? "" : f->prefix, slot->name));
+    return f->new_head &&
+           (slot->classifier == 2 || !aoei_weight_find(f->weights, slot->head ? "" : f->prefix, slot->name));
 }
 
-/* Finds the tensors of the encoder, of the masked-LM head and of the classification head. The weights of a head that the file
- * of the adapters contains are found later (aoei_adapter_tensors_find). Sets *int8 to 1 if one of these
+/* Finds the tensors of the encoder, of the masked-LM head and of the classification head. The weights of a head that
+ * the file of the adapters contains are found later (aoei_adapter_tensors_find). Sets *int8 to 1 if one of these
  * tensors is I8 or int5, and to 0 otherwise. */
 static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *int8, aoe_error *err) {
     const int new_mlm_head = c->mlm_head && !has_head(f, c);
@@ -325,10 +335,10 @@ int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, 
     f->parts = c->arch->fused ? aoei_calloc(2 * n, sizeof *f->parts) : NULL;
     if (!f->tensors || (c->arch->fused && !f->parts))
         return aoei_fail_nomem(err, n * sizeof *f->parts);
-    if ((rc = detect_prefix(f, c, err)) || (rc = check_token_types(f, c, err)) || (rc = find_encoder(f, c, &int8, err)) ||
-        (rc = check_others(f, c, int8, err)) || (rc = aoei_adapter_tensors_find(f, c, err)) ||
-        (rc = aoei_modules_find(f, c, err)) || (rc = aoei_layer_pooling_find(f, c, err)) ||
-        (rc = aoei_token_module_tensors(f, c, err)))
+    if ((rc = detect_prefix(f, c, err)) || (rc = check_token_types(f, c, err)) ||
+        (rc = find_encoder(f, c, &int8, err)) || (rc = check_others(f, c, int8, err)) ||
+        (rc = aoei_adapter_tensors_find(f, c, err)) || (rc = aoei_modules_find(f, c, err)) ||
+        (rc = aoei_layer_pooling_find(f, c, err)) || (rc = aoei_token_module_tensors(f, c, err)))
         return rc;
     f->stored_bytes = stored_bytes(f, c);
     f->storage = storage_name(f, c, int8);

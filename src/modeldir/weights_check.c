@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Checks the exponents of the stored values. In NaN and infinity, all exponent bits are 1. The check clears the sign bit of a
- * value and adds 1 at the lowest exponent bit. The sum has the sign bit set only if the value is NaN or infinity.
+ * Checks the exponents of the stored values. In NaN and infinity, all exponent bits are 1. The check clears the sign
+ * bit of a value and adds 1 at the lowest exponent bit. The sum has the sign bit set only if the value is NaN or
+ * infinity.
  */
 #include "modeldir/weights_check.h"
 
@@ -38,8 +39,8 @@ static uint32_t bad_group32(const unsigned char *p) {
     return any & 0x80000000u;
 }
 
-/* Returns non-zero if one of the GROUP 16-bit elements at p is NaN or infinity. exponent: mask of the exponent bits. one: mask
- * of the lowest exponent bit. */
+/* Returns non-zero if one of the GROUP 16-bit elements at p is NaN or infinity. exponent: mask of the exponent bits.
+ * one: mask of the lowest exponent bit. */
 static uint32_t bad_group16(const unsigned char *p, uint16_t exponent, uint16_t one) {
     uint16_t any = 0;
     for (size_t i = 0; i < GROUP; i++) {
@@ -50,7 +51,8 @@ static uint32_t bad_group16(const unsigned char *p, uint16_t exponent, uint16_t 
     return any & 0x8000u;
 }
 
-/* Returns non-zero if one of the GROUP int8 elements at p is -128, which is not a valid value of a stored int8 weight. */
+/* Returns non-zero if one of the GROUP int8 elements at p is -128, which is not a valid value of a stored int8
+ * weight. */
 static uint32_t bad_group8(const unsigned char *p) {
     uint8_t any = 0;
     for (size_t i = 0; i < GROUP; i++)
@@ -58,8 +60,8 @@ static uint32_t bad_group8(const unsigned char *p) {
     return any;
 }
 
-/* Returns non-zero if one of the GROUP int5 values at p is -16, whose five bits are 0 and which is not a valid value of a
- * stored int5 weight. Adding 15 to the lower four bits of a value sets its highest bit unless the four bits are 0. */
+/* Returns non-zero if one of the GROUP int5 values at p is -16, whose five bits are 0 and which is not a valid value of
+ * a stored int5 weight. Adding 15 to the lower four bits of a value sets its highest bit unless the four bits are 0. */
 static uint32_t bad_group5(const unsigned char *p) {
     const uint64_t highest = AOEI_INT5_ZEROS, lower = highest - (highest >> 4); /* masks of the bits of all 8 values */
     uint64_t all = highest;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Calls the EVP functions of libcrypto. Their interface has been stable since OpenSSL 1.1, so they are declared here, and no
- * header of OpenSSL is needed to build aoe.
+ * Calls the EVP functions of libcrypto. Their interface has been stable since OpenSSL 1.1, so they are declared here,
+ * and no header of OpenSSL is needed to build aoe.
  */
 #include "net/digest.h"
 
@@ -37,7 +37,8 @@ static int load(aoe_error *err) {
     if (!library)
         library = dlopen("libcrypto.so.1.1", RTLD_LAZY | RTLD_LOCAL);
     if (!library)
-        return aoei_fail(err, AOE_EIO, "libcrypto cannot be loaded: %s; install it (apt-get install libssl3)", dlerror());
+        return aoei_fail(err, AOE_EIO, "libcrypto cannot be loaded: %s; install it (apt-get install libssl3)",
+                         dlerror());
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         void *p = dlsym(library, names[i]);
         if (!p) {
@@ -65,9 +66,9 @@ int aoei_digest_create(aoei_digest **out, const char *name, aoe_error *err) {
     if (!d->type || !d->ctx || aoei_digest_restart(d)) {
         const int known = d->type != NULL;
         aoei_digest_free(d);
-        return known
-                   ? aoei_fail_nomem(err, 0)
-                   : aoei_fail(err, AOE_EIO, "libcrypto does not provide %s; enable it in the configuration of OpenSSL", name);
+        return known ? aoei_fail_nomem(err, 0)
+                     : aoei_fail(err, AOE_EIO,
+                                 "libcrypto does not provide %s; enable it in the configuration of OpenSSL", name);
     }
     *out = d;
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements retries, rate limits, a minimum interval between requests, and the use of cached responses. No thread sleeps
- * while it holds the lock. `hold_until` is the time until which the server's rate limit forbids requests; every thread waits
- * for it before a request.
+ * Implements retries, rate limits, a minimum interval between requests, and the use of cached responses. No thread
+ * sleeps while it holds the lock. `hold_until` is the time until which the server's rate limit forbids requests; every
+ * thread waits for it before a request.
  */
 #include "net/fetch.h"
 #include "net/url.h"
@@ -22,14 +22,16 @@
 
 #define MAX_SLEEP 0.1   /* maximum seconds of one sleep; the callback `stop` is called before each sleep */
 #define MIN_SLEEP 0.001 /* minimum seconds of one sleep */
-/* Seconds to wait after the first response that reports a secondary rate limit without a time. GitHub's documentation asks
- * clients to wait at least one minute, and longer after each further response of this kind. The wait is doubled each time, up
- * to the maximum. */
+/* Seconds to wait after the first response that reports a secondary rate limit without a time. GitHub's documentation
+ * asks clients to wait at least one minute, and longer after each further response of this kind. The wait is doubled
+ * each time, up to the maximum. */
 #define SECONDARY_WAIT     60.0
 #define MAX_SECONDARY_WAIT 900.0
-#define MAX_LIMITS         12   /* maximum number of responses to one request that report a rate limit */
-#define SEARCHED_BYTES     4096 /* bytes at the start of a response body that are searched for messages about rate limits */
-#define CONDITIONS         2    /* number of conditional headers: If-None-Match, If-Modified-Since */
+#define MAX_LIMITS         12 /* maximum number of responses to one request that report a rate limit */
+#define SEARCHED_BYTES                                                                                                 \
+    4096             /* bytes at the start of a response body that are searched for messages about rate limits         \
+                      */
+#define CONDITIONS 2 /* number of conditional headers: If-None-Match, If-Modified-Since */
 
 struct aoei_fetch {
     aoei_fetch_options o; /* options with defaults filled in; o.clock is not used, because the caller may free it */
@@ -38,8 +40,8 @@ struct aoei_fetch {
     aoei_mutex lock;          /* protects the fields below */
     aoei_rng jitter;          /* random numbers for backoff_seconds */
     double hold_until;        /* value of clock.now before which no request may start because of a rate limit */
-    double next_start;        /* value of clock.now before which the next request may not start because of o.min_interval */
-    double reset_at;          /* value of clock.now at which the server resets the quota counts.rate; negative: unknown */
+    double next_start; /* value of clock.now before which the next request may not start because of o.min_interval */
+    double reset_at;   /* value of clock.now at which the server resets the quota counts.rate; negative: unknown */
     aoei_fetch_counts counts;
 };
 
@@ -150,8 +152,8 @@ static int fail_long_wait(const aoei_fetch *f, const char *url, const char *why,
     char text[32] = "";
     if (gmtime_r(&when, &utc))
         (void)strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &utc);
-    return aoei_fail(err, AOE_EIO, "%s: %s: the server rejects requests for another %.0f s; run again after %s", url, why,
-                     seconds, text);
+    return aoei_fail(err, AOE_EIO, "%s: %s: the server rejects requests for another %.0f s; run again after %s", url,
+                     why, seconds, text);
 }
 
 static double read_hold_until(aoei_fetch *f) {
@@ -175,7 +177,8 @@ static int wait_for_limit(aoei_fetch *f, const char *url, const char *why, aoe_e
     }
 }
 
-/* Waits until the next request may start: no rate limit forbids it, and o.min_interval has passed since the last start. */
+/* Waits until the next request may start: no rate limit forbids it, and o.min_interval has passed since the last
+ * start. */
 static int wait_for_start(aoei_fetch *f, const char *url, const char *why, aoe_error *err) {
     int rc = wait_for_limit(f, url, why, err);
     if (rc || f->o.min_interval <= 0)
@@ -215,8 +218,9 @@ static int body_contains(const aoei_http_response *r, const char *words) {
 
 /* Returns 1 if the response reports a rate limit. */
 static int is_limit(const aoei_http_response *r, const aoei_rate *rate, int64_t retry_after) {
-    return r->status == 429 || (r->status == 403 && (retry_after >= 0 || rate->remaining == 0 ||
-                                                     body_contains(r, "rate limit") || body_contains(r, "abuse detection")));
+    return r->status == 429 ||
+           (r->status == 403 && (retry_after >= 0 || rate->remaining == 0 || body_contains(r, "rate limit") ||
+                                 body_contains(r, "abuse detection")));
 }
 
 /* Returns 1 if a request with this response status should be retried. */
@@ -235,8 +239,9 @@ static void record_request(aoei_fetch *f, const aoei_rate *rate, int repeated) {
         f->counts.rate.remaining = rate->remaining;
     if (rate->reset_after >= 0)
         f->reset_at = now(f) + (double)rate->reset_after;
-    if (rate->remaining == 0 && rate->reset_after >= 0 &&
-        f->hold_until < f->reset_at + 1) /* one second is added, because servers round to whole seconds */
+    if (rate->remaining == 0 && rate->reset_after >= 0 && f->hold_until < f->reset_at + 1) /* one second is added,
+                                                                                              because servers round to
+                                                                                              whole seconds */
         f->hold_until = f->reset_at + 1;
     aoei_mutex_unlock(&f->lock);
 }
@@ -250,12 +255,13 @@ typedef struct sending {
 } sending;
 
 /* Handles a response that reports a rate limit: sets f->hold_until so that all threads wait as long as required. */
-static int apply_limit(aoei_fetch *f, sending *a, const aoei_http_response *r, const aoei_rate *rate, int64_t retry_after,
-                       aoe_error *err) {
+static int apply_limit(aoei_fetch *f, sending *a, const aoei_http_response *r, const aoei_rate *rate,
+                       int64_t retry_after, aoe_error *err) {
     if (++a->limits > MAX_LIMITS)
-        return aoei_fail(err, AOE_EIO, "%s: the server reported a rate limit %d times in a row; run again later", a->url,
-                         MAX_LIMITS);
-    const int secondary = r->status != 429 || body_contains(r, "secondary rate limit") || body_contains(r, "abuse detection");
+        return aoei_fail(err, AOE_EIO, "%s: the server reported a rate limit %d times in a row; run again later",
+                         a->url, MAX_LIMITS);
+    const int secondary =
+        r->status != 429 || body_contains(r, "secondary rate limit") || body_contains(r, "abuse detection");
     double seconds;
     (void)snprintf(a->why, sizeof a->why, "%s", secondary ? "secondary rate limit" : "rate limit");
     if (retry_after >= 0) {
@@ -279,8 +285,8 @@ static int apply_limit(aoei_fetch *f, sending *a, const aoei_http_response *r, c
 /* Waits before another attempt, or fails if no attempt is left. why: the error of the last attempt. */
 static int wait_before_retry(aoei_fetch *f, sending *a, int64_t retry_after, const aoe_error *why, aoe_error *err) {
     if (++a->failures >= f->o.attempts)
-        return aoei_fail(err, why->code, "no response after %zu %s: %s", a->failures, a->failures == 1 ? "attempt" : "attempts",
-                         why->message);
+        return aoei_fail(err, why->code, "no response after %zu %s: %s", a->failures,
+                         a->failures == 1 ? "attempt" : "attempts", why->message);
     double seconds = backoff_seconds(f, a->failures);
     if (retry_after > 0 && seconds < (double)retry_after)
         seconds = (double)retry_after;
@@ -289,9 +295,11 @@ static int wait_before_retry(aoei_fetch *f, sending *a, int64_t retry_after, con
     return wait_until(f, now(f) + seconds, AOEI_FETCH_RETRY, why->message, err);
 }
 
-/* Handles a response of the given class. Returns 1 if the response must be returned to the caller, 0 if the request must be
- * sent again, or an error. Before it returns 0 for a failed attempt, the function waits as long as the retry requires. */
-static int handle_response(aoei_fetch *f, sending *a, const aoei_http_response *r, aoei_response_class class, aoe_error *err) {
+/* Handles a response of the given class. Returns 1 if the response must be returned to the caller, 0 if the request
+ * must be sent again, or an error. Before it returns 0 for a failed attempt, the function waits as long as the retry
+ * requires. */
+static int handle_response(aoei_fetch *f, sending *a, const aoei_http_response *r, aoei_response_class class,
+                           aoe_error *err) {
     const int64_t at = f->clock.unix_time(f->clock.user);
     const aoei_rate rate = aoei_headers_rate(&r->headers, at);
     const int64_t retry_after = aoei_headers_retry_after(&r->headers, at);
@@ -311,8 +319,8 @@ static int handle_response(aoei_fetch *f, sending *a, const aoei_http_response *
     return wait_before_retry(f, a, retry_after, &why, err);
 }
 
-int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoei_classify_fn classify, void *classify_user,
-                    aoei_http_response *r, aoe_error *err) {
+int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoei_classify_fn classify,
+                    void *classify_user, aoei_http_response *r, aoe_error *err) {
     sending a = {.why = "the server's quota is used up"};
     (void)aoei_url_display(q->url, a.url);
     for (;;) {
@@ -356,16 +364,16 @@ static int contains(const char *data, size_t len, const char *token) {
     return token && len && memmem(data, len, token, strlen(token)) != NULL;
 }
 
-/* Returns 1 if a response may be cached: its status is suitable, and neither its URL nor its headers contain `token`, the API
- * token of the request. */
+/* Returns 1 if a response may be cached: its status is suitable, and neither its URL nor its headers contain `token`,
+ * the API token of the request. */
 static int is_cacheable(const aoei_http_response *r, const char *token) {
     if ((r->status < 200 || r->status > 299) && r->status != 404 && r->status != 410 && r->status != 451)
         return 0;
     return !contains(r->url, strlen(r->url), token) && !contains(r->headers.text.data, r->headers.text.len, token);
 }
 
-/* Writes the header "name: value" to lines[*n], sets line[*n] to its text and increments *n, unless value is NULL or contains
- * characters that are invalid in a header. */
+/* Writes the header "name: value" to lines[*n], sets line[*n] to its text and increments *n, unless value is NULL or
+ * contains characters that are invalid in a header. */
 static void add_condition(aoei_buffer *lines, const char **line, size_t *n, const char *name, const char *value) {
     for (const char *s = value; s && *s; s++)
         if ((unsigned char)*s < 0x20 || *s == 0x7f)
@@ -376,8 +384,9 @@ static void add_condition(aoei_buffer *lines, const char **line, size_t *n, cons
     (*n)++;
 }
 
-/* Sends a request whose response is in the cache. A GET request gets conditional headers, so that the server can check whether
- * the response `cached` is still valid. *fresh is set to the server's response, whose status is 304 if `cached` is valid. */
+/* Sends a request whose response is in the cache. A GET request gets conditional headers, so that the server can check
+ * whether the response `cached` is still valid. *fresh is set to the server's response, whose status is 304 if `cached`
+ * is valid. */
 static int revalidate(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, const aoei_http_response *cached,
                       aoei_classify_fn classify, void *classify_user, aoei_http_response *fresh, aoe_error *err) {
     aoei_buffer lines[CONDITIONS] = {{0}, {0}};
@@ -388,7 +397,8 @@ static int revalidate(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, c
     if (q->n_headers)
         memcpy(headers, q->headers, q->n_headers * sizeof *headers);
     if (!q->method || strcmp(q->method, "GET") == 0) {
-        add_condition(lines, headers + q->n_headers, &n, "If-None-Match", aoei_headers_get(&cached->headers, "etag", 0));
+        add_condition(lines, headers + q->n_headers, &n, "If-None-Match",
+                      aoei_headers_get(&cached->headers, "etag", 0));
         add_condition(lines, headers + q->n_headers, &n, "If-Modified-Since",
                       aoei_headers_get(&cached->headers, "last-modified", 0));
     }
@@ -416,8 +426,9 @@ static void count_cached(aoei_fetch *f, int revalidated) {
     aoei_mutex_unlock(&f->lock);
 }
 
-int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, double max_age, const aoei_http_request *q,
-                      aoei_classify_fn classify, void *classify_user, aoei_http_response *r, int *from_cache, aoe_error *err) {
+int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, double max_age,
+                      const aoei_http_request *q, aoei_classify_fn classify, void *classify_user, aoei_http_response *r,
+                      int *from_cache, aoe_error *err) {
     int64_t time = 0;
     int unused;
     from_cache = from_cache ? from_cache : &unused;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * HTTP requests with retries, rate limits, a minimum interval between requests, and a cache.
  *
- * - A request is retried after status 408 or 5xx (except 501 and 505), a failed connection, a time-out or an incomplete body.
- *   The wait before a retry grows exponentially and has random jitter from a seed. It is at least as long as a Retry-After
- *   header requires.
- * - A rate limit is reported by status 429, or by status 403 if the response also contains Retry-After, a remaining quota of 0,
- *   or a message about a rate limit (GitHub's primary and secondary limits). The response states the wait in Retry-After or as
- *   the time at which the quota is reset. If it states neither, the wait is at least a minute for a secondary limit; for other
- *   limits, it grows exponentially. After any response with a remaining quota of 0, the next request waits until the quota is
- *   reset.
+ * - A request is retried after status 408 or 5xx (except 501 and 505), a failed connection, a time-out or an incomplete
+ *   body. The wait before a retry grows exponentially and has random jitter from a seed. It is at least as long as a
+ *   Retry-After header requires.
+ * - A rate limit is reported by status 429, or by status 403 if the response also contains Retry-After, a remaining
+ *   quota of 0, or a message about a rate limit (GitHub's primary and secondary limits). The response states the wait
+ *   in Retry-After or as the time at which the quota is reset. If it states neither, the wait is at least a minute for
+ *   a secondary limit; for other limits, it grows exponentially. After any response with a remaining quota of 0, the
+ *   next request waits until the quota is reset.
  * - All other responses are returned to the caller, for example status 200, 401, 404, or 301 after a POST.
  *
- * One aoei_fetch handles one set of rate limits. GitHub's REST and GraphQL APIs have separate limits, so each of them needs its
- * own aoei_fetch. Several threads may share an aoei_fetch, but each thread needs its own aoei_http. A rate limit that is
- * reported to one thread delays the requests of all threads.
+ * One aoei_fetch handles one set of rate limits. GitHub's REST and GraphQL APIs have separate limits, so each of them
+ * needs its own aoei_fetch. Several threads may share an aoei_fetch, but each thread needs its own aoei_http. A rate
+ * limit that is reported to one thread delays the requests of all threads.
  */
 #ifndef AOEI_NET_FETCH_H
 #define AOEI_NET_FETCH_H
@@ -57,14 +57,14 @@ typedef struct aoei_fetch_options {
     size_t attempts;     /* maximum number of attempts per request; 0 means 6 */
     double first_delay;  /* seconds before the second attempt, doubled for each further attempt; 0 means 1 */
     double max_delay;    /* maximum delay between attempts in seconds; 0 means 60 */
-    double max_wait;     /* maximum seconds of a wait for a rate limit or Retry-After; a request that must wait longer fails; 0
-                            means 3700 */
+    double max_wait;     /* maximum seconds of a wait for a rate limit or Retry-After; a request that must wait longer
+                            fails; 0 means 3700 */
     double min_interval; /* minimum seconds between the starts of two requests of any threads; 0: none */
     uint64_t seed;       /* seed of the jitter */
     aoei_stop_fn stop;   /* called several times per second while waiting; a nonzero result cancels; NULL: none */
     void *stop_user;
-    /* Progress callback. It is called by one thread at a time, and once per second during a wait. It must not call functions of
-     * fetch.h. NULL: none. */
+    /* Progress callback. It is called by one thread at a time, and once per second during a wait. It must not call
+     * functions of fetch.h. NULL: none. */
     void (*progress)(void *user, const aoei_fetch_progress *p);
     void *progress_user;
     const aoei_fetch_clock *clock; /* copied; NULL: the system clock */
@@ -78,35 +78,38 @@ aoei_fetch_counts aoei_fetch_count(aoei_fetch *f); /* returns the current counts
 /* Classes of complete responses. The class determines what aoei_fetch_send does. */
 typedef enum aoei_response_class {
     AOEI_RESPONSE_BY_STATUS,    /* it decides by the status, as described at the top of this file */
-    AOEI_RESPONSE_FINAL,        /* it returns the response, whatever the status, for example 429 if the account has no credit */
+    AOEI_RESPONSE_FINAL,        /* it returns the response, whatever the status, for example 429 if the account has no
+                                   credit */
     AOEI_RESPONSE_INVALID,      /* it retries the request as for status 500, for example if the body is not JSON */
     AOEI_RESPONSE_RATE_LIMITED, /* it waits as for status 429; GraphQL reports rate limits with status 200 */
-    AOEI_RESPONSE_NO_MEMORY     /* it returns AOE_ENOMEM, because an allocation failed while the response was classified */
+    AOEI_RESPONSE_NO_MEMORY /* it returns AOE_ENOMEM, because an allocation failed while the response was classified */
 } aoei_response_class;
 /* Callback that classifies a response. */
 typedef aoei_response_class (*aoei_classify_fn)(void *user, const aoei_http_response *r);
 
-/* An aoei_classify_fn for APIs that return JSON: AOEI_RESPONSE_INVALID if a 2xx response has a body that is not JSON, otherwise
- * AOEI_RESPONSE_BY_STATUS. */
+/* An aoei_classify_fn for APIs that return JSON: AOEI_RESPONSE_INVALID if a 2xx response has a body that is not JSON,
+ * otherwise AOEI_RESPONSE_BY_STATUS. */
 aoei_response_class aoei_classify_json(void *user, const aoei_http_response *r);
 
-/* Sends a request, with retries and waits, until a response can be returned to the caller. If classify is NULL, every response
- * has the class AOEI_RESPONSE_BY_STATUS. Errors: those of aoei_http_send, if the error is not temporary or the last attempt
- * fails; AOE_EIO if all attempts fail or the wait for a rate limit is longer than max_wait. */
-int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoei_classify_fn classify, void *classify_user,
-                    aoei_http_response *r, aoe_error *err);
+/* Sends a request, with retries and waits, until a response can be returned to the caller. If classify is NULL, every
+ * response has the class AOEI_RESPONSE_BY_STATUS. Errors: those of aoei_http_send, if the error is not temporary or the
+ * last attempt fails; AOE_EIO if all attempts fail or the wait for a rate limit is longer than max_wait. */
+int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoei_classify_fn classify,
+                    void *classify_user, aoei_http_response *r, aoe_error *err);
 
 /* Maximum age in seconds of a cached response that is used without asking the server. */
 #define AOEI_AGE_ANY  (-1.0) /* any age: a cached response is always used */
 #define AOEI_AGE_NONE 0.0    /* always ask the server, conditionally if the cached response has ETag or Last-Modified */
 
-/* Like aoei_fetch_send, but uses a cache. A response that is cached under `key` is returned if it is younger than max_age (in
- * seconds). Otherwise a request is sent. If there is an older cached response, the request contains If-None-Match and
- * If-Modified-Since. If the server answers with 304, the cached response is returned with its cached status. Responses to all
- * methods are cached if the status is 2xx, 404, 410 or 451, unless the URL or headers of the response contain q->token.
- * Occurrences of q->token in a body are redacted in the cache and in the returned response. *from_cache (may be NULL) is set to
- * 1 if the returned body is from the cache. Errors: those of aoei_fetch_send and store.h. */
-int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, double max_age, const aoei_http_request *q,
-                      aoei_classify_fn classify, void *classify_user, aoei_http_response *r, int *from_cache, aoe_error *err);
+/* Like aoei_fetch_send, but uses a cache. A response that is cached under `key` is returned if it is younger than
+ * max_age (in seconds). Otherwise a request is sent. If there is an older cached response, the request contains
+ * If-None-Match and If-Modified-Since. If the server answers with 304, the cached response is returned with its cached
+ * status. Responses to all methods are cached if the status is 2xx, 404, 410 or 451, unless the URL or headers of the
+ * response contain q->token. Occurrences of q->token in a body are redacted in the cache and in the returned response.
+ * *from_cache (may be NULL) is set to 1 if the returned body is from the cache. Errors: those of aoei_fetch_send and
+ * store.h. */
+int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, double max_age,
+                      const aoei_http_request *q, aoei_classify_fn classify, void *classify_user, aoei_http_response *r,
+                      int *from_cache, aoe_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Stores HTTP headers as a list of names and values, and parses Link, Retry-After, RateLimit and x-ratelimit-*. libcurl parses
- * dates and resolves relative URLs.
+ * Stores HTTP headers as a list of names and values, and parses Link, Retry-After, RateLimit and x-ratelimit-*. libcurl
+ * parses dates and resolves relative URLs.
  */
 #include "net/headers.h"
 
@@ -111,8 +111,8 @@ static int read_parameters(const char **s, const char *rel) {
     return found;
 }
 
-/* Returns the URL of the first link with the relation `rel` in s, the value of a Link header, and sets *len to the length of
- * the URL. Returns NULL if there is no such link. */
+/* Returns the URL of the first link with the relation `rel` in s, the value of a Link header, and sets *len to the
+ * length of the URL. Returns NULL if there is no such link. */
 static const char *find_link(const char *s, const char *rel, size_t *len) {
     while (*s) {
         s += strspn(s, " \t,");
@@ -184,8 +184,8 @@ static int64_t clamp_wait(int64_t seconds) {
     return seconds < 0 ? 0 : seconds > MAX_WAIT ? MAX_WAIT : seconds;
 }
 
-/* Returns the value of the parameter `name` of a list item, such as 55 for "t" in ["api";r=0;t=55]. The item ends at `end`.
- * Returns -1 if there is no such parameter or if it is not an integer of at most 9 digits. */
+/* Returns the value of the parameter `name` of a list item, such as 55 for "t" in ["api";r=0;t=55]. The item ends at
+ * `end`. Returns -1 if there is no such parameter or if it is not an integer of at most 9 digits. */
 static int64_t item_parameter(const char *item, const char *end, char name) {
     for (const char *p = memchr(item, ';', (size_t)(end - item)); p; p = memchr(p, ';', (size_t)(end - p))) {
         p++;

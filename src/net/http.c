@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Implements the HTTP client with libcurl. Each client has one easy handle and one multi handle, so that waiting can be
- * interrupted and connections stay open. This file follows redirects itself instead of using libcurl's option, because it
- * checks each redirect and removes the token from the request if the origin changes.
+ * interrupted and connections stay open. This file follows redirects itself instead of using libcurl's option, because
+ * it checks each redirect and removes the token from the request if the origin changes.
  * Invariant: no option that weakens TLS is ever set.
  */
 #include "net/http.h"
@@ -38,8 +38,8 @@ typedef struct transfer {
     uint64_t received;          /* bytes of the body that were passed to q->receive */
     double last_byte;           /* value of aoei_now() when the last byte was received */
     int too_large;              /* 1 if the response exceeds the size limit */
-    int no_memory;              /* 1 if an allocation in a callback failed; failures inside libcurl are reported by libcurl */
-    struct curl_slist *headers; /* request headers, owned */
+    int no_memory; /* 1 if an allocation in a callback failed; failures inside libcurl are reported by libcurl */
+    struct curl_slist *headers;    /* request headers, owned */
     char message[CURL_ERROR_SIZE]; /* libcurl's description of an error */
 } transfer;
 
@@ -112,14 +112,16 @@ static int has_name(const char *line, const char *name) {
 static int check_request(const aoei_http_request *q, aoe_error *err) {
     static const char *const reserved[] = {"authorization", "proxy-authorization", "cookie"};
     if (q->token && (!*q->token || !is_header_text(q->token) || strchr(q->token, ' ')))
-        return aoei_fail(err, AOE_EARG,
-                         "the token is empty or contains a space or a control character; pass the token without \"Bearer\"");
+        return aoei_fail(
+            err, AOE_EARG,
+            "the token is empty or contains a space or a control character; pass the token without \"Bearer\"");
     for (size_t i = 0; i < q->n_headers; i++) {
         if (!is_header_text(q->headers[i]) || !strchr(q->headers[i], ':'))
             return aoei_fail(err, AOE_EARG, "request header %zu is not of the form \"Name: value\"; correct it", i + 1);
         for (size_t j = 0; j < sizeof reserved / sizeof *reserved; j++)
             if (has_name(q->headers[i], reserved[j]))
-                return aoei_fail(err, AOE_EARG, "the header %s cannot be set directly; pass the token separately", reserved[j]);
+                return aoei_fail(err, AOE_EARG, "the header %s cannot be set directly; pass the token separately",
+                                 reserved[j]);
     }
     return 0;
 }
@@ -131,8 +133,8 @@ static size_t receive_header(char *line, size_t size, size_t n, void *user) {
     transfer *t = user;
     const size_t len = size * n;
     t->last_byte = aoei_now();
-    if (len >= 5 && memcmp(line, "HTTP/", 5) ==
-                        0) { /* a new response begins; the headers of an interim response (status 100) are discarded */
+    if (len >= 5 && memcmp(line, "HTTP/", 5) == 0) { /* a new response begins; the headers of an interim response
+                                                        (status 100) are discarded */
         aoei_headers_clear(&t->r->headers);
         return len;
     }
@@ -179,7 +181,8 @@ static int add_header(transfer *t, const char *line) {
     return 0;
 }
 
-/* Sets t->headers to the headers of the request. with_token: 1 to add q->token. Returns nonzero if an allocation fails. */
+/* Sets t->headers to the headers of the request. with_token: 1 to add q->token. Returns nonzero if an allocation
+ * fails. */
 static int add_headers(transfer *t, const aoei_http_request *q, int with_token) {
     int failed = 0, has_type = 0;
     for (size_t i = 0; i < q->n_headers; i++) {
@@ -202,7 +205,8 @@ static long milliseconds(double seconds) {
     return seconds < 1e6 ? (long)(seconds * 1000 + 0.5) : 1000000000L;
 }
 
-/* Sets the options of the easy handle. secure: 1 for https. Returns nonzero if libcurl runs out of memory or is too old. */
+/* Sets the options of the easy handle. secure: 1 for https. Returns nonzero if libcurl runs out of memory or is too
+ * old. */
 static int set_options(aoei_http *h, transfer *t, const aoei_http_request *q, const char *url, int secure) {
     CURL *c = h->easy;
     const char *method = q->method ? q->method : "GET";
@@ -217,7 +221,8 @@ static int set_options(aoei_http *h, transfer *t, const aoei_http_request *q, co
     if (h->ca_file)
         bad |= aoei_curl.easy_setopt(c, CURLOPT_CAINFO, h->ca_file) != CURLE_OK;
     if (!secure)
-        bad |= aoei_curl.easy_setopt(c, CURLOPT_PROXY, "") != CURLE_OK; /* requests to loopback addresses never use a proxy */
+        bad |= aoei_curl.easy_setopt(c, CURLOPT_PROXY, "") != CURLE_OK; /* requests to loopback addresses never use a
+                                                                           proxy */
     bad |= aoei_curl.easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(h->o.connect_timeout)) != CURLE_OK;
     if (!q->receive) {
@@ -241,8 +246,8 @@ static int set_options(aoei_http *h, transfer *t, const aoei_http_request *q, co
     return bad;
 }
 
-/* Blocks SIGPIPE in this thread, because a TLS library may write to a closed connection. Returns 1 if a SIGPIPE was already
- * pending. */
+/* Blocks SIGPIPE in this thread, because a TLS library may write to a closed connection. Returns 1 if a SIGPIPE was
+ * already pending. */
 static int block_pipe(sigset_t *before) {
     sigset_t pipe, pending;
     sigemptyset(&pipe);
@@ -265,7 +270,8 @@ static void unblock_pipe(const sigset_t *before, int was_pending) {
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* DONE: the transfer ended; STOPPED: the caller cancelled it; STALLED: no data was received for stall_timeout seconds. */
+/* DONE: the transfer ended; STOPPED: the caller cancelled it; STALLED: no data was received for stall_timeout
+ * seconds. */
 typedef enum outcome { DONE, STOPPED, STALLED } outcome;
 
 /* Returns the maximum number of seconds during which the request may receive no data. */
@@ -292,7 +298,8 @@ static outcome run_transfer(aoei_http *h, const transfer *t, CURLcode *code) {
             return DONE;
     }
     int left = 0;
-    for (const CURLMsg *m = aoei_curl.multi_info_read(h->multi, &left); m; m = aoei_curl.multi_info_read(h->multi, &left))
+    for (const CURLMsg *m = aoei_curl.multi_info_read(h->multi, &left); m;
+         m = aoei_curl.multi_info_read(h->multi, &left))
         if (m->msg == CURLMSG_DONE)
             *code = m->data.result;
     return DONE;
@@ -342,19 +349,20 @@ static int fail_transfer(const aoei_http *h, const transfer *t, const char *url,
     char shown_url[AOEI_URL_DISPLAY_MAX];
     (void)aoei_url_display(url, shown_url);
     if (t->too_large || code == CURLE_FILESIZE_EXCEEDED)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the response is larger than %zu bytes; request less data at a time", shown_url,
-                         h->o.max_body);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the response is larger than %zu bytes; request less data at a time",
+                         shown_url, h->o.max_body);
     t->r->transient = is_temporary(code);
     /* t->message explains TLS errors. For other errors it adds only times, so it is left out. It never contains request
      * headers. */
-    const int detail =
-        (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CONNECT_ERROR || code == CURLE_SSL_CACERT_BADFILE) &&
-        *t->message && !(token && strstr(t->message, token));
-    return aoei_fail(err, AOE_EIO, "%s: %s; %s", shown_url, detail ? t->message : aoei_curl.easy_strerror(code), remedy(code));
+    const int detail = (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CONNECT_ERROR ||
+                        code == CURLE_SSL_CACERT_BADFILE) &&
+                       *t->message && !(token && strstr(t->message, token));
+    return aoei_fail(err, AOE_EIO, "%s: %s; %s", shown_url, detail ? t->message : aoei_curl.easy_strerror(code),
+                     remedy(code));
 }
 
-/* Sends one request and receives one response. If the response is a redirect, *next is set to the URL to which it redirects,
- * which the caller owns. Otherwise *next is set to NULL. */
+/* Sends one request and receives one response. If the response is a redirect, *next is set to the URL to which it
+ * redirects, which the caller owns. Otherwise *next is set to NULL. */
 static int send_once(aoei_http *h, const aoei_http_request *q, const char *url, int secure, int with_token,
                      aoei_http_response *r, char **next, aoe_error *err) {
     transfer t = {.h = h, .q = q, .r = r, .last_byte = aoei_now()};
@@ -386,8 +394,8 @@ static int send_once(aoei_http *h, const aoei_http_request *q, const char *url, 
         return aoei_fail(err, AOE_ECANCELLED, "%s: cancelled by the caller", aoei_url_display(url, shown_url));
     if (out == STALLED) {
         r->transient = 1;
-        return aoei_fail(err, AOE_EIO, "%s: no data received for %g s; try again later", aoei_url_display(url, shown_url),
-                         stall_timeout(&t));
+        return aoei_fail(err, AOE_EIO, "%s: no data received for %g s; try again later",
+                         aoei_url_display(url, shown_url), stall_timeout(&t));
     }
     return code ? fail_transfer(h, &t, url, q->token, code, err) : 0;
 }
@@ -398,13 +406,13 @@ static int is_redirect(int status) {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/* Parses the URL `next` of a redirect into *to and checks it. from: URL of the request that was redirected. secure: 1 if `from`
- * is an https URL. hops: number of redirects so far, including this one. */
+/* Parses the URL `next` of a redirect into *to and checks it. from: URL of the request that was redirected. secure: 1
+ * if `from` is an https URL. hops: number of redirects so far, including this one. */
 static int check_redirect(aoei_url *to, const char *from, const char *next, int secure, int hops, aoe_error *err) {
     char shown_url[AOEI_URL_DISPLAY_MAX];
     if (hops > MAX_REDIRECTS)
-        return aoei_fail(err, AOE_EIO, "%s: redirected more than %d times; check the URL", aoei_url_display(from, shown_url),
-                         MAX_REDIRECTS);
+        return aoei_fail(err, AOE_EIO, "%s: redirected more than %d times; check the URL",
+                         aoei_url_display(from, shown_url), MAX_REDIRECTS);
     int rc = aoei_url_read(to, next, err);
     if (rc == 0 && secure && !to->secure)
         rc = aoei_fail(err, AOE_EIO, "%s: redirected from https:// to http://, which is not followed; check the URL",
@@ -415,8 +423,8 @@ static int check_redirect(aoei_url *to, const char *from, const char *next, int 
     return rc;
 }
 
-/* Sends the request and follows redirects. On entry, r->url is the URL of the request, and *at contains its parsed form. On
- * return, r->url and *at are the URL of the last response and its parsed form. */
+/* Sends the request and follows redirects. On entry, r->url is the URL of the request, and *at contains its parsed
+ * form. On return, r->url and *at are the URL of the last response and its parsed form. */
 static int follow(aoei_http *h, const aoei_http_request *q, aoei_url *at, aoei_http_response *r, aoe_error *err) {
     const int redirectable = !q->method || strcmp(q->method, "GET") == 0;
     int with_token = q->token != NULL, permanent = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Loads and initializes libcurl, and initializes SQLite. The libraries are never shut down, because another part of the program
- * may use them.
+ * Loads and initializes libcurl, and initializes SQLite. The libraries are never shut down, because another part of the
+ * program may use them.
  */
 #include "net/libraries.h"
 
@@ -54,12 +54,13 @@ aoei_curl_functions aoei_curl;
 static int load_curl(aoe_error *err) {
     void *library = dlopen("libcurl.so.4", RTLD_LAZY | RTLD_LOCAL);
     if (!library)
-        return aoei_fail(err, AOE_EIO, "libcurl cannot be loaded: %s; install it (apt-get install libcurl4)", dlerror());
+        return aoei_fail(err, AOE_EIO, "libcurl cannot be loaded: %s; install it (apt-get install libcurl4)",
+                         dlerror());
     const char *missing = NULL;
     void *p;
-#define AOEI_X(name)                                                                                                           \
-    p = dlsym(library, "curl_" #name);                                                                                         \
-    missing = p ? missing : "curl_" #name;                                                                                     \
+#define AOEI_X(name)                                                                                                   \
+    p = dlsym(library, "curl_" #name);                                                                                 \
+    missing = p ? missing : "curl_" #name;                                                                             \
     memcpy(&aoei_curl.name, &p, sizeof p);
     AOEI_CURL_FUNCTIONS(AOEI_X)
 #undef AOEI_X
@@ -74,8 +75,8 @@ static int start_curl(aoe_error *err) {
     if (rc)
         return rc;
     (void)aoei_curl_out_of_memory();
-    if (aoei_curl.global_init_mem(CURL_GLOBAL_DEFAULT, curl_malloc, aoei_free, curl_realloc, curl_strdup, curl_calloc) ==
-        CURLE_OK)
+    if (aoei_curl.global_init_mem(CURL_GLOBAL_DEFAULT, curl_malloc, aoei_free, curl_realloc, curl_strdup,
+                                  curl_calloc) == CURLE_OK)
         return 0;
     if (aoei_curl_out_of_memory())
         return aoei_fail_nomem(err, 0);
@@ -141,7 +142,8 @@ static void sqlite_memory_stop(void *unused) {
 
 int aoei_start_sqlite(aoe_error *err) {
     static const sqlite3_mem_methods memory = {
-        sqlite_malloc, sqlite_free, sqlite_realloc, sqlite_size, sqlite_round_up, sqlite_memory_start, sqlite_memory_stop, NULL,
+        sqlite_malloc,   sqlite_free,         sqlite_realloc,     sqlite_size,
+        sqlite_round_up, sqlite_memory_start, sqlite_memory_stop, NULL,
     };
     int rc = 0;
     aoei_mutex_lock(&lock);
@@ -153,7 +155,8 @@ int aoei_start_sqlite(aoe_error *err) {
         else if (code == SQLITE_NOMEM)
             rc = aoei_fail_nomem(err, 0);
         else
-            rc = aoei_fail(err, AOE_EIO, "SQLite cannot be initialized: %s; check its installation", sqlite3_errstr(code));
+            rc = aoei_fail(err, AOE_EIO, "SQLite cannot be initialized: %s; check its installation",
+                           sqlite3_errstr(code));
     }
     aoei_mutex_unlock(&lock);
     return rc;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Initializes libcurl and SQLite once per process with the allocator of base/alloc.h. If the program has already initialized
- * one of them, that library keeps its allocator. libcurl is loaded with dlopen on first use, because it depends on about thirty
- * libraries. Loading them would add 30 ms to the start of every command, which otherwise takes 4 ms. The functions of libcurl
- * are called through the members of aoei_curl, for example aoei_curl.easy_init() for curl_easy_init().
+ * Initializes libcurl and SQLite once per process with the allocator of base/alloc.h. If the program has already
+ * initialized one of them, that library keeps its allocator. libcurl is loaded with dlopen on first use, because it
+ * depends on about thirty libraries. Loading them would add 30 ms to the start of every command, which otherwise takes
+ * 4 ms. The functions of libcurl are called through the members of aoei_curl, for example aoei_curl.easy_init() for
+ * curl_easy_init().
  */
 #ifndef AOEI_NET_LIBRARIES_H
 #define AOEI_NET_LIBRARIES_H
@@ -16,28 +17,28 @@
 #include "base/compiler.h"
 
 /* The names of the libcurl functions that aoe calls, without the prefix curl_. */
-#define AOEI_CURL_FUNCTIONS(X)                                                                                                 \
-    X(global_init_mem)                                                                                                         \
-    X(easy_init)                                                                                                               \
-    X(easy_cleanup)                                                                                                            \
-    X(easy_reset)                                                                                                              \
-    X(easy_setopt)                                                                                                             \
-    X(easy_getinfo)                                                                                                            \
-    X(easy_strerror)                                                                                                           \
-    X(multi_init)                                                                                                              \
-    X(multi_cleanup)                                                                                                           \
-    X(multi_add_handle)                                                                                                        \
-    X(multi_remove_handle)                                                                                                     \
-    X(multi_perform)                                                                                                           \
-    X(multi_poll)                                                                                                              \
-    X(multi_info_read)                                                                                                         \
-    X(slist_append)                                                                                                            \
-    X(slist_free_all)                                                                                                          \
-    X(url)                                                                                                                     \
-    X(url_cleanup)                                                                                                             \
-    X(url_get)                                                                                                                 \
-    X(url_set)                                                                                                                 \
-    X(getdate)                                                                                                                 \
+#define AOEI_CURL_FUNCTIONS(X)                                                                                         \
+    X(global_init_mem)                                                                                                 \
+    X(easy_init)                                                                                                       \
+    X(easy_cleanup)                                                                                                    \
+    X(easy_reset)                                                                                                      \
+    X(easy_setopt)                                                                                                     \
+    X(easy_getinfo)                                                                                                    \
+    X(easy_strerror)                                                                                                   \
+    X(multi_init)                                                                                                      \
+    X(multi_cleanup)                                                                                                   \
+    X(multi_add_handle)                                                                                                \
+    X(multi_remove_handle)                                                                                             \
+    X(multi_perform)                                                                                                   \
+    X(multi_poll)                                                                                                      \
+    X(multi_info_read)                                                                                                 \
+    X(slist_append)                                                                                                    \
+    X(slist_free_all)                                                                                                  \
+    X(url)                                                                                                             \
+    X(url_cleanup)                                                                                                     \
+    X(url_get)                                                                                                         \
+    X(url_set)                                                                                                         \
+    X(getdate)                                                                                                         \
     X(free)
 
 typedef struct aoei_curl_functions {
@@ -54,8 +55,8 @@ int aoei_start_curl(aoe_error *err);
 /* Initializes SQLite. Thread-safe; may be called again, even after a failure. Errors: AOE_ENOMEM, AOE_EIO. */
 int aoei_start_sqlite(aoe_error *err);
 
-/* Returns 1 if an allocation of libcurl failed in this thread since the last call of this function. libcurl often reports such
- * failures with other error codes. */
+/* Returns 1 if an allocation of libcurl failed in this thread since the last call of this function. libcurl often
+ * reports such failures with other error codes. */
 int aoei_curl_out_of_memory(void);
 
 /* Parses a date in one of the three formats of HTTP. Returns seconds since 1970, or -1 if it is not a date. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The cache is an SQLite database. All threads share one connection and its prepared statements, protected by a lock. Each
- * function resets its statement and clears the bindings before it returns, so that no lock on the file remains after a call.
- * fetch.c decides which responses are cached and for how long they are used.
+ * The cache is an SQLite database. All threads share one connection and its prepared statements, protected by a lock.
+ * Each function resets its statement and clears the bindings before it returns, so that no lock on the file remains
+ * after a call. fetch.c decides which responses are cached and for how long they are used.
  */
 #include "net/store.h"
 
@@ -37,7 +37,8 @@ static const char schema[] = "CREATE TABLE answers (key TEXT PRIMARY KEY NOT NUL
 
 static const char *const statements[STATEMENTS] = {
     [GET] = "SELECT status, moved, url, headers, body, time FROM answers WHERE key = ?1",
-    [PUT] = "INSERT OR REPLACE INTO answers (key, status, moved, url, headers, body, time) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [PUT] = "INSERT OR REPLACE INTO answers (key, status, moved, url, headers, body, time) VALUES (?1, ?2, ?3, ?4, "
+            "?5, ?6, ?7)",
     [TOUCH] = "UPDATE answers SET time = ?2 WHERE key = ?1",
     [RESULT_GET] = "SELECT value FROM results WHERE kind = ?1 AND key = ?2",
     [RESULT_PUT] = "INSERT OR REPLACE INTO results (kind, key, value) VALUES (?1, ?2, ?3)",
@@ -62,14 +63,15 @@ struct aoei_store {
 static int fail_damaged(const aoei_store *s, aoe_error *err) {
     return aoei_fail(
         err, AOE_EFORMAT,
-        "%s: the cache is damaged, or is not a cache of aoe; move it away (with %s-wal and %s-shm, if they exist) and run "
+        "%s: the cache is damaged, or is not a cache of aoe; move it away (with %s-wal and %s-shm, if they exist) "
+        "and run "
         "again to download its contents again",
         s->path, s->path, s->path);
 }
 
 static int fail_full(const aoei_store *s, aoe_error *err) {
-    return aoei_fail(err, AOE_ENOSPC, "%s: no space left on device; free some space and run again (cached responses are kept)",
-                     s->path);
+    return aoei_fail(err, AOE_ENOSPC,
+                     "%s: no space left on device; free some space and run again (cached responses are kept)", s->path);
 }
 
 /* Converts an SQLite error to an error of aoe. */
@@ -86,8 +88,8 @@ static int fail_sqlite(const aoei_store *s, int code, aoe_error *err) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return aoei_fail(err, AOE_EIO,
-                         "%s: another program has locked the cache for %d s; wait until it ends, or use another file", s->path,
-                         BUSY_SECONDS);
+                         "%s: another program has locked the cache for %d s; wait until it ends, or use another file",
+                         s->path, BUSY_SECONDS);
     case SQLITE_CANTOPEN:
         return aoei_fail_errno(err, errnum ? errnum : EACCES, "%s: cannot open the cache", s->path);
     case SQLITE_READONLY:
@@ -107,8 +109,8 @@ static int fail_sqlite(const aoei_store *s, int code, aoe_error *err) {
 
 /* -------------------------------------------------------------------- open */
 
-/* Runs SQL statements without results. SQLite does not wait for the locks that are needed to change the journal mode, so this
- * function retries. Returns an SQLite result code. */
+/* Runs SQL statements without results. SQLite does not wait for the locks that are needed to change the journal mode,
+ * so this function retries. Returns an SQLite result code. */
 static int run_sql(aoei_store *s, const char *sql) {
     int code = SQLITE_BUSY;
     for (int tries = 0; (code & 0xff) == SQLITE_BUSY && tries < BUSY_SECONDS * 1000 / BUSY_SLEEP; tries++) {
@@ -137,9 +139,9 @@ static int read_number(aoei_store *s, const char *sql, int64_t *value) {
     return code;
 }
 
-/* Sets *is_new to 1 if the file is empty, and to 0 if the file is a cache of aoe. Fails for any other file. The file is not
- * changed. The caller must begin a transaction first, so that the reads are consistent while another process creates the
- * tables. */
+/* Sets *is_new to 1 if the file is empty, and to 0 if the file is a cache of aoe. Fails for any other file. The file is
+ * not changed. The caller must begin a transaction first, so that the reads are consistent while another process
+ * creates the tables. */
 static int identify(aoei_store *s, int *is_new, aoe_error *err) {
     int64_t id = 0, version = 0, objects = 0;
     int code = read_number(s, "PRAGMA application_id", &id);
@@ -155,7 +157,8 @@ static int identify(aoei_store *s, int *is_new, aoe_error *err) {
     if (id == APPLICATION_ID)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: the cache has schema version %lld, but this version of aoe supports only version %d; use a newer aoe or another file",
+            "%s: the cache has schema version %lld, but this version of aoe supports only version %d; use a newer aoe "
+            "or another file",
             s->path, (long long)version, SCHEMA_VERSION);
     return aoei_fail(err, AOE_EFORMAT, "%s: the file is a database of another program; choose another file", s->path);
 }
@@ -182,9 +185,9 @@ static int create(aoei_store *s, aoe_error *err) {
     return rc ? rc : code == SQLITE_OK ? 0 : fail_sqlite(s, code, err);
 }
 
-/* Creates a missing file with permissions for its owner only, whatever the umask, because it may contain private data that
- * was read with a token. SQLite gives its -wal and -shm files the same permissions. If this fails, opening the file reports
- * the error. */
+/* Creates a missing file with permissions for its owner only, whatever the umask, because it may contain private data
+ * that was read with a token. SQLite gives its -wal and -shm files the same permissions. If this fails, opening the
+ * file reports the error. */
 static void make_private(const char *path) {
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (fd >= 0)
@@ -215,8 +218,10 @@ static int open_file(aoei_store *s, aoe_error *err) {
     if (is_new && (rc = create(s, err)))
         return rc;
     for (int i = 0; i < STATEMENTS; i++)
-        if ((code = sqlite3_prepare_v3(s->db, statements[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[i], NULL)) != SQLITE_OK)
-            return fail_sqlite(s, code == SQLITE_ERROR ? SQLITE_CORRUPT : code, err); /* a table has the wrong columns */
+        if ((code = sqlite3_prepare_v3(s->db, statements[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[i], NULL)) !=
+            SQLITE_OK)
+            return fail_sqlite(s, code == SQLITE_ERROR ? SQLITE_CORRUPT : code, err); /* a table has the wrong
+                                                                                         columns */
     return 0;
 }
 
@@ -294,8 +299,9 @@ static aoe_text column(sqlite3_stmt *stmt, int i) {
 /* Compresses a body into s->compressed. */
 static int compress_body(aoei_store *s, const aoei_buffer *body, aoe_error *err) {
     if (body->len > MAX_BODY)
-        return aoei_fail(err, AOE_EARG, "%s: a response of %zu bytes is too large for the cache; request less data at a time",
-                         s->path, body->len);
+        return aoei_fail(err, AOE_EARG,
+                         "%s: a response of %zu bytes is too large for the cache; request less data at a time", s->path,
+                         body->len);
     const size_t bound = ZSTD_compressBound(body->len);
     aoei_buffer_clear(&s->compressed);
     if (aoei_buffer_reserve(&s->compressed, bound))
@@ -423,8 +429,8 @@ int aoei_store_result_get(aoei_store *s, const char *kind, aoe_text key, aoei_bu
     int rc = step(s, stmt, err);
     if (rc == 1) {
         const aoe_text found = column(stmt, 0);
-        if ((!found.data && found.len) || sqlite3_errcode(s->db) == SQLITE_NOMEM || aoei_buffer_reserve(value, found.len) ||
-            aoei_buffer_append(value, found.data, found.len))
+        if ((!found.data && found.len) || sqlite3_errcode(s->db) == SQLITE_NOMEM ||
+            aoei_buffer_reserve(value, found.len) || aoei_buffer_append(value, found.data, found.len))
             rc = aoei_fail_nomem(err, found.len);
     }
     finish(stmt);

@@ -84,11 +84,12 @@ int aoei_url_read(aoei_url *u, const char *text, aoe_error *err) {
     const CURLUcode code = split(&p, text);
     if (code == CURLUE_OUT_OF_MEMORY)
         rc = aoei_fail_nomem(err, strlen(text));
-    else if (p.user || p.password ||
-             (code && strchr(text, '@'))) /* the message does not show the URL, because it may contain a password */
+    else if (p.user || p.password || (code && strchr(text, '@'))) /* the message does not show the URL, because it may
+                                                                     contain a password */
         rc = aoei_fail(err, AOE_EARG, "the URL contains a user name or password; remove it");
     else if (code)
-        rc = aoei_fail(err, AOE_EARG, "%s: not a valid URL; write it as https://HOST/PATH", aoei_url_display(text, shown_url));
+        rc = aoei_fail(err, AOE_EARG, "%s: not a valid URL; write it as https://HOST/PATH",
+                       aoei_url_display(text, shown_url));
     else
         rc = check(u, &p, aoei_url_display(text, shown_url), err);
     aoei_curl.free(p.scheme);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Low-rank adapters of linear layers. The forward pass computes two small matmuls, and the backward pass computes five. The
- * forward pass stores nothing for the backward pass, which recomputes dropout(x) and x down^T. Parameter gradients are added to
- * the stored gradients in token order, as in linear.c.
+ * Low-rank adapters of linear layers. The forward pass computes two small matmuls, and the backward pass computes five.
+ * The forward pass stores nothing for the backward pass, which recomputes dropout(x) and x down^T. Parameter gradients
+ * are added to the stored gradients in token order, as in linear.c.
  */
 #include "nn/adapter.h"
 
@@ -71,7 +71,8 @@ static aoei_tensor project_down(const aoe_context *ctx, const aoei_adapter *a, a
     return low;
 }
 
-void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, const aoei_adapter *a, aoei_tensor workspace) {
+void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, const aoei_adapter *a,
+                          aoei_tensor workspace) {
     const aoei_tensor low = project_down(ctx, a, drop(ctx, a, x), workspace);
     aoei_gemm_args g = gemm_args(y, low, 1);
     add_to_output(&g);
@@ -80,7 +81,8 @@ void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, 
 }
 
 /* Computes dw[O, I] += dy[N, O]^T x[N, I]. */
-static void add_weight_gradient(const aoe_context *ctx, aoei_tensor dw, aoei_tensor dy, aoei_tensor x, aoei_tensor workspace) {
+static void add_weight_gradient(const aoe_context *ctx, aoei_tensor dw, aoei_tensor dy, aoei_tensor x,
+                                aoei_tensor workspace) {
     aoei_gemm_args g = {.M = dy.cols,
                         .N = x.cols,
                         .K = dy.rows,
@@ -122,7 +124,7 @@ void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, 
     if (!dropout)
         add_to_output(&g);
     aoei_multiply(ctx, dy.type, &g, a->down, 0, workspace);
-    if (dropout) /* the dropout mask of an element of x is a factor of all terms of its gradient, so the mask is applied once,
-                    to their sum */
+    if (dropout) /* the dropout mask of an element of x is a factor of all terms of its gradient, so the mask is applied
+                    once, to their sum */
         aoei_dropout_add(ctx, dx, to, dx, a->batch, &a->drop);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Scaled dot-product attention (Vaswani et al. 2017) of packed texts. A task computes one text (in the forward pass, up to
- * CHUNK queries of the text) and one key-value head, with all query heads that share this key-value head. It processes a block
- * of ROWS queries at a time. The scratch memory of a task therefore contains the probabilities of ROWS queries only. The
- * backward pass recomputes the probabilities. In bf16, the operands of matmuls are bf16. Scores, probabilities and their
- * gradients are float32; they are rounded to bf16 when they become operands of a matmul. dk and dv are summed in float32. Every
- * element of dk and dv is a sum over query heads and queries. The terms are added in ascending order of the query heads and,
- * for each head, in ascending order of the queries. The result of a text does not depend on other texts. With a causal mask or
- * a window, the softmax of a query reads only the keys that the query attends to. Keys to which no query of a block attends are
- * skipped in groups of EDGE keys.
+ * Scaled dot-product attention (Vaswani et al. 2017) of packed texts. A task computes one text (in the forward pass, up
+ * to CHUNK queries of the text) and one key-value head, with all query heads that share this key-value head. It
+ * processes a block of ROWS queries at a time. The scratch memory of a task therefore contains the probabilities of
+ * ROWS queries only. The backward pass recomputes the probabilities. In bf16, the operands of matmuls are bf16. Scores,
+ * probabilities and their gradients are float32; they are rounded to bf16 when they become operands of a matmul. dk and
+ * dv are summed in float32. Every element of dk and dv is a sum over query heads and queries. The terms are added in
+ * ascending order of the query heads and, for each head, in ascending order of the queries. The result of a text does
+ * not depend on other texts. With a causal mask or a window, the softmax of a query reads only the keys that the query
+ * attends to. Keys to which no query of a block attends are skipped in groups of EDGE keys.
  */
 #include "nn/attention.h"
 
@@ -20,8 +20,8 @@
 enum {
     ROWS = 64,   /* number of queries that a task processes at a time (a block) */
     CHUNK = 512, /* queries per forward task; longer texts are split into several tasks */
-    /* The index of the first key that a block of queries reads is rounded down to a multiple of EDGE, because panels of packed
-     * keys, and groups of 64 dropout masks, start at multiples of EDGE. */
+    /* The index of the first key that a block of queries reads is rounded down to a multiple of EDGE, because panels of
+     * packed keys, and groups of 64 dropout masks, start at multiples of EDGE. */
     EDGE = 64
 };
 
@@ -31,42 +31,45 @@ _Static_assert(EDGE % AOEI_GEMM_PANEL == 0 && EDGE % 64 == 0,
 typedef struct attention_job {
     const aoe_context *ctx;
     const aoei_attention *a;
-    const aoei_batch *batch; /* packed texts; a token attends only to tokens of its own text. NULL: the job computes `spans` */
+    const aoei_batch *batch; /* packed texts; a token attends only to tokens of its own text. NULL: the job computes
+                                `spans` */
     const aoei_attention_span *spans;      /* [n_spans] spans to compute if batch is NULL */
-    size_t n_spans, max_queries, max_keys; /* number of spans; maximum number of queries in a span; maximum number of keys in a
-                                              span. For a batch, both maxima are batch->longest */
+    size_t n_spans, max_queries, max_keys; /* number of spans; maximum number of queries in a span; maximum number of
+                                              keys in a span. For a batch, both maxima are batch->longest */
     aoei_dtype type;                       /* type of all tensors */
     /* [tokens, columns] inputs and output; in the backward pass, out is dout, the gradient of the output */
     aoei_tensor q, k, v, out;
     aoei_tensor dq, dk, dv; /* gradients of q, k and v; used in the backward pass only */
     unsigned char *scratch; /* [threads, worker_scratch] bytes */
-    size_t chunks;          /* number of forward tasks per key-value head and text, computed from the maximum sequence length */
+    size_t chunks; /* number of forward tasks per key-value head and text, computed from the maximum sequence length */
 } attention_job;
 
-/* State of a task: the rows of the span and the columns of the head that the task computes, and the scratch memory of the
- * worker that runs the task. */
+/* State of a task: the rows of the span and the columns of the head that the task computes, and the scratch memory of
+ * the worker that runs the task. */
 typedef struct head_work {
     const attention_job *job;
     size_t first, T;         /* the queries of the span are rows [first, first + T) of q and out */
     size_t k_first, keys;    /* the keys of the span are rows [k_first, k_first + keys) of k and v */
     uint32_t position;       /* position in the text of the first query of the span, which selects dropout masks */
-    size_t q_col, k_col;     /* first column of the query head in q and out; first column of the key-value head in k and v */
+    size_t q_col, k_col;     /* first column of the query head in q and out; first column of the key-value head in k and
+                                v */
     aoei_dropout_row drop;   /* dropout parameters of the current query; counter[1] is the position of the query */
     float *p, *dropped, *ds; /* [ROWS, ld] each: probabilities; probabilities after dropout; gradients of the scores */
     size_t ld;               /* row stride of p, dropped, ds and operand: the number of keys, rounded up to 32 */
-    float *diagonals;  /* [2 keys - 1] sums of ds for each distance of key and query; used if there are gradients of biases */
-    const float *bias; /* bias of the current query head for distance 0; the biases of other distances are at their distance
-                          from this element; NULL: there are no biases */
+    float *diagonals;  /* [2 keys - 1] sums of ds for each distance of key and query; used if there are gradients of
+                          biases */
+    const float *bias; /* bias of the current query head for distance 0; the biases of other distances are at their
+                          distance from this element; NULL: there are no biases */
     size_t row, n_rows, row_ld; /* relative positions of the text: first row; number of rows; n_rows rounded up to 16 */
-    /* c2p [ROWS, row_ld]: products of queries and the keys of the rows; p2c [n_rows, ld]: products of the queries of the rows
-     * and keys; dc2p and dp2c: their gradients */
+    /* c2p [ROWS, row_ld]: products of queries and the keys of the rows; p2c [n_rows, ld]: products of the queries of
+     * the rows and keys; dc2p and dp2c: their gradients */
     float *c2p, *p2c, *dc2p, *dp2c;
     float *dq;                 /* [ROWS, d] gradients of queries, used with relative positions */
     aoei_bf16 *row_operand;    /* [n_rows, ld] or [ROWS, row_ld] gradients, rounded to bf16 for a matmul */
     aoei_bf16 *operand;        /* [ROWS, ld] copy of p, dropped or ds, rounded to bf16 for a matmul */
     float *dk, *dv;            /* [keys, d] each: float32 sums of dk and dv, used if the tensors dk and dv are bf16 */
-    void *packed_k, *packed_v; /* packed right-hand sides of matmuls: k^T [d, keys]; v [keys, d] in the forward pass and v^T
-                                  [d, keys] in the backward pass */
+    void *packed_k, *packed_v; /* packed right-hand sides of matmuls: k^T [d, keys]; v [keys, d] in the forward pass and
+                                  v^T [d, keys] in the backward pass */
     float *gemm_scratch;       /* scratch memory of matmul kernels */
 } head_work;
 
@@ -97,7 +100,8 @@ static size_t packed_bytes(aoei_gemm_packed_size_fn *size, size_t d, size_t T) {
     return round64(transposed > direct ? transposed : direct);
 }
 
-static scratch_sizes sizes_of(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t queries, size_t T) {
+static scratch_sizes sizes_of(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t queries,
+                              size_t T) {
     /* a padded operand of a matmul has whole groups of 16 rows (aoei_gemm_args.a_padded) */
     const size_t cells = (queries < ROWS ? round16(queries) : ROWS) * round32(T);
     const aoei_kernels *k = aoei_kernels_of(ctx);
@@ -117,7 +121,8 @@ static scratch_sizes sizes_of(const aoe_context *ctx, const aoei_attention *a, a
         s.dq = round64(ROWS * a->head_dim * sizeof(float));
         s.row_operand = type == AOEI_BF16 ? (s.c2p > s.p2c ? s.c2p : s.p2c) : 0;
     }
-    s.total = 3 * s.block + s.operand + 2 * s.sums + 2 * s.packed + s.diagonals + 2 * s.c2p + 2 * s.p2c + s.dq + s.row_operand;
+    s.total = 3 * s.block + s.operand + 2 * s.sums + 2 * s.packed + s.diagonals + 2 * s.c2p + 2 * s.p2c + s.dq +
+              s.row_operand;
     return s;
 }
 
@@ -177,8 +182,8 @@ static void start_relative(head_work *w, const scratch_sizes *size, unsigned cha
     w->row_operand = (void *)(memory + size->dq);
 }
 
-/* Initializes *w for span `text` of the job, which is text `text` of the batch if the job has a batch. Sets the rows of the
- * span, its dropout parameters and the buffers of worker `worker`. */
+/* Initializes *w for span `text` of the job, which is text `text` of the batch if the job has a batch. Sets the rows of
+ * the span, its dropout parameters and the buffers of worker `worker`. */
 static void start_text(head_work *w, const attention_job *j, size_t text, size_t worker) {
     const aoei_attention_span span = span_at(j, text);
     memset(w, 0, sizeof *w);
@@ -224,20 +229,20 @@ static void start_head(head_work *w, size_t head) {
 /* Packs x^T [d, keys] for the keys of the span and the columns of the key-value head. */
 static void pack_transposed(const head_work *w, void *packed, aoei_tensor x) {
     const aoei_kernels *k = aoei_kernels_of(w->job->ctx);
-    (x.type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, aoei_tensor_at(x, w->k_first, w->k_col), x.type, 1,
-                                                                 x.ld, w->job->a->head_dim, 0, w->keys);
+    (x.type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, aoei_tensor_at(x, w->k_first, w->k_col),
+                                                                 x.type, 1, x.ld, w->job->a->head_dim, 0, w->keys);
 }
 
-/* Packs v [keys, d] for the keys of the span and the columns of the key-value head, and returns the packed form. If there is
- * only one block of queries, or if blocks of queries attend to different keys, returns NULL: the matmul of each block then
- * packs the values that it needs. */
+/* Packs v [keys, d] for the keys of the span and the columns of the key-value head, and returns the packed form. If
+ * there is only one block of queries, or if blocks of queries attend to different keys, returns NULL: the matmul of
+ * each block then packs the values that it needs. */
 static const void *pack_values(const head_work *w, size_t queries) {
     const attention_job *j = w->job;
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     if (queries <= ROWS || j->a->causal || j->a->window)
         return NULL;
-    (j->type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(w->packed_v, aoei_tensor_at(j->v, w->k_first, w->k_col),
-                                                                  j->type, j->v.ld, 1, w->keys, 0, j->a->head_dim);
+    (j->type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(
+        w->packed_v, aoei_tensor_at(j->v, w->k_first, w->k_col), j->type, j->v.ld, 1, w->keys, 0, j->a->head_dim);
     return w->packed_v;
 }
 
@@ -257,15 +262,16 @@ static key_range row_keys(const head_work *w, size_t query) {
     return k;
 }
 
-/* Returns the range of the keys to which any of the queries [q0, q0 + rows) attends. The start of the range is rounded down to
- * a multiple of EDGE. */
+/* Returns the range of the keys to which any of the queries [q0, q0 + rows) attends. The start of the range is rounded
+ * down to a multiple of EDGE. */
 static key_range block_keys(const head_work *w, size_t q0, size_t rows) {
     return (key_range){row_keys(w, q0).begin / EDGE * EDGE, row_keys(w, q0 + rows - 1).end};
 }
 
-/* Returns columns [keys.begin, keys.end) of x [rows, ld] as an operand of a matmul. If the tensors are float32, the result is a
- * pointer into x. If they are bf16, the function rounds the columns into w->operand, sets the following elements of a group of
- * 32 to 0, and returns a pointer to the columns, which are then padded as aoei_gemm_args.a_padded describes. */
+/* Returns columns [keys.begin, keys.end) of x [rows, ld] as an operand of a matmul. If the tensors are float32, the
+ * result is a pointer into x. If they are bf16, the function rounds the columns into w->operand, sets the following
+ * elements of a group of 32 to 0, and returns a pointer to the columns, which are then padded as
+ * aoei_gemm_args.a_padded describes. */
 static const void *operand(const head_work *w, const float *x, size_t rows, key_range keys) {
     if (w->job->type == AOEI_F32)
         return x + keys.begin;
@@ -277,8 +283,8 @@ static const void *operand(const head_work *w, const float *x, size_t rows, key_
     return w->operand + keys.begin;
 }
 
-/* packed is the packed form of all keys of the span. Returns a pointer to the part of it that starts at key `first`, a multiple
- * of EDGE. */
+/* packed is the packed form of all keys of the span. Returns a pointer to the part of it that starts at key `first`, a
+ * multiple of EDGE. */
 static const void *packed_from(const head_work *w, const void *packed, size_t first) {
     const aoei_kernels *k = aoei_kernels_of(w->job->ctx);
     const size_t bytes =
@@ -293,7 +299,8 @@ static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t
     for (size_t r = 0; r < rows; r++) {
         const size_t first = r * w->ld + keys.begin;
         w->drop.counter[1] = w->position + (uint32_t)(q0 + r);
-        aoei_kernels_of(w->job->ctx)->dropout_f32(y + first, x + first, NULL, &w->drop, row_keys(w, q0 + r).end - keys.begin);
+        aoei_kernels_of(w->job->ctx)
+            ->dropout_f32(y + first, x + first, NULL, &w->drop, row_keys(w, q0 + r).end - keys.begin);
     }
 }
 
@@ -328,7 +335,8 @@ static void relative_queries(const head_work *w) {
                                      .scale = (float)a->scale});
 }
 
-/* Returns the rows of the distances of a query, as a pointer to the row of key 0. The row of key j is at distance -j. */
+/* Returns the rows of the distances of a query, as a pointer to the row of key 0. The row of key j is at distance
+ * -j. */
 static const uint32_t *rows_of(const head_work *w, size_t query) {
     const aoei_disentangled *rel = &w->job->a->relative;
     return rel->rows + rel->longest - 1 + query;
@@ -395,8 +403,8 @@ static void probabilities(const head_work *w, size_t q0, size_t rows, key_range 
     clear_masked(w, w->p, q0, rows, keys);
 }
 
-/* Does the same as `probabilities`, followed by `operand`, and returns the result of `operand`; probabilities less than 2^-126
- * may be 0. The tensors must be bf16. The contents of w->p are undefined afterwards. */
+/* Does the same as `probabilities`, followed by `operand`, and returns the result of `operand`; probabilities less than
+ * 2^-126 may be 0. The tensors must be bf16. The contents of w->p are undefined afterwards. */
 static const void *rounded_probabilities(const head_work *w, size_t q0, size_t rows, key_range keys) {
     scores(w, q0, rows, keys);
     for (size_t r = 0; r < rows; r++) {
@@ -411,8 +419,8 @@ static const void *rounded_probabilities(const head_work *w, size_t q0, size_t r
     return w->operand + keys.begin;
 }
 
-/* Computes the probabilities of queries [q0, q0 + rows), with dropout if there is any, and returns them as an operand of a
- * matmul, as `operand` does. */
+/* Computes the probabilities of queries [q0, q0 + rows), with dropout if there is any, and returns them as an operand
+ * of a matmul, as `operand` does. */
 static const void *attention_operand(head_work *w, size_t q0, size_t rows, key_range keys) {
     const int dropout = w->job->a->drop.p > 0;
     if (w->job->type == AOEI_BF16 && !dropout)
@@ -476,15 +484,16 @@ void aoei_attention_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor
 }
 
 void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
-                                  const aoei_attention_span *spans, size_t n, const aoei_attention *a, aoei_tensor scratch) {
+                                  const aoei_attention_span *spans, size_t n, const aoei_attention *a,
+                                  aoei_tensor scratch) {
     attention_job j = {.ctx = ctx, .a = a, .type = q.type, .q = q, .k = k, .v = v, .out = out, .scratch = scratch.data};
     assert(!a->causal && !a->window && !a->bias.values.rows && !a->relative.span);
     take_spans(&j, spans, n);
     run_forward(&j);
 }
 
-/* The float32 sums [keys, d] of dk or dv for one span and one key-value head. If the tensor dk or dv is float32, the sums are
- * stored in this tensor; otherwise they are stored in the scratch memory of the worker. */
+/* The float32 sums [keys, d] of dk or dv for one span and one key-value head. If the tensor dk or dv is float32, the
+ * sums are stored in this tensor; otherwise they are stored in the scratch memory of the worker. */
 typedef struct key_sums {
     float *data; /* sum of component 0 of the first key, borrowed */
     size_t ld;   /* distance between the sums of adjacent keys in floats */
@@ -508,8 +517,8 @@ static void round_sums(const head_work *w, aoei_tensor t, key_sums s) {
             ->to_bf16(aoei_tensor_at(t, w->k_first + i, w->k_col), s.data + i * s.ld, w->job->a->head_dim);
 }
 
-/* Computes to[keys, d] += x[rows, keys]^T from[rows, d]. from[rows, d] is the part of the tensor that starts at (row, col). x
- * points to the element of the first row for key keys.begin. */
+/* Computes to[keys, d] += x[rows, keys]^T from[rows, d]. from[rows, d] is the part of the tensor that starts at (row,
+ * col). x points to the element of the first row for key keys.begin. */
 static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_tensor from, size_t row, size_t col,
                            size_t rows, key_range keys) {
     multiply(w, (aoei_gemm_args){.M = keys.end - keys.begin,
@@ -556,7 +565,8 @@ static void add_diagonals(const head_work *w, size_t q0, size_t rows) {
     for (size_t r = 0; r < rows; r++) {
         const key_range attended = row_keys(w, q0 + r);
         float *to = w->diagonals + w->keys - 1 + attended.begin - (q0 + r);
-        aoei_kernels_of(w->job->ctx)->add_f32(to, to, w->ds + r * w->ld + attended.begin, attended.end - attended.begin);
+        aoei_kernels_of(w->job->ctx)
+            ->add_f32(to, to, w->ds + r * w->ld + attended.begin, attended.end - attended.begin);
     }
 }
 
@@ -752,8 +762,8 @@ static void backward_task(void *arg, size_t task, size_t worker) {
     backward_text(j, task / j->a->kv_heads, task % j->a->kv_heads, worker);
 }
 
-/* Computes the gradients of one key-value head of all texts, in their order. All texts add to the gradients of the keys and
- * queries of relative positions, so with relative positions only the heads are divided among threads. */
+/* Computes the gradients of one key-value head of all texts, in their order. All texts add to the gradients of the keys
+ * and queries of relative positions, so with relative positions only the heads are divided among threads. */
 static void backward_head_task(void *arg, size_t kv_head, size_t worker) {
     const attention_job *j = arg;
     for (size_t text = 0; text < j->n_spans; text++)
@@ -761,8 +771,8 @@ static void backward_head_task(void *arg, size_t kv_head, size_t worker) {
 }
 
 void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor dk, aoei_tensor dv, aoei_tensor dout,
-                             aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_batch *batch, const aoei_attention *a,
-                             aoei_tensor scratch) {
+                             aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_batch *batch,
+                             const aoei_attention *a, aoei_tensor scratch) {
     attention_job j = {.ctx = ctx,
                        .a = a,
                        .type = q.type,
@@ -781,9 +791,10 @@ void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor
         aoei_parallel_for(ctx->pool, batch->n_texts * a->kv_heads, backward_task, &j);
 }
 
-void aoei_attention_spans_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor dk, aoei_tensor dv, aoei_tensor dout,
-                                   aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_attention_span *spans, size_t n,
-                                   const aoei_attention *a, aoei_tensor scratch) {
+void aoei_attention_spans_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor dk, aoei_tensor dv,
+                                   aoei_tensor dout, aoei_tensor q, aoei_tensor k, aoei_tensor v,
+                                   const aoei_attention_span *spans, size_t n, const aoei_attention *a,
+                                   aoei_tensor scratch) {
     attention_job j = {.ctx = ctx,
                        .a = a,
                        .type = q.type,
@@ -795,7 +806,8 @@ void aoei_attention_spans_backward(const aoe_context *ctx, aoei_tensor dq, aoei_
                        .dk = dk,
                        .dv = dv,
                        .scratch = scratch.data};
-    assert(!a->causal && !a->window && !a->bias.values.rows && !a->relative.span && dk.type == AOEI_F32 && dv.type == AOEI_F32);
+    assert(!a->causal && !a->window && !a->bias.values.rows && !a->relative.span && dk.type == AOEI_F32 &&
+           dv.type == AOEI_F32);
     take_spans(&j, spans, n);
     aoei_parallel_for(ctx->pool, n * a->kv_heads, backward_task, &j);
 }

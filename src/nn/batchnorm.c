@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Batch normalization. A task processes a block of columns in float64, row by row, so the result does not depend on the number
- * of threads.
+ * Batch normalization. A task processes a block of columns in float64, row by row, so the result does not depend on the
+ * number of threads.
  */
 #include "nn/batchnorm.h"
 
@@ -67,7 +67,8 @@ static void backward_task(void *arg, size_t task, size_t worker) {
         }
         for (size_t r = 0; r < j->x.rows; r++) {
             const double z = ((double)*at(j->x, r, c) - s.mean) * s.inv_sd;
-            *at(j->dx, r, c) = (float)(weight_of(j, c) * s.inv_sd * ((double)*at(j->dy, r, c) - sum / n - z * sum_z / n));
+            *at(j->dx, r, c) =
+                (float)(weight_of(j, c) * s.inv_sd * ((double)*at(j->dy, r, c) - sum / n - z * sum_z / n));
         }
     }
 }
@@ -78,8 +79,8 @@ void aoei_batchnorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x
     aoei_parallel_for(ctx->pool, (x.cols + BLOCK - 1) / BLOCK, forward_task, &j);
 }
 
-void aoei_batchnorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
-                             aoei_tensor x, aoei_tensor gamma, double eps) {
+void aoei_batchnorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta,
+                             aoei_tensor dy, aoei_tensor x, aoei_tensor gamma, double eps) {
     job j = {.x = x, .dx = dx, .dy = dy, .gamma = gamma, .dgamma = dgamma, .dbeta = dbeta, .eps = eps};
     aoei_parallel_for(ctx->pool, (x.cols + BLOCK - 1) / BLOCK, backward_task, &j);
 }

@@ -26,7 +26,8 @@ static float value_of(aoei_tensor x, size_t t, size_t i) {
 static void unfold_task(void *arg, size_t text, size_t worker) {
     (void)worker;
     const fold_job *j = arg;
-    const size_t first = j->batch->offsets[text], end = j->batch->offsets[text + 1], k = j->kernel, half = k / 2, D = j->x.cols;
+    const size_t first = j->batch->offsets[text], end = j->batch->offsets[text + 1], k = j->kernel, half = k / 2,
+                 D = j->x.cols;
     for (size_t t = first; t < end; t++) {
         float *row = aoei_f32(j->unfolded) + t * j->unfolded.ld;
         for (size_t o = 0; o < k; o++) {
@@ -37,11 +38,13 @@ static void unfold_task(void *arg, size_t text, size_t worker) {
     }
 }
 
-/* Adds the gradient of the unfolded rows of a text to the gradient of x, for each token in ascending order of the offset. */
+/* Adds the gradient of the unfolded rows of a text to the gradient of x, for each token in ascending order of the
+ * offset. */
 static void fold_task(void *arg, size_t text, size_t worker) {
     (void)worker;
     const fold_job *j = arg;
-    const size_t first = j->batch->offsets[text], end = j->batch->offsets[text + 1], k = j->kernel, half = k / 2, D = j->x.cols;
+    const size_t first = j->batch->offsets[text], end = j->batch->offsets[text + 1], k = j->kernel, half = k / 2,
+                 D = j->x.cols;
     for (size_t t = first; t < end; t++) {
         float *sum = aoei_f32(j->x) + t * j->x.ld;
         for (size_t o = 0; o < k; o++) {

@@ -9,8 +9,8 @@
 #include "nn/batch.h"
 #include "nn/tensor.h"
 
-/* Sets the elements of x[N, D] that the cuts of the batch remove to zero. x contains one row for each token of the batch. The
- * batch must have cuts, and their columns must be below D. */
+/* Sets the elements of x[N, D] that the cuts of the batch remove to zero. x contains one row for each token of the
+ * batch. The batch must have cuts, and their columns must be below D. */
 void aoei_cut_apply(const aoe_context *ctx, aoei_tensor x, const aoei_batch *batch);
 
 #endif

@@ -57,7 +57,8 @@ static void forward_task(void *arg, size_t row, size_t worker) {
 static void backward_task(void *arg, size_t row, size_t worker) {
     const activation_job *j = arg;
     float *dz = aoei_tensor_at(j->dz, row, 0);
-    const float *dy = aoei_tensor_at(j->dy, row, 0), *y = aoei_tensor_at(j->y, row, 0), *z = aoei_tensor_at(j->z, row, 0);
+    const float *dy = aoei_tensor_at(j->dy, row, 0), *y = aoei_tensor_at(j->y, row, 0),
+                *z = aoei_tensor_at(j->z, row, 0);
     (void)worker;
     for (size_t k = 0; k < j->dz.cols; k++) {
         const float before = z ? z[k] : 0, v = z ? (float)value(j->f, (double)before) : y[k];
@@ -77,7 +78,8 @@ static void backward_task(void *arg, size_t row, size_t worker) {
     }
 }
 
-void aoei_dense_activate(const aoe_context *ctx, aoei_tensor y, aoei_tensor z, aoei_dense_activation f, int accumulate) {
+void aoei_dense_activate(const aoe_context *ctx, aoei_tensor y, aoei_tensor z, aoei_dense_activation f,
+                         int accumulate) {
     activation_job j = {.y = y, .z = z, .f = f, .accumulate = accumulate};
     if (f != AOEI_DENSE_IDENTITY || accumulate || y.data != z.data)
         aoei_parallel_for(ctx->pool, y.rows, forward_task, &j);
@@ -98,8 +100,8 @@ void aoei_dense_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, ao
     aoei_dense_activate(ctx, y, y, f, 0);
 }
 
-void aoei_dense_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dw, aoei_tensor db, aoei_tensor dy, aoei_tensor x,
-                         aoei_tensor y, aoei_tensor w, aoei_dense_activation f) {
+void aoei_dense_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dw, aoei_tensor db, aoei_tensor dy,
+                         aoei_tensor x, aoei_tensor y, aoei_tensor w, aoei_dense_activation f) {
     const aoei_tensor none = {0};
     const aoei_linear_grads g = {.dx = dx, .dw = dw, .db = db};
     aoei_dense_activate_backward(ctx, dy, dy, y, none, f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Dense layers, which are applied to pooled vectors. They always compute in float32, because they need little time, and because
- * a dense layer that whitens the vectors amplifies rounding errors.
+ * Dense layers, which are applied to pooled vectors. They always compute in float32, because they need little time, and
+ * because a dense layer that whitens the vectors amplifies rounding errors.
  */
 #ifndef AOEI_NN_DENSE_H
 #define AOEI_NN_DENSE_H
@@ -8,8 +8,8 @@
 #include "base/context.h"
 #include "nn/tensor.h"
 
-/* Activation functions of dense layers: f(z) = z, tanh(z), max(z, 0), 1 / (1 + exp(-z)), z (1 + erf(z / sqrt(2))) / 2 and
- * z / (1 + exp(-z)). The values 0 and 1 also mean "without tanh" and "with tanh". */
+/* Activation functions of dense layers: f(z) = z, tanh(z), max(z, 0), 1 / (1 + exp(-z)), z (1 + erf(z / sqrt(2))) / 2
+ * and z / (1 + exp(-z)). The values 0 and 1 also mean "without tanh" and "with tanh". */
 typedef enum aoei_dense_activation {
     AOEI_DENSE_IDENTITY,
     AOEI_DENSE_TANH,
@@ -23,22 +23,23 @@ typedef enum aoei_dense_activation {
 static inline int aoei_dense_needs_input(aoei_dense_activation f) {
     return f >= AOEI_DENSE_GELU;
 }
-/* Computes y = f(z) for each element, in double precision. y and z are contiguous float32 tensors; y may be z. If `accumulate`
- * is 1, f(z) is added to y instead. */
+/* Computes y = f(z) for each element, in double precision. y and z are contiguous float32 tensors; y may be z. If
+ * `accumulate` is 1, f(z) is added to y instead. */
 void aoei_dense_activate(const aoe_context *ctx, aoei_tensor y, aoei_tensor z, aoei_dense_activation f, int accumulate);
-/* Computes dz = dy f'(z) for each element. If z is absent, f'(z) is computed from y = f(z); otherwise y is not used and may be
- * absent. z must be present if aoei_dense_needs_input(f) is 1. dz may be dy or z. All tensors are float32 and contiguous. */
+/* Computes dz = dy f'(z) for each element. If z is absent, f'(z) is computed from y = f(z); otherwise y is not used and
+ * may be absent. z must be present if aoei_dense_needs_input(f) is 1. dz may be dy or z. All tensors are float32 and
+ * contiguous. */
 void aoei_dense_activate_backward(const aoe_context *ctx, aoei_tensor dz, aoei_tensor dy, aoei_tensor y, aoei_tensor z,
                                   aoei_dense_activation f);
 
 /* Computes y[N, O] = f(x[N, I] w[O, I]^T + b[1, O]). b may be absent. All tensors are float32 and contiguous. */
 void aoei_dense_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                         aoei_dense_activation f);
-/* Computes the gradients of a dense layer whose activation function does not need its input (aoei_dense_needs_input). dx is
- * overwritten by the gradient of x. The gradients of w and b are added to dw and db; if dw or db is absent, its gradient is not
- * computed. x and y are the input and the output of the forward pass. The function modifies dy. dx may share the memory of
- * x. */
-void aoei_dense_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dw, aoei_tensor db, aoei_tensor dy, aoei_tensor x,
-                         aoei_tensor y, aoei_tensor w, aoei_dense_activation f);
+/* Computes the gradients of a dense layer whose activation function does not need its input (aoei_dense_needs_input).
+ * dx is overwritten by the gradient of x. The gradients of w and b are added to dw and db; if dw or db is absent, its
+ * gradient is not computed. x and y are the input and the output of the forward pass. The function modifies dy. dx may
+ * share the memory of x. */
+void aoei_dense_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dw, aoei_tensor db, aoei_tensor dy,
+                         aoei_tensor x, aoei_tensor y, aoei_tensor w, aoei_dense_activation f);
 
 #endif

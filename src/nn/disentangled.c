@@ -11,7 +11,8 @@ static ptrdiff_t bucket_of(ptrdiff_t n, size_t buckets, size_t max_distance) {
     const float middle = (float)half;
     if ((float)n <= middle)
         return n;
-    const float steps = logf((float)n / middle) / logf((float)((double)(max_distance - 1) / (double)middle)) * (middle - 1);
+    const float steps =
+        logf((float)n / middle) / logf((float)((double)(max_distance - 1) / (double)middle)) * (middle - 1);
     return (ptrdiff_t)(ceilf(steps) + middle);
 }
 

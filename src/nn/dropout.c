@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Dropout of rows that belong to tokens, and addition of an optional residual. The mask of a row depends only on the key, the
- * site (see dropout.h), the text and the token, so any thread can compute it.
+ * Dropout of rows that belong to tokens, and addition of an optional residual. The mask of a row depends only on the
+ * key, the site (see dropout.h), the text and the token, so any thread can compute it.
  */
 #include "nn/dropout.h"
 
@@ -41,10 +41,12 @@ aoei_dropout_row aoei_dropout_token(const aoei_dropout *drop, const aoei_batch *
     };
 }
 
-/* Computes y = dropout(x) + residual for row r, with the masks of *d. If residual is absent, computes y = dropout(x). */
+/* Computes y = dropout(x) + residual for row r, with the masks of *d. If residual is absent, computes y =
+ * dropout(x). */
 static void drop_row(const dropout_job *j, size_t r, const aoei_dropout_row *d) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
-    void *y = aoei_tensor_at(j->y, r, 0), *x = aoei_tensor_at(j->x, r, 0), *residual = aoei_tensor_at(j->residual, r, 0);
+    void *y = aoei_tensor_at(j->y, r, 0), *x = aoei_tensor_at(j->x, r, 0),
+         *residual = aoei_tensor_at(j->residual, r, 0);
     if (j->y.type == AOEI_F32)
         k->dropout_f32(y, x, residual, d, j->y.cols);
     else if (j->x.type == AOEI_BF16)
@@ -76,7 +78,8 @@ static void add_task(void *arg, size_t task, size_t worker) {
     const size_t end = first + j->rows_per_task < j->y.rows ? first + j->rows_per_task : j->y.rows;
     float *a = aoei_worker_scratch(j->ctx, worker), *b = a + cols;
     for (size_t r = first; r < end; r++) {
-        void *y = aoei_tensor_at(j->y, r, 0), *x = aoei_tensor_at(j->x, r, 0), *residual = aoei_tensor_at(j->residual, r, 0);
+        void *y = aoei_tensor_at(j->y, r, 0), *x = aoei_tensor_at(j->x, r, 0),
+             *residual = aoei_tensor_at(j->residual, r, 0);
         if (j->y.type == AOEI_F32) {
             k->add_f32(y, residual, x, cols);
             continue;
@@ -88,8 +91,8 @@ static void add_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *batch,
-                      const aoei_dropout *drop) {
+void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor residual,
+                      const aoei_batch *batch, const aoei_dropout *drop) {
     dropout_job j = {.ctx = ctx, .y = y, .x = x, .residual = residual, .batch = batch, .drop = drop};
     if (drop->p == 0 && !residual.data) {
         if (y.data != x.data)
@@ -97,5 +100,6 @@ void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei
         return;
     }
     j.rows_per_task = y.cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / y.cols : 1;
-    aoei_parallel_for(ctx->pool, (y.rows + j.rows_per_task - 1) / j.rows_per_task, drop->p > 0 ? dropout_task : add_task, &j);
+    aoei_parallel_for(ctx->pool, (y.rows + j.rows_per_task - 1) / j.rows_per_task,
+                      drop->p > 0 ? dropout_task : add_task, &j);
 }

@@ -100,7 +100,8 @@ static void activation_task(void *arg, size_t task, size_t worker) {
     if (j->x.type != AOEI_BF16)
         aoei_activation_kernel(j->ctx, j->activation)(aoei_f32(j->y) + first, aoei_f32(j->x) + first, n);
     else if (j->activation == AOEI_GELU || j->activation == AOEI_GELU_TANH)
-        (j->activation == AOEI_GELU ? k->gelu_bf16 : k->gelu_tanh_bf16)(aoei_b16(j->y) + first, aoei_b16(j->x) + first, n);
+        (j->activation == AOEI_GELU ? k->gelu_bf16 : k->gelu_tanh_bf16)(aoei_b16(j->y) + first, aoei_b16(j->x) + first,
+                                                                        n);
     else
         activate_converted(j, first, n, aoei_worker_scratch(j->ctx, worker));
 }

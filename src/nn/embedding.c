@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The embedding layer. The forward pass reads rows of the embedding tables and adds them. The backward pass adds the gradients
- * of all tokens in token order. Each of its tasks therefore processes all tokens, for a few columns.
+ * The embedding layer. The forward pass reads rows of the embedding tables and adds them. The backward pass adds the
+ * gradients of all tokens in token order. Each of its tasks therefore processes all tokens, for a few columns.
  */
 #include "nn/embedding.h"
 

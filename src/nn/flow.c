@@ -19,8 +19,8 @@ typedef struct step {
     size_t C, H, W;   /* number of components, half of it, and width */
     size_t parameter; /* index of its first parameter */
     size_t kept;      /* index of its first element in a row of `kept`: y [C], h1 [W], h2 [W], change of q [H] */
-    /* index of its first element in a row of `delta`: gradient of y [C]; gradient of h2 W3 + b3 [H]; gradients of h2 and of
-     * h1 W2 + b2 [W]; gradients of h1 and of p W1 + b1 [W] */
+    /* index of its first element in a row of `delta`: gradient of y [C]; gradient of h2 W3 + b3 [H]; gradients of h2
+     * and of h1 W2 + b2 [W]; gradients of h1 and of p W1 + b1 [W] */
     size_t delta;
 } step;
 
@@ -65,7 +65,8 @@ static size_t step_delta(const step *t) {
     return t->C + t->H + 4 * t->W;
 }
 
-/* Returns step i of the flow; i is at most levels * depth. The values of step levels * depth are the sizes of the arrays. */
+/* Returns step i of the flow; i is at most levels * depth. The values of step levels * depth are the sizes of the
+ * arrays. */
 static step step_at(const aoei_flow_shape *shape, size_t i) {
     step t = {.W = shape->width};
     for (size_t level = 0; level * shape->depth <= i; level++) {
@@ -168,7 +169,8 @@ static int ends_level(const aoei_flow_shape *shape, size_t i) {
 static void forward_task(void *arg, size_t row, size_t worker) {
     const job *j = arg;
     const aoei_flow *f = j->f;
-    double *x = f->input + row * f->shape.dims, *z = f->output + row * f->shape.dims, *kept = f->kept + row * row_kept(f);
+    double *x = f->input + row * f->shape.dims, *z = f->output + row * f->shape.dims,
+           *kept = f->kept + row * row_kept(f);
     (void)worker;
     for (size_t i = 0; i < j->n_steps; i++) {
         const step t = step_at(&f->shape, i);
@@ -188,7 +190,9 @@ static void forward_task(void *arg, size_t row, size_t worker) {
 void aoei_flow_update(aoei_flow *f) {
     for (size_t i = 0; i < f->shape.levels * f->shape.depth; i++) {
         const step t = step_at(&f->shape, i);
-        const struct { size_t first, n; } logs[] = {{at_s(&t), t.C}, {at_s1(&t), t.W}, {at_s2(&t), t.W}, {at_s3(&t), t.H}};
+        const struct {
+            size_t first, n;
+        } logs[] = {{at_s(&t), t.C}, {at_s1(&t), t.W}, {at_s2(&t), t.W}, {at_s3(&t), t.H}};
         for (size_t part = 0; part < sizeof logs / sizeof *logs; part++)
             for (size_t k = t.parameter + logs[part].first; k < t.parameter + logs[part].first + logs[part].n; k++)
                 f->scale[k] = exp(LOG_FACTOR * f->value[k]);
@@ -237,18 +241,18 @@ static double dot(const double *a, const double *b, size_t n) {
     return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 }
 
-/* Computes the gradients dh [in] of h, the output of relu, and d [in] of the argument of the scaling that precedes relu. The
- * output of the linear layer is h W, and `next` [out] is its gradient. W: [in, out]; scale: [in]. */
-static void relu_backward(double *dh, double *d, const double *h, const double *scale, const double *next, const double *w,
-                          size_t in, size_t out) {
+/* Computes the gradients dh [in] of h, the output of relu, and d [in] of the argument of the scaling that precedes
+ * relu. The output of the linear layer is h W, and `next` [out] is its gradient. W: [in, out]; scale: [in]. */
+static void relu_backward(double *dh, double *d, const double *h, const double *scale, const double *next,
+                          const double *w, size_t in, size_t out) {
     for (size_t i = 0; i < in; i++) {
         dh[i] = h[i] > 0 ? dot(w + i * out, next, out) : 0;
         d[i] = dh[i] * scale[i];
     }
 }
 
-/* Computes the gradients of one step and one row. dx [C]: gradient of the output; replaced by the gradient of the input. y:
- * values of the step in `kept`. dy: gradients of the step in `delta`. */
+/* Computes the gradients of one step and one row. dx [C]: gradient of the output; replaced by the gradient of the
+ * input. y: values of the step in `kept`. dy: gradients of the step in `delta`. */
 static void step_backward(const aoei_flow *f, const step *t, double *dx, const double *y, double *dy) {
     const double *v = f->value + t->parameter, *e = f->scale + t->parameter, *h1 = y + t->C, *h2 = h1 + t->W;
     double *d3 = dy + t->C, *dh2 = d3 + t->H, *d2 = dh2 + t->W, *dh1 = d2 + t->W, *d1 = dh1 + t->W;
@@ -280,10 +284,10 @@ static void backward_task(void *arg, size_t row, size_t worker) {
     }
 }
 
-/* Adds the gradients of the parameters of a linear layer for one row: of W [in, out], of b [out] and of s [out]. x: input; h:
- * output; dh: gradient of the output; d: gradient of x W + b. */
-static void add_linear(double *gw, double *gb, double *gs, const double *x, const double *h, const double *dh, const double *d,
-                       size_t in, size_t out) {
+/* Adds the gradients of the parameters of a linear layer for one row: of W [in, out], of b [out] and of s [out]. x:
+ * input; h: output; dh: gradient of the output; d: gradient of x W + b. */
+static void add_linear(double *gw, double *gb, double *gs, const double *x, const double *h, const double *dh,
+                       const double *d, size_t in, size_t out) {
     for (size_t i = 0; i < in; i++)
         for (size_t k = 0; k < out; k++)
             gw[i * out + k] += x[i] * d[k];
@@ -304,8 +308,8 @@ static void add_normalize(const aoei_flow *f, const step *t, const double *y, co
     }
 }
 
-/* Adds the gradients of one half of the parameters of a step for all rows: task 2 i of b, s, W1, b1 and s1 of step i, task
- * 2 i + 1 of its other parameters. */
+/* Adds the gradients of one half of the parameters of a step for all rows: task 2 i of b, s, W1, b1 and s1 of step i,
+ * task 2 i + 1 of its other parameters. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
     const job *j = arg;
     const aoei_flow *f = j->f;
@@ -359,8 +363,8 @@ double aoei_flow_bits(const double *z, size_t dims, double logdet) {
 
 /* ---------------------------------------------------------- initial values */
 
-/* Sets b [cols] and s [cols] so that (x + b) exp(3 s) has mean 0 and variance 1 for each column of x [n, cols], whose rows have
- * a distance of `stride`. Sets scale [cols] to exp(3 s). */
+/* Sets b [cols] and s [cols] so that (x + b) exp(3 s) has mean 0 and variance 1 for each column of x [n, cols], whose
+ * rows have a distance of `stride`. Sets scale [cols] to exp(3 s). */
 static void init_scaling(double *b, double *s, double *scale, const double *x, size_t n, size_t cols, size_t stride) {
     for (size_t k = 0; k < cols; k++) {
         double sum = 0, squares = 0;
@@ -382,8 +386,8 @@ static void init_weight(double *w, size_t n, uint64_t seed, size_t substream) {
         w[k] = INIT_SD * aoei_rng_normal(&r);
 }
 
-/* Initializes a linear layer and its scaling, and computes its output y [n, out] with relu. x: [n, in] input, whose rows have a
- * distance of `stride`. w, b, s: parameters; scale: element of f->scale for s. */
+/* Initializes a linear layer and its scaling, and computes its output y [n, out] with relu. x: [n, in] input, whose
+ * rows have a distance of `stride`. w, b, s: parameters; scale: element of f->scale for s. */
 static void init_linear(double *w, double *b, double *s, double *scale, double *y, const double *x, size_t n, size_t in,
                         size_t out, size_t stride, uint64_t seed, size_t substream) {
     init_weight(w, in * out, seed, substream);
@@ -399,14 +403,16 @@ void aoei_flow_init(aoei_flow *f, double *x, size_t n, double *workspace, uint64
     memset(f->value, 0, f->parameters * sizeof *f->value);
     for (size_t i = 0; i < f->shape.levels * f->shape.depth; i++) {
         const step t = step_at(&f->shape, i);
-        double *v = f->value + t.parameter, *e = f->scale + t.parameter, *h1 = workspace, *h2 = h1 + n * t.W, *y = f->kept;
+        double *v = f->value + t.parameter, *e = f->scale + t.parameter, *h1 = workspace, *h2 = h1 + n * t.W,
+               *y = f->kept;
         init_scaling(v, v + at_s(&t), e + at_s(&t), x, n, t.C, D);
         for (size_t row = 0; row < n; row++) {
             normalize(f, &t, y, x + row * D);
             memcpy(x + row * D, y, t.C * sizeof *y); /* W3, b3 and s3 are 0, so q does not change */
         }
         init_linear(v + at_w1(&t), v + at_b1(&t), v + at_s1(&t), e + at_s1(&t), h1, x, n, t.H, t.W, D, seed, 2 * i);
-        init_linear(v + at_w2(&t), v + at_b2(&t), v + at_s2(&t), e + at_s2(&t), h2, h1, n, t.W, t.W, t.W, seed, 2 * i + 1);
+        init_linear(v + at_w2(&t), v + at_b2(&t), v + at_s2(&t), e + at_s2(&t), h2, h1, n, t.W, t.W, t.W, seed,
+                    2 * i + 1);
     }
     aoei_flow_update(f);
 }

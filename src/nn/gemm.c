@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Multithreaded matmul. It divides C into blocks, and each task computes one block. A task packs its rows of A and, unless B is
- * already packed, its columns of B. An element of A is therefore packed once for each block in a row of blocks, and an element
- * of B once for each block in a column of blocks. For this reason, blocks are as large as load balancing allows.
+ * Multithreaded matmul. It divides C into blocks, and each task computes one block. A task packs its rows of A and,
+ * unless B is already packed, its columns of B. An element of A is therefore packed once for each block in a row of
+ * blocks, and an element of B once for each block in a column of blocks. For this reason, blocks are as large as load
+ * balancing allows.
  */
 #include "base/pool.h"
 #include "kernels/kernel_table.h"
@@ -9,32 +10,37 @@
 
 #include <assert.h>
 
-static_assert(AOEI_WORKER_SCRATCH >= 2 * AOEI_GEMM_SCRATCH, "a worker's scratch buffer holds a kernel's scratch buffer");
+static_assert(AOEI_WORKER_SCRATCH >= 2 * AOEI_GEMM_SCRATCH,
+              "a worker's scratch buffer holds a kernel's scratch buffer");
 
-/* Limits of the size of the blocks of C. Initially, a block has at most `rows` rows and `cols` columns. Then the number of rows
- * or of columns of a block is halved until C has at least `tasks` blocks (fewer if there are less than four threads), or until
- * neither can be halved: a block must have at least min_rows rows and min_cols columns. */
+/* Limits of the size of the blocks of C. Initially, a block has at most `rows` rows and `cols` columns. Then the number
+ * of rows or of columns of a block is halved until C has at least `tasks` blocks (fewer if there are less than four
+ * threads), or until neither can be halved: a block must have at least min_rows rows and min_cols columns. */
 typedef struct block_sizes {
     size_t rows, cols, min_rows, min_cols, tasks; /* the limits described above */
     size_t unit;                                  /* the number of rows of a block is a multiple of `unit` */
 } block_sizes;
 
 /* limits for kernels with vector instructions */
-static const block_sizes for_vectors = {.rows = 256, .cols = 768, .min_rows = 64, .min_cols = 128, .tasks = 16, .unit = 2};
-/* Limits for the AMX kernel. Tile instructions need data faster than the L2 and L3 caches deliver it, so a panel of B in the L1
- * cache must be used for many rows. Blocks therefore have many rows. */
+static const block_sizes for_vectors = {
+    .rows = 256, .cols = 768, .min_rows = 64, .min_cols = 128, .tasks = 16, .unit = 2};
+/* Limits for the AMX kernel. Tile instructions need data faster than the L2 and L3 caches deliver it, so a panel of B
+ * in the L1 cache must be used for many rows. Blocks therefore have many rows. */
 static const block_sizes for_tiles = {
     .rows = 512, .cols = (size_t)1 << 30, .min_rows = 256, .min_cols = 128, .tasks = 8, .unit = 32};
 
-#define THREAD_TASKS ((size_t)4)  /* number of blocks per thread if there are two or three threads, without tiles */
-#define PACK_ROWS    ((size_t)64) /* minimum number of rows of A for which all threads pack B together before the matmul */
+#define THREAD_TASKS ((size_t)4) /* number of blocks per thread if there are two or three threads, without tiles */
+#define PACK_ROWS                                                                                                      \
+    ((size_t)64) /* minimum number of rows of A for which all threads pack B together before the matmul                \
+                  */
 
 /* A matmul and its division into blocks. */
 typedef struct grid {
     const aoe_context *ctx;
     aoei_dtype type; /* type of A and B */
     const aoei_gemm_args *g;
-    size_t rows, cols;     /* size of a block: number of rows, and number of columns, which is a multiple of AOEI_GEMM_PANEL */
+    size_t rows, cols;     /* size of a block: number of rows, and number of columns, which is a multiple of
+                              AOEI_GEMM_PANEL */
     size_t blocks_per_row; /* number of blocks in a row of blocks */
 } grid;
 
@@ -42,8 +48,8 @@ static size_t ceil_div(size_t a, size_t b) {
     return (a + b - 1) / b;
 }
 
-/* Returns the size of blocks that divide n elements into equal blocks of at most `max_size` > 0 elements. The size is rounded
- * up to a multiple of `unit`. */
+/* Returns the size of blocks that divide n elements into equal blocks of at most `max_size` > 0 elements. The size is
+ * rounded up to a multiple of `unit`. */
 static size_t block_size(size_t n, size_t max_size, size_t unit) {
     size_t blocks = ceil_div(n, max_size);
     return blocks ? ceil_div(ceil_div(n, blocks), unit) * unit : unit;
@@ -86,13 +92,14 @@ static void block_task(void *arg, size_t task, size_t worker) {
                             : k->gemm_f32)(&g, aoei_worker_scratch(s->ctx, worker));
 }
 
-/* Computes s->rows, s->cols and s->blocks_per_row. They depend on the shapes, on whether B is packed, on whether the AMX kernel
- * is used, and on the number of threads. Results do not depend on them. */
+/* Computes s->rows, s->cols and s->blocks_per_row. They depend on the shapes, on whether B is packed, on whether the
+ * AMX kernel is used, and on the number of threads. Results do not depend on them. */
 static void choose_blocks(grid *s) {
     const aoei_gemm_args *g = s->g;
     const int tiles = s->type != AOEI_F32 && aoei_tier_has_tiles(s->ctx->tier);
     const block_sizes *c = tiles ? &for_tiles : &for_vectors;
-    /* the number of columns of a block is a multiple of `unit`; if A has a single row, kernels process four panels at a time */
+    /* the number of columns of a block is a multiple of `unit`; if A has a single row, kernels process four panels at a
+     * time */
     const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL;
     /* with less than four threads, fewer blocks balance the load, and rows of A are packed for fewer blocks */
     const size_t threads = aoei_pool_threads(s->ctx->pool), few = threads == 1 ? 1 : threads * THREAD_TASKS;
@@ -101,8 +108,8 @@ static void choose_blocks(grid *s) {
     s->cols = block_size(g->N, c->cols, unit);
     while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < tasks) {
         const int by_rows = s->rows / 2 >= c->min_rows, by_cols = s->cols / 2 >= c->min_cols;
-        /* With vector instructions, rows are halved before columns in two cases: B is packed, so that fewer rows per block do
-         * not increase the packing work, or a block has at least as many rows as columns. */
+        /* With vector instructions, rows are halved before columns in two cases: B is packed, so that fewer rows per
+         * block do not increase the packing work, or a block has at least as many rows as columns. */
         const int rows_first = !tiles && (g->packed || s->rows >= s->cols);
         if (by_rows && (!by_cols || rows_first))
             s->rows = block_size(g->M, s->rows / 2, c->unit);
@@ -143,8 +150,8 @@ typedef struct pack_job {
     int transposed;  /* 0: B is t; 1: B is the transpose of t, so B[k][n] is t[n][k] */
 } pack_job;
 
-/* Packs columns [n0, n1) of B into `packed`. B[k][n] is b[k * b_row + n * b_col]. b_type must be a type that the packing
- * kernels accept. */
+/* Packs columns [n0, n1) of B into `packed`. B[k][n] is b[k * b_row + n * b_col]. b_type must be a type that the
+ * packing kernels accept. */
 static void pack_columns(const pack_job *j, void *packed, const void *b, aoei_dtype b_type, size_t b_row, size_t b_col,
                          size_t n0, size_t n1) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
@@ -163,8 +170,8 @@ static void to_float32(const pack_job *j, float *to, size_t row, size_t col, siz
         k->from_bf16(to, aoei_tensor_at(j->t, row, col), n);
 }
 
-/* Packs columns [n0, n1) of B if the packing kernels do not accept the type of j->t. First converts the columns to float32, in
- * the buffer `converted`. */
+/* Packs columns [n0, n1) of B if the packing kernels do not accept the type of j->t. First converts the columns to
+ * float32, in the buffer `converted`. */
 static void pack_converted(const pack_job *j, float *converted, size_t n0, size_t n1) {
     const size_t K = j->transposed ? j->t.cols : j->t.rows, n = n1 - n0;
     void *panel = (unsigned char *)j->packed + packed_size(j->ctx, j->type, K, n0);

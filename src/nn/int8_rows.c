@@ -27,7 +27,8 @@ static size_t aligned(size_t bytes) {
 }
 
 size_t aoei_int8_split_bytes(size_t n, size_t cols) {
-    return n ? aligned(sizeof(aoei_int8_split)) + 3 * aligned(2 * n * sizeof(float)) + aligned(cols * sizeof(float)) : 0;
+    return n ? aligned(sizeof(aoei_int8_split)) + 3 * aligned(2 * n * sizeof(float)) + aligned(cols * sizeof(float))
+             : 0;
 }
 
 aoei_int8_split *aoei_int8_split_create(void *memory, size_t n, size_t cols) {
@@ -64,8 +65,8 @@ void aoei_int8_split_complete(aoei_int8_split *split, size_t cols) {
             add_part(split, split->channels[i], 0);
 }
 
-/* Sets the values of all columns of split channels in the row q, whose values before quantization are x[cols], of data type
- * `type`, and whose scale is `scale`. */
+/* Sets the values of all columns of split channels in the row q, whose values before quantization are x[cols], of data
+ * type `type`, and whose scale is `scale`. */
 static void fill_split(const quantize_job *j, int8_t *q, const void *x, float scale) {
     const aoei_int8_split *split = j->split;
     const size_t cols = j->x.cols;
@@ -107,16 +108,17 @@ size_t aoei_int8_rows_bytes(size_t n, size_t cols) {
     return aligned(n * sizeof(float)) + n * cols;
 }
 
-aoei_tensor aoei_quantize_rows(const aoe_context *ctx, aoei_tensor x, const aoei_int8_split *split, aoei_tensor workspace) {
+aoei_tensor aoei_quantize_rows(const aoe_context *ctx, aoei_tensor x, const aoei_int8_split *split,
+                               aoei_tensor workspace) {
     float *scales = aoei_f32(workspace);
     assert(!split || (split->n <= AOEI_INT8_SPLIT_COLUMNS && split->parts <= 2 * split->n));
-    quantize_job j = {.ctx = ctx,
-                      .x = x,
-                      .values =
-                          aoei_tensor_wrap_typed(AOEI_I8, (unsigned char *)workspace.data + aligned(x.rows * sizeof(float)),
-                                                 scales, x.rows, x.cols + (split ? split->n : 0)),
-                      .split = split,
-                      .scales = scales};
+    quantize_job j = {
+        .ctx = ctx,
+        .x = x,
+        .values = aoei_tensor_wrap_typed(AOEI_I8, (unsigned char *)workspace.data + aligned(x.rows * sizeof(float)),
+                                         scales, x.rows, x.cols + (split ? split->n : 0)),
+        .split = split,
+        .scales = scales};
     aoei_parallel_for(ctx->pool, (x.rows + ROWS - 1) / ROWS, quantize_task, &j);
     return j.values;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The layer normalization of langml; langml_layernorm.h contains the formula. The loops are portable C. They compute sums in
- * double and round each result once.
+ * The layer normalization of langml; langml_layernorm.h contains the formula. The loops are portable C. They compute
+ * sums in double and round each result once.
  */
 #include "nn/langml_layernorm.h"
 
@@ -19,8 +19,8 @@ typedef struct norm_job {
     double eps;
 } norm_job;
 
-/* Returns row `row` of x as float32. If x is float32, the result is a pointer into x; otherwise it points to a converted copy
- * in `buffer`. */
+/* Returns row `row` of x as float32. If x is float32, the result is a pointer into x; otherwise it points to a
+ * converted copy in `buffer`. */
 static const float *read_row(const norm_job *j, size_t row, float *buffer) {
     if (j->x.type == AOEI_F32)
         return aoei_tensor_at(j->x, row, 0);
@@ -28,8 +28,8 @@ static const float *read_row(const norm_job *j, size_t row, float *buffer) {
     return buffer;
 }
 
-/* Computes y = (x - mean(x)) scale gamma + beta for one row, where scale = 1 / sqrt(mean(x^2) + eps). Stores mean(x) and scale
- * in stats. */
+/* Computes y = (x - mean(x)) scale gamma + beta for one row, where scale = 1 / sqrt(mean(x^2) + eps). Stores mean(x)
+ * and scale in stats. */
 static void forward_row(const norm_job *j, size_t row, float *buffer) {
     const size_t D = j->x.cols;
     const float *x = read_row(j, row, buffer), *gamma = aoei_f32(j->gamma), *beta = aoei_f32(j->beta);
@@ -87,8 +87,8 @@ static void run(norm_job *j) {
     aoei_parallel_for(j->ctx->pool, (j->x.rows + ROWS - 1) / ROWS, norm_task, j);
 }
 
-void aoei_langml_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
-                                   aoei_tensor beta, double eps) {
+void aoei_langml_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x,
+                                   aoei_tensor gamma, aoei_tensor beta, double eps) {
     norm_job j = {.ctx = ctx, .y = y, .stats = stats, .x = x, .gamma = gamma, .beta = beta, .eps = eps};
     run(&j);
 }

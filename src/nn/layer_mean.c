@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Forward and backward pass of the weighted mean of hidden states. The tokens are divided over threads; the gradients of the
- * weights are divided by weight.
+ * Forward and backward pass of the weighted mean of hidden states. The tokens are divided over threads; the gradients
+ * of the weights are divided by weight.
  */
 #include "nn/layer_mean.h"
 
@@ -60,8 +60,8 @@ static void weight_task(void *arg, size_t i, size_t worker) {
     }
 }
 
-void aoei_layer_mean_weights(const aoe_context *ctx, aoei_tensor dw, aoei_tensor dmean, aoei_tensor mean, const aoei_tensor *h,
-                             aoei_tensor w) {
+void aoei_layer_mean_weights(const aoe_context *ctx, aoei_tensor dw, aoei_tensor dmean, aoei_tensor mean,
+                             const aoei_tensor *h, aoei_tensor w) {
     weights_job j = {.dw = dw, .dmean = dmean, .mean = mean, .h = h, .sum = sum_of(w)};
     aoei_parallel_for(ctx->pool, w.cols, weight_task, &j);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Layer normalization. The forward pass and dx are divided into blocks of rows, because the rows are independent. The parameter
- * gradients are sums over all rows in ascending order, so each task computes a few columns of them.
+ * Layer normalization. The forward pass and dx are divided into blocks of rows, because the rows are independent. The
+ * parameter gradients are sums over all rows in ascending order, so each task computes a few columns of them.
  */
 #include "nn/layernorm.h"
 
@@ -39,7 +39,8 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     const size_t first = task * j->rows_per_task, left = j->x.rows - first;
     const size_t rows = left < j->rows_per_task ? left : j->rows_per_task;
-    void *y = aoei_tensor_at(j->y, first, 0), *x = aoei_tensor_at(j->x, first, 0), *stats = aoei_tensor_at(j->stats, first, 0);
+    void *y = aoei_tensor_at(j->y, first, 0), *x = aoei_tensor_at(j->x, first, 0),
+         *stats = aoei_tensor_at(j->stats, first, 0);
     const float *gamma = aoei_f32(j->gamma), *beta = j->beta.data ? aoei_f32(j->beta) : zeros(j, worker);
     if (j->x.type == AOEI_BF16)
         aoei_kernels_of(j->ctx)->layernorm_bf16(y, j->y.ld, stats, x, j->x.ld, gamma, beta, j->eps, rows, j->x.cols);
@@ -65,9 +66,11 @@ static void param_grad_task(void *arg, size_t task, size_t worker) {
     const float *dy = aoei_f32(j->dy) + first, *stats = aoei_f32(j->stats);
     const void *x = aoei_tensor_at(j->x, 0, first);
     if (j->x.type == AOEI_BF16)
-        aoei_kernels_of(j->ctx)->layernorm_param_grad_bf16(dgamma, dbeta, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
+        aoei_kernels_of(j->ctx)->layernorm_param_grad_bf16(dgamma, dbeta, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows,
+                                                           cols);
     else
-        aoei_kernels_of(j->ctx)->layernorm_param_grad_f32(dgamma, dbeta, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
+        aoei_kernels_of(j->ctx)->layernorm_param_grad_f32(dgamma, dbeta, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows,
+                                                          cols);
 }
 
 /* Computes dx for a block of rows. */
@@ -77,17 +80,21 @@ static void input_grad_task(void *arg, size_t task, size_t worker) {
     const size_t first = task * j->rows_per_task, left = j->x.rows - first;
     const size_t rows = left < j->rows_per_task ? left : j->rows_per_task;
     float *dx = aoei_tensor_at(j->y, first, 0);
-    const float *dy = aoei_tensor_at(j->dy, first, 0), *stats = aoei_tensor_at(j->stats, first, 0), *gamma = aoei_f32(j->gamma);
+    const float *dy = aoei_tensor_at(j->dy, first, 0), *stats = aoei_tensor_at(j->stats, first, 0),
+                *gamma = aoei_f32(j->gamma);
     const void *x = aoei_tensor_at(j->x, first, 0);
     if (j->x.type == AOEI_BF16)
-        aoei_kernels_of(j->ctx)->layernorm_grad_bf16(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
+        aoei_kernels_of(j->ctx)->layernorm_grad_bf16(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows,
+                                                     j->x.cols);
     else
-        aoei_kernels_of(j->ctx)->layernorm_grad_f32(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
+        aoei_kernels_of(j->ctx)->layernorm_grad_f32(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows,
+                                                    j->x.cols);
 }
 
-void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
-                             aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
-    norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy, .dgamma = dgamma, .dbeta = dbeta};
+void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta,
+                             aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
+    norm_job j = {
+        .ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy, .dgamma = dgamma, .dbeta = dbeta};
     j.rows_per_task = block_rows(x.cols);
     /* the parameter gradients are computed before dx, because dx may share the memory of dy */
     if (dgamma.data)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Linear layers y = x w^T + b, with an epilogue that is computed together with the matmul. The backward pass consists of two
- * matmuls (dx and dw) and a column sum (db). Parameter gradients are added to the stored gradients in token order.
+ * Linear layers y = x w^T + b, with an epilogue that is computed together with the matmul. The backward pass consists
+ * of two matmuls (dx and dw) and a column sum (db). Parameter gradients are added to the stored gradients in token
+ * order.
  */
 #include "nn/linear.h"
 
@@ -45,8 +46,8 @@ static void forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_t
     aoei_multiply(ctx, x.type, &g, w, 1, e->workspace);
 }
 
-/* Computes the forward pass of a layer that has an adapter. The activation is applied to the sum of the outputs of the layer
- * and of the adapter. */
+/* Computes the forward pass of a layer that has an adapter. The activation is applied to the sum of the outputs of the
+ * layer and of the adapter. */
 static void forward_adapted(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                             const aoei_linear_epilogue *e) {
     const aoei_linear_epilogue sum = {.workspace = e->workspace, .residual = e->residual};
@@ -118,7 +119,8 @@ static void input_gradient(const aoe_context *ctx, const aoei_linear_grads *l, a
     aoei_multiply(ctx, dy.type, &g, w, 0, l->workspace);
 }
 
-void aoei_linear_backward(const aoe_context *ctx, const aoei_linear_grads *g, aoei_tensor dy, aoei_tensor x, aoei_tensor w) {
+void aoei_linear_backward(const aoe_context *ctx, const aoei_linear_grads *g, aoei_tensor dy, aoei_tensor x,
+                          aoei_tensor w) {
     if (g->dw.data)
         weight_gradient(ctx, g, dy, x);
     if (g->db.data) {

@@ -65,13 +65,15 @@ size_t aoei_lstm_packed_size(const aoe_context *ctx, size_t out) {
     return forward > backward ? forward : backward;
 }
 
-void aoei_lstm_forward(const aoe_context *ctx, const aoei_lstm *l, aoei_tensor y, aoei_tensor x, const aoei_batch *batch) {
+void aoei_lstm_forward(const aoe_context *ctx, const aoei_lstm *l, aoei_tensor y, aoei_tensor x,
+                       const aoei_batch *batch) {
     const aoei_linear_epilogue e = {.workspace = l->workspace};
     aoei_tensor recurrent = l->w[AOEI_LSTM_RECURRENT];
     step s = {.ctx = ctx, .l = l, .batch = batch, .y = y};
     sort_texts(l, batch);
     aoei_tensor_zero(ctx, l->zeros);
-    aoei_linear_forward(ctx, aoei_tensor_rows(l->gates, 0, x.rows), x, l->w[AOEI_LSTM_INPUT], l->w[AOEI_LSTM_INPUT_BIAS], &e);
+    aoei_linear_forward(ctx, aoei_tensor_rows(l->gates, 0, x.rows), x, l->w[AOEI_LSTM_INPUT],
+                        l->w[AOEI_LSTM_INPUT_BIAS], &e);
     aoei_weight_pack(ctx, AOEI_F32, &recurrent, l->packed);
     for (; s.t < batch->longest; s.t++) {
         const size_t n = l->active[s.t];
@@ -82,8 +84,8 @@ void aoei_lstm_forward(const aoe_context *ctx, const aoei_lstm *l, aoei_tensor y
     }
 }
 
-/* Computes the gradients of the arguments of the gates of one cell. l->state contains the gradient of h that comes from the
- * next position. */
+/* Computes the gradients of the arguments of the gates of one cell. l->state contains the gradient of h that comes from
+ * the next position. */
 static void backward_task(void *arg, size_t rank, size_t worker) {
     const step *s = arg;
     const aoei_lstm *l = s->l;
@@ -101,7 +103,8 @@ static void backward_task(void *arg, size_t rank, size_t worker) {
     memcpy(row(l->recurrent, rank), gates, 4 * l->out * sizeof *gates);
 }
 
-/* Sets the row of each token of l->previous to the previous h, which is zero at the first position of a text. y: outputs. */
+/* Sets the row of each token of l->previous to the previous h, which is zero at the first position of a text. y:
+ * outputs. */
 static void previous_task(void *arg, size_t text, size_t worker) {
     const step *s = arg;
     const size_t first = s->batch->offsets[text], end = s->batch->offsets[text + 1];
@@ -136,9 +139,10 @@ static void backward_through_time(const aoe_context *ctx, const aoei_lstm *l, ao
     }
 }
 
-void aoei_lstm_backward(const aoe_context *ctx, const aoei_lstm *l, aoei_tensor dx, const aoei_tensor *g, aoei_tensor dy,
-                        aoei_tensor y, aoei_tensor x, const aoei_batch *batch) {
-    const aoei_tensor gates = aoei_tensor_rows(l->gates, 0, x.rows), previous = aoei_tensor_rows(l->previous, 0, x.rows);
+void aoei_lstm_backward(const aoe_context *ctx, const aoei_lstm *l, aoei_tensor dx, const aoei_tensor *g,
+                        aoei_tensor dy, aoei_tensor y, aoei_tensor x, const aoei_batch *batch) {
+    const aoei_tensor gates = aoei_tensor_rows(l->gates, 0, x.rows),
+                      previous = aoei_tensor_rows(l->previous, 0, x.rows);
     const aoei_linear_grads input = {
         .dx = dx, .accumulate = 1, .dw = g[AOEI_LSTM_INPUT], .db = g[AOEI_LSTM_INPUT_BIAS], .workspace = l->workspace};
     const aoei_linear_grads recurrent = {

@@ -118,7 +118,8 @@ static void dense_backward(const pass *p) {
  * dy / MIN_NORM. */
 static void normalize_task(void *arg, size_t row, size_t worker) {
     const pass *p = arg;
-    const float *x = aoei_tensor_at(p->x, row, 0), *y = aoei_tensor_at(p->y, row, 0), *dy = aoei_tensor_at(p->dy, row, 0);
+    const float *x = aoei_tensor_at(p->x, row, 0), *y = aoei_tensor_at(p->y, row, 0),
+                *dy = aoei_tensor_at(p->dy, row, 0);
     float *dx = aoei_tensor_at(p->dx, row, 0);
     double squares = 0, dot = 0;
     (void)worker;
@@ -171,8 +172,8 @@ static void flow_forward(const pass *p) {
     }
 }
 
-/* The forward pass of each block of rows is repeated, because the workspace contains the values of one block only. dx may share
- * the memory of x. */
+/* The forward pass of each block of rows is repeated, because the workspace contains the values of one block only. dx
+ * may share the memory of x. */
 static void flow_backward(const pass *p) {
     aoei_flow f;
     flow_of(p, &f);

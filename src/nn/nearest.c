@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Exact nearest-neighbor search. The scores of a block of queries and a block of texts are computed by one matmul. Then the row
- * of scores of each query is scanned. A heap contains the k best texts of the query that have been found up to now. The root of
- * the heap is the worst of these texts. Texts are scanned in ascending order, so a text replaces the root only if its score is
- * higher than the score of the root.
+ * Exact nearest-neighbor search. The scores of a block of queries and a block of texts are computed by one matmul. Then
+ * the row of scores of each query is scanned. A heap contains the k best texts of the query that have been found up to
+ * now. The root of the heap is the worst of these texts. Texts are scanned in ascending order, so a text replaces the
+ * root only if its score is higher than the score of the root.
  */
 #include "nn/nearest.h"
 #include "base/alloc.h"
@@ -17,8 +17,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Number of queries and number of texts per block. A block of scores has 4 MB. Because of the large number of queries, packing
- * the texts takes little time compared with the matmul. */
+/* Number of queries and number of texts per block. A block of scores has 4 MB. Because of the large number of queries,
+ * packing the texts takes little time compared with the matmul. */
 enum { QUERIES = 1024, TEXTS = 1024 };
 enum { ROWS = 16 /* queries per task */, LANES = 16 /* scores compared at a time */ };
 
@@ -30,7 +30,8 @@ typedef struct scan {
     size_t first_query, first_text; /* index of the first query of the block; index of the first text of the block */
 } scan;
 
-/* Returns 1 if a ranks after b: the score of a is lower, or the scores are equal and the text of a has the higher index. */
+/* Returns 1 if a ranks after b: the score of a is lower, or the scores are equal and the text of a has the higher
+ * index. */
 static int is_worse(aoei_neighbor a, aoei_neighbor b) {
     return a.score < b.score || (!(a.score > b.score) && a.text > b.text);
 }
@@ -104,8 +105,9 @@ void aoei_nearest(const aoe_context *ctx, const aoei_nearest_job *j, aoei_neighb
             const size_t n_scores = queries.rows * texts.rows;
             scan s = {.j = j, .best = best + q * j->k, .first_query = q, .first_text = t};
             s.scores = aoei_tensor_slice(j->workspace, 0, queries.rows, texts.rows);
-            const aoei_linear_epilogue e = {.workspace = aoei_tensor_slice(j->workspace, (n_scores + 15) / 16 * 16, 1,
-                                                                           j->workspace.cols - (n_scores + 15) / 16 * 16)};
+            const aoei_linear_epilogue e = {.workspace =
+                                                aoei_tensor_slice(j->workspace, (n_scores + 15) / 16 * 16, 1,
+                                                                  j->workspace.cols - (n_scores + 15) / 16 * 16)};
             aoei_linear_forward(ctx, s.scores, queries, texts, (aoei_tensor){0}, &e);
             aoei_parallel_for(ctx->pool, (queries.rows + ROWS - 1) / ROWS, scan_task, &s);
         }
@@ -138,8 +140,8 @@ static void lay_out(search *s, const aoe_context *ctx, size_t Q, size_t N, size_
     s->workspace = aoei_workspace_take(&s->arena, aoei_nearest_workspace(ctx, Q, N, D));
 }
 
-/* Copies the rows of `from` to `to` and normalizes them to unit length. Rows of zeros remain zeros. `what` is the name of the
- * argument in error messages. Errors: AOE_ENUMERIC if a value is not finite. */
+/* Copies the rows of `from` to `to` and normalizes them to unit length. Rows of zeros remain zeros. `what` is the name
+ * of the argument in error messages. Errors: AOE_ENUMERIC if a value is not finite. */
 static int take_unit_rows(const aoe_context *ctx, aoei_tensor to, const float *from, const char *what, aoe_error *err) {
     for (size_t i = 0; i < to.rows; i++) {
         float *row = aoei_tensor_at(to, i, 0);
@@ -147,17 +149,19 @@ static int take_unit_rows(const aoe_context *ctx, aoei_tensor to, const float *f
         for (size_t d = 0; d < to.cols; d++)
             if (!isfinite(row[d]))
                 return aoei_fail(err, AOE_ENUMERIC,
-                                 "aoe_nearest: component %zu of row %zu of %s is not finite; pass finite vectors", d, i, what);
+                                 "aoe_nearest: component %zu of row %zu of %s is not finite; pass finite vectors", d, i,
+                                 what);
     }
     aoei_l2_normalize(ctx, to);
     return 0;
 }
 
-int aoe_nearest(aoe_context *ctx, const float *queries, size_t n_queries, const float *vectors, size_t n, size_t dims, size_t k,
-                aoe_neighbor *neighbors, aoe_error *err) {
+int aoe_nearest(aoe_context *ctx, const float *queries, size_t n_queries, const float *vectors, size_t n, size_t dims,
+                size_t k, aoe_neighbor *neighbors, aoe_error *err) {
     AOEI_CHECK(err, ctx, queries, vectors, neighbors);
     if (!dims || n >= AOEI_NO_TEXT)
-        return aoei_fail(err, AOE_EARG, "aoe_nearest: dims must be at least 1 and n less than %u", (unsigned)AOEI_NO_TEXT);
+        return aoei_fail(err, AOE_EARG, "aoe_nearest: dims must be at least 1 and n less than %u",
+                         (unsigned)AOEI_NO_TEXT);
     if (!n_queries || !k)
         return 0;
     search s = {0};
@@ -175,7 +179,8 @@ int aoe_nearest(aoe_context *ctx, const float *queries, size_t n_queries, const 
     if (!code)
         code = take_unit_rows(ctx, s.texts, vectors, "vectors", err);
     if (!code)
-        aoei_nearest(ctx, &(aoei_nearest_job){.queries = s.queries, .texts = s.texts, .k = most, .workspace = s.workspace},
+        aoei_nearest(ctx,
+                     &(aoei_nearest_job){.queries = s.queries, .texts = s.texts, .k = most, .workspace = s.workspace},
                      s.best);
     for (size_t i = 0; i < n_queries * k && !code; i++) {
         const aoei_neighbor *b = i % k < most ? &s.best[i / k * most + i % k] : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Exact nearest-neighbor search: for each query, finds the k texts with the largest inner product. Scores are computed and
- * scanned in blocks, so the workspace has a limited size even if there are many texts. If scores are equal, the text with the
- * lower row index ranks first. Results depend neither on the number of threads nor on block boundaries. Vectors are not
- * normalized; to rank by cosine, pass unit vectors.
+ * Exact nearest-neighbor search: for each query, finds the k texts with the largest inner product. Scores are computed
+ * and scanned in blocks, so the workspace has a limited size even if there are many texts. If scores are equal, the
+ * text with the lower row index ranks first. Results depend neither on the number of threads nor on block boundaries.
+ * Vectors are not normalized; to rank by cosine, pass unit vectors.
  */
 #ifndef AOEI_NN_NEAREST_H
 #define AOEI_NN_NEAREST_H
@@ -19,8 +19,8 @@ typedef struct aoei_neighbor {
     uint32_t text; /* row of the text, or AOEI_NO_TEXT if there are fewer than k texts */
 } aoei_neighbor;
 
-/* A filter of texts. Returns 1 if `text` must not be a neighbor of `query`, otherwise 0. The function is called by several
- * threads at the same time. */
+/* A filter of texts. Returns 1 if `text` must not be a neighbor of `query`, otherwise 0. The function is called by
+ * several threads at the same time. */
 typedef int (*aoei_nearest_skip_fn)(const void *user, size_t query, uint32_t text);
 
 typedef struct aoei_nearest_job {
@@ -32,8 +32,8 @@ typedef struct aoei_nearest_job {
     aoei_tensor workspace;     /* workspace of aoei_nearest_workspace bytes */
 } aoei_nearest_job;
 
-/* Finds the k best texts of each query and stores them in best[Q][k], from the best to the worst. Texts with a NaN score are
- * ignored. */
+/* Finds the k best texts of each query and stores them in best[Q][k], from the best to the worst. Texts with a NaN
+ * score are ignored. */
 void aoei_nearest(const aoe_context *ctx, const aoei_nearest_job *j, aoei_neighbor *best);
 /* Returns the size in bytes of the workspace for up to Q queries and N texts of D components. */
 size_t aoei_nearest_workspace(const aoe_context *ctx, size_t Q, size_t N, size_t D);

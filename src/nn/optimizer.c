@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * AdamW and the sum of squares for gradient norms. AdamW reads and writes each of its tensors only once per step. A task
- * updates a block of a segment. If the segment is a weight with a packed form, the task also packs the rows of the block while
- * they are in the cache. The sum of squares is computed in at most PARTIALS partial sums, which are added in ascending order of
- * the blocks.
+ * AdamW and the sum of squares for gradient norms. AdamW reads and writes each of its tensors only once per step. A
+ * task updates a block of a segment. If the segment is a weight with a packed form, the task also packs the rows of the
+ * block while they are in the cache. The sum of squares is computed in at most PARTIALS partial sums, which are added
+ * in ascending order of the blocks.
  */
 #include "nn/optimizer.h"
 
@@ -17,14 +17,14 @@ enum {
 
 typedef struct optimizer_job {
     const aoe_context *ctx;
-    float *value, *grad, *m, *v;           /* [n] each: parameters, gradients, and first and second moments */
-    const aoei_optimizer *o;               /* arguments of the step */
-    aoei_adamw_f32 decay, plain;           /* kernel arguments with weight decay; kernel arguments without weight decay */
+    float *value, *grad, *m, *v; /* [n] each: parameters, gradients, and first and second moments */
+    const aoei_optimizer *o;     /* arguments of the step */
+    aoei_adamw_f32 decay, plain; /* kernel arguments with weight decay; kernel arguments without weight decay */
     aoei_rmsprop_f32 rms_decay, rms_plain; /* the same for RMSprop and SGD */
 } optimizer_job;
 
-/* Returns the number of elements of the segment that one task updates. If the segment is a weight with a packed form, a task
- * updates the AOEI_GEMM_PANEL rows of the weight that form one packed panel. */
+/* Returns the number of elements of the segment that one task updates. If the segment is a weight with a packed form, a
+ * task updates the AOEI_GEMM_PANEL rows of the weight that form one packed panel. */
 static size_t block_length(const aoei_optimizer_segment *s) {
     return s->weight ? AOEI_GEMM_PANEL * s->weight->cols : BLOCK;
 }
@@ -42,8 +42,8 @@ size_t aoei_optimizer_plan(aoei_optimizer_segment *segments, size_t n) {
 /* Returns the segment that task `task` updates. */
 static const aoei_optimizer_segment *segment_of(const aoei_optimizer *o, size_t task) {
     size_t low = 0, high = o->n_segments - 1;
-    while (low < high) { /* binary search for the last segment whose first_task is at most `task`. An empty segment is never
-                            found, because it has the first_task of the segment after it */
+    while (low < high) { /* binary search for the last segment whose first_task is at most `task`. An empty segment is
+                            never found, because it has the first_task of the segment after it */
         const size_t middle = (low + high + 1) / 2;
         if (o->segments[middle].first_task <= task)
             low = middle;
@@ -70,9 +70,11 @@ static void optimizer_task(void *arg, size_t task, size_t worker) {
     const size_t n = s->end - at < block ? s->end - at : block;
     const int decay = s->decay || j->o->decay_all;
     if (j->o->kind == AOE_OPTIMIZER_ADAMW)
-        aoei_kernels_of(j->ctx)->adamw_f32(j->value + at, j->grad + at, j->m + at, j->v + at, decay ? &j->decay : &j->plain, n);
+        aoei_kernels_of(j->ctx)->adamw_f32(j->value + at, j->grad + at, j->m + at, j->v + at,
+                                           decay ? &j->decay : &j->plain, n);
     else if (j->o->kind == AOE_OPTIMIZER_RMSPROP)
-        aoei_kernels_of(j->ctx)->rmsprop_f32(j->value + at, j->grad + at, j->v + at, decay ? &j->rms_decay : &j->rms_plain, n);
+        aoei_kernels_of(j->ctx)->rmsprop_f32(j->value + at, j->grad + at, j->v + at,
+                                             decay ? &j->rms_decay : &j->rms_plain, n);
     else
         aoei_kernels_of(j->ctx)->sgd_f32(j->value + at, j->grad + at, decay ? &j->rms_decay : &j->rms_plain, n);
     if (s->weight &&

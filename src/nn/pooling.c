@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Pooling of token vectors into one vector per text, and L2 normalization. A mean is computed in double, in ascending order of
- * the tokens, and rounded once. If several tokens have the maximum, the first one is used. In comparisons for the maximum, NaN
- * is larger than every number, so that NaN values propagate.
+ * Pooling of token vectors into one vector per text, and L2 normalization. A mean is computed in double, in ascending
+ * order of the tokens, and rounded once. If several tokens have the maximum, the first one is used. In comparisons for
+ * the maximum, NaN is larger than every number, so that NaN values propagate.
  */
 #include "nn/pooling.h"
 
@@ -65,7 +65,8 @@ static void read_row(const aoe_context *ctx, float *out, aoei_tensor h, size_t r
 }
 
 /* Adds columns [first, first + n) of rows [begin, begin + T) to sum[n]. */
-static void add_rows(const aoe_context *ctx, double *sum, aoei_tensor h, size_t begin, size_t T, size_t first, size_t n) {
+static void add_rows(const aoe_context *ctx, double *sum, aoei_tensor h, size_t begin, size_t T, size_t first,
+                     size_t n) {
     float row[COLUMNS];
     for (size_t t = 0; t < T; t++) {
         read_row(ctx, row, h, begin + t, first, n);
@@ -74,7 +75,8 @@ static void add_rows(const aoe_context *ctx, double *sum, aoei_tensor h, size_t 
     }
 }
 
-/* Returns the sum of the positions of the tokens, which are the weights of weighted-mean pooling. Positions begin with 1. */
+/* Returns the sum of the positions of the tokens, which are the weights of weighted-mean pooling. Positions begin with
+ * 1. */
 static double sum_positions(pooled_rows r) {
     const double last = (double)(r.skipped + r.T), skipped = (double)r.skipped;
     return last * (last + 1) / 2 - skipped * (skipped + 1) / 2;
@@ -119,8 +121,8 @@ static size_t max_row(aoei_tensor h, size_t begin, size_t T, size_t c) {
     return best;
 }
 
-/* Computes columns [first, first + n) of the pooled vector of one text, whose tokens are rows [begin, begin + T). Used for the
- * modes that compute a mean. */
+/* Computes columns [first, first + n) of the pooled vector of one text, whose tokens are rows [begin, begin + T). Used
+ * for the modes that compute a mean. */
 static void mean_columns(const pool_job *j, float *out, size_t begin, size_t T, size_t first, size_t n) {
     double sum[COLUMNS] = {0};
     add_rows(j->ctx, sum, j->last, begin, T, first, n);
@@ -176,8 +178,8 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pooling, aoei_tensor first, aoei_tensor last,
-                       const aoei_batch *batch) {
+void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pooling, aoei_tensor first,
+                       aoei_tensor last, const aoei_batch *batch) {
     assert(pooling > AOE_POOLING_AUTO && aoei_pooling_over_tokens(pooling) && pooling != AOE_POOLING_MASK);
     const size_t n = aoei_pooling_parts(pooling), D = out.cols / n;
     for (size_t i = 0; i < n; i++) {
@@ -258,8 +260,8 @@ static void backward_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* Computes the gradients of the tokens of one text for a concatenation. The gradient of an element is one sum over the parts,
- * in double; the gradient of the maximum is added last. */
+/* Computes the gradients of the tokens of one text for a concatenation. The gradient of an element is one sum over the
+ * parts, in double; the gradient of the maximum is added last. */
 static void backward_concat_task(void *arg, size_t task, size_t worker) {
     const pool_job *j = arg;
     (void)worker;
@@ -285,11 +287,13 @@ static void backward_concat_task(void *arg, size_t task, size_t worker) {
             aoei_f32(j->dlast)[max_row(j->last, begin, T, c) * j->dlast.ld + c] += dout[i * D + c];
 }
 
-void aoei_pool_backward(const aoe_context *ctx, aoei_tensor dfirst, aoei_tensor dlast, aoe_pooling pooling, aoei_tensor dout,
-                        aoei_tensor last, const aoei_batch *batch) {
+void aoei_pool_backward(const aoe_context *ctx, aoei_tensor dfirst, aoei_tensor dlast, aoe_pooling pooling,
+                        aoei_tensor dout, aoei_tensor last, const aoei_batch *batch) {
     assert(pooling > AOE_POOLING_AUTO && aoei_pooling_over_tokens(pooling) && pooling != AOE_POOLING_MASK);
-    pool_job j = {.ctx = ctx, .pooling = pooling, .out = dout, .last = last, .dfirst = dfirst, .dlast = dlast, .batch = batch};
-    aoei_parallel_for(ctx->pool, batch->n_texts, pooling >= AOE_POOLING_CONCAT ? backward_concat_task : backward_task, &j);
+    pool_job j = {
+        .ctx = ctx, .pooling = pooling, .out = dout, .last = last, .dfirst = dfirst, .dlast = dlast, .batch = batch};
+    aoei_parallel_for(ctx->pool, batch->n_texts, pooling >= AOE_POOLING_CONCAT ? backward_concat_task : backward_task,
+                      &j);
 }
 
 typedef struct token_job {
@@ -300,7 +304,8 @@ typedef struct token_job {
     int32_t id;
 } token_job;
 
-/* Returns the index of the first token of a text with the id of the job, or the index after the last token of the text. */
+/* Returns the index of the first token of a text with the id of the job, or the index after the last token of the
+ * text. */
 static size_t find_token(const token_job *j, size_t text) {
     size_t t = j->batch->offsets[text];
     while (t < j->batch->offsets[text + 1] && j->batch->ids[t] != j->id)
@@ -330,7 +335,8 @@ static void token_backward_task(void *arg, size_t text, size_t worker) {
             memset(aoei_tensor_at(j->tokens, t, 0), 0, D * sizeof(float));
 }
 
-void aoei_pool_token_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor last, const aoei_batch *batch, int32_t id) {
+void aoei_pool_token_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor last, const aoei_batch *batch,
+                             int32_t id) {
     token_job j = {.ctx = ctx, .pooled = out, .tokens = last, .batch = batch, .id = id};
     aoei_parallel_for(ctx->pool, batch->n_texts, token_forward_task, &j);
 }

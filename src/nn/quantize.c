@@ -31,7 +31,8 @@ static int check_vectors(const float *vectors, size_t n, size_t dims, aoe_error 
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < dims; k++)
             if (!isfinite(vectors[i * dims + k]))
-                return aoei_fail(err, AOE_ENUMERIC, "component %zu of vector %zu is not finite; remove this vector", k, i);
+                return aoei_fail(err, AOE_ENUMERIC, "component %zu of vector %zu is not finite; remove this vector", k,
+                                 i);
     return 0;
 }
 
@@ -67,19 +68,20 @@ static int check_ranges(const float *ranges, size_t dims, aoe_error *err) {
     for (size_t k = 0; k < dims; k++) {
         const float min = ranges[k], max = ranges[dims + k];
         if (min > max)
-            return aoei_fail(err, AOE_EARG,
-                             "the minimum %.9g of component %zu is greater than its maximum %.9g; pass all minima and then all "
-                             "maxima, computed from at least one vector",
-                             (double)min, k, (double)max);
+            return aoei_fail(
+                err, AOE_EARG,
+                "the minimum %.9g of component %zu is greater than its maximum %.9g; pass all minima and then all "
+                "maxima, computed from at least one vector",
+                (double)min, k, (double)max);
         if (!isfinite(min) || !isfinite(max) || !isfinite(max - min))
-            return aoei_fail(err, AOE_ENUMERIC, "the range of component %zu, from %.9g to %.9g, is not finite", k, (double)min,
-                             (double)max);
+            return aoei_fail(err, AOE_ENUMERIC, "the range of component %zu, from %.9g to %.9g, is not finite", k,
+                             (double)min, (double)max);
     }
     return 0;
 }
 
-/* Quantizes a vector with the given ranges. `offset` is subtracted from each value; the bytes of negative values are those of
- * an int8_t. */
+/* Quantizes a vector with the given ranges. `offset` is subtracted from each value; the bytes of negative values are
+ * those of an int8_t. */
 static void quantize_to_bytes(uint8_t *out, const float *x, size_t dims, const float *ranges, int offset) {
     for (size_t k = 0; k < dims; k++) {
         const float min = ranges[k], step = (ranges[dims + k] - min) / STEPS;
@@ -98,7 +100,8 @@ static void quantize_to_bits(uint8_t *out, const float *x, size_t dims, int offs
     }
 }
 
-int aoe_quantize(aoe_precision p, const float *vectors, size_t n, size_t dims, const float *ranges, void *out, aoe_error *err) {
+int aoe_quantize(aoe_precision p, const float *vectors, size_t n, size_t dims, const float *ranges, void *out,
+                 aoe_error *err) {
     AOEI_CHECK(err, vectors, out);
     const int to_bytes = p == AOE_PRECISION_INT8 || p == AOE_PRECISION_UINT8;
     const int offset = p == AOE_PRECISION_INT8 || p == AOE_PRECISION_BINARY ? 128 : 0;

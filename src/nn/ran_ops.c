@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Element-wise operations of the encoder of recurrent attention networks (RAN): swish with rotary positions, and gated sums.
- * Rows are computed in float32: bf16 inputs are converted to float32, and bf16 results are rounded once. Rows are independent;
- * each task computes a block of rows.
+ * Element-wise operations of the encoder of recurrent attention networks (RAN): swish with rotary positions, and gated
+ * sums. Rows are computed in float32: bf16 inputs are converted to float32, and bf16 results are rounded once. Rows are
+ * independent; each task computes a block of rows.
  */
 #include "nn/ran_ops.h"
 
@@ -18,8 +18,8 @@ static size_t block_rows(size_t cols) {
     return cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / cols : 1;
 }
 
-/* Returns row `row` of t as float32. If t is float32, the result is a pointer into t; otherwise it points to a converted copy
- * in `buffer`. */
+/* Returns row `row` of t as float32. If t is float32, the result is a pointer into t; otherwise it points to a
+ * converted copy in `buffer`. */
 static const float *read_row(const aoe_context *ctx, aoei_tensor t, size_t row, float *buffer) {
     if (t.type == AOEI_F32)
         return aoei_tensor_at(t, row, 0);
@@ -27,8 +27,8 @@ static const float *read_row(const aoe_context *ctx, aoei_tensor t, size_t row, 
     return buffer;
 }
 
-/* Returns the memory in which a float32 row is computed. If t is float32, this is the row of t. Otherwise it is `buffer`, and
- * write_row later rounds the row and stores it in t. */
+/* Returns the memory in which a float32 row is computed. If t is float32, this is the row of t. Otherwise it is
+ * `buffer`, and write_row later rounds the row and stores it in t. */
 static float *row_memory(aoei_tensor t, size_t row, float *buffer) {
     return t.type == AOEI_F32 ? aoei_tensor_at(t, row, 0) : buffer;
 }
@@ -38,8 +38,8 @@ static void write_row(const aoe_context *ctx, aoei_tensor t, size_t row, const f
         aoei_kernels_of(ctx)->to_bf16(aoei_tensor_at(t, row, 0), buffer, t.cols);
 }
 
-/* Rotates pairs of adjacent components of x[n] in place, in each head of `dim` components. angle[dim] contains a cosine and a
- * sine for each pair of a head. direction is 1 for the rotation, or -1 for its inverse. */
+/* Rotates pairs of adjacent components of x[n] in place, in each head of `dim` components. angle[dim] contains a cosine
+ * and a sine for each pair of a head. direction is 1 for the rotation, or -1 for its inverse. */
 static void rotate(float *x, size_t n, const float *angle, size_t dim, float direction) {
     for (size_t h = 0; h < n; h += dim)
         for (size_t i = 0; i < dim; i += 2) {
@@ -133,7 +133,8 @@ void aoei_swish_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, co
     run_swish(&j);
 }
 
-void aoei_swish_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor x, const aoei_rotation *r) {
+void aoei_swish_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor x,
+                         const aoei_rotation *r) {
     swish_job j = {.ctx = ctx, .y = dx, .x = x, .dy = dy, .r = r};
     assert(dy.type == AOEI_F32);
     run_swish(&j);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm. The forward pass and dx are divided into blocks of rows. The gradient of the weight is a sum over all rows in
- * ascending order (and over the groups of a row in ascending order), so each task computes a few columns of it.
+ * RMSNorm. The forward pass and dx are divided into blocks of rows. The gradient of the weight is a sum over all rows
+ * in ascending order (and over the groups of a row in ascending order), so each task computes a few columns of it.
  */
 #include "nn/rmsnorm.h"
 
@@ -14,7 +14,8 @@ enum {
 
 typedef struct norm_job {
     const aoe_context *ctx;
-    aoei_tensor y, stats, x, gamma; /* y is the output of the forward pass; in the backward pass, y is dx, the gradient of x */
+    aoei_tensor y, stats, x, gamma; /* y is the output of the forward pass; in the backward pass, y is dx, the gradient
+                                       of x */
     aoei_tensor dy, dgamma;         /* gradients of y and gamma; absent in the forward pass */
     int plus_one;                   /* 1: the factors are 1 + gamma */
     float eps;
@@ -44,9 +45,9 @@ static const float *factors(const norm_job *j, size_t worker) {
     return sum;
 }
 
-/* The rows that one call of a kernel processes: `n` rows of gamma.cols columns, where the first one starts at row `row` of the
- * tensors. If the rows of the tensors have one group, these are the rows [row, row + n) of the tensors; otherwise they are the
- * groups of one row, which are adjacent in memory. */
+/* The rows that one call of a kernel processes: `n` rows of gamma.cols columns, where the first one starts at row `row`
+ * of the tensors. If the rows of the tensors have one group, these are the rows [row, row + n) of the tensors;
+ * otherwise they are the groups of one row, which are adjacent in memory. */
 typedef struct kernel_rows {
     size_t row, n;
 } kernel_rows;
@@ -80,9 +81,11 @@ static void forward_task(void *arg, size_t task, size_t worker) {
         void *y = aoei_tensor_at(j->y, k.row, 0), *x = aoei_tensor_at(j->x, k.row, 0),
              *stats = aoei_tensor_at(j->stats, k.row, 0);
         if (j->x.type == AOEI_BF16)
-            aoei_kernels_of(j->ctx)->rmsnorm_bf16(y, distance(j, j->y), stats, x, distance(j, j->x), gamma, j->eps, k.n, d);
+            aoei_kernels_of(j->ctx)->rmsnorm_bf16(y, distance(j, j->y), stats, x, distance(j, j->x), gamma, j->eps, k.n,
+                                                  d);
         else
-            aoei_kernels_of(j->ctx)->rmsnorm_f32(y, distance(j, j->y), stats, x, distance(j, j->x), gamma, j->eps, k.n, d);
+            aoei_kernels_of(j->ctx)->rmsnorm_f32(y, distance(j, j->y), stats, x, distance(j, j->x), gamma, j->eps, k.n,
+                                                 d);
     }
 }
 
@@ -105,11 +108,11 @@ static void param_grad_task(void *arg, size_t task, size_t worker) {
         const float *dy = aoei_tensor_at(j->dy, k.row, first), *stats = aoei_tensor_at(j->stats, k.row, 0);
         const void *x = aoei_tensor_at(j->x, k.row, first);
         if (j->x.type == AOEI_BF16)
-            aoei_kernels_of(j->ctx)->rmsnorm_param_grad_bf16(dgamma, dy, distance(j, j->dy), x, distance(j, j->x), stats, k.n,
-                                                             cols);
+            aoei_kernels_of(j->ctx)->rmsnorm_param_grad_bf16(dgamma, dy, distance(j, j->dy), x, distance(j, j->x),
+                                                             stats, k.n, cols);
         else
-            aoei_kernels_of(j->ctx)->rmsnorm_param_grad_f32(dgamma, dy, distance(j, j->dy), x, distance(j, j->x), stats, k.n,
-                                                            cols);
+            aoei_kernels_of(j->ctx)->rmsnorm_param_grad_f32(dgamma, dy, distance(j, j->dy), x, distance(j, j->x), stats,
+                                                            k.n, cols);
     }
 }
 
@@ -124,11 +127,11 @@ static void input_grad_task(void *arg, size_t task, size_t worker) {
         const float *dy = aoei_tensor_at(j->dy, k.row, 0), *stats = aoei_tensor_at(j->stats, k.row, 0);
         const void *x = aoei_tensor_at(j->x, k.row, 0);
         if (j->x.type == AOEI_BF16)
-            aoei_kernels_of(j->ctx)->rmsnorm_grad_bf16(dx, distance(j, j->y), dy, distance(j, j->dy), x, distance(j, j->x),
-                                                       stats, gamma, k.n, d);
+            aoei_kernels_of(j->ctx)->rmsnorm_grad_bf16(dx, distance(j, j->y), dy, distance(j, j->dy), x,
+                                                       distance(j, j->x), stats, gamma, k.n, d);
         else
-            aoei_kernels_of(j->ctx)->rmsnorm_grad_f32(dx, distance(j, j->y), dy, distance(j, j->dy), x, distance(j, j->x),
-                                                      stats, gamma, k.n, d);
+            aoei_kernels_of(j->ctx)->rmsnorm_grad_f32(dx, distance(j, j->y), dy, distance(j, j->dy), x,
+                                                      distance(j, j->x), stats, gamma, k.n, d);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Rotary positions (RoPE, Su et al. 2021). Component i of a head is paired with component i + d / 2, as in Hugging Face's
- * LLaMA. Angles, sines and cosines are computed once per batch, in double, and rounded to float32. The angles of a text do not
- * depend on other texts.
+ * Rotary positions (RoPE, Su et al. 2021). Component i of a head is paired with component i + d / 2, as in Hugging
+ * Face's LLaMA. Angles, sines and cosines are computed once per batch, in double, and rounded to float32. The angles of
+ * a text do not depend on other texts.
  */
 #include "nn/rope.h"
 
@@ -24,14 +24,14 @@ typedef struct rope_job {
     float direction;   /* 1 for the rotation, or -1 for its inverse */
 } rope_job;
 
-/* Returns the index of the pair, as a fraction, that makes `rotations` full rotations over r->positions tokens. d is the number
- * of components of a head. */
+/* Returns the index of the pair, as a fraction, that makes `rotations` full rotations over r->positions tokens. d is
+ * the number of components of a head. */
 static double pair_with(const aoei_rope *r, double rotations, double d) {
     return d * log((double)r->positions / (rotations * 2 * PI)) / (2 * log(r->theta));
 }
 
-/* Returns the share of the unscaled angle of pair i in the interpolation of YaRN: 1 for fast pairs, 0 for slow pairs. The
- * rounding of the bounds is that of modeling_rope_utils.py in transformers. */
+/* Returns the share of the unscaled angle of pair i in the interpolation of YaRN: 1 for fast pairs, 0 for slow pairs.
+ * The rounding of the bounds is that of modeling_rope_utils.py in transformers. */
 static double yarn_share(const aoei_rope *r, size_t i, size_t d) {
     double first = pair_with(r, r->high, (double)d), last = pair_with(r, r->low, (double)d);
     if (!r->fractional) {
@@ -46,7 +46,8 @@ static double yarn_share(const aoei_rope *r, size_t i, size_t d) {
     return ramp < 0 ? 1 : ramp > 1 ? 0 : 1 - ramp;
 }
 
-/* Returns the angle in radians between two adjacent positions for pair i of a head with d components, in a text of T tokens. */
+/* Returns the angle in radians between two adjacent positions for pair i of a head with d components, in a text of T
+ * tokens. */
 static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     const double share = 2 * (double)i / (double)d, n = (double)r->positions;
     double theta = r->theta;
@@ -95,8 +96,8 @@ void aoei_rope_table(const aoe_context *ctx, aoei_tensor table, const aoei_rope 
     aoei_parallel_for(ctx->pool, batch->n_texts, table_task, &j);
 }
 
-/* Rotates the first d components of `heads` heads of one token. The heads must be adjacent if there are several. x: component 0
- * of the first head. */
+/* Rotates the first d components of `heads` heads of one token. The heads must be adjacent if there are several. x:
+ * component 0 of the first head. */
 static void rotate_heads(const rope_job *j, void *x, const float *angles, size_t heads, size_t d) {
     if (j->x.type == AOEI_BF16)
         aoei_kernels_of(j->ctx)->rope_bf16(x, angles, j->direction, heads, d / 2);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Copies or adds rows between a larger and a smaller matrix, for example for model heads that process only a few tokens.
+ * Copies or adds rows between a larger and a smaller matrix, for example for model heads that process only a few
+ * tokens.
  */
 #include "nn/rows.h"
 
@@ -13,7 +14,8 @@ enum { ROWS = 64 /* rows per task */ };
 typedef struct rows_job {
     const aoe_context *ctx;
     aoei_tensor to, from;
-    const uint32_t *index; /* [n] for each row of the smaller matrix, the index of a row of the larger matrix; borrowed */
+    const uint32_t *index; /* [n] for each row of the smaller matrix, the index of a row of the larger matrix;
+                              borrowed */
     size_t n;              /* number of rows of the smaller matrix */
 } rows_job;
 

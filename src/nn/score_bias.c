@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Biases of attention scores. The functions are not divided over threads, because their cost is linear in the number of tokens.
+ * Biases of attention scores. The functions are not divided over threads, because their cost is linear in the number of
+ * tokens.
  */
 #include "nn/score_bias.h"
 

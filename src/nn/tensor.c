@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Allocates tensors from arenas, and fills, copies and reads them. Functions that process all elements of a tensor divide it
- * into blocks, which depend only on its shape. Each task processes one block.
+ * Allocates tensors from arenas, and fills, copies and reads them. Functions that process all elements of a tensor
+ * divide it into blocks, which depend only on its shape. Each task processes one block.
  */
 #include "nn/tensor.h"
 
@@ -13,16 +13,19 @@
 #include "base/context.h"
 #include "kernels/kernel_table.h"
 
-/* Approximate number of elements per task. Waking a thread takes less time than a task of this size, and tasks are small enough
- * to balance the load. */
+/* Approximate number of elements per task. Waking a thread takes less time than a task of this size, and tasks are
+ * small enough to balance the load. */
 #define BLOCK ((size_t)1 << 16)
 
 aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols) {
     size_t n;
     if (aoei_mul_size(rows, cols, &n))
         n = SIZE_MAX; /* the arena then detects the overflow */
-    return (aoei_tensor){
-        .data = aoei_arena_take_array(a, n, aoei_dtype_size(type)), .rows = rows, .cols = cols, .ld = cols, .type = type};
+    return (aoei_tensor){.data = aoei_arena_take_array(a, n, aoei_dtype_size(type)),
+                         .rows = rows,
+                         .cols = cols,
+                         .ld = cols,
+                         .type = type};
 }
 
 aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols) {
@@ -80,8 +83,8 @@ typedef struct block_work {
     const aoe_context *ctx;
     aoei_tensor to;    /* [rows, cols] output; absent: the tasks write nothing */
     aoei_tensor from;  /* [rows, cols] input; absent: the tasks write zeros */
-    size_t rows, cols; /* shape of both matrices; if both are contiguous and neither is int8, they are treated as matrices with
-                          a single row */
+    size_t rows, cols; /* shape of both matrices; if both are contiguous and neither is int8, they are treated as
+                          matrices with a single row */
     size_t block_rows, block_cols; /* shape of a block */
     /* output: set to 1 if an element of `from` is not finite; NULL: the tasks do not check the elements */
     atomic_int *bad;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Matrices of float32, bf16 or int8 elements. Code outside nn/ treats a tensor as opaque: it allocates tensors from an arena,
- * and fills, reads and updates them only through these functions; it never uses `data`. If a tensor is allocated from a
- * measuring arena, which only computes the size of allocations, `data` is NULL.
+ * Matrices of float32, bf16 or int8 elements. Code outside nn/ treats a tensor as opaque: it allocates tensors from an
+ * arena, and fills, reads and updates them only through these functions; it never uses `data`. If a tensor is allocated
+ * from a measuring arena, which only computes the size of allocations, `data` is NULL.
  */
 #ifndef AOEI_NN_TENSOR_H
 #define AOEI_NN_TENSOR_H
@@ -14,9 +14,10 @@
 #include "base/arena.h"
 #include "kernels/kernels.h"
 
-/* Channels (columns) of the input of an int8 linear layer that occupy several columns of the quantized input and of the packed
- * weight. Channel k occupies column k and one further column for each time it occurs in `channels`; the further columns follow
- * the last channel. The int8 values of its columns are added up, so they represent magnitudes up to 127 scales per column. */
+/* Channels (columns) of the input of an int8 linear layer that occupy several columns of the quantized input and of the
+ * packed weight. Channel k occupies column k and one further column for each time it occurs in `channels`; the further
+ * columns follow the last channel. The int8 values of its columns are added up, so they represent magnitudes up to 127
+ * scales per column. */
 typedef struct aoei_int8_split {
     size_t n;            /* number of further columns, at most AOEI_INT8_SPLIT_COLUMNS */
     size_t parts;        /* n + number of channels that have further columns; at most 2 n */
@@ -29,10 +30,11 @@ typedef struct aoei_int8_split {
 enum { AOEI_INT8_SPLIT_COLUMNS = 64 /* maximum number of further columns of split channels */ };
 
 typedef struct aoei_tensor {
-    void *data; /* [rows, cols] elements of `type`; element (r, c) has the index r * ld + c; NULL: the tensor is absent */
+    void *data; /* [rows, cols] elements of `type`; element (r, c) has the index r * ld + c; NULL: the tensor is
+                   absent */
     size_t rows, cols;
-    size_t ld; /* leading dimension: distance between adjacent rows in elements; if the tensor is contiguous, ld is equal to
-                  cols */
+    size_t ld; /* leading dimension: distance between adjacent rows in elements; if the tensor is contiguous, ld is
+                  equal to cols */
     const float *scale; /* [rows] scale of each row, if type is AOEI_I8; otherwise NULL */
     /* packed form of a weight [out, in] for y = x w^T, for the instruction set of the context; NULL: not packed */
     void *packed;
@@ -45,14 +47,14 @@ typedef struct aoei_tensor {
 aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols);
 /* Returns an uninitialized tensor of `type`. */
 aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols);
-/* Returns a float32 tensor of at least `bytes` bytes, which functions use as workspace. In a measuring arena, the tensor is
- * absent. */
+/* Returns a float32 tensor of at least `bytes` bytes, which functions use as workspace. In a measuring arena, the
+ * tensor is absent. */
 aoei_tensor aoei_workspace_take(aoei_arena *a, size_t bytes);
-/* Returns a read-only tensor whose data is a float32 weight in the caller's memory, for example in a mapped file. The memory is
- * aligned to 4 bytes. */
+/* Returns a read-only tensor whose data is a float32 weight in the caller's memory, for example in a mapped file. The
+ * memory is aligned to 4 bytes. */
 aoei_tensor aoei_tensor_wrap(const float *data, size_t rows, size_t cols);
-/* Returns a read-only tensor whose data is a weight of any type in the caller's memory. scale[rows] contains the scales of the
- * rows for AOEI_I8; for other types, scale is NULL. */
+/* Returns a read-only tensor whose data is a weight of any type in the caller's memory. scale[rows] contains the scales
+ * of the rows for AOEI_I8; for other types, scale is NULL. */
 aoei_tensor aoei_tensor_wrap_typed(aoei_dtype type, const void *data, const float *scale, size_t rows, size_t cols);
 /* Return a view of rows [first, first + n), or of columns [first, first + n), of t. The view shares the memory of t. */
 aoei_tensor aoei_tensor_rows(aoei_tensor t, size_t first, size_t n);
@@ -64,8 +66,8 @@ aoei_tensor aoei_tensor_repeat(aoei_tensor t, size_t n);
 /* Returns a view [rows, cols] of a contiguous tensor. The view starts at element `offset` of t. */
 aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t cols);
 
-/* These functions accept tensors of any type, except that int8 tensors are read-only. `host` is a contiguous float32 array
- * [rows, cols] in the caller's memory. The functions convert between float32 and the type of the tensor. */
+/* These functions accept tensors of any type, except that int8 tensors are read-only. `host` is a contiguous float32
+ * array [rows, cols] in the caller's memory. The functions convert between float32 and the type of the tensor. */
 void aoei_tensor_zero(const aoe_context *ctx, aoei_tensor t);
 void aoei_tensor_write(const aoe_context *ctx, aoei_tensor t, const float *host); /* copies host to t */
 void aoei_tensor_read(const aoe_context *ctx, float *host, aoei_tensor t);        /* copies t to host */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Computes the highest accuracy and the highest F1 over all thresholds, and the average precision. The pairs are processed
- * once, in descending order of their scores. Pairs with equal scores are accepted (predicted to be positive) together. Counts
- * are exact; only divisions are rounded.
+ * Computes the highest accuracy and the highest F1 over all thresholds, and the average precision. The pairs are
+ * processed once, in descending order of their scores. Pairs with equal scores are accepted (predicted to be positive)
+ * together. Counts are exact; only divisions are rounded.
  */
 #include "aoe.h"
 #include "aoe_eval.h"
@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/sort.h"
 
-/* Returns a threshold t with rejected < t <= accepted. It is halfway between `rejected` and `accepted` unless rounding prevents
- * this. */
+/* Returns a threshold t with rejected < t <= accepted. It is halfway between `rejected` and `accepted` unless rounding
+ * prevents this. */
 static double midway(double accepted, double rejected) {
     const double middle = rejected + (accepted - rejected) / 2;
     return middle > rejected && middle <= accepted ? middle : accepted;
@@ -37,8 +37,8 @@ static void add_threshold(aoe_binary_metrics *m, const counts *s, size_t n) {
     }
     if (!m->positives)
         return;
-    /* F1 = 2 p r / (p + r), where p = true_positives / accepted is the precision and r = true_positives / positives is the
-     * recall */
+    /* F1 = 2 p r / (p + r), where p = true_positives / accepted is the precision and r = true_positives / positives is
+     * the recall */
     const double f1 = 2.0 * (double)s->true_positives / (double)(s->accepted + m->positives);
     if (f1 > m->f1) {
         m->f1 = f1;
@@ -61,8 +61,8 @@ static void scan_thresholds(aoe_binary_metrics *m, const double *score, const ui
         s.threshold = first ? midway(accepted, score[order[first - 1]]) : accepted;
         add_threshold(m, &s, n);
         if (m->positives)
-            m->average_precision +=
-                (double)(s.true_positives - before) / (double)m->positives * ((double)s.true_positives / (double)s.accepted);
+            m->average_precision += (double)(s.true_positives - before) / (double)m->positives *
+                                    ((double)s.true_positives / (double)s.accepted);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Computes Pearson's and Spearman's correlation in float64. The means are subtracted before the products are summed, so that a
- * large offset common to all values does not reduce the precision. Spearman's correlation is computed as Pearson's correlation
- * of the average ranks, which is also correct if values are equal. */
+ * Computes Pearson's and Spearman's correlation in float64. The means are subtracted before the products are summed, so
+ * that a large offset common to all values does not reduce the precision. Spearman's correlation is computed as
+ * Pearson's correlation of the average ranks, which is also correct if values are equal. */
 #include "stats/correlation.h"
 
 #include <math.h>
@@ -35,8 +35,8 @@ static int is_constant(const double *x, size_t n) {
     return 1;
 }
 
-/* Returns a power of two that scales the largest |x| below 1. Squares of scaled values do not overflow, and multiplying by a
- * power of two is exact. */
+/* Returns a power of two that scales the largest |x| below 1. Squares of scaled values do not overflow, and multiplying
+ * by a power of two is exact. */
 static double scale_of(const double *x, size_t n) {
     double largest = 0.0;
     int exponent;
@@ -49,8 +49,8 @@ static double scale_of(const double *x, size_t n) {
 double aoe_pearson(const double *x, const double *y, size_t n) {
     if (!x || !y)
         return (double)NAN;
-    /* is_constant compares the values with each other. Comparing the variance with 0 would not be reliable, because the rounded
-     * mean of equal values may differ from these values */
+    /* is_constant compares the values with each other. Comparing the variance with 0 would not be reliable, because the
+     * rounded mean of equal values may differ from these values */
     if (n < 2 || is_constant(x, n) || is_constant(y, n))
         return NAN;
     const double ax = scale_of(x, n), ay = scale_of(y, n), mx = mean_of(x, n, ax), my = mean_of(y, n, ay);
@@ -95,8 +95,8 @@ double aoe_spearman(const double *x, const double *y, size_t n) {
 int aoei_correlate(const double *x, const double *y, size_t n, double *spearman, double *pearson, aoe_error *err) {
     *pearson = aoe_pearson(x, y, n);
     *spearman = aoe_spearman(x, y, n);
-    if (isnan(*spearman) &&
-        !isnan(*pearson)) /* Spearman's correlation is defined whenever Pearson's is, so NaN means that memory ran out */
+    if (isnan(*spearman) && !isnan(*pearson)) /* Spearman's correlation is defined whenever Pearson's is, so NaN means
+                                                 that memory ran out */
         return aoei_fail_nomem(err, n * sizeof *x);
     return 0;
 }

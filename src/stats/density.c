@@ -68,7 +68,8 @@ double aoe_bandwidth(const double *x, size_t n) {
     size_t *order = sort(x, n);
     if (!order)
         return NAN;
-    const double range = quantile_of_sorted(x, order, n, 0.75) - quantile_of_sorted(x, order, n, 0.25), sd = deviation(x, n);
+    const double range = quantile_of_sorted(x, order, n, 0.75) - quantile_of_sorted(x, order, n, 0.25),
+                 sd = deviation(x, n);
     aoei_free(order);
     const double spread = range > 0 && range / 1.34 < sd ? range / 1.34 : sd;
     return 0.9 * spread * pow((double)n, -0.2);
@@ -89,7 +90,8 @@ int aoe_density(const double *x, size_t n, double bandwidth, double low, double 
         return aoei_fail(err, AOE_EARG, "bandwidth is %g; it must be a positive number", bandwidth);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(x[i]) || x[i] < low || x[i] > high)
-            return aoei_fail(err, AOE_EARG, "value %zu, %g, is not between %g and %g; widen the bounds", i, x[i], low, high);
+            return aoei_fail(err, AOE_EARG, "value %zu, %g, is not between %g and %g; widen the bounds", i, x[i], low,
+                             high);
     for (size_t j = 0; j < m; j++) {
         double sum = 0;
         const int inside = at[j] >= low && at[j] <= high;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Computes whether differences between runs are significant. The methods are Student's t test over runs, the correction of Holm
- * (1979) for several tests, and percentile bootstrap intervals (Efron 1979), which draw runs and pairs of texts. A bootstrap
- * resample is represented by the number of times that each pair is drawn. The values are sorted once. The average ranks of each
- * resample are then computed in one pass over the sorted values. Invariant: the draws of replicate r depend only on the seed,
- * r, the number of pairs and the number of runs. They do not depend on the scores.
+ * Computes whether differences between runs are significant. The methods are Student's t test over runs, the correction
+ * of Holm (1979) for several tests, and percentile bootstrap intervals (Efron 1979), which draw runs and pairs of
+ * texts. A bootstrap resample is represented by the number of times that each pair is drawn. The values are sorted
+ * once. The average ranks of each resample are then computed in one pass over the sorted values. Invariant: the draws
+ * of replicate r depend only on the seed, r, the number of pairs and the number of runs. They do not depend on the
+ * scores.
  */
 #include "stats/significance.h"
 
@@ -22,8 +23,8 @@
 
 /* ------------------------------------------------------------ Student's t test */
 
-/* Returns the continued fraction of the incomplete beta function (DLMF 8.17.22), computed with Lentz's method. It converges
- * quickly if x < (a + 1) / (a + b + 2). */
+/* Returns the continued fraction of the incomplete beta function (DLMF 8.17.22), computed with Lentz's method. It
+ * converges quickly if x < (a + 1) / (a + b + 2). */
 static double beta_fraction(double a, double b, double x) {
     enum { MAX_TERMS = 100000 };
     const double tiny = 1e-300;
@@ -151,7 +152,7 @@ int aoe_holm(const double *p, size_t n, double *corrected, aoe_error *err) {
 typedef struct column {
     const double *value; /* [n] values; borrowed */
     size_t *order;       /* [n] indices that sort value in ascending order; owned */
-    double *rank;        /* [n] ranks in the resample minus the mean rank; undefined for values that are not drawn; owned */
+    double *rank; /* [n] ranks in the resample minus the mean rank; undefined for values that are not drawn; owned */
 } column;
 
 /* State of aoe_bootstrap_spearman. */
@@ -159,8 +160,8 @@ typedef struct bootstrap {
     const aoe_bootstrap_options *o; /* options; borrowed */
     size_t pairs, runs;             /* number of pairs of texts; number of runs */
     column gold;                    /* gold scores; a copy of columns[0] that borrows its pointers */
-    column *x, *y;        /* [runs] scores x and y of each run, pointers into columns; y is NULL if the caller passes no y */
-    column *columns;      /* [n_columns] gold, x and y; owned */
+    column *x, *y;   /* [runs] scores x and y of each run, pointers into columns; y is NULL if the caller passes no y */
+    column *columns; /* [n_columns] gold, x and y; owned */
     size_t n_columns;     /* 1 + runs, or 1 + 2 * runs if y is set */
     size_t *scratch;      /* [pairs] workspace for sorting; owned */
     uint32_t *pair_count; /* [pairs] number of times that each pair is drawn; owned */
@@ -184,8 +185,8 @@ static int column_create(column *c, const double *value, size_t n, size_t *scrat
     return 0;
 }
 
-/* Computes the average ranks of the resample minus their mean, (n + 1) / 2. count: [n] number of times that each value is
- * drawn. */
+/* Computes the average ranks of the resample minus their mean, (n + 1) / 2. count: [n] number of times that each value
+ * is drawn. */
 static void rank_resample(column *c, const uint32_t *count, size_t n) {
     const double middle = 0.5 * ((double)n + 1.0);
     double before = 0.0;
@@ -200,8 +201,8 @@ static void rank_resample(column *c, const uint32_t *count, size_t n) {
     }
 }
 
-/* Returns Spearman's correlation of the resample, computed from the ranks of both columns; NaN if a column is constant in the
- * resample. */
+/* Returns Spearman's correlation of the resample, computed from the ranks of both columns; NaN if a column is constant
+ * in the resample. */
 static double correlate(const column *a, const column *b, const uint32_t *count, size_t n) {
     double aa = 0.0, bb = 0.0, ab = 0.0;
     for (size_t i = 0; i < n; i++) {
@@ -302,12 +303,14 @@ static int check_bootstrap(const bootstrap *b, const double *gold, const double 
     size_t values;
     if (b->pairs < 2 || b->pairs > UINT32_MAX || !b->runs || b->runs > UINT32_MAX / 2 ||
         aoei_mul_size(b->pairs, b->runs, &values))
-        return aoei_fail(err, AOE_EARG, "%zu runs over %zu pairs cannot be resampled; give at least 2 pairs and at least 1 run",
+        return aoei_fail(err, AOE_EARG,
+                         "%zu runs over %zu pairs cannot be resampled; give at least 2 pairs and at least 1 run",
                          b->runs, b->pairs);
     if (!b->o->replicates || b->o->replicates > UINT32_MAX || !(b->o->confidence > 0.0 && b->o->confidence < 1.0))
         return aoei_fail(
             err, AOE_EARG,
-            "options.replicates is %zu and options.confidence is %g; use at least 1 replicate and a confidence between 0 and 1",
+            "options.replicates is %zu and options.confidence is %g; use at least 1 replicate and a confidence "
+            "between 0 and 1",
             b->o->replicates, b->o->confidence);
     if (has_nan(gold, b->pairs) || has_nan(x, values) || (y && has_nan(y, values)))
         return aoei_fail(err, AOE_ENUMERIC, "a score is NaN, which cannot be resampled; remove its run");

@@ -34,8 +34,8 @@ static int is_separator(char c) {
 }
 
 int aoei_negative_number(aoe_text name, size_t *number) {
-    static const char *const words[] = {"negatives", "negative", "negs", "neg",
-                                        "rejected"}; /* a word follows the words it begins */
+    static const char *const words[] = {"negatives", "negative", "negs", "neg", "rejected"}; /* a word follows the words
+                                                                                                it begins */
     size_t len, k = 0;
     *number = 0;
     if (equals(name, "contradiction"))
@@ -76,13 +76,14 @@ static int is_upper(char c) {
     return c >= 'A' && c <= 'Z';
 }
 
-/* Sets *word to the next word of the rest of a name, and removes it from the rest. A word ends before a separator, and before
- * an uppercase letter that follows a lowercase letter, as in isDuplicate. Returns 0 if there is none. */
+/* Sets *word to the next word of the rest of a name, and removes it from the rest. A word ends before a separator, and
+ * before an uppercase letter that follows a lowercase letter, as in isDuplicate. Returns 0 if there is none. */
 static int next_word(aoe_text *rest, aoe_text *word) {
     while (rest->len && is_separator(*rest->data))
         *rest = skip(*rest, 1);
     size_t n = 0;
-    while (n < rest->len && !is_separator(rest->data[n]) && !(n && is_lower(rest->data[n - 1]) && is_upper(rest->data[n])))
+    while (n < rest->len && !is_separator(rest->data[n]) &&
+           !(n && is_lower(rest->data[n - 1]) && is_upper(rest->data[n])))
         n++;
     *word = (aoe_text){rest->data, n};
     *rest = skip(*rest, n);
@@ -116,9 +117,10 @@ int aoei_looks_like_label(aoe_text name) {
 }
 
 int aoei_looks_like_negative(aoe_text name) {
-    static const char *const others[] = {"id",     "ids",    "score",   "scores", "similarity", "similarities", "label",
-                                         "labels", "source", "sources", "url",    "urls",       "title",        "titles",
-                                         "index",  "rank",   "ranks",   "model",  "count",      "distance",     NULL};
+    static const char *const others[] = {"id",    "ids",      "score",  "scores",  "similarity", "similarities",
+                                         "label", "labels",   "source", "sources", "url",        "urls",
+                                         "title", "titles",   "index",  "rank",    "ranks",      "model",
+                                         "count", "distance", NULL};
     size_t number;
     aoe_text last;
     if (aoei_negative_number(name, &number))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Selects the columns of a table by their names. A role is a text or the label of an example, for example text1. The array
- * `kinds` lists the recognized column names of each role. If several columns of a table have recognized names for one role, the
- * column whose name comes first in the list of the role is selected. Negatives are an exception: every column with a name such
- * as negative_2 (column_names.h) is selected, in the order of the numbers.
+ * Selects the columns of a table by their names. A role is a text or the label of an example, for example text1. The
+ * array `kinds` lists the recognized column names of each role. If several columns of a table have recognized names for
+ * one role, the column whose name comes first in the list of the role is selected. Negatives are an exception: every
+ * column with a name such as negative_2 (column_names.h) is selected, in the order of the numbers.
  */
 #include "table/columns.h"
 
@@ -27,25 +27,28 @@ enum {
 typedef struct role {
     const char *name;             /* name of the role in options.columns */
     const char *names[MAX_NAMES]; /* recognized column names in order of precedence; NULL marks the end */
-    int repeats; /* 1: several columns may have the role; the recognized names are then those of aoei_negative_number, and
-                    `names` only lists examples for messages */
+    int repeats; /* 1: several columns may have the role; the recognized names are then those of aoei_negative_number,
+                    and `names` only lists examples for messages */
 } role;
 
 static const char ignore[] = "ignore"; /* name in options.columns of the columns that are deliberately not used */
 
-#define LABELS                                                                                                                 \
-    { "label", {"label", "score", "similarity", "gold_label", "labels", "scores", "similarity_score", "relatedness_score"}, 0 }
-#define NEGATIVES                                                                                                              \
+#define LABELS                                                                                                         \
+    {                                                                                                                  \
+        "label", {"label",  "score",  "similarity",       "gold_label",                                                \
+                  "labels", "scores", "similarity_score", "relatedness_score"},                                        \
+            0                                                                                                          \
+    }
+#define NEGATIVES                                                                                                      \
     { "negative", {"negative", "negative_1", "hard_negative", "neg", "negatives", "contradiction", "rejected"}, 1 }
 
-/* kinds[kind] contains the roles of one kind of examples. aoei_columns_select selects columns in the order of these roles.
- * Unused elements are zero. */
+/* kinds[kind] contains the roles of one kind of examples. aoei_columns_select selects columns in the order of these
+ * roles. Unused elements are zero. */
 static const role kinds[][MAX_ROLES] = {
-    [AOE_EXAMPLES_PAIRS] = {{"text1",
-                             {"text1", "sentence1", "question1", "premise", "question", "context", "query", "anchor"},
-                             0},
-                            {"text2", {"text2", "sentence2", "question2", "hypothesis", "sentence", "positive", "answer"}, 0},
-                            LABELS},
+    [AOE_EXAMPLES_PAIRS] =
+        {{"text1", {"text1", "sentence1", "question1", "premise", "question", "context", "query", "anchor"}, 0},
+         {"text2", {"text2", "sentence2", "question2", "hypothesis", "sentence", "positive", "answer"}, 0},
+         LABELS},
     [AOE_EXAMPLES_POSITIVES] = {{"query", {"query", "anchor", "question", "prompt"}, 0},
                                 {"positive", {"positive", "pos", "positives", "answer", "chosen"}, 0}},
     [AOE_EXAMPLES_TRIPLETS] = {{"query", {"query", "anchor", "premise", "question", "prompt"}, 0},
@@ -79,7 +82,8 @@ static int is_equal(aoe_text a, aoe_text b, int ignore_case) {
     return a.len == b.len && i == a.len;
 }
 
-/* Returns the number of columns with this name. If there is one, *index is set to the index of the first such column. */
+/* Returns the number of columns with this name. If there is one, *index is set to the index of the first such
+ * column. */
 static size_t count_columns(const aoei_table *t, aoe_text name, int ignore_case, size_t *index) {
     size_t count = 0;
     for (size_t i = aoei_table_columns(t); i-- > 0;)
@@ -115,8 +119,8 @@ static int fail_txt(const aoei_table *t, aoe_error *err) {
                      aoei_table_name(t));
 }
 
-/* Returns 1 if the header is a single field that contains a character such as ',' or ';'. In this case, the file probably uses
- * a different delimiter. */
+/* Returns 1 if the header is a single field that contains a character such as ',' or ';'. In this case, the file
+ * probably uses a different delimiter. */
 static int is_unsplit(const aoei_table *t) {
     static const char separators[] = ",;|\t^~";
     if (aoei_table_format(t) == AOE_TABLE_JSONL || aoei_table_columns(t) != 1)
@@ -128,7 +132,8 @@ static int is_unsplit(const aoei_table *t) {
     return 0;
 }
 
-/* Returns 1 if a column name is a number, contains a space or is long. In this case, the file probably has no header. */
+/* Returns 1 if a column name is a number, contains a space or is long. In this case, the file probably has no
+ * header. */
 static int lacks_header(const aoei_table *t) {
     double value;
     for (size_t i = 0; aoei_table_has_header(t) && i < aoei_table_columns(t); i++) {
@@ -167,24 +172,27 @@ int aoei_columns_fail(const aoei_table *t, const char *problem, const char *reme
     if (aoei_table_format(t) == AOE_TABLE_TXT)
         return fail_txt(t, err);
     if (is_unsplit(t))
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the header has one field, '%s'; set options.delimiter if the fields are separated by another "
-                         "character",
-                         aoei_table_name(t), aoei_excerpt(excerpt, aoei_table_column(t, 0)));
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the header has one field, '%s'; set options.delimiter if the fields are separated by another "
+            "character",
+            aoei_table_name(t), aoei_excerpt(excerpt, aoei_table_column(t, 0)));
     if (n == 1 && aoei_table_has_header(t) && aoei_table_format(t) != AOE_TABLE_JSONL &&
         count_names(aoei_table_column(t, 0)) > 1)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the header has one field, '%s', without a comma, semicolon, tab or '|'; set options.delimiter to "
-                         "' ' if spaces separate the fields, or options.no_header if this line is a row",
-                         aoei_table_name(t), aoei_excerpt(excerpt, aoei_table_column(t, 0)));
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the header has one field, '%s', without a comma, semicolon, tab or '|'; set options.delimiter to "
+            "' ' if spaces separate the fields, or options.no_header if this line is a row",
+            aoei_table_name(t), aoei_excerpt(excerpt, aoei_table_column(t, 0)));
     for (; shown < n && strlen(found) + AOEI_EXCERPT + 8 < LIST_SIZE; shown++)
         add_to_list(found, aoei_excerpt(excerpt, aoei_table_column(t, shown)));
     if (shown < n)
         add_to_list(found, "...");
     const int bare = lacks_header(t);
-    return aoei_fail(err, AOE_EFORMAT, "%s: %s; found %s%s%s%s%s%s", aoei_table_name(t), problem, *found ? found : "none",
-                     bare ? " in the first line, which is taken as the header" : "", remedy ? "; " : "", remedy ? remedy : "",
-                     bare ? (remedy ? ", or " : "; ") : "", bare ? "set options.no_header if this line is a row" : "");
+    return aoei_fail(err, AOE_EFORMAT, "%s: %s; found %s%s%s%s%s%s", aoei_table_name(t), problem,
+                     *found ? found : "none", bare ? " in the first line, which is taken as the header" : "",
+                     remedy ? "; " : "", remedy ? remedy : "", bare ? (remedy ? ", or " : "; ") : "",
+                     bare ? "set options.no_header if this line is a row" : "");
 }
 
 int aoei_columns_check_txt(const aoei_table *t, const char *columns, aoe_error *err) {
@@ -204,10 +212,11 @@ static int fail_missing(const aoei_table *t, const role *r, aoe_text given, aoe_
     }
     if (r >= kinds[AOE_EXAMPLES_PAIRS] && r < kinds[AOE_EXAMPLES_PAIRS] + MAX_ROLES &&
         roles_found(t, AOE_EXAMPLES_TRIPLETS, NULL) == MAX_ROLES)
-        return aoei_columns_fail(t, "labeled pairs are expected, but these columns are those of triplets, which have no labels",
-                                 "give a file of labeled pairs (text1, text2, label); the evaluation of triplets is aoe eval "
-                                 "triplets",
-                                 err);
+        return aoei_columns_fail(
+            t, "labeled pairs are expected, but these columns are those of triplets, which have no labels",
+            "give a file of labeled pairs (text1, text2, label); the evaluation of triplets is aoe eval "
+            "triplets",
+            err);
     for (size_t i = 0; i < MAX_NAMES && r->names[i]; i++)
         add_to_list(names, r->names[i]);
     snprintf(problem, sizeof problem, "no column for %s: expected %s", r->name, names);
@@ -215,8 +224,8 @@ static int fail_missing(const aoei_table *t, const role *r, aoe_text given, aoe_
     return aoei_columns_fail(t, problem, remedy, err);
 }
 
-/* Sets *name to the column name in the k-th element ROLE=NAME of `columns` with this role. Returns 0 if there is no such
- * element. */
+/* Sets *name to the column name in the k-th element ROLE=NAME of `columns` with this role. Returns 0 if there is no
+ * such element. */
 static int given_name(const char *columns, const char *role_name, size_t k, aoe_text *name) {
     const size_t role_len = strlen(role_name);
     for (const char *s = columns ? columns : ""; *s; s += *s == ',') {
@@ -255,14 +264,15 @@ static int resolve(const aoei_table *t, const role *r, const char *columns, size
     if (count == 0)
         return fail_missing(t, r, given ? name : (aoe_text){NULL, 0}, err);
     if (count > 1)
-        return aoei_fail(err, AOE_EFORMAT, "%s: %zu columns are named '%s'; rename all but one", aoei_table_name(t), count,
-                         aoei_excerpt(excerpt, name));
+        return aoei_fail(err, AOE_EFORMAT, "%s: %zu columns are named '%s'; rename all but one", aoei_table_name(t),
+                         count, aoei_excerpt(excerpt, name));
     return 0;
 }
 
-/* Appends the columns of role r, which repeats, to index[*n]. If `columns` contains the role, these are its columns. Otherwise,
- * these are all columns with a recognized name, in the order of their numbers. */
-static int resolve_all(const aoei_table *t, const role *r, const char *columns, size_t *index, size_t *n, aoe_error *err) {
+/* Appends the columns of role r, which repeats, to index[*n]. If `columns` contains the role, these are its columns.
+ * Otherwise, these are all columns with a recognized name, in the order of their numbers. */
+static int resolve_all(const aoei_table *t, const role *r, const char *columns, size_t *index, size_t *n,
+                       aoe_error *err) {
     const size_t first = *n;
     aoe_text name;
     int rc = 0;
@@ -289,8 +299,8 @@ static int resolve_all(const aoei_table *t, const role *r, const char *columns, 
     return *n > first ? 0 : fail_missing(t, r, (aoe_text){NULL, 0}, err);
 }
 
-/* Fails because `item`, an element of options.columns, is not ROLE=NAME with one of the roles r[n]. Suggests the role with the
- * most similar name. */
+/* Fails because `item`, an element of options.columns, is not ROLE=NAME with one of the roles r[n]. Suggests the role
+ * with the most similar name. */
 static int fail_role(aoe_text item, const role *r, size_t n, aoe_error *err) {
     char excerpt[AOEI_EXCERPT], typed[AOEI_EXCERPT], roles[LIST_SIZE] = "";
     const char *names[MAX_KINDS * MAX_ROLES], *equals = memchr(item.data, '=', item.len);
@@ -314,8 +324,8 @@ static size_t element_count(const char *columns) {
     return n;
 }
 
-/* Checks that `columns` has the form "role=name,..." with the roles r[n] or `ignore`, and contains each role once, except
- * roles that repeat. */
+/* Checks that `columns` has the form "role=name,..." with the roles r[n] or `ignore`, and contains each role once,
+ * except roles that repeat. */
 static int check_columns(const char *columns, const role *r, size_t n, aoe_error *err) {
     for (const char *s = columns ? columns : ""; *s; s += *s == ',') {
         const size_t len = strcspn(s, ",");
@@ -401,8 +411,8 @@ static int check_roles(const char *columns, const aoe_example_kind order[MAX_KIN
     return check_columns(columns, all, n, err);
 }
 
-/* Returns 1 if the table, which has all columns of labeled pairs, has the columns of triplets, and both texts of a pair are the
- * query and the positive of a triplet. */
+/* Returns 1 if the table, which has all columns of labeled pairs, has the columns of triplets, and both texts of a pair
+ * are the query and the positive of a triplet. */
 static int are_triplets(const aoei_table *t, const char *columns) {
     const role *pair = kinds[AOE_EXAMPLES_PAIRS], *triplet = kinds[AOE_EXAMPLES_TRIPLETS];
     size_t a = 0, b = 0;
@@ -423,12 +433,14 @@ static int fail_unlabeled(const aoei_table *t, aoe_error *err) {
         aoei_excerpt(name[i], aoei_table_column(t, index));
     }
     snprintf(remedy, sizeof remedy,
-             "add a column label, or set options.columns to query=%s,positive=%s if each pair is a positive", name[0], name[1]);
+             "add a column label, or set options.columns to query=%s,positive=%s if each pair is a positive", name[0],
+             name[1]);
     return aoei_columns_fail(t, "the pairs have no labels", remedy, err);
 }
 
 int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err) {
-    static const aoe_example_kind order[MAX_KINDS] = {AOE_EXAMPLES_PAIRS, AOE_EXAMPLES_TRIPLETS, AOE_EXAMPLES_POSITIVES};
+    static const aoe_example_kind order[MAX_KINDS] = {AOE_EXAMPLES_PAIRS, AOE_EXAMPLES_TRIPLETS,
+                                                      AOE_EXAMPLES_POSITIVES};
     size_t fewest = MAX_ROLES + 1; /* missing columns of *kind */
     const int rc = columns ? check_roles(columns, order, err) : 0;
     if (rc)
@@ -449,10 +461,11 @@ int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *colum
         return fail_unlabeled(t, err);
     if (fewest <= MAX_ROLES) /* *kind is the kind with the fewest missing columns; the message names the first one */
         return aoei_columns_select(t, *kind, columns, err);
-    return aoei_columns_fail(t,
-                             "unrecognized columns: expected labeled pairs (text1, text2, label), triplets (query, positive, "
-                             "negative) or positives (query, positive)",
-                             "set options.columns to ROLE=NAME,...", err);
+    return aoei_columns_fail(
+        t,
+        "unrecognized columns: expected labeled pairs (text1, text2, label), triplets (query, positive, "
+        "negative) or positives (query, positive)",
+        "set options.columns to ROLE=NAME,...", err);
 }
 
 /* ---- columns that are not used */
@@ -465,13 +478,14 @@ static int is_selected(const aoei_table *t, size_t i) {
     return 0;
 }
 
-/* Returns 1 if the column of positives or triplets must not be left unused: it looks like a label, a score or a negative, and
- * `columns` neither ignores it nor selects the negatives. Corresponds to aoei_key_fn. */
+/* Returns 1 if the column of positives or triplets must not be left unused: it looks like a label, a score or a
+ * negative, and `columns` neither ignores it nor selects the negatives. Corresponds to aoei_key_fn. */
 static int is_informative(aoe_text column, const char *columns) {
     aoe_text name;
     if (is_ignored(column, columns))
         return 0;
-    return aoei_looks_like_label(column) || (aoei_looks_like_negative(column) && !given_name(columns, "negative", 0, &name));
+    return aoei_looks_like_label(column) ||
+           (aoei_looks_like_negative(column) && !given_name(columns, "negative", 0, &name));
 }
 
 int aoei_columns_check_used(aoei_table *t, aoe_example_kind kind, const char *columns, aoe_error *err) {
@@ -495,10 +509,11 @@ int aoei_columns_check_used(aoei_table *t, aoe_example_kind kind, const char *co
                              "%s: the column '%s' seems to contain labels or scores, which triplets do not have; set "
                              "options.columns to ignore=%s if it is not to be used",
                              aoei_table_name(t), name, name);
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the column '%s' seems to contain labels or scores; set options.columns to label=%s for labeled "
-                         "pairs, or to ignore=%s if it is not to be used",
-                         aoei_table_name(t), name, name, name);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the column '%s' seems to contain labels or scores; set options.columns to label=%s for labeled "
+            "pairs, or to ignore=%s if it is not to be used",
+            aoei_table_name(t), name, name, name);
     }
     return 0;
 }
@@ -546,8 +561,8 @@ void aoei_columns_log_roles(aoei_table *t, const char *const *roles, size_t n) {
     aoei_table_log_keys(t);
     if (left)
         snprintf(role_start, sizeof role_start, " and %zu more", left);
-    aoei_log_write(aoei_table_log(t), AOE_LOG_INFO, "%s: %s%s%s%s", aoei_table_name(t), used, *unused ? "; not used: " : "",
-                   unused, left ? role_start : "");
+    aoei_log_write(aoei_table_log(t), AOE_LOG_INFO, "%s: %s%s%s%s", aoei_table_name(t), used,
+                   *unused ? "; not used: " : "", unused, left ? role_start : "");
 }
 
 void aoei_columns_log(aoei_table *t, aoe_example_kind kind) {

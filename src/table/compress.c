@@ -24,7 +24,8 @@ static void zlib_free(void *opaque, void *p) {
     aoei_free(p);
 }
 
-int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write, void *user, size_t part, aoe_error *err) {
+int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write, void *user, size_t part,
+                       aoe_error *err) {
     *p = (aoei_compressor){.write = write, .user = user, .part = part, .codec = codec};
     if (codec == AOEI_CODEC_PLAIN)
         return 0;
@@ -50,7 +51,9 @@ int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write,
 
 /* Passes data[len] to the caller's write function. */
 static int call_write(const aoei_compressor *p, const char *data, size_t len, aoe_error *err) {
-    return len && p->write(p->user, p->part, data, len) ? aoei_fail(err, AOE_ECANCELLED, "cancelled by the write callback") : 0;
+    return len && p->write(p->user, p->part, data, len)
+               ? aoei_fail(err, AOE_ECANCELLED, "cancelled by the write callback")
+               : 0;
 }
 
 /* Compresses data[len] with gzip and writes the compressed bytes. last: 1 to end the gzip member after the data. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Passes output to an aoe_write_fn. The output is compressed with gzip or zstd, or not compressed. stream.h reads such output.
- * Equal input gives equal compressed output.
+ * Passes output to an aoe_write_fn. The output is compressed with gzip or zstd, or not compressed. stream.h reads such
+ * output. Equal input gives equal compressed output.
  */
 #ifndef AOEI_TABLE_COMPRESS_H
 #define AOEI_TABLE_COMPRESS_H
@@ -19,11 +19,13 @@ typedef struct aoei_compressor {
 } aoei_compressor;
 
 /* Opens *p. The caller calls aoei_compress_free even if this function fails. Errors: AOE_ENOMEM. */
-int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write, void *user, size_t part, aoe_error *err);
-/* Compresses data[len] and passes compressed bytes to the write function. Errors: AOE_ECANCELLED if the write function returns
- * a nonzero value, AOE_ENOMEM. */
+int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write, void *user, size_t part,
+                       aoe_error *err);
+/* Compresses data[len] and passes compressed bytes to the write function. Errors: AOE_ECANCELLED if the write function
+ * returns a nonzero value, AOE_ENOMEM. */
 int aoei_compress_write(aoei_compressor *p, const char *data, size_t len, aoe_error *err);
-/* Writes the remaining compressed bytes. Call it once, after the last aoei_compress_write. Errors: see aoei_compress_write. */
+/* Writes the remaining compressed bytes. Call it once, after the last aoei_compress_write. Errors: see
+ * aoei_compress_write. */
 int aoei_compress_end(aoei_compressor *p, aoe_error *err);
 void aoei_compress_free(aoei_compressor *p); /* accepts a zeroed struct */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Parses CSV records from lines. Each line is split at its delimiters and quotes, and the field contents are appended to
- * c->text. If a line ends inside a quoted field, the record continues on the next line. Invariant: between calls of
+ * Parses CSV records from lines. Each line is split at its delimiters and quotes, and the field contents are appended
+ * to c->text. If a line ends inside a quoted field, the record continues on the next line. Invariant: between calls of
  * aoei_csv_next, `text` and `n` describe the record that was returned last.
  */
 #include "table/csv.h"
@@ -18,8 +18,8 @@ static int end_field(aoei_csv *c) {
     return 0;
 }
 
-/* Appends to c->text the bytes of s[from, len) that precede the next special byte. In a quoted field, the special byte is the
- * quote; in other fields, it is the quote or the delimiter. Returns the position of the special byte, or len. */
+/* Appends to c->text the bytes of s[from, len) that precede the next special byte. In a quoted field, the special byte
+ * is the quote; in other fields, it is the quote or the delimiter. Returns the position of the special byte, or len. */
 static size_t copy_until(aoei_csv *c, const char *s, size_t from, size_t len, int quoted) {
     size_t to = from;
     while (to < len && s[to] != '"' && (quoted || s[to] != c->delimiter))
@@ -28,16 +28,18 @@ static size_t copy_until(aoei_csv *c, const char *s, size_t from, size_t len, in
     return to;
 }
 
-static int fail_stray_quote(const aoei_lines *lines, const aoei_line *line, size_t at, const char *what, aoe_error *err) {
+static int fail_stray_quote(const aoei_lines *lines, const aoei_line *line, size_t at, const char *what,
+                            aoe_error *err) {
     aoei_fail(err, AOE_EFORMAT,
-              "%s:%zu:%zu: %s; enclose the whole field in quotes and double the quotes in it, set options.quoting to none, or "
+              "%s:%zu:%zu: %s; enclose the whole field in quotes and double the quotes in it, set options.quoting to "
+              "none, or "
               "set options.skip_bad_rows",
               aoei_lines_name(lines), line->number, at + 1, what);
     return AOEI_BAD_ROW;
 }
 
-/* Copies the contents of a quoted field from position i of the line. Returns the position after the closing quote, or the end
- * of the line if the field is not closed on this line. */
+/* Copies the contents of a quoted field from position i of the line. Returns the position after the closing quote, or
+ * the end of the line if the field is not closed on this line. */
 static size_t copy_quoted(aoei_csv *c, const aoei_line *line, size_t i) {
     for (;;) {
         i = copy_until(c, line->data, i, line->len, 1);
@@ -55,8 +57,8 @@ static size_t copy_quoted(aoei_csv *c, const aoei_line *line, size_t i) {
     }
 }
 
-/* Parses one line of a record. Returns 0, AOEI_BAD_ROW or an error. If c->quoted is 1 afterwards, the record continues on the
- * next line. */
+/* Parses one line of a record. Returns 0, AOEI_BAD_ROW or an error. If c->quoted is 1 afterwards, the record continues
+ * on the next line. */
 static int split_line(aoei_csv *c, const aoei_lines *lines, const aoei_line *line, aoe_error *err) {
     for (size_t i = 0;; i++) {
         if (!c->quoted && i < line->len && line->data[i] == '"') {
@@ -82,8 +84,8 @@ static int split_line(aoei_csv *c, const aoei_lines *lines, const aoei_line *lin
     }
 }
 
-/* Sets c->field from the end offsets in c->end. Call it only for a complete record, because appending to c->text may move the
- * text. Returns 1 (the result of aoei_csv_next if it reads a record) or AOE_ENOMEM. */
+/* Sets c->field from the end offsets in c->end. Call it only for a complete record, because appending to c->text may
+ * move the text. Returns 1 (the result of aoei_csv_next if it reads a record) or AOE_ENOMEM. */
 static int set_fields(aoei_csv *c, aoe_error *err) {
     if (c->n > c->field_capacity) {
         aoe_text *grown = aoei_realloc_array(c->field, c->capacity, sizeof *grown);

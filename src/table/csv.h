@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the records of a CSV file (RFC 4180). Any delimiter may be used. A field in double quotes may contain delimiters and
- * line ends; "" in such a field represents one quote. Fields are returned without the enclosing quotes.
+ * Reads the records of a CSV file (RFC 4180). Any delimiter may be used. A field in double quotes may contain
+ * delimiters and line ends; "" in such a field represents one quote. Fields are returned without the enclosing quotes.
  */
 #ifndef AOEI_TABLE_CSV_H
 #define AOEI_TABLE_CSV_H
@@ -33,8 +33,8 @@ typedef struct aoei_csv {
 /* Reads one record into c. Before the first call, the caller zeroes *c and sets c->delimiter. Returns:
  * - 1 if a record was read: its fields are c->field[n], which are valid until the next call
  * - 0 at the end of the file
- * - AOEI_BAD_ROW if an unquoted field contains a quote, or text follows a closing quote: err contains the file, line and byte
- *   column, and the next call reads the next line
+ * - AOEI_BAD_ROW if an unquoted field contains a quote, or text follows a closing quote: err contains the file, line
+ *   and byte column, and the next call reads the next line
  * - AOE_EFORMAT if a quoted field is never closed: the message contains the position of its opening quote
  * - an error of aoei_lines_next */
 int aoei_csv_next(aoei_csv *c, aoei_lines *lines, aoe_error *err);

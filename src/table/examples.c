@@ -85,21 +85,21 @@ static int bad_label(const aoei_table *t, const aoei_row *row, aoei_label kind, 
     aoei_excerpt(column, aoei_table_selected(t, LABEL));
     aoei_excerpt(value, f->text);
     if (kind == AOEI_LABEL_NOT_FINITE)
-        aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': '%s' is too large; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
-                  column, value);
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': '%s' is too large; " AOEI_ROW_REMEDY, aoei_table_name(t),
+                  row->line, column, value);
     else if (f->kind == AOEI_FIELD_LIST)
-        aoei_fail(
-            err, AOE_EFORMAT,
-            "%s:%zu: column '%s': the label is a list; write one row for each text of the list, with its own label, or set "
-            "options.skip_bad_rows",
-            aoei_table_name(t), row->line, column);
+        aoei_fail(err, AOE_EFORMAT,
+                  "%s:%zu: column '%s': the label is a list; write one row for each text of the list, with its own "
+                  "label, or set "
+                  "options.skip_bad_rows",
+                  aoei_table_name(t), row->line, column);
     else if (f->kind == AOEI_FIELD_OTHER)
         aoei_fail(err, AOE_EFORMAT,
                   "%s:%zu: column '%s': the label is neither a number, a name nor a boolean; " AOEI_ROW_REMEDY,
                   aoei_table_name(t), row->line, column);
     else if (f->text.len == 0)
-        aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': the label is empty; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
-                  column);
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': the label is empty; " AOEI_ROW_REMEDY, aoei_table_name(t),
+                  row->line, column);
     else if (aoei_has_decimal_comma(f->text))
         aoei_fail(err, AOE_EFORMAT,
                   "%s:%zu: column '%s': '%s' has a decimal comma; set options.decimal_comma, or write a decimal point",
@@ -112,7 +112,8 @@ static int bad_label(const aoei_table *t, const aoei_row *row, aoei_label kind, 
     else
         aoei_fail(
             err, AOE_EFORMAT,
-            "%s:%zu: column '%s': '%s' is neither a number nor a known label name; correct it, give it a value in options.label_map, or set options.skip_bad_rows",
+            "%s:%zu: column '%s': '%s' is neither a number nor a known label name; correct it, give it a value in "
+            "options.label_map, or set options.skip_bad_rows",
             aoei_table_name(t), row->line, column, value);
     return AOEI_BAD_ROW;
 }
@@ -124,16 +125,17 @@ static int bad_text(const aoei_table *t, const aoei_row *row, size_t role, const
     return AOEI_BAD_ROW;
 }
 
-/* Appends the texts that one field of a row contains to *texts, which has *n elements. role: index of the selected column.
- * lists: 1 if the field may be a JSON array of alternative texts. Returns 0, AOEI_BAD_ROW or an error. */
-static int read_role(const aoei_table *t, const aoei_row *row, size_t role, int lists, int allow_empty, aoe_text **texts,
-                     size_t *capacity, size_t *n, aoe_error *err) {
+/* Appends the texts that one field of a row contains to *texts, which has *n elements. role: index of the selected
+ * column. lists: 1 if the field may be a JSON array of alternative texts. Returns 0, AOEI_BAD_ROW or an error. */
+static int read_role(const aoei_table *t, const aoei_row *row, size_t role, int lists, int allow_empty,
+                     aoe_text **texts, size_t *capacity, size_t *n, aoe_error *err) {
     const aoei_field *f = &row->field[role];
     const size_t count = f->kind == AOEI_FIELD_LIST ? json_array_size(f->list) : 1;
     if (f->kind != AOEI_FIELD_TEXT && !(lists && f->kind == AOEI_FIELD_LIST))
-        return bad_text(
-            t, row, role,
-            lists ? "the value is neither a JSON string nor a list of JSON strings" : "the text is not a JSON string", err);
+        return bad_text(t, row, role,
+                        lists ? "the value is neither a JSON string nor a list of JSON strings"
+                              : "the text is not a JSON string",
+                        err);
     if (count == 0)
         return bad_text(t, row, role, "the list is empty", err);
     for (size_t i = 0; i < count; i++) {
@@ -163,10 +165,10 @@ typedef struct reader {
     size_t capacity; /* allocated elements of `texts` */
     size_t *count;   /* [count_capacity] number of texts of each role of the current row; array owned */
     size_t count_capacity;
-    size_t columns;                        /* number of selected columns with texts */
-    size_t first_line;                     /* line of the first example */
-    int is_label;                          /* 1: the column of the labels is named label, labels or gold_label */
-    int are_nli_columns;                   /* 1: the texts have the column names of data of natural language inference */
+    size_t columns;      /* number of selected columns with texts */
+    size_t first_line;   /* line of the first example */
+    int is_label;        /* 1: the column of the labels is named label, labels or gold_label */
+    int are_nli_columns; /* 1: the texts have the column names of data of natural language inference */
     int has_two, has_minus_one, has_other; /* 1: a label is 2; -1; none of -1, 0, 1 and 2 */
 } reader;
 
@@ -183,11 +185,12 @@ static int fail_negatives(const reader *r, const aoei_examples *e, const aoei_ro
     while (i + 1 < r->columns && !is_negatives_list(r, e, i))
         i++;
     aoei_excerpt(column, aoei_table_selected(r->t, i));
-    aoei_fail(err, AOE_EFORMAT,
-              "%s:%zu: column '%s': the row has %zu negative%s, but line %zu has %zu; give every row the same number, set "
-              "options.columns to negative=%s to draw one of them in each epoch, or set options.skip_bad_rows",
-              e->name, row->line, column, n - NEGATIVE, n - NEGATIVE == 1 ? "" : "s", r->first_line, e->roles - NEGATIVE,
-              column);
+    aoei_fail(
+        err, AOE_EFORMAT,
+        "%s:%zu: column '%s': the row has %zu negative%s, but line %zu has %zu; give every row the same number, set "
+        "options.columns to negative=%s to draw one of them in each epoch, or set options.skip_bad_rows",
+        e->name, row->line, column, n - NEGATIVE, n - NEGATIVE == 1 ? "" : "s", r->first_line, e->roles - NEGATIVE,
+        column);
     return AOEI_BAD_ROW;
 }
 
@@ -198,7 +201,8 @@ static int read_texts(reader *r, const aoei_examples *e, const aoei_row *row, si
     for (size_t i = 0; i < r->columns; i++) {
         const size_t before = texts;
         const int spread = is_negatives_list(r, e, i);
-        const int rc = read_role(r->t, row, i, r->lists || spread, r->o->allow_empty, &r->texts, &r->capacity, &texts, err);
+        const int rc =
+            read_role(r->t, row, i, r->lists || spread, r->o->allow_empty, &r->texts, &r->capacity, &texts, err);
         if (rc)
             return rc;
         for (size_t k = 0; k < (spread ? texts - before : 1); k++) {
@@ -239,14 +243,15 @@ int aoei_examples_check_scores(const aoei_examples *e, aoe_error *err) {
     return !e->are_classes
                ? 0
                : aoei_fail(err, AOE_EFORMAT,
-                           "%s: all labels are integers up to 2, as the classes of natural language inference (0 entailment, 1 "
+                           "%s: all labels are integers up to 2, as the classes of natural language inference (0 "
+                           "entailment, 1 "
                            "neutral, 2 contradiction), of which 2 would be the most similar; set options.label_map to "
                            "0=1,1=0.5,2=0,-1=drop, or for scores to 2=2",
                            e->name);
 }
 
-/* Adds the example of a row. If options.label_map maps the row's label to "drop", the row is only counted; its texts are not
- * checked. Returns 0, AOEI_BAD_ROW or an error. */
+/* Adds the example of a row. If options.label_map maps the row's label to "drop", the row is only counted; its texts
+ * are not checked. Returns 0, AOEI_BAD_ROW or an error. */
 static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *err) {
     double label = 0;
     if (e->kind == AOE_EXAMPLES_PAIRS) {
@@ -271,15 +276,16 @@ static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *
                          : fail_negatives(r, e, row, n, err);
 }
 
-/* Fails because no example was read. The message contains the numbers of bad and dropped rows, or says that the table has no
- * rows. */
+/* Fails because no example was read. The message contains the numbers of bad and dropped rows, or says that the table
+ * has no rows. */
 static int fail_no_rows(const aoei_examples *e, aoe_error *err) {
     if (e->skipped + e->dropped == 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; use a table with one row per %s", e->name,
                          e->kind == AOE_EXAMPLES_TEXTS || e->kind == AOE_EXAMPLES_GROUPS ? "text" : "pair");
     return aoei_fail(
         err, AOE_EFORMAT,
-        "%s: the table has no valid rows (bad: %zu, dropped because of their labels: %zu); check options.columns and options.label_map, or correct the rows",
+        "%s: the table has no valid rows (bad: %zu, dropped because of their labels: %zu); check options.columns and "
+        "options.label_map, or correct the rows",
         e->name, e->skipped, e->dropped);
 }
 
@@ -330,7 +336,8 @@ int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, i
     return rc;
 }
 
-int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind, const aoe_table_options *o, aoe_error *err) {
+int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind, const aoe_table_options *o,
+                       aoe_error *err) {
     aoei_table *t;
     *e = (aoei_examples){0};
     if (kind > AOE_EXAMPLES_TRIPLETS)
@@ -370,7 +377,8 @@ int aoei_examples_as_positives(char *columns, size_t size, const char *path, con
         const aoe_text name = aoei_table_selected(t, i);
         ok = name.len && name.len < size && !memchr(name.data, ',', name.len) && !memchr(name.data, '=', name.len) &&
              !memchr(name.data, '\'', name.len);
-        const int n = ok ? snprintf(columns + at, size - at, "%s%s=%.*s", i ? "," : "", roles[i], (int)name.len, name.data) : 0;
+        const int n =
+            ok ? snprintf(columns + at, size - at, "%s%s=%.*s", i ? "," : "", roles[i], (int)name.len, name.data) : 0;
         at += (size_t)n;
         ok = ok && at < size;
     }

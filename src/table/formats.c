@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Recognizes the format of a file. `conversions` describes the files that must be converted, `extensions` lists all known
- * extensions, and `signatures` the first bytes of binary files. Files with an unknown extension are not rejected here: some
- * commands read them as lines of text, and aoei_format_check_bytes then finds most binary files.
+ * Recognizes the format of a file. `conversions` describes the files that must be converted, `extensions` lists all
+ * known extensions, and `signatures` the first bytes of binary files. Files with an unknown extension are not rejected
+ * here: some commands read them as lines of text, and aoei_format_check_bytes then finds most binary files.
  */
 #include "table/formats.h"
 
@@ -80,8 +80,8 @@ static const struct {
                                  "datasets.Dataset.from_file('FILE').to_json('FILE.jsonl')\""},
     [ORC] = {"an ORC table", "convert it, for example with " PANDAS("read_orc('FILE')" TO_JSONL)},
     [AVRO] = {"an Avro table", "convert it to .jsonl, for example with the Python package fastavro"},
-    [EXCEL] = {"an Excel workbook",
-               "save the sheet as CSV UTF-8, or convert it with " PANDAS("read_excel('FILE').to_csv('FILE.csv', index=False)")},
+    [EXCEL] = {"an Excel workbook", "save the sheet as CSV UTF-8, or convert it with " PANDAS(
+                                        "read_excel('FILE').to_csv('FILE.csv', index=False)")},
     [ODS] = {"a spreadsheet (OpenDocument)",
              "save the sheet as CSV, or convert it with " PANDAS("read_excel('FILE').to_csv('FILE.csv', index=False)")},
     [NUMBERS] = {"a Numbers spreadsheet", "export the sheet as CSV"},
@@ -91,8 +91,10 @@ static const struct {
     [HDF5] = {"an HDF5 file", "convert it, for example with " PANDAS("read_hdf('FILE')" TO_JSONL)},
     [TORCH] = {"a PyTorch file", "write its texts to a .txt file with one text per line, or to a .jsonl file"},
     [WEIGHTS] = {"a model checkpoint", "give a file with texts"},
-    [SQLITE] = {"an SQLite database", "export a table, for example with sqlite3 -header -csv FILE 'SELECT ...' > FILE.csv"},
-    [DUCKDB] = {"a DuckDB database", "export a table, for example with duckdb FILE \"COPY ... TO 'FILE.csv' (HEADER)\""},
+    [SQLITE] = {"an SQLite database",
+                "export a table, for example with sqlite3 -header -csv FILE 'SELECT ...' > FILE.csv"},
+    [DUCKDB] = {"a DuckDB database",
+                "export a table, for example with duckdb FILE \"COPY ... TO 'FILE.csv' (HEADER)\""},
     [STATA] = {"a Stata table", "convert it, for example with " PANDAS("read_stata('FILE')" TO_JSONL)},
     [SPSS] = {"an SPSS table", "convert it, for example with " PANDAS("read_spss('FILE')" TO_JSONL)},
     [SAS] = {"a SAS table", "convert it, for example with " PANDAS("read_sas('FILE', encoding='utf-8')" TO_JSONL)},
@@ -139,10 +141,13 @@ static const extension extensions[] = {
     {"jsonl ndjson jsonlines ldjson", TABLE, AOE_TABLE_JSONL},
     {"json", TABLE, AOE_TABLE_JSON},
     {"txt", TABLE, AOE_TABLE_TXT},
-    {"md markdown mdx mkd rmd qmd html htm xhtml xml rst adoc asciidoc tex latex org textile wiki mediawiki yaml yml toml",
+    {"md markdown mdx mkd rmd qmd html htm xhtml xml rst adoc asciidoc tex latex org textile wiki mediawiki yaml "
+     "yml toml",
      DOCUMENT, AOE_TABLE_AUTO},
-    {"py pyi c h cc cpp cxx hpp hh hxx cu java js mjs cjs jsx ts tsx go rs rb php swift kt kts scala groovy cs fs vb m mm r jl "
-     "lua pl pm sh bash zsh fish ps1 bat cmd sql css scss sass less vue svelte dart ex exs erl hs clj lisp el ml mli proto "
+    {"py pyi c h cc cpp cxx hpp hh hxx cu java js mjs cjs jsx ts tsx go rs rb php swift kt kts scala groovy cs fs vb m "
+     "mm r jl "
+     "lua pl pm sh bash zsh fish ps1 bat cmd sql css scss sass less vue svelte dart ex exs erl hs clj lisp el ml "
+     "mli proto "
      "cmake gradle asm f90 v sv vhd vhdl tcl zig nim sol tf",
      DOCUMENT, AOE_TABLE_AUTO},
     {"parquet pq", PARQUET, AOE_TABLE_AUTO},
@@ -234,7 +239,8 @@ static const struct {
      0, 4, PROGRAM},
 };
 
-/* Returns 1 if the word word[len] is in a list of words that are separated by spaces. The case of ASCII letters is ignored. */
+/* Returns 1 if the word word[len] is in a list of words that are separated by spaces. The case of ASCII letters is
+ * ignored. */
 static int is_in_list(const char *list, const char *word, size_t len) {
     for (; *list; list += *list == ' ') {
         const size_t n = strcspn(list, " ");
@@ -272,18 +278,21 @@ int aoei_format_of_name(aoe_table_format *format, const char *path, aoe_error *e
             "line (.txt); set options.whole_files for one text per file, set options.input_format to the format of "
             "the file, or rename the file",
             path);
-    return aoei_fail(err, AOE_EARG, "%s: the file is %s; %s", path, conversions[e->kind].name, conversions[e->kind].advice);
+    return aoei_fail(err, AOE_EARG, "%s: the file is %s; %s", path, conversions[e->kind].name,
+                     conversions[e->kind].advice);
 }
 
 int aoei_format_check_bytes(const char *s, size_t len, const char *name, aoe_error *err) {
     const char *encoding = aoei_utf_name(s, len);
     if (encoding)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the text is %.6s; convert it to UTF-8, for example with iconv -f %s -t UTF-8",
-                         name, encoding, encoding);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the text is %.6s; convert it to UTF-8, for example with iconv -f %s -t UTF-8", name,
+                         encoding, encoding);
     for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++)
         if (len >= signatures[i].offset + signatures[i].len &&
             memcmp(s + signatures[i].offset, signatures[i].bytes, signatures[i].len) == 0 &&
-            (signatures[i].kind != TAR || memchr(s, 0, signatures[i].offset))) /* a tar header contains NUL characters */
+            (signatures[i].kind != TAR || memchr(s, 0, signatures[i].offset))) /* a tar header contains NUL
+                                                                                  characters */
             return aoei_fail(err, AOE_EFORMAT, "%s: the file is %s; %s", name, conversions[signatures[i].kind].name,
                              conversions[signatures[i].kind].advice);
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads rows that are JSON objects. In an array, the end of an element is found by counting brackets outside of strings, and
- * the element is then parsed. Syntax errors between the elements of an array are errors of the file, because the next element
- * cannot be found; an element that is balanced but invalid is a bad row.
+ * Reads rows that are JSON objects. In an array, the end of an element is found by counting brackets outside of
+ * strings, and the element is then parsed. Syntax errors between the elements of an array are errors of the file,
+ * because the next element cannot be found; an element that is balanced but invalid is a bad row.
  */
 #include "table/json_rows.h"
 
@@ -27,21 +27,22 @@ static size_t skip_space(const char *s, size_t len) {
     return i;
 }
 
-/* Parses text[len] into r->object. Returns 1, AOE_ENOMEM, or AOEI_BAD_ROW after setting *error. If the value is not an object,
- * AOEI_BAD_ROW is returned and error->text is empty. */
+/* Parses text[len] into r->object. Returns 1, AOE_ENOMEM, or AOEI_BAD_ROW after setting *error. If the value is not an
+ * object, AOEI_BAD_ROW is returned and error->text is empty. */
 static int parse(aoei_json_rows *r, const char *text, size_t len, json_error_t *error, aoe_error *err) {
     int no_memory;
     json_decref(r->object);
     *error = (json_error_t){0};
-    r->object = aoei_json_decode(text, len, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES,
-                                 error, &no_memory);
+    r->object =
+        aoei_json_decode(text, len, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES,
+                         error, &no_memory);
     if (no_memory)
         return aoei_fail_nomem(err, len);
     return json_is_object(r->object) ? 1 : AOEI_BAD_ROW;
 }
 
-/* Returns 1 if a line begins with `open` and the brackets in it are not all closed, so that the value continues on the next
- * line. */
+/* Returns 1 if a line begins with `open` and the brackets in it are not all closed, so that the value continues on the
+ * next line. */
 static int is_incomplete(const aoei_line *line, char open) {
     size_t i = skip_space(line->data, line->len), depth = 0;
     int quoted = 0;
@@ -79,13 +80,14 @@ static int next_line(aoei_json_rows *r, aoei_lines *lines, aoe_error *err) {
     if (rc != AOEI_BAD_ROW)
         return rc;
     if (r->object)
-        aoei_fail(err, AOE_EFORMAT, "%s:%zu: the line is not a JSON object; " AOEI_ROW_REMEDY, aoei_lines_name(lines), r->line);
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: the line is not a JSON object; " AOEI_ROW_REMEDY, aoei_lines_name(lines),
+                  r->line);
     else if (is_incomplete(&line, '{'))
-        aoei_fail(
-            err, AOE_EFORMAT,
-            "%s:%zu: the line ends before the JSON object does; write each object on one line, for example with jq -c, or "
-            "set options.skip_bad_rows",
-            aoei_lines_name(lines), r->line);
+        aoei_fail(err, AOE_EFORMAT,
+                  "%s:%zu: the line ends before the JSON object does; write each object on one line, for example with "
+                  "jq -c, or "
+                  "set options.skip_bad_rows",
+                  aoei_lines_name(lines), r->line);
     else
         aoei_fail(err, AOE_EFORMAT, "%s:%zu:%d: %s; " AOEI_ROW_REMEDY, aoei_lines_name(lines), r->line, error.position,
                   error.text);
@@ -95,8 +97,8 @@ static int next_line(aoei_json_rows *r, aoei_lines *lines, aoe_error *err) {
 /* ------------------------------------------------------------------ array */
 
 static int fail_array(const aoei_json_rows *r, const aoei_lines *lines, const char *what, aoe_error *err) {
-    return aoei_fail(err, AOE_EFORMAT, "%s:%zu:%zu: %s; correct the JSON array", aoei_lines_name(lines), r->current.number,
-                     r->at + 1, what);
+    return aoei_fail(err, AOE_EFORMAT, "%s:%zu:%zu: %s; correct the JSON array", aoei_lines_name(lines),
+                     r->current.number, r->at + 1, what);
 }
 
 /* Moves to the next byte that is not white space. Returns 1, 0 at the end of the file, or an error. */
@@ -118,8 +120,8 @@ static int next_byte(aoei_json_rows *r, aoei_lines *lines, char *c, aoe_error *e
     }
 }
 
-/* Copies the element that begins at the current position to r->buffer, as one line. An element ends where all its brackets are
- * closed, or before a comma or a closing bracket. Returns 1 or an error. */
+/* Copies the element that begins at the current position to r->buffer, as one line. An element ends where all its
+ * brackets are closed, or before a comma or a closing bracket. Returns 1 or an error. */
 static int copy_element(aoei_json_rows *r, aoei_lines *lines, aoe_error *err) {
     size_t depth = 0;
     int quoted = 0, escaped = 0;
@@ -145,7 +147,8 @@ static int copy_element(aoei_json_rows *r, aoei_lines *lines, aoe_error *err) {
             aoei_buffer_putc(&r->buffer, '\n');
             return r->buffer.failed ? aoei_fail_nomem(err, r->buffer.len) : 1;
         }
-        aoei_buffer_putc(&r->buffer, quoted ? '\n' : ' '); /* a line end inside a string is invalid, and is reported as such */
+        aoei_buffer_putc(&r->buffer, quoted ? '\n' : ' '); /* a line end inside a string is invalid, and is reported as
+                                                              such */
         const size_t number = r->current.number;
         const int rc = aoei_lines_next(lines, &r->current, err);
         r->at = 0;
@@ -153,13 +156,15 @@ static int copy_element(aoei_json_rows *r, aoei_lines *lines, aoe_error *err) {
             return rc;
         if (rc == 0) {
             r->current = (aoei_line){.data = "", .number = number};
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: the file ends inside this element of the JSON array; correct the array",
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s:%zu: the file ends inside this element of the JSON array; correct the array",
                              aoei_lines_name(lines), r->line);
         }
     }
 }
 
-/* Reads the bytes before the next element. Returns 1 if an element follows, 0 after the end of the array, or an error. */
+/* Reads the bytes before the next element. Returns 1 if an element follows, 0 after the end of the array, or an
+ * error. */
 static int find_element(aoei_json_rows *r, aoei_lines *lines, aoe_error *err) {
     for (;;) {
         char c = 0;
@@ -236,7 +241,8 @@ int aoei_json_rows_begin(aoei_json_rows *r, aoei_lines *lines, aoe_table_format 
     if (rc == AOE_ENOMEM)
         return rc;
     if (r->object ? json_is_object(json_array_get(r->object, 0)) : is_incomplete(&line, '['))
-        return aoei_fail(err, AOE_EFORMAT, "%s: the file contains a JSON array, not one JSON object per line; " ARRAY_REMEDY,
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the file contains a JSON array, not one JSON object per line; " ARRAY_REMEDY,
                          aoei_lines_name(lines));
     return 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Converts labels to numbers. A label is a name or a decimal number. Numbers are parsed in the C locale. The characters of a
- * number are checked before strtod is called, because strtod also accepts "nan", "infinity", hexadecimal numbers and leading
- * spaces.
+ * Converts labels to numbers. A label is a name or a decimal number. Numbers are parsed in the C locale. The characters
+ * of a number are checked before strtod is called, because strtod also accepts "nan", "infinity", hexadecimal numbers
+ * and leading spaces.
  */
 #include "table/labels.h"
 
@@ -27,7 +27,8 @@ static int equal(aoe_text a, aoe_text b) {
 /* Adds a copy of *rule to m. `word` is the label to which the new rule applies; it is copied. */
 static int add_rule(aoei_labels *m, aoe_text word, const aoei_label_rule *rule, aoe_error *err) {
     char *copy = NULL;
-    if (aoei_grow((void **)&m->rule, &m->capacity, m->n, sizeof *m->rule) || !(copy = aoei_strndup(word.data, word.len)))
+    if (aoei_grow((void **)&m->rule, &m->capacity, m->n, sizeof *m->rule) ||
+        !(copy = aoei_strndup(word.data, word.len)))
         return aoei_fail_nomem(err, word.len);
     aoei_label_rule *r = &m->rule[m->n++];
     *r = *rule;
@@ -36,8 +37,8 @@ static int add_rule(aoei_labels *m, aoe_text word, const aoei_label_rule *rule, 
     return 0;
 }
 
-/* Adds the rules of a label map "name=number,name=drop,...". A rule overrides the rules of earlier maps for the same name. A
- * name that occurs twice in `map` is an error (AOE_EARG). */
+/* Adds the rules of a label map "name=number,name=drop,...". A rule overrides the rules of earlier maps for the same
+ * name. A name that occurs twice in `map` is an error (AOE_EARG). */
 static int add_map(aoei_labels *m, const char *map, aoe_error *err) {
     const size_t first = m->n;
     char excerpt[AOEI_EXCERPT];
@@ -94,8 +95,8 @@ void aoei_labels_free(aoei_labels *m) {
 }
 
 void aoei_labels_log_dropped(const aoei_log *log, const char *name, size_t dropped, const char *values) {
-    aoei_log_write(log, AOE_LOG_INFO, "%s: the label map drops %zu row%s; to keep such rows, map their labels to %s", name,
-                   dropped, dropped == 1 ? "" : "s", values);
+    aoei_log_write(log, AOE_LOG_INFO, "%s: the label map drops %zu row%s; to keep such rows, map their labels to %s",
+                   name, dropped, dropped == 1 ? "" : "s", values);
 }
 
 aoei_label aoei_number_of(aoe_text text, double *value) {
@@ -159,8 +160,8 @@ aoei_label aoei_label_of(const aoei_labels *m, const aoei_field *field, double *
     }
     for (size_t i = m->n; i-- > 0;) {
         const aoei_label_rule *r = &m->rule[i];
-        int matches =
-            r->numeric && is_number ? r->number == number : field->kind != AOEI_FIELD_NUMBER && equal(r->name, field->text);
+        int matches = r->numeric && is_number ? r->number == number
+                                              : field->kind != AOEI_FIELD_NUMBER && equal(r->name, field->text);
         if (!matches)
             continue;
         *value = r->value;

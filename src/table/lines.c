@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads lines from a stream into a growing buffer and returns pointers to them without copying. Invariant: buffer[begin, end)
- * contains the bytes that were read from the stream but not yet returned. The first `scanned` of these bytes contain no LF.
+ * Reads lines from a stream into a growing buffer and returns pointers to them without copying. Invariant:
+ * buffer[begin, end) contains the bytes that were read from the stream but not yet returned. The first `scanned` of
+ * these bytes contain no LF.
  */
 #include "table/lines.h"
 
@@ -51,8 +52,8 @@ static int read_more(aoei_lines *l, aoe_error *err) {
     return 0;
 }
 
-/* Finds the next line, which starts at buffer + begin. *len is set to its length in bytes, and *eol to the length of the line
- * end that follows it. Returns 1 for a line, 0 at the end of the file, or an error. */
+/* Finds the next line, which starts at buffer + begin. *len is set to its length in bytes, and *eol to the length of
+ * the line end that follows it. Returns 1 for a line, 0 at the end of the file, or an error. */
 static int find_line(aoei_lines *l, size_t *len, size_t *eol, aoe_error *err) {
     for (;;) {
         const char *start = l->buffer + l->begin;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads lines of UTF-8 text from a stream. A line ends in LF or CRLF; the last line may end without either. A byte order mark
- * at the start of the file is skipped. The length of a line is limited only by memory. A line may contain NUL.
+ * Reads lines of UTF-8 text from a stream. A line ends in LF or CRLF; the last line may end without either. A byte
+ * order mark at the start of the file is skipped. The length of a line is limited only by memory. A line may contain
+ * NUL.
  */
 #ifndef AOEI_TABLE_LINES_H
 #define AOEI_TABLE_LINES_H
@@ -26,7 +27,8 @@ int aoei_lines_from(aoei_lines **l, aoei_stream *s, aoe_error *err);   /* takes 
 void aoei_lines_close(aoei_lines *l);                                  /* accepts NULL */
 const char *aoei_lines_name(const aoei_lines *l);                      /* file name for messages; owned by l */
 
-/* Reads a line. Returns 1 for a line, 0 at the end of the file, or an error. After an error, l must not be read again. Errors:
+/* Reads a line. Returns 1 for a line, 0 at the end of the file, or an error. After an error, l must not be read again.
+ * Errors:
  * - AOE_EFORMAT for invalid UTF-8; the message contains the byte offset in the decompressed text
  * - AOE_EFORMAT if the first bytes are those of a binary file (aoei_format_check_bytes)
  * - AOE_EFORMAT for CR line ends

@@ -30,7 +30,8 @@ int aoei_pairs_create(aoe_pairs **out, const char *name, aoe_error *err) {
 }
 
 int aoei_pairs_append(aoe_pairs *p, aoe_text text1, aoe_text text2, double label, size_t line, aoe_error *err) {
-    return aoei_examples_append(&p->examples, (const aoe_text[2]){text1, text2}, (const size_t[2]){1, 1}, label, line, err);
+    return aoei_examples_append(&p->examples, (const aoe_text[2]){text1, text2}, (const size_t[2]){1, 1}, label, line,
+                                err);
 }
 
 const char *aoei_pairs_name(const aoe_pairs *p) {
@@ -129,8 +130,8 @@ size_t aoe_pairs_dropped(const aoe_pairs *p) {
 }
 
 static uint64_t hash_text(uint64_t h, aoe_text t) {
-    h = aoei_hash(h, &t.len,
-                  sizeof t.len); /* the length is hashed, so that ("ab", "c") and ("a", "bc") have different hashes */
+    h = aoei_hash(h, &t.len, sizeof t.len); /* the length is hashed, so that ("ab", "c") and ("a", "bc") have different
+                                               hashes */
     return aoei_hash(h, t.data, t.len);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads a .tsv file as if its fields were quoted as in CSV, and stops at the first contradiction. Most files without such
- * quotes contain no quote at the beginning of a field, or contain a quote that is not doubled, so they are read quickly.
+ * Reads a .tsv file as if its fields were quoted as in CSV, and stops at the first contradiction. Most files without
+ * such quotes contain no quote at the beginning of a field, or contain a quote that is not doubled, so they are read
+ * quickly.
  */
 #include "table/quotes.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads plain, gzip and zstd files. Compressed input is read in blocks of IN_SIZE bytes and decompressed directly into the
- * caller's buffer. A .gz file may contain several gzip members, and a .zst file several zstd frames. Invariant: `between` is 1
- * exactly if the last member or frame is complete and the next one has not begun. A file that ends while `between` is 0 is
- * truncated.
+ * Reads plain, gzip and zstd files. Compressed input is read in blocks of IN_SIZE bytes and decompressed directly into
+ * the caller's buffer. A .gz file may contain several gzip members, and a .zst file several zstd frames. Invariant:
+ * `between` is 1 exactly if the last member or frame is complete and the next one has not begun. A file that ends while
+ * `between` is 0 is truncated.
  */
 #include "table/stream.h"
 
@@ -58,8 +58,8 @@ static void zlib_free(void *opaque, void *p) {
     aoei_free(p);
 }
 
-/* Reads up to `capacity` bytes from the file without decompressing them. *got is set to the number of bytes read. If the file
- * is a pipe or a terminal, the bytes that are available are returned without waiting for more. */
+/* Reads up to `capacity` bytes from the file without decompressing them. *got is set to the number of bytes read. If
+ * the file is a pipe or a terminal, the bytes that are available are returned without waiting for more. */
 static int read_file(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err) {
     const int fd = fileno(s->file); /* -1: a stream in memory */
     ssize_t n;
@@ -84,10 +84,11 @@ static int check_signature(const aoei_stream *s, aoe_error *err) {
                           memcmp(s->in + 1, "\x2a\x4d\x18", 3) == 0; /* a zstd file may begin with a skippable frame */
     if (s->in_len < n || skippable || memcmp(s->in, is_gzip ? gzip : zstd, n) == 0)
         return 0;
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s: the file is not compressed with %s, although its name ends in %s; remove this extension, or compress "
-                     "the file",
-                     s->name, codec_name(s->codec), is_gzip ? ".gz" : ".zst");
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: the file is not compressed with %s, although its name ends in %s; remove this extension, or compress "
+        "the file",
+        s->name, codec_name(s->codec), is_gzip ? ".gz" : ".zst");
 }
 
 /* Reads the next block of compressed bytes into s->in. */
@@ -109,13 +110,14 @@ static uint64_t offset_of(const aoei_stream *s) {
 
 static int fail_truncated(const aoei_stream *s, aoe_error *err) {
     return aoei_fail(err, AOE_EFORMAT,
-                     "%s: the %s data are incomplete: the file ends at byte %" PRIu64 "; copy or download it again", s->name,
-                     codec_name(s->codec), offset_of(s));
+                     "%s: the %s data are incomplete: the file ends at byte %" PRIu64 "; copy or download it again",
+                     s->name, codec_name(s->codec), offset_of(s));
 }
 
 static int fail_corrupt(const aoei_stream *s, const char *reason, aoe_error *err) {
-    return aoei_fail(err, AOE_EFORMAT, "%s: corrupt %s data near byte %" PRIu64 " (%s); copy or download the file again",
-                     s->name, codec_name(s->codec), offset_of(s), reason);
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: corrupt %s data near byte %" PRIu64 " (%s); copy or download the file again", s->name,
+                     codec_name(s->codec), offset_of(s), reason);
 }
 
 /* Decompresses up to `capacity` bytes of a gzip file into out. *got is set to the number of bytes. */
@@ -166,8 +168,9 @@ static int read_zstd(aoei_stream *s, char *out, size_t capacity, size_t *got, ao
         s->in_pos = in.pos;
         *got = to.pos;
         if (ZSTD_isError(result))
-            return ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation ? aoei_fail_nomem(err, IN_SIZE)
-                                                                             : fail_corrupt(s, ZSTD_getErrorName(result), err);
+            return ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation
+                       ? aoei_fail_nomem(err, IN_SIZE)
+                       : fail_corrupt(s, ZSTD_getErrorName(result), err);
         s->between = result == 0;
         if (*got)
             return 0;
@@ -199,7 +202,8 @@ int aoei_stream_attach(aoei_stream **out, FILE *file, const char *name, aoei_cod
     if (codec == AOEI_CODEC_GZIP) {
         s->gzip.zalloc = zlib_alloc;
         s->gzip.zfree = zlib_free;
-        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) /* 15 permits the largest window, and adding 16 requires a gzip header */
+        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) /* 15 permits the largest window, and adding 16 requires a gzip
+                                                        header */
             goto fail;
         s->gzip_ready = 1;
     }

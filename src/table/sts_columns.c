@@ -32,7 +32,8 @@ size_t aoei_sts_columns_split(const aoei_line *line, aoe_text field[AOEI_STS_COL
     return AOEI_STS_COLUMNS;
 }
 
-/* Sets *index to the column with one of the names, of which the first ones have priority. Returns 0 if there is none. */
+/* Sets *index to the column with one of the names, of which the first ones have priority. Returns 0 if there is
+ * none. */
 static int find(size_t *index, const aoe_text *field, size_t n, const char *const *names) {
     for (; *names; names++)
         for (*index = 0; *index < n; ++*index)
@@ -41,8 +42,8 @@ static int find(size_t *index, const aoe_text *field, size_t n, const char *cons
     return 0;
 }
 
-int aoei_sts_columns_find(aoei_sts_columns *c, aoei_sts_file file, const aoei_line *first, int with_score, const char *name,
-                          aoe_error *err) {
+int aoei_sts_columns_find(aoei_sts_columns *c, aoei_sts_file file, const aoei_line *first, int with_score,
+                          const char *name, aoe_error *err) {
     aoe_text field[AOEI_STS_COLUMNS];
     const size_t n = aoei_sts_columns_split(first, field);
     double score;
@@ -50,8 +51,9 @@ int aoei_sts_columns_find(aoei_sts_columns *c, aoei_sts_file file, const aoei_li
     if (find(&c->text1, field, n, text1_names) && find(&c->text2, field, n, text2_names)) {
         if (!find(&c->score, field, n, score_names)) {
             if (with_score)
-                return aoei_fail(err, AOE_EFORMAT,
-                                 "%s:1: the header has no column relatedness_score or score; add the name of the scores", name);
+                return aoei_fail(
+                    err, AOE_EFORMAT,
+                    "%s:1: the header has no column relatedness_score or score; add the name of the scores", name);
             c->score = c->text1;
         }
         c->columns = c->score > c->text2 ? c->score : c->text2;
@@ -61,8 +63,9 @@ int aoei_sts_columns_find(aoei_sts_columns *c, aoei_sts_file file, const aoei_li
     *c = positions[file];
     if (file == AOEI_STS_FILE_STSB || (n >= c->columns && aoei_number_of(field[c->score], &score) == AOEI_LABEL_VALUE))
         return 0;
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s:1: the first line is neither a header with the columns sentence_A, sentence_B and relatedness_score, "
-                     "nor a pair with a number in column 4; add the header, or download the file again",
-                     name);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s:1: the first line is neither a header with the columns sentence_A, sentence_B and relatedness_score, "
+        "nor a pair with a number in column 4; add the header, or download the file again",
+        name);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Finds the columns of the published files of STS-B and SICK, whose lines are split at TABs. SentEval's files of STS-B have no
- * header. The files of SICK have one, and several layouts with different orders of columns exist: SICK.txt has the column
- * entailment_label before relatedness_score, SICK_test_annotated.txt has it after relatedness_score. GLUE's files of STS-B have
- * a header, too. If the first line is a header, the columns are found by name; otherwise they have fixed positions.
+ * Finds the columns of the published files of STS-B and SICK, whose lines are split at TABs. SentEval's files of STS-B
+ * have no header. The files of SICK have one, and several layouts with different orders of columns exist: SICK.txt has
+ * the column entailment_label before relatedness_score, SICK_test_annotated.txt has it after relatedness_score. GLUE's
+ * files of STS-B have a header, too. If the first line is a header, the columns are found by name; otherwise they have
+ * fixed positions.
  */
 #ifndef AOEI_TABLE_STS_COLUMNS_H
 #define AOEI_TABLE_STS_COLUMNS_H
@@ -22,11 +23,11 @@ typedef struct aoei_sts_columns {
     int header;                 /* 1: the first line is a header, 0: it is a pair */
 } aoei_sts_columns;
 
-/* Finds the columns. first: first line of the file. with_score: 0 if the column of the score is not needed. name: file name for
- * messages. Errors: AOE_EFORMAT if a header has no column of the score, or if the first line of a file of SICK is neither a
- * header nor a pair. */
-int aoei_sts_columns_find(aoei_sts_columns *c, aoei_sts_file file, const aoei_line *first, int with_score, const char *name,
-                          aoe_error *err);
+/* Finds the columns. first: first line of the file. with_score: 0 if the column of the score is not needed. name: file
+ * name for messages. Errors: AOE_EFORMAT if a header has no column of the score, or if the first line of a file of SICK
+ * is neither a header nor a pair. */
+int aoei_sts_columns_find(aoei_sts_columns *c, aoei_sts_file file, const aoei_line *first, int with_score,
+                          const char *name, aoe_error *err);
 /* Splits a line at TABs. Stores up to AOEI_STS_COLUMNS fields and returns their number. */
 size_t aoei_sts_columns_split(const aoei_line *line, aoe_text field[AOEI_STS_COLUMNS]);
 

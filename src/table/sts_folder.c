@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements the reading of SentEval's STS folders. aoei_list_dir sorts the names of a folder, so the order of the texts does
- * not depend on the file system.
+ * Implements the reading of SentEval's STS folders. aoei_list_dir sorts the names of a folder, so the order of the
+ * texts does not depend on the file system.
  */
 #include "table/sts_folder.h"
 
@@ -37,14 +37,14 @@ typedef struct search {
     size_t files; /* number of files that were read */
 } search;
 
-/* Returns the layout of the file, or NULL if its name is not the name of a file with pairs. Names of input files contain the
- * name of a subset between `before` and `after`. */
+/* Returns the layout of the file, or NULL if its name is not the name of a file with pairs. Names of input files
+ * contain the name of a subset between `before` and `after`. */
 static const sts_layout *layout_of(const char *name) {
     const size_t n = strlen(name);
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         const size_t before = strlen(layouts[i].before), after = strlen(layouts[i].after);
-        if ((layouts[i].input ? n > before + after : n == before + after) && !strncmp(name, layouts[i].before, before) &&
-            !strcmp(name + n - after, layouts[i].after))
+        if ((layouts[i].input ? n > before + after : n == before + after) &&
+            !strncmp(name, layouts[i].before, before) && !strcmp(name + n - after, layouts[i].after))
             return &layouts[i];
     }
     return NULL;
@@ -62,7 +62,8 @@ static int read_file(search *s, const char *path, const sts_layout *layout, aoe_
         if (code || !line.len || (line.number == 1 && at.header))
             continue;
         const size_t n = aoei_sts_columns_split(&line, field), last = at.text1 > at.text2 ? at.text1 : at.text2;
-        const aoe_text none = {NULL, 0}, pair[2] = {n > last ? field[at.text1] : none, n > last ? field[at.text2] : none};
+        const aoe_text none = {NULL, 0},
+                       pair[2] = {n > last ? field[at.text1] : none, n > last ? field[at.text2] : none};
         code = s->fn(s->user, aoei_lines_name(lines), line.number, pair, err);
     }
     aoei_lines_close(lines);

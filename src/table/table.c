@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads tables. A row of a .tsv, .csv or .txt file is split into cells, one per column. A row of a .jsonl or .json file is
- * parsed into a JSON object (json_rows.h). The values of the selected columns are then stored in `field`. Texts are not copied:
- * they point into the line, the CSV buffer or the JSON object. Invariant: after a table is opened, its header has been read and
- * the first data row is read next.
+ * Reads tables. A row of a .tsv, .csv or .txt file is split into cells, one per column. A row of a .jsonl or .json file
+ * is parsed into a JSON object (json_rows.h). The values of the selected columns are then stored in `field`. Texts are
+ * not copied: they point into the line, the CSV buffer or the JSON object. Invariant: after a table is opened, its
+ * header has been read and the first data row is read next.
  */
 #include "table/table.h"
 
@@ -21,9 +21,9 @@
 #include "table/quotes.h"
 
 enum {
-    MAX_LATE = 16, /* maximum number of keys that are collected although the first row does not have them */
-    MAX_BAD_ROWS =
-        100 /* maximum number of bad rows before the first valid row of a .jsonl file; with more bad rows, opening fails */
+    MAX_LATE = 16,     /* maximum number of keys that are collected although the first row does not have them */
+    MAX_BAD_ROWS = 100 /* maximum number of bad rows before the first valid row of a .jsonl file; with more bad rows,
+                          opening fails */
 };
 
 /* A bad row that precedes the first valid row of a .jsonl file. */
@@ -34,15 +34,15 @@ typedef struct bad_row {
 
 struct aoei_table {
     aoei_lines *lines; /* lines of the file; owned */
-    /* format that is used to split rows: AOE_TABLE_CSV if fields may be quoted, otherwise AOE_TABLE_TSV, for every delimiter;
-     * AOE_TABLE_JSONL also for a JSON array; never AOE_TABLE_AUTO */
+    /* format that is used to split rows: AOE_TABLE_CSV if fields may be quoted, otherwise AOE_TABLE_TSV, for every
+     * delimiter; AOE_TABLE_JSONL also for a JSON array; never AOE_TABLE_AUTO */
     aoe_table_format format;
     aoe_quoting quoting;
     int whole;        /* 1: the whole file is one row; format is then AOE_TABLE_TXT */
     int no_header;    /* 1: the first line is a row */
     aoei_csv csv;     /* CSV parser; if format is AOE_TABLE_TSV, only its delimiter is used */
-    int csv_pending;  /* 1: the record in `csv` is the first row, which was parsed to count the columns and is not yet returned
-                       */
+    int csv_pending;  /* 1: the record in `csv` is the first row, which was parsed to count the columns and is not yet
+                         returned */
     aoei_buffer text; /* the text of a whole file, owned */
     aoe_text *column; /* [n_columns] column names; the array and the bytes of the names are owned */
     size_t n_columns, column_capacity; /* used and allocated elements of `column` */
@@ -55,7 +55,8 @@ struct aoei_table {
     int object_pending;
     size_t object_line; /* line number of the first valid row of a .jsonl file */
     bad_row *bad;       /* [n_bad] bad rows before the first valid row of a .jsonl file, owned */
-    /* n_bad: number of elements of `bad`; next_bad: index of the element to return next; bad_capacity: allocated elements */
+    /* n_bad: number of elements of `bad`; next_bad: index of the element to return next; bad_capacity: allocated
+     * elements */
     size_t n_bad, next_bad, bad_capacity;
     /* Keys of a .jsonl file that its first row does not have. */
     int logs_keys;        /* 1: such keys are collected and logged at the end of the file */
@@ -78,8 +79,8 @@ static int add_column(aoei_table *t, aoe_text name, aoe_error *err) {
     return 0;
 }
 
-/* Splits a line at the delimiter and stores at most `capacity` cells. Returns the number of cells in the line, which may be
- * larger than `capacity`. */
+/* Splits a line at the delimiter and stores at most `capacity` cells. Returns the number of cells in the line, which
+ * may be larger than `capacity`. */
 static size_t split_line(const aoei_table *t, aoe_text *cell, size_t capacity, const char *s, size_t len) {
     size_t n = 0;
     for (const char *end = s + len;;) {
@@ -95,13 +96,13 @@ static size_t split_line(const aoei_table *t, aoe_text *cell, size_t capacity, c
 
 /* Fails because a row has n fields and the header has a different number of fields. Returns AOEI_BAD_ROW. */
 static int fail_field_count(const aoei_table *t, size_t n, aoe_error *err) {
-    aoei_fail(err, AOE_EFORMAT, "%s:%zu: the row has %zu field%s, but the header has %zu; " AOEI_ROW_REMEDY, aoei_table_name(t),
-              t->line, n, n == 1 ? "" : "s", t->n_columns);
+    aoei_fail(err, AOE_EFORMAT, "%s:%zu: the row has %zu field%s, but the header has %zu; " AOEI_ROW_REMEDY,
+              aoei_table_name(t), t->line, n, n == 1 ? "" : "s", t->n_columns);
     return AOEI_BAD_ROW;
 }
 
-/* Reads a row of a .tsv or .txt file. If the table has several columns, empty lines are skipped, because many files end with an
- * empty line. */
+/* Reads a row of a .tsv or .txt file. If the table has several columns, empty lines are skipped, because many files end
+ * with an empty line. */
 static int next_line_row(aoei_table *t, aoe_error *err) {
     aoei_line line;
     int rc;
@@ -165,8 +166,8 @@ static int read_object(aoei_table *t, aoe_error *err) {
     return rc;
 }
 
-/* Returns the next row of a .jsonl file. Opening the file already read all rows up to the first valid one; these rows are
- * returned first. */
+/* Returns the next row of a .jsonl file. Opening the file already read all rows up to the first valid one; these rows
+ * are returned first. */
 static int next_object(aoei_table *t, aoe_error *err) {
     if (!t->object_pending)
         return read_object(t, err);
@@ -205,7 +206,8 @@ static int check_keys(aoei_table *t, aoe_error *err) {
             aoei_excerpt(name, aoe_text_of(key));
             return aoei_fail(
                 err, AOE_EFORMAT,
-                "%s:%zu: the key '%s' is missing in the first row (line %zu), whose keys are the columns of the file; add "
+                "%s:%zu: the key '%s' is missing in the first row (line %zu), whose keys are the columns of the "
+                "file; add "
                 "it to that row, or set options.columns to ignore=%s",
                 aoei_table_name(t), t->line, name, t->object_line, name);
         }
@@ -228,8 +230,8 @@ static void log_late_keys(aoei_table *t) {
         len += (size_t)snprintf(list + len, sizeof list - len, "%s'%s'", i ? ", " : "",
                                 aoei_excerpt(name, aoe_text_of(t->late[i])));
     if (t->n_late)
-        aoei_log_write(&t->log, AOE_LOG_INFO, "%s: not used: the keys %s%s, which line %zu does not have", aoei_table_name(t),
-                       list, t->n_late == MAX_LATE ? ", ..." : "", t->object_line);
+        aoei_log_write(&t->log, AOE_LOG_INFO, "%s: not used: the keys %s%s, which line %zu does not have",
+                       aoei_table_name(t), list, t->n_late == MAX_LATE ? ", ..." : "", t->object_line);
     t->logs_keys = 0;
 }
 
@@ -241,8 +243,8 @@ static int copy_keys(aoei_table *t, aoe_error *err) {
         aoei_field *f = &t->field[i];
         *f = (aoei_field){.kind = AOEI_FIELD_OTHER, .text = {"", 0}};
         if (!v) {
-            aoei_fail(err, AOE_EFORMAT, "%s:%zu: the object has no key '%s'; " AOEI_ROW_REMEDY, aoei_table_name(t), t->line,
-                      key);
+            aoei_fail(err, AOE_EFORMAT, "%s:%zu: the object has no key '%s'; " AOEI_ROW_REMEDY, aoei_table_name(t),
+                      t->line, key);
             return AOEI_BAD_ROW;
         }
         if (json_is_string(v))
@@ -250,8 +252,9 @@ static int copy_keys(aoei_table *t, aoe_error *err) {
         else if (json_is_number(v))
             *f = (aoei_field){.kind = AOEI_FIELD_NUMBER, .text = {"", 0}, .number = json_number_value(v)};
         else if (json_is_boolean(v))
-            *f = (aoei_field){
-                .kind = AOEI_FIELD_BOOL, .text = aoe_text_of(json_is_true(v) ? "true" : "false"), .number = json_is_true(v)};
+            *f = (aoei_field){.kind = AOEI_FIELD_BOOL,
+                              .text = aoe_text_of(json_is_true(v) ? "true" : "false"),
+                              .number = json_is_true(v)};
         else if (json_is_array(v))
             *f = (aoei_field){.kind = AOEI_FIELD_LIST, .text = {"", 0}, .list = v};
     }
@@ -278,9 +281,9 @@ static size_t count_unquoted(const aoei_line *line, char c) {
     return n;
 }
 
-/* Detects the delimiter of a table. The default delimiter is TAB for .tsv and comma for .csv. If the header line contains the
- * default delimiter, the default delimiter is returned. Otherwise, the element of `delimiters` that occurs most often in the
- * header line is returned. If no element occurs, the default delimiter is returned. */
+/* Detects the delimiter of a table. The default delimiter is TAB for .tsv and comma for .csv. If the header line
+ * contains the default delimiter, the default delimiter is returned. Otherwise, the element of `delimiters` that occurs
+ * most often in the header line is returned. If no element occurs, the default delimiter is returned. */
 static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
     const char fallback = format == AOE_TABLE_TSV ? '\t' : ',';
     char best = fallback;
@@ -297,24 +300,24 @@ static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
     return best;
 }
 
-/* Checks if the first line has the form "sep=;", which Excel writes. If so, skips the line; if *delimiter is 0, sets *delimiter
- * to the character after "sep=". Returns 1 on success, 0 if the file is empty, or an error. */
+/* Checks if the first line has the form "sep=;", which Excel writes. If so, skips the line; if *delimiter is 0, sets
+ * *delimiter to the character after "sep=". Returns 1 on success, 0 if the file is empty, or an error. */
 static int read_separator_line(aoei_table *t, char *delimiter, aoe_error *err) {
     aoei_line line = {0};
     const int rc = aoei_lines_peek(t->lines, &line, err);
     if (rc <= 0 || line.len != strlen("sep=;") || strncasecmp(line.data, "sep=", 4) != 0)
         return rc;
     if (!is_delimiter(line.data[4]))
-        return aoei_fail(err, AOE_EFORMAT, "%s:1: '%.5s' is not a valid delimiter; write for example sep=,", aoei_table_name(t),
-                         line.data);
+        return aoei_fail(err, AOE_EFORMAT, "%s:1: '%.5s' is not a valid delimiter; write for example sep=,",
+                         aoei_table_name(t), line.data);
     *delimiter = *delimiter ? *delimiter : line.data[4];
     if (aoei_buffer_append(&t->header, line.data, line.len + line.eol))
         return aoei_fail_nomem(err, line.len);
     return aoei_lines_next(t->lines, &line, err);
 }
 
-/* Sets t->format and t->csv.delimiter. delimiter: 0 to detect the delimiter. Returns 1 on success, 0 if the file is empty, or
- * an error. */
+/* Sets t->format and t->csv.delimiter. delimiter: 0 to detect the delimiter. Returns 1 on success, 0 if the file is
+ * empty, or an error. */
 static int choose_delimiter(aoei_table *t, char delimiter, aoe_error *err) {
     aoei_line header = {.data = ""};
     int rc = read_separator_line(t, &delimiter, err);
@@ -334,7 +337,8 @@ static int choose_delimiter(aoei_table *t, char delimiter, aoe_error *err) {
 
 /* ---- headers */
 
-/* Names the n columns of a table without header: "text" for a single column, otherwise 1, 2 and so on. Returns 1 or an error.
+/* Names the n columns of a table without header: "text" for a single column, otherwise 1, 2 and so on. Returns 1 or an
+ * error.
  */
 static int name_columns(aoei_table *t, size_t n, aoe_error *err) {
     char number[24];
@@ -385,9 +389,9 @@ static int read_csv_header(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* Reads the rows of a .jsonl file up to the first valid row. Bad rows before this row are stored in t->bad; aoei_table_next
- * returns them first. Returns 1 if a valid row was found, and 0 if the file is empty. Returns AOEI_BAD_ROW if all rows are bad
- * or more than MAX_BAD_ROWS rows are bad. Otherwise returns an error. */
+/* Reads the rows of a .jsonl file up to the first valid row. Bad rows before this row are stored in t->bad;
+ * aoei_table_next returns them first. Returns 1 if a valid row was found, and 0 if the file is empty. Returns
+ * AOEI_BAD_ROW if all rows are bad or more than MAX_BAD_ROWS rows are bad. Otherwise returns an error. */
 static int first_object(aoei_table *t, aoe_error *err) {
     for (;;) {
         bad_row bad;
@@ -431,23 +435,24 @@ static int read_keys(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* Checks the first line of a .txt file. Later lines may contain a CR as white space, but a CR in the first line shows that the
- * lines of the file end in CR. */
+/* Checks the first line of a .txt file. Later lines may contain a CR as white space, but a CR in the first line shows
+ * that the lines of the file end in CR. */
 static int check_first_line(aoei_table *t, aoe_error *err) {
     aoei_line line;
     const int rc = aoei_lines_peek(t->lines, &line, err);
     return rc == 1 && memchr(line.data, '\r', line.len) ? aoei_lines_fail_cr(t->lines, err) : rc < 0 ? rc : 0;
 }
 
-/* Reads the header. delimiter: 0 to detect the delimiter. Returns 0 or an error. An empty file is an error (AOE_EFORMAT),
- * except for a .txt file without a delimiter, which has no header. If is_empty is not NULL, *is_empty is set to 1 for this
- * error, and *err is not set. */
+/* Reads the header. delimiter: 0 to detect the delimiter. Returns 0 or an error. An empty file is an error
+ * (AOE_EFORMAT), except for a .txt file without a delimiter, which has no header. If is_empty is not NULL, *is_empty is
+ * set to 1 for this error, and *err is not set. */
 static int read_header(aoei_table *t, char delimiter, int *is_empty, aoe_error *err) {
     int rc = 1;
     if (delimiter && !is_delimiter(delimiter))
-        return aoei_fail(err, AOE_EARG,
-                         "options.delimiter must be one ASCII character that is neither a letter, a digit, a quote nor a line "
-                         "end, for example ; or |");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.delimiter must be one ASCII character that is neither a letter, a digit, a quote nor a line "
+            "end, for example ; or |");
     if (t->whole || (t->format == AOE_TABLE_TXT && !delimiter)) {
         rc = t->whole ? 0 : check_first_line(t, err);
         return rc ? rc : add_column(t, aoe_text_of("text"), err);
@@ -458,7 +463,9 @@ static int read_header(aoei_table *t, char delimiter, int *is_empty, aoe_error *
     if (!is_json)
         rc = choose_delimiter(t, delimiter, err);
     if (rc == 1)
-        rc = is_json ? read_keys(t, err) : t->format == AOE_TABLE_TSV ? read_tsv_header(t, err) : read_csv_header(t, err);
+        rc = is_json                      ? read_keys(t, err)
+             : t->format == AOE_TABLE_TSV ? read_tsv_header(t, err)
+                                          : read_csv_header(t, err);
     if (rc == 0 && is_empty) {
         *is_empty = 1;
         return AOE_EFORMAT;
@@ -482,16 +489,17 @@ int aoe_table_format_of(aoe_table_format *format, const char *path, aoe_error *e
 
 int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *err) {
     if (aoei_format_of_name(format, path, NULL) || *format == AOE_TABLE_AUTO || *format == AOE_TABLE_JSON)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: the file name has no known extension (.tsv, .csv, .jsonl or .txt, optionally followed by .gz or "
-                         ".zst); use another file name",
-                         path);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: the file name has no known extension (.tsv, .csv, .jsonl or .txt, optionally followed by .gz or "
+            ".zst); use another file name",
+            path);
     return 0;
 }
 
 /* Implements aoei_table_from. format: format of the file. is_empty: see read_header. */
-static int table_from(aoei_table **out, aoei_stream *s, aoe_table_format format, const aoe_table_options *o, int *is_empty,
-                      aoe_error *err) {
+static int table_from(aoei_table **out, aoei_stream *s, aoe_table_format format, const aoe_table_options *o,
+                      int *is_empty, aoe_error *err) {
     *out = NULL;
     aoei_lines *lines;
     int rc = aoei_lines_from(&lines, s, err);
@@ -521,19 +529,22 @@ static int table_from(aoei_table **out, aoei_stream *s, aoe_table_format format,
 /* Sets *format to the format in which a file is read. */
 static int input_format(aoe_table_format *format, const char *path, const aoe_table_options *o, aoe_error *err) {
     *format = o && o->whole_files ? AOE_TABLE_TXT : o ? o->input_format : AOE_TABLE_AUTO;
-    if (o && o->whole_files && ((o->input_format != AOE_TABLE_AUTO && o->input_format != AOE_TABLE_TXT) || o->delimiter))
-        return aoei_fail(err, AOE_EARG,
-                         "options.whole_files and the options for tables exclude each other; remove options.input_format and "
-                         "options.delimiter");
+    if (o && o->whole_files &&
+        ((o->input_format != AOE_TABLE_AUTO && o->input_format != AOE_TABLE_TXT) || o->delimiter))
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.whole_files and the options for tables exclude each other; remove options.input_format and "
+            "options.delimiter");
     if (*format != AOE_TABLE_AUTO)
         return 0;
     const int rc = aoei_format_of_name(format, path, err);
     if (rc || *format != AOE_TABLE_AUTO)
         return rc;
-    return aoei_fail(err, AOE_EARG,
-                     "%s: the file name has no known extension (.tsv, .csv, .jsonl, .json or .txt, optionally followed by .gz "
-                     "or .zst); rename the file%s",
-                     path, o ? " or set options.input_format" : "");
+    return aoei_fail(
+        err, AOE_EARG,
+        "%s: the file name has no known extension (.tsv, .csv, .jsonl, .json or .txt, optionally followed by .gz "
+        "or .zst); rename the file%s",
+        path, o ? " or set options.input_format" : "");
 }
 
 int aoei_table_from(aoei_table **out, aoei_stream *s, const aoe_table_options *o, aoe_error *err) {
@@ -549,12 +560,14 @@ int aoei_table_from(aoei_table **out, aoei_stream *s, const aoe_table_options *o
 /* Fails if the fields of an open .tsv file are quoted as in CSV. */
 static int check_quotes(const aoei_table *t, const char *path, aoe_error *err) {
     size_t line = 0;
-    const int rc = t->format == AOE_TABLE_TSV && t->quoting == AOE_QUOTING_AUTO ? aoei_quotes_find(&line, path, err) : 0;
+    const int rc =
+        t->format == AOE_TABLE_TSV && t->quoting == AOE_QUOTING_AUTO ? aoei_quotes_find(&line, path, err) : 0;
     if (rc || !line)
         return rc;
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s:%zu: the fields are quoted as in CSV; set options.quoting (csv removes the quotes, none keeps them)",
-                     path, line);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s:%zu: the fields are quoted as in CSV; set options.quoting (csv removes the quotes, none keeps them)", path,
+        line);
 }
 
 void aoei_table_warn_options(const aoe_table_options *o, const char *name, const char *reason) {
@@ -569,8 +582,9 @@ void aoei_table_warn_options(const aoe_table_options *o, const char *name, const
         if (names[i])
             used[n++] = names[i];
     if (n)
-        aoei_log_write(&log, AOE_LOG_WARNING, "%s: %s%s%s%s%s %s no effect, because %s", name, used[0], n > 2 ? ", " : "",
-                       n > 2 ? used[1] : "", n > 1 ? " and " : "", n > 1 ? used[n - 1] : "", n > 1 ? "have" : "has", reason);
+        aoei_log_write(&log, AOE_LOG_WARNING, "%s: %s%s%s%s%s %s no effect, because %s", name, used[0],
+                       n > 2 ? ", " : "", n > 2 ? used[1] : "", n > 1 ? " and " : "", n > 1 ? used[n - 1] : "",
+                       n > 1 ? "have" : "has", reason);
 }
 
 /* Warns about options that have no effect on the format of an open file, such as no_header for a .jsonl file. */
@@ -726,7 +740,9 @@ int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err) {
         if (rc == 0 && t->logs_keys)
             log_late_keys(t);
     } else {
-        rc = t->whole ? next_whole_file(t, err) : t->format == AOE_TABLE_CSV ? next_csv_row(t, err) : next_line_row(t, err);
+        rc = t->whole                     ? next_whole_file(t, err)
+             : t->format == AOE_TABLE_CSV ? next_csv_row(t, err)
+                                          : next_line_row(t, err);
         for (size_t i = 0; rc == 1 && i < t->n_select; i++)
             t->field[i] = (aoei_field){.kind = AOEI_FIELD_TEXT, .text = t->cell[t->select[i]]};
     }

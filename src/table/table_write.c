@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes the rows of a table. Rows are appended to a buffer, which is compressed and written when it is full. If the format of
- * the output cannot represent a value, this is detected when the value is appended.
+ * Writes the rows of a table. Rows are appended to a buffer, which is compressed and written when it is full. If the
+ * format of the output cannot represent a value, this is detected when the value is appended.
  */
 #include "table/table_write.h"
 
@@ -17,11 +17,11 @@ enum { FLUSH_BYTES = 1 << 16 /* the buffer is written when it contains at least 
 
 /* ---- cells */
 
-/* The functions below that return a string return NULL on success. Otherwise, the string describes the content that the format
- * cannot represent, for example "a line end". */
+/* The functions below that return a string return NULL on success. Otherwise, the string describes the content that the
+ * format cannot represent, for example "a line end". */
 
-/* Appends a text without quotes or escapes, or returns a description of the character that prevents this. tabs: 1 if the text
- * may contain TABs. */
+/* Appends a text without quotes or escapes, or returns a description of the character that prevents this. tabs: 1 if
+ * the text may contain TABs. */
 static const char *put_plain(aoei_buffer *b, aoe_text t, int tabs) {
     for (size_t i = 0; i < t.len; i++)
         if (t.data[i] == '\n' || t.data[i] == '\r' || (t.data[i] == '\t' && !tabs))
@@ -38,7 +38,8 @@ static int contains(aoe_text t, const char *set) {
     return 0;
 }
 
-/* Appends a text as a CSV field. A text that contains a comma, a quote or a line end is quoted, and every text if `always` is
+/* Appends a text as a CSV field. A text that contains a comma, a quote or a line end is quoted, and every text if
+ * `always` is
  * 1. */
 static void put_csv(aoei_buffer *b, aoe_text t, int always) {
     if (!always && !contains(t, ",\"\r\n")) {
@@ -81,8 +82,8 @@ static void put_number(aoei_buffer *b, double x) {
     aoei_buffer_append(b, text, aoei_number_text(text, x));
 }
 
-/* Appends a JSON value. The function is recursive; the JSON parser limits the depth of values and thereby the depth of the
- * recursion. */
+/* Appends a JSON value. The function is recursive; the JSON parser limits the depth of values and thereby the depth of
+ * the recursion. */
 static void put_json(aoei_buffer *b, const json_t *v) {
     const char *between = "", *key;
     json_t *member;
@@ -181,10 +182,12 @@ static size_t find(const aoe_text *name, size_t n, aoe_text wanted) {
     return i;
 }
 
-/* Sets w->order to the indices of the cells to write. keep: options.keep, a list of column names; NULL to write all cells. */
+/* Sets w->order to the indices of the cells to write. keep: options.keep, a list of column names; NULL to write all
+ * cells. */
 static int choose_columns(aoei_table_writer *w, const aoe_text *name, const char *keep, aoe_error *err) {
     if (!w->n)
-        return aoei_fail(err, AOE_EFORMAT, "the table has no columns; in .jsonl, the keys of the first row are the columns");
+        return aoei_fail(err, AOE_EFORMAT,
+                         "the table has no columns; in .jsonl, the keys of the first row are the columns");
     for (size_t i = 0; !keep && i < w->n; i++)
         w->order[w->columns++] = i;
     for (const char *s = keep; s && *s;) {
@@ -199,7 +202,8 @@ static int choose_columns(aoei_table_writer *w, const aoe_text *name, const char
         s += wanted.len;
         s += *s == ',';
     }
-    return w->columns ? 0 : aoei_fail(err, AOE_EARG, "options.keep contains no column name; write for example text1,text2");
+    return w->columns ? 0
+                      : aoei_fail(err, AOE_EARG, "options.keep contains no column name; write for example text1,text2");
 }
 
 /* Renames columns in w->name. rename: options.rename, which has the form "OLD=NEW,...", or NULL. */
@@ -222,12 +226,13 @@ static int rename_columns(aoei_table_writer *w, const aoe_text *name, const char
     return 0;
 }
 
-/* Checks the names of the columns to write. In a .jsonl file, names must be unique and must not contain NUL. In every format,
- * renaming must not make two names equal. renamed: 1 if options.rename is set. */
+/* Checks the names of the columns to write. In a .jsonl file, names must be unique and must not contain NUL. In every
+ * format, renaming must not make two names equal. renamed: 1 if options.rename is set. */
 static int check_names(const aoei_table_writer *w, const char *path, int renamed, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     if (w->format == AOE_TABLE_TXT && w->columns != 1)
-        return aoei_fail(err, AOE_EARG, "%s: a .txt file has one column, but there are %zu; choose one with options.keep", path,
+        return aoei_fail(err, AOE_EARG,
+                         "%s: a .txt file has one column, but there are %zu; choose one with options.keep", path,
                          w->columns);
     for (size_t i = 0; i < w->columns; i++) {
         const aoe_text name = w->name[w->order[i]];
@@ -235,21 +240,24 @@ static int check_names(const aoei_table_writer *w, const char *path, int renamed
         for (size_t k = 0; k < i; k++)
             twice |= equal(w->name[w->order[k]], name);
         if (twice && w->format == AOE_TABLE_JSONL)
-            return aoei_fail(err, AOE_EFORMAT, "%s: two columns are named '%s', but keys of .jsonl must be unique; rename one",
-                             path, aoei_excerpt(excerpt, name));
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: two columns are named '%s', but keys of .jsonl must be unique; rename one", path,
+                             aoei_excerpt(excerpt, name));
         if (twice && renamed)
-            return aoei_fail(err, AOE_EARG, "options.rename: two columns would be named '%s'; give them different names",
+            return aoei_fail(err, AOE_EARG,
+                             "options.rename: two columns would be named '%s'; give them different names",
                              aoei_excerpt(excerpt, name));
         if (w->format == AOE_TABLE_JSONL && memchr(name.data, 0, name.len))
             return aoei_fail(
                 err, AOE_EFORMAT,
-                "%s: the name of a column contains a NUL character, which is not allowed in .jsonl keys; rename it", path);
+                "%s: the name of a column contains a NUL character, which is not allowed in .jsonl keys; rename it",
+                path);
     }
     return 0;
 }
 
-/* Compresses and writes the buffered rows. Programs that read a file drop a byte order mark at its beginning, so if the first
- * text begins with that character, another one precedes it. */
+/* Compresses and writes the buffered rows. Programs that read a file drop a byte order mark at its beginning, so if the
+ * first text begins with that character, another one precedes it. */
 static int flush(aoei_table_writer *w, aoe_error *err) {
     static const char mark[] = "\xEF\xBB\xBF";
     const size_t len = sizeof mark - 1;
@@ -265,11 +273,12 @@ static int flush(aoei_table_writer *w, aoe_error *err) {
     return rc;
 }
 
-/* Returns 1 if aoei_table_open would read the name of a column at the beginning of the first line of a .csv file as something
- * else if it were not quoted: as several names, as a line that sets the delimiter, or as UTF-16. */
+/* Returns 1 if aoei_table_open would read the name of a column at the beginning of the first line of a .csv file as
+ * something else if it were not quoted: as several names, as a line that sets the delimiter, or as UTF-16. */
 static int must_be_quoted(aoe_text name) {
     return contains(name, AOEI_TABLE_DELIMITERS) || memchr(name.data, 0, name.len) != NULL ||
-           (name.len >= 4 && strncasecmp(name.data, "sep=", 4) == 0) || aoei_format_check_bytes(name.data, name.len, "", NULL);
+           (name.len >= 4 && strncasecmp(name.data, "sep=", 4) == 0) ||
+           aoei_format_check_bytes(name.data, name.len, "", NULL);
 }
 
 /* Fails if aoei_table_open would not read the first line, which is w->row, as it is meant. name: name of the file in
@@ -287,14 +296,17 @@ static int check_first_line(const aoei_table_writer *w, const char *name, aoe_er
             name);
     if (aoei_format_check_bytes(line.data, line.len, name, NULL))
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the first line begins like a binary file; use .jsonl for the output, or remove the line", name);
+                         "%s: the first line begins like a binary file; use .jsonl for the output, or remove the line",
+                         name);
     if (w->format != AOE_TABLE_TSV)
         return 0;
-    if (w->columns == 1 ? contains(line, AOEI_TABLE_DELIMITERS) : line.len == 5 && strncasecmp(line.data, "sep=", 4) == 0)
+    if (w->columns == 1 ? contains(line, AOEI_TABLE_DELIMITERS)
+                        : line.len == 5 && strncasecmp(line.data, "sep=", 4) == 0)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: the header '%s' would be read as other columns; use .csv or .jsonl for the output, or rename the column", name,
-            aoei_excerpt(excerpt, line));
+            "%s: the header '%s' would be read as other columns; use .csv or .jsonl for the output, or rename "
+            "the column",
+            name, aoei_excerpt(excerpt, line));
     return 0;
 }
 
@@ -357,8 +369,8 @@ int aoei_table_writer_row(aoei_table_writer *w, const aoei_cell *cell, const cha
         if (problem) {
             char excerpt[AOEI_EXCERPT];
             return aoei_fail(err, AOE_EFORMAT,
-                             "%s:%zu: column '%s' contains %s, which %s cannot represent; use %s for the output", file, line,
-                             aoei_excerpt(excerpt, name), problem,
+                             "%s:%zu: column '%s' contains %s, which %s cannot represent; use %s for the output", file,
+                             line, aoei_excerpt(excerpt, name), problem,
                              w->format == AOE_TABLE_TSV   ? ".tsv"
                              : w->format == AOE_TABLE_CSV ? ".csv"
                                                           : ".txt",

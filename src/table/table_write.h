@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Writes the rows of a table as .tsv, .csv, .jsonl or .txt. The output is compressed if its file name ends in .gz or .zst. The
- * functions of table.h read the written values back unchanged. If the format cannot represent a value, writing fails, and the
- * message names a format that can.
+ * Writes the rows of a table as .tsv, .csv, .jsonl or .txt. The output is compressed if its file name ends in .gz or
+ * .zst. The functions of table.h read the written values back unchanged. If the format cannot represent a value,
+ * writing fails, and the message names a format that can.
  */
 #ifndef AOEI_TABLE_TABLE_WRITE_H
 #define AOEI_TABLE_TABLE_WRITE_H
@@ -44,8 +44,8 @@ typedef struct aoei_table_writer {
  * aoei_compress_write. */
 int aoei_table_writer_open(aoei_table_writer *w, const char *path, const aoe_text *name, size_t n, const char *keep,
                            const char *rename, aoe_write_fn write, void *user, aoe_error *err);
-/* Writes a row. cell: [n] cells. file, line: position of the row in the input, for messages. Errors: AOE_EFORMAT (the format
- * cannot represent a value), and the errors of aoei_compress_write. */
+/* Writes a row. cell: [n] cells. file, line: position of the row in the input, for messages. Errors: AOE_EFORMAT (the
+ * format cannot represent a value), and the errors of aoei_compress_write. */
 int aoei_table_writer_row(aoei_table_writer *w, const aoei_cell *cell, const char *file, size_t line, aoe_error *err);
 /* Writes the buffered rows and the end of the compressed output. */
 int aoei_table_writer_end(aoei_table_writer *w, aoe_error *err);

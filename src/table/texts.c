@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads all texts of a file and passes them to a callback. COLUMN_LIST contains the recognized column names: the names that
- * training files may use for texts. All texts of a row are checked before the first one is passed to the callback. Therefore,
- * an invalid row is skipped completely.
+ * Reads all texts of a file and passes them to a callback. COLUMN_LIST contains the recognized column names: the names
+ * that training files may use for texts. All texts of a row are checked before the first one is passed to the callback.
+ * Therefore, an invalid row is skipped completely.
  */
 #include "table/texts.h"
 
@@ -18,12 +18,13 @@
 #include "base/path.h"
 #include "table/sts_folder.h"
 
-#define COLUMN_LIST                                                                                                             \
-    "text, text1, text2, sentence, sentence1, sentence2, question, question1, question2, premise, hypothesis, context, query, " \
+#define COLUMN_LIST                                                                                                    \
+    "text, text1, text2, sentence, sentence1, sentence2, question, question1, question2, premise, hypothesis, "        \
+    "context, query, "                                                                                                 \
     "positive, negative, entailment, contradiction"
 
-/* Returns 1 if a name in `list` ("a,b" or "a, b") selects column i. A name selects the column with exactly this name, or the
- * only column that has this name when case is ignored (aoei_columns_find). */
+/* Returns 1 if a name in `list` ("a,b" or "a, b") selects column i. A name selects the column with exactly this name,
+ * or the only column that has this name when case is ignored (aoei_columns_find). */
 static int is_selected(const aoei_table *t, size_t i, const char *list) {
     const aoe_text column = aoei_table_column(t, i);
     for (const char *s = list; *s;) {
@@ -89,15 +90,16 @@ typedef struct receiver {
     const char *remedy; /* advice at the end of the messages about invalid rows; static string */
 } receiver;
 
-static int bad_text(const receiver *r, const aoei_table *t, const aoei_row *row, size_t i, const char *what, aoe_error *err) {
+static int bad_text(const receiver *r, const aoei_table *t, const aoei_row *row, size_t i, const char *what,
+                    aoe_error *err) {
     char column[AOEI_EXCERPT];
     aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': %s; %s", aoei_table_name(t), row->line,
               aoei_excerpt(column, aoei_table_selected(t, i)), what, r->remedy);
     return AOEI_BAD_ROW;
 }
 
-/* Returns the k-th alternative text of a field. The result's data is NULL if the field is a list and its k-th element is not a
- * string. */
+/* Returns the k-th alternative text of a field. The result's data is NULL if the field is a list and its k-th element
+ * is not a string. */
 static aoe_text text_at(const aoei_field *f, size_t k) {
     if (f->kind != AOEI_FIELD_LIST)
         return f->text;
@@ -141,8 +143,8 @@ static int pass_row(const receiver *r, const aoei_table *t, const aoei_row *row,
     return rc;
 }
 
-/* Passes every text of an open table to the callback. If skipped is not NULL, bad rows are skipped and counted in *skipped. If
- * skipped is NULL, the function fails at the first bad row. */
+/* Passes every text of an open table to the callback. If skipped is not NULL, bad rows are skipped and counted in
+ * *skipped. If skipped is NULL, the function fails at the first bad row. */
 static int pass_rows(const receiver *r, aoei_table *t, const char *columns, size_t *skipped, aoe_error *err) {
     static const char *const roles[] = {"texts"};
     size_t n = 0;
@@ -204,7 +206,8 @@ static int pass_folder(const receiver *r, const char *dir, const aoe_table_optio
                        aoe_error *err) {
     folder_reader reader = {r, skipped, 0, 0};
     if (o->columns)
-        return aoei_fail(err, AOE_EARG, "%s is a folder, whose files have no named columns; leave options.columns out", dir);
+        return aoei_fail(err, AOE_EARG, "%s is a folder, whose files have no named columns; leave options.columns out",
+                         dir);
     aoei_table_warn_options(o, dir, AOEI_FOLDER_FORMATS);
     const int rc = aoei_sts_folder_read(dir, pass_sentences, &reader, err);
     *files = reader.files;
@@ -292,8 +295,8 @@ int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options 
         rc = folder ? pass_folder(&r, path, o, skipped, &e->files, err) : pass_rows(&r, t, o->columns, skipped, err);
     if (!rc && !e->n)
         rc = aoei_fail(err, AOE_EFORMAT,
-                       "%s: the file contains no texts (%zu bad rows); use a file with one text per line or row", e->name,
-                       e->skipped);
+                       "%s: the file contains no texts (%zu bad rows); use a file with one text per line or row",
+                       e->name, e->skipped);
     aoei_table_close(t);
     return rc;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads added tokens and finds them in texts. The leftmost match is used. If several tokens match at this position, the longest
- * match is used. If two tokens have equal patterns, a special token takes precedence over other tokens; otherwise, the token
- * that was added first is used. If a match is rejected because of the token's flag `single_word`, the search continues after
- * the end of the match, as in Hugging Face tokenizers.
+ * Reads added tokens and finds them in texts. The leftmost match is used. If several tokens match at this position, the
+ * longest match is used. If two tokens have equal patterns, a special token takes precedence over other tokens;
+ * otherwise, the token that was added first is used. If a match is rejected because of the token's flag `single_word`,
+ * the search continues after the end of the match, as in Hugging Face tokenizers.
  */
 #include "tokenizer/added_tokens.h"
 
@@ -15,8 +15,8 @@
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
-/* Returns the code point that precedes s[i], and sets *start to the offset of this code point. i must be at least 1, and s
- * valid UTF-8. */
+/* Returns the code point that precedes s[i], and sets *start to the offset of this code point. i must be at least 1,
+ * and s valid UTF-8. */
 static uint32_t character_before(const char *s, size_t i, size_t *start) {
     uint32_t cp = 0;
     size_t at = i - 1;
@@ -52,12 +52,13 @@ static size_t strip_right(const char *s, size_t len, size_t i) {
     return i;
 }
 
-/* Returns the token of the longest pattern that matches at m->s[at], and sets *len to the length of the match in bytes. Returns
- * NULL if no pattern matches there. */
+/* Returns the token of the longest pattern that matches at m->s[at], and sets *len to the length of the match in bytes.
+ * Returns NULL if no pattern matches there. */
 static const aoei_added_token *longest_match(const aoei_matches *m, size_t at, size_t *len) {
     const aoei_added_token *found = NULL;
     uint32_t node = AOEI_TRIE_ROOT;
-    for (size_t i = at; i < m->len && (node = aoei_trie_step(&m->patterns->trie, node, (unsigned char)m->s[i])) != 0; i++) {
+    for (size_t i = at; i < m->len && (node = aoei_trie_step(&m->patterns->trie, node, (unsigned char)m->s[i])) != 0;
+         i++) {
         if (node & AOEI_TRIE_END) {
             found = &m->tokens->token[aoei_trie_value(&m->patterns->trie, node)];
             *len = i + 1 - at;
@@ -112,8 +113,8 @@ static int32_t new_id(const aoei_added_tokens *a, const aoei_vocab *v) {
     return a->max_id >= size ? a->max_id + 1 : size;
 }
 
-int aoei_added_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, const char *content, size_t len, aoei_added_flags flags,
-                          aoe_error *err) {
+int aoei_added_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, const char *content, size_t len,
+                          aoei_added_flags flags, aoe_error *err) {
     if (a->n == 0)
         a->max_id = -1;
     if (len == 0)
@@ -127,8 +128,9 @@ int aoei_added_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, const char 
     if (id < 0)
         id = new_id(a, v);
     if (id > AOEI_VOCAB_MAX_ID)
-        return aoei_fail(err, AOE_EFORMAT, "added token \"%.80s\" would have an id above %d; remove unused added tokens",
-                         content, AOEI_VOCAB_MAX_ID);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "added token \"%.80s\" would have an id above %d; remove unused added tokens", content,
+                         AOEI_VOCAB_MAX_ID);
     if (aoei_grow((void **)&a->token, &a->capacity, a->n, sizeof *a->token))
         return aoei_fail_nomem(err, a->n * 2 * sizeof *a->token);
     char *copy = aoei_strndup(content, len);
@@ -163,7 +165,8 @@ int aoei_added_flags_read(aoei_added_flags *flags, const json_t *object, const c
     return read_flag(&flags->normalized, object, "normalized", file, err);
 }
 
-int aoei_added_tokens_read(aoei_added_tokens *a, const aoei_vocab *v, const json_t *array, const char *file, aoe_error *err) {
+int aoei_added_tokens_read(aoei_added_tokens *a, const aoei_vocab *v, const json_t *array, const char *file,
+                           aoe_error *err) {
     if (!array || json_is_null(array))
         return 0;
     if (!json_is_array(array))
@@ -178,8 +181,8 @@ int aoei_added_tokens_read(aoei_added_tokens *a, const aoei_vocab *v, const json
             (rc = aoei_added_flags_read(&flags, object, file, err)))
             return rc;
         if (!content)
-            return aoei_fail(err, AOE_EFORMAT, "%s: entry %zu of \"added_tokens\" has no \"content\"; download the file again",
-                             file, i);
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: entry %zu of \"added_tokens\" has no \"content\"; download the file again", file, i);
         if ((rc = aoei_added_tokens_add(a, v, content, len, flags, err))) {
             aoei_error_prefix(err, "%s", file);
             return rc;
@@ -203,11 +206,12 @@ static int add_normalized(const aoei_added_tokens *a, aoei_patterns *patterns, s
     const int rc = aoei_normalize(n, t->content, t->len, form, err);
     if (rc)
         return rc;
-    return form->len ? add_pattern(patterns, form->data, form->len, i, err)
-                     : aoei_fail(err, AOE_EFORMAT,
-                                 "%s: added token \"%.80s\" is empty after normalization and would match everywhere; set its "
-                                 "\"normalized\" to false",
-                                 file, t->content);
+    return form->len
+               ? add_pattern(patterns, form->data, form->len, i, err)
+               : aoei_fail(err, AOE_EFORMAT,
+                           "%s: added token \"%.80s\" is empty after normalization and would match everywhere; set its "
+                           "\"normalized\" to false",
+                           file, t->content);
 }
 
 int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, const aoei_normalizer *lowercased,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Added tokens, such as "[CLS]", are searched for as whole strings before the text is split into words. Tokens with the flag
- * `normalized` are searched for in the normalized text, and all other tokens in the raw text. The text between two matches is
- * tokenized separately.
+ * Added tokens, such as "[CLS]", are searched for as whole strings before the text is split into words. Tokens with the
+ * flag `normalized` are searched for in the normalized text, and all other tokens in the raw text. The text between two
+ * matches is tokenized separately.
  */
 #ifndef AOEI_TOKENIZER_ADDED_TOKENS_H
 #define AOEI_TOKENIZER_ADDED_TOKENS_H
@@ -19,7 +19,8 @@ typedef struct aoei_added_flags {
     unsigned char single_word; /* 1: a match next to a word character is ignored */
     unsigned char lstrip;      /* 1: the match includes the white space on its left */
     unsigned char rstrip;      /* 1: the match includes the white space on its right */
-    unsigned char normalized;  /* 1: the token is normalized and searched for in the normalized text; 0: in the raw text */
+    unsigned char normalized;  /* 1: the token is normalized and searched for in the normalized text; 0: in the raw
+                                  text */
     unsigned char special;     /* 1: the token is a special token */
 } aoei_added_flags;
 
@@ -30,8 +31,8 @@ typedef struct aoei_added_token {
     int32_t id; /* token id */
 } aoei_added_token;
 
-/* A set of strings that are searched for together. The leftmost match is used. If several strings match at one position, the
- * longest string is used. */
+/* A set of strings that are searched for together. The leftmost match is used. If several strings match at one
+ * position, the longest string is used. */
 typedef struct aoei_patterns {
     aoei_trie trie;            /* maps each pattern to the index of its token in aoei_added_tokens.token */
     unsigned char starts[256]; /* 1: a pattern starts with this byte */
@@ -50,21 +51,23 @@ typedef struct aoei_added_tokens {
 } aoei_added_tokens;
 
 /* Adds the token `content`. If the token was added before, only changes its flags. The id of the token is its id in the
- * vocabulary v. If v does not contain the token, the id is max(v->n_tokens, a->max_id + 1). The ids in tokenizer.json are
- * ignored, as in Hugging Face tokenizers. An empty token is ignored. Errors: AOE_ENOMEM, AOE_EFORMAT. */
-int aoei_added_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, const char *content, size_t len, aoei_added_flags flags,
-                          aoe_error *err);
+ * vocabulary v. If v does not contain the token, the id is max(v->n_tokens, a->max_id + 1). The ids in tokenizer.json
+ * are ignored, as in Hugging Face tokenizers. An empty token is ignored. Errors: AOE_ENOMEM, AOE_EFORMAT. */
+int aoei_added_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, const char *content, size_t len,
+                          aoei_added_flags flags, aoe_error *err);
 /* Reads the "added_tokens" array of tokenizer.json. If the array is NULL or JSON null, no tokens are added. */
-int aoei_added_tokens_read(aoei_added_tokens *a, const aoei_vocab *v, const json_t *array, const char *file, aoe_error *err);
+int aoei_added_tokens_read(aoei_added_tokens *a, const aoei_vocab *v, const json_t *array, const char *file,
+                           aoe_error *err);
 /* Reads the flags of an added-token object of tokenizer.json or tokenizer_config.json. A missing
  * key leaves its flag unchanged, except that a missing "normalized" sets the flag to the opposite of `special`. */
 int aoei_added_flags_read(aoei_added_flags *flags, const json_t *object, const char *file, aoe_error *err);
-/* Builds a->raw, a->normalized and a->lowercased. n: normalizer of the tokenizer; lowercased: the normalizer that lowercases
- * first. Must be called after the last token has been added. `file` is the path for messages. */
+/* Builds a->raw, a->normalized and a->lowercased. n: normalizer of the tokenizer; lowercased: the normalizer that
+ * lowercases first. Must be called after the last token has been added. `file` is the path for messages. */
 int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, const aoei_normalizer *lowercased,
                              const char *file, aoe_error *err);
-/* aoei_added_tokens_find searches for the added token with the text content[len], and aoei_added_tokens_find_id for the added
- * token with the id `id`. Both return the index of the token in a->token, or (size_t)-1 if there is no such token. */
+/* aoei_added_tokens_find searches for the added token with the text content[len], and aoei_added_tokens_find_id for the
+ * added token with the id `id`. Both return the index of the token in a->token, or (size_t)-1 if there is no such
+ * token. */
 size_t aoei_added_tokens_find(const aoei_added_tokens *a, const char *content, size_t len);
 size_t aoei_added_tokens_find_id(const aoei_added_tokens *a, int32_t id);
 void aoei_added_tokens_free(aoei_added_tokens *a);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Encodes words with byte-pair encoding (BPE). A word is a sequence of symbols, and adjacent symbols are merged. The symbols of
- * a short word are stored in an array. Before every merge, the array is searched for the pair with the lowest rank. This method
- * is the fastest for few symbols. The symbols of a longer word form a linked list, and a heap contains the pairs that can be
- * merged. Both methods merge the pairs in the same order, so they return the same tokens.
+ * Encodes words with byte-pair encoding (BPE). A word is a sequence of symbols, and adjacent symbols are merged. The
+ * symbols of a short word are stored in an array. Before every merge, the array is searched for the pair with the
+ * lowest rank. This method is the fastest for few symbols. The symbols of a longer word form a linked list, and a heap
+ * contains the pairs that can be merged. Both methods merge the pairs in the same order, so they return the same
+ * tokens.
  */
 #include "tokenizer/bpe.h"
 
@@ -58,8 +59,9 @@ static uint32_t descend(const aoei_trie *t, uint32_t node, const char *s, size_t
     return node;
 }
 
-/* Returns the id of the token for the character s[0, len). The token includes b->prefix unless the character is the first of
- * its word, and b->suffix if the character is the last. Returns -1 if the vocabulary does not contain the token. */
+/* Returns the id of the token for the character s[0, len). The token includes b->prefix unless the character is the
+ * first of its word, and b->suffix if the character is the last. Returns -1 if the vocabulary does not contain the
+ * token. */
 static int32_t character_id(const aoei_bpe *b, const char *s, size_t len, int first, int last) {
     const aoei_trie *t = &b->trie;
     uint32_t node = AOEI_TRIE_ROOT;
@@ -80,8 +82,8 @@ static int has_fallback(const aoei_bpe *b, const char *s, size_t len) {
     return 1;
 }
 
-/* Adds one byte token for each byte of s. If `own` is 1, s must be w->s + start, and the span of each token is the position of
- * its byte in w->s. If `own` is 0, the span of each token is [start, end). */
+/* Adds one byte token for each byte of s. If `own` is 1, s must be w->s + start, and the span of each token is the
+ * position of its byte in w->s. If `own` is 0, the span of each token is [start, end). */
 static int add_fallback(word *w, const char *s, size_t len, size_t start, size_t end, int own) {
     int rc = 0;
     for (size_t i = 0; i < len && !rc; i++)
@@ -90,8 +92,8 @@ static int add_fallback(word *w, const char *s, size_t len, size_t start, size_t
     return rc;
 }
 
-/* Adds the unknown token for the character w->s[start, end). The token is stored in w->unk until the next character is known,
- * because b->fuse_unk combines consecutive unknown characters into one token. */
+/* Adds the unknown token for the character w->s[start, end). The token is stored in w->unk until the next character is
+ * known, because b->fuse_unk combines consecutive unknown characters into one token. */
 static int add_unknown(word *w, size_t start, size_t end) {
     const aoei_bpe *b = w->b;
     int rc = 0;
@@ -100,7 +102,8 @@ static int add_unknown(word *w, size_t start, size_t end) {
     if (b->unk < 0)
         return aoei_fail(
             w->err, AOE_EFORMAT,
-            "character \"%.*s\" and the unknown token are not in the vocabulary; add the unknown token to the vocabulary",
+            "character \"%.*s\" and the unknown token are not in the vocabulary; add the unknown token to the "
+            "vocabulary",
             (int)(end - start < 16 ? end - start : 16), w->s + start);
     if (w->unk.pending && b->fuse_unk) {
         w->unk.end = end;
@@ -111,8 +114,8 @@ static int add_unknown(word *w, size_t start, size_t end) {
     return rc;
 }
 
-/* Adds the symbols of the character w->s[start, end). Byte tokens are added before a pending unknown token, as in Hugging Face
- * tokenizers. */
+/* Adds the symbols of the character w->s[start, end). Byte tokens are added before a pending unknown token, as in
+ * Hugging Face tokenizers. */
 static int add_character(word *w, size_t start, size_t end) {
     const aoei_bpe *b = w->b;
     const int first = start == w->start, last = end == w->end;
@@ -125,7 +128,8 @@ static int add_character(word *w, size_t start, size_t end) {
     if (!b->byte_fallback || !has_fallback(b, s, len) || (prefix && !has_fallback(b, b->prefix, prefix)) ||
         (suffix && !has_fallback(b, b->suffix, suffix)))
         return add_unknown(w, start, end);
-    if ((prefix && (rc = add_fallback(w, b->prefix, prefix, start, end, 0))) || (rc = add_fallback(w, s, len, start, end, 1)))
+    if ((prefix && (rc = add_fallback(w, b->prefix, prefix, start, end, 0))) ||
+        (rc = add_fallback(w, s, len, start, end, 1)))
         return rc;
     return suffix ? add_fallback(w, b->suffix, suffix, start, end, 0) : 0;
 }
@@ -152,8 +156,8 @@ static int add_symbols(word *w) {
     return rc ? rc : add_pending(w);
 }
 
-/* Returns the rank of the merge of two symbols and sets *id to the merged token. If the symbols cannot be merged, returns NONE
- * and sets *id to -1. */
+/* Returns the rank of the merge of two symbols and sets *id to the merged token. If the symbols cannot be merged,
+ * returns NONE and sets *id to -1. */
 static uint32_t pair_at(const aoei_bpe *b, const aoei_bpe_symbol *left, const aoei_bpe_symbol *right, int32_t *id) {
     const aoei_merge *m = aoei_merge_find(&b->merges, left->id, right->id);
     *id = m ? m->id : -1;
@@ -222,8 +226,8 @@ static aoei_bpe_candidate pop_candidate(aoei_bpe_scratch *x) {
     return top;
 }
 
-/* Merges the symbols of a long word. A heap contains the possible merges, so the time is O(n log n) for n symbols. The symbols
- * form a linked list. A merge removes the second symbol of the pair from the list and sets its id to -1. */
+/* Merges the symbols of a long word. A heap contains the possible merges, so the time is O(n log n) for n symbols. The
+ * symbols form a linked list. A merge removes the second symbol of the pair from the list and sets its id to -1. */
 static int merge_long(const aoei_bpe *b, aoei_bpe_scratch *x, aoe_error *err) {
     const size_t n = x->n;
     int rc = 0;
@@ -275,10 +279,10 @@ static int encode_uncached(const aoei_bpe *b, const char *s, size_t start, size_
     return 0;
 }
 
-/* Encodes a part of a word. The result is read from or added to the cache, except in two cases: spans are tracked (the cache
- * does not store spans), or unknown characters are dropped (cached tokens include unknown tokens). */
-static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t end, aoei_token_list *out, aoei_bpe_scratch *x,
-                       aoe_error *err) {
+/* Encodes a part of a word. The result is read from or added to the cache, except in two cases: spans are tracked (the
+ * cache does not store spans), or unknown characters are dropped (cached tokens include unknown tokens). */
+static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t end, aoei_token_list *out,
+                       aoei_bpe_scratch *x, aoe_error *err) {
     const size_t len = end - start;
     if (len > AOEI_CACHED_BYTES || out->track || (out->drop_unknown && b->has_unk && b->unk < 0))
         return encode_uncached(b, s, start, end, out, x, err);
@@ -300,8 +304,8 @@ static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t en
     return rc;
 }
 
-/* Returns the id of the token that equals the word s[0, len), or -1 if the word is not a token. If b->raw_bytes is 1, the bytes
- * of the word are mapped to letters for the comparison. */
+/* Returns the id of the token that equals the word s[0, len), or -1 if the word is not a token. If b->raw_bytes is 1,
+ * the bytes of the word are mapped to letters for the comparison. */
 static int32_t whole_word(const aoei_bpe *b, const char *s, size_t len) {
     const aoei_trie *t = &b->trie;
     uint32_t node = AOEI_TRIE_ROOT;
@@ -316,8 +320,8 @@ static int32_t whole_word(const aoei_bpe *b, const char *s, size_t len) {
     return node & AOEI_TRIE_END ? aoei_trie_value(t, node) : -1;
 }
 
-/* Returns the end of the part of a word that begins at `start`. A new part begins at each b->split_letter that follows a
- * different character. */
+/* Returns the end of the part of a word that begins at `start`. A new part begins at each b->split_letter that follows
+ * a different character. */
 static size_t part_end(const aoei_bpe *b, const char *s, size_t start, size_t end) {
     const size_t n = b->split_letter_len;
     size_t i = start;
@@ -353,8 +357,8 @@ static int encode_word(const aoei_bpe *b, const char *s, size_t start, size_t en
     return rc;
 }
 
-int aoei_bpe_encode(const aoei_bpe *b, const aoei_words *words, size_t stop, aoei_token_list *out, aoei_bpe_scratch *scratch,
-                    aoe_error *err) {
+int aoei_bpe_encode(const aoei_bpe *b, const aoei_words *words, size_t stop, aoei_token_list *out,
+                    aoei_bpe_scratch *scratch, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < words->n && !rc && out->ids->n < stop; i++)
         rc = encode_word(b, words->s, words->start[i], words->end[i], stop, out, scratch, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Byte-pair encoding (BPE). A word is first divided into characters. A list of merges gives the pairs that can be merged, and
- * the position in this list is the rank of a merge. Among all adjacent pairs, the pair whose merge has the lowest rank is
- * merged. If this pair occurs several times, its leftmost occurrence is merged. This is repeated until no adjacent pair can be
- * merged. The time is O(n log n) for a word of n characters.
+ * Byte-pair encoding (BPE). A word is first divided into characters. A list of merges gives the pairs that can be
+ * merged, and the position in this list is the rank of a merge. Among all adjacent pairs, the pair whose merge has the
+ * lowest rank is merged. If this pair occurs several times, its leftmost occurrence is merged. This is repeated until
+ * no adjacent pair can be merged. The time is O(n log n) for a word of n characters.
  */
 #ifndef AOEI_TOKENIZER_BPE_H
 #define AOEI_TOKENIZER_BPE_H
@@ -36,16 +36,17 @@ typedef struct aoei_bpe {
     int fuse_unk;            /* 1: consecutive unknown characters become one unknown token */
     int ignore_merges;       /* 1: a word that is a token becomes this token, without merges */
     int has_unk;             /* 1: the model names an unknown token; 0: unknown characters are dropped */
-    int32_t unk;             /* id of the unknown token; -1: not in the vocabulary, so encoding an unknown character fails */
-    char *prefix;            /* [prefix_len] prefix of all characters of a word except the first; owned, NULL if empty */
-    char *suffix;            /* [suffix_len] suffix of the last character of a word; owned, NULL if empty */
+    int32_t unk;  /* id of the unknown token; -1: not in the vocabulary, so encoding an unknown character fails */
+    char *prefix; /* [prefix_len] prefix of all characters of a word except the first; owned, NULL if empty */
+    char *suffix; /* [suffix_len] suffix of the last character of a word; owned, NULL if empty */
     size_t prefix_len, suffix_len; /* lengths in bytes */
     uint32_t prefix_node;          /* trie node of the prefix in the vocabulary; 0: no token begins with the prefix */
     int32_t fallback[256];         /* ids of the byte tokens <0x00> to <0xFF>; -1: not in the vocabulary */
-    int32_t letter_id[256];        /* ids of the letters that represent bytes (byte_letters.h); -1: not in the vocabulary */
-    int raw_bytes; /* 1: words contain raw bytes, and the model maps the bytes to letters; 0: words contain characters */
-    /* UTF-8 form of a character before which words are split; "": words are not split. The split does not change the tokens,
-     * because no merge joins this character to a different preceding character. */
+    int32_t letter_id[256]; /* ids of the letters that represent bytes (byte_letters.h); -1: not in the vocabulary */
+    int raw_bytes;          /* 1: words contain raw bytes, and the model maps the bytes to letters; 0: words contain
+                               characters */
+    /* UTF-8 form of a character before which words are split; "": words are not split. The split does not change the
+     * tokens, because no merge joins this character to a different preceding character. */
     char split_letter[5];
     size_t split_letter_len; /* length in bytes */
     aoei_word_cache cache;   /* tokens of words that were encoded before; owned */
@@ -67,15 +68,15 @@ typedef struct aoei_bpe_candidate {
 typedef struct aoei_bpe_scratch {
     aoei_bpe_symbol *symbol; /* [n] symbols of the word; owned */
     size_t n, capacity;
-    aoei_bpe_candidate *heap; /* [n_heap] possible merges, owned; the candidate with the lowest rank is on top; if ranks are
-                                 equal, the leftmost candidate is on top */
+    aoei_bpe_candidate *heap; /* [n_heap] possible merges, owned; the candidate with the lowest rank is on top; if ranks
+                                 are equal, the leftmost candidate is on top */
     size_t n_heap, heap_capacity;
 } aoei_bpe_scratch;
 
 /* Appends the tokens of the words to `out` and stops as soon as `out` has at least `stop` tokens. Errors: AOE_ENOMEM;
  * AOE_EFORMAT if a character is unknown and the unknown token is not in the vocabulary. */
-int aoei_bpe_encode(const aoei_bpe *b, const aoei_words *words, size_t stop, aoei_token_list *out, aoei_bpe_scratch *scratch,
-                    aoe_error *err);
+int aoei_bpe_encode(const aoei_bpe *b, const aoei_words *words, size_t stop, aoei_token_list *out,
+                    aoei_bpe_scratch *scratch, aoe_error *err);
 void aoei_bpe_scratch_free(aoei_bpe_scratch *s);
 
 static inline uint64_t aoei_merge_key(int32_t left, int32_t right) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads models for byte-pair encoding (BPE) from tokenizer.json, or from vocab.json and merges.txt. The two tokens of each
- * merge and the merged token must be in the vocabulary.
+ * Reads models for byte-pair encoding (BPE) from tokenizer.json, or from vocab.json and merges.txt. The two tokens of
+ * each merge and the merged token must be in the vocabulary.
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,21 +37,23 @@ static void insert(aoei_merge_table *t, aoei_merge m) {
 
 /* Returns AOE_EFORMAT. The message names the token that is missing in the vocabulary: `left`, `right` or their
  * concatenation. */
-static int fail_missing(const aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, int32_t left_id, int32_t right_id,
-                        const char *file, aoe_error *err) {
+static int fail_missing(const aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, int32_t left_id,
+                        int32_t right_id, const char *file, aoe_error *err) {
     const size_t skip = right.len < b->prefix_len ? right.len : b->prefix_len;
     if (left_id < 0 || right_id < 0) {
         const aoe_text t = left_id < 0 ? left : right;
-        return aoei_fail(err, AOE_EFORMAT, "%s: merge %zu: token \"%.*s\" is not in the vocabulary; download the file again",
-                         file, rank + 1, (int)(t.len < 80 ? t.len : 80), t.data);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: merge %zu: token \"%.*s\" is not in the vocabulary; download the file again", file,
+                         rank + 1, (int)(t.len < 80 ? t.len : 80), t.data);
     }
-    return aoei_fail(err, AOE_EFORMAT, "%s: merge %zu: \"%.*s%.*s\" is not in the vocabulary; download the file again", file,
-                     rank + 1, (int)(left.len < 80 ? left.len : 80), left.data,
+    return aoei_fail(err, AOE_EFORMAT, "%s: merge %zu: \"%.*s%.*s\" is not in the vocabulary; download the file again",
+                     file, rank + 1, (int)(left.len < 80 ? left.len : 80), left.data,
                      (int)(right.len - skip < 80 ? right.len - skip : 80), right.data + skip);
 }
 
-/* Returns the id of the concatenation of left and right, or -1 if it is not a token. Vocabularies are written in the order of
- * their merges, so `guess`, the id after the previous merged token, is nearly always correct and avoids a search. */
+/* Returns the id of the concatenation of left and right, or -1 if it is not a token. Vocabularies are written in the
+ * order of their merges, so `guess`, the id after the previous merged token, is nearly always correct and avoids a
+ * search. */
 static int32_t merged_id(const aoei_bpe *b, int32_t guess, aoe_text left, aoe_text right) {
     const aoe_text likely = aoei_vocab_token(&b->vocab, guess);
     const char *rest = right.data + b->prefix_len;
@@ -62,12 +64,14 @@ static int32_t merged_id(const aoei_bpe *b, int32_t guess, aoe_text left, aoe_te
     return aoei_vocab_joined_id(&b->vocab, left, (aoe_text){rest, n});
 }
 
-/* Adds the merge of `left` and `right`. On entry, *last is the id of the token that the previous merge forms; on return, it is
- * the id of the token that this merge forms. */
-static int add_merge(aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, int32_t *last, const char *file, aoe_error *err) {
+/* Adds the merge of `left` and `right`. On entry, *last is the id of the token that the previous merge forms; on
+ * return, it is the id of the token that this merge forms. */
+static int add_merge(aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, int32_t *last, const char *file,
+                     aoe_error *err) {
     const int32_t left_id = aoei_vocab_id(&b->vocab, left.data, left.len);
     const int32_t right_id = aoei_vocab_id(&b->vocab, right.data, right.len);
-    const int32_t id = left_id < 0 || right_id < 0 || right.len < b->prefix_len ? -1 : merged_id(b, *last + 1, left, right);
+    const int32_t id =
+        left_id < 0 || right_id < 0 || right.len < b->prefix_len ? -1 : merged_id(b, *last + 1, left, right);
     if (id < 0)
         return fail_missing(b, rank, left, right, left_id, right_id, file, err);
     *last = id;
@@ -102,7 +106,8 @@ static int read_merges(aoei_bpe *b, const json_t *merges, const char *file, aoe_
     int32_t last = -1;
     int rc;
     if (!json_is_array(merges))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"merges\" of the model is not an array; download the file again", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"merges\" of the model is not an array; download the file again",
+                         file);
     if (n > MAX_MERGES)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: more than %d merges are not supported", file, MAX_MERGES);
     if ((rc = make_table(&b->merges, n, err)))
@@ -112,23 +117,26 @@ static int read_merges(aoei_bpe *b, const json_t *merges, const char *file, aoe_
         aoe_text left = string_of(l), right = string_of(r);
         if (json_is_string(m) && is_version(string_of(m)))
             continue;
-        if (json_is_string(m) ? split_merge(string_of(m), &left, &right) : !left.data || !right.data || json_array_size(m) != 2)
+        if (json_is_string(m) ? split_merge(string_of(m), &left, &right)
+                              : !left.data || !right.data || json_array_size(m) != 2)
             return aoei_fail(err, AOE_EFORMAT,
-                             "%s: entry %zu of \"merges\" does not consist of two tokens; download the file again", file, i);
+                             "%s: entry %zu of \"merges\" does not consist of two tokens; download the file again",
+                             file, i);
         if ((rc = add_merge(b, rank++, left, right, &last, file, err)))
             return rc;
     }
     return 0;
 }
 
-/* Sets b->fallback to the ids of the byte tokens, such as <0x41>, and b->letter_id to the ids of the letters that represent
- * bytes. */
+/* Sets b->fallback to the ids of the byte tokens, such as <0x41>, and b->letter_id to the ids of the letters that
+ * represent bytes. */
 static void find_bytes(aoei_bpe *b) {
     for (unsigned i = 0; i < 256; i++) {
         char name[8], letter[4];
         const int n = snprintf(name, sizeof name, "<0x%02X>", i);
         b->fallback[i] = aoei_vocab_id(&b->vocab, name, (size_t)n);
-        b->letter_id[i] = aoei_vocab_id(&b->vocab, letter, aoei_utf8_encode(aoei_byte_letter((unsigned char)i), letter));
+        b->letter_id[i] =
+            aoei_vocab_id(&b->vocab, letter, aoei_utf8_encode(aoei_byte_letter((unsigned char)i), letter));
     }
 }
 
@@ -142,9 +150,10 @@ static int finish(aoei_bpe *b, aoe_error *err) {
     return aoei_word_cache_create(&b->cache, err);
 }
 
-/* Reads the optional string under `key`, a prefix or suffix, from the model's section. JSON null and "" mean that there is
- * none. */
-static int read_affix(char **affix, size_t *len, const json_t *section, const char *key, const char *file, aoe_error *err) {
+/* Reads the optional string under `key`, a prefix or suffix, from the model's section. JSON null and "" mean that there
+ * is none. */
+static int read_affix(char **affix, size_t *len, const json_t *section, const char *key, const char *file,
+                      aoe_error *err) {
     const char *s = NULL;
     int rc = aoei_json_string(section, key, &s, len, file, err);
     if (rc || !s || *len == 0) {
@@ -171,8 +180,8 @@ int aoei_bpe_read(aoei_bpe *b, aoei_vocab *scanned, const json_t *section, const
         (rc = read_affix(&b->suffix, &b->suffix_len, section, "end_of_word_suffix", file, err)))
         return rc;
     if (dropout < 0 || dropout > 0)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: \"dropout\" %g of the model is not supported; set it to null", file,
-                         dropout);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: \"dropout\" %g of the model is not supported; set it to null",
+                         file, dropout);
     if ((rc = aoei_vocab_read(&b->vocab, json_object_get(section, "vocab"), file, err)) ||
         (rc = read_merges(b, json_object_get(section, "merges"), file, err)))
         return rc;
@@ -188,8 +197,8 @@ static size_t count_lines(aoe_text text) {
     return n;
 }
 
-int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file, aoe_text merges, const char *merges_file,
-                        aoe_error *err) {
+int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file, aoe_text merges,
+                        const char *merges_file, aoe_error *err) {
     int rc = aoei_vocab_read(&b->vocab, vocab, vocab_file, err);
     const size_t most = count_lines(merges), bad = merges.len ? aoei_utf8_valid(merges.data, merges.len) : 0;
     size_t rank = 0, number = 0;
@@ -227,8 +236,8 @@ int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file
 
 int aoei_bpe_enable_raw_bytes(aoei_bpe *b) {
     int all = !b->prefix_len && !b->suffix_len;
-    /* With byte fallback, a letter without a token is encoded as the bytes of its UTF-8 form. Raw bytes do not contain this
-     * form, so every letter must have a token. */
+    /* With byte fallback, a letter without a token is encoded as the bytes of its UTF-8 form. Raw bytes do not contain
+     * this form, so every letter must have a token. */
     for (int i = 0; i < 256 && all && b->byte_fallback; i++)
         all = b->letter_id[i] >= 0;
     return b->raw_bytes = all;
@@ -244,8 +253,9 @@ static int ends(aoe_text t, const char *letter, size_t n) {
 
 void aoei_bpe_set_space(aoei_bpe *b, const char *letter) {
     const size_t n = strlen(letter), slots = b->merges.slot ? (size_t)(UINT64_MAX >> b->merges.shift) + 1 : 0;
-    /* Words are not split if the model has a prefix or suffix, because these depend on the position in the word. They are not
-     * split either if `letter` is not a token, because an unknown letter can be fused with preceding unknown characters. */
+    /* Words are not split if the model has a prefix or suffix, because these depend on the position in the word. They
+     * are not split either if `letter` is not a token, because an unknown letter can be fused with preceding unknown
+     * characters. */
     if (n == 0 || b->raw_bytes || b->prefix_len || b->suffix_len || aoei_vocab_id(&b->vocab, letter, n) < 0)
         return;
     for (size_t i = 0; i < slots; i++) {

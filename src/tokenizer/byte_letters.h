@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Defines the letters that represent bytes in byte-level vocabularies, as in GPT-2. A printable Latin-1 character represents
- * its own byte. The other bytes are represented by the letters U+0100, U+0101, ..., in ascending order of the bytes.
+ * Defines the letters that represent bytes in byte-level vocabularies, as in GPT-2. A printable Latin-1 character
+ * represents its own byte. The other bytes are represented by the letters U+0100, U+0101, ..., in ascending order of
+ * the bytes.
  */
 #ifndef AOEI_TOKENIZER_BYTE_LETTERS_H
 #define AOEI_TOKENIZER_BYTE_LETTERS_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Reads SentencePiece's character map and applies it in the same way as Hugging Face tokenizers. A grapheme cluster of at most
- * five bytes is searched for as a whole. If the cluster is longer or not found, each of its characters is searched for
- * separately. The shortest key that is a prefix of the cluster (or character) is used, and its replacement replaces the whole
- * cluster (or character). A transition out of the bounds of the double array or to an invalid child ends the search.
+ * Reads SentencePiece's character map and applies it in the same way as Hugging Face tokenizers. A grapheme cluster of
+ * at most five bytes is searched for as a whole. If the cluster is longer or not found, each of its characters is
+ * searched for separately. The shortest key that is a prefix of the cluster (or character) is used, and its replacement
+ * replaces the whole cluster (or character). A transition out of the bounds of the double array or to an invalid child
+ * ends the search.
  */
 #include "tokenizer/charsmap.h"
 
@@ -25,8 +26,8 @@ static int base64_value(unsigned char c) {
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decodes the base64 string s into out, which must have space for 3 * len / 4 bytes. Returns the number of decoded bytes, or
- * SIZE_MAX if s is not base64. */
+/* Decodes the base64 string s into out, which must have space for 3 * len / 4 bytes. Returns the number of decoded
+ * bytes, or SIZE_MAX if s is not base64. */
 static size_t decode_base64(unsigned char *out, const char *s, size_t len) {
     size_t n = 0;
     uint32_t bits = 0;
@@ -63,14 +64,16 @@ int aoei_charsmap_read(aoei_charsmap *m, const char *base64, size_t len, const c
     const size_t array = size != SIZE_MAX && size >= 4 ? read_u32(m->blob) : SIZE_MAX;
     if (array == SIZE_MAX || array > size - 4 || array % 4 != 0 || array == 0)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: \"precompiled_charsmap\" is not a character map in base64; download the file again", file);
+                         "%s: \"precompiled_charsmap\" is not a character map in base64; download the file again",
+                         file);
     m->n_units = array / 4;
     m->text = (const char *)m->blob + 4 + array;
     m->text_len = size - 4 - array;
     if (m->text_len && (bad = aoei_utf8_valid(m->text, m->text_len)) < m->text_len)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: \"precompiled_charsmap\" has replacements that are not UTF-8 (byte %zu); download the file again",
-                         file, bad);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: \"precompiled_charsmap\" has replacements that are not UTF-8 (byte %zu); download the file again",
+            file, bad);
     if (!(m->unit = aoei_malloc_array(m->n_units, sizeof *m->unit)))
         return aoei_fail_nomem(err, array);
     for (size_t i = 0; i < m->n_units; i++)
@@ -78,14 +81,14 @@ int aoei_charsmap_read(aoei_charsmap *m, const char *base64, size_t len, const c
     return 0;
 }
 
-/* Returns the offset from a unit of the double array to its children. The offset is stored in bits 10 to 31 of the unit. If bit
- * 9 is set, the offset must be shifted left by 8. */
+/* Returns the offset from a unit of the double array to its children. The offset is stored in bits 10 to 31 of the
+ * unit. If bit 9 is set, the offset must be shifted left by 8. */
 static size_t offset_of(uint32_t unit) {
     return (size_t)(unit >> 10) << ((unit & (1u << 9)) >> 6);
 }
 
-/* Sets *replacement to the replacement of the shortest key that is a prefix of s and returns 1. Returns 0 if no key is a prefix
- * of s. */
+/* Sets *replacement to the replacement of the shortest key that is a prefix of s and returns 1. Returns 0 if no key is
+ * a prefix of s. */
 static int find(const aoei_charsmap *m, const char *s, size_t len, aoe_text *replacement) {
     size_t node = offset_of(m->unit[0]);
     for (size_t i = 0; i < len && s[i] != 0; i++) {

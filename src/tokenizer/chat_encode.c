@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The start and the end of a template are the tokens that two conversations with different texts have in common, as in
- * sentence-transformers (_chat_template_suffix_ids in base/modules/transformer.py, version 6). They do not depend on the text,
- * so they are computed once per prompt.
+ * sentence-transformers (_chat_template_suffix_ids in base/modules/transformer.py, version 6). They do not depend on
+ * the text, so they are computed once per prompt.
  */
 #include "tokenizer/chat_encode.h"
 
@@ -18,7 +18,8 @@
 
 enum { MAX_ENDS = 8 };
 
-/* The tokens of the template before and after the texts. They depend on the first four fields, which are the key of the entry.
+/* The tokens of the template before and after the texts. They depend on the first four fields, which are the key of the
+ * entry.
  */
 typedef struct template_ends {
     char *prompt; /* content of the system message, owned; NULL: there is none */
@@ -40,7 +41,8 @@ static aoe_text kept(const aoe_tokenizer *t, int which) {
 }
 
 /* Sets *structured to the form of the content of messages. */
-static int find_form(int *structured, const json_t *settings, const aoei_chat_source *s, const char *dir, aoe_error *err) {
+static int find_form(int *structured, const json_t *settings, const aoei_chat_source *s, const char *dir,
+                     aoe_error *err) {
     const json_t *value = json_object_get(settings, "format");
     const char *format = json_string_value(value);
     if (!value || (format && !strcmp(format, "auto")))
@@ -50,7 +52,8 @@ static int find_form(int *structured, const json_t *settings, const aoei_chat_so
     else
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: the format of \"message\" in modality_config is not supported (supported: auto, flat, structured)", dir);
+            "%s: the format of \"message\" in modality_config is not supported (supported: auto, flat, structured)",
+            dir);
     return 0;
 }
 
@@ -78,17 +81,19 @@ int aoei_tokenizer_use_chat(aoe_tokenizer *t, const json_t *settings, int pairs,
     aoei_chat_ends *ends = NULL;
     int rc = aoei_chat_source_find(&source, dir, kept(t, AOEI_FILE_CHAT_TEMPLATE), kept(t, AOEI_FILE_CONFIG), err);
     if (!rc && !source.text)
-        rc = aoei_fail(err, AOE_EFORMAT,
-                       source.found
-                           ? "%s: no template in chat_template of tokenizer_config.json has the name \"default\"; give "
-                             "the template of texts this name"
-                           : "%s: modality_config contains \"message\", but there is no chat template: neither " AOEI_CHAT_FILE
-                             " nor chat_template in tokenizer_config.json; download the model again",
-                       dir);
+        rc = aoei_fail(
+            err, AOE_EFORMAT,
+            source.found
+                ? "%s: no template in chat_template of tokenizer_config.json has the name \"default\"; give "
+                  "the template of texts this name"
+                : "%s: modality_config contains \"message\", but there is no chat template: neither " AOEI_CHAT_FILE
+                  " nor chat_template in tokenizer_config.json; download the model again",
+            dir);
     if (!rc)
         rc = find_form(&form.structured, settings, &source, dir, err);
     if (!rc)
-        rc = aoei_chat_tokens_read(&tokens, source.text, kept(t, AOEI_FILE_CONFIG), kept(t, AOEI_FILE_SPECIAL_MAP), dir, err);
+        rc = aoei_chat_tokens_read(&tokens, source.text, kept(t, AOEI_FILE_CONFIG), kept(t, AOEI_FILE_SPECIAL_MAP), dir,
+                                   err);
     form.tokens = tokens;
     if (!rc)
         rc = aoei_chat_create(&chat, &source, &form, err);
@@ -120,10 +125,11 @@ static int read_prompt(aoe_text *prompt, const aoe_encode_options *o, aoe_error 
     if (!o->prompt)
         return 0;
     if (!at || at[sizeof mark - 1])
-        return aoei_fail(err, AOE_EARG,
-                         "the prompt \"%.80s\" does not end with {text}; a model with a chat template receives the prompt as a "
-                         "message of its own, so write {text} once, at the end",
-                         o->prompt);
+        return aoei_fail(
+            err, AOE_EARG,
+            "the prompt \"%.80s\" does not end with {text}; a model with a chat template receives the prompt as a "
+            "message of its own, so write {text} once, at the end",
+            o->prompt);
     if (at > o->prompt)
         *prompt = (aoe_text){o->prompt, (size_t)(at - o->prompt)};
     return 0;
@@ -153,14 +159,15 @@ static int render(const aoe_tokenizer *t, const aoei_chat_texts *texts, const ao
 static int matches(const template_ends *e, const aoei_chat_texts *texts, const aoe_encode_options *o) {
     const aoe_text prompt = texts->prompt;
     const int same_prompt =
-        prompt.data ? e->prompt && strlen(e->prompt) == prompt.len && !memcmp(e->prompt, prompt.data, prompt.len) : !e->prompt;
+        prompt.data ? e->prompt && strlen(e->prompt) == prompt.len && !memcmp(e->prompt, prompt.data, prompt.len)
+                    : !e->prompt;
     return same_prompt && e->is_pair == (texts->second != NULL) && e->lowercase == o->lowercase &&
            e->drop_unknown == o->drop_unknown;
 }
 
 /* Renders two conversations with different texts. e->after is 0 if both have the same tokens. */
-static int make_ends(template_ends *e, const aoe_tokenizer *t, const aoei_chat_texts *texts, const aoe_encode_options *o,
-                     aoe_error *err) {
+static int make_ends(template_ends *e, const aoe_tokenizer *t, const aoei_chat_texts *texts,
+                     const aoe_encode_options *o, aoe_error *err) {
     static const char *const fillers[] = {"0", "1 2 3 4"};
     aoe_encode_options whole = *o;
     whole.max_length = 0;
@@ -169,9 +176,9 @@ static int make_ends(template_ends *e, const aoe_tokenizer *t, const aoei_chat_t
         return aoei_fail_nomem(err, texts->prompt.len);
     for (size_t i = 0; i < 2; i++) {
         const aoe_text filler = aoe_text_of(fillers[i]);
-        const int rc =
-            render(t, &(aoei_chat_texts){.prompt = texts->prompt, .text = filler, .second = texts->second ? &filler : NULL},
-                   &whole, &e->ids[i], err);
+        const int rc = render(
+            t, &(aoei_chat_texts){.prompt = texts->prompt, .text = filler, .second = texts->second ? &filler : NULL},
+            &whole, &e->ids[i], err);
         if (rc)
             return rc;
     }
@@ -187,7 +194,8 @@ static int make_ends(template_ends *e, const aoe_tokenizer *t, const aoei_chat_t
 }
 
 /* Returns the stored ends, or NULL. */
-static const template_ends *find_ends(const aoei_chat_ends *c, const aoei_chat_texts *texts, const aoe_encode_options *o) {
+static const template_ends *find_ends(const aoei_chat_ends *c, const aoei_chat_texts *texts,
+                                      const aoe_encode_options *o) {
     for (size_t i = 0; i < c->n; i++)
         if (matches(&c->entry[i], texts, o))
             return &c->entry[i];
@@ -249,8 +257,8 @@ static int apply_ends(const aoe_tokenizer *t, const aoei_chat_texts *texts, cons
     return 0;
 }
 
-int aoei_chat_encode(const aoe_tokenizer *t, aoe_text text, const aoe_text *second, const aoe_encode_options *o, aoe_ids *ids,
-                     size_t *before, size_t *after, aoe_error *err) {
+int aoei_chat_encode(const aoe_tokenizer *t, aoe_text text, const aoe_text *second, const aoe_encode_options *o,
+                     aoe_ids *ids, size_t *before, size_t *after, aoe_error *err) {
     aoei_chat_texts texts = {.text = text, .second = second};
     aoe_encode_options plain = *o;
     int rc = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Finds, checks and renders chat templates. The conversation of a text has an optional system message, which is the prompt, and
- * one message of the user. The conversation of a pair has a message of the role "query" and one of the role "document".
+ * Finds, checks and renders chat templates. The conversation of a text has an optional system message, which is the
+ * prompt, and one message of the user. The conversation of a pair has a message of the role "query" and one of the role
+ * "document".
  */
 #include "tokenizer/chat_template.h"
 
@@ -35,7 +36,8 @@ static int set_source(aoei_chat_source *s, const char *text, size_t len, char *n
     return s->text && s->name ? 0 : aoei_fail_nomem(err, len);
 }
 
-/* Reads the key "chat_template": a template, a list of objects with "name" and "template", or an object of templates. */
+/* Reads the key "chat_template": a template, a list of objects with "name" and "template", or an object of
+ * templates. */
 static int read_key(aoei_chat_source *s, const char *dir, aoe_text config, aoe_error *err) {
     static const char file[] = "tokenizer_config.json";
     json_t *root = config.data ? json_loadb(config.data, config.len, 0, NULL) : NULL;
@@ -49,7 +51,8 @@ static int read_key(aoei_chat_source *s, const char *dir, aoe_text config, aoe_e
             const char *name = json_string_value(json_object_get(item, "name"));
             if (!name || !json_is_string(json_object_get(item, "template")))
                 rc = aoei_fail(err, AOE_EFORMAT,
-                               "%s/%s: an element of chat_template has no \"name\" or \"template\"; correct it", dir, file);
+                               "%s/%s: an element of chat_template has no \"name\" or \"template\"; correct it", dir,
+                               file);
             else if (!strcmp(name, "default"))
                 text = json_object_get(item, "template");
         }
@@ -159,7 +162,8 @@ int aoei_chat_restores_end(const aoei_chat *c) {
 /* ---------------------------------------------------------------- rendering */
 
 /* Appends a message to the list. kind: type of its part, if its content is structured. Returns 0 or AOE_ENOMEM. */
-static int add_message(const aoei_chat *c, aoei_jinja_arena *a, aoei_jinja_list *messages, const char *role, aoe_text text) {
+static int add_message(const aoei_chat *c, aoei_jinja_arena *a, aoei_jinja_list *messages, const char *role,
+                       aoe_text text) {
     const aoei_jinja_value message = aoei_jinja_new_dict(a, AOEI_JINJA_DICT);
     aoei_jinja_value content = aoei_jinja_string(text.data ? text : aoe_text_of(""));
     if (message.type != AOEI_JINJA_DICT)
@@ -180,7 +184,8 @@ static int add_message(const aoei_chat *c, aoei_jinja_arena *a, aoei_jinja_list 
 }
 
 /* Sets *variables to the variables of the template and the conversation. */
-static int set_conversation(const aoei_chat *c, aoei_jinja_arena *a, aoei_jinja_dict *variables, const aoei_chat_texts *texts) {
+static int set_conversation(const aoei_chat *c, aoei_jinja_arena *a, aoei_jinja_dict *variables,
+                            const aoei_chat_texts *texts) {
     const aoei_jinja_value messages = aoei_jinja_new_list(a, AOEI_JINJA_FORM_LIST);
     int rc = messages.type == AOEI_JINJA_LIST ? aoei_jinja_set_name(a, variables, "messages", messages) : AOE_ENOMEM;
     for (size_t i = 0; i < c->variables.n && !rc; i++)
@@ -210,9 +215,10 @@ int aoei_chat_check(const aoei_chat *c, int pairs, aoe_error *err) {
     int rc = 0, missing = 0;
     for (size_t i = 0; i < (pairs ? 3 : 2) && !rc; i++) {
         const aoe_text second = aoe_text_of(probes[i][1]);
-        rc = aoei_chat_render(c, &text[i],
-                              &(aoei_chat_texts){.text = aoe_text_of(probes[i][0]), .second = pairs ? &second : NULL}, err);
-        if (!rc && i && text[i].len == text[0].len && (!text[i].len || !memcmp(text[i].data, text[0].data, text[i].len)))
+        rc = aoei_chat_render(
+            c, &text[i], &(aoei_chat_texts){.text = aoe_text_of(probes[i][0]), .second = pairs ? &second : NULL}, err);
+        if (!rc && i && text[i].len == text[0].len &&
+            (!text[i].len || !memcmp(text[i].data, text[0].data, text[i].len)))
             missing = pairs ? (int)i : -1;
     }
     for (size_t i = 0; i < 3; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Chat templates. A model with a chat template reads a text as the message of a user: sentence-transformers renders the text
- * with the template and tokenizes the result without special tokens.
+ * Chat templates. A model with a chat template reads a text as the message of a user: sentence-transformers renders the
+ * text with the template and tokenizes the result without special tokens.
  */
 #ifndef AOEI_TOKENIZER_CHAT_TEMPLATE_H
 #define AOEI_TOKENIZER_CHAT_TEMPLATE_H
@@ -19,9 +19,10 @@ typedef struct aoei_chat_source {
     char *name; /* file of the template in messages, owned */
 } aoei_chat_source;
 
-/* Finds the chat template as transformers does: the file chat_template.jinja or, if it does not exist, the key "chat_template"
- * of tokenizer_config.json. file, config: contents of the two files; their data may be NULL. dir: directory of the files, for
- * messages. The caller frees *s with aoei_chat_source_free, even if the function fails. Errors: AOE_EFORMAT, AOE_ENOMEM. */
+/* Finds the chat template as transformers does: the file chat_template.jinja or, if it does not exist, the key
+ * "chat_template" of tokenizer_config.json. file, config: contents of the two files; their data may be NULL. dir:
+ * directory of the files, for messages. The caller frees *s with aoei_chat_source_free, even if the function fails.
+ * Errors: AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_chat_source_find(aoei_chat_source *s, const char *dir, aoe_text file, aoe_text config, aoe_error *err);
 void aoei_chat_source_free(aoei_chat_source *s); /* accepts a zeroed struct */
 /* Returns 1 if the template expects the content of a message as a list of parts, as sentence-transformers infers it. */
@@ -52,11 +53,11 @@ typedef struct aoei_chat_texts {
     const aoe_text *second; /* document of a pair; NULL: no pair */
 } aoei_chat_texts;
 
-/* Appends the rendered conversation to `out`. Errors: AOE_EFORMAT (the template rejects the conversation), AOE_EUNSUPPORTED
- * (names the construct), AOE_ENOMEM. */
+/* Appends the rendered conversation to `out`. Errors: AOE_EFORMAT (the template rejects the conversation),
+ * AOE_EUNSUPPORTED (names the construct), AOE_ENOMEM. */
 int aoei_chat_render(const aoei_chat *c, aoei_buffer *out, const aoei_chat_texts *texts, aoe_error *err);
-/* Checks that the rendered conversation depends on the text or, if `pairs` is 1, on both texts of a pair. Errors: those of
- * aoei_chat_render; AOE_EUNSUPPORTED (a text is not rendered). */
+/* Checks that the rendered conversation depends on the text or, if `pairs` is 1, on both texts of a pair. Errors: those
+ * of aoei_chat_render; AOE_EUNSUPPORTED (a text is not rendered). */
 int aoei_chat_check(const aoei_chat *c, int pairs, aoe_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A token is read from tokenizer_config.json, otherwise from special_tokens_map.json, and is otherwise the default of the
- * tokenizer class, as in transformers 5. If tokenizer_config.json has no added_tokens_decoder, the order of the two files is
- * reversed.
+ * A token is read from tokenizer_config.json, otherwise from special_tokens_map.json, and is otherwise the default of
+ * the tokenizer class, as in transformers 5. If tokenizer_config.json has no added_tokens_decoder, the order of the two
+ * files is reversed.
  */
 #include "tokenizer/chat_tokens.h"
 
@@ -22,7 +22,8 @@ static int is_known(const json_t *config) {
     return aoei_class_tokens_known(config);
 }
 
-/* Returns the token, a string that is borrowed from `value`: a string, or an object with the key "content". NULL: none. */
+/* Returns the token, a string that is borrowed from `value`: a string, or an object with the key "content". NULL:
+ * none. */
 static const json_t *content_of(const json_t *value) {
     const json_t *content = json_is_object(value) ? json_object_get(value, "content") : value;
     return json_is_string(content) ? content : NULL;
@@ -40,10 +41,11 @@ static int add_token(json_t *tokens, size_t which, const char *template, const j
                     : !value && missing ? json_string(missing)
                                         : NULL;
     if (!value && !is_known(config) && strstr(template, key))
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the chat template contains %s, which is not set in tokenizer_config.json and depends on the "
-                         "tokenizer class; add the token to tokenizer_config.json",
-                         dir, key);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the chat template contains %s, which is not set in tokenizer_config.json and depends on the "
+            "tokenizer class; add the token to tokenizer_config.json",
+            dir, key);
     if (!content && (value || !missing))
         return 0;
     return json_object_set_new(tokens, key, added) ? aoei_fail_nomem(err, strlen(key)) : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Each function builds the components of a group of classes, as the constructors of these classes in transformers 5 do. The
- * components are JSON values with the same form as in tokenizer.json, and the readers of tokenizer.json read them.
+ * Each function builds the components of a group of classes, as the constructors of these classes in transformers 5 do.
+ * The components are JSON values with the same form as in tokenizer.json, and the readers of tokenizer.json read them.
  */
 #include "tokenizer/class_parts.h"
 
@@ -36,13 +36,13 @@ static json_t *sequence(const char *parts_key, json_t *list) {
 }
 
 static json_t *metaspace(const char *scheme, int split) {
-    return json_pack("{s:s, s:s, s:s, s:b}", "type", "Metaspace", "replacement", "\xe2\x96\x81", "prepend_scheme", scheme,
-                     "split", split);
+    return json_pack("{s:s, s:s, s:s, s:b}", "type", "Metaspace", "replacement", "\xe2\x96\x81", "prepend_scheme",
+                     scheme, "split", split);
 }
 
 static json_t *byte_level(int prefix, int use_regex) {
-    return json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", prefix, "trim_offsets", 1, "use_regex",
-                     use_regex);
+    return json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", prefix, "trim_offsets", 1,
+                     "use_regex", use_regex);
 }
 
 /* Returns a normalizer Replace. kind: type of the pattern, String or Regex. */
@@ -52,7 +52,8 @@ static json_t *replace(const char *kind, const char *pattern, const char *conten
 
 /* Returns a pre-tokenizer Split. kind: as above. */
 static json_t *split(const char *kind, const char *pattern, const char *behavior) {
-    return json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", kind, pattern, "behavior", behavior, "invert", 0);
+    return json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", kind, pattern, "behavior", behavior,
+                     "invert", 0);
 }
 
 /* BERT and its variants */
@@ -62,8 +63,8 @@ static int build_bert(parts *p) {
         (rc = read_flag(&chinese, p, "tokenize_chinese_chars", 1)))
         return rc;
     json_t *strip = accents < 0 ? json_null() : json_boolean(accents);
-    p->normalizer = json_pack("{s:s, s:b, s:b, s:o, s:b}", "type", "BertNormalizer", "clean_text", 1, "handle_chinese_chars",
-                              chinese, "strip_accents", strip, "lowercase", lowercase);
+    p->normalizer = json_pack("{s:s, s:b, s:b, s:o, s:b}", "type", "BertNormalizer", "clean_text", 1,
+                              "handle_chinese_chars", chinese, "strip_accents", strip, "lowercase", lowercase);
     p->pretokenizer = typed("BertPreTokenizer");
     return 0;
 }
@@ -78,8 +79,9 @@ static int build_byte_level(parts *p) {
 }
 
 static int build_qwen2(parts *p) {
-    static const char pattern[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+"
-                                  "[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    static const char pattern[] =
+        "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+"
+        "[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
     int prefix = 0;
     const int rc = read_flag(&prefix, p, "add_prefix_space", 0);
     p->normalizer = typed("NFC");
@@ -108,8 +110,8 @@ static int build_gemma(parts *p) {
 static int build_words(parts *p) {
     int prefix = 1;
     const int rc = read_flag(&prefix, p, "add_prefix_space", 0);
-    p->pretokenizer =
-        sequence("pretokenizers", json_pack("[o, o]", typed("WhitespaceSplit"), metaspace(prefix ? "always" : "never", 1)));
+    p->pretokenizer = sequence(
+        "pretokenizers", json_pack("[o, o]", typed("WhitespaceSplit"), metaspace(prefix ? "always" : "never", 1)));
     return rc;
 }
 
@@ -141,13 +143,14 @@ static int build_deberta(parts *p) {
     if ((rc = read_flag(&lowercase, p, "do_lower_case", 0)) || (rc = read_flag(&punctuation, p, "split_by_punct", 0)) ||
         (rc = read_flag(&prefix, p, "add_prefix_space", 0)))
         return rc;
-    json_t *list = json_pack("[o, o, {s:s, s:b, s:b}]", replace("Regex", "\\s{2,}|[\\n\\r\\t]", " "), typed("NFC"), "type",
-                             "Strip", "strip_left", 0, "strip_right", 1);
+    json_t *list = json_pack("[o, o, {s:s, s:b, s:b}]", replace("Regex", "\\s{2,}|[\\n\\r\\t]", " "), typed("NFC"),
+                             "type", "Strip", "strip_left", 0, "strip_right", 1);
     if (lowercase && json_array_insert_new(list, 0, typed("Lowercase")))
         rc = AOE_ENOMEM;
     p->normalizer = sequence("normalizers", list);
     json_t *words = json_pack("[o]", metaspace(prefix ? "always" : "first", 1));
-    if (punctuation && json_array_insert_new(words, 0, json_pack("{s:s, s:s}", "type", "Punctuation", "behavior", "Isolated")))
+    if (punctuation &&
+        json_array_insert_new(words, 0, json_pack("{s:s, s:s}", "type", "Punctuation", "behavior", "Isolated")))
         rc = AOE_ENOMEM;
     p->pretokenizer = sequence("pretokenizers", words);
     return rc ? aoei_fail_nomem(p->err, 0) : 0;
@@ -189,7 +192,8 @@ int aoei_class_parts_known(const char *name) {
     return find(name) != NULL;
 }
 
-/* Returns the normalizer Precompiled of `root`, or NULL. As in transformers, a Sequence inside a Sequence is not searched. */
+/* Returns the normalizer Precompiled of `root`, or NULL. As in transformers, a Sequence inside a Sequence is not
+ * searched. */
 static const json_t *find_charsmap(const json_t *root) {
     const json_t *normalizer = json_object_get(root, "normalizer"), *list = json_object_get(normalizer, "normalizers");
     for (size_t i = 0; i < (list ? json_array_size(list) : 1); i++) {
@@ -201,14 +205,15 @@ static const json_t *find_charsmap(const json_t *root) {
     return NULL;
 }
 
-/* Checks that the model in tokenizer.json has the type of the class. The library transformers cannot read another type, or
- * reads its vocabulary as the vocabulary of the other type. */
+/* Checks that the model in tokenizer.json has the type of the class. The library transformers cannot read another type,
+ * or reads its vocabulary as the vocabulary of the other type. */
 static int check_model(const json_t *root, const struct class_parts *c, const char *file, aoe_error *err) {
     const char *type = json_string_value(json_object_get(json_object_get(root, "model"), "type"));
     return !type || !strcmp(type, c->model)
                ? 0
                : aoei_fail(err, AOE_EUNSUPPORTED,
-                           "%s: the tokenizer class is %s, which needs a model of the type %s, but tokenizer.json has %s; set "
+                           "%s: the tokenizer class is %s, which needs a model of the type %s, but tokenizer.json has "
+                           "%s; set "
                            "\"tokenizer_class\" to the class of this model",
                            file, c->name, c->model, type);
 }

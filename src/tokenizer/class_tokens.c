@@ -41,7 +41,8 @@ static defaults qwen2 = {NULL, "<|endoftext|>", "<|endoftext|>", NULL, "<|endoft
 
 typedef struct class_rule {
     const char *name;
-    const char *const *tokens; /* [AOEI_CLASS_TOKENS] defaults of the special tokens, in the order of aoei_class_token_keys */
+    const char *const *tokens; /* [AOEI_CLASS_TOKENS] defaults of the special tokens, in the order of
+                                  aoei_class_token_keys */
     int first, last;           /* indices of the tokens at the start and at the end of the template; -1: no template */
     int roberta;               /* 1: pairs have the template of RoBERTa, 0: that of BERT */
     unknown_rule rule;
@@ -91,8 +92,8 @@ const char *aoei_class_tokens_default(const json_t *config, size_t which) {
 
 aoei_added_flags aoei_class_tokens_flags(const json_t *config, size_t which) {
     const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
-    const int mask = which == MASK &&
-                     (aoei_tokenizer_class_is(class, "MPNetTokenizer") || aoei_tokenizer_class_is(class, "CamembertTokenizer"));
+    const int mask = which == MASK && (aoei_tokenizer_class_is(class, "MPNetTokenizer") ||
+                                       aoei_tokenizer_class_is(class, "CamembertTokenizer"));
     return (aoei_added_flags){.special = 1, .lstrip = mask != 0};
 }
 
@@ -101,15 +102,18 @@ static int read_token(aoei_listed_token *s, const json_t *config, const class_ru
                       aoe_error *err) {
     const char *key = aoei_class_token_keys[which], *missing = c->tokens[which];
     const json_t *value = json_object_get(config, key);
-    *s = (aoei_listed_token){
-        .content = missing, .len = missing ? strlen(missing) : 0, .flags = aoei_class_tokens_flags(config, (size_t)which)};
+    *s = (aoei_listed_token){.content = missing,
+                             .len = missing ? strlen(missing) : 0,
+                             .flags = aoei_class_tokens_flags(config, (size_t)which)};
     if (json_is_null(value))
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: \"%s\" is null, but tokenizer_class \"%s\" needs it; set it to a token",
-                         file, key, c->name);
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: \"%s\" is null, but tokenizer_class \"%s\" needs it; set it to a token", file, key,
+                         c->name);
     const int rc = value ? aoei_listed_token_read_special(s, value, s->flags, key, file, err) : 0;
     if (!rc && value && !s->len && which != UNK)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: \"%s\" is empty, but tokenizer_class \"%s\" needs it; set it to a token",
-                         file, key, c->name);
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: \"%s\" is empty, but tokenizer_class \"%s\" needs it; set it to a token", file, key,
+                         c->name);
     return rc;
 }
 
@@ -165,23 +169,25 @@ static int find_id(int32_t *id, aoe_tokenizer *t, aoei_listed_token *s, int add,
 }
 
 static int set_template(aoe_tokenizer *t, const class_rule *c, const json_t *config, const char *file, aoe_error *err) {
-    const int given =
-        json_object_get(config, aoei_class_token_keys[c->first]) || json_object_get(config, aoei_class_token_keys[c->last]);
+    const int given = json_object_get(config, aoei_class_token_keys[c->first]) ||
+                      json_object_get(config, aoei_class_token_keys[c->last]);
     aoei_listed_token first, last;
     int32_t first_id = -1, last_id = -1;
     int rc;
-    if ((rc = read_token(&first, config, c, c->first, file, err)) || (rc = read_token(&last, config, c, c->last, file, err)) ||
-        (rc = find_id(&first_id, t, &first, given, file, err)) || (rc = find_id(&last_id, t, &last, given, file, err)) ||
-        first_id < 0 || last_id < 0)
+    if ((rc = read_token(&first, config, c, c->first, file, err)) ||
+        (rc = read_token(&last, config, c, c->last, file, err)) ||
+        (rc = find_id(&first_id, t, &first, given, file, err)) ||
+        (rc = find_id(&last_id, t, &last, given, file, err)) || first_id < 0 || last_id < 0)
         return rc;
     aoei_postprocessor_free(&t->post);
-    if ((rc = aoei_postprocessor_add(&t->post, 0, first_id, err)) || (rc = aoei_postprocessor_add(&t->post, 1, last_id, err)))
+    if ((rc = aoei_postprocessor_add(&t->post, 0, first_id, err)) ||
+        (rc = aoei_postprocessor_add(&t->post, 1, last_id, err)))
         return rc;
     return aoei_postprocessor_add_usual_pair(&t->post, first_id, last_id, c->roberta, err);
 }
 
-/* Sets *id to the id of unk_token if the vocabulary contains it and, for the rule FIRST_ZERO, its score is 0. Otherwise, *id is
- * unchanged or, for the rule FIRST_ZERO, "unk_id". */
+/* Sets *id to the id of unk_token if the vocabulary contains it and, for the rule FIRST_ZERO, its score is 0.
+ * Otherwise, *id is unchanged or, for the rule FIRST_ZERO, "unk_id". */
 static int find_unknown(size_t *id, const aoei_unigram *u, const class_rule *c, const json_t *config, const char *file,
                         aoe_error *err) {
     aoei_listed_token named;
@@ -201,8 +207,9 @@ static int set_unknown(aoei_unigram *u, const class_rule *c, const json_t *confi
     if (rc)
         return rc;
     if (id >= u->vocab.n_ids)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the vocabulary has no id %zu, the unknown token of tokenizer_class \"%s\"",
-                         file, id, c->name);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the vocabulary has no id %zu, the unknown token of tokenizer_class \"%s\"", file, id,
+                         c->name);
     u->unk = (int32_t)id;
     return 0;
 }
@@ -213,7 +220,8 @@ static int has_template(const class_rule *c, const json_t *root) {
     return c->first >= 0 && (c->tokens != albert || !written || json_is_null(written));
 }
 
-int aoei_class_tokens_finish(aoe_tokenizer *t, const json_t *root, const json_t *config, const char *file, aoe_error *err) {
+int aoei_class_tokens_finish(aoe_tokenizer *t, const json_t *root, const json_t *config, const char *file,
+                             aoe_error *err) {
     const class_rule *c = find_rule(config);
     int rc = 0;
     if (!c)

@@ -21,7 +21,8 @@ static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_option
                             : aoei_tokenizer_encode_plain(t, text, o, ids, before, after, err);
 }
 
-int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids, aoe_error *err) {
+int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
+                         aoe_error *err) {
     AOEI_CHECK(err, t, ids);
     AOEI_OPTIONS(aoe_encode_options, o, err);
     return encode(t, text, o, ids, NULL, NULL, err);

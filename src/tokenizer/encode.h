@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Encodes texts, with or without a chat template. The functions aoe_tokenizer_encode and aoe_tokenizer_encode_pair of aoe.h are
- * also in this unit.
+ * Encodes texts, with or without a chat template. The functions aoe_tokenizer_encode and aoe_tokenizer_encode_pair of
+ * aoe.h are also in this unit.
  */
 #ifndef AOEI_TOKENIZER_ENCODE_H
 #define AOEI_TOKENIZER_ENCODE_H
@@ -9,8 +9,8 @@
 
 #include "aoe.h"
 
-/* Encodes a text as aoe_tokenizer_encode does. Also sets *before and *after to the number of ids before and after the tokens of
- * the text itself. These ids belong to special tokens, to tokens of the prompt and to the chat template. */
+/* Encodes a text as aoe_tokenizer_encode does. Also sets *before and *after to the number of ids before and after the
+ * tokens of the text itself. These ids belong to special tokens, to tokens of the prompt and to the chat template. */
 int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                  size_t *before, size_t *after, aoe_error *err);
 

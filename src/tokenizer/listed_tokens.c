@@ -15,8 +15,8 @@ static int by_id(const void *a, const void *b) {
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-int aoei_listed_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, aoei_listed_token *list, size_t n, const char *file,
-                           aoe_error *err) {
+int aoei_listed_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, aoei_listed_token *list, size_t n,
+                           const char *file, aoe_error *err) {
     qsort(list, n, sizeof *list, by_id);
     for (size_t i = 0; i < n; i++) {
         const int rc = aoei_added_tokens_add(a, v, list[i].content, list[i].len, list[i].flags, err);
@@ -34,9 +34,10 @@ static int read_entry(aoei_listed_token *t, const char *key, const json_t *value
     int rc = json_is_object(value) ? aoei_json_string(value, "content", &t->content, &t->len, file, err) : 0;
     if (rc || (t->content && (rc = aoei_added_flags_read(&t->flags, value, file, err))))
         return rc;
-    return t->content ? 0
-                      : aoei_fail(err, AOE_EFORMAT,
-                                  "%s: entry \"%.80s\" of \"added_tokens_decoder\" has no \"content\"; correct it", file, key);
+    return t->content
+               ? 0
+               : aoei_fail(err, AOE_EFORMAT,
+                           "%s: entry \"%.80s\" of \"added_tokens_decoder\" has no \"content\"; correct it", file, key);
 }
 
 int aoei_listed_tokens_add_decoder(aoei_added_tokens *a, const aoei_vocab *v, json_t *decoder, const char *file,
@@ -45,8 +46,8 @@ int aoei_listed_tokens_add_decoder(aoei_added_tokens *a, const aoei_vocab *v, js
     size_t i = 0;
     int rc = 0;
     if (decoder && !json_is_null(decoder) && !json_is_object(decoder))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"added_tokens_decoder\" is not an object {id: token}; correct or remove it",
-                         file);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"added_tokens_decoder\" is not an object {id: token}; correct or remove it", file);
     if (n == 0)
         return 0;
     aoei_listed_token *list = aoei_malloc_array(n, sizeof *list);
@@ -76,7 +77,8 @@ int aoei_listed_tokens_add_ids(aoei_added_tokens *a, const aoei_vocab *v, json_t
         const size_t len = strlen(content);
         const int special = is_special(user, content, len);
         if (!rc && !json_is_integer(id))
-            rc = aoei_fail(err, AOE_EFORMAT, "%s: the id of \"%.80s\" is not an integer; correct the value", file, content);
+            rc = aoei_fail(err, AOE_EFORMAT, "%s: the id of \"%.80s\" is not an integer; correct the value", file,
+                           content);
         if (aoei_added_tokens_find(a, content, len) == (size_t)-1)
             list[n++] = (aoei_listed_token){.id = json_integer_value(id),
                                             .content = content,
@@ -93,8 +95,8 @@ int aoei_listed_token_read_special(aoei_listed_token *t, const json_t *value, ao
                                    const char *file, aoe_error *err) {
     const json_t *content = json_is_object(value) ? json_object_get(value, "content") : value;
     if (!json_is_string(content))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is neither a token nor an object with \"content\"; correct the value",
-                         file, key);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"%s\" is neither a token nor an object with \"content\"; correct the value", file, key);
     if (json_is_object(value)) {
         flags = (aoei_added_flags){.special = 1};
         const int rc = aoei_added_flags_read(&flags, value, file, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Appends bytes to text buffers. A buffer that is full doubles its capacity, so the total time is linear in the length of the
- * text.
+ * Appends bytes to text buffers. A buffer that is full doubles its capacity, so the total time is linear in the length
+ * of the text.
  */
 #include "tokenizer/normalized.h"
 

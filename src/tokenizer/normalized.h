@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The buffers that normalizers and pre-tokenizers write. A buffer contains the bytes of a text. If tracking is enabled, it also
- * contains the origin of each byte. The origin is the byte offset in the raw text of the character from which the byte comes.
- * Zero bytes follow the text, so that a load of several bytes at the end of the text does not read outside the buffer.
+ * The buffers that normalizers and pre-tokenizers write. A buffer contains the bytes of a text. If tracking is enabled,
+ * it also contains the origin of each byte. The origin is the byte offset in the raw text of the character from which
+ * the byte comes. Zero bytes follow the text, so that a load of several bytes at the end of the text does not read
+ * outside the buffer.
  */
 #ifndef AOEI_TOKENIZER_NORMALIZED_H
 #define AOEI_TOKENIZER_NORMALIZED_H
@@ -23,12 +24,12 @@ typedef struct aoei_normalized {
 /* Grows the buffer if necessary, so that `more` bytes can be appended without another allocation. Returns -1 if out of
  * memory. */
 int aoei_normalized_reserve(aoei_normalized *out, size_t more);
-/* aoei_normalized_put appends s[0, n), and aoei_normalized_put_cp appends the UTF-8 form of a code point. All appended bytes
- * get the origin `origin`. Both functions return -1 if out of memory. */
+/* aoei_normalized_put appends s[0, n), and aoei_normalized_put_cp appends the UTF-8 form of a code point. All appended
+ * bytes get the origin `origin`. Both functions return -1 if out of memory. */
 int aoei_normalized_put(aoei_normalized *out, const char *s, size_t n, size_t origin);
 int aoei_normalized_put_cp(aoei_normalized *out, uint32_t cp, size_t origin);
-/* Appends s[from, to) unchanged. Byte s[i] gets the origin origin[i]. If `origin` is NULL, byte s[i] gets the offset in s of
- * the character that it belongs to. Returns -1 if out of memory. */
+/* Appends s[from, to) unchanged. Byte s[i] gets the origin origin[i]. If `origin` is NULL, byte s[i] gets the offset in
+ * s of the character that it belongs to. Returns -1 if out of memory. */
 int aoei_normalized_copy(aoei_normalized *out, const char *s, size_t from, size_t to, const size_t *origin);
 /* Writes the zero bytes after the text. Returns -1 if out of memory. */
 int aoei_normalized_end(aoei_normalized *out);

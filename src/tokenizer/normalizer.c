@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads the list of normalizers from tokenizer.json and applies it to texts. Each step reads the output of the previous step.
- * The origin of a byte is the offset in the raw text of the character that the byte comes from. After each step, the origins
- * are mapped back through the previous steps, so they are always offsets in the raw text.
+ * Reads the list of normalizers from tokenizer.json and applies it to texts. Each step reads the output of the previous
+ * step. The origin of a byte is the offset in the raw text of the character that the byte comes from. After each step,
+ * the origins are mapped back through the previous steps, so they are always offsets in the raw text.
  */
 #include "tokenizer/normalizer.h"
 
@@ -57,14 +57,14 @@ static int strip_accents(const char *s, size_t len, aoei_normalized *out, aoe_er
     return 0;
 }
 
-/* Returns the character by which the normalizer Nmt replaces cp. The result is UINT32_MAX for most control characters, which
- * are removed. It is a space for line ends, invisible characters and some other white space. It is cp for all other
- * characters. */
+/* Returns the character by which the normalizer Nmt replaces cp. The result is UINT32_MAX for most control characters,
+ * which are removed. It is a space for line ends, invisible characters and some other white space. It is cp for all
+ * other characters. */
 static uint32_t nmt_form(uint32_t cp) {
     if ((cp >= 1 && cp <= 8) || cp == 0x0B || (cp >= 0x0E && cp <= 0x1F) || cp == 0x7F || cp == 0x8F || cp == 0x9F)
         return UINT32_MAX;
-    if (cp == 9 || cp == 0x0A || cp == 0x0C || cp == 0x0D || cp == 0x1680 || (cp >= 0x200B && cp <= 0x200F) || cp == 0x2028 ||
-        cp == 0x2029 || cp == 0x2581 || cp == 0xFEFF || cp == 0xFFFD)
+    if (cp == 9 || cp == 0x0A || cp == 0x0C || cp == 0x0D || cp == 0x1680 || (cp >= 0x200B && cp <= 0x200F) ||
+        cp == 0x2028 || cp == 0x2029 || cp == 0x2581 || cp == 0xFEFF || cp == 0xFFFD)
         return ' ';
     return cp;
 }
@@ -81,8 +81,8 @@ static int nmt(const char *s, size_t len, aoei_normalized *out, aoe_error *err) 
     return 0;
 }
 
-/* Replaces all matches of the step's pattern with step->content. As in Hugging Face tokenizers, the origin of the inserted
- * bytes is the last character of the match. */
+/* Replaces all matches of the step's pattern with step->content. As in Hugging Face tokenizers, the origin of the
+ * inserted bytes is the last character of the match. */
 static int replace(const aoei_normalizer_step *step, const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
     aoei_pattern_search search = {.n_matches = 0};
     size_t last = 0, start, end;
@@ -124,9 +124,9 @@ static int byte_level(const char *s, size_t len, aoei_normalized *out, aoe_error
     return 0;
 }
 
-/* Sets the origin of the first character of `out` to 0. Hugging Face tokenizers do so for steps that replace characters, even
- * if the step has removed or reordered the first characters of the text. A pre-tokenizer that treats the first piece of the
- * text differently depends on this origin. */
+/* Sets the origin of the first character of `out` to 0. Hugging Face tokenizers do so for steps that replace
+ * characters, even if the step has removed or reordered the first characters of the text. A pre-tokenizer that treats
+ * the first piece of the text differently depends on this origin. */
 static void align_first(aoei_normalized *out) {
     for (size_t i = 0; i < out->len && out->track && (i == 0 || ((unsigned char)out->data[i] & 0xC0) == 0x80); i++)
         out->origin[i] = 0;
@@ -164,7 +164,8 @@ static int run(const aoei_normalizer_step *step, const char *s, size_t len, aoei
     return rc;
 }
 
-/* Runs all steps except the first. On entry, `out` contains the output of the first step; on return, the output of the last. */
+/* Runs all steps except the first. On entry, `out` contains the output of the first step; on return, the output of the
+ * last. */
 static int run_more(const aoei_normalizer *n, aoei_normalized *out, aoe_error *err) {
     aoei_normalized before = {.track = out->track};
     int rc = 0;
@@ -250,7 +251,8 @@ static int read_strip(aoei_normalizer *n, const json_t *section, const char *fil
 }
 
 /* Reads the string under `key`, which must exist, into step->content. */
-static int read_content(aoei_normalizer_step *step, const json_t *section, const char *key, const char *file, aoe_error *err) {
+static int read_content(aoei_normalizer_step *step, const json_t *section, const char *key, const char *file,
+                        aoe_error *err) {
     const char *content = NULL;
     int rc = aoei_json_string(section, key, &content, &step->content_len, file, err);
     if (rc)
@@ -292,7 +294,8 @@ static int read_sequence(aoei_normalizer *n, const json_t *section, int depth, c
     const json_t *list = json_object_get(section, "normalizers");
     int rc = 0;
     if (!json_is_array(list))
-        return aoei_fail(err, AOE_EFORMAT, "%s: a normalizer Sequence has no \"normalizers\"; download the file again", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: a normalizer Sequence has no \"normalizers\"; download the file again",
+                         file);
     if (depth == MAX_DEPTH)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: normalizer Sequences nested more than %d deep are not supported; use a flat list", file,
@@ -335,7 +338,8 @@ static int read_step(aoei_normalizer *n, const json_t *section, int depth, const
         if (strcmp(type, others[i].name) == 0)
             return others[i].read(n, section, file, err);
     return aoei_fail(err, AOE_EUNSUPPORTED,
-                     "%s: normalizer \"%s\" is not supported; docs/tokenizers.md lists the supported types", file, type);
+                     "%s: normalizer \"%s\" is not supported; docs/tokenizers.md lists the supported types", file,
+                     type);
 }
 
 int aoei_normalizer_read(aoei_normalizer *n, const json_t *section, const char *file, aoe_error *err) {

@@ -4,8 +4,8 @@
  * - A CJK ideograph is surrounded by spaces.
  * - The character is decomposed (NFD), and nonspacing marks are dropped.
  * - The character is converted to lower case.
- * Some marks with a combining class, such as enclosing marks, are not dropped and must be written in canonical order. They are
- * collected until the run of combining characters ends.
+ * Some marks with a combining class, such as enclosing marks, are not dropped and must be written in canonical order.
+ * They are collected until the run of combining characters ends.
  * Invariant: the output has capacity for the remaining input and OUT_SLACK additional bytes.
  */
 #include "tokenizer/normalizer_bert.h"
@@ -42,8 +42,8 @@ static void put_character(pass *p, uint32_t cp, size_t origin) {
     aoei_normalized *out = p->out;
     uint32_t lower[AOEI_LOWER_MAX] = {cp};
     size_t n = p->n->lowercase ? aoei_unicode_lower(cp, lower) : 1;
-    if (p->failed ||
-        (out->capacity - out->len < p->remaining + OUT_SLACK && aoei_normalized_reserve(out, p->remaining + OUT_SLACK))) {
+    if (p->failed || (out->capacity - out->len < p->remaining + OUT_SLACK &&
+                      aoei_normalized_reserve(out, p->remaining + OUT_SLACK))) {
         p->failed = 1;
         return;
     }
@@ -55,8 +55,8 @@ static void put_character(pass *p, uint32_t cp, size_t origin) {
     }
 }
 
-/* Writes the collected marks in canonical order, which is a stable sort by combining class. The function makes one pass over
- * the marks for each class that occurs, so the time is linear in the number of marks. */
+/* Writes the collected marks in canonical order, which is a stable sort by combining class. The function makes one pass
+ * over the marks for each class that occurs, so the time is linear in the number of marks. */
 static void flush(pass *p) {
     for (unsigned ccc = 1; ccc < 256 && p->n_marks; ccc++) {
         if (!(p->present[ccc >> 6] >> (ccc & 63) & 1))
@@ -123,8 +123,8 @@ static void add_character(pass *p, uint32_t cp, size_t origin) {
         put_character(p, ' ', origin);
 }
 
-/* Processes the ASCII characters that begin at s[i] and returns the position of the first non-ASCII character after them. The
- * capacity of `out` is sufficient because of the invariant at the top of this file. */
+/* Processes the ASCII characters that begin at s[i] and returns the position of the first non-ASCII character after
+ * them. The capacity of `out` is sufficient because of the invariant at the top of this file. */
 static size_t ascii_run(const aoei_bert_normalizer *n, const char *s, size_t i, size_t len, aoei_normalized *out) {
     size_t at = out->len;
     for (; i < len && (unsigned char)s[i] < 0x80; i++) {
@@ -138,7 +138,8 @@ static size_t ascii_run(const aoei_bert_normalizer *n, const char *s, size_t i, 
     return i;
 }
 
-int aoei_normalize_bert(const aoei_bert_normalizer *n, const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
+int aoei_normalize_bert(const aoei_bert_normalizer *n, const char *s, size_t len, aoei_normalized *out,
+                        aoe_error *err) {
     size_t capacity;
     pass p = {.n = n, .out = out, .remaining = len};
     if (aoei_add_size(len, OUT_SLACK, &capacity) || aoei_normalized_reserve(out, capacity))

@@ -20,8 +20,8 @@ typedef struct aoei_bert_normalizer {
 /* Sets all fields of *n. If strip_accents is negative, n->strip_accents is set to `lowercase`. */
 void aoei_bert_normalizer_set(aoei_bert_normalizer *n, int clean_text, int handle_chinese_chars, int strip_accents,
                               int lowercase);
-/* Writes the normalized form of s to out, which must be empty. The origin of each byte is the offset in s of the character that
- * it comes from. Errors: AOE_ENOMEM. */
+/* Writes the normalized form of s to out, which must be empty. The origin of each byte is the offset in s of the
+ * character that it comes from. Errors: AOE_ENOMEM. */
 int aoei_normalize_bert(const aoei_bert_normalizer *n, const char *s, size_t len, aoei_normalized *out, aoe_error *err);
 
 #endif

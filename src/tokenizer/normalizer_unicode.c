@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Computes the Unicode normalization forms NFD, NFKD, NFC and NFKC. Decomposed characters are collected in a run. The run ends
- * before a character that is not reordered and does not compose with a preceding character. The run is then put in canonical
- * order and, for NFC and NFKC, composed. Ranges of text that the normalization form cannot change are copied without table
- * lookups. The time is linear in the length of the text, even for long runs of marks.
+ * Computes the Unicode normalization forms NFD, NFKD, NFC and NFKC. Decomposed characters are collected in a run. The
+ * run ends before a character that is not reordered and does not compose with a preceding character. The run is then
+ * put in canonical order and, for NFC and NFKC, composed. Ranges of text that the normalization form cannot change are
+ * copied without table lookups. The time is linear in the length of the text, even for long runs of marks.
  */
 #include <string.h>
 
@@ -112,8 +112,8 @@ static int add_decomposed(pass *p, uint32_t cp, size_t origin) {
     return 0;
 }
 
-/* Returns the end of a range of s that begins at i and that normalization does not change. A character below U+0300 composes
- * only with a following character of at least U+0300. Decomposition does not change ASCII characters. */
+/* Returns the end of a range of s that begins at i and that normalization does not change. A character below U+0300
+ * composes only with a following character of at least U+0300. Decomposition does not change ASCII characters. */
 static size_t unchanged_end(const pass *p, const char *s, size_t i, size_t len) {
     const unsigned char limit = p->composed && !p->compatible ? FIRST_MARK_LEAD : 0x80;
     size_t end = i;
@@ -121,12 +121,14 @@ static size_t unchanged_end(const pass *p, const char *s, size_t i, size_t len) 
         end++;
     if (!p->composed || end == len)
         return end;
-    while (end > i && ((unsigned char)s[end - 1] & 0xC0) == 0x80) /* exclude the last character, because a mark may follow it */
+    while (end > i && ((unsigned char)s[end - 1] & 0xC0) == 0x80) /* exclude the last character, because a mark may
+                                                                     follow it */
         end--;
     return end > i ? end - 1 : i;
 }
 
-int aoei_normalize_unicode(int compatible, int composed, const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
+int aoei_normalize_unicode(int compatible, int composed, const char *s, size_t len, aoei_normalized *out,
+                           aoe_error *err) {
     pass p = {.compatible = compatible, .composed = composed, .out = out};
     int failed = 0;
     for (size_t i = 0; i < len && !failed;) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Truncates two texts and applies the template of a pair. The lengths after truncation are those of the strategy longest_first
- * of the Hugging Face tokenizers library.
+ * Truncates two texts and applies the template of a pair. The lengths after truncation are those of the strategy
+ * longest_first of the Hugging Face tokenizers library.
  */
 #include "tokenizer/pair.h"
 
@@ -30,8 +30,8 @@ static void limit_lengths(size_t *a, size_t *b, size_t limit) {
     *b = swapped ? shorter : longer;
 }
 
-int aoei_pair_join(aoe_ids *first, const aoe_ids *second, const aoei_postprocessor *post, int no_specials, size_t max_length,
-                   int left, aoe_error *err) {
+int aoei_pair_join(aoe_ids *first, const aoe_ids *second, const aoei_postprocessor *post, int no_specials,
+                   size_t max_length, int left, aoe_error *err) {
     const aoei_pair_piece *pieces = post->n_pair ? post->pair : plain;
     const size_t n_pieces = post->n_pair ? post->n_pair : 2;
     size_t n[2] = {first->n, second->n}, specials = 0, at = 0;

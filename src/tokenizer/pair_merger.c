@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Merges pairs of symbols and updates the counts of pairs incrementally. A merge visits only the words that contain the pair,
- * and changes only the counts of pairs next to each replacement. The heap is not updated when a count decreases. If the entry
- * on top of the heap has an outdated count, the entry is reinserted with the current count. Invariant: the count of a pair is
- * the sum, over all words, of the word's count times the number of occurrences of the pair in the word.
+ * Merges pairs of symbols and updates the counts of pairs incrementally. A merge visits only the words that contain the
+ * pair, and changes only the counts of pairs next to each replacement. The heap is not updated when a count decreases.
+ * If the entry on top of the heap has an outdated count, the entry is reinserted with the current count. Invariant: the
+ * count of a pair is the sum, over all words, of the word's count times the number of occurrences of the pair in the
+ * word.
  */
 #include "tokenizer/pair_merger.h"
 
@@ -55,8 +56,8 @@ static aoei_pair *pair_of(aoei_pair_merger *m, uint32_t left, uint32_t right, ao
     return &m->pair[m->n_pairs - 1];
 }
 
-/* Adds to the count of the pair one occurrence of the pair in m->word[word]. The occurrence is weighted by the count of the
- * word. */
+/* Adds to the count of the pair one occurrence of the pair in m->word[word]. The occurrence is weighted by the count of
+ * the word. */
 static int add_occurrence(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word, aoe_error *err) {
     aoei_pair *p = pair_of(m, left, right, err);
     if (!p)
@@ -87,7 +88,8 @@ static int remove_occurrence(aoei_pair_merger *m, uint32_t left, uint32_t right,
 
 int aoei_pair_merger_add(aoei_pair_merger *m, const uint32_t *symbol, size_t n, uint64_t count, aoe_error *err) {
     if (n >= UINT32_MAX || m->n_words >= UINT32_MAX)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "the texts contain more than 2^32 words or symbols; train on fewer texts");
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "the texts contain more than 2^32 words or symbols; train on fewer texts");
     if (aoei_grow((void **)&m->word, &m->word_capacity, m->n_words, sizeof *m->word))
         return aoei_fail_nomem(err, m->n_words * 2 * sizeof *m->word);
     size_t word = m->n_words, offset = m->n_symbols;
@@ -180,7 +182,8 @@ int aoei_pair_merger_best(aoei_pair_merger *m, uint32_t *left, uint32_t *right, 
 }
 
 /* Replaces all occurrences of the pair in a word with `merged` and updates the counts of the neighboring pairs. */
-static int merge_in_word(aoei_pair_merger *m, size_t word, uint32_t left, uint32_t right, uint32_t merged, aoe_error *err) {
+static int merge_in_word(aoei_pair_merger *m, size_t word, uint32_t left, uint32_t right, uint32_t merged,
+                         aoe_error *err) {
     uint32_t *s = m->symbol + m->word[word].offset, n = m->word[word].n, to = 0;
     int rc = 0;
     for (uint32_t i = 0; i < n && !rc; to++) {

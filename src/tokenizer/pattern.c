@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Searches texts for literal strings and for regular expressions. PCRE2 compiles regular expressions to machine code (JIT),
- * which uses a small part of the thread's stack. If an expression needs more stack, PCRE2 interprets the expression. The
- * interpreter's match limit stops expressions from a corrupt tokenizer.json that would otherwise run forever.
+ * Searches texts for literal strings and for regular expressions. PCRE2 compiles regular expressions to machine code
+ * (JIT), which uses a small part of the thread's stack. If an expression needs more stack, PCRE2 interprets the
+ * expression. The interpreter's match limit stops expressions from a corrupt tokenizer.json that would otherwise run
+ * forever.
  */
 #include "tokenizer/pattern.h"
 
@@ -16,7 +17,8 @@
 #include "base/utf8.h"
 #include "tokenizer/pattern_syntax.h"
 
-static _Thread_local int out_of_memory; /* 1: an allocation by PCRE2 has failed in this thread since the flag was set to 0 */
+static _Thread_local int out_of_memory; /* 1: an allocation by PCRE2 has failed in this thread since the flag was set to
+                                           0 */
 
 static void *allocate(size_t bytes, void *unused) {
     (void)unused;
@@ -38,8 +40,8 @@ int aoei_pattern_literal(aoei_pattern *p, const char *s, size_t len, aoe_error *
     return p->literal ? 0 : aoei_fail_nomem(err, len);
 }
 
-/* Compiles the regular expression `translated` (PCRE2's syntax). expression[len] is the expression in tokenizer.json, for
- * messages. */
+/* Compiles the regular expression `translated` (PCRE2's syntax). expression[len] is the expression in tokenizer.json,
+ * for messages. */
 static int compile(aoei_pattern *p, const aoei_buffer *translated, const char *expression, size_t len, aoe_error *err) {
     const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
     const int shown = (int)(len < 80 ? len : 80);
@@ -53,8 +55,8 @@ static int compile(aoei_pattern *p, const aoei_buffer *translated, const char *e
         goto done;
     }
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
-    p->code =
-        pcre2_compile((PCRE2_SPTR)(translated->data ? translated->data : ""), translated->len, options, &code, &at, context);
+    p->code = pcre2_compile((PCRE2_SPTR)(translated->data ? translated->data : ""), translated->len, options, &code,
+                            &at, context);
     if (!p->code && out_of_memory)
         rc = aoei_fail_nomem(err, len);
     else if (!p->code) {
@@ -81,7 +83,8 @@ int aoei_pattern_regex(aoei_pattern *p, const char *expression, size_t len, aoe_
     if (rc == AOE_ENOMEM)
         aoei_fail_nomem(err, len);
     else if (rc)
-        aoei_fail(err, rc, "regular expression \"%.*s\" is not supported: %s", (int)(len < 80 ? len : 80), expression, why);
+        aoei_fail(err, rc, "regular expression \"%.*s\" is not supported: %s", (int)(len < 80 ? len : 80), expression,
+                  why);
     else
         rc = compile(p, &translated, expression, len, err);
     aoei_buffer_free(&translated);
@@ -97,7 +100,8 @@ int aoei_pattern_read(aoei_pattern *p, const json_t *pattern, const char *file, 
         return rc;
     if (!string && !regex)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: a \"pattern\" is neither {\"String\": ...} nor {\"Regex\": ...}; download the file again", file);
+                         "%s: a \"pattern\" is neither {\"String\": ...} nor {\"Regex\": ...}; download the file again",
+                         file);
     rc = string ? aoei_pattern_literal(p, string, string_len, err) : aoei_pattern_regex(p, regex, regex_len, err);
     if (rc)
         aoei_error_prefix(err, "%s", file);
@@ -154,8 +158,8 @@ static int match(aoei_pattern_search *search) {
     return rc;
 }
 
-/* Finds the next match of the regular expression. Returns 1 if there is a match, 0 if there is no further match, or an error
- * code. */
+/* Finds the next match of the regular expression. Returns 1 if there is a match, 0 if there is no further match, or an
+ * error code. */
 static int next_regex(aoei_pattern_search *search, size_t *start, size_t *end, aoe_error *err) {
     if (!search->match) {
         pcre2_general_context *memory = pcre2_general_context_create(allocate, release, NULL);
@@ -173,12 +177,13 @@ static int next_regex(aoei_pattern_search *search, size_t *start, size_t *end, a
         if (rc < 0)
             return aoei_fail(
                 err, AOE_EFORMAT,
-                "a regular expression of the tokenizer exceeds its match limit (PCRE2 error %d); use shorter texts", rc);
+                "a regular expression of the tokenizer exceeds its match limit (PCRE2 error %d); use shorter texts",
+                rc);
         const PCRE2_SIZE *found = pcre2_get_ovector_pointer(search->match);
         *start = found[0];
         *end = found[1];
-        if (*start >= *end && search->n_matches &&
-            *end == search->last_end) { /* an empty match directly after a match is skipped */
+        if (*start >= *end && search->n_matches && *end == search->last_end) { /* an empty match directly after a match
+                                                                                  is skipped */
             size_t bytes = 1;
             uint32_t cp = 0;
             if (search->at < search->len)

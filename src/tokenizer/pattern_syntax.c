@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Translates regular expressions from Oniguruma's syntax (UTF-8) to PCRE2's syntax. Most of the syntax is identical. The
- * differences are:
+ * Translates regular expressions from Oniguruma's syntax (UTF-8) to PCRE2's syntax. Most of the syntax is identical.
+ * The differences are:
  * - Classes such as \s have different members.
  * - Options and a few escapes have different letters.
  * - A quantifier that follows another quantifier has a different meaning.
@@ -13,9 +13,10 @@
 #include "tokenizer/pattern_syntax.h"
 
 /* Members of the character classes, in the syntax that is used between brackets. */
-#define SPACES "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
-#define NOT_SPACES                                                                                                             \
-    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}"         \
+#define SPACES                                                                                                         \
+    "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
+#define NOT_SPACES                                                                                                     \
+    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}" \
     "\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{10ffff}"
 #define WORDS      "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"
 #define HEX_DIGITS "0-9A-Fa-f"
@@ -29,8 +30,8 @@ typedef struct translation {
     size_t group[MAX_DEPTH]; /* [depth] position in out at which each open group begins */
     size_t depth;            /* number of open groups */
     size_t atom;             /* position in out of the expression that a quantifier would repeat; SIZE_MAX: none */
-    /* Type of the last quantifier. 0: there is none; 1: it is *, + or ?; 2: it is in braces, such as {2,3}; 3: it is lazy or
-     * possessive. */
+    /* Type of the last quantifier. 0: there is none; 1: it is *, + or ?; 2: it is in braces, such as {2,3}; 3: it is
+     * lazy or possessive. */
     int repeated;
     const char *why; /* reason why the expression is rejected */
 } translation;
@@ -53,8 +54,8 @@ static int next_is(const translation *t, const char *s) {
     return t->len - t->at >= n && memcmp(t->s + t->at, s, n) == 0;
 }
 
-/* Returns PCRE2's name of the category or property whose long name is name[len]. Case, spaces, '_' and '-' are ignored. Returns
- * NULL if the table does not contain the name, for example because it is the name of a script. */
+/* Returns PCRE2's name of the category or property whose long name is name[len]. Case, spaces, '_' and '-' are ignored.
+ * Returns NULL if the table does not contain the name, for example because it is the name of a script. */
 static const char *category(const char *name, size_t len) {
     static const char *const names[][2] = {{"letter", "L"},
                                            {"uppercaseletter", "Lu"},
@@ -142,8 +143,8 @@ static int property(translation *t, char letter) {
     return (len > 2 && put(t, "sc:")) || put_bytes(t, name, end) || put(t, "}") ? AOE_ENOMEM : 0;
 }
 
-/* Translates the hexadecimal digits at t->at to \x{...}. `most` is the maximum number of digits. If `most` is 0, the digits are
- * in braces, and t->at is the position after the opening brace. */
+/* Translates the hexadecimal digits at t->at to \x{...}. `most` is the maximum number of digits. If `most` is 0, the
+ * digits are in braces, and t->at is the position after the opening brace. */
 static int code_point(translation *t, size_t most) {
     const size_t start = t->at;
     while (t->at < t->len && (most == 0 || t->at - start < most) && strchr("0123456789abcdefABCDEF", t->s[t->at]) &&
@@ -159,8 +160,8 @@ static int code_point(translation *t, size_t most) {
     return put(t, "\\x{") || put_bytes(t, start, end) || put(t, "}") ? AOE_ENOMEM : 0;
 }
 
-/* Translates an escape sequence. t->at is the position after the backslash. in_class: 1 if the escape sequence is between the
- * brackets of a character class. */
+/* Translates an escape sequence. t->at is the position after the backslash. in_class: 1 if the escape sequence is
+ * between the brackets of a character class. */
 static int escape(translation *t, int in_class) {
     if (t->at == t->len)
         return reject(t, "a backslash at the end");
@@ -255,8 +256,8 @@ static int class_escape(translation *t) {
     return rc;
 }
 
-/* Translates a character class such as [a-z]. t->at is the position after the opening bracket. PCRE2 has no nested classes, so
- * the members of a nested class are added to the outer class. */
+/* Translates a character class such as [a-z]. t->at is the position after the opening bracket. PCRE2 has no nested
+ * classes, so the members of a nested class are added to the outer class. */
 static int class(translation *t) {
     size_t inside = 0;
     int rc = put(t, "[");
@@ -294,8 +295,8 @@ static int class(translation *t) {
     return put(t, "]");
 }
 
-/* Translates the part of a group that follows "(?" and precedes the content, such as ":" or "i:". t->at is the position after
- * the question mark. */
+/* Translates the part of a group that follows "(?" and precedes the content, such as ":" or "i:". t->at is the position
+ * after the question mark. */
 static int group_kind(translation *t) {
     static const char *const copied[] = {":", "=", "!", ">", "<=", "<!"};
     for (size_t i = 0; i < sizeof copied / sizeof *copied; i++) {
@@ -312,8 +313,8 @@ static int group_kind(translation *t) {
             t->at++;
             return put(t, ":");
         }
-        /* Options at the start of the expression, such as (?i), apply to the whole expression. The closing parenthesis is
-         * translated next. */
+        /* Options at the start of the expression, such as (?i), apply to the whole expression. The closing parenthesis
+         * is translated next. */
         if (c == ')' && t->group[t->depth - 1] == 0)
             return 0;
         if (c == ')') /* elsewhere, the two syntaxes differ in the range to which options apply */
@@ -323,8 +324,8 @@ static int group_kind(translation *t) {
         if (put(t, c == 'm' ? "s" : c == 'i' ? "i" : "-")) /* with Oniguruma's option m, the dot matches line ends */
             return AOE_ENOMEM;
     }
-    return reject(t,
-                  "a group other than (...), (?:...), (?=...), (?!...), (?>...), (?<=...), (?<!...) and the options i and m");
+    return reject(
+        t, "a group other than (...), (?:...), (?=...), (?!...), (?>...), (?<=...), (?<!...) and the options i and m");
 }
 
 static int open_group(translation *t) {
@@ -342,8 +343,8 @@ static int open_group(translation *t) {
     return group_kind(t);
 }
 
-/* Translates a quantifier {n}, {n,}, {,m} or {n,m}. t->at is the position after the opening brace. If the braces are not a
- * quantifier, sets *is_repetition to 0 and translates nothing. */
+/* Translates a quantifier {n}, {n,}, {,m} or {n,m}. t->at is the position after the opening brace. If the braces are
+ * not a quantifier, sets *is_repetition to 0 and translates nothing. */
 static int counts(translation *t, int *is_repetition) {
     size_t i = t->at, first = t->at;
     while (i < t->len && t->s[i] >= '0' && t->s[i] <= '9')
@@ -363,8 +364,8 @@ static int counts(translation *t, int *is_repetition) {
     return put(t, "{") || put(t, low ? "" : "0") || put_bytes(t, first, i + 1) ? AOE_ENOMEM : 0;
 }
 
-/* Encloses the last atom and its quantifier in a group, so that another quantifier can follow. Without the group, PCRE2 would
- * not interpret a + after a quantifier in braces, or a third *, + or ?, as a quantifier of its own. */
+/* Encloses the last atom and its quantifier in a group, so that another quantifier can follow. Without the group, PCRE2
+ * would not interpret a + after a quantifier in braces, or a third *, + or ?, as a quantifier of its own. */
 static int group_last(translation *t) {
     if (put(t, "    ")) /* space for the parentheses */
         return AOE_ENOMEM;
@@ -387,7 +388,8 @@ static int repeat(translation *t, char sign) {
     return put(t, text);
 }
 
-/* Translates an atom, which is a single expression that a quantifier can follow. The function `read` does the translation. */
+/* Translates an atom, which is a single expression that a quantifier can follow. The function `read` does the
+ * translation. */
 static int atom(translation *t, int (*read)(translation *t)) {
     const size_t start = t->out->len;
     const int rc = read(t);

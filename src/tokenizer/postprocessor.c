@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads post-processors from tokenizer.json. The token types of the template for a single text are not stored, because the type
- * of all tokens of a single text is 0.
+ * Reads post-processors from tokenizer.json. The token types of the template for a single text are not stored, because
+ * the type of all tokens of a single text is 0.
  */
 #include "tokenizer/postprocessor.h"
 
@@ -49,15 +49,16 @@ int aoei_postprocessor_add_usual_pair(aoei_postprocessor *p, int32_t cls, int32_
 static int read_id(int32_t *out, const json_t *id, const char *file, aoe_error *err) {
     if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > AOEI_VOCAB_MAX_ID)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: a special token of \"post_processor\" has no id from 0 to %d; download the file again", file,
-                         AOEI_VOCAB_MAX_ID);
+                         "%s: a special token of \"post_processor\" has no id from 0 to %d; download the file again",
+                         file, AOEI_VOCAB_MAX_ID);
     *out = (int32_t)json_integer_value(id);
     return 0;
 }
 
 /* Sets *ids to the array of the token ids of the template entry {"SpecialToken": {"id": NAME}}. `table` is the object
  * "special_tokens", which maps each name to its token ids. */
-static int find_special(const json_t **ids, const json_t *special, const json_t *table, const char *file, aoe_error *err) {
+static int find_special(const json_t **ids, const json_t *special, const json_t *table, const char *file,
+                        aoe_error *err) {
     const char *name = NULL;
     int rc = aoei_json_string(special, "id", &name, NULL, file, err);
     if (rc)
@@ -66,8 +67,8 @@ static int find_special(const json_t **ids, const json_t *special, const json_t 
     if (json_is_array(*ids))
         return 0;
     return aoei_fail(err, AOE_EFORMAT,
-                     "%s: \"special_tokens\" of \"post_processor\" has no ids for \"%s\"; download the file again", file,
-                     name ? name : "(no id)");
+                     "%s: \"special_tokens\" of \"post_processor\" has no ids for \"%s\"; download the file again",
+                     file, name ? name : "(no id)");
 }
 
 /* Adds the tokens of a special token to the template of a single text. */
@@ -83,17 +84,20 @@ static int add_special(aoei_postprocessor *p, int after, const json_t *special, 
 }
 
 /* Adds a piece of the array "pair" of TemplateProcessing. */
-static int add_pair_piece(aoei_postprocessor *p, const json_t *piece, const json_t *table, const char *file, aoe_error *err) {
+static int add_pair_piece(aoei_postprocessor *p, const json_t *piece, const json_t *table, const char *file,
+                          aoe_error *err) {
     const json_t *special = json_object_get(piece, "SpecialToken"), *sequence = json_object_get(piece, "Sequence");
     const json_t *type = json_object_get(special ? special : sequence, "type_id"), *ids = NULL;
     const char *which = json_string_value(json_object_get(sequence, "id"));
     int32_t id = 0;
     if (type && (!json_is_integer(type) || json_integer_value(type) < 0 || json_integer_value(type) > UINT8_MAX))
-        return aoei_fail(err, AOE_EFORMAT, "%s: a type_id of TemplateProcessing is not from 0 to %d; download the file again",
-                         file, UINT8_MAX);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: a type_id of TemplateProcessing is not from 0 to %d; download the file again", file,
+                         UINT8_MAX);
     const uint8_t type_id = (uint8_t)json_integer_value(type);
     if (!special && !which)
-        return aoei_fail(err, AOE_EFORMAT, "%s: a piece of the \"pair\" template has no id; download the file again", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: a piece of the \"pair\" template has no id; download the file again",
+                         file);
     if (!special)
         return aoei_postprocessor_add_pair(p, strcmp(which, "A") ? AOEI_PAIR_SECOND : AOEI_PAIR_FIRST, 0, type_id, err);
     int rc = find_special(&ids, special, table, file, err);
@@ -115,17 +119,20 @@ static int read_pair_template(aoei_postprocessor *p, const json_t *section, cons
     if (!rc && p->n_pair && (texts[AOEI_PAIR_FIRST] != 1 || texts[AOEI_PAIR_SECOND] != 1))
         rc = aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: the \"pair\" template of TemplateProcessing must contain the sequences A and B exactly once; correct it",
+            "%s: the \"pair\" template of TemplateProcessing must contain the sequences A and B exactly once; "
+            "correct it",
             file);
     return rc;
 }
 
-/* Reads the array "single" of TemplateProcessing. It contains the special tokens and the text, which is the sequence A. */
+/* Reads the array "single" of TemplateProcessing. It contains the special tokens and the text, which is the sequence
+ * A. */
 static int read_template(aoei_postprocessor *p, const json_t *section, const char *file, aoe_error *err) {
     const json_t *single = json_object_get(section, "single"), *table = json_object_get(section, "special_tokens");
     int texts = 0, rc;
     if (!json_is_array(single))
-        return aoei_fail(err, AOE_EFORMAT, "%s: TemplateProcessing has no array \"single\"; download the file again", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: TemplateProcessing has no array \"single\"; download the file again",
+                         file);
     for (size_t i = 0; i < json_array_size(single); i++) {
         const json_t *piece = json_array_get(single, i);
         const json_t *special = json_object_get(piece, "SpecialToken"), *sequence = json_object_get(piece, "Sequence");
@@ -140,7 +147,8 @@ static int read_template(aoei_postprocessor *p, const json_t *section, const cha
     if (texts != 1)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: the \"single\" template of TemplateProcessing must contain the sequence A exactly once; correct it", file);
+            "%s: the \"single\" template of TemplateProcessing must contain the sequence A exactly once; correct it",
+            file);
     return read_pair_template(p, section, file, err);
 }
 
@@ -193,12 +201,12 @@ static int read_sequence(aoei_postprocessor *p, const json_t *section, int depth
     const json_t *list = json_object_get(section, "processors");
     int rc = 0;
     if (!json_is_array(list))
-        return aoei_fail(err, AOE_EFORMAT, "%s: a post_processor Sequence has no \"processors\"; download the file again",
-                         file);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: a post_processor Sequence has no \"processors\"; download the file again", file);
     if (depth == MAX_DEPTH)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: post_processor Sequences nested more than %d deep are not supported; use a flat list", file,
-                         MAX_DEPTH);
+                         "%s: post_processor Sequences nested more than %d deep are not supported; use a flat list",
+                         file, MAX_DEPTH);
     for (size_t i = 0; i < json_array_size(list) && !rc; i++) {
         aoei_postprocessor next = {.n_before = 0};
         rc = read_step(&next, json_array_get(list, i), depth + 1, file, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Splits a text into words by running the steps of a pre-tokenizer. The first step splits the text only until a batch of pieces
- * is full. A caller that needs only the first words of a long text therefore does not wait for the other words. The other steps
- * then process the batch. A step copies the text only if it changes the text.
+ * Splits a text into words by running the steps of a pre-tokenizer. The first step splits the text only until a batch
+ * of pieces is full. A caller that needs only the first words of a long text therefore does not wait for the other
+ * words. The other steps then process the batch. A step copies the text only if it changes the text.
  */
 #include "tokenizer/pretokenizer.h"
 
@@ -30,8 +30,8 @@ static int begins_with(const aoei_pretokenizer_step *step, const char *s, size_t
     return len >= step->letter_len && memcmp(s, step->letter, step->letter_len) == 0;
 }
 
-/* Appends the piece, which is a byte range of s and not empty, to `out`. Prepends step->letter if step->prefix requires it, and
- * replaces spaces by this letter if step->spaces is 1. */
+/* Appends the piece, which is a byte range of s and not empty, to `out`. Prepends step->letter if step->prefix requires
+ * it, and replaces spaces by this letter if step->spaces is 1. */
 static int rewrite(const aoei_pretokenizing *g, const aoei_pretokenizer_step *step, const char *s, const size_t *origin,
                    aoei_span piece, aoei_normalized *out) {
     size_t at = piece.start;
@@ -59,8 +59,8 @@ static int map_bytes(const char *s, const size_t *origin, aoei_span piece, aoei_
     return 0;
 }
 
-/* Returns the output buffer of the current step after emptying it. This is the buffer of g->text that was not written last,
- * because the step may read the buffer that was written last. */
+/* Returns the output buffer of the current step after emptying it. This is the buffer of g->text that was not written
+ * last, because the step may read the buffer that was written last. */
 static aoei_normalized *other_text(aoei_pretokenizing *g, int track) {
     aoei_normalized *out = &g->text[g->which_text ^= 1];
     out->track = track;
@@ -68,9 +68,9 @@ static aoei_normalized *other_text(aoei_pretokenizing *g, int track) {
     return out;
 }
 
-/* Writes all pieces of the current list to the buffer other_text(g), replaces their byte ranges, and sets *s and *origin to the
- * text in this buffer. If `mapped` is 0, prefixes are added and spaces are replaced as the step requires. If `mapped` is 1,
- * bytes are mapped to letters. */
+/* Writes all pieces of the current list to the buffer other_text(g), replaces their byte ranges, and sets *s and
+ * *origin to the text in this buffer. If `mapped` is 0, prefixes are added and spaces are replaced as the step
+ * requires. If `mapped` is 1, bytes are mapped to letters. */
 static int transform_pieces(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, int mapped, const char **s,
                             const size_t **origin) {
     aoei_normalized *out = other_text(g, *origin != NULL);
@@ -107,8 +107,8 @@ static int split_pieces(aoei_pretokenizing *g, const aoei_pretokenizer_step *ste
     return 0;
 }
 
-/* Runs the first step, which fills the current list with the next pieces of the text, at most AOEI_WORDS. If the step changes
- * the text, the changed copy is stored in g->front, and g->s is set to this copy. */
+/* Runs the first step, which fills the current list with the next pieces of the text, at most AOEI_WORDS. If the step
+ * changes the text, the changed copy is stored in g->front, and g->s is set to this copy. */
 static int first_step(aoei_pretokenizing *g, aoe_error *err) {
     const aoei_pretokenizer_step *step = &g->p->step[0];
     aoei_piece_list *l = &g->list[g->which_list];
@@ -118,7 +118,8 @@ static int first_step(aoei_pretokenizing *g, aoe_error *err) {
         if (rewrites(step)) {
             g->front.track = g->origin != NULL;
             g->front.len = 0;
-            if (rewrite(g, step, g->s, g->origin, (aoei_span){g->at, g->end}, &g->front) || aoei_normalized_end(&g->front))
+            if (rewrite(g, step, g->s, g->origin, (aoei_span){g->at, g->end}, &g->front) ||
+                aoei_normalized_end(&g->front))
                 return aoei_fail_nomem(err, g->end - g->at);
             g->s = g->front.data;
             g->origin = g->front.track ? g->front.origin : NULL;
@@ -135,8 +136,8 @@ static int first_step(aoei_pretokenizing *g, aoe_error *err) {
     return rc < 0 ? rc : 0;
 }
 
-/* Runs all steps on the next batch of pieces. The current list then contains the words of the batch. The list is empty at the
- * end of the text, or if the steps have removed all pieces of the batch. */
+/* Runs all steps on the next batch of pieces. The current list then contains the words of the batch. The list is empty
+ * at the end of the text, or if the steps have removed all pieces of the batch. */
 static int run_steps(aoei_pretokenizing *g, aoe_error *err) {
     const aoei_pretokenizer *p = g->p;
     g->used = 1;
@@ -158,8 +159,8 @@ static int run_steps(aoei_pretokenizing *g, aoe_error *err) {
     return rc;
 }
 
-void aoei_pretokenizing_begin(aoei_pretokenizing *g, const aoei_pretokenizer *p, const aoei_normalized *text, size_t start,
-                              size_t end, size_t base) {
+void aoei_pretokenizing_begin(aoei_pretokenizing *g, const aoei_pretokenizer *p, const aoei_normalized *text,
+                              size_t start, size_t end, size_t base) {
     g->p = p;
     g->s = text->data;
     g->origin = text->track ? text->origin : NULL;

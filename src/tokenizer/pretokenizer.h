@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Splits normalized text into words with a list of steps. Every supported pre-tokenizer of Hugging Face tokenizers is
  * represented by one or two steps. A step can add a prefix, split the text, and map the bytes of the text to letters
- * (byte_letters.h). The input is a piece of text, such as the text between two added tokens. Each step splits the pieces of the
- * previous step into smaller pieces, and the pieces of the last step are the words. If there are no steps, the whole input is
- * one word.
+ * (byte_letters.h). The input is a piece of text, such as the text between two added tokens. Each step splits the
+ * pieces of the previous step into smaller pieces, and the pieces of the last step are the words. If there are no
+ * steps, the whole input is one word.
  */
 #ifndef AOEI_TOKENIZER_PRETOKENIZER_H
 #define AOEI_TOKENIZER_PRETOKENIZER_H
@@ -32,8 +32,8 @@ typedef struct aoei_pretokenizer {
     size_t n, capacity;
     int bert;        /* 1: the steps are exactly those of one BertPreTokenizer */
     int byte_level;  /* 1: the last step maps bytes to letters */
-    int leave_bytes; /* 1: the last step leaves bytes unchanged, because the model maps bytes to letters; set by the tokenizer
-                      */
+    int leave_bytes; /* 1: the last step leaves bytes unchanged, because the model maps bytes to letters; set by the
+                        tokenizer */
     int needs_first; /* 1: a step treats the first piece of the text differently, so origins must be tracked */
     char space[5];   /* letter that represents a space in the model's input, NUL-terminated; "" if unknown */
 } aoei_pretokenizer;
@@ -43,7 +43,8 @@ typedef struct aoei_piece_list {
     size_t n, capacity;
 } aoei_piece_list;
 
-/* Iterates over the words of one piece of text. The caller zeroes it before the first use and may reuse it for other pieces. */
+/* Iterates over the words of one piece of text. The caller zeroes it before the first use and may reuse it for other
+ * pieces. */
 typedef struct aoei_pretokenizing {
     const aoei_pretokenizer *p;    /* pre-tokenizer, borrowed */
     int used;                      /* 1: a step has run, so there may be memory to free */
@@ -62,12 +63,12 @@ typedef struct aoei_pretokenizing {
     aoei_splitter outer, inner;    /* splitters of the first step and of later steps */
 } aoei_pretokenizing;
 
-/* Starts the iteration over the words of the piece text->data[start, end). The origins in `text` are offsets from byte `base`
- * of the whole text. */
-void aoei_pretokenizing_begin(aoei_pretokenizing *g, const aoei_pretokenizer *p, const aoei_normalized *text, size_t start,
-                              size_t end, size_t base);
-/* Sets *words to the next batch of at least one word and returns 1. Returns 0 if there are no more words. Errors: AOE_ENOMEM;
- * AOE_EFORMAT if a regular expression exceeds PCRE2's match limit. */
+/* Starts the iteration over the words of the piece text->data[start, end). The origins in `text` are offsets from byte
+ * `base` of the whole text. */
+void aoei_pretokenizing_begin(aoei_pretokenizing *g, const aoei_pretokenizer *p, const aoei_normalized *text,
+                              size_t start, size_t end, size_t base);
+/* Sets *words to the next batch of at least one word and returns 1. Returns 0 if there are no more words. Errors:
+ * AOE_ENOMEM; AOE_EFORMAT if a regular expression exceeds PCRE2's match limit. */
 int aoei_pretokenizing_next(aoei_pretokenizing *g, aoei_words *words, aoe_error *err);
 void aoei_pretokenizing_end(aoei_pretokenizing *g); /* frees the memory of *g */
 

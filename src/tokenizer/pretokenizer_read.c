@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the pre-tokenizers of tokenizer.json and converts them to steps. The names and default values are the ones that Hugging
- * Face tokenizers use.
+ * Reads the pre-tokenizers of tokenizer.json and converts them to steps. The names and default values are the ones that
+ * Hugging Face tokenizers use.
  */
 #include <string.h>
 
@@ -49,8 +49,8 @@ int aoei_pretokenizer_add_regex(aoei_pretokenizer *p, const char *expression, ao
 }
 
 int aoei_pretokenizer_add_byte_level(aoei_pretokenizer *p, int add_prefix_space, int use_regex, aoe_error *err) {
-    int rc =
-        use_regex ? aoei_pretokenizer_add_regex(p, gpt2, err) : append_split(p, AOEI_SPLIT_NOWHERE, AOEI_SPLIT_ISOLATED, err);
+    int rc = use_regex ? aoei_pretokenizer_add_regex(p, gpt2, err)
+                       : append_split(p, AOEI_SPLIT_NOWHERE, AOEI_SPLIT_ISOLATED, err);
     if (rc)
         return rc;
     aoei_pretokenizer_step *step = &p->step[p->n - 1];
@@ -71,7 +71,8 @@ static int read_byte_level(aoei_pretokenizer *p, const json_t *section, const ch
 }
 
 /* Reads the string under `key`, which must consist of one character. */
-static int read_character(char out[5], size_t *len, const json_t *section, const char *key, const char *file, aoe_error *err) {
+static int read_character(char out[5], size_t *len, const json_t *section, const char *key, const char *file,
+                          aoe_error *err) {
     const char *s = NULL;
     uint32_t cp;
     *len = 0;
@@ -79,7 +80,8 @@ static int read_character(char out[5], size_t *len, const json_t *section, const
     if (rc)
         return rc;
     if (!s || *len == 0 || aoei_utf8_decode(s, *len, &cp) != *len)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" of a pre_tokenizer is not one character; correct the value", file, key);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" of a pre_tokenizer is not one character; correct the value",
+                         file, key);
     memcpy(out, s, *len);
     out[*len] = 0;
     return 0;
@@ -103,13 +105,13 @@ static int read_scheme(aoei_prefix *prefix, const json_t *section, const char *f
         if (!add && i != AOEI_PREFIX_NEVER)
             return aoei_fail(
                 err, AOE_EFORMAT,
-                "%s: Metaspace: \"add_prefix_space\" false contradicts \"prepend_scheme\" \"%s\"; remove one of them", file,
-                scheme);
+                "%s: Metaspace: \"add_prefix_space\" false contradicts \"prepend_scheme\" \"%s\"; remove one of them",
+                file, scheme);
         *prefix = (aoei_prefix)i;
         return 0;
     }
-    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: \"prepend_scheme\" \"%s\" is not supported (supported: always, first, never)",
-                     file, scheme);
+    return aoei_fail(err, AOE_EUNSUPPORTED,
+                     "%s: \"prepend_scheme\" \"%s\" is not supported (supported: always, first, never)", file, scheme);
 }
 
 static int read_metaspace(aoei_pretokenizer *p, const json_t *section, const char *file, aoe_error *err) {
@@ -119,7 +121,8 @@ static int read_metaspace(aoei_pretokenizer *p, const json_t *section, const cha
         return AOE_ENOMEM;
     step->spaces = 1;
     if ((rc = read_character(step->letter, &step->letter_len, section, "replacement", file, err)) ||
-        (rc = read_scheme(&step->prefix, section, file, err)) || (rc = aoei_json_bool(section, "split", &split, file, err)))
+        (rc = read_scheme(&step->prefix, section, file, err)) ||
+        (rc = aoei_json_bool(section, "split", &split, file, err)))
         return rc;
     p->needs_first |= step->prefix == AOEI_PREFIX_FIRST;
     memcpy(p->space, step->letter, sizeof p->space);
@@ -178,8 +181,8 @@ static int read_whitespace_split(aoei_pretokenizer *p, const json_t *section, co
     return append_split(p, AOEI_SPLIT_SPACE, AOEI_SPLIT_REMOVED, err);
 }
 
-/* Reads the pre-tokenizer Whitespace. Each of its pieces is a run of word characters, or a run of characters that are neither
- * word characters nor white space. */
+/* Reads the pre-tokenizer Whitespace. Each of its pieces is a run of word characters, or a run of characters that are
+ * neither word characters nor white space. */
 static int read_whitespace(aoei_pretokenizer *p, const json_t *section, const char *file, aoe_error *err) {
     int rc = read_whitespace_split(p, section, file, err);
     return rc ? rc : append_split(p, AOEI_SPLIT_WORD, AOEI_SPLIT_CONTIGUOUS, err);
@@ -197,12 +200,12 @@ static int read_sequence(aoei_pretokenizer *p, const json_t *section, int depth,
     const json_t *list = json_object_get(section, "pretokenizers");
     int rc = 0;
     if (!json_is_array(list))
-        return aoei_fail(err, AOE_EFORMAT, "%s: a pre_tokenizer Sequence has no \"pretokenizers\"; download the file again",
-                         file);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: a pre_tokenizer Sequence has no \"pretokenizers\"; download the file again", file);
     if (depth == MAX_DEPTH)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: pre_tokenizer Sequences nested more than %d deep are not supported; use a flat list", file,
-                         MAX_DEPTH);
+                         "%s: pre_tokenizer Sequences nested more than %d deep are not supported; use a flat list",
+                         file, MAX_DEPTH);
     for (size_t i = 0; i < json_array_size(list) && !rc; i++)
         rc = read_step(p, json_array_get(list, i), depth + 1, file, err);
     return rc;
@@ -227,7 +230,8 @@ static int read_step(aoei_pretokenizer *p, const json_t *section, int depth, con
         if (strcmp(type, kinds[i].name) == 0)
             return kinds[i].read(p, section, file, err);
     return aoei_fail(err, AOE_EUNSUPPORTED,
-                     "%s: pre_tokenizer \"%s\" is not supported; docs/tokenizers.md lists the supported types", file, type);
+                     "%s: pre_tokenizer \"%s\" is not supported; docs/tokenizers.md lists the supported types", file,
+                     type);
 }
 
 int aoei_pretokenizer_read(aoei_pretokenizer *p, const json_t *section, const char *file, aoe_error *err) {

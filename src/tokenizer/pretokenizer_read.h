@@ -9,8 +9,9 @@
 #include "aoe.h"
 #include "tokenizer/pretokenizer.h"
 
-/* Reads the "pre_tokenizer" section of tokenizer.json into a zeroed pre-tokenizer. If `section` is NULL or JSON null, the
- * pre-tokenizer has no steps. Errors: AOE_ENOMEM; AOE_EFORMAT; AOE_EUNSUPPORTED for unknown types, which the message names. */
+/* Reads the "pre_tokenizer" section of tokenizer.json into a zeroed pre-tokenizer. If `section` is NULL or JSON null,
+ * the pre-tokenizer has no steps. Errors: AOE_ENOMEM; AOE_EFORMAT; AOE_EUNSUPPORTED for unknown types, which the
+ * message names. */
 int aoei_pretokenizer_read(aoei_pretokenizer *p, const json_t *section, const char *file, aoe_error *err);
 /* Appends the pre-tokenizer BertPreTokenizer. */
 int aoei_pretokenizer_add_bert(aoei_pretokenizer *p, aoe_error *err);

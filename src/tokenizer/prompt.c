@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Inserts texts into prompt templates. The formatted string is tokenized as a whole, so a user who writes the prompt into the
- * text gets the same tokens. The span of a token shows whether the token belongs to the text or to the template.
+ * Inserts texts into prompt templates. The formatted string is tokenized as a whole, so a user who writes the prompt
+ * into the text gets the same tokens. The span of a token shows whether the token belongs to the text or to the
+ * template.
  */
 #include "tokenizer/prompt.h"
 
@@ -16,8 +17,8 @@ int aoei_template_check(const char *what, const char *prompt, aoe_error *err) {
     const char *at = strstr(prompt, marker);
     if (at && !strstr(at + 1, marker))
         return 0;
-    return aoei_fail(err, AOE_EARG, "%s \"%.80s\" %s; write {text} exactly once, at the position of the text", what, prompt,
-                     at ? "contains {text} more than once" : "does not contain {text}");
+    return aoei_fail(err, AOE_EARG, "%s \"%.80s\" %s; write {text} exactly once, at the position of the text", what,
+                     prompt, at ? "contains {text} more than once" : "does not contain {text}");
 }
 
 int aoei_prompt_format(aoei_prompted *p, const char *prompt, aoe_text text, aoe_error *err) {
@@ -63,8 +64,8 @@ void aoei_prompt_ends(const aoei_prompted *p, const aoe_ids *ids, const aoei_spa
     *after = ids->n - end;
 }
 
-int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span, size_t first, size_t budget, int left,
-                         size_t max_length, aoe_error *err) {
+int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span, size_t first, size_t budget,
+                         int left, size_t max_length, aoe_error *err) {
     size_t of_text = 0, tokens = ids->n - first;
     if (tokens <= budget)
         return 0;
@@ -72,10 +73,11 @@ int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *
         of_text += (size_t)belongs_to_text(p, span[i]);
     size_t of_template = tokens - of_text;
     if (of_template >= budget)
-        return aoei_fail(err, AOE_EARG,
-                         "options.max_length is %zu, which is too small: the prompt has %zu tokens, but only %zu are available "
-                         "for prompt and text; increase it or shorten the prompt",
-                         max_length, of_template, budget);
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.max_length is %zu, which is too small: the prompt has %zu tokens, but only %zu are available "
+            "for prompt and text; increase it or shorten the prompt",
+            max_length, of_template, budget);
     size_t keep = budget - of_template, skip = left ? of_text - keep : 0, to = first;
     for (size_t i = first; i < ids->n; i++) {
         if (belongs_to_text(p, span[i])) {

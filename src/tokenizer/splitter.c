@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Splits a text into parts. A part is a match, or the text between two matches. A piece, which the splitter returns, consists
- * of one part or of several merged parts. A piece is returned only after the next part has been found, because this part may
- * have to be merged with the piece.
+ * Splits a text into parts. A part is a match, or the text between two matches. A piece, which the splitter returns,
+ * consists of one part or of several merged parts. A piece is returned only after the next part has been found, because
+ * this part may have to be merged with the piece.
  */
 #include "tokenizer/splitter.h"
 
@@ -60,12 +60,13 @@ static int next_character(aoei_splitter *p) {
     return 0;
 }
 
-/* Finds the next part, s[*start, *end), and sets *match to 1 if the part is a match. Returns 1 if there is a part, 0 at the end
- * of the text, or an error code. */
+/* Finds the next part, s[*start, *end), and sets *match to 1 if the part is a match. Returns 1 if there is a part, 0 at
+ * the end of the text, or an error code. */
 static int next_part(aoei_splitter *p, size_t *start, size_t *end, int *match, aoe_error *err) {
     if (!p->matched) {
-        const int rc = p->split->at == AOEI_SPLIT_PATTERN ? aoei_pattern_next(&p->search, &p->match_start, &p->match_end, err)
-                                                          : next_character(p);
+        const int rc = p->split->at == AOEI_SPLIT_PATTERN
+                           ? aoei_pattern_next(&p->search, &p->match_start, &p->match_end, err)
+                           : next_character(p);
         if (rc < 0)
             return rc;
         if (rc == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Splits a text at the matches of a pattern or a character class, with the five behaviors of the pre-tokenizer Split of Hugging
- * Face tokenizers. The splitter returns one piece per call. It allocates memory only for regular expressions.
+ * Splits a text at the matches of a pattern or a character class, with the five behaviors of the pre-tokenizer Split of
+ * Hugging Face tokenizers. The splitter returns one piece per call. It allocates memory only for regular expressions.
  */
 #ifndef AOEI_TOKENIZER_SPLITTER_H
 #define AOEI_TOKENIZER_SPLITTER_H
@@ -43,7 +43,7 @@ typedef struct aoei_splitter {
     size_t at;                     /* number of bytes that have been processed */
     aoei_pattern_search search;    /* search for the matches of the pattern; owned */
     size_t match_start, match_end; /* byte range of the last match that was found */
-    int matched;       /* 1: this match has not been processed yet, because the text before the match is processed first */
+    int matched; /* 1: this match has not been processed yet, because the text before the match is processed first */
     size_t start, end; /* byte range of the pending piece, which may have to be merged with the next part */
     int has_pending;   /* 1: there is a pending piece */
     int was_match;     /* 1: the last processed part of the text was a match */
@@ -52,8 +52,8 @@ typedef struct aoei_splitter {
 /* Parses the name of a behavior, such as "Removed". */
 int aoei_split_behavior_read(aoei_split_behavior *b, const char *name, const char *file, aoe_error *err);
 void aoei_splitter_begin(aoei_splitter *p, const aoei_split *split, const char *s, size_t len);
-/* Finds the next piece s[*start, *end), which is not empty, and returns 1. Returns 0 if there are no more pieces. Errors:
- * AOE_ENOMEM; AOE_EFORMAT if a regular expression exceeds PCRE2's match limit. */
+/* Finds the next piece s[*start, *end), which is not empty, and returns 1. Returns 0 if there are no more pieces.
+ * Errors: AOE_ENOMEM; AOE_EFORMAT if a regular expression exceeds PCRE2's match limit. */
 int aoei_splitter_next(aoei_splitter *p, size_t *start, size_t *end, aoe_error *err);
 void aoei_splitter_end(aoei_splitter *p); /* frees memory; the splitter can be used again */
 

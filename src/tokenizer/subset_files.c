@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Changes the contents of tokenizer files: removes the tokens that are not in a subset, and replaces the ids of the other
- * tokens. The files are then read again, and the ids of all tokens are compared with those of the subset.
+ * Changes the contents of tokenizer files: removes the tokens that are not in a subset, and replaces the ids of the
+ * other tokens. The files are then read again, and the ids of all tokens are compared with those of the subset.
  */
 #include "tokenizer/subset_files.h"
 
@@ -53,8 +53,9 @@ static int32_t new_id(const editor *e, const char *token, size_t len) {
 /* Sets *id to the value v. */
 static int read_id(int32_t *id, const editor *e, const json_t *v) {
     if (!json_is_integer(v) || json_integer_value(v) < 0 || (size_t)json_integer_value(v) >= e->s->n)
-        return aoei_fail(e->err, AOE_EFORMAT, "%s: a token id is not an integer below %zu, the number of tokens; correct it",
-                         e->path, e->s->n);
+        return aoei_fail(e->err, AOE_EFORMAT,
+                         "%s: a token id is not an integer below %zu, the number of tokens; correct it", e->path,
+                         e->s->n);
     *id = (int32_t)json_integer_value(v);
     return 0;
 }
@@ -79,7 +80,8 @@ static int replace_id(editor *e, json_t *array, size_t index) {
 /* Calls fn for every token id in the post-processor `section`, whose syntax the tokenizer has checked. */
 static int each_post_id(editor *e, json_t *section, id_fn fn) {
     static const char *const pairs[] = {"cls", "sep"};
-    json_t *list = json_object_get(section, "processors"), *table = json_object_get(section, "special_tokens"), *special;
+    json_t *list = json_object_get(section, "processors"), *table = json_object_get(section, "special_tokens"),
+           *special;
     const char *name;
     int rc = 0;
     for (size_t i = 0; i < json_array_size(list) && !rc; i++)
@@ -171,7 +173,8 @@ static int subset_scores(json_t **out, const editor *e, json_t *array) {
 /* Returns 1 if the tokens `left` and `right` and the token to which they are merged are in the subset. */
 static int keeps_merge(const editor *e, aoe_text left, aoe_text right) {
     const aoei_bpe *b = &e->s->t->model.bpe;
-    const int32_t l = aoei_vocab_id(&b->vocab, left.data, left.len), r = aoei_vocab_id(&b->vocab, right.data, right.len);
+    const int32_t l = aoei_vocab_id(&b->vocab, left.data, left.len),
+                  r = aoei_vocab_id(&b->vocab, right.data, right.len);
     const aoei_merge *m = l < 0 || r < 0 ? NULL : aoei_merge_find(&b->merges, l, r);
     return m && e->s->keep[l] && e->s->keep[r] && e->s->keep[m->id];
 }
@@ -241,7 +244,8 @@ static int subset_lines(aoei_kept_file *out, const editor *e, const aoei_kept_fi
 /* ------------------------------------------------------------------- files */
 
 /* Replaces the value of `key` by the result of `fn`, if it exists. */
-static int replace_value(editor *e, json_t *object, const char *key, int (*fn)(json_t **out, const editor *e, json_t *value)) {
+static int replace_value(editor *e, json_t *object, const char *key,
+                         int (*fn)(json_t **out, const editor *e, json_t *value)) {
     json_t *value = json_object_get(object, key), *changed = NULL;
     int rc = value ? fn(&changed, e, value) : 0;
     if (!rc && changed && json_object_set(object, key, changed))
@@ -252,7 +256,8 @@ static int replace_value(editor *e, json_t *object, const char *key, int (*fn)(j
 
 static int edit_tokenizer_json(editor *e, json_t *root) {
     json_t *model = json_object_get(root, "model"), *added = json_object_get(root, "added_tokens");
-    int rc = replace_value(e, model, "vocab", e->s->t->model.type == AOEI_SUBWORD_UNIGRAM ? subset_scores : subset_object);
+    int rc =
+        replace_value(e, model, "vocab", e->s->t->model.type == AOEI_SUBWORD_UNIGRAM ? subset_scores : subset_object);
     if (!rc && e->s->t->model.type == AOEI_SUBWORD_BPE)
         rc = replace_value(e, model, "merges", subset_merges);
     for (size_t i = 0; i < json_array_size(added) && !rc; i++) {
@@ -357,8 +362,8 @@ static int is_new_id(const aoei_token_subset *s, int32_t id, int32_t old) {
 /* Checks that all tokens of the smaller tokenizer t have the new ids of the subset. */
 static int check_ids(const aoe_tokenizer *t, const aoei_token_subset *s, const char *dir, aoe_error *err) {
     const aoei_postprocessor *p = &t->post, *from = &s->t->post;
-    int same = aoe_tokenizer_vocab_size(t) == s->n_kept && p->n_before == from->n_before && p->n_after == from->n_after &&
-               p->n_pair == from->n_pair && t->added.n == s->t->added.n &&
+    int same = aoe_tokenizer_vocab_size(t) == s->n_kept && p->n_before == from->n_before &&
+               p->n_after == from->n_after && p->n_pair == from->n_pair && t->added.n == s->t->added.n &&
                is_new_id(s, aoei_subword_unknown(&t->model), aoei_subword_unknown(&s->t->model));
     for (size_t i = 0; same && i < p->n_before + p->n_after; i++)
         same = is_new_id(s, p->id[i], from->id[i]);
@@ -369,10 +374,11 @@ static int check_ids(const aoe_tokenizer *t, const aoei_token_subset *s, const c
         same = a.len == b.len && (!a.len || !memcmp(a.data, b.data, a.len));
     }
     return same ? 0
-                : aoei_fail(err, AOE_EUNSUPPORTED,
-                            "%s: the vocabulary cannot be reduced, because the files of the tokenizer give some tokens other "
-                            "ids than their order; save the tokenizer with transformers first",
-                            dir);
+                : aoei_fail(
+                      err, AOE_EUNSUPPORTED,
+                      "%s: the vocabulary cannot be reduced, because the files of the tokenizer give some tokens other "
+                      "ids than their order; save the tokenizer with transformers first",
+                      dir);
 }
 
 int aoei_subset_tokenizer(aoe_tokenizer **out, const aoei_token_subset *s, const char *dir, aoe_error *err) {

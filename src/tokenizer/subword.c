@@ -9,8 +9,8 @@
 #include "tokenizer/bpe_read.h"
 #include "tokenizer/json_type.h"
 
-/* Returns the type of a "model" section that has no "type". Hugging Face tokenizers before version 0.8 wrote such files.
- * Returns NULL if the type cannot be determined.
+/* Returns the type of a "model" section that has no "type". Hugging Face tokenizers before version 0.8 wrote such
+ * files. Returns NULL if the type cannot be determined.
  */
 static const char *type_by_keys(const json_t *section) {
     if (json_object_get(section, "merges"))
@@ -40,8 +40,8 @@ int aoei_subword_read(aoei_subword *m, aoei_vocab *scanned, const json_t *sectio
         m->type = AOEI_SUBWORD_UNIGRAM;
         return aoei_unigram_read(&m->unigram, section, file, err);
     }
-    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: model \"%s\" is not supported (supported: WordPiece, BPE, Unigram)", file,
-                     type);
+    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: model \"%s\" is not supported (supported: WordPiece, BPE, Unigram)",
+                     file, type);
 }
 
 void aoei_subword_set_space(aoei_subword *m, const char *letter, size_t len) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A list of tokens, to which subword models append. The list contains the id of each token. If tracking is enabled, the list
- * also contains the span of each token, which is the byte range of the token in the normalized text.
+ * A list of tokens, to which subword models append. The list contains the id of each token. If tracking is enabled, the
+ * list also contains the span of each token, which is the byte range of the token in the normalized text.
  */
 #ifndef AOEI_TOKENIZER_TOKEN_LIST_H
 #define AOEI_TOKENIZER_TOKEN_LIST_H
@@ -19,12 +19,13 @@ typedef struct aoei_token_list {
     int track;            /* 1: spans are recorded */
     aoei_span *span;      /* [ids->n] spans if track is 1, owned */
     size_t span_capacity; /* number of allocated elements of `span` */
-    /* Used only if the vocabulary has no unknown token. 1: unknown words are dropped; 0: encoding an unknown word fails. */
+    /* Used only if the vocabulary has no unknown token. 1: unknown words are dropped; 0: encoding an unknown word
+     * fails. */
     int drop_unknown;
 } aoei_token_list;
 
-/* Grows the capacity, so that `more` tokens can be appended. Callers use aoei_token_list_reserve, which first checks whether
- * the capacity is already sufficient. */
+/* Grows the capacity, so that `more` tokens can be appended. Callers use aoei_token_list_reserve, which first checks
+ * whether the capacity is already sufficient. */
 int aoei_token_list_grow(aoei_token_list *l, size_t more, aoe_error *err);
 void aoei_token_list_free(aoei_token_list *l); /* frees the spans, not the ids */
 

@@ -19,14 +19,15 @@ static const aoei_vocab *vocab_of(const aoei_token_subset *s) {
 int aoei_token_subset_create(aoei_token_subset *s, const aoe_tokenizer *t, const char *dir, aoe_error *err) {
     *s = (aoei_token_subset){.t = t, .n = aoe_tokenizer_vocab_size(t)};
     if (t->model.type == AOEI_SUBWORD_WORDS)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the vocabulary of a WhitespaceTokenizer cannot be reduced (supported: WordPiece, BPE, Unigram)",
-                         dir);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the vocabulary of a WhitespaceTokenizer cannot be reduced (supported: WordPiece, BPE, Unigram)", dir);
     if (t->model.type == AOEI_SUBWORD_BPE && (t->model.bpe.prefix_len || t->model.bpe.suffix_len))
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the vocabulary of a BPE model with %s cannot be reduced (supported: BPE without prefix and "
-                         "suffix, WordPiece, Unigram)",
-                         dir, t->model.bpe.prefix_len ? "continuing_subword_prefix" : "end_of_word_suffix");
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the vocabulary of a BPE model with %s cannot be reduced (supported: BPE without prefix and "
+            "suffix, WordPiece, Unigram)",
+            dir, t->model.bpe.prefix_len ? "continuing_subword_prefix" : "end_of_word_suffix");
     s->keep = aoei_calloc(s->n + 1, sizeof *s->keep);
     return s->keep ? 0 : aoei_fail_nomem(err, s->n);
 }
@@ -54,7 +55,8 @@ static int reserve_parts(aoei_token_subset *s, size_t len, aoe_error *err) {
     return s->capacity ? 0 : aoei_fail_nomem(err, 4 * len * sizeof *s->part);
 }
 
-/* Sets s->symbol to the ids of the characters of the token and returns their number, or 0 if a character is not a token. */
+/* Sets s->symbol to the ids of the characters of the token and returns their number, or 0 if a character is not a
+ * token. */
 static size_t divide(aoei_token_subset *s, aoe_text token) {
     size_t n = 0;
     for (size_t i = 0, len; i < token.len; i += len) {
@@ -67,8 +69,8 @@ static size_t divide(aoei_token_subset *s, aoe_text token) {
     return n;
 }
 
-/* Sets s->part to the tokens that occur while BPE merges the characters of the token `id`. If the result is not this token,
- * there are no parts. Time is quadratic in the length of the token. */
+/* Sets s->part to the tokens that occur while BPE merges the characters of the token `id`. If the result is not this
+ * token, there are no parts. Time is quadratic in the length of the token. */
 static int find_parts(aoei_token_subset *s, int32_t id, aoe_error *err) {
     const aoe_text token = aoei_vocab_token(vocab_of(s), id);
     s->n_parts = 0;
@@ -137,14 +139,16 @@ static void add_characters(uint8_t *set, aoe_text text) {
         set[cp / 8] |= (uint8_t)(1u << cp % 8);
 }
 
-/* Returns 1 if the token is a single character of the set, with or without the prefix of tokens that continue a word. */
+/* Returns 1 if the token is a single character of the set, with or without the prefix of tokens that continue a
+ * word. */
 static int is_character_of(const aoei_token_subset *s, const uint8_t *set, aoe_text token) {
     const size_t prefix = prefix_of(s, token), len = token.len - prefix;
     uint32_t cp;
     return len && len <= 4 && aoei_utf8_decode(token.data + prefix, len, &cp) == len && set[cp / 8] >> cp % 8 & 1;
 }
 
-/* Returns 1 if there is a token of the single character c[len] at this position: the first of a word, or a later one. */
+/* Returns 1 if there is a token of the single character c[len] at this position: the first of a word, or a later
+ * one. */
 static int has_character(const aoei_token_subset *s, const char *c, size_t len, int first) {
     const aoei_wordpiece *w = &s->t->model.wordpiece;
     if (s->t->model.type != AOEI_SUBWORD_WORDPIECE || first)
@@ -152,7 +156,8 @@ static int has_character(const aoei_token_subset *s, const char *c, size_t len, 
     return aoei_vocab_joined_id(&w->vocab, (aoe_text){w->prefix, w->prefix_len}, (aoe_text){c, len}) >= 0;
 }
 
-/* Returns 1 if the token can be divided into tokens of single characters, or if texts can be encoded without it anyway. */
+/* Returns 1 if the token can be divided into tokens of single characters, or if texts can be encoded without it
+ * anyway. */
 static int is_divisible(const aoei_token_subset *s, aoe_text token) {
     const aoei_subword *m = &s->t->model;
     const size_t prefix = prefix_of(s, token);

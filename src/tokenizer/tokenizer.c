@@ -41,9 +41,9 @@ static int is_complete(const encoder *e) {
     return e->tokens.ids->n >= e->stop;
 }
 
-/* Converts the spans of all tokens with an index of at least `first`. On entry, a span is a byte range of the normalized text;
- * on return, it is a byte range of the whole raw text. origin[i] is the offset in raw[len], the current piece of raw text, of
- * the character from which byte i of the normalized text comes. */
+/* Converts the spans of all tokens with an index of at least `first`. On entry, a span is a byte range of the
+ * normalized text; on return, it is a byte range of the whole raw text. origin[i] is the offset in raw[len], the
+ * current piece of raw text, of the character from which byte i of the normalized text comes. */
 static void to_original(encoder *e, size_t first, const size_t *origin, const char *raw, size_t len) {
     for (size_t i = first; i < e->tokens.ids->n && e->tokens.track; i++) {
         aoei_span *span = &e->tokens.span[i], out = {SIZE_MAX, 0};
@@ -83,8 +83,8 @@ static int push_added(encoder *e, const aoei_match *match) {
     return rc;
 }
 
-/* Encodes the bytes [start, end) of the normalized text, which contain no added token. raw[len] is the piece of raw text that
- * was normalized. */
+/* Encodes the bytes [start, end) of the normalized text, which contain no added token. raw[len] is the piece of raw
+ * text that was normalized. */
 static int encode_words(encoder *e, size_t start, size_t end, const char *raw, size_t len) {
     const aoe_tokenizer *t = e->t;
     aoei_pretokenizing *g = &e->pretokenizing;
@@ -100,7 +100,8 @@ static int encode_words(encoder *e, size_t start, size_t end, const char *raw, s
     return rc;
 }
 
-/* Encodes the piece s[len] of the raw text. Added tokens that are searched for in raw text do not occur in this piece. */
+/* Encodes the piece s[len] of the raw text. Added tokens that are searched for in raw text do not occur in this
+ * piece. */
 static int encode_piece(encoder *e, const char *s, size_t len) {
     const aoe_tokenizer *t = e->t;
     aoei_match match;
@@ -150,8 +151,8 @@ static int push_specials(encoder *e, const int32_t *id, size_t n) {
     return rc;
 }
 
-/* Encodes the text without special tokens, up to `limit` tokens. If the tokenizer truncates at the start, the last tokens are
- * kept, otherwise the first. */
+/* Encodes the text without special tokens, up to `limit` tokens. If the tokenizer truncates at the start, the last
+ * tokens are kept, otherwise the first. */
 static int encode_limited(encoder *e, const char *s, size_t len, size_t limit) {
     size_t first = e->tokens.ids->n;
     /* one additional token shows that the text was truncated */
@@ -167,8 +168,8 @@ static int encode_limited(encoder *e, const char *s, size_t len, size_t limit) {
     return rc;
 }
 
-/* Inserts the text into the prompt template and encodes the result. If the result has more than `limit` tokens, the text is
- * truncated and the template is kept. */
+/* Inserts the text into the prompt template and encodes the result. If the result has more than `limit` tokens, the
+ * text is truncated and the template is kept. */
 static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *o, size_t limit) {
     aoei_prompted p;
     size_t first = e->tokens.ids->n;
@@ -182,8 +183,8 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
     if (rc == 0 && e->ends)
         aoei_prompt_ends(&p, e->tokens.ids, e->tokens.span, first, &e->ends->before, &e->ends->after);
     if (rc == 0 && e->tokens.ids->truncated) {
-        /* The result is too long. Encode the whole string again with spans, because the template may have a part after the
-         * text.
+        /* The result is too long. Encode the whole string again with spans, because the template may have a part after
+         * the text.
          */
         e->tokens.ids->n = first;
         e->tokens.ids->truncated = 0;
@@ -192,8 +193,8 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
         e->tokens.track = 1;
         e->stop = SIZE_MAX;
         if ((rc = aoei_token_list_reserve(&e->tokens, 0, e->err)) == 0 && (rc = encode_text(e, p.data, p.len)) == 0)
-            rc = aoei_prompt_truncate(&p, e->tokens.ids, e->tokens.span, first, limit, e->t->truncate_left, o->max_length,
-                                      e->err);
+            rc = aoei_prompt_truncate(&p, e->tokens.ids, e->tokens.span, first, limit, e->t->truncate_left,
+                                      o->max_length, e->err);
     }
     aoei_prompt_free(&p);
     return rc;
@@ -217,7 +218,8 @@ static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_option
     aoei_free(ids->type);
     ids->type = NULL;
     if (o->max_length && o->max_length <= n_specials)
-        return aoei_fail(err, AOE_EARG, "options.max_length is %zu, but must be larger than the number of special tokens, %zu",
+        return aoei_fail(err, AOE_EARG,
+                         "options.max_length is %zu, but must be larger than the number of special tokens, %zu",
                          o->max_length, n_specials);
     size_t bad = text.len ? aoei_utf8_valid(text.data, text.len) : 0;
     if (bad < text.len)
@@ -248,8 +250,8 @@ int aoei_tokenizer_encode_plain(const aoe_tokenizer *t, aoe_text text, const aoe
     return rc;
 }
 
-int aoei_tokenizer_encode_plain_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second, const aoe_encode_options *o,
-                                     aoe_ids *ids, aoe_error *err) {
+int aoei_tokenizer_encode_plain_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second,
+                                     const aoe_encode_options *o, aoe_ids *ids, aoe_error *err) {
     aoe_encode_options whole = *o;
     aoe_ids second_ids = {0};
     whole.max_length = 0;

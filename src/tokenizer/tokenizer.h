@@ -9,16 +9,16 @@
 
 #include "aoe.h"
 
-/* Encodes a text or a pair of texts as aoe_tokenizer_encode and aoe_tokenizer_encode_pair do without a chat template. If
- * `before` is not NULL, also sets *before and *after to the number of ids before and after the tokens of the text itself, which
- * belong to special tokens and to the prompt. */
+/* Encodes a text or a pair of texts as aoe_tokenizer_encode and aoe_tokenizer_encode_pair do without a chat template.
+ * If `before` is not NULL, also sets *before and *after to the number of ids before and after the tokens of the text
+ * itself, which belong to special tokens and to the prompt. */
 int aoei_tokenizer_encode_plain(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                 size_t *before, size_t *after, aoe_error *err);
-int aoei_tokenizer_encode_plain_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second, const aoe_encode_options *o,
-                                     aoe_ids *ids, aoe_error *err);
+int aoei_tokenizer_encode_plain_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second,
+                                     const aoe_encode_options *o, aoe_ids *ids, aoe_error *err);
 
-/* Returns the id of the token token[len], or -1 if the tokenizer has no such token. Added tokens take precedence over the
- * vocabulary. */
+/* Returns the id of the token token[len], or -1 if the tokenizer has no such token. Added tokens take precedence over
+ * the vocabulary. */
 int32_t aoei_tokenizer_id(const aoe_tokenizer *t, const char *token, size_t len);
 /* Returns the id of the token [MASK] or <mask>, or -1 if the tokenizer has neither. */
 int32_t aoei_tokenizer_mask_id(const aoe_tokenizer *t);
@@ -32,9 +32,9 @@ typedef enum aoei_token_kind {
 /* Sets kind[i] to the aoei_token_kind of the token with id i, for all i below n. */
 void aoei_tokenizer_kinds(const aoe_tokenizer *t, uint8_t *kind, size_t n);
 
-/* Completes a tokenizer after its subword model, normalizer, pre-tokenizer and added tokens have been read. Some components
- * need settings of other components, such as the letter that replaces spaces. This function copies these settings. `path` names
- * the file in messages. */
+/* Completes a tokenizer after its subword model, normalizer, pre-tokenizer and added tokens have been read. Some
+ * components need settings of other components, such as the letter that replaces spaces. This function copies these
+ * settings. `path` names the file in messages. */
 int aoei_tokenizer_finish(aoe_tokenizer *t, const char *path, aoe_error *err);
 
 #endif

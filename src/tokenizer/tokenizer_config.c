@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Applies the settings of tokenizer_config.json. The class of the tokenizer determines which settings have an effect. The class
- * PreTrainedTokenizerFast (also TokenizersBackend) uses the components of tokenizer.json unchanged.
+ * Applies the settings of tokenizer_config.json. The class of the tokenizer determines which settings have an effect.
+ * The class PreTrainedTokenizerFast (also TokenizersBackend) uses the components of tokenizer.json unchanged.
  */
 #include "tokenizer/tokenizer_config.h"
 
@@ -14,8 +14,8 @@
 #include "tokenizer/listed_tokens.h"
 #include "tokenizer/tokenizer_parts.h"
 
-/* Removes the added tokens of tokenizer.json if added_tokens_decoder is an empty object, which replaces them. The classes that
- * build their components then add only the named special tokens. */
+/* Removes the added tokens of tokenizer.json if added_tokens_decoder is an empty object, which replaces them. The
+ * classes that build their components then add only the named special tokens. */
 static int apply_empty_decoder(json_t *root, const char *class, const json_t *config, aoe_error *err) {
     const json_t *decoder = json_object_get(config, "added_tokens_decoder");
     if (!aoei_class_parts_known(class) || !json_is_object(decoder) || json_object_size(decoder) ||
@@ -32,7 +32,8 @@ int aoei_tokenizer_config_apply(json_t *root, const json_t *config, const char *
     return rc ? rc : aoei_class_tokens_set_model(root, config, file, err);
 }
 
-/* Adds the special token s unless it was added before. If `known` is 1, it is added only if the vocabulary contains it. */
+/* Adds the special token s unless it was added before. If `known` is 1, it is added only if the vocabulary contains
+ * it. */
 static int add_special(aoe_tokenizer *t, aoei_listed_token *s, int known, const char *file, aoe_error *err) {
     const aoei_vocab *v = aoei_subword_vocab(&t->model);
     if (!s->len || aoei_added_tokens_find(&t->added, s->content, s->len) != (size_t)-1 ||
@@ -65,7 +66,8 @@ static int add_named(aoe_tokenizer *t, const json_t *config, const char *file, a
     return rc;
 }
 
-/* Adds the special tokens under the keys that contain several of them: lists of tokens, and objects whose values are tokens. */
+/* Adds the special tokens under the keys that contain several of them: lists of tokens, and objects whose values are
+ * tokens. */
 static int add_lists(aoe_tokenizer *t, const json_t *config, const char *file, aoe_error *err) {
     static const struct {
         const char *key;
@@ -77,8 +79,9 @@ static int add_lists(aoe_tokenizer *t, const json_t *config, const char *file, a
         json_t *list = json_object_get(config, keys[i].key), *v;
         const char *name;
         if (list && !json_is_null(list) && !json_is_object(list) && !(json_is_array(list) && keys[i].may_be_list))
-            return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not %s an object whose values are tokens; correct or remove it",
-                             file, keys[i].key, keys[i].may_be_list ? "a list of tokens or" : "null or");
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: \"%s\" is not %s an object whose values are tokens; correct or remove it", file,
+                             keys[i].key, keys[i].may_be_list ? "a list of tokens or" : "null or");
         for (size_t k = 0; k < json_array_size(list) && !rc; k++)
             rc = add_value(t, json_array_get(list, k), keys[i].key, special, file, err);
         json_object_foreach(list, name, v) rc = rc ? rc : add_value(t, v, keys[i].key, special, file, err);
@@ -86,7 +89,8 @@ static int add_lists(aoe_tokenizer *t, const json_t *config, const char *file, a
     return rc;
 }
 
-/* Adds the named special tokens, the lists of special tokens, and the special tokens of models of several modalities. */
+/* Adds the named special tokens, the lists of special tokens, and the special tokens of models of several
+ * modalities. */
 static int add_specials(aoe_tokenizer *t, const json_t *config, const char *file, aoe_error *err) {
     static const char *const others[] = {"image_token", "boi_token", "eoi_token",  "audio_token",
                                          "boa_token",   "eoa_token", "video_token"};
@@ -112,11 +116,12 @@ int aoei_tokenizer_config_truncation(aoe_tokenizer *t, const json_t *root, const
     t->truncate_left = !strcmp(side, "left");
     return t->truncate_left || !strcmp(side, "right")
                ? 0
-               : aoei_fail(err, AOE_EUNSUPPORTED, "%s: truncation_side \"%s\" is not supported (supported: left, right)", file,
-                           side);
+               : aoei_fail(err, AOE_EUNSUPPORTED,
+                           "%s: truncation_side \"%s\" is not supported (supported: left, right)", file, side);
 }
 
-int aoei_tokenizer_config_finish(aoe_tokenizer *t, const json_t *root, const json_t *config, const char *file, aoe_error *err) {
+int aoei_tokenizer_config_finish(aoe_tokenizer *t, const json_t *root, const json_t *config, const char *file,
+                                 aoe_error *err) {
     int rc = aoei_tokenizer_config_truncation(t, root, config, file, err);
     if (!rc)
         rc = aoei_listed_tokens_add_decoder(&t->added, aoei_subword_vocab(&t->model),

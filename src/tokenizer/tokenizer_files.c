@@ -39,11 +39,12 @@ static aoe_text text_of(const aoei_kept_file *f) {
     return (aoe_text){f->data, f->size};
 }
 
-/* Sets *model to the parsed config.json in `dir`, as a new reference. A directory with adapters may have no config.json; *model
- * is then an empty object. NULL: the directory does not contain a model. */
+/* Sets *model to the parsed config.json in `dir`, as a new reference. A directory with adapters may have no
+ * config.json; *model is then an empty object. NULL: the directory does not contain a model. */
 static int load_model_config(json_t **model, const char *dir, aoe_error *err) {
     char *path = NULL, *adapters = aoei_path_join(dir, "adapter_config.json");
-    int rc = adapters ? aoei_json_load_optional(model, &path, dir, "config.json", err) : aoei_fail_nomem(err, strlen(dir));
+    int rc =
+        adapters ? aoei_json_load_optional(model, &path, dir, "config.json", err) : aoei_fail_nomem(err, strlen(dir));
     if (!rc && !*model && aoei_exists(adapters) && !(*model = json_object()))
         rc = aoei_fail_nomem(err, 0);
     aoei_free(path);
@@ -53,16 +54,18 @@ static int load_model_config(json_t **model, const char *dir, aoe_error *err) {
 
 /* Reads tokenizer.json and the files that change its settings from their contents in memory. */
 static int read_kept_json(aoe_tokenizer *t, const char *dir, aoe_error *err) {
-    static const int files[] = {AOEI_FILE_TOKENIZER_JSON, AOEI_FILE_CONFIG, AOEI_FILE_SPECIAL_MAP, AOEI_FILE_ADDED_TOKENS};
+    static const int files[] = {AOEI_FILE_TOKENIZER_JSON, AOEI_FILE_CONFIG, AOEI_FILE_SPECIAL_MAP,
+                                AOEI_FILE_ADDED_TOKENS};
     const aoei_kept_file *json = &t->file[AOEI_FILE_TOKENIZER_JSON];
     json_t *model = NULL;
     char *path[4];
     for (size_t i = 0; i < 4; i++)
         path[i] = aoei_path_join(dir, aoei_tokenizer_file_name(files[i]));
-    int rc = path[0] && path[1] && path[2] && path[3] ? load_model_config(&model, dir, err) : aoei_fail_nomem(err, strlen(dir));
+    int rc = path[0] && path[1] && path[2] && path[3] ? load_model_config(&model, dir, err)
+                                                      : aoei_fail_nomem(err, strlen(dir));
     if (!rc)
-        rc = aoei_tokenizer_read_json(t, json->data, json->size, model, &(aoei_json_paths){path[0], path[1], path[2], path[3]},
-                                      err);
+        rc = aoei_tokenizer_read_json(t, json->data, json->size, model,
+                                      &(aoei_json_paths){path[0], path[1], path[2], path[3]}, err);
     json_decref(model);
     for (size_t i = 0; i < 4; i++)
         aoei_free(path[i]);
@@ -74,14 +77,14 @@ static int read_kept_words(aoe_tokenizer *t, const char *dir, aoe_error *err) {
     const aoei_kept_file *file = &t->file[AOEI_FILE_WORDS];
     char *path = aoei_path_join(dir, AOEI_WORDS_FILE);
     t->model.type = AOEI_SUBWORD_WORDS;
-    const int rc =
-        path ? aoei_word_lookup_read(&t->model.words, file->data, file->size, path, err) : aoei_fail_nomem(err, strlen(dir));
+    const int rc = path ? aoei_word_lookup_read(&t->model.words, file->data, file->size, path, err)
+                        : aoei_fail_nomem(err, strlen(dir));
     aoei_free(path);
     return rc;
 }
 
-/* Reads the tokenizer from the contents of the files in memory. Uses tokenizer.json if it exists, otherwise the vocabulary
- * files, and otherwise the vocabulary of words. */
+/* Reads the tokenizer from the contents of the files in memory. Uses tokenizer.json if it exists, otherwise the
+ * vocabulary files, and otherwise the vocabulary of words. */
 static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
     const aoei_kept_file *json = &t->file[AOEI_FILE_TOKENIZER_JSON];
     if (json->data)
@@ -99,16 +102,17 @@ static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
 
 /* Returns an error if the directory contains a tokenizer in an unsupported format, and 0 otherwise. */
 static int reject_other(const char *dir, aoe_error *err) {
-    static const char *const others[] = {"tokenizer.model", "sentencepiece.bpe.model", "sentencepiece.model", "spiece.model",
-                                         "spm.model"};
+    static const char *const others[] = {"tokenizer.model", "sentencepiece.bpe.model", "sentencepiece.model",
+                                         "spiece.model", "spm.model"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         char *path = aoei_path_join(dir, others[i]);
         if (!path)
             return aoei_fail_nomem(err, strlen(dir));
-        int rc = aoei_exists(path)
-                     ? aoei_fail(err, AOE_EUNSUPPORTED,
-                                 "%s: this tokenizer format is not supported; save the tokenizer as tokenizer.json", path)
-                     : 0;
+        int rc =
+            aoei_exists(path)
+                ? aoei_fail(err, AOE_EUNSUPPORTED,
+                            "%s: this tokenizer format is not supported; save the tokenizer as tokenizer.json", path)
+                : 0;
         aoei_free(path);
         if (rc)
             return rc;
@@ -116,8 +120,8 @@ static int reject_other(const char *dir, aoe_error *err) {
     return 0;
 }
 
-/* Checks the settings of the tokenizer that have a value which aoe does not support. Unknown keys are reported when a model is
- * opened (modeldir/model_keys.h), because this function has no log. */
+/* Checks the settings of the tokenizer that have a value which aoe does not support. Unknown keys are reported when a
+ * model is opened (modeldir/model_keys.h), because this function has no log. */
 static int check_settings(const char *dir, aoe_error *err) {
     static const struct {
         int file;
@@ -149,8 +153,8 @@ int aoei_tokenizer_open_optional(aoe_tokenizer **out, const char *dir, aoe_error
         rc = keep_file(&t->file[i], dir, i, err);
     if (rc)
         goto fail;
-    if (!t->file[AOEI_FILE_TOKENIZER_JSON].data && !t->file[AOEI_FILE_VOCAB_TXT].data && !t->file[AOEI_FILE_VOCAB_JSON].data &&
-        !t->file[AOEI_FILE_WORDS].data) {
+    if (!t->file[AOEI_FILE_TOKENIZER_JSON].data && !t->file[AOEI_FILE_VOCAB_TXT].data &&
+        !t->file[AOEI_FILE_VOCAB_JSON].data && !t->file[AOEI_FILE_WORDS].data) {
         rc = reject_other(dir, err);
         goto fail; /* rc can be 0: a directory without a tokenizer is not an error */
     }

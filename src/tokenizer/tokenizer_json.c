@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads tokenizer.json of Hugging Face tokenizers, version 1.0. The section "decoder" is ignored, because it is not needed for
- * encoding. The section "truncation" is ignored, because the caller sets the maximum length. The section "padding" is ignored,
- * because texts are never padded. The vocabulary is the largest part of the file and is read without the JSON parser if
- * possible.
+ * Reads tokenizer.json of Hugging Face tokenizers, version 1.0. The section "decoder" is ignored, because it is not
+ * needed for encoding. The section "truncation" is ignored, because the caller sets the maximum length. The section
+ * "padding" is ignored, because texts are never padded. The vocabulary is the largest part of the file and is read
+ * without the JSON parser if possible.
  */
 #include "tokenizer/tokenizer_json.h"
 
@@ -51,8 +51,8 @@ static int add_listed(aoe_tokenizer *t, const json_t *config, const char *path, 
     return rc;
 }
 
-static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, json_t *root, const json_t *config, const aoei_json_paths *paths,
-                     aoe_error *err) {
+static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, json_t *root, const json_t *config,
+                     const aoei_json_paths *paths, aoe_error *err) {
     const char *path = paths->json, *config_path = paths->config;
     const char *version = "1.0";
     int rc;
@@ -61,8 +61,8 @@ static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, json_t *root, const 
     if ((rc = aoei_json_string(root, "version", &version, NULL, path, err)))
         return rc;
     if (strcmp(version, "1.0") != 0)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: version \"%s\" is not supported; save the tokenizer as version 1.0", path,
-                         version);
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: version \"%s\" is not supported; save the tokenizer as version 1.0", path, version);
     aoei_tokenizer_keys_collect(&t->unknown, root);
     if ((rc = aoei_input_names_read(&t->token_types, config, config_path, err)) ||
         (rc = aoei_tokenizer_config_apply(root, config, config_path, err)) ||
@@ -70,18 +70,19 @@ static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, json_t *root, const 
         (rc = aoei_pretokenizer_read(&t->pretokenizer, json_object_get(root, "pre_tokenizer"), path, err)) ||
         (rc = aoei_postprocessor_read(&t->post, json_object_get(root, "post_processor"), path, err)) ||
         (rc = aoei_subword_read(&t->model, scanned, json_object_get(root, "model"), path, err)) ||
-        (rc = aoei_added_tokens_read(&t->added, aoei_subword_vocab(&t->model), json_object_get(root, "added_tokens"), path,
-                                     err)) ||
+        (rc = aoei_added_tokens_read(&t->added, aoei_subword_vocab(&t->model), json_object_get(root, "added_tokens"),
+                                     path, err)) ||
         (rc = add_listed(t, config, paths->added_tokens, err)) ||
         (rc = aoei_tokenizer_config_finish(t, root, config, config_path, err)))
         return rc;
     return aoei_tokenizer_finish(t, path, err);
 }
 
-/* Parses data[len], the contents of the file, except data[begin, end), which is its vocabulary. If the JSON is invalid, returns
- * 0 and sets *root to NULL. The caller then parses the whole file, so that the message contains the right position. Errors:
- * AOE_ENOMEM. */
-static int parse_rest(json_t **root, const char *data, size_t len, size_t begin, size_t end, const char *path, aoe_error *err) {
+/* Parses data[len], the contents of the file, except data[begin, end), which is its vocabulary. If the JSON is invalid,
+ * returns 0 and sets *root to NULL. The caller then parses the whole file, so that the message contains the right
+ * position. Errors: AOE_ENOMEM. */
+static int parse_rest(json_t **root, const char *data, size_t len, size_t begin, size_t end, const char *path,
+                      aoe_error *err) {
     aoei_buffer rest = {0};
     int rc = AOE_ENOMEM;
     *root = NULL;
@@ -96,7 +97,8 @@ static int parse_rest(json_t **root, const char *data, size_t len, size_t begin,
     return rc == AOE_ENOMEM ? rc : 0;
 }
 
-/* Returns 1 if the model is static. The libraries of static models read no other file of the tokenizer than tokenizer.json. */
+/* Returns 1 if the model is static. The libraries of static models read no other file of the tokenizer than
+ * tokenizer.json. */
 static int is_static(const json_t *model) {
     const char *type = json_string_value(json_object_get(model, "model_type"));
     return type && (!strcmp(type, "model2vec") || !strcmp(type, "static"));
@@ -125,8 +127,9 @@ static int set_class(json_t **config, const json_t *model, const char *subword, 
     return json_object_set_new(*config, "tokenizer_class", class) ? aoei_fail_nomem(err, 0) : 0;
 }
 
-/* Sets *config to the settings in tokenizer_config.json, as a new reference. As in transformers, special_tokens_map.json
- * replaces the special tokens if there is no "added_tokens_decoder". NULL: there are no settings. */
+/* Sets *config to the settings in tokenizer_config.json, as a new reference. As in transformers,
+ * special_tokens_map.json replaces the special tokens if there is no "added_tokens_decoder". NULL: there are no
+ * settings. */
 static int read_config(json_t **config, const aoe_tokenizer *t, const aoei_json_paths *paths, aoe_error *err) {
     json_t *map = NULL, *value;
     const char *key;
@@ -136,13 +139,14 @@ static int read_config(json_t **config, const aoe_tokenizer *t, const aoei_json_
     if (!rc && map && !*config && !(*config = json_object()))
         rc = aoei_fail_nomem(err, 0);
     if (!rc && !json_object_get(*config, "added_tokens_decoder"))
-        json_object_foreach(map, key, value) if (!rc && json_object_set(*config, key, value)) rc = aoei_fail_nomem(err, 0);
+        json_object_foreach(map, key, value) if (!rc && json_object_set(*config, key, value)) rc =
+            aoei_fail_nomem(err, 0);
     json_decref(map);
     return rc;
 }
 
-int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const json_t *model, const aoei_json_paths *paths,
-                             aoe_error *err) {
+int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const json_t *model,
+                             const aoei_json_paths *paths, aoe_error *err) {
     const char *path = paths->json;
     json_t *config = NULL;
     aoei_vocab v = {.n_ids = 0};

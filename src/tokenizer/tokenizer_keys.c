@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Finds keys of tokenizer.json that are on no list. The section "decoder" is not needed for encoding, so its keys are ignored.
+ * Finds keys of tokenizer.json that are on no list. The section "decoder" is not needed for encoding, so its keys are
+ * ignored.
  */
 #include "tokenizer/tokenizer_keys.h"
 
-enum { MAX_DEPTH = 8 }; /* maximum nesting depth of components of the type Sequence; deeper components are rejected elsewhere */
+enum {
+    MAX_DEPTH = 8
+}; /* maximum nesting depth of components of the type Sequence; deeper components are rejected elsewhere */
 
-/* Collects the unknown keys of a component of the section `within`, and of the components of a sequence. A component without a
- * type is a model of an old version of the format. */
+/* Collects the unknown keys of a component of the section `within`, and of the components of a sequence. A component
+ * without a type is a model of an old version of the format. */
 static void collect_component(aoei_unknown_keys *unknown, const json_t *component, int depth, const char *within) {
     static const char *const lists[] = {"normalizers", "pretokenizers", "processors"};
     const char *type = json_string_value(json_object_get(component, "type"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Defines struct aoe_tokenizer. Its fields are the components of the tokenizer, in the order in which they process a text, and
- * the contents of the files from which the tokenizer was read.
+ * Defines struct aoe_tokenizer. Its fields are the components of the tokenizer, in the order in which they process a
+ * text, and the contents of the files from which the tokenizer was read.
  */
 #ifndef AOEI_TOKENIZER_TOKENIZER_PARTS_H
 #define AOEI_TOKENIZER_TOKENIZER_PARTS_H
@@ -21,13 +21,15 @@ typedef struct aoei_kept_file {
 
 struct aoe_tokenizer {
     aoei_normalizer normalizer;
-    aoei_normalizer lowercased; /* normalizer for aoe_encode_options.lowercase; its steps are borrowed from `normalizer` */
+    aoei_normalizer lowercased; /* normalizer for aoe_encode_options.lowercase; its steps are borrowed from
+                                   `normalizer` */
     aoei_added_tokens added;
     aoei_pretokenizer pretokenizer;
     aoei_subword model;
     aoei_postprocessor post;
     int truncate_left; /* 1: texts that are too long are truncated at their start; 0: at their end */
-    int token_types; /* 1: transformers passes token types of pairs to the model, 0: it does not; AOE_AUTO: see input_names.h */
+    int token_types;   /* 1: transformers passes token types of pairs to the model, 0: it does not; AOE_AUTO: see
+                          input_names.h */
     aoei_kept_file file[AOEI_FILE_COUNT];
     struct aoei_chat *chat;           /* parsed chat template (chat_template.h), owned; NULL: not in use */
     struct aoei_chat_ends *chat_ends; /* ends of this template (chat_encode.h), owned; NULL: not in use */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads the tokenizer of a directory without tokenizer.json. The vocabulary is in vocab.txt (WordPiece), or in vocab.json and
- * merges.txt (byte-level BPE). The optional files tokenizer_config.json, special_tokens_map.json and added_tokens.json change
- * default settings. The files are combined as in the fast tokenizers of the library transformers.
+ * Reads the tokenizer of a directory without tokenizer.json. The vocabulary is in vocab.txt (WordPiece), or in
+ * vocab.json and merges.txt (byte-level BPE). The optional files tokenizer_config.json, special_tokens_map.json and
+ * added_tokens.json change default settings. The files are combined as in the fast tokenizers of the library
+ * transformers.
  */
 #include "tokenizer/tokenizer_vocab.h"
 
@@ -43,14 +44,15 @@ static const struct {
                {"Qwen2Tokenizer", QWEN2}};
 
 /* The regular expression with which Qwen2 splits text into words. */
-static const char qwen2[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
-                            "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+static const char qwen2[] =
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
+    "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
 typedef struct reader {
     aoe_tokenizer *t;
     const char *dir;
-    /* Parsed contents of tokenizer_config.json (config), special_tokens_map.json (map) and added_tokens.json (added); owned.
-     * NULL if the file does not exist. */
+    /* Parsed contents of tokenizer_config.json (config), special_tokens_map.json (map) and added_tokens.json (added);
+     * owned. NULL if the file does not exist. */
     json_t *config, *map, *added;
     char *config_path, *map_path, *added_path; /* paths of these three files, for messages; owned */
     char *vocab_path, *merges_path;            /* paths of the vocabulary and the merges, for messages; owned */
@@ -59,8 +61,8 @@ typedef struct reader {
     aoe_error *err;
 } reader;
 
-/* Sets *path to the path of the file with index `which`. If the file exists and root is not NULL, parses `text`, the contents
- * of the file, into *root. */
+/* Sets *path to the path of the file with index `which`. If the file exists and root is not NULL, parses `text`, the
+ * contents of the file, into *root. */
 static int load(json_t **root, char **path, const reader *r, int which, aoe_text text) {
     *path = aoei_path_join(r->dir, aoei_tokenizer_file_name(which));
     if (!*path)
@@ -73,13 +75,15 @@ static int load(json_t **root, char **path, const reader *r, int which, aoe_text
     return rc;
 }
 
-/* Sets r->family from the class name in tokenizer_config.json. Without a class name, the family is BERT if the vocabulary is
- * vocab.txt. If the vocabulary is vocab.json, its tokens show whether the family is RoBERTa or GPT-2. */
+/* Sets r->family from the class name in tokenizer_config.json. Without a class name, the family is BERT if the
+ * vocabulary is vocab.txt. If the vocabulary is vocab.json, its tokens show whether the family is RoBERTa or GPT-2. */
 static int find_family(reader *r, int from_txt) {
     const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
     const char *class = NULL;
     int rc = aoei_json_string(r->config, "tokenizer_class", &class, NULL, r->config_path, r->err);
-    r->family = from_txt ? BERT : aoei_vocab_id(v, "<s>", 3) >= 0 && aoei_vocab_id(v, "<mask>", 6) >= 0 ? ROBERTA : GPT2;
+    r->family = from_txt                                                                ? BERT
+                : aoei_vocab_id(v, "<s>", 3) >= 0 && aoei_vocab_id(v, "<mask>", 6) >= 0 ? ROBERTA
+                                                                                        : GPT2;
     if (rc || !class)
         return rc;
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
@@ -87,10 +91,11 @@ static int find_family(reader *r, int from_txt) {
             r->family = classes[i].family;
             return 0;
         }
-    return aoei_fail(r->err, AOE_EUNSUPPORTED,
-                     "%s: tokenizer_class \"%s\" is not supported with %s (only %s); save the tokenizer as tokenizer.json",
-                     r->config_path, class, from_txt ? "vocab.txt" : "vocab.json and merges.txt",
-                     from_txt ? "BertTokenizer" : "RobertaTokenizer, GPT2Tokenizer and Qwen2Tokenizer");
+    return aoei_fail(
+        r->err, AOE_EUNSUPPORTED,
+        "%s: tokenizer_class \"%s\" is not supported with %s (only %s); save the tokenizer as tokenizer.json",
+        r->config_path, class, from_txt ? "vocab.txt" : "vocab.json and merges.txt",
+        from_txt ? "BertTokenizer" : "RobertaTokenizer, GPT2Tokenizer and Qwen2Tokenizer");
 }
 
 /* Builds the normalizer and the pre-tokenizer of BERT. */
@@ -117,8 +122,8 @@ static int read_byte_level(const reader *r) {
     return aoei_pretokenizer_add_byte_level(&r->t->pretokenizer, prefix, 0, r->err);
 }
 
-/* Reads the special tokens. Each token is read from special_tokens_map.json. If the token is not in this file, it is read from
- * tokenizer_config.json; otherwise the default of the family is used. special_tokens_map.json is ignored if
+/* Reads the special tokens. Each token is read from special_tokens_map.json. If the token is not in this file, it is
+ * read from tokenizer_config.json; otherwise the default of the family is used. special_tokens_map.json is ignored if
  * tokenizer_config.json has "added_tokens_decoder", which newer versions of transformers write. */
 static int read_specials(reader *r) {
     int newer = json_object_get(r->config, "added_tokens_decoder") != NULL;
@@ -132,7 +137,8 @@ static int read_specials(reader *r) {
         if (from_map && !json_is_null(from_map))
             rc = aoei_listed_token_read_special(&r->special[i], from_map, flags, special_keys[i], r->map_path, r->err);
         else if (from_config && !json_is_null(from_config))
-            rc = aoei_listed_token_read_special(&r->special[i], from_config, flags, special_keys[i], r->config_path, r->err);
+            rc = aoei_listed_token_read_special(&r->special[i], from_config, flags, special_keys[i], r->config_path,
+                                                r->err);
         if (rc)
             return rc;
     }
@@ -144,7 +150,8 @@ static int read_lines(const reader *r, aoe_text text) {
     aoei_vocab *v = &r->t->model.wordpiece.vocab;
     size_t bad = aoei_utf8_valid(text.data, text.len);
     if (bad < text.len)
-        return aoei_fail(r->err, AOE_EFORMAT, "%s: invalid UTF-8 at byte %zu; write the file as UTF-8", r->vocab_path, bad);
+        return aoei_fail(r->err, AOE_EFORMAT, "%s: invalid UTF-8 at byte %zu; write the file as UTF-8", r->vocab_path,
+                         bad);
     if (!text.data || text.len == 0)
         return aoei_fail(r->err, AOE_EFORMAT, "%s: the vocabulary is empty; download the file again", r->vocab_path);
     int64_t id = 0;
@@ -223,15 +230,17 @@ static int32_t special_id(const reader *r, int which) {
     return s->content ? aoei_tokenizer_id(r->t, s->content, s->len) : -1;
 }
 
-/* Adds [CLS] before and [SEP] after each text. Adds nothing if the vocabulary contains neither token, as in static models. */
+/* Adds [CLS] before and [SEP] after each text. Adds nothing if the vocabulary contains neither token, as in static
+ * models. */
 static int add_bert_template(const reader *r) {
     const aoei_listed_token *cls = &r->special[CLS], *sep = &r->special[SEP];
     const int32_t cls_id = special_id(r, CLS), sep_id = special_id(r, SEP);
     if (cls_id < 0 && sep_id < 0)
         return 0;
     if (cls_id < 0 || sep_id < 0)
-        return aoei_fail(r->err, AOE_EFORMAT, "%s: the vocabulary has no token \"%.80s\"; add it, or set another token in %s",
-                         r->vocab_path, cls_id < 0 ? cls->content : sep->content, r->config_path);
+        return aoei_fail(r->err, AOE_EFORMAT,
+                         "%s: the vocabulary has no token \"%.80s\"; add it, or set another token in %s", r->vocab_path,
+                         cls_id < 0 ? cls->content : sep->content, r->config_path);
     int rc;
     if ((rc = aoei_postprocessor_add(&r->t->post, 0, cls_id, r->err)) ||
         (rc = aoei_postprocessor_add(&r->t->post, 1, sep_id, r->err)))
@@ -239,8 +248,8 @@ static int add_bert_template(const reader *r) {
     return aoei_postprocessor_add_usual_pair(&r->t->post, cls_id, sep_id, r->family == ROBERTA, r->err);
 }
 
-/* Sets the special tokens before and after each text. Qwen2 tokenizers add no special tokens. GPT-2 tokenizers add only the BOS
- * token, and only if the configuration requests it. */
+/* Sets the special tokens before and after each text. Qwen2 tokenizers add no special tokens. GPT-2 tokenizers add only
+ * the BOS token, and only if the configuration requests it. */
 static int add_template(const reader *r) {
     int bos = 0;
     if (r->family == BERT || r->family == ROBERTA)
@@ -259,7 +268,8 @@ static int read_bpe(const reader *r, const aoei_vocab_files *files) {
     json_t *vocab = NULL;
     int rc;
     if (!files->merges.data)
-        return aoei_fail(r->err, AOE_ENOENT, "%s: file not found, but vocab.json needs it; add merges.txt or a tokenizer.json",
+        return aoei_fail(r->err, AOE_ENOENT,
+                         "%s: file not found, but vocab.json needs it; add merges.txt or a tokenizer.json",
                          r->merges_path);
     r->t->model.type = AOEI_SUBWORD_BPE;
     rc = aoei_json_parse(&vocab, files->vocab_json.data, files->vocab_json.len, r->vocab_path, r->err);
@@ -275,7 +285,8 @@ static int read_parts(reader *r, const aoei_vocab_files *files) {
     int rc;
     if (!from_txt && (rc = read_bpe(r, files)))
         return rc;
-    if ((rc = find_family(r, from_txt)) || (rc = from_txt ? read_bert(r) : read_byte_level(r)) || (rc = read_specials(r)))
+    if ((rc = find_family(r, from_txt)) || (rc = from_txt ? read_bert(r) : read_byte_level(r)) ||
+        (rc = read_specials(r)))
         return rc;
     return from_txt ? read_lines(r, files->vocab) : 0;
 }
@@ -288,8 +299,8 @@ int aoei_tokenizer_read_vocab(aoe_tokenizer *t, const aoei_vocab_files *files, c
         (rc = load(NULL, &r.merges_path, &r, AOEI_FILE_MERGES, files->merges)) ||
         (rc = load(&r.config, &r.config_path, &r, AOEI_FILE_CONFIG, files->config)) ||
         (rc = load(&r.map, &r.map_path, &r, AOEI_FILE_SPECIAL_MAP, files->special_map)) ||
-        (rc = load(&r.added, &r.added_path, &r, AOEI_FILE_ADDED_TOKENS, files->added_tokens)) || (rc = read_parts(&r, files)) ||
-        (rc = aoei_input_names_read(&t->token_types, r.config, r.config_path, err)) ||
+        (rc = load(&r.added, &r.added_path, &r, AOEI_FILE_ADDED_TOKENS, files->added_tokens)) ||
+        (rc = read_parts(&r, files)) || (rc = aoei_input_names_read(&t->token_types, r.config, r.config_path, err)) ||
         (rc = aoei_tokenizer_config_truncation(t, NULL, r.config, r.config_path, err)) || (rc = add_listed(&r)) ||
         (rc = add_specials(&r)) || (rc = aoei_tokenizer_finish(t, r.config_path, err)))
         goto done;

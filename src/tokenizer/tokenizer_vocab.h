@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the tokenizer of a model directory without tokenizer.json. The vocabulary is in vocab.txt (WordPiece), or in vocab.json
- * and merges.txt (byte-level BPE). There are also optional configuration files.
+ * Reads the tokenizer of a model directory without tokenizer.json. The vocabulary is in vocab.txt (WordPiece), or in
+ * vocab.json and merges.txt (byte-level BPE). There are also optional configuration files.
  */
 #ifndef AOEI_TOKENIZER_TOKENIZER_VOCAB_H
 #define AOEI_TOKENIZER_TOKENIZER_VOCAB_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Adds keys to byte tries and searches for whole keys. The hash table of edges is at most half full, so the search for an edge
- * that does not exist is short.
+ * Adds keys to byte tries and searches for whole keys. The hash table of edges is at most half full, so the search for
+ * an edge that does not exist is short.
  */
 #include "tokenizer/trie.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * A byte trie whose edges are stored in one hash table with open addressing. Following an edge takes one multiplication and
- * nearly always reads one cache line. An edge records only whether a key ends at its child node, so edges are small and many of
- * them fit in the caches. The values of the keys are in a separate array, indexed by node. Several threads may read a trie
- * concurrently.
+ * A byte trie whose edges are stored in one hash table with open addressing. Following an edge takes one multiplication
+ * and nearly always reads one cache line. An edge records only whether a key ends at its child node, so edges are small
+ * and many of them fit in the caches. The values of the keys are in a separate array, indexed by node. Several threads
+ * may read a trie concurrently.
  */
 #ifndef AOEI_TOKENIZER_TRIE_H
 #define AOEI_TOKENIZER_TRIE_H
@@ -17,8 +17,8 @@
 
 typedef struct aoei_trie_edge {
     uint32_t key; /* parent node * 256 + byte */
-    /* Child node. The bit AOEI_TRIE_END is set if a key ends at this node. 0 means that the slot is empty, because the root
-     * (node 0) is never a child. */
+    /* Child node. The bit AOEI_TRIE_END is set if a key ends at this node. 0 means that the slot is empty, because the
+     * root (node 0) is never a child. */
     uint32_t node;
 } aoei_trie_edge;
 #define AOEI_TRIE_END (1u << 31)
@@ -32,8 +32,8 @@ typedef struct aoei_trie {
     uint32_t n;           /* number of nodes except the root */
 } aoei_trie;
 
-/* Adds key[len] to a trie, which may be zeroed. `len` must be positive. If the key exists, `keep` = 1 keeps its value, and
- * `keep` = 0 replaces its value. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED for more than AOEI_TRIE_MAX_NODES nodes. */
+/* Adds key[len] to a trie, which may be zeroed. `len` must be positive. If the key exists, `keep` = 1 keeps its value,
+ * and `keep` = 0 replaces its value. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED for more than AOEI_TRIE_MAX_NODES nodes. */
 int aoei_trie_add(aoei_trie *t, const char *key, size_t len, int32_t value, int keep, aoe_error *err);
 int32_t aoei_trie_find(const aoei_trie *t, const char *key, size_t len); /* returns the value of key, or -1 */
 /* Returns the node that the bytes of key[len] lead to; 0 if there is no such node or len is 0. */
@@ -44,8 +44,8 @@ static inline uint32_t aoei_trie_slot(const aoei_trie *t, uint32_t key) {
     return (key * 0x9E3779B1u) >> t->shift;
 }
 
-/* Returns the child of a node for byte c. The bit AOEI_TRIE_END is set if a key ends at the child. Returns 0 if the node has no
- * such child. The trie must not be empty. */
+/* Returns the child of a node for byte c. The bit AOEI_TRIE_END is set if a key ends at the child. Returns 0 if the
+ * node has no such child. The trie must not be empty. */
 static inline uint32_t aoei_trie_step(const aoei_trie *t, uint32_t node, unsigned char c) {
     uint32_t key = node << 8 | c; /* shifting removes AOEI_TRIE_END */
     for (uint32_t i = aoei_trie_slot(t, key);; i = (i + 1) & t->mask) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Implements character classes and mappings with utf8proc. utf8proc does not have the properties White_Space, Alphabetic and
- * Join_Control, nor the full lower-case mapping. They are defined in this file, for all characters of Unicode 15. Hugging Face
- * tokenizers use older tables for some classes; unicode_tables.h lists the characters that are missing in these tables.
+ * Implements character classes and mappings with utf8proc. utf8proc does not have the properties White_Space,
+ * Alphabetic and Join_Control, nor the full lower-case mapping. They are defined in this file, for all characters of
+ * Unicode 15. Hugging Face tokenizers use older tables for some classes; unicode_tables.h lists the characters that are
+ * missing in these tables.
  */
 #include "tokenizer/unicode.h"
 
@@ -24,7 +25,8 @@ static int in_ranges(uint32_t cp, const aoei_range *r, size_t n) {
     return low < n && cp >= r[low].first;
 }
 
-/* Returns 1 if the character has a category in Unicode 15 that it does not have in the tables of Hugging Face tokenizers. */
+/* Returns 1 if the character has a category in Unicode 15 that it does not have in the tables of Hugging Face
+ * tokenizers. */
 static int is_newer(uint32_t cp) {
     return cp >= class_since_9[0].first && in_ranges(cp, class_since_9, COUNT(class_since_9));
 }
@@ -114,7 +116,8 @@ int aoei_unicode_is_word(uint32_t cp) {
 }
 
 int aoei_unicode_is_cjk(uint32_t cp) {
-    /* Hugging Face's range starts at 2B920 although the block starts at 2B820, so the first 256 characters are not separated */
+    /* Hugging Face's range starts at 2B920 although the block starts at 2B820, so the first 256 characters are not
+     * separated */
     static const aoei_range cjk[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},   {0x20000, 0x2A6DF},
                                      {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F}};
     return cp >= cjk[0].first && in_ranges(cp, cjk, COUNT(cjk));
@@ -126,7 +129,8 @@ unsigned aoei_unicode_combining_class(uint32_t cp) {
 }
 
 size_t aoei_unicode_lower(uint32_t cp, uint32_t out[AOEI_LOWER_MAX]) {
-    if (cp == 0x130) { /* the only character whose unconditional lower-case mapping in SpecialCasing.txt has two characters */
+    if (cp == 0x130) { /* the only character whose unconditional lower-case mapping in SpecialCasing.txt has two
+                          characters */
         out[0] = 'i';
         out[1] = 0x307;
         return 2;
@@ -137,13 +141,14 @@ size_t aoei_unicode_lower(uint32_t cp, uint32_t out[AOEI_LOWER_MAX]) {
 
 int aoei_unicode_is_cased(uint32_t cp) {
     /* the properties Other_Lowercase and Other_Uppercase */
-    static const aoei_range other[] = {
-        {0xAA, 0xAA},       {0xBA, 0xBA},       {0x2B0, 0x2B8},     {0x2C0, 0x2C1},     {0x2E0, 0x2E4},     {0x345, 0x345},
-        {0x37A, 0x37A},     {0x10FC, 0x10FC},   {0x1D2C, 0x1D6A},   {0x1D78, 0x1D78},   {0x1D9B, 0x1DBF},   {0x2071, 0x2071},
-        {0x207F, 0x207F},   {0x2090, 0x209C},   {0x2160, 0x217F},   {0x24B6, 0x24E9},   {0x2C7C, 0x2C7D},   {0xA69C, 0xA69D},
-        {0xA770, 0xA770},   {0xA7F2, 0xA7F4},   {0xA7F8, 0xA7F9},   {0xAB5C, 0xAB5F},   {0xAB69, 0xAB69},   {0x10780, 0x10780},
-        {0x10783, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA}, {0x1E030, 0x1E06D}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169},
-        {0x1F170, 0x1F189}};
+    static const aoei_range other[] = {{0xAA, 0xAA},       {0xBA, 0xBA},       {0x2B0, 0x2B8},     {0x2C0, 0x2C1},
+                                       {0x2E0, 0x2E4},     {0x345, 0x345},     {0x37A, 0x37A},     {0x10FC, 0x10FC},
+                                       {0x1D2C, 0x1D6A},   {0x1D78, 0x1D78},   {0x1D9B, 0x1DBF},   {0x2071, 0x2071},
+                                       {0x207F, 0x207F},   {0x2090, 0x209C},   {0x2160, 0x217F},   {0x24B6, 0x24E9},
+                                       {0x2C7C, 0x2C7D},   {0xA69C, 0xA69D},   {0xA770, 0xA770},   {0xA7F2, 0xA7F4},
+                                       {0xA7F8, 0xA7F9},   {0xAB5C, 0xAB5F},   {0xAB69, 0xAB69},   {0x10780, 0x10780},
+                                       {0x10783, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA}, {0x1E030, 0x1E06D},
+                                       {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
     const utf8proc_category_t c = category(cp);
     return c == UTF8PROC_CATEGORY_LU || c == UTF8PROC_CATEGORY_LL || c == UTF8PROC_CATEGORY_LT ||
            in_ranges(cp, other, COUNT(other));
@@ -199,7 +204,8 @@ size_t aoei_unicode_decompose_compatible(uint32_t cp, uint32_t out[AOEI_COMPATIB
 
 uint32_t aoei_unicode_compose(uint32_t a, uint32_t b) {
     utf8proc_int32_t pair[2] = {(utf8proc_int32_t)a, (utf8proc_int32_t)b};
-    const utf8proc_ssize_t n = utf8proc_normalize_utf32(pair, 2, (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+    const utf8proc_ssize_t n =
+        utf8proc_normalize_utf32(pair, 2, (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
     return n == 1 && pair[0] != 0x11938 ? (uint32_t)pair[0] : 0;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Finds the best segmentation of a word with the Viterbi algorithm. For each position in the word, the best segmentation of the
- * part of the word before this position is computed. If two segmentations have equal scores, the segmentation that was found
- * first is kept. The time is proportional to the length of the word times the length of the longest token.
+ * Finds the best segmentation of a word with the Viterbi algorithm. For each position in the word, the best
+ * segmentation of the part of the word before this position is computed. If two segmentations have equal scores, the
+ * segmentation that was found first is kept. The time is proportional to the length of the word times the length of the
+ * longest token.
  */
 #include "tokenizer/unigram.h"
 
@@ -36,7 +37,8 @@ static void update_node(aoei_unigram_node *node, double score, size_t start, int
         *node = (aoei_unigram_node){.score = score, .start = start, .id = id};
 }
 
-/* Computes x->node[0] to x->node[len]. x->node[i] describes the best segmentation of s[0, i), the first i bytes of the word. */
+/* Computes x->node[0] to x->node[len]. x->node[i] describes the best segmentation of s[0, i), the first i bytes of the
+ * word. */
 static int find_best(const aoei_unigram *u, const char *s, size_t len, int drop_unknown, aoei_unigram_scratch *x,
                      aoe_error *err) {
     const aoei_trie *t = &u->trie;
@@ -62,7 +64,8 @@ static int find_best(const aoei_unigram *u, const char *s, size_t len, int drop_
         if (u->unk < 0 && !drop_unknown)
             return aoei_fail(
                 err, AOE_EFORMAT,
-                "character \"%.*s\" is not in the vocabulary, which has no unknown token; set \"unk_id\" in tokenizer.json",
+                "character \"%.*s\" is not in the vocabulary, which has no unknown token; set \"unk_id\" in "
+                "tokenizer.json",
                 (int)bytes, s + start);
         update_node(&x->node[start + bytes], u->unk_score + before, start, u->unk < 0 ? NO_TOKEN : u->unk);
     }
@@ -76,8 +79,8 @@ static int push_part(aoei_unigram_scratch *x, size_t start, size_t end, aoe_erro
     return 0;
 }
 
-/* Writes the byte ranges of the tokens of the best segmentation to x->part, beginning with the last token. Consecutive unknown
- * characters become one part.
+/* Writes the byte ranges of the tokens of the best segmentation to x->part, beginning with the last token. Consecutive
+ * unknown characters become one part.
  */
 static int backtrace(const aoei_unigram *u, size_t len, aoei_unigram_scratch *x, aoe_error *err) {
     int was_unknown = 0, rc = 0;
@@ -162,15 +165,17 @@ static int read_vocab(aoei_unigram *u, const json_t *list, const char *file, aoe
     double lowest = HUGE_VAL;
     if (!json_is_array(list) || n == 0)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: \"vocab\" of the model is not an array of tokens and scores; download the file again", file);
+                         "%s: \"vocab\" of the model is not an array of tokens and scores; download the file again",
+                         file);
     if (!(u->score = aoei_calloc(n, sizeof *u->score)))
         return aoei_fail_nomem(err, n * sizeof *u->score);
     for (size_t i = 0; i < n; i++) {
-        const json_t *entry = json_array_get(list, i), *token = json_array_get(entry, 0), *score = json_array_get(entry, 1);
+        const json_t *entry = json_array_get(list, i), *token = json_array_get(entry, 0),
+                     *score = json_array_get(entry, 1);
         if (!json_is_string(token) || !json_is_number(score))
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s: entry %zu of \"vocab\" does not consist of a token and a score; download the file again",
-                             file, i);
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s: entry %zu of \"vocab\" does not consist of a token and a score; download the file again", file, i);
         u->score[i] = json_number_value(score);
         lowest = u->score[i] < lowest ? u->score[i] : lowest;
         int rc = aoei_vocab_add(&u->vocab, json_string_value(token), json_string_length(token), (int64_t)i, err);
@@ -192,8 +197,9 @@ int aoei_unigram_read(aoei_unigram *u, const json_t *section, const char *file, 
         (rc = aoei_json_bool(section, "byte_fallback", &u->byte_fallback, file, err)))
         return rc;
     if (unk != SIZE_MAX && unk >= u->vocab.n_ids)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"unk_id\" %zu is not an id of the vocabulary of %zu tokens; correct the value",
-                         file, unk, u->vocab.n_ids);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"unk_id\" %zu is not an id of the vocabulary of %zu tokens; correct the value", file,
+                         unk, u->vocab.n_ids);
     u->unk = unk == SIZE_MAX ? -1 : (int32_t)unk;
     for (unsigned i = 0; i < 256; i++) {
         char name[8];

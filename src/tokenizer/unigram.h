@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The Unigram model. A word is divided into the tokens that have the largest sum of scores. They are found in one pass from
- * left to right with the Viterbi algorithm.
+ * The Unigram model. A word is divided into the tokens that have the largest sum of scores. They are found in one pass
+ * from left to right with the Viterbi algorithm.
  */
 #ifndef AOEI_TOKENIZER_UNIGRAM_H
 #define AOEI_TOKENIZER_UNIGRAM_H

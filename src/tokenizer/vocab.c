@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads and stores vocabularies. Every id and every token is validated when it is added, so the models do not need to check
- * them.
+ * Reads and stores vocabularies. Every id and every token is validated when it is added, so the models do not need to
+ * check them.
  */
 #include "tokenizer/vocab.h"
 
@@ -43,8 +43,8 @@ static int equals(const aoei_vocab *v, const aoei_vocab_entry *e, aoe_text a, ao
            (b.len == 0 || memcmp(token + a.len, b.data, b.len) == 0);
 }
 
-/* Returns the slot of the token that consists of the bytes of a and then those of b, or the empty slot in which it can be
- * inserted. v->slots must be positive. */
+/* Returns the slot of the token that consists of the bytes of a and then those of b, or the empty slot in which it can
+ * be inserted. v->slots must be positive. */
 static aoei_vocab_slot *find_slot(const aoei_vocab *v, uint32_t hash, aoe_text a, aoe_text b) {
     size_t i = hash & (v->slots - 1);
     while (v->slot[i].entry && (v->slot[i].hash != hash || !equals(v, &v->entry[v->slot[i].entry - 1], a, b)))
@@ -92,7 +92,8 @@ int aoei_vocab_add(aoei_vocab *v, const char *token, size_t len, int64_t id, aoe
     size_t bad = aoei_utf8_valid(token, len);
     if (bad < len)
         return aoei_fail(err, AOE_EFORMAT,
-                         "token %" PRId64 " is not valid UTF-8 (byte %zu of it); write the file again as UTF-8", id, bad);
+                         "token %" PRId64 " is not valid UTF-8 (byte %zu of it); write the file again as UTF-8", id,
+                         bad);
     if (len > UINT32_MAX / 2 || v->text.len > UINT32_MAX / 2)
         return aoei_fail(err, AOE_EUNSUPPORTED, "the vocabulary has more than 2 GiB of text");
     if ((rc = reserve_ids(v, (size_t)id + 1, err)))
@@ -124,16 +125,16 @@ int aoei_vocab_add(aoei_vocab *v, const char *token, size_t len, int64_t id, aoe
 
 int aoei_vocab_read(aoei_vocab *v, const json_t *object, const char *file, aoe_error *err) {
     if (!json_is_object(object))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"vocab\" of the model is not an object {token: id}; download the file again",
-                         file);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"vocab\" of the model is not an object {token: id}; download the file again", file);
     /* jansson's iterator needs a mutable object but does not change it */
     json_t *o = (json_t *)object;
     for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
         const char *token = json_object_iter_key(it);
         const json_t *id = json_object_iter_value(it);
         if (!json_is_integer(id))
-            return aoei_fail(err, AOE_EFORMAT, "%s: the id of token \"%.80s\" is not an integer; download the file again", file,
-                             token);
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: the id of token \"%.80s\" is not an integer; download the file again", file, token);
         int rc = aoei_vocab_add(v, token, strlen(token), json_integer_value(id), err);
         if (rc) {
             aoei_error_prefix(err, "%s", file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Finds the object "vocab" in the object "model" of a tokenizer.json, and reads its tokens and ids. This is not a full JSON
- * parser. It stops with the return code GIVE_UP if the file contains \u escapes, duplicate keys, duplicate tokens, or ids that
- * are not plain numbers. The parts of the file outside the vocabulary are skipped without checking them.
+ * Finds the object "vocab" in the object "model" of a tokenizer.json, and reads its tokens and ids. This is not a full
+ * JSON parser. It stops with the return code GIVE_UP if the file contains \u escapes, duplicate keys, duplicate tokens,
+ * or ids that are not plain numbers. The parts of the file outside the vocabulary are skipped without checking them.
  */
 #include "tokenizer/vocab_scan.h"
 
@@ -36,8 +36,8 @@ static int take(scan *p, char c) {
     return 0;
 }
 
-/* Consumes a JSON string. Sets *s and *n to the bytes between the quotes, and sets *escaped to 1 if these bytes contain escape
- * sequences. */
+/* Consumes a JSON string. Sets *s and *n to the bytes between the quotes, and sets *escaped to 1 if these bytes contain
+ * escape sequences. */
 static int take_string(scan *p, const char **s, size_t *n, int *escaped) {
     *escaped = 0;
     if (take(p, '"'))
@@ -82,8 +82,8 @@ static int skip_value(scan *p) {
     return 0;
 }
 
-/* Consumes a JSON object, which must contain the key `key` exactly once. The function `inside` reads the value of this key. All
- * other values are skipped. */
+/* Consumes a JSON object, which must contain the key `key` exactly once. The function `inside` reads the value of this
+ * key. All other values are skipped. */
 static int scan_object(scan *p, const char *key, int (*inside)(scan *p)) {
     int found = 0, more;
     if (take(p, '{'))

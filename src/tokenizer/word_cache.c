@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements the cache as a hash table with open addressing and a fixed number of slots. Words are never removed, because
- * nearly all frequent words occur early in the texts and are then in the cache. A memory page uses physical memory only after
- * one of its slots was filled.
+ * Implements the cache as a hash table with open addressing and a fixed number of slots. Words are never removed,
+ * because nearly all frequent words occur early in the texts and are then in the cache. A memory page uses physical
+ * memory only after one of its slots was filled.
  */
 #include "tokenizer/word_cache.h"
 
@@ -65,11 +65,13 @@ const aoei_cached_word *aoei_word_cache_find(const aoei_word_cache *c, uint64_t 
     return NULL;
 }
 
-void aoei_word_cache_add(const aoei_word_cache *c, uint64_t hash, const char *s, size_t len, const int32_t *token, size_t n) {
+void aoei_word_cache_add(const aoei_word_cache *c, uint64_t hash, const char *s, size_t len, const int32_t *token,
+                         size_t n) {
     for (size_t i = first_slot(hash), end = i + PROBES; i < end; i++) {
         uint16_t tag = FREE;
         aoei_cached_word *slot = &c->slot[i];
-        if (!atomic_compare_exchange_strong_explicit(&c->tag[i], &tag, FILLING, memory_order_relaxed, memory_order_relaxed))
+        if (!atomic_compare_exchange_strong_explicit(&c->tag[i], &tag, FILLING, memory_order_relaxed,
+                                                     memory_order_relaxed))
             continue;
         slot->len = (unsigned char)len;
         slot->n_tokens = (unsigned char)n;

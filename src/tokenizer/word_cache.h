@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A cache of short words and their tokens, shared by all texts. It makes encoding faster and does not change results. Any
- * number of threads can add and find words without locks, because a slot is filled only once and is read-only afterwards. If no
- * slot is free for a word, the word is not added.
+ * A cache of short words and their tokens, shared by all texts. It makes encoding faster and does not change results.
+ * Any number of threads can add and find words without locks, because a slot is filled only once and is read-only
+ * afterwards. If no slot is free for a word, the word is not added.
  */
 #ifndef AOEI_TOKENIZER_WORD_CACHE_H
 #define AOEI_TOKENIZER_WORD_CACHE_H
@@ -25,8 +25,8 @@ typedef struct aoei_cached_word {
 } aoei_cached_word;
 
 typedef struct aoei_word_cache {
-    /* One tag per slot, owned. 0: the slot is free; 1: a thread is filling the slot; otherwise 16 bits of the hash of the word
-     * in the slot. */
+    /* One tag per slot, owned. 0: the slot is free; 1: a thread is filling the slot; otherwise 16 bits of the hash of
+     * the word in the slot. */
     _Atomic uint16_t *tag;
     aoei_cached_word *slot; /* aligned slots inside `memory`; a slot is read-only after it was filled */
     void *memory;           /* allocation that contains the slots, owned */
@@ -36,11 +36,12 @@ int aoei_word_cache_create(aoei_word_cache *c, aoe_error *err);
 void aoei_word_cache_free(aoei_word_cache *c); /* accepts a zeroed struct */
 
 uint64_t aoei_word_cache_hash(const char *s, size_t len);
-/* Returns the cached word s[len], or NULL if the word is not in the cache. hash: aoei_word_cache_hash(s, len). len must be 1 to
- * AOEI_CACHED_BYTES. */
+/* Returns the cached word s[len], or NULL if the word is not in the cache. hash: aoei_word_cache_hash(s, len). len must
+ * be 1 to AOEI_CACHED_BYTES. */
 const aoei_cached_word *aoei_word_cache_find(const aoei_word_cache *c, uint64_t hash, const char *s, size_t len);
-/* Adds the word s[len] with its tokens token[n], if a slot is free. Must only be called if aoei_word_cache_find did not find
- * the word. n must be at most AOEI_CACHED_TOKENS. */
-void aoei_word_cache_add(const aoei_word_cache *c, uint64_t hash, const char *s, size_t len, const int32_t *token, size_t n);
+/* Adds the word s[len] with its tokens token[n], if a slot is free. Must only be called if aoei_word_cache_find did not
+ * find the word. n must be at most AOEI_CACHED_TOKENS. */
+void aoei_word_cache_add(const aoei_word_cache *c, uint64_t hash, const char *s, size_t len, const int32_t *token,
+                         size_t n);
 
 #endif

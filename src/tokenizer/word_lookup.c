@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Splits texts at whitespace and searches for the words in a vocabulary. Whitespace and lower case are those of Python's str.
+ * Splits texts at whitespace and searches for the words in a vocabulary. Whitespace and lower case are those of
+ * Python's str.
  */
 #include "tokenizer/word_lookup.h"
 
@@ -23,8 +24,8 @@ static int read_words(aoei_vocab *v, const json_t *root, const char *key, const 
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *word = json_array_get(list, i);
         if (!json_is_string(word))
-            return aoei_fail(err, AOE_EFORMAT, "%s: element %zu of \"%s\" is not a string; download the file again", file, i,
-                             key);
+            return aoei_fail(err, AOE_EFORMAT, "%s: element %zu of \"%s\" is not a string; download the file again",
+                             file, i, key);
         const int rc = aoei_vocab_add(v, json_string_value(word), json_string_length(word), (int64_t)i, err);
         if (rc) {
             aoei_error_prefix(err, "%s", file);
@@ -59,7 +60,8 @@ void aoei_word_lookup_free(aoei_word_lookup *w) {
 }
 
 static int is_space(uint32_t cp) {
-    return aoei_unicode_is_space(cp) || (cp >= 0x1C && cp <= 0x1F); /* the separators of ASCII, which only Python includes */
+    return aoei_unicode_is_space(cp) || (cp >= 0x1C && cp <= 0x1F); /* the separators of ASCII, which only Python
+                                                                       includes */
 }
 
 static int is_punctuation(char c) {
@@ -77,9 +79,9 @@ static aoe_text strip(aoe_text word) {
     return word;
 }
 
-/* Returns 1 if the capital sigma that ends at byte `end` of the word is the last letter of a word with other letters before it,
- * so its lower case is the final sigma (Final_Sigma of the Unicode standard, section 3.13). cased: 1 if the last character
- * before it that is not case-ignorable is cased. */
+/* Returns 1 if the capital sigma that ends at byte `end` of the word is the last letter of a word with other letters
+ * before it, so its lower case is the final sigma (Final_Sigma of the Unicode standard, section 3.13). cased: 1 if the
+ * last character before it that is not case-ignorable is cased. */
 static int is_final_sigma(aoe_text word, size_t end, int cased) {
     while (cased && end < word.len) {
         uint32_t cp;
@@ -115,7 +117,8 @@ enum { STOP_WORD = -2 };
 static int32_t find(const aoei_word_lookup *w, aoe_text word) {
     if (!word.len)
         return -1;
-    return aoei_vocab_id(&w->stop, word.data, word.len) >= 0 ? STOP_WORD : aoei_vocab_id(&w->vocab, word.data, word.len);
+    return aoei_vocab_id(&w->stop, word.data, word.len) >= 0 ? STOP_WORD
+                                                             : aoei_vocab_id(&w->vocab, word.data, word.len);
 }
 
 /* Sets *id to the result of `find` for the first form of the word that is a word of the vocabulary or a stop word. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Builds the hash table of short words. At most three quarters of its slots are used. Words are inserted in the order of their
- * ids. Frequent tokens usually have small ids, so they are inserted first and nearly always found at the first probe.
+ * Builds the hash table of short words. At most three quarters of its slots are used. Words are inserted in the order
+ * of their ids. Frequent tokens usually have small ids, so they are inserted first and nearly always found at the first
+ * probe.
  */
 #include "tokenizer/word_table.h"
 
@@ -16,7 +17,8 @@ static void insert(aoei_word_table *t, aoe_text token, size_t id) {
     for (size_t i = (size_t)(place.slot - t->slot), end = i + AOEI_WORD_TABLE_PROBES; i < end; i++) {
         if (t->slot[i].len_id == 0) {
             t->slot[i] = place.word;
-            t->slot[i].len_id |= (uint32_t)id; /* the id is below 2^22, so it does not change the length in the upper 8 bits */
+            t->slot[i].len_id |= (uint32_t)id; /* the id is below 2^22, so it does not change the length in the upper 8
+                                                  bits */
             return;
         }
     }

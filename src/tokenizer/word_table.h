@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * A hash table of short words that are single tokens. A search in this table is faster than a search in the trie of the
- * vocabulary. The trie contains every token, so the table may omit words. It omits long words, and words for which none of the
- * first AOEI_WORD_TABLE_PROBES slots was free. The number of probes is therefore bounded for every vocabulary. Several threads
- * may read a table.
+ * vocabulary. The trie contains every token, so the table may omit words. It omits long words, and words for which none
+ * of the first AOEI_WORD_TABLE_PROBES slots was free. The number of probes is therefore bounded for every vocabulary.
+ * Several threads may read a table.
  */
 #ifndef AOEI_TOKENIZER_WORD_TABLE_H
 #define AOEI_TOKENIZER_WORD_TABLE_H
@@ -38,20 +38,21 @@ typedef struct aoei_word_place {
     const aoei_word_slot *slot; /* first slot to search, borrowed */
 } aoei_word_place;
 
-/* Fills a zeroed table with the tokens of a vocabulary that have at most `longest` bytes and do not begin with `prefix`, the
- * prefix of continuation pieces. Errors: AOE_ENOMEM. */
+/* Fills a zeroed table with the tokens of a vocabulary that have at most `longest` bytes and do not begin with
+ * `prefix`, the prefix of continuation pieces. Errors: AOE_ENOMEM. */
 int aoei_word_table_build(aoei_word_table *t, const aoei_vocab *v, size_t longest, aoe_text prefix, aoe_error *err);
 void aoei_word_table_free(aoei_word_table *t); /* accepts a zeroed struct */
 
-static inline uint64_t aoei_word_load(const char *s) { /* little-endian load; a single instruction on little-endian CPUs */
+static inline uint64_t aoei_word_load(const char *s) { /* little-endian load; a single instruction on little-endian
+                                                          CPUs */
     const unsigned char *p = (const unsigned char *)s;
     return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 |
            (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
 }
 
 /* Prepares the search for the word s[len] in a table that aoei_word_table_build has filled. len must be positive.
- * AOEI_WORD_TABLE_READ bytes are always read, which avoids an unpredictable branch on the length. A word that is too long for
- * the table gets the length 255, which no slot has. */
+ * AOEI_WORD_TABLE_READ bytes are always read, which avoids an unpredictable branch on the length. A word that is too
+ * long for the table gets the length 255, which no slot has. */
 static inline aoei_word_place aoei_word_table_place(const aoei_word_table *t, const char *s, size_t len) {
     const size_t in_head = len < 8 ? len : 8, in_tail = len < 8 ? 0 : len < AOEI_WORD_TABLE_LONGEST ? len - 8 : 4;
     const aoei_word_slot w = {
@@ -65,7 +66,8 @@ static inline aoei_word_place aoei_word_table_place(const aoei_word_table *t, co
 
 /* Returns the id of the word p.word, or -1 if the word is not in the table. */
 static inline int32_t aoei_word_table_at(aoei_word_place p) {
-    for (const aoei_word_slot *slot = p.slot, *end = slot + AOEI_WORD_TABLE_PROBES; slot < end && slot->len_id != 0; slot++)
+    for (const aoei_word_slot *slot = p.slot, *end = slot + AOEI_WORD_TABLE_PROBES; slot < end && slot->len_id != 0;
+         slot++)
         if (slot->head == p.word.head && slot->tail == p.word.tail && (slot->len_id ^ p.word.len_id) < 1u << 24)
             return (int32_t)(slot->len_id & 0xFFFFFF);
     return -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Encodes words with the WordPiece model. A word is first searched for in the table of short words, which contains most words
- * of typical texts. A word that is not in the table is split with a byte trie of the vocabulary. Building the trie takes
- * several milliseconds, so it is built when the first word is split. Tokens and words are valid UTF-8, so a byte-wise match
- * always ends between characters.
+ * Encodes words with the WordPiece model. A word is first searched for in the table of short words, which contains most
+ * words of typical texts. A word that is not in the table is split with a byte trie of the vocabulary. Building the
+ * trie takes several milliseconds, so it is built when the first word is split. Tokens and words are valid UTF-8, so a
+ * byte-wise match always ends between characters.
  */
 #include "tokenizer/wordpiece.h"
 
@@ -19,7 +19,8 @@ struct aoei_piece_trie {
     atomic_int built;      /* 1: the other fields do not change any more, and several threads may read them */
     aoei_mutex lock;       /* held by the thread that builds the trie */
     aoei_trie trie;        /* all tokens of the vocabulary; owned */
-    uint32_t continuation; /* node of the prefix of continuation pieces; the root if the prefix is empty or no token has it */
+    uint32_t continuation; /* node of the prefix of continuation pieces; the root if the prefix is empty or no token has
+                              it */
 };
 
 static int too_long(const aoei_wordpiece *w, const char *s, size_t len) {
@@ -49,8 +50,8 @@ static int build_pieces(const aoei_wordpiece *w, aoe_error *err) {
     return rc;
 }
 
-/* Appends the pieces of the word s[start, end) and returns 1. If the word cannot be split completely, appends nothing and
- * returns 0. The caller must build the trie, and reserve capacity for one token per byte. */
+/* Appends the pieces of the word s[start, end) and returns 1. If the word cannot be split completely, appends nothing
+ * and returns 0. The caller must build the trie, and reserve capacity for one token per byte. */
 static int pieces(const aoei_wordpiece *w, const char *s, size_t start, size_t end, aoei_token_list *out) {
     const aoei_trie *trie = &w->pieces->trie;
     size_t n_before = out->ids->n;
@@ -76,7 +77,8 @@ static int pieces(const aoei_wordpiece *w, const char *s, size_t start, size_t e
 }
 
 /* Encodes the word s[start, end), which is not in the table of short words, as pieces or as the unknown token. */
-static int encode_rare(const aoei_wordpiece *w, const char *s, size_t start, size_t end, aoei_token_list *out, aoe_error *err) {
+static int encode_rare(const aoei_wordpiece *w, const char *s, size_t start, size_t end, aoei_token_list *out,
+                       aoe_error *err) {
     const size_t len = end - start;
     const int unknown = !w->vocab.n_entries || too_long(w, s + start, len);
     int rc = aoei_token_list_reserve(out, unknown ? 1 : len, err);
@@ -87,15 +89,16 @@ static int encode_rare(const aoei_wordpiece *w, const char *s, size_t start, siz
     if (w->unk < 0 && out->drop_unknown)
         return 0;
     if (w->unk < 0)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "word \"%.*s\" is not in the vocabulary, and the vocabulary does not contain unk_token; add it",
-                         (int)(len < 80 ? len : 80), s + start);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "word \"%.*s\" is not in the vocabulary, and the vocabulary does not contain unk_token; add it",
+            (int)(len < 80 ? len : 80), s + start);
     aoei_token_push(out, w->unk, start, end);
     return 0;
 }
 
-int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, const aoei_words *words, size_t stop, aoei_token_list *out,
-                          aoe_error *err) {
+int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, const aoei_words *words, size_t stop,
+                          aoei_token_list *out, aoe_error *err) {
     aoei_word_place place[AOEI_WORDS];
     int rc = 0;
     /* This loop is separate from the next loop, so that a mispredicted branch there does not delay the table loads. */
@@ -112,7 +115,9 @@ int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, const aoei_wor
 }
 
 size_t aoei_wordpiece_prefix(const aoei_wordpiece *w, aoe_text token) {
-    return w->prefix_len && token.len >= w->prefix_len && memcmp(token.data, w->prefix, w->prefix_len) == 0 ? w->prefix_len : 0;
+    return w->prefix_len && token.len >= w->prefix_len && memcmp(token.data, w->prefix, w->prefix_len) == 0
+               ? w->prefix_len
+               : 0;
 }
 
 /* Returns 1 if a token of the vocabulary begins with the prefix of continuation pieces. */

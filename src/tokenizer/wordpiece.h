@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The WordPiece model. A word is split from left to right into the longest matching pieces of the vocabulary. A word that
- * cannot be split completely becomes one unknown token.
+ * The WordPiece model. A word is split from left to right into the longest matching pieces of the vocabulary. A word
+ * that cannot be split completely becomes one unknown token.
  */
 #ifndef AOEI_TOKENIZER_WORDPIECE_H
 #define AOEI_TOKENIZER_WORDPIECE_H
@@ -34,11 +34,11 @@ int aoei_wordpiece_finish(aoei_wordpiece *w, const char *unk, size_t unk_len, co
                           size_t max_chars, aoe_error *err);
 /* Reads a "model" section of tokenizer.json whose type is WordPiece. */
 int aoei_wordpiece_read(aoei_wordpiece *w, const json_t *section, const char *file, aoe_error *err);
-/* Appends the tokens of the words of s to `out` and stops as soon as `out` has at least `stop` tokens. AOEI_WORD_TABLE_READ
- * bytes must be readable at the start of each word. Errors: AOE_ENOMEM; AOE_EFORMAT if a word is unknown and the model has no
- * unknown token. */
-int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, const aoei_words *words, size_t stop, aoei_token_list *out,
-                          aoe_error *err);
+/* Appends the tokens of the words of s to `out` and stops as soon as `out` has at least `stop` tokens.
+ * AOEI_WORD_TABLE_READ bytes must be readable at the start of each word. Errors: AOE_ENOMEM; AOE_EFORMAT if a word is
+ * unknown and the model has no unknown token. */
+int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, const aoei_words *words, size_t stop,
+                          aoei_token_list *out, aoe_error *err);
 /* Returns the length in bytes of the prefix of continuation pieces if the token begins with it, otherwise 0. */
 size_t aoei_wordpiece_prefix(const aoei_wordpiece *w, aoe_text token);
 /* Returns 1 if the token begins with the prefix of continuation pieces. */

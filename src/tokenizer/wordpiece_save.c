@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Saves a trained vocabulary as the four files of a BERT tokenizer. Hugging Face tokenizers and transformers can open the
- * directory with or without tokenizer.json.
+ * Saves a trained vocabulary as the four files of a BERT tokenizer. Hugging Face tokenizers and transformers can open
+ * the directory with or without tokenizer.json.
  */
 #include "tokenizer/wordpiece_save.h"
 
@@ -14,7 +14,8 @@
 #include "base/path.h"
 #include "tokenizer/tokenizer_file_names.h"
 
-static const char *const special_keys[AOEI_SPECIAL_COUNT] = {"pad_token", "unk_token", "cls_token", "sep_token", "mask_token"};
+static const char *const special_keys[AOEI_SPECIAL_COUNT] = {"pad_token", "unk_token", "cls_token", "sep_token",
+                                                             "mask_token"};
 
 /* If `failed` is 0, returns `value`. Otherwise frees `value` and returns NULL. */
 static json_t *complete(json_t *value, int failed) {
@@ -53,8 +54,8 @@ static json_t *post_processor(void) {
                      template_special(AOEI_CLS), sep, template_special(AOEI_SEP));
 }
 
-/* Returns the JSON object {token: id}, in the order of ids, or NULL if out of memory. Tokens contain no NUL characters, because
- * the normalizer has removed them from the texts. */
+/* Returns the JSON object {token: id}, in the order of ids, or NULL if out of memory. Tokens contain no NUL characters,
+ * because the normalizer has removed them from the texts. */
 static json_t *vocab_object(const aoei_vocab *v) {
     json_t *object = json_object();
     aoei_buffer key = {0};
@@ -72,12 +73,14 @@ static json_t *vocab_object(const aoei_vocab *v) {
 static json_t *tokenizer_json(const aoei_wordpiece_trainer *tr) {
     json_t *vocab = vocab_object(&tr->vocab);
     return json_pack(
-        "{s:s, s:n, s:n, s:o, s:{s:s, s:b, s:b, s:n, s:b}, s:{s:s}, s:o, s:{s:s, s:s, s:b}, s:{s:s, s:s, s:s, s:i, s:o}}",
+        "{s:s, s:n, s:n, s:o, s:{s:s, s:b, s:b, s:n, s:b}, s:{s:s}, s:o, s:{s:s, s:s, s:b}, s:{s:s, s:s, s:s, "
+        "s:i, s:o}}",
         "version", "1.0", "truncation", "padding", "added_tokens", added_tokens(&tr->options), "normalizer", "type",
-        "BertNormalizer", "clean_text", 1, "handle_chinese_chars", 1, "strip_accents", "lowercase", tr->options.lowercase != 0,
-        "pre_tokenizer", "type", "BertPreTokenizer", "post_processor", post_processor(), "decoder", "type", "WordPiece",
-        "prefix", "##", "cleanup", 1, "model", "type", "WordPiece", "unk_token", aoei_wordpiece_special(AOEI_UNK),
-        "continuing_subword_prefix", "##", "max_input_chars_per_word", 100, "vocab", vocab);
+        "BertNormalizer", "clean_text", 1, "handle_chinese_chars", 1, "strip_accents", "lowercase",
+        tr->options.lowercase != 0, "pre_tokenizer", "type", "BertPreTokenizer", "post_processor", post_processor(),
+        "decoder", "type", "WordPiece", "prefix", "##", "cleanup", 1, "model", "type", "WordPiece", "unk_token",
+        aoei_wordpiece_special(AOEI_UNK), "continuing_subword_prefix", "##", "max_input_chars_per_word", 100, "vocab",
+        vocab);
 }
 
 static int set_specials(json_t *object) {
@@ -94,9 +97,9 @@ static json_t *special_map(void) {
 
 static json_t *config_json(const aoei_wordpiece_trainer *tr) {
     size_t length = tr->options.model_max_length;
-    json_t *object =
-        json_pack("{s:s, s:b, s:n, s:b, s:b}", "tokenizer_class", "BertTokenizer", "do_lower_case", tr->options.lowercase != 0,
-                  "strip_accents", "tokenize_chinese_chars", 1, "clean_up_tokenization_spaces", 1);
+    json_t *object = json_pack("{s:s, s:b, s:n, s:b, s:b}", "tokenizer_class", "BertTokenizer", "do_lower_case",
+                               tr->options.lowercase != 0, "strip_accents", "tokenize_chinese_chars", 1,
+                               "clean_up_tokenization_spaces", 1);
     int failed = set_specials(object);
     if (length)
         failed |= json_object_set_new(object, "model_max_length", json_integer((json_int_t)length));

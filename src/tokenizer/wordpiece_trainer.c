@@ -4,8 +4,8 @@
  * - the characters as initial pieces, such as "a"
  * - the characters as continuation pieces, such as "##a"
  * - the merged pieces, in the order in which they were merged
- * Words of more than 100 characters, and words with a character outside the alphabet, are ignored, because the model would
- * encode them as [UNK].
+ * Words of more than 100 characters, and words with a character outside the alphabet, are ignored, because the model
+ * would encode them as [UNK].
  */
 #include "tokenizer/wordpiece_trainer.h"
 
@@ -107,7 +107,8 @@ static void index_letters(alphabet *a) {
         a->index[a->letter[i].cp] = (uint32_t)(i + 1);
 }
 
-/* Counts the characters of all words. Sets seen_inner for the characters that occur after the first character of a word. */
+/* Counts the characters of all words. Sets seen_inner for the characters that occur after the first character of a
+ * word. */
 static int count_letters(alphabet *a, const aoei_word_counts *words, aoe_error *err) {
     a->index = aoei_calloc(CODE_POINTS, sizeof *a->index);
     if (!a->index)
@@ -133,8 +134,8 @@ static int count_letters(alphabet *a, const aoei_word_counts *words, aoe_error *
     return 0;
 }
 
-/* Keeps only the most frequent letters and sorts them by code point. At most limit_alphabet letters are kept. Each letter may
- * need two tokens, so the number of letters is also at most (vocab_size - number of special tokens) / 2. */
+/* Keeps only the most frequent letters and sorts them by code point. At most limit_alphabet letters are kept. Each
+ * letter may need two tokens, so the number of letters is also at most (vocab_size - number of special tokens) / 2. */
 static void limit_letters(alphabet *a, const aoei_wordpiece_options *o) {
     size_t limit = (o->vocab_size - AOEI_SPECIAL_COUNT) / 2;
     if (limit > o->limit_alphabet)
@@ -154,8 +155,8 @@ static int add_token(aoei_wordpiece_trainer *tr, const char *token, size_t len, 
     return aoei_vocab_add(&tr->vocab, token, len, *id, err);
 }
 
-/* Adds the special tokens and one token for each letter. Then adds a token with the prefix "##" for each letter that occurs
- * after the first character of a word. */
+/* Adds the special tokens and one token for each letter. Then adds a token with the prefix "##" for each letter that
+ * occurs after the first character of a word. */
 static int add_alphabet(aoei_wordpiece_trainer *tr, alphabet *a, aoe_error *err) {
     int rc = 0;
     int32_t id;
@@ -171,7 +172,8 @@ static int add_alphabet(aoei_wordpiece_trainer *tr, alphabet *a, aoe_error *err)
         char utf8[sizeof prefix + 4];
         memcpy(utf8, prefix, 2);
         if (a->letter[i].seen_inner)
-            rc = add_token(tr, utf8, 2 + aoei_utf8_encode((uint32_t)a->letter[i].cp, utf8 + 2), &a->letter[i].inner, err);
+            rc = add_token(tr, utf8, 2 + aoei_utf8_encode((uint32_t)a->letter[i].cp, utf8 + 2), &a->letter[i].inner,
+                           err);
     }
     return rc;
 }
@@ -199,7 +201,8 @@ static int add_words(aoei_wordpiece_trainer *tr, const alphabet *a, aoe_error *e
     return rc;
 }
 
-/* Sets *id to the id of the token that consists of the pieces `left` and `right`. Adds the token if it does not exist. */
+/* Sets *id to the id of the token that consists of the pieces `left` and `right`. Adds the token if it does not
+ * exist. */
 static int join(aoei_wordpiece_trainer *tr, uint32_t left, uint32_t right, int32_t *id, aoe_error *err) {
     aoe_text l = aoei_vocab_token(&tr->vocab, (int32_t)left), r = aoei_vocab_token(&tr->vocab, (int32_t)right);
     char text[2 + MAX_WORD_CHARS * 4]; /* at most the text of one word */
@@ -214,8 +217,8 @@ static int merge_pairs(aoei_wordpiece_trainer *tr, aoe_error *err) {
     uint32_t left, right;
     uint64_t count;
     int rc = aoei_pair_merger_start(&tr->merger, err);
-    while (!rc && tr->vocab.n_ids < tr->options.vocab_size && aoei_pair_merger_best(&tr->merger, &left, &right, &count) &&
-           count >= tr->options.min_frequency) {
+    while (!rc && tr->vocab.n_ids < tr->options.vocab_size &&
+           aoei_pair_merger_best(&tr->merger, &left, &right, &count) && count >= tr->options.min_frequency) {
         int32_t merged;
         if (!(rc = join(tr, left, right, &merged, err)))
             rc = aoei_pair_merger_merge(&tr->merger, left, right, (uint32_t)merged, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Trains a BERT WordPiece vocabulary on texts. Like the WordPieceTrainer of Hugging Face, it counts words and then merges
- * the most frequent pair of adjacent pieces until the vocabulary is full. The result depends only on the multiset of words,
- * not on the order of the texts.
+ * Trains a BERT WordPiece vocabulary on texts. Like the WordPieceTrainer of Hugging Face, it counts words and then
+ * merges the most frequent pair of adjacent pieces until the vocabulary is full. The result depends only on the
+ * multiset of words, not on the order of the texts.
  *
  *     aoei_wordpiece_trainer_create(&tr, &options, err);
  *     aoei_wordpiece_trainer_add(tr, data, len, err);        // once per text
@@ -49,16 +49,16 @@ typedef struct aoei_wordpiece_trainer {
 } aoei_wordpiece_trainer;
 
 void aoei_wordpiece_options_defaults(aoei_wordpiece_options *o);
-/* Creates a trainer. If `o` is NULL, the default options are used. Errors: AOE_EARG if vocab_size is too small or too large;
- * AOE_ENOMEM. */
+/* Creates a trainer. If `o` is NULL, the default options are used. Errors: AOE_EARG if vocab_size is too small or too
+ * large; AOE_ENOMEM. */
 int aoei_wordpiece_trainer_create(aoei_wordpiece_trainer **tr, const aoei_wordpiece_options *o, aoe_error *err);
-/* Counts the words of one text. All texts must be added before aoei_wordpiece_train is called. Errors: AOE_ENOMEM; AOE_EFORMAT
- * if the text is not valid UTF-8. The message contains the offset of the first invalid byte. */
+/* Counts the words of one text. All texts must be added before aoei_wordpiece_train is called. Errors: AOE_ENOMEM;
+ * AOE_EFORMAT if the text is not valid UTF-8. The message contains the offset of the first invalid byte. */
 int aoei_wordpiece_trainer_add(aoei_wordpiece_trainer *tr, const char *data, size_t len, aoe_error *err);
 /* Builds the vocabulary. Must be called only once. Errors: AOE_EARG if the texts contain no words; AOE_ENOMEM. */
 int aoei_wordpiece_train(aoei_wordpiece_trainer *tr, aoe_error *err);
-/* Returns the number n of tokens after training. The ids of the tokens are 0 to n - 1. n can be less than vocab_size if there
- * are few texts.
+/* Returns the number n of tokens after training. The ids of the tokens are 0 to n - 1. n can be less than vocab_size if
+ * there are few texts.
  */
 size_t aoei_wordpiece_trainer_size(const aoei_wordpiece_trainer *tr);
 aoe_text aoei_wordpiece_trainer_token(const aoei_wordpiece_trainer *tr, size_t id); /* token text, borrowed */

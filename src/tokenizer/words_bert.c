@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Implements BertPreTokenizer as an iterator over batches of words. Encoding can therefore stop early, and needs no memory for
- * a list of all words. The class of an ASCII character is read from a table. A branch on word boundaries would often be
- * mispredicted and would dominate the time. The loop therefore has no such branch: it writes every position as a possible start
- * and a possible end of a word, and advances to the next array element only if the position really is a start or an end.
+ * Implements BertPreTokenizer as an iterator over batches of words. Encoding can therefore stop early, and needs no
+ * memory for a list of all words. The class of an ASCII character is read from a table. A branch on word boundaries
+ * would often be mispredicted and would dominate the time. The loop therefore has no such branch: it writes every
+ * position as a possible start and a possible end of a word, and advances to the next array element only if the
+ * position really is a start or an end.
  */
 #include "tokenizer/words_bert.h"
 
@@ -35,8 +36,8 @@ static int class_at(const char *s, size_t len, size_t *bytes) {
 }
 
 size_t aoei_words_bert(const char *s, size_t len, size_t *pos, aoei_words *words) {
-    /* The first index is the class of the previous character, the second index the class of the current character. An element
-     * of `starts` (`ends`) is 1 if a word starts (ends) at the current character. */
+    /* The first index is the class of the previous character, the second index the class of the current character. An
+     * element of `starts` (`ends`) is 1 if a word starts (ends) at the current character. */
     static const unsigned char starts[3][3] = {[WORD] = {0, 0, 1}, [SPACE] = {1, 0, 1}, [PUNCTUATION] = {1, 0, 1}};
     static const unsigned char ends[3][3] = {[WORD] = {0, 1, 1}, [PUNCTUATION] = {1, 1, 1}};
     size_t i = *pos, bytes = 1, n_starts = 0, n_ends = 0;

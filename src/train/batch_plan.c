@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Plans the batches of an epoch. For each source, a random order of its examples is drawn, and the examples are assigned to
- * batches. If there are several sources, the batches of all sources are then put in random order.
+ * Plans the batches of an epoch. For each source, a random order of its examples is drawn, and the examples are
+ * assigned to batches. If there are several sources, the batches of all sources are then put in random order.
  */
 #include "train/batch_plan.h"
 
@@ -23,8 +23,8 @@ static size_t batches_of(const aoei_batches *b, size_t source) {
 
 int aoei_batches_create(aoei_batches *b, const aoei_source *sources, size_t n_sources, size_t batch_size, uint64_t seed,
                         aoe_error *err) {
-    *b =
-        (aoei_batches){.sources = sources, .n_sources = n_sources, .batch_size = batch_size, .seed = seed, .epoch = (size_t)-1};
+    *b = (aoei_batches){
+        .sources = sources, .n_sources = n_sources, .batch_size = batch_size, .seed = seed, .epoch = (size_t)-1};
     size_t max_examples = 0, texts = 0;
     double all = 0;
     for (size_t s = 0; s < n_sources; s++)
@@ -32,7 +32,8 @@ int aoei_batches_create(aoei_batches *b, const aoei_source *sources, size_t n_so
     if (!(all < (double)UINT32_MAX))
         return aoei_fail(
             err, AOE_EARG,
-            "the weights of the files result in %g examples per epoch, but at most 2^32 - 2 are supported; lower the weights",
+            "the weights of the files result in %g examples per epoch, but at most 2^32 - 2 are supported; lower "
+            "the weights",
             all);
     for (size_t s = 0; s < n_sources; s++) {
         const size_t n = examples_of(&sources[s]);
@@ -64,8 +65,8 @@ void aoei_batches_destroy(aoei_batches *b) {
     memset(b, 0, sizeof *b);
 }
 
-/* Sets b->order to the examples of a source in random order. Each example occurs floor(weight) times; a random subset of the
- * examples occurs once more. Returns the number of elements. */
+/* Sets b->order to the examples of a source in random order. Each example occurs floor(weight) times; a random subset
+ * of the examples occurs once more. Returns the number of elements. */
 static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     const size_t m = examples_of(&b->sources[source]), n = b->sources[source].data.n, whole = m / n * n;
     aoei_rng rng;
@@ -101,8 +102,8 @@ static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t position, uint
             return (uint32_t)(first + i);
 }
 
-/* Draws one text for each position of an example and stores the indices of the texts in text[arity]. If possible, the texts at
- * later positions are not identical to the text at the first position. */
+/* Draws one text for each position of an example and stores the indices of the texts in text[arity]. If possible, the
+ * texts at later positions are not identical to the text at the first position. */
 static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, uint32_t *text) {
     const size_t position = example * d->arity;
     text[0] = draw(d, rng, position, UINT32_MAX);
@@ -110,9 +111,9 @@ static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, u
         text[r] = draw(d, rng, position + r, d->groups[text[0]]);
 }
 
-/* Marks the texts of an example as used in a batch and returns 1. If the batch already contains a text that is identical to
- * one of them, changes nothing and returns 0. batch: number of the batch, counted from 1. stamp: aoei_batches.stamp. text:
- * [arity]. */
+/* Marks the texts of an example as used in a batch and returns 1. If the batch already contains a text that is
+ * identical to one of them, changes nothing and returns 0. batch: number of the batch, counted from 1. stamp:
+ * aoei_batches.stamp. text: [arity]. */
 static int add_to_batch(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const uint32_t *text) {
     for (size_t r = 0; r < d->arity; r++)
         if (stamp[d->groups[text[r]]] == batch)
@@ -122,19 +123,19 @@ static int add_to_batch(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, 
     return 1;
 }
 
-/* After TRIES * batch_size examples have been rejected for a batch, no further examples are tried, and the batch has fewer
- * than batch_size examples. This keeps the planning time linear in the number of examples. */
+/* After TRIES * batch_size examples have been rejected for a batch, no further examples are tried, and the batch has
+ * fewer than batch_size examples. This keeps the planning time linear in the number of examples. */
 #define TRIES 64
 
-/* Plans the batches of a source. *n_batches is the number of batches planned so far, and *n_picks the number of examples
- * planned so far. Both are increased. */
+/* Plans the batches of a source. *n_batches is the number of batches planned so far, and *n_picks the number of
+ * examples planned so far. Both are increased. */
 static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_t *n_picks) {
     const aoei_dataset *d = &b->sources[source].data;
     const uint32_t substream = (uint32_t)(b->epoch * b->n_sources + source);
     const int distinct = b->sources[source].distinct;
     const size_t m = order_source(b, source, substream), n_planned = batches_of(b, source);
-    size_t next = 0, begin = 0, end = 0; /* next: index in b->order of the next new example; b->queue[begin, end): examples that
-                                            earlier batches rejected */
+    size_t next = 0, begin = 0, end = 0; /* next: index in b->order of the next new example; b->queue[begin, end):
+                                            examples that earlier batches rejected */
     aoei_rng rng;
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_DRAW, substream);
     memset(b->stamp, 0, d->tokens.n * sizeof *b->stamp);
@@ -147,7 +148,8 @@ static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_
             uint32_t *text = b->text + *n_picks * b->width;
             draw_example(d, &rng, example, text);
             if (distinct && !add_to_batch(d, b->stamp, (uint32_t)k + 1, text)) {
-                /* this overwrites no unread element of the queue, because rejected_end <= i until the whole queue is read */
+                /* this overwrites no unread element of the queue, because rejected_end <= i until the whole queue is
+                 * read */
                 b->queue[rejected_end++] = example;
                 continue;
             }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Plans the batches of an epoch. The plan depends only on the seed, the epoch and the sources (training files). All examples of
- * a batch come from one source. A source with n examples and weight w contributes w * n examples per epoch. The positions of
- * an example are its query, positive and negatives, or text1 and text2. If a position has alternative texts, one of these texts
- * is drawn at random. If a source is `distinct`, no text occurs twice in a batch: an example that would repeat a text of the
- * batch is moved to a later batch. If no batch can take the example, it is not used in this epoch.
+ * Plans the batches of an epoch. The plan depends only on the seed, the epoch and the sources (training files). All
+ * examples of a batch come from one source. A source with n examples and weight w contributes w * n examples per epoch.
+ * The positions of an example are its query, positive and negatives, or text1 and text2. If a position has alternative
+ * texts, one of these texts is drawn at random. If a source is `distinct`, no text occurs twice in a batch: an example
+ * that would repeat a text of the batch is moved to a later batch. If no batch can take the example, it is not used in
+ * this epoch.
  */
 #ifndef AOEI_TRAIN_BATCH_PLAN_H
 #define AOEI_TRAIN_BATCH_PLAN_H
@@ -42,8 +43,8 @@ typedef struct aoei_batches {
     /* Workspace of aoei_batches_plan. */
     size_t *order; /* [largest number of examples of a source] examples of a source in random order; owned */
     size_t *queue; /* [largest number of examples of a source] examples that are moved to a later batch; owned */
-    /* [largest number of texts of a source] stamp[g] is the number, counted from 1, of the last planned batch of the current
-     * source that contains a text of group g (aoei_dataset.groups). 0: there is no such batch. Owned. */
+    /* [largest number of texts of a source] stamp[g] is the number, counted from 1, of the last planned batch of the
+     * current source that contains a text of group g (aoei_dataset.groups). 0: there is no such batch. Owned. */
     uint32_t *stamp;
 } aoei_batches;
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Writes and reads checkpoints. OUTPUT/checkpoints/step-N is a complete model directory that also contains the state of the
- * run:
+ * Writes and reads checkpoints. OUTPUT/checkpoints/step-N is a complete model directory that also contains the state of
+ * the run:
  *   trainer.json           progress of the run, and the options that affect the result
  *   optimizer.safetensors  moments m and v of all parameters, as far as the optimizer has them, each as one flat tensor
  *   best.safetensors       best weights so far as one flat tensor; absent if the current weights are the best
- *   twin.safetensors       weights of the second encoder as one flat tensor, if there is one; the saved model does not contain
- * it head.safetensors       training head, if the method has one; the saved model does not contain it A checkpoint is written
- * to a directory named .step-N, which is renamed after all files are on disk. Therefore, a directory named step-N is always
- * complete.
+ *   twin.safetensors       weights of the second encoder as one flat tensor, if there is one; the saved model does not
+ *                          contain it
+ *   head.safetensors       training head, if the method has one; the saved model does not contain it
+ * A checkpoint is written to a directory named .step-N, which is renamed after all files are on disk. Therefore, a
+ * directory named step-N is always complete.
  */
 #include "train/checkpoint.h"
 
@@ -56,7 +57,8 @@ static int write_flat(const aoei_trainer *t, const char *dir, const char *file, 
     char *path = aoei_path_join(dir, file);
     float *slice = aoei_malloc_array(SLICE, sizeof *slice);
     aoei_st_writer *w = NULL;
-    int code = path && slice ? aoei_st_writer_open(&w, path, entries, n, err) : aoei_fail_nomem(err, SLICE * sizeof *slice);
+    int code =
+        path && slice ? aoei_st_writer_open(&w, path, entries, n, err) : aoei_fail_nomem(err, SLICE * sizeof *slice);
     for (size_t i = 0; i < n; i++)
         for (size_t at = 0; at < count && !code; at += SLICE) {
             const size_t length = count - at < SLICE ? count - at : SLICE;
@@ -75,11 +77,13 @@ static int write_flat(const aoei_trainer *t, const char *dir, const char *file, 
 static int write_moments(const aoei_trainer *t, const char *dir, aoe_error *err) {
     static const char *const names[] = {"m", "v", NULL};
     const aoei_tensor moments[] = {t->params->m, t->params->v, {0}};
-    const size_t n = (size_t)aoei_optimizer_moments(t->o->optimizer), first = 2 - n; /* RMSprop has only the second moment */
+    const size_t n = (size_t)aoei_optimizer_moments(t->o->optimizer), first = 2 - n; /* RMSprop has only the second
+                                                                                        moment */
     return write_flat(t, dir, MOMENTS_FILE, names + first, moments + first, n, err);
 }
 
-/* Returns 1 if the best weights are the current weights. Those of two encoders may be exchanged, so they are always stored. */
+/* Returns 1 if the best weights are the current weights. Those of two encoders may be exchanged, so they are always
+ * stored. */
 static int best_is_current(const aoei_trainer *t) {
     return t->progress.best_step == t->progress.step && t->params->encoders == 1;
 }
@@ -106,8 +110,8 @@ static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
     return write_flat(t, dir, "best.safetensors", names, &best, 1, err);
 }
 
-/* Describes the next weight of the projection or of the training head, starting at *slot, and writes its name in the file to
- * name[size]. Returns 0 if there is none. */
+/* Describes the next weight of the projection or of the training head, starting at *slot, and writes its name in the
+ * file to name[size]. Returns 0 if there is none. */
 static int next_training_weight(const aoei_encoder_config *c, size_t *slot, aoei_slot *d, char *name, size_t size) {
     const size_t first = aoei_pooled_slot(c, 0), n = aoei_slot_count(c);
     for (; *slot < n; ++*slot) {
@@ -132,8 +136,8 @@ static int next_training_weight(const aoei_encoder_config *c, size_t *slot, aoei
 
 enum { TRAINING_WEIGHTS = 2 + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION, NAME_SIZE = 32 };
 
-/* Writes the weights of the projection and of the training head, if the method has them. They are small, so they are written
- * without slices. */
+/* Writes the weights of the projection and of the training head, if the method has them. They are small, so they are
+ * written without slices. */
 static int write_head(const aoei_trainer *t, const char *dir, aoe_error *err) {
     const aoei_encoder_config *c = &t->base->config;
     aoei_st_entry entries[TRAINING_WEIGHTS];
@@ -151,7 +155,8 @@ static int write_head(const aoei_trainer *t, const char *dir, aoe_error *err) {
     char *path = aoei_path_join(dir, HEAD_FILE);
     float *values = aoei_malloc_array(largest, sizeof *values);
     aoei_st_writer *w = NULL;
-    int code = path && values ? aoei_st_writer_open(&w, path, entries, n, err) : aoei_fail_nomem(err, largest * sizeof *values);
+    int code = path && values ? aoei_st_writer_open(&w, path, entries, n, err)
+                              : aoei_fail_nomem(err, largest * sizeof *values);
     for (size_t i = 0; i < n && !code; i++) {
         const aoei_tensor v = t->params->values[slots[i]];
         aoei_tensor_read(t->ctx, values, v);
@@ -339,8 +344,8 @@ static int check_file(const char *path, aoe_error *err) {
     return code;
 }
 
-/* Checks the files of a checkpoint. Returns AOE_EFORMAT if a file is damaged and AOE_ENOENT if a file is missing. Any other
- * error means that the check itself failed. */
+/* Checks the files of a checkpoint. Returns AOE_EFORMAT if a file is damaged and AOE_ENOENT if a file is missing. Any
+ * other error means that the check itself failed. */
 static int check_files(const char *dir, aoe_error *err) {
     static const char *const needed[] = {"trainer.json", MOMENTS_FILE};
     char **names;
@@ -424,9 +429,10 @@ int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log,
     }
     remove_advice(damage.message);
     if (!code && newest)
-        code = *path ? rename_damaged_after(step, output, log, err)
-                     : aoei_fail(err, damage.code, "%s; the checkpoint is damaged; delete %s to start from the beginning",
-                                 damage.message, newest);
+        code = *path
+                   ? rename_damaged_after(step, output, log, err)
+                   : aoei_fail(err, damage.code, "%s; the checkpoint is damaged; delete %s to start from the beginning",
+                               damage.message, newest);
     aoei_free(newest);
     if (code) {
         aoei_free(*path);
@@ -435,16 +441,17 @@ int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log,
     return code;
 }
 
-/* Copies the one-dimensional tensor `name` of the open safetensors file s to the contiguous tensor `to` [1, n]. file: path of
- * the file for messages. slice: [SLICE] workspace. */
+/* Copies the one-dimensional tensor `name` of the open safetensors file s to the contiguous tensor `to` [1, n]. file:
+ * path of the file for messages. slice: [SLICE] workspace. */
 static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const char *file, const aoei_safetensors *s,
                      const char *name, aoe_error *err) {
     const size_t count = to.cols;
     const aoei_st_tensor *from = aoei_safetensors_find(s, name);
     if (!from || from->dtype != AOEI_ST_F32 || aoei_st_elements(from) != count)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: tensor \"%s\" must have %zu F32 values; delete this checkpoint and resume from an older one",
-                         file, name, count);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: tensor \"%s\" must have %zu F32 values; delete this checkpoint and resume from an older one", file,
+            name, count);
     for (size_t at = 0; at < count; at += SLICE) {
         const size_t length = count - at < SLICE ? count - at : SLICE;
         memcpy(slice, (const unsigned char *)from->data + at * sizeof *slice, length * sizeof *slice);
@@ -466,9 +473,10 @@ static int read_head(aoei_trainer *t, const char *dir, aoe_error *err) {
         const aoei_tensor v = t->params->values[slot];
         const aoei_st_tensor *from = aoei_safetensors_find(s, name);
         if (!from || from->dtype != AOEI_ST_F32 || aoei_st_elements(from) != v.rows * v.cols) {
-            code = aoei_fail(err, AOE_EFORMAT,
-                             "%s: tensor \"%s\" must have %zu F32 values; delete this checkpoint and resume from an older one",
-                             path, name, v.rows * v.cols);
+            code = aoei_fail(
+                err, AOE_EFORMAT,
+                "%s: tensor \"%s\" must have %zu F32 values; delete this checkpoint and resume from an older one", path,
+                name, v.rows * v.cols);
             break;
         }
         float *values = aoei_malloc_array(v.rows * v.cols, sizeof *values);
@@ -538,9 +546,10 @@ done:
     return code;
 }
 
-/* Returns 1 if the values `now` and `before` of the option `key` are equal. A missing value equals null; both mean "not set".
- * Two paths of the base model are equal if they refer to the same directory. Paths of training data, dev set and teachers
- * count as equal, because fingerprints of the contents are compared instead; only the number of teachers is compared. */
+/* Returns 1 if the values `now` and `before` of the option `key` are equal. A missing value equals null; both mean "not
+ * set". Two paths of the base model are equal if they refer to the same directory. Paths of training data, dev set and
+ * teachers count as equal, because fingerprints of the contents are compared instead; only the number of teachers is
+ * compared. */
 static int equal_option(const char *key, const json_t *now, const json_t *before) {
     const int set = now && !json_is_null(now), was_set = before && !json_is_null(before);
     if (!set || !was_set)
@@ -559,15 +568,15 @@ static int equal_option(const char *key, const json_t *now, const json_t *before
            (strcmp(key, "base_model") == 0 && aoei_same_path(json_string_value(now), json_string_value(before)));
 }
 
-/* Returns the value of an option as text for a message. The caller frees the text with aoei_free. Returns NULL if out of
- * memory. */
+/* Returns the value of an option as text for a message. The caller frees the text with aoei_free. Returns NULL if out
+ * of memory. */
 static char *option_text(const json_t *value) {
     return value && !json_is_null(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9))
                                          : aoei_strdup("not set");
 }
 
-/* Appends the name of a setting for messages: the field of the options that sets it, or a description if there is no such
- * field. key: key of the setting in the training record. */
+/* Appends the name of a setting for messages: the field of the options that sets it, or a description if there is no
+ * such field. key: key of the setting in the training record. */
 static void put_setting(aoei_buffer *b, const char *key) {
     static const char *const names[][2] = {{"base_model", "options.model"},
                                            {"hidden_dropout", "options.dropout"},
@@ -598,7 +607,8 @@ static void put_setting(aoei_buffer *b, const char *key) {
 static void put_sources(aoei_buffer *b, const json_t *now, const json_t *before) {
     const size_t n = json_array_size(now), was = json_array_size(before);
     if (n != was) {
-        aoei_buffer_printf(b, "the training data (options.data) were %zu file%s and are now %zu", was, was == 1 ? "" : "s", n);
+        aoei_buffer_printf(b, "the training data (options.data) were %zu file%s and are now %zu", was,
+                           was == 1 ? "" : "s", n);
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -657,16 +667,17 @@ static int fail_option(const char *key, const json_t *now, const json_t *before,
     const int code =
         difference.failed
             ? aoei_fail_nomem(err, difference.len)
-            : aoei_fail(err, AOE_EARG, "%s: %s; resume with unchanged options%s, %sor start again with options.force", file,
-                        difference.data, strcmp(key, "sources") == 0 ? " and data" : "",
+            : aoei_fail(err, AOE_EARG, "%s: %s; resume with unchanged options%s, %sor start again with options.force",
+                        file, difference.data, strcmp(key, "sources") == 0 ? " and data" : "",
                         trains_longer ? "train the result further as a new run with another output, " : "");
     aoei_buffer_free(&difference);
     return code;
 }
 
-/* Checks that the options of this run (`now`) equal the options in the checkpoint (`before`). If an option is set in only
- * one of the two objects, it counts as different. except: key that is not compared, or "". */
-static int check_options(const json_t *now, const json_t *before, const char *except, const char *file, aoe_error *err) {
+/* Checks that the options of this run (`now`) equal the options in the checkpoint (`before`). If an option is set in
+ * only one of the two objects, it counts as different. except: key that is not compared, or "". */
+static int check_options(const json_t *now, const json_t *before, const char *except, const char *file,
+                         aoe_error *err) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)now, key, value) {
@@ -681,8 +692,8 @@ static int check_options(const json_t *now, const json_t *before, const char *ex
     return AOE_OK;
 }
 
-/* Loads trainer.json of a checkpoint, which the caller frees with json_decref even if this function fails. Compares its format
- * and its options, except the one with the key `except`, with the run. */
+/* Loads trainer.json of a checkpoint, which the caller frees with json_decref even if this function fails. Compares its
+ * format and its options, except the one with the key `except`, with the run. */
 static int load_state(const aoei_trainer *t, const char *path, const char *except, json_t **o, aoe_error *err) {
     size_t version = 0;
     *o = NULL;
@@ -690,9 +701,10 @@ static int load_state(const aoei_trainer *t, const char *path, const char *excep
     if (!code)
         code = aoei_json_need_size(*o, "format_version", &version, path, err);
     if (!code && version != CHECKPOINT_FORMAT)
-        code = aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: format_version %zu is not supported; resume with the version of aoe that wrote the checkpoint",
-                         path, version);
+        code = aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: format_version %zu is not supported; resume with the version of aoe that wrote the checkpoint", path,
+            version);
     return code ? code : check_options(t->settings, json_object_get(*o, "options"), except, path, err);
 }
 
@@ -707,8 +719,8 @@ int aoei_checkpoint_check(const aoei_trainer *t, const char *dir, aoe_error *err
     return code;
 }
 
-/* Reads the scores of the evaluations up to the checkpoint. Checkpoints of earlier versions contain neither the score of the
- * start model nor "trained_score"; all their scores are scores after a step. */
+/* Reads the scores of the evaluations up to the checkpoint. Checkpoints of earlier versions contain neither the score
+ * of the start model nor "trained_score"; all their scores are scores after a step. */
 static int read_scores(const aoei_trainer *t, const json_t *o, aoei_progress *p, const char *path, aoe_error *err) {
     size_t none = (size_t)-1, best_step = none, trained_step = none, bad_evals = 0, divisions = 0;
     p->best_score = p->start_score = p->trained_score = (double)NAN;
@@ -757,10 +769,11 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
         t->total_steps = step + (p->seconds < 60 * t->o->max_minutes);
     }
     if (!code && (step > t->total_steps || p->best_step > step || p->trained_step > step))
-        code = aoei_fail(err, AOE_EFORMAT,
-                         "%s: step %zu, \"best_step\" or \"trained_step\" is after the end of the run; delete this checkpoint "
-                         "and resume from an older one",
-                         path, step);
+        code = aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: step %zu, \"best_step\" or \"trained_step\" is after the end of the run; delete this checkpoint "
+            "and resume from an older one",
+            path, step);
     if (!code) {
         p->step = step;
         code = read_tensors(t, dir, err);

@@ -18,14 +18,15 @@ int aoei_class_counts_check(const aoe_train_data *files, const aoei_source *sour
     }
     if (lowest < highest)
         return AOE_OK;
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s%s: all examples have the class %g, so there is nothing to learn; add examples of another class, or "
-                     "correct options.label_map",
-                     files[0].path, n > 1 ? " and all other training files" : "", lowest);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s%s: all examples have the class %g, so there is nothing to learn; add examples of another class, or "
+        "correct options.label_map",
+        files[0].path, n > 1 ? " and all other training files" : "", lowest);
 }
 
-/* Returns the number of examples of each class, from class 0 to the highest class. The caller frees the array with aoei_free.
- * Returns NULL if out of memory. */
+/* Returns the number of examples of each class, from class 0 to the highest class. The caller frees the array with
+ * aoei_free. Returns NULL if out of memory. */
 static size_t *count(const aoei_dataset *d, size_t *classes) {
     *classes = (size_t)d->highest + 1;
     size_t *counts = aoei_calloc(*classes, sizeof *counts);
@@ -64,10 +65,11 @@ int aoei_class_counts_warn(const aoei_log *log, const aoei_source *sources, size
     if (missing > MAX_LISTED)
         snprintf(more, sizeof more, " and %zu more", missing - MAX_LISTED);
     if (missing)
-        aoei_log_write(log, AOE_LOG_WARNING,
-                       "no examples of class%s %s%s, but the classifier has the classes 0 to %zu; correct options.label_map or "
-                       "options.classes if this is not intended",
-                       missing > 1 ? "es" : "", list, more, classes - 1);
+        aoei_log_write(
+            log, AOE_LOG_WARNING,
+            "no examples of class%s %s%s, but the classifier has the classes 0 to %zu; correct options.label_map or "
+            "options.classes if this is not intended",
+            missing > 1 ? "es" : "", list, more, classes - 1);
     aoei_free(seen);
     return AOE_OK;
 }

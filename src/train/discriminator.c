@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements replaced token detection. Chunks are processed in the order of the batch. Every sum continues with the next token
- * in this order, so float32 results do not depend on the size of the chunks.
+ * Implements replaced token detection. Chunks are processed in the order of the batch. Every sum continues with the
+ * next token in this order, so float32 results do not depend on the size of the chunks.
  */
 #include "train/discriminator.h"
 
@@ -29,8 +29,9 @@ int aoei_discriminator_supports(const aoei_encoder_config *c) {
     return c->arch->encoder == &aoei_transformer_ops && !aoei_pools_mean_state(c) && !c->n_kernels;
 }
 
-int aoei_discriminator_layout(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
-                              size_t tokens, size_t texts, size_t longest, aoei_encoder_mode mode, aoe_error *err) {
+int aoei_discriminator_layout(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
+                              aoei_arena *arena, size_t tokens, size_t texts, size_t longest, aoei_encoder_mode mode,
+                              aoe_error *err) {
     mode.taps = 0;
     d->first.value = aoei_tensor_take_typed(arena, mode.type, texts, c->hidden);
     d->first.grad = aoei_tensor_take(arena, texts, c->hidden);
@@ -49,9 +50,10 @@ int aoei_discriminator_create(aoei_discriminator *d, const aoei_encoder_config *
     d->sum = aoei_malloc_array(cells, sizeof *d->sum);
     return d->ids && d->label && d->host && d->grad && d->work && d->head && d->values && d->sum
                ? AOE_OK
-               : aoei_fail(err, AOE_ENOMEM,
-                           "out of memory for a discriminator of %zu tokens; lower options.batch_size or options.cache_chunk",
-                           tokens);
+               : aoei_fail(
+                     err, AOE_ENOMEM,
+                     "out of memory for a discriminator of %zu tokens; lower options.batch_size or options.cache_chunk",
+                     tokens);
 }
 
 void aoei_discriminator_destroy(aoei_discriminator *d) {
@@ -66,8 +68,8 @@ void aoei_discriminator_destroy(aoei_discriminator *d) {
     *d = (aoei_discriminator){0};
 }
 
-void aoei_discriminator_begin(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_params *p,
-                              size_t tokens) {
+void aoei_discriminator_begin(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
+                              const aoei_params *p, size_t tokens) {
     const size_t weights = CLASSES * c->hidden, slot = aoei_pooled_slot(c, AOEI_PW_HEAD);
     aoei_tensor_read(ctx, d->head, p->values[slot]);
     aoei_tensor_read(ctx, d->head + weights, p->values[slot + 1]);
@@ -106,9 +108,9 @@ static int detect(aoei_discriminator *d, const aoe_context *ctx, size_t n, size_
     return aoei_detection_objective(&classifier, &batch, &d->sums.loss, ctx, err);
 }
 
-int aoei_discriminator_chunk(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_params *p,
-                             const aoei_batch *chunk, aoei_tensor z, aoei_tensor dz, const aoei_encoder_dropout *drop,
-                             double scale, aoe_error *err) {
+int aoei_discriminator_chunk(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
+                             const aoei_params *p, const aoei_batch *chunk, aoei_tensor z, aoei_tensor dz,
+                             const aoei_encoder_dropout *drop, double scale, aoe_error *err) {
     const size_t n = chunk->n_tokens, texts = chunk->n_texts;
     const aoei_batch batch = replace_tokens(d, chunk);
     aoei_encoder_dropout own = drop ? *drop : (aoei_encoder_dropout){0};
@@ -123,16 +125,16 @@ int aoei_discriminator_chunk(aoei_discriminator *d, const aoe_context *ctx, cons
     const int code = detect(d, ctx, n, c->hidden, scale, err);
     if (!code) {
         aoei_tensor_write(ctx, aoei_encoder_grad_last(&d->state, n), d->grad);
-        aoei_encoder_backward(ctx, c, aoei_params_values(p, ENCODER), aoei_params_grads(p, ENCODER), &batch, &d->state, drop,
-                              0);
+        aoei_encoder_backward(ctx, c, aoei_params_values(p, ENCODER), aoei_params_grads(p, ENCODER), &batch, &d->state,
+                              drop, 0);
         aoei_add(ctx, dz, dz, first.grad);
     }
     d->state.first = NULL;
     return code;
 }
 
-void aoei_discriminator_end(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_params *p,
-                            double scale, aoe_objective_result *result) {
+void aoei_discriminator_end(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
+                            const aoei_params *p, double scale, aoe_objective_result *result) {
     const size_t weights = CLASSES * c->hidden, slot = aoei_pooled_slot(c, AOEI_PW_HEAD);
     const double factor = scale * d->replacement.weight / (double)d->sums.tokens;
     aoei_tensor_read(ctx, d->head, p->grads[slot]);

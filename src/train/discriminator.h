@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Replaced token detection, the second term of the loss of DiffCSE (Chuang et al. 2022). A replacement replaces tokens of each
- * text. The discriminator, the second encoder of the parameters (config.discriminator), encodes the new tokens. The embedding
- * output of its first token is replaced by the projected embedding z of the text, without position embedding, norm and dropout.
- * A classifier (the training head of the parameters, [2, D]) predicts for each token whether it was replaced
- * (loss/detection_objective.h). The first token of a text is never replaced. The loss is the mean over all tokens of the batch.
- * Its gradient reaches the discriminator, the classifier and, through z, the first encoder.
+ * Replaced token detection, the second term of the loss of DiffCSE (Chuang et al. 2022). A replacement replaces tokens
+ * of each text. The discriminator, the second encoder of the parameters (config.discriminator), encodes the new tokens.
+ * The embedding output of its first token is replaced by the projected embedding z of the text, without position
+ * embedding, norm and dropout. A classifier (the training head of the parameters, [2, D]) predicts for each token
+ * whether it was replaced (loss/detection_objective.h). The first token of a text is never replaced. The loss is the
+ * mean over all tokens of the batch. Its gradient reaches the discriminator, the classifier and, through z, the first
+ * encoder.
  */
 #ifndef AOEI_TRAIN_DISCRIMINATOR_H
 #define AOEI_TRAIN_DISCRIMINATOR_H
@@ -16,8 +17,8 @@
 
 /* Replaces tokens. */
 typedef struct aoei_replacement {
-    /* Sets ids[n_tokens] to the tokens that replace those of the batch. key: key of the step, of which random numbers are a
-     * function, together with the index of the text in the step and the position of the token. */
+    /* Sets ids[n_tokens] to the tokens that replace those of the batch. key: key of the step, of which random numbers
+     * are a function, together with the index of the text in the step and the position of the token. */
     void (*replace)(void *self, const aoei_batch *batch, const uint32_t key[2], int32_t *ids);
     void *self;    /* first argument of `replace`; borrowed */
     double weight; /* factor of the mean loss in the loss of the step, non-negative */
@@ -29,7 +30,8 @@ typedef struct aoei_detection_sums {
     double loss;   /* sum of the losses of the tokens so far */
 } aoei_detection_sums;
 
-/* Buffers of the discriminator. tokens and texts: maximum numbers of a chunk. D: hidden size. A zeroed struct has none. */
+/* Buffers of the discriminator. tokens and texts: maximum numbers of a chunk. D: hidden size. A zeroed struct has
+ * none. */
 typedef struct aoei_discriminator {
     aoei_replacement replacement;
     uint32_t key[2];          /* key of the step (aoei_dropout_key), set by the caller before each step */
@@ -47,24 +49,26 @@ typedef struct aoei_discriminator {
 /* Returns 1 if the encoder can be a discriminator: a transformer whose pooling uses the last hidden state. */
 int aoei_discriminator_supports(const aoei_encoder_config *c);
 /* Takes the memory of the tensors from the arena. longest: maximum number of tokens of a text. Errors: AOE_ENOMEM. */
-int aoei_discriminator_layout(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
-                              size_t tokens, size_t texts, size_t longest, aoei_encoder_mode mode, aoe_error *err);
+int aoei_discriminator_layout(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
+                              aoei_arena *arena, size_t tokens, size_t texts, size_t longest, aoei_encoder_mode mode,
+                              aoe_error *err);
 /* Allocates the buffers in main memory. Errors: AOE_ENOMEM. */
 int aoei_discriminator_create(aoei_discriminator *d, const aoei_encoder_config *c, size_t tokens, aoe_error *err);
 void aoei_discriminator_destroy(aoei_discriminator *d); /* frees the buffers in main memory; accepts a zeroed struct */
 
 /* Begins a batch of `tokens` tokens: reads the classifier and sets all sums to zero. */
-void aoei_discriminator_begin(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_params *p,
-                              size_t tokens);
-/* Runs the forward and the backward pass for a chunk of the batch. z: [n_texts, D] embeddings; their gradients are added to dz.
- * All gradients are those of the weighted mean loss of the batch times scale. drop: probabilities of dropout, or NULL for none;
- * the masks are a function of d->key. The order of the chunks determines the order of all sums. Errors: AOE_ENUMERIC. */
-int aoei_discriminator_chunk(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_params *p,
-                             const aoei_batch *chunk, aoei_tensor z, aoei_tensor dz, const aoei_encoder_dropout *drop,
-                             double scale, aoe_error *err);
+void aoei_discriminator_begin(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
+                              const aoei_params *p, size_t tokens);
+/* Runs the forward and the backward pass for a chunk of the batch. z: [n_texts, D] embeddings; their gradients are
+ * added to dz. All gradients are those of the weighted mean loss of the batch times scale. drop: probabilities of
+ * dropout, or NULL for none; the masks are a function of d->key. The order of the chunks determines the order of all
+ * sums. Errors: AOE_ENUMERIC. */
+int aoei_discriminator_chunk(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
+                             const aoei_params *p, const aoei_batch *chunk, aoei_tensor z, aoei_tensor dz,
+                             const aoei_encoder_dropout *drop, double scale, aoe_error *err);
 /* Ends the batch: adds the gradients of the classifier to those of the parameters, and the loss to *result. */
-void aoei_discriminator_end(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_params *p,
-                            double scale, aoe_objective_result *result);
+void aoei_discriminator_end(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
+                            const aoei_params *p, double scale, aoe_objective_result *result);
 
 /* Sets key[2] to the key of one of several purposes (0, 1, ...), a function of the key of the step. */
 void aoei_replacement_key(uint32_t key[2], const uint32_t step[2], uint32_t purpose);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements the generator of DiffCSE. The logits are computed for one block of tokens at a time, so that they need at most
- * LOGIT_BYTES unless the vocabulary is very large.
+ * Implements the generator of DiffCSE. The logits are computed for one block of tokens at a time, so that they need at
+ * most LOGIT_BYTES unless the vocabulary is very large.
  */
 #include "train/generator.h"
 
@@ -45,15 +45,17 @@ static int check_vocabulary(const aoei_generator *g, const aoe_model *trained, c
         const aoe_text x = aoe_tokenizer_token(a, (int32_t)i), y = aoe_tokenizer_token(b, (int32_t)i);
         char here[80], there[80];
         if (!is_same_token(x, y))
-            return aoei_fail(err, AOE_EARG,
-                             "options.generator: %s: token %zu is %s, but in the model it is %s; the generator must have the "
-                             "vocabulary of the model",
-                             dir, i, quote(there, sizeof there, y), quote(here, sizeof here, x));
+            return aoei_fail(
+                err, AOE_EARG,
+                "options.generator: %s: token %zu is %s, but in the model it is %s; the generator must have the "
+                "vocabulary of the model",
+                dir, i, quote(there, sizeof there, y), quote(here, sizeof here, x));
     }
     return n <= g->model->config.vocab
                ? AOE_OK
                : aoei_fail(err, AOE_EARG,
-                           "options.generator: %s: the tokenizer has %zu tokens, but the model has only %zu token embeddings; "
+                           "options.generator: %s: the tokenizer has %zu tokens, but the model has only %zu token "
+                           "embeddings; "
                            "use the tokenizer of the model",
                            dir, n, g->model->config.vocab);
 }
@@ -76,10 +78,11 @@ int aoei_generator_open(aoei_generator *g, const aoe_model *trained, const char 
                          "options.generator: %s: the directory contains no tokenizer; add the tokenizer of the model",
                          g->model->tokenizer ? trained->files.dir : dir);
     if (!aoei_model_has_mlm_head(g->model))
-        return aoei_fail(err, AOE_EFORMAT,
-                         "options.generator: %s: the model has no masked-LM head; give a pretrained masked language model, or "
-                         "train one with aoe pretrain",
-                         dir);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "options.generator: %s: the model has no masked-LM head; give a pretrained masked language model, or "
+            "train one with aoe pretrain",
+            dir);
     code = check_vocabulary(g, trained, dir, err);
     if (!code)
         code = aoei_model_hash_weights(g->model, &g->fingerprint, err);
@@ -101,26 +104,29 @@ static int lay_out(aoei_generator *g, aoei_arena *arena, size_t tokens, size_t t
     const aoei_dtype type = g->model->type;
     const size_t decoder = aoei_linear_workspace(g->ctx, type, block, c->vocab, E),
                  transform = aoei_linear_workspace(g->ctx, type, tokens, E, c->hidden);
-    g->transform = (aoei_mlm_transform){.ctx = g->ctx,
-                                        .config = c,
-                                        .w = g->model->weights + aoei_head_slot(c, 0),
-                                        .pre = aoei_tensor_take_typed(arena, type, tokens, E),
-                                        .act = aoei_tensor_take_typed(arena, type, tokens, E),
-                                        .out = aoei_tensor_take_typed(arena, type, tokens, E),
-                                        .stats = aoei_tensor_take(arena, tokens, 2),
-                                        .workspace = aoei_workspace_take(arena, decoder > transform ? decoder : transform)};
+    g->transform =
+        (aoei_mlm_transform){.ctx = g->ctx,
+                             .config = c,
+                             .w = g->model->weights + aoei_head_slot(c, 0),
+                             .pre = aoei_tensor_take_typed(arena, type, tokens, E),
+                             .act = aoei_tensor_take_typed(arena, type, tokens, E),
+                             .out = aoei_tensor_take_typed(arena, type, tokens, E),
+                             .stats = aoei_tensor_take(arena, tokens, 2),
+                             .workspace = aoei_workspace_take(arena, decoder > transform ? decoder : transform)};
     g->logits = aoei_tensor_take(arena, block, c->vocab);
-    return aoei_encoder_layout(&g->state, g->ctx, c, arena, tokens, texts, longest, (aoei_encoder_mode){.type = type}, err);
+    return aoei_encoder_layout(&g->state, g->ctx, c, arena, tokens, texts, longest, (aoei_encoder_mode){.type = type},
+                               err);
 }
 
 int aoei_generator_lay_out(aoei_generator *g, size_t tokens, size_t texts, size_t longest, aoe_error *err) {
     const aoei_encoder_config *c = &g->model->config;
     aoei_arena plan;
     if (longest > c->arch->max_length(c))
-        return aoei_fail(err, AOE_EARG,
-                         "options.generator: %s: the model supports texts of %zu tokens, but the training texts have up to "
-                         "%zu; lower options.max_length",
-                         g->model->files.dir, c->arch->max_length(c), longest);
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.generator: %s: the model supports texts of %zu tokens, but the training texts have up to "
+            "%zu; lower options.max_length",
+            g->model->files.dir, c->arch->max_length(c), longest);
     aoei_arena_measure(&plan);
     int code = lay_out(g, &plan, tokens, texts, longest, err);
     if (!code)
@@ -131,15 +137,17 @@ int aoei_generator_lay_out(aoei_generator *g, size_t tokens, size_t texts, size_
     return code || g->ids ? code : aoei_fail_nomem(err, tokens * sizeof *g->ids);
 }
 
-int aoei_generator_check_texts(const aoei_generator *g, const aoei_token_lists *texts, const char *path, aoe_error *err) {
+int aoei_generator_check_texts(const aoei_generator *g, const aoei_token_lists *texts, const char *path,
+                               aoe_error *err) {
     for (size_t i = 0; i < texts->n; i++) {
         const int32_t id = texts->ids[texts->offsets[i]];
         const aoe_text token = aoe_tokenizer_token(g->model->tokenizer, id);
         if (g->masking.kind[id] != AOEI_TOKEN_SPECIAL)
-            return aoei_fail(err, AOE_EARG,
-                             "%s: the first token of a text is '%.*s', but the discriminator of options.method diffcse needs a "
-                             "special token such as [CLS] there; use a model whose tokenizer adds one",
-                             path, (int)token.len, token.data ? token.data : "");
+            return aoei_fail(
+                err, AOE_EARG,
+                "%s: the first token of a text is '%.*s', but the discriminator of options.method diffcse needs a "
+                "special token such as [CLS] there; use a model whose tokenizer adds one",
+                path, (int)token.len, token.data ? token.data : "");
     }
     return AOE_OK;
 }
@@ -193,7 +201,8 @@ static void predict(aoei_generator *g, const aoei_batch *batch, const aoei_encod
         const size_t rows = n - i < block ? n - i : block;
         const aoei_tensor logits = aoei_tensor_rows(g->logits, 0, rows);
         aoei_linear_forward(g->ctx, logits, aoei_tensor_rows(t.out, i, rows), w[AOEI_W_WORD],
-                            w[aoei_head_slot(c, AOEI_HW_DECODER_BIAS)], &(aoei_linear_epilogue){.workspace = t.workspace});
+                            w[aoei_head_slot(c, AOEI_HW_DECODER_BIAS)],
+                            &(aoei_linear_epilogue){.workspace = t.workspace});
         aoei_argmax_rows(g->ctx, logits, g->vocab, ids + i);
     }
 }

@@ -39,9 +39,10 @@ int aoei_layer_loss_check(const aoe_train_options *o, aoe_error *err) {
     if (o->method == AOE_METHOD_CROSS_ENCODER)
         return aoei_fail(err, AOE_EARG, "%s: a cross-encoder has no embeddings; choose another method", option);
     if (l->ese && o->n_matryoshka)
-        return aoei_fail(err, AOE_EARG,
-                         "options.layers.ese already trains a prefix of the embeddings; set options.layers.ese_dims instead of "
-                         "options.matryoshka");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.layers.ese already trains a prefix of the embeddings; set options.layers.ese_dims instead of "
+            "options.matryoshka");
     if (l->ese)
         return l->ese_dims ? AOE_OK : aoei_fail(err, AOE_EARG, "options.layers.ese_dims must be at least 1");
     if (!l->per_step)
@@ -50,7 +51,8 @@ int aoei_layer_loss_check(const aoe_train_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "options.layers.prior must be a value of aoe_layer_prior");
     if (!(l->temperature > 0 && isfinite(l->temperature)))
         return aoei_fail(err, AOE_EARG, "options.layers.temperature must be a number above 0");
-    if (!is_weight(l->w_last) || !is_weight(l->w_layers) || !is_weight(l->w_kl) || !(l->w_last + l->w_layers + l->w_kl > 0))
+    if (!is_weight(l->w_last) || !is_weight(l->w_layers) || !is_weight(l->w_kl) ||
+        !(l->w_last + l->w_layers + l->w_kl > 0))
         return aoei_fail(
             err, AOE_EARG,
             "options.layers.w_last, options.layers.w_layers and options.layers.w_kl must be at least 0 and finite, "
@@ -62,15 +64,17 @@ int aoei_layer_loss_check(const aoe_train_options *o, aoe_error *err) {
 static int check_ese(const aoe_train_options *o, const aoe_model *m, aoe_error *err) {
     const size_t dims = aoei_vector_dims(&m->config), c = o->layers.ese_dims;
     if (m->config.layers < 2)
-        return aoei_fail(err, AOE_EARG, "options.layers.ese requires a model with at least 2 layers, but the model has %zu",
+        return aoei_fail(err, AOE_EARG,
+                         "options.layers.ese requires a model with at least 2 layers, but the model has %zu",
                          m->config.layers);
     if (c > dims)
-        return aoei_fail(err, AOE_EARG, "options.layers.ese_dims is %zu, but the embeddings have only %zu components; lower it",
-                         c, dims);
-    if (c % 2 && o->method == AOE_METHOD_ANGLE && o->objective.w_angle > 0)
         return aoei_fail(err, AOE_EARG,
-                         "options.layers.ese_dims is %zu, but the angle loss requires an even size; set options.w_angle to 0",
-                         c);
+                         "options.layers.ese_dims is %zu, but the embeddings have only %zu components; lower it", c,
+                         dims);
+    if (c % 2 && o->method == AOE_METHOD_ANGLE && o->objective.w_angle > 0)
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.layers.ese_dims is %zu, but the angle loss requires an even size; set options.w_angle to 0", c);
     return AOE_OK;
 }
 
@@ -84,10 +88,11 @@ int aoei_layer_loss_check_model(const aoe_train_options *o, const aoe_model *m, 
         return aoei_fail(err, AOE_EARG, "%s is not supported by architecture '%s'; choose a transformer", option,
                          c->arch->model_type);
     if (!aoei_encoder_has_taps(c, m->settings.pooling))
-        return aoei_fail(err, AOE_EARG,
-                         "%s: the pooling of the model uses the hidden states of several layers; set options.pooling to a "
-                         "pooling of the last hidden state, such as mean or cls",
-                         option);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: the pooling of the model uses the hidden states of several layers; set options.pooling to a "
+            "pooling of the last hidden state, such as mean or cls",
+            option);
     if (c->n_projection)
         return aoei_fail(err, AOE_EARG,
                          "%s: the method computes its loss after a projection, and not from the embeddings; set "
@@ -131,11 +136,11 @@ int aoei_layer_loss_create(aoei_layer_loss *p, const aoe_layer_options *o, size_
     p->term_grad = aoei_malloc_array(texts, dims * sizeof *p->term_grad);
     p->row = aoei_malloc_array(texts, sizeof *p->row);
     p->workspace = bytes ? aoei_aligned(bytes) : NULL;
-    int code =
-        p->state && p->vectors && p->grad && p->part && p->sum && p->student && p->target && p->term_grad && p->row &&
-                p->workspace
-            ? AOE_OK
-            : aoei_fail(err, AOE_ENOMEM, "out of memory for the hidden states of %zu texts; lower options.batch_size", texts);
+    int code = p->state && p->vectors && p->grad && p->part && p->sum && p->student && p->target && p->term_grad &&
+                       p->row && p->workspace
+                   ? AOE_OK
+                   : aoei_fail(err, AOE_ENOMEM,
+                               "out of memory for the hidden states of %zu texts; lower options.batch_size", texts);
     if (!code && o->ese)
         code = aoei_matryoshka_create(&p->prefix, texts, dims, head_rows, head_cols, err);
     if (code)
@@ -191,9 +196,9 @@ static size_t cells(const base *s) {
     return s->b->examples.arity * s->b->examples.B * s->b->examples.D;
 }
 
-/* Adds weight times the loss of the vectors v to the result, and weight times its gradient to p->sum. m, prefix: sizes of the
- * prefixes from which the loss is computed; prefix is NULL for whole vectors. The distillation term is left out if
- * `with_teacher` is 0. */
+/* Adds weight times the loss of the vectors v to the result, and weight times its gradient to p->sum. m, prefix: sizes
+ * of the prefixes from which the loss is computed; prefix is NULL for whole vectors. The distillation term is left out
+ * if `with_teacher` is 0. */
 static int add_loss(const base *s, const float *v, aoei_matryoshka *m, const aoe_prefix *prefix, double weight,
                     int with_teacher, aoe_error *err) {
     aoei_loss_batch part = *s->b;
@@ -204,8 +209,8 @@ static int add_loss(const base *s, const float *v, aoei_matryoshka *m, const aoe
     part.examples.grad = s->p->part;
     part.scale *= weight;
     part.distill = with_teacher ? part.distill : NULL;
-    const int code =
-        prefix ? aoei_matryoshka_compute(m, prefix, s->loss, &part, &r, err) : aoei_step_loss_compute(s->loss, &part, &r, err);
+    const int code = prefix ? aoei_matryoshka_compute(m, prefix, s->loss, &part, &r, err)
+                            : aoei_step_loss_compute(s->loss, &part, &r, err);
     if (code)
         return code;
     aoei_result_add(s->result, &r, weight);
@@ -264,8 +269,8 @@ static int adaptive_layer(const base *s, size_t i, aoe_error *err) {
 
 /* ------------------------------------------------------------------- ESE */
 
-/* Adds weight times (the loss of the first c components of v, and the term that compares them with the target of v). state:
- * index of the hidden state. */
+/* Adds weight times (the loss of the first c components of v, and the term that compares them with the target of v).
+ * state: index of the hidden state. */
 static int compressed_loss(const base *s, const float *v, size_t state, double weight, aoe_error *err) {
     aoei_layer_loss *p = s->p;
     const aoei_example_batch *e = &s->b->examples;
@@ -324,8 +329,9 @@ static int ese_layer(const base *s, size_t i, aoe_error *err) {
     return code;
 }
 
-int aoei_layer_loss_compute(aoei_layer_loss *p, aoei_matryoshka *m, const aoe_prefix *prefix, const aoei_step_loss *loss,
-                            const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+int aoei_layer_loss_compute(aoei_layer_loss *p, aoei_matryoshka *m, const aoe_prefix *prefix,
+                            const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result,
+                            aoe_error *err) {
     const base s = {.p = p, .m = m, .prefix = prefix, .loss = loss, .b = b, .result = result};
     const float *last = b->examples.v;
     *result = (aoe_objective_result){0};

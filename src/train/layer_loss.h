@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Losses on the hidden states of all layers. Hidden state i is the embedding output (i = 0) or the output of layer i; the last
- * one, n, is the input of the pooling. p_i is hidden state i after the pooling and the modules of the model.
- * - Adaptive layers (AdaptiveLayerLoss of sentence-transformers): the loss l of the method is also computed for some of the
- *   hidden states before the last one, which are drawn for each step, and their vectors learn the distribution of p_n.
- * - Espresso sentence embeddings (ESE, Li et al. 2024): l is computed for all hidden states except n - 1, from the first c
- *   components of their vectors, which also learn the principal components of the same vectors (loss/ese_target.h).
+ * Losses on the hidden states of all layers. Hidden state i is the embedding output (i = 0) or the output of layer i;
+ * the last one, n, is the input of the pooling. p_i is hidden state i after the pooling and the modules of the model.
+ * - Adaptive layers (AdaptiveLayerLoss of sentence-transformers): the loss l of the method is also computed for some of
+ *   the hidden states before the last one, which are drawn for each step, and their vectors learn the distribution of
+ *   p_n.
+ * - Espresso sentence embeddings (ESE, Li et al. 2024): l is computed for all hidden states except n - 1, from the
+ *   first c components of their vectors, which also learn the principal components of the same vectors
+ *   (loss/ese_target.h).
  * docs/objectives.md contains the formulas.
  */
 #ifndef AOEI_TRAIN_LAYER_LOSS_H
@@ -42,10 +44,11 @@ int aoei_layer_loss_check(const aoe_train_options *o, aoe_error *err);
 int aoei_layer_loss_check_model(const aoe_train_options *o, const aoe_model *m, aoe_error *err);
 /* Adds the options to the training record, if there is such a loss. Returns a nonzero value if out of memory. */
 int aoei_layer_loss_describe(const aoe_train_options *o, json_t *record);
-/* Returns the maximum number of hidden states before the last one in a step, or 0 if o is NULL or there is no such loss. */
+/* Returns the maximum number of hidden states before the last one in a step, or 0 if o is NULL or there is no such
+ * loss. */
 size_t aoei_layer_loss_states(const aoe_layer_options *o, size_t layers);
-/* Allocates the buffers for batches of up to `texts` vectors with `dims` components. head_rows, head_cols: size of the training
- * head; 0: there is none. Errors: AOE_ENOMEM. */
+/* Allocates the buffers for batches of up to `texts` vectors with `dims` components. head_rows, head_cols: size of the
+ * training head; 0: there is none. Errors: AOE_ENOMEM. */
 int aoei_layer_loss_create(aoei_layer_loss *p, const aoe_layer_options *o, size_t layers, size_t texts, size_t dims,
                            size_t head_rows, size_t head_cols, aoe_error *err);
 void aoei_layer_loss_destroy(aoei_layer_loss *p); /* accepts a zeroed struct */
@@ -58,10 +61,11 @@ static inline float *aoei_layer_loss_vectors(const aoei_layer_loss *p, size_t i)
 static inline float *aoei_layer_loss_grad(const aoei_layer_loss *p, size_t i) {
     return p->grad + i * p->stride;
 }
-/* Computes the loss of the step from the vectors p_n in b->examples and from p->vectors. b->examples.grad and p->grad receive
- * the gradients, which are summed in float64 and rounded once. The loss of the method is that of the prefixes m with the sizes
- * `prefix`, or of whole vectors if `prefix` is NULL. Errors: those of aoei_step_loss_compute. */
-int aoei_layer_loss_compute(aoei_layer_loss *p, aoei_matryoshka *m, const aoe_prefix *prefix, const aoei_step_loss *loss,
-                            const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err);
+/* Computes the loss of the step from the vectors p_n in b->examples and from p->vectors. b->examples.grad and p->grad
+ * receive the gradients, which are summed in float64 and rounded once. The loss of the method is that of the prefixes m
+ * with the sizes `prefix`, or of whole vectors if `prefix` is NULL. Errors: those of aoei_step_loss_compute. */
+int aoei_layer_loss_compute(aoei_layer_loss *p, aoei_matryoshka *m, const aoe_prefix *prefix,
+                            const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result,
+                            aoe_error *err);
 
 #endif

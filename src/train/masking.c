@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements whole-word masking. The words of a sequence are visited in random order. A word is skipped if its tokens would
- * exceed the number of tokens to select; otherwise it is selected. This is the algorithm of create_masked_lm_predictions in
- * google-research/bert.
+ * Implements whole-word masking. The words of a sequence are visited in random order. A word is skipped if its tokens
+ * would exceed the number of tokens to select; otherwise it is selected. This is the algorithm of
+ * create_masked_lm_predictions in google-research/bert.
  */
 #include "train/masking.h"
 
@@ -17,9 +17,8 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
     m->rate = rate;
     m->mask = aoei_tokenizer_mask_id(model->tokenizer);
     m->vocab = aoe_tokenizer_vocab_size(model->tokenizer);
-    m->vocab = m->vocab < model->config.vocab
-                   ? m->vocab
-                   : model->config.vocab; /* number of ids that both the tokenizer and the model have */
+    m->vocab = m->vocab < model->config.vocab ? m->vocab : model->config.vocab; /* number of ids that both the tokenizer
+                                                                                   and the model have */
     m->longest = longest;
     if (m->mask < 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the tokenizer has no [MASK] token; add one to its vocabulary",
@@ -27,7 +26,8 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
     if ((size_t)m->mask >= m->vocab)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: the [MASK] token has id %d, but the model has only %zu token embeddings; use the tokenizer of the model",
+            "%s: the [MASK] token has id %d, but the model has only %zu token embeddings; use the tokenizer of "
+            "the model",
             model->files.dir, (int)m->mask, m->vocab);
     m->kind = aoei_malloc_array(m->vocab, sizeof *m->kind);
     m->ordinary = aoei_malloc_array(m->vocab, sizeof *m->ordinary);
@@ -43,7 +43,8 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
     if (m->n_ordinary)
         return AOE_OK;
     aoei_masking_destroy(m);
-    return aoei_fail(err, AOE_EFORMAT, "%s: the tokenizer contains only special tokens; use a tokenizer with a vocabulary",
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: the tokenizer contains only special tokens; use a tokenizer with a vocabulary",
                      model->files.dir);
 }
 
@@ -73,8 +74,8 @@ static size_t word_end(const aoei_masking *m, const int32_t *ids, size_t n, size
     return end;
 }
 
-/* Returns the token id that replaces a selected token `id`: [MASK] with probability 0.8, a random word token with probability
- * 0.1, or `id` itself. */
+/* Returns the token id that replaces a selected token `id`: [MASK] with probability 0.8, a random word token with
+ * probability 0.1, or `id` itself. */
 static int32_t replacement(const aoei_masking *m, aoei_rng *rng, int32_t id) {
     const double u = aoei_rng_uniform(rng);
     if (u < 0.8)
@@ -82,7 +83,8 @@ static int32_t replacement(const aoei_masking *m, aoei_rng *rng, int32_t id) {
     return u < 0.9 ? m->ordinary[aoei_rng_below(rng, (uint32_t)m->n_ordinary)] : id;
 }
 
-size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, size_t n, uint32_t *index, int32_t *target) {
+size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, size_t n, uint32_t *index,
+                          int32_t *target) {
     size_t n_words = 0, maskable = 0, n_selected = 0, count = 0;
     for (size_t i = 0; i < n; i++)
         if (is_maskable(m, ids[i])) {

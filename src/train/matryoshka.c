@@ -12,7 +12,8 @@
 
 int aoei_matryoshka_check(const aoe_train_options *o, aoe_error *err) {
     if (o->n_matryoshka > AOE_MAX_PREFIXES || (o->n_matryoshka && !o->matryoshka))
-        return aoei_fail(err, AOE_EARG, "options.matryoshka has %zu sizes; give at most %d", o->n_matryoshka, AOE_MAX_PREFIXES);
+        return aoei_fail(err, AOE_EARG, "options.matryoshka has %zu sizes; give at most %d", o->n_matryoshka,
+                         AOE_MAX_PREFIXES);
     if (o->matryoshka_per_step > o->n_matryoshka)
         return aoei_fail(err, AOE_EARG, "options.matryoshka_per_step is %zu, but options.matryoshka has %zu sizes",
                          o->matryoshka_per_step, o->n_matryoshka);
@@ -21,8 +22,9 @@ int aoei_matryoshka_check(const aoe_train_options *o, aoe_error *err) {
     for (size_t i = 0; i < o->n_matryoshka; i++) {
         const aoe_prefix p = o->matryoshka[i];
         if (!p.dims || !(p.weight > 0 && isfinite(p.weight)))
-            return aoei_fail(err, AOE_EARG, "options.matryoshka: size %zu with weight %g is invalid; both must be above 0",
-                             p.dims, p.weight);
+            return aoei_fail(err, AOE_EARG,
+                             "options.matryoshka: size %zu with weight %g is invalid; both must be above 0", p.dims,
+                             p.weight);
         for (size_t k = 0; k < i; k++)
             if (o->matryoshka[k].dims == p.dims)
                 return aoei_fail(err, AOE_EARG, "options.matryoshka: size %zu is listed twice", p.dims);
@@ -43,17 +45,20 @@ int aoei_matryoshka_check_model(const aoe_train_options *o, const aoe_model *m, 
         const size_t d = o->matryoshka[i].dims;
         if (d > dims)
             return aoei_fail(err, AOE_EARG,
-                             "options.matryoshka: size %zu is above %zu, the number of components of an embedding", d, dims);
+                             "options.matryoshka: size %zu is above %zu, the number of components of an embedding", d,
+                             dims);
         if (has_angle && d % 2)
-            return aoei_fail(err, AOE_EARG,
-                             "options.matryoshka: the angle loss requires even sizes, not %zu; set options.w_angle to 0", d);
+            return aoei_fail(
+                err, AOE_EARG,
+                "options.matryoshka: the angle loss requires even sizes, not %zu; set options.w_angle to 0", d);
         highest = d > highest ? d : highest;
     }
     if (highest && highest < dims)
-        aoei_log_write(log, AOE_LOG_WARNING,
-                       "options.matryoshka: the embeddings have %zu components, but the largest size is %zu; the loss does not "
-                       "train the other components",
-                       dims, highest);
+        aoei_log_write(
+            log, AOE_LOG_WARNING,
+            "options.matryoshka: the embeddings have %zu components, but the largest size is %zu; the loss does not "
+            "train the other components",
+            dims, highest);
     return AOE_OK;
 }
 
@@ -80,8 +85,8 @@ int aoei_matryoshka_create(aoei_matryoshka *p, size_t vectors, size_t dims, size
     if (p->vectors && p->grad && p->sum && p->head && p->d_head)
         return AOE_OK;
     aoei_matryoshka_destroy(p);
-    return aoei_fail(err, AOE_ENOMEM, "out of memory for the prefixes of a batch of %zu vectors; lower options.batch_size",
-                     vectors);
+    return aoei_fail(err, AOE_ENOMEM,
+                     "out of memory for the prefixes of a batch of %zu vectors; lower options.batch_size", vectors);
 }
 
 void aoei_matryoshka_destroy(aoei_matryoshka *p) {
@@ -112,10 +117,11 @@ void aoei_matryoshka_choose(aoei_matryoshka *p, size_t n, size_t per_step, uint6
             p->sizes[p->n_sizes++] = i;
 }
 
-/* Copies the columns of the first d components between a matrix with D columns per feature and a matrix with d columns per
- * feature. whole: [rows, features D]; part: [rows, features d]. to_whole: 1: copies from `part` to `whole`, whose other columns
- * do not change; 0: copies from `whole` to `part`. */
-static void copy_columns(const aoe_context *ctx, aoei_tensor whole, aoei_tensor part, size_t D, size_t d, int to_whole) {
+/* Copies the columns of the first d components between a matrix with D columns per feature and a matrix with d columns
+ * per feature. whole: [rows, features D]; part: [rows, features d]. to_whole: 1: copies from `part` to `whole`, whose
+ * other columns do not change; 0: copies from `whole` to `part`. */
+static void copy_columns(const aoe_context *ctx, aoei_tensor whole, aoei_tensor part, size_t D, size_t d,
+                         int to_whole) {
     for (size_t k = 0; k < whole.cols / D; k++) {
         const aoei_tensor w = aoei_tensor_cols(whole, k * D, d), v = aoei_tensor_cols(part, k * d, d);
         aoei_tensor_copy(ctx, to_whole ? w : v, to_whole ? v : w);
@@ -158,8 +164,8 @@ static int size_loss(aoei_matryoshka *p, aoe_prefix prefix, const aoei_step_loss
     return AOE_OK;
 }
 
-int aoei_matryoshka_compute(aoei_matryoshka *p, const aoe_prefix *prefix, const aoei_step_loss *loss, const aoei_loss_batch *b,
-                            aoe_objective_result *result, aoe_error *err) {
+int aoei_matryoshka_compute(aoei_matryoshka *p, const aoe_prefix *prefix, const aoei_step_loss *loss,
+                            const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
     const size_t cells = b->examples.arity * b->examples.B * b->examples.D;
     *result = (aoe_objective_result){0};
     memset(p->sum, 0, cells * sizeof *p->sum);

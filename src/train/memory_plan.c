@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Computes the memory that inference and training need for a batch. The layout functions of the model, the embedder and the
- * trainer are called with measuring arenas, which only add up sizes (base/arena.h). The function that chooses the storage of a
- * weight is called for every weight. Therefore, the results equal the real allocations.
+ * Computes the memory that inference and training need for a batch. The layout functions of the model, the embedder and
+ * the trainer are called with measuring arenas, which only add up sizes (base/arena.h). The function that chooses the
+ * storage of a weight is called for every weight. Therefore, the results equal the real allocations.
  */
 #include "aoe_convert.h"
 #include "aoe_plan.h"
@@ -30,7 +30,8 @@
 
 #include <string.h>
 
-/* Bytes of the activations of an encoder. `all`: all activations. `kept`: only the activations that the backward pass needs. */
+/* Bytes of the activations of an encoder. `all`: all activations. `kept`: only the activations that the backward pass
+ * needs. */
 typedef struct encoder_bytes {
     size_t all, kept;
 } encoder_bytes;
@@ -45,8 +46,8 @@ static int measure_encoder(encoder_bytes *bytes, const aoe_model *m, size_t n_to
     int rc = aoei_encoder_layout(&state, m->ctx, &m->config, &arena, n_tokens, n_texts, length, mode, err);
     *bytes = (encoder_bytes){arena.peak, state.kept_bytes};
     if (!rc && arena.overflow)
-        rc =
-            aoei_fail(err, AOE_ENOMEM, "the memory for a batch of %zu tokens exceeds SIZE_MAX; plan a smaller batch", n_tokens);
+        rc = aoei_fail(err, AOE_ENOMEM, "the memory for a batch of %zu tokens exceeds SIZE_MAX; plan a smaller batch",
+                       n_tokens);
     aoei_arena_destroy(&arena);
     return rc;
 }
@@ -86,8 +87,8 @@ static int sum_training(aoe_memory_plan *plan, const encoder_bytes *encoder, siz
     return 0;
 }
 
-/* Returns the data type in which a weight is stored. If m is an open model, this is the data type in its weight file. If m has
- * no weights, only a configuration, this is the data type that o->storage selects. */
+/* Returns the data type in which a weight is stored. If m is an open model, this is the data type in its weight file.
+ * If m has no weights, only a configuration, this is the data type that o->storage selects. */
 static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, size_t index, const aoei_slot *slot) {
     if (m->files.tensors)
         return m->files.tensors[index]->dtype;
@@ -96,9 +97,9 @@ static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, 
                                                              : AOEI_ST_F32;
 }
 
-/* Sets *in_file to the bytes of the weights that are read directly from the mapped file, and *allocated to the bytes of the
- * weights for which memory is allocated. Adapters are not included. only_frozen: 1: only weights that are not trained are
- * included. */
+/* Sets *in_file to the bytes of the weights that are read directly from the mapped file, and *allocated to the bytes of
+ * the weights for which memory is allocated. Adapters are not included. only_frozen: 1: only weights that are not
+ * trained are included. */
 static void measure_weights(size_t *in_file, size_t *allocated, const aoe_model *m, const aoe_plan_options *o,
                             const aoei_open_mode *p, int only_frozen) {
     static const aoe_storage storage_of[] = {[AOEI_ST_F32] = AOE_STORAGE_F32,
@@ -123,8 +124,8 @@ static int check(const aoe_model *m, const aoe_plan_options *o, size_t *n_tokens
     const size_t max_length = m->config.arch->max_length(&m->config);
     if (o->n_texts < 1 || o->length < 1 || aoei_mul_size(o->n_texts, o->length, n_tokens) || *n_tokens > UINT32_MAX)
         return aoei_fail(err, AOE_EARG,
-                         "a batch of %zu texts of %zu tokens cannot be planned; use 1 to 2^32 - 1 tokens in total", o->n_texts,
-                         o->length);
+                         "a batch of %zu texts of %zu tokens cannot be planned; use 1 to 2^32 - 1 tokens in total",
+                         o->n_texts, o->length);
     if (o->length > max_length)
         return aoei_fail(err, AOE_EARG,
                          "a text of %zu tokens is longer than the maximum length of the model, %zu; plan shorter texts",
@@ -171,8 +172,8 @@ static int plan_training(aoe_memory_plan *plan, const run *r, const aoe_plan_opt
     return rc ? rc : sum_training(plan, &recompute, &plan->training_recompute, err);
 }
 
-/* Sets m->config.lora to the adapters that training would use. If o->lora.r is set, these are new adapters; otherwise, they are
- * the adapters of the model. */
+/* Sets m->config.lora to the adapters that training would use. If o->lora.r is set, these are new adapters; otherwise,
+ * they are the adapters of the model. */
 static int add_adapters(aoe_model *m, const aoe_train_options *o, aoe_error *err) {
     if (o->lora.r)
         return aoei_lora_resolve(&m->config.lora, &o->lora, &m->config, err);
@@ -226,11 +227,12 @@ static int add_templates(run *r, aoe_error *err) {
     return rc;
 }
 
-/* Adds the linear map of a method that learns the vectors of the teachers. If the options contain no teacher, the vectors have
- * the size of the embeddings. The teachers themselves are not part of the plan. */
+/* Adds the linear map of a method that learns the vectors of the teachers. If the options contain no teacher, the
+ * vectors have the size of the embeddings. The teachers themselves are not part of the plan. */
 static int add_teacher_map(run *r, aoe_error *err) {
     aoei_teacher t = {.dims = aoei_vector_dims(&r->model->config)};
-    int rc = r->o->teachers[0] ? aoei_teacher_open(&t, r->model->ctx, r->o->teachers, AOE_DTYPE_AUTO, NULL, err) : AOE_OK;
+    int rc =
+        r->o->teachers[0] ? aoei_teacher_open(&t, r->model->ctx, r->o->teachers, AOE_DTYPE_AUTO, NULL, err) : AOE_OK;
     if (!rc)
         rc = aoei_teacher_map_add(r->o, r->model, t.dims, err);
     r->sizes.teacher_dims = t.dims;
@@ -239,15 +241,16 @@ static int add_teacher_map(run *r, aoe_error *err) {
 }
 
 /* Creates the model of a training run and the sizes of its step. n_tokens: number of tokens of the texts of a batch. */
-static int create_run(run *r, const aoe_model *m, const aoe_train_options *train, const aoe_plan_options *o, size_t n_tokens,
-                      aoe_error *err) {
+static int create_run(run *r, const aoe_model *m, const aoe_train_options *train, const aoe_plan_options *o,
+                      size_t n_tokens, aoe_error *err) {
     aoe_model adapted = *m; /* a shallow copy; all pointers are borrowed from *m */
     *r = (run){.o = train};
     int rc = aoei_method_find(&r->method, train->method, err);
     if (!rc && r->method->templates && !m->tokenizer)
-        rc = aoei_fail(err, AOE_EARG,
-                       "options.method %s has prompt templates, which require a tokenizer; plan a model directory that has one",
-                       r->method->name);
+        rc = aoei_fail(
+            err, AOE_EARG,
+            "options.method %s has prompt templates, which require a tokenizer; plan a model directory that has one",
+            r->method->name);
     if (!rc)
         rc = add_adapters(&adapted, train, err);
     if (!rc)
@@ -259,7 +262,8 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
     if (!rc && r->method->maps_vectors)
         rc = add_teacher_map(r, err);
     if (!rc && r->method->check_model)
-        rc = r->method->check_model(train, r->model, !m->tokenizer || aoei_has_dropout(&train->args, &r->model->config), err);
+        rc = r->method->check_model(train, r->model, !m->tokenizer || aoei_has_dropout(&train->args, &r->model->config),
+                                    err);
     if (rc)
         return rc;
     const size_t arity = aoei_method_texts(r->method, 2);
@@ -314,7 +318,8 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
     return rc;
 }
 
-int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options *o, aoe_memory_plan *plan, aoe_error *err) {
+int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options *o, aoe_memory_plan *plan,
+                   aoe_error *err) {
     AOEI_CHECK(err, ctx, s, plan);
     AOEI_OPTIONS(aoe_plan_options, o, err);
     const size_t length = o->length == AOE_AUTO ? s->positions : o->length;

@@ -41,7 +41,8 @@ int aoei_has_dropout(const aoe_training_args *o, const aoei_encoder_config *c) {
 int aoei_check_plain_texts(const aoe_train_options *o, aoe_error *err) {
     for (size_t i = 0; i < o->n_data; i++)
         if (o->data[i].kind != AOE_EXAMPLES_AUTO || o->data[i].table.label_map)
-            return aoei_fail(err, AOE_EARG, "%s: the method reads plain texts; do not give a kind of examples or a label map",
+            return aoei_fail(err, AOE_EARG,
+                             "%s: the method reads plain texts; do not give a kind of examples or a label map",
                              o->data[i].path);
     return AOE_OK;
 }
@@ -54,14 +55,14 @@ static int maps_neutral(const char *map) {
     return 0;
 }
 
-int aoei_load_texts(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
-                    aoe_error *err) {
+int aoei_load_texts(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file,
+                    const aoe_table_options *table, aoe_error *err) {
     (void)o;
     return aoei_texts_load(e, file->path, table, err);
 }
 
-int aoei_load_classes(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
-                      aoe_error *err) {
+int aoei_load_classes(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file,
+                      const aoe_table_options *table, aoe_error *err) {
     static const char neutral[] = "neutral=2";
     aoe_table_options options = *table;
     const size_t size = sizeof neutral + 1 + (options.label_map ? strlen(options.label_map) : 0);
@@ -79,9 +80,9 @@ int aoei_load_classes(aoei_examples *e, const aoe_train_options *o, const aoe_tr
     return code;
 }
 
-/* Returns the threshold for positive pairs: a pair is positive if its label is at least the threshold. The threshold of the
- * file takes precedence over the threshold of the run. If neither is set, it is lowest + 0.8 * (highest - lowest), where lowest
- * and highest are the extreme labels of the file. */
+/* Returns the threshold for positive pairs: a pair is positive if its label is at least the threshold. The threshold of
+ * the file takes precedence over the threshold of the run. If neither is set, it is lowest + 0.8 * (highest - lowest),
+ * where lowest and highest are the extreme labels of the file. */
 static double threshold_of(const aoe_objective_options *j, const aoe_train_data *file, double lowest, double highest) {
     const double option = aoei_is_auto(file->ibn_threshold) ? j->ibn_threshold : file->ibn_threshold;
     return aoei_positive_threshold(option, lowest, highest);
@@ -96,9 +97,10 @@ int aoei_keep_positives(aoei_examples *e, double *threshold, const aoe_objective
     }
     *threshold = threshold_of(j, file, lowest, highest);
     aoei_examples_keep_positives(e, *threshold);
-    return e->n ? AOE_OK
-                : aoei_fail(err, AOE_EARG, "%s: no label reaches options.ibn_threshold %g (highest label: %g); lower it",
-                            file->path, *threshold, highest);
+    return e->n
+               ? AOE_OK
+               : aoei_fail(err, AOE_EARG, "%s: no label reaches options.ibn_threshold %g (highest label: %g); lower it",
+                           file->path, *threshold, highest);
 }
 
 /* ------------------------------------------------------------------ losses */
@@ -116,8 +118,8 @@ static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, 
                      kind_names[kind], weights[kind]);
 }
 
-/* Sets the threshold of positive pairs. Fails in two cases: the cosine or angle objective is used but all labels are equal, or
- * in-batch negatives are used but no pair is positive. */
+/* Sets the threshold of positive pairs. Fails in two cases: the cosine or angle objective is used but all labels are
+ * equal, or in-batch negatives are used but no pair is positive. */
 static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *j, const aoe_train_data *file,
                         const aoei_dataset *d, aoe_error *err) {
     const aoe_objective_options *g = &file_loss->objective;
@@ -128,7 +130,8 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *
             snprintf(columns, sizeof columns, "query=NAME,positive=NAME,ignore=NAME");
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: every label is %g, so no pair is more similar than another; add other labels, use the pairs as positives "
+            "%s: every label is %g, so no pair is more similar than another; add other labels, use the pairs as "
+            "positives "
             "with options.columns '%s', or set options.w_cosine and options.w_angle to 0",
             file->path, d->lowest, columns);
     }
@@ -148,8 +151,8 @@ void aoei_contrastive_weights(aoe_objective_options *j, aoe_example_kind kind) {
         j->w_ibn = 1;
 }
 
-int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
-                    aoe_error *err) {
+int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
+                    const aoei_dataset *d, aoe_error *err) {
     int code = AOE_OK;
     if (!aoei_has_distillation(o))
         code = check_weights(&file_loss->objective, d->kind, file->path, err);
@@ -160,8 +163,8 @@ int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const
 
 /* ------------------------------------------------------------- classifiers */
 
-/* One feature alone is not accepted, because a classifier with as many columns as a vector has components would be taken for a
- * projection (pair_step.c). */
+/* One feature alone is not accepted, because a classifier with as many columns as a vector has components would be
+ * taken for a projection (pair_step.c). */
 int aoei_check_features(const aoe_train_options *o, aoe_error *err) {
     const unsigned set = o->objective.features, all = 2 * AOE_FEATURE_MAX_SQUARED - 1;
     if (set & ~all || aoei_feature_count(set) < 2)
@@ -205,7 +208,8 @@ int aoei_check_words(const aoe_train_options *o, const char *name, aoe_pooling p
             "or leave out options.matryoshka",
             name);
     if (given != AOE_POOLING_AUTO && given != pooling)
-        return aoei_fail(err, AOE_EARG, "options.pooling is %s, but the pooling of options.method %s is %s; leave it out",
+        return aoei_fail(err, AOE_EARG,
+                         "options.pooling is %s, but the pooling of options.method %s is %s; leave it out",
                          aoe_pooling_name(given), name, aoe_pooling_name(pooling));
     return aoei_check_features(o, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A fine-tuning method: the data it reads, the loss its batches minimize, and the layer it trains after the pooling. A method
- * is a constant aoei_method in a file method_NAME.c, which is listed in methods.c. The losses are in src/loss. docs/methods.md
- * explains how to add a method, and docs/objectives.md contains the formulas.
+ * A fine-tuning method: the data it reads, the loss its batches minimize, and the layer it trains after the pooling. A
+ * method is a constant aoei_method in a file method_NAME.c, which is listed in methods.c. The losses are in src/loss.
+ * docs/methods.md explains how to add a method, and docs/objectives.md contains the formulas.
  */
 #ifndef AOEI_TRAIN_METHOD_H
 #define AOEI_TRAIN_METHOD_H
@@ -21,10 +21,10 @@ enum { AOEI_MAX_CLASSES = 10000 /* maximum number of classes of a classifier */ 
 
 /* The loss that the batches of one file minimize. */
 typedef struct aoei_file_loss {
-    int has_labels;        /* 1: the examples are labeled pairs, and the loss uses their labels */
-    size_t copies;         /* number of times that a text is encoded in a step (aoei_method_copies) */
-    double label_scale;    /* divisor of the labels, positive. For regression, it is the label that represents a cosine of 1;
-                              otherwise, it is 1 */
+    int has_labels;     /* 1: the examples are labeled pairs, and the loss uses their labels */
+    size_t copies;      /* number of times that a text is encoded in a step (aoei_method_copies) */
+    double label_scale; /* divisor of the labels, positive. For regression, it is the label that represents a cosine of
+                           1; otherwise, it is 1 */
     const aoe_view *views; /* [copies] transformations of the copies of a text; NULL: none; borrowed from the options */
     double threshold;      /* threshold of positive pairs; NaN if the method needs none */
     aoe_objective_options objective; /* weights and temperatures of the objectives for this file */
@@ -46,18 +46,18 @@ typedef struct aoei_method {
     int positives_only;              /* 1: in labeled data, only positive pairs are used */
     const char *supported;           /* description of the supported data for messages */
     const aoei_step_loss *step_loss; /* loss that the batches minimize */
-    size_t copies;     /* number of times that a text is encoded in a step; 0: 2 for plain texts, 1 for other examples */
-    int templates;     /* number of prompt templates in which each text occurs (train/template_batch.h); 0: none */
-    const char *head;  /* name of the training head in the training record; NULL: "classifier" */
+    size_t copies;    /* number of times that a text is encoded in a step; 0: 2 for plain texts, 1 for other examples */
+    int templates;    /* number of prompt templates in which each text occurs (train/template_batch.h); 0: none */
+    const char *head; /* name of the training head in the training record; NULL: "classifier" */
     aoe_pooling words; /* AOE_POOLING_AUTO: the whole model is trained; otherwise, only its word embeddings are used,
                           with this pooling (model/word_table.h) */
     int twin;          /* 1: a second encoder encodes the second text of each example (train/twin_batch.h) */
     int generator;     /* 1: a generator replaces tokens for a discriminator (train/generator.h); `layer` sets
                           config.discriminator */
     int negatives;     /* 1: options.negatives random pairs are added to each example; only if `twin` is 1 */
-    int maps_vectors;  /* 1: a linear map of the embeddings is trained if the options require it (train/teacher_map.h) */
-    const char *needs_teacher; /* model that the method requires in options.teachers, for messages: "a guide that ..."; NULL:
-                                  the method requires no teacher */
+    int maps_vectors; /* 1: a linear map of the embeddings is trained if the options require it (train/teacher_map.h) */
+    const char *needs_teacher; /* model that the method requires in options.teachers, for messages: "a guide that ...";
+                                  NULL: the method requires no teacher */
     int scales_labels;         /* 1: the loss uses labels divided by aoei_file_loss.label_scale */
     /* Sets the options whose defaults differ from those of aoe_train_options_defaults. NULL: there are none. */
     void (*defaults)(aoe_train_options *o);
@@ -66,20 +66,20 @@ typedef struct aoei_method {
     /* Checks the options against the model, before the memory for training is allocated. has_dropout: 1 if a dropout
      * probability is above 0. NULL: there is nothing to check. Errors: AOE_EARG. */
     int (*check_model)(const aoe_train_options *o, const aoe_model *m, int has_dropout, aoe_error *err);
-    /* Adds the options that only this method has to the training record. NULL: there are none. Returns a nonzero value if out
-     * of memory. */
+    /* Adds the options that only this method has to the training record. NULL: there are none. Returns a nonzero value
+     * if out of memory. */
     int (*describe)(const aoe_train_options *o, json_t *record);
-    /* Reads the examples of a file. table: options of the table, without empty texts. NULL: aoei_examples_load. The caller
-     * frees *e, even if this function fails. */
-    int (*load)(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
-                aoe_error *err);
-    /* Sets the weights of the objectives for a kind of examples. j: initially the weights of the options. NULL: the weights of
-     * the options are used. */
+    /* Reads the examples of a file. table: options of the table, without empty texts. NULL: aoei_examples_load. The
+     * caller frees *e, even if this function fails. */
+    int (*load)(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file,
+                const aoe_table_options *table, aoe_error *err);
+    /* Sets the weights of the objectives for a kind of examples. j: initially the weights of the options. NULL: the
+     * weights of the options are used. */
     void (*weights)(aoe_objective_options *j, aoe_example_kind kind);
     /* Sets the fields of *file_loss for a file and checks its labels. d: examples of the file. Errors: AOE_EARG,
      * AOE_EFORMAT. NULL: there is nothing to set. */
-    int (*file_loss)(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
-                     aoe_error *err);
+    int (*file_loss)(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
+                     const aoei_dataset *d, aoe_error *err);
     /* Adds a layer to the model. highest: highest label of all training files. NULL: no layer is added. */
     int (*layer)(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
 } aoei_method;
@@ -93,23 +93,23 @@ int aoei_has_dropout(const aoe_training_args *o, const aoei_encoder_config *c);
 /* Checks that no file has a kind of examples or a label map, because the method reads the texts of any file. */
 int aoei_check_plain_texts(const aoe_train_options *o, aoe_error *err);
 /* Reads all texts of a file. Corresponds to aoei_method.load. */
-int aoei_load_texts(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
-                    aoe_error *err);
-/* Reads labeled pairs whose labels are classes. The label "neutral" becomes class 2, unless the label map assigns another value
- * to it. Corresponds to aoei_method.load. */
-int aoei_load_classes(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
-                      aoe_error *err);
-/* Keeps the positive pairs of labeled pairs: those whose label is at least the threshold of the file. *threshold receives the
- * threshold. Errors: AOE_EARG if no label reaches it. */
+int aoei_load_texts(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file,
+                    const aoe_table_options *table, aoe_error *err);
+/* Reads labeled pairs whose labels are classes. The label "neutral" becomes class 2, unless the label map assigns
+ * another value to it. Corresponds to aoei_method.load. */
+int aoei_load_classes(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file,
+                      const aoe_table_options *table, aoe_error *err);
+/* Keeps the positive pairs of labeled pairs: those whose label is at least the threshold of the file. *threshold
+ * receives the threshold. Errors: AOE_EARG if no label reaches it. */
 int aoei_keep_positives(aoei_examples *e, double *threshold, const aoe_objective_options *j, const aoe_train_data *file,
                         aoe_error *err);
 /* Sets the weights of the contrastive loss alone: 1 for in-batch negatives, and for triplets also the negatives of the
  * triplets. Corresponds to aoei_method.weights. */
 void aoei_contrastive_weights(aoe_objective_options *j, aoe_example_kind kind);
-/* Sets the objective of labels, the loss of most methods: checks that an objective for the examples has a positive weight, and
- * sets the threshold of positive pairs. Corresponds to aoei_method.file_loss. */
-int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
-                    aoe_error *err);
+/* Sets the objective of labels, the loss of most methods: checks that an objective for the examples has a positive
+ * weight, and sets the threshold of positive pairs. Corresponds to aoei_method.file_loss. */
+int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
+                    const aoei_dataset *d, aoe_error *err);
 /* Checks options.features, the features of a classifier. Errors: AOE_EARG. */
 int aoei_check_features(const aoe_train_options *o, aoe_error *err);
 /* Adds options.features to the training record. Corresponds to aoei_method.describe. */
@@ -118,11 +118,12 @@ int aoei_describe_features(const aoe_train_options *o, json_t *record);
 size_t aoei_class_count(const aoe_train_options *o, double highest);
 /* Adds a classifier of the features options.features. Corresponds to aoei_method.layer. */
 int aoei_add_classifier(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
-/* Checks the options of a method that uses only word embeddings, with this pooling. name: name of the method. Errors: AOE_EARG.
+/* Checks the options of a method that uses only word embeddings, with this pooling. name: name of the method. Errors:
+ * AOE_EARG.
  */
 int aoei_check_words(const aoe_train_options *o, const char *name, aoe_pooling pooling, aoe_error *err);
-/* Adds a classifier of three linear layers of the features options.features (train/linear_classifier.h), with 512 outputs of
- * the first two layers, as in InferSent. Arguments: see aoei_method.layer. */
+/* Adds a classifier of three linear layers of the features options.features (train/linear_classifier.h), with 512
+ * outputs of the first two layers, as in InferSent. Arguments: see aoei_method.layer. */
 int aoei_add_layered_classifier(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The methods angle (Li and Li 2023), cosent and contrastive. They minimize the objectives of labels with different weights.
+ * The methods angle (Li and Li 2023), cosent and contrastive. They minimize the objectives of labels with different
+ * weights.
  */
 #include "train/method_angle.h"
 
@@ -10,7 +11,8 @@ static int check_weights(const aoe_train_options *o, aoe_error *err) {
     if (j->w_cosine + j->w_ibn + j->w_angle + j->w_cln == 0 && !aoei_has_distillation(o))
         return aoei_fail(
             err, AOE_EARG,
-            "all loss weights are 0; set options.w_cosine, options.w_ibn, options.w_angle or options.w_cln to a value above 0");
+            "all loss weights are 0; set options.w_cosine, options.w_ibn, options.w_angle or options.w_cln to a "
+            "value above 0");
     return AOE_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The methods consert and consert-sup (ConSERT, Yan et al. 2021). Each text of a batch has two views (train/views.h), whose
- * embeddings are a positive pair. consert trains on texts. consert-sup also trains a classifier on labeled pairs.
+ * The methods consert and consert-sup (ConSERT, Yan et al. 2021). Each text of a batch has two views (train/views.h),
+ * whose embeddings are a positive pair. consert trains on texts. consert-sup also trains a classifier on labeled pairs.
  */
 #include "train/method_consert.h"
 
@@ -41,7 +41,8 @@ static int check_texts(const aoe_train_options *o, aoe_error *err) {
 
 static int check_pairs(const aoe_train_options *o, aoe_error *err) {
     if (aoei_has_distillation(o))
-        return aoei_fail(err, AOE_EARG, "options.teachers: consert-sup has no distillation loss; choose another method");
+        return aoei_fail(err, AOE_EARG,
+                         "options.teachers: consert-sup has no distillation loss; choose another method");
     const int code = aoei_check_features(o, err);
     return code ? code : aoei_views_check(o->views, err);
 }
@@ -95,7 +96,8 @@ const aoei_method aoei_method_consert = {.name = "consert",
 
 const aoei_method aoei_method_consert_sup = {.name = "consert-sup",
                                              .group = AOEI_METHODS_CLASSES,
-                                             .about = "classifier and two views of each text (ConSERT, Yan et al. 2021)",
+                                             .about =
+                                                 "classifier and two views of each text (ConSERT, Yan et al. 2021)",
                                              .kinds = AOEI_KIND(PAIRS),
                                              .supported = "labeled pairs (text1, text2, label)",
                                              .copies = AOE_VIEWS,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The methods ct (Contrastive Tension, Carlsson et al. 2021) and ct-in-batch (its variant with in-batch negatives in
- * sentence-transformers). Two encoders start from the same weights and are trained together. The embeddings of a text by both
- * encoders form a positive pair. One of the encoders is saved.
+ * sentence-transformers). Two encoders start from the same weights and are trained together. The embeddings of a text
+ * by both encoders form a positive pair. One of the encoders is saved.
  */
 #include "train/method_ct.h"
 
@@ -17,16 +17,17 @@ enum { MAX_NEGATIVES = 1000 };
 
 static int check(const aoe_train_options *o, aoe_error *err) {
     if (o->teachers[0])
-        return aoei_fail(err, AOE_EARG,
-                         "options.teachers: this method trains two encoders, so a teacher has no embeddings to compare with; "
-                         "choose another method, or leave out options.teachers");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.teachers: this method trains two encoders, so a teacher has no embeddings to compare with; "
+            "choose another method, or leave out options.teachers");
     if (o->negatives < 1 || o->negatives > MAX_NEGATIVES)
         return aoei_fail(err, AOE_EARG, "options.negatives is %zu; give 1 to %d", o->negatives, MAX_NEGATIVES);
     return aoei_check_plain_texts(o, err);
 }
 
-static int load(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
-                aoe_error *err) {
+static int load(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file,
+                const aoe_table_options *table, aoe_error *err) {
     (void)o;
     return aoei_texts_load(e, file->path, table, err);
 }
@@ -65,16 +66,18 @@ static int file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_tr
                : aoei_fail(err, AOE_EFORMAT, "%s: contains only one text; add texts for random pairs", file->path);
 }
 
-/* Requests the second encoder. Layers after the pooling have only one set of weights, which both encoders would share. */
+/* Requests the second encoder. Layers after the pooling have only one set of weights, which both encoders would
+ * share. */
 static int second_encoder(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     (void)highest;
     for (size_t i = 0; i < m->config.n_modules; i++)
         if (m->config.modules[i].kind == AOEI_MODULE_DENSE || m->config.modules[i].kind == AOEI_MODULE_LAYERNORM ||
             m->config.modules[i].kind == AOEI_MODULE_FLOW)
-            return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: the model has trained layers after the pooling, which two encoders cannot share; start from "
-                             "a model without them",
-                             o->args.model);
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: the model has trained layers after the pooling, which two encoders cannot share; start from "
+                "a model without them",
+                o->args.model);
     m->config.twin = 1;
     return AOE_OK;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The method dan: a deep averaging network (Iyyer et al. 2015), the encoder of the smaller model of Cer et al. 2018 ("Universal
- * sentence encoder"). The mean of the embeddings of the tokens and of the bigrams of a text is the input of two dense layers
- * with tanh, which the model keeps. A classifier of three linear layers predicts the class of a pair, as in method_infersent.c.
- * The word embeddings are those of the start model, and are trained. Cer et al. published neither their training data nor the
- * sizes of their model, so the sizes are those of this program.
+ * The method dan: a deep averaging network (Iyyer et al. 2015), the encoder of the smaller model of Cer et al. 2018
+ * ("Universal sentence encoder"). The mean of the embeddings of the tokens and of the bigrams of a text is the input of
+ * two dense layers with tanh, which the model keeps. A classifier of three linear layers predicts the class of a pair,
+ * as in method_infersent.c. The word embeddings are those of the start model, and are trained. Cer et al. published
+ * neither their training data nor the sizes of their model, so the sizes are those of this program.
  */
 #include "train/method_dan.h"
 
@@ -30,12 +30,13 @@ static int check(const aoe_train_options *o, aoe_error *err) {
 }
 
 static int describe(const aoe_train_options *o, json_t *record) {
-    return json_object_set_new(record, "bigrams", o->bigrams == AOE_AUTO ? json_null() : json_integer((json_int_t)o->bigrams)) |
+    return json_object_set_new(record, "bigrams",
+                               o->bigrams == AOE_AUTO ? json_null() : json_integer((json_int_t)o->bigrams)) |
            aoei_describe_features(o, record);
 }
 
-/* Adds the bigrams and the dense layers, unless the model already consists of word embeddings with dense layers, and the
- * classifier. */
+/* Adds the bigrams and the dense layers, unless the model already consists of word embeddings with dense layers, and
+ * the classifier. */
 static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     const aoei_module dense[] = {
         {.kind = AOEI_MODULE_DENSE, .in = m->config.hidden, .out = DIMS, .activation = AOEI_DENSE_TANH},
@@ -50,10 +51,11 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
             o->args.model, m->config.n_kernels ? "convolutions" : "an LSTM");
     const int is_new = !m->config.n_modules && !m->config.bigrams;
     if (!is_new && o->bigrams != m->config.bigrams && o->bigrams != AOE_AUTO)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: options.bigrams is %zu, but the model has %zu embeddings of bigrams, whose number cannot change; "
-                         "leave out the option or start from another model",
-                         m->files.dir, o->bigrams, m->config.bigrams);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: options.bigrams is %zu, but the model has %zu embeddings of bigrams, whose number cannot change; "
+            "leave out the option or start from another model",
+            m->files.dir, o->bigrams, m->config.bigrams);
     const size_t added = !is_new ? 0 : o->bigrams == AOE_AUTO ? DEFAULT_BIGRAMS : o->bigrams;
     if (!(code = aoei_model_train_words(m, added, err)) && is_new)
         code = aoei_model_add_modules(m, dense, sizeof dense / sizeof *dense, o->args.seed, err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The method diffcse (DiffCSE, Chuang et al. 2022): the contrastive loss of SimCSE, after a head with batch normalization, plus
- * the loss of a discriminator (train/discriminator.h) that detects the tokens that a masked language model has replaced
- * (train/generator.h). The head, the discriminator, its classifier and the generator are not saved with the model.
+ * The method diffcse (DiffCSE, Chuang et al. 2022): the contrastive loss of SimCSE, after a head with batch
+ * normalization, plus the loss of a discriminator (train/discriminator.h) that detects the tokens that a masked
+ * language model has replaced (train/generator.h). The head, the discriminator, its classifier and the generator are
+ * not saved with the model.
  */
 #include "train/method_diffcse.h"
 
@@ -16,41 +17,48 @@
 
 static int check(const aoe_train_options *o, aoe_error *err) {
     if (!o->generator)
-        return aoei_fail(err, AOE_EARG,
-                         "options.method diffcse needs a generator that replaces tokens; set options.generator to a masked "
-                         "language model with the vocabulary of the model");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.method diffcse needs a generator that replaces tokens; set options.generator to a masked "
+            "language model with the vocabulary of the model");
     if (!(o->w_detection >= 0 && isfinite(o->w_detection)))
-        return aoei_fail(err, AOE_EARG, "options.w_detection is %g; give a finite number of at least 0", o->w_detection);
+        return aoei_fail(err, AOE_EARG, "options.w_detection is %g; give a finite number of at least 0",
+                         o->w_detection);
     if (!(o->mask_rate > 0 && o->mask_rate <= 1))
         return aoei_fail(err, AOE_EARG, "options.mask_rate is %g; give a number above 0, at most 1", o->mask_rate);
     if (aoei_has_distillation(o))
-        return aoei_fail(err, AOE_EARG,
-                         "options.teachers: options.method diffcse trains a projection of the embeddings, but a teacher has no "
-                         "projection; choose another method");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.teachers: options.method diffcse trains a projection of the embeddings, but a teacher has no "
+            "projection; choose another method");
     if (o->n_matryoshka)
-        return aoei_fail(err, AOE_EARG,
-                         "options.matryoshka: the discriminator of options.method diffcse needs whole embeddings; choose "
-                         "another method");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.matryoshka: the discriminator of options.method diffcse needs whole embeddings; choose "
+            "another method");
     if (o->layers.adaptive || o->layers.ese)
         return aoei_fail(
             err, AOE_EARG,
-            "options.layers.adaptive and options.layers.ese: the batch normalization of options.method diffcse is only defined for the last "
+            "options.layers.adaptive and options.layers.ese: the batch normalization of options.method diffcse is only "
+            "defined for the last "
             "hidden state; choose another method");
     return aoei_check_plain_texts(o, err);
 }
 
 static int check_model(const aoe_train_options *o, const aoe_model *m, int has_dropout, aoe_error *err) {
     if (!has_dropout)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: without dropout both embeddings of a text are equal, so options.method diffcse cannot learn; set "
-                         "options.dropout to 0.1",
-                         o->args.model);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: without dropout both embeddings of a text are equal, so options.method diffcse cannot learn; set "
+            "options.dropout to 0.1",
+            o->args.model);
     return aoei_discriminator_supports(&m->config)
                ? AOE_OK
-               : aoei_fail(err, AOE_EUNSUPPORTED,
-                           "%s: the discriminator of options.method diffcse must be a transformer without convolutions whose "
-                           "pooling uses the last hidden state; choose another model or options.pooling",
-                           o->args.model);
+               : aoei_fail(
+                     err, AOE_EUNSUPPORTED,
+                     "%s: the discriminator of options.method diffcse must be a transformer without convolutions whose "
+                     "pooling uses the last hidden state; choose another model or options.pooling",
+                     o->args.model);
 }
 
 static void defaults(aoe_train_options *o) {
@@ -92,7 +100,8 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
 
 const aoei_method aoei_method_diffcse = {.name = "diffcse",
                                          .group = AOEI_METHODS_TEXTS,
-                                         .about = "detector of tokens replaced by a model (DiffCSE, Chuang et al. 2022)",
+                                         .about =
+                                             "detector of tokens replaced by a model (DiffCSE, Chuang et al. 2022)",
                                          .kinds = AOEI_KIND(TEXTS),
                                          .supported = "the texts of any file",
                                          .generator = 1,

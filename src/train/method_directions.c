@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The methods symmetric and gist: in-batch negatives in several directions (loss/direction_objective.h). The teacher of gist is
- * its guide.
+ * The methods symmetric and gist: in-batch negatives in several directions (loss/direction_objective.h). The teacher of
+ * gist is its guide.
  */
 #include "train/method_directions.h"
 
@@ -18,11 +18,13 @@ static void weights(aoe_objective_options *j, aoe_example_kind kind) {
 static int check_directions(const aoe_train_options *o, aoe_error *err) {
     const unsigned set = o->objective.directions;
     if (!(set & AOE_QUERY_TO_DOCUMENT) || set & ~(unsigned)AOE_ALL_DIRECTIONS)
-        return aoei_fail(err, AOE_EARG, "options.directions must contain query-to-document; add it to the other directions");
-    if (!o->objective.joint && set & (AOE_QUERY_TO_QUERY | AOE_DOCUMENT_TO_DOCUMENT))
         return aoei_fail(err, AOE_EARG,
-                         "options.directions: query-to-query and document-to-document have no positive pair of their own; set "
-                         "options.joint, so that all directions share one softmax");
+                         "options.directions must contain query-to-document; add it to the other directions");
+    if (!o->objective.joint && set & (AOE_QUERY_TO_QUERY | AOE_DOCUMENT_TO_DOCUMENT))
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.directions: query-to-query and document-to-document have no positive pair of their own; set "
+            "options.joint, so that all directions share one softmax");
     return AOE_OK;
 }
 
@@ -69,7 +71,8 @@ const aoei_method aoei_method_symmetric = {.name = "symmetric",
 
 const aoei_method aoei_method_gist = {.name = "gist",
                                       .group = AOEI_METHODS_POSITIVES,
-                                      .about = "contrastive loss filtered by options.teachers (GISTEmbed, Solatorio 2024)",
+                                      .about =
+                                          "contrastive loss filtered by options.teachers (GISTEmbed, Solatorio 2024)",
                                       .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
                                       .positives_only = 1,
                                       .supported = "triplets, positives or labeled pairs",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The method infersent (Conneau et al. 2017, "Supervised learning of universal sentence representations from natural language
- * inference data"). A bidirectional LSTM with maximum pooling follows the word embeddings of the start model, which are not
- * trained. A classifier of three linear layers predicts the class of a pair from the features [u; v; |u - v|; u v]. The values
- * of its options are those of the authors' code.
+ * The method infersent (Conneau et al. 2017, "Supervised learning of universal sentence representations from natural
+ * language inference data"). A bidirectional LSTM with maximum pooling follows the word embeddings of the start model,
+ * which are not trained. A classifier of three linear layers predicts the class of a pair from the features [u; v; |u -
+ * v|; u v]. The values of its options are those of the authors' code.
  */
 #include "train/method_infersent.h"
 
@@ -43,15 +43,17 @@ static int describe(const aoe_train_options *o, json_t *record) {
 static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     int code = AOE_OK;
     if (m->config.n_modules || m->config.n_kernels)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the model has modules after its word embeddings that options.method infersent does not support; "
-                         "start from a model without them, or with an LSTM",
-                         o->args.model);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the model has modules after its word embeddings that options.method infersent does not support; "
+            "start from a model without them, or with an LSTM",
+            o->args.model);
     if (m->config.lstm_dims && o->lstm_dims != m->config.lstm_dims && o->lstm_dims != AOE_AUTO)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: options.lstm_dims is %zu, but the LSTM of the model has %zu outputs per direction, whose number "
-                         "cannot change; leave out the option or start from another model",
-                         m->files.dir, o->lstm_dims, m->config.lstm_dims);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: options.lstm_dims is %zu, but the LSTM of the model has %zu outputs per direction, whose number "
+            "cannot change; leave out the option or start from another model",
+            m->files.dir, o->lstm_dims, m->config.lstm_dims);
     const size_t added = o->lstm_dims == AOE_AUTO ? DEFAULT_LSTM : o->lstm_dims;
     if (!m->config.lstm_dims && (code = aoei_model_add_lstm(m, added, o->args.seed, err)))
         return code;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The method is-bert (IS-BERT, Zhang et al. 2020): three convolutions follow the encoder, and the outputs of the tokens of a
- * text learn to agree with their mean, which is the embedding of the text. The convolutions remain in the saved model.
+ * The method is-bert (IS-BERT, Zhang et al. 2020): three convolutions follow the encoder, and the outputs of the tokens
+ * of a text learn to agree with their mean, which is the embedding of the text. The convolutions remain in the saved
+ * model.
  */
 #include "train/method_is_bert.h"
 
@@ -13,17 +14,20 @@ static const size_t kernels[] = {1, 3, 5};
 
 static int check(const aoe_train_options *o, aoe_error *err) {
     if (aoei_has_distillation(o))
-        return aoei_fail(err, AOE_EARG,
-                         "options.teachers: options.method is-bert compares token vectors, but a teacher has none; choose "
-                         "another method");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.teachers: options.method is-bert compares token vectors, but a teacher has none; choose "
+            "another method");
     if (o->n_matryoshka)
-        return aoei_fail(err, AOE_EARG,
-                         "options.matryoshka: options.method is-bert compares token vectors, not prefixes of embeddings; "
-                         "choose another method");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.matryoshka: options.method is-bert compares token vectors, not prefixes of embeddings; "
+            "choose another method");
     if (o->layers.adaptive || o->layers.ese)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: options.method is-bert trains convolutions of the last hidden state only; choose another method",
-                         o->layers.ese ? "options.layers.ese" : "options.layers.adaptive");
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: options.method is-bert trains convolutions of the last hidden state only; choose another method",
+            o->layers.ese ? "options.layers.ese" : "options.layers.adaptive");
     return aoei_check_plain_texts(o, err);
 }
 
@@ -31,10 +35,11 @@ static int check_model(const aoe_train_options *o, const aoe_model *m, int has_d
     (void)has_dropout;
     return m->settings.pooling == AOE_POOLING_LAST_AVG
                ? AOE_OK
-               : aoei_fail(err, AOE_EARG,
-                           "%s: the embedding of options.method is-bert is the mean of the token vectors, but the pooling of "
-                           "the model is %s; set the pooling to mean",
-                           o->args.model, aoe_pooling_name(m->settings.pooling));
+               : aoei_fail(
+                     err, AOE_EARG,
+                     "%s: the embedding of options.method is-bert is the mean of the token vectors, but the pooling of "
+                     "the model is %s; set the pooling to mean",
+                     o->args.model, aoe_pooling_name(m->settings.pooling));
 }
 
 static void defaults(aoe_train_options *o) {
@@ -46,8 +51,8 @@ static void defaults(aoe_train_options *o) {
     o->args.model_options.pooling = AOE_POOLING_LAST_AVG;
 }
 
-static int load(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
-                aoe_error *err) {
+static int load(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file,
+                const aoe_table_options *table, aoe_error *err) {
     (void)o;
     return aoei_texts_load(e, file->path, table, err);
 }
@@ -61,25 +66,28 @@ static int file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_tr
                      aoe_error *err) {
     (void)l;
     (void)o;
-    return d->n > 1 ? AOE_OK
-                    : aoei_fail(err, AOE_EFORMAT, "%s: contains only one text; add texts to compare it with", file->path);
+    return d->n > 1
+               ? AOE_OK
+               : aoei_fail(err, AOE_EFORMAT, "%s: contains only one text; add texts to compare it with", file->path);
 }
 
 /* Adds the convolutions, unless the model has convolutions. */
 static int convolutions(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     (void)highest;
     if (m->config.n_modules)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the model has modules after the pooling, which options.method is-bert does not train; start "
-                         "from a model without them",
-                         o->args.model);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the model has modules after the pooling, which options.method is-bert does not train; start "
+            "from a model without them",
+            o->args.model);
     if (m->config.n_kernels)
         return AOE_OK;
     if (m->config.lstm_dims)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the model has an LSTM, but options.method is-bert adds convolutions; start from a model without "
-                         "the LSTM",
-                         o->args.model);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the model has an LSTM, but options.method is-bert adds convolutions; start from a model without "
+            "the LSTM",
+            o->args.model);
     return aoei_model_add_convolutions(m, kernels, sizeof kernels / sizeof *kernels, CHANNELS, o->args.seed, err);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The methods promptbert and promptbert-sup (Jiang et al. 2022, "PromptBERT: Improving BERT sentence embeddings with prompts").
- * The vector of a text is the state of the token [MASK] in a template around the text. The vector of the empty template is
- * subtracted from it (train/template_batch.h). In promptbert, the two vectors of a text in two templates are a positive pair,
- * to which a dense layer with tanh is applied, which is not saved. In promptbert-sup, the texts of an example are in one
- * template, and the transform of the masked-LM head, a dense layer and a layer norm, is applied to the states before the
- * subtraction. The saved model contains these layers and also subtracts the vector of the empty template.
+ * The methods promptbert and promptbert-sup (Jiang et al. 2022, "PromptBERT: Improving BERT sentence embeddings with
+ * prompts"). The vector of a text is the state of the token [MASK] in a template around the text. The vector of the
+ * empty template is subtracted from it (train/template_batch.h). In promptbert, the two vectors of a text in two
+ * templates are a positive pair, to which a dense layer with tanh is applied, which is not saved. In promptbert-sup,
+ * the texts of an example are in one template, and the transform of the masked-LM head, a dense layer and a layer norm,
+ * is applied to the states before the subtraction. The saved model contains these layers and also subtracts the vector
+ * of the empty template.
  */
 #include "train/method_promptbert.h"
 
@@ -48,7 +49,8 @@ static int check_common(const aoe_train_options *o, const char *name, aoe_error 
     if (o->layers.adaptive || o->layers.ese)
         return aoei_fail(
             err, AOE_EARG,
-            "options.layers.adaptive and options.layers.ese: options.method %s does not support losses on hidden states; "
+            "options.layers.adaptive and options.layers.ese: options.method %s does not support losses on hidden "
+            "states; "
             "choose another method",
             name);
     for (size_t i = 0; i < o->n_data; i++)
@@ -78,13 +80,14 @@ static int check_sup(const aoe_train_options *o, aoe_error *err) {
 static int check_model(const aoe_train_options *o, const aoe_model *m, int has_dropout, aoe_error *err) {
     (void)has_dropout;
     if (!m->config.layers || m->config.score_buckets || m->config.relative.span || m->config.alibi)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: %s, but options.method %s requires position embeddings or rotary positions; choose another "
-                         "model, such as BERT or RoBERTa",
-                         o->args.model,
-                         m->config.layers ? "the attention of the model depends on the distances between tokens"
-                                          : "the model consists of word embeddings",
-                         o->method == AOE_METHOD_PROMPTBERT ? "promptbert" : "promptbert-sup");
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: %s, but options.method %s requires position embeddings or rotary positions; choose another "
+            "model, such as BERT or RoBERTa",
+            o->args.model,
+            m->config.layers ? "the attention of the model depends on the distances between tokens"
+                             : "the model consists of word embeddings",
+            o->method == AOE_METHOD_PROMPTBERT ? "promptbert" : "promptbert-sup");
     return AOE_OK;
 }
 
@@ -168,8 +171,8 @@ static int add_transform(aoe_model *m, const aoe_model *from, uint64_t seed, aoe
     return code;
 }
 
-/* Adds the transform of the masked-LM head, which is that of the base model if the model consists of adapters, unless the model
- * already has it. */
+/* Adds the transform of the masked-LM head, which is that of the base model if the model consists of adapters, unless
+ * the model already has it. */
 static int transform(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     aoe_model *from;
     aoe_model_options options;
@@ -178,10 +181,11 @@ static int transform(const aoe_train_options *o, aoe_model *m, double highest, a
     if (m->settings.subtract_empty_prompt)
         return AOE_OK;
     if (m->config.n_modules)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: options.method promptbert-sup does not support the modules after the pooling of the model; start "
-                         "from a pretrained masked language model",
-                         o->args.model);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: options.method promptbert-sup does not support the modules after the pooling of the model; start "
+            "from a pretrained masked language model",
+            o->args.model);
     aoe_model_options_defaults(&options);
     options.dtype = AOE_DTYPE_F32;
     int code = aoei_model_open_mlm(&from, m->ctx, dir, &options, o->args.seed, err);
@@ -196,7 +200,8 @@ static int transform(const aoe_train_options *o, aoe_model *m, double highest, a
 
 const aoei_method aoei_method_promptbert = {.name = "promptbert",
                                             .group = AOEI_METHODS_TEXTS,
-                                            .about = "states of [MASK] in two templates (PromptBERT, Jiang et al. 2022)",
+                                            .about =
+                                                "states of [MASK] in two templates (PromptBERT, Jiang et al. 2022)",
                                             .kinds = AOEI_KIND(TEXTS),
                                             .supported = "the texts of any file",
                                             .templates = 2,
@@ -212,7 +217,8 @@ const aoei_method aoei_method_promptbert = {.name = "promptbert",
 
 const aoei_method aoei_method_promptbert_sup = {.name = "promptbert-sup",
                                                 .group = AOEI_METHODS_POSITIVES,
-                                                .about = "states of [MASK] in a template (PromptBERT, Jiang et al. 2022)",
+                                                .about =
+                                                    "states of [MASK] in a template (PromptBERT, Jiang et al. 2022)",
                                                 .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
                                                 .positives_only = 1,
                                                 .supported = "triplets, positives or labeled pairs",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The methods simcse-unsup and simcse-sup. The positive of an unlabeled text is the text itself with another dropout mask. A
- * dense layer with tanh follows the pooling in training. The unsupervised method drops it afterwards; the supervised method
- * keeps it.
+ * The methods simcse-unsup and simcse-sup. The positive of an unlabeled text is the text itself with another dropout
+ * mask. A dense layer with tanh follows the pooling in training. The unsupervised method drops it afterwards; the
+ * supervised method keeps it.
  */
 #include "train/method_simcse.h"
 
@@ -12,17 +12,19 @@ static int check_texts(const aoe_train_options *o, aoe_error *err) {
     if (aoei_has_distillation(o) && !o->no_projection)
         return aoei_fail(
             err, AOE_EARG,
-            "options.teachers: simcse-unsup trains a projection of the embeddings, but a teacher has no projection; set options.no_projection");
+            "options.teachers: simcse-unsup trains a projection of the embeddings, but a teacher has no projection; "
+            "set options.no_projection");
     return aoei_check_plain_texts(o, err);
 }
 
 static int check_dropout(const aoe_train_options *o, const aoe_model *m, int has_dropout, aoe_error *err) {
     (void)m;
-    return has_dropout ? AOE_OK
-                       : aoei_fail(err, AOE_EARG,
-                                   "%s: without dropout both embeddings of a text are equal, so options.method simcse-unsup "
-                                   "cannot learn; set options.dropout to 0.1",
-                                   o->args.model);
+    return has_dropout
+               ? AOE_OK
+               : aoei_fail(err, AOE_EARG,
+                           "%s: without dropout both embeddings of a text are equal, so options.method simcse-unsup "
+                           "cannot learn; set options.dropout to 0.1",
+                           o->args.model);
 }
 
 static int projection(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
@@ -55,7 +57,8 @@ const aoei_method aoei_method_simcse_unsup = {.name = "simcse-unsup",
 
 const aoei_method aoei_method_simcse_sup = {.name = "simcse-sup",
                                             .group = AOEI_METHODS_POSITIVES,
-                                            .about = "contrastive loss, dense layer with tanh (SimCSE, Gao et al. 2021)",
+                                            .about =
+                                                "contrastive loss, dense layer with tanh (SimCSE, Gao et al. 2021)",
                                             .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
                                             .positives_only = 1,
                                             .supported = "triplets, positives or labeled pairs",

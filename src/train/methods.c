@@ -70,8 +70,8 @@ const char *aoe_method_group(aoe_method m) {
     return m >= 0 && m < AOE_METHOD_COUNT ? groups[methods[m]->group] : NULL;
 }
 
-/* Sets names to the names of the methods that support one of these kinds of examples, in alphabetical order. kinds: bits as in
- * aoei_method.kinds. Returns their number. */
+/* Sets names to the names of the methods that support one of these kinds of examples, in alphabetical order. kinds:
+ * bits as in aoei_method.kinds. Returns their number. */
 static size_t sorted_names(const char *names[AOE_METHOD_COUNT], unsigned kinds) {
     size_t n = 0;
     for (int i = 0; i < AOE_METHOD_COUNT; i++) {
@@ -85,14 +85,18 @@ static size_t sorted_names(const char *names[AOE_METHOD_COUNT], unsigned kinds) 
     return n;
 }
 
-/* Writes the names of the methods that support one of these kinds of examples to list. kinds: bits as in aoei_method.kinds.
- * Returns list. */
+/* Writes the names of the methods that support one of these kinds of examples to list. kinds: bits as in
+ * aoei_method.kinds. Returns list. */
 static const char *list_names(char list[LIST_SIZE], unsigned kinds) {
     const char *names[AOE_METHOD_COUNT];
     const size_t n = sorted_names(names, kinds);
     size_t used = 0;
     for (size_t i = 0; i < n && used < LIST_SIZE; i++)
-        used += (size_t)snprintf(list + used, LIST_SIZE - used, "%s%s", i == 0 ? "" : i < n - 1 ? ", " : " or ", names[i]);
+        used += (size_t)snprintf(list + used, LIST_SIZE - used, "%s%s",
+                                 i == 0      ? ""
+                                 : i < n - 1 ? ", "
+                                             : " or ",
+                                 names[i]);
     return list;
 }
 
@@ -118,7 +122,8 @@ int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
     const char *similar = similar_name(name);
     list_names(list, UINT_MAX);
     if (similar)
-        return aoei_fail(err, AOE_EARG, "method '%s' is unknown; did you mean %s? Otherwise, use %s", name, similar, list);
+        return aoei_fail(err, AOE_EARG, "method '%s' is unknown; did you mean %s? Otherwise, use %s", name, similar,
+                         list);
     return aoei_fail(err, AOE_EARG, "method '%s' is unknown; use %s", name, list);
 }
 
@@ -133,10 +138,13 @@ void aoe_train_method_defaults(aoe_train_options *o, aoe_method m) {
 static int check_objective(const aoe_objective_options *j, aoe_error *err) {
     if (!(j->w_cosine >= 0 && j->w_ibn >= 0 && j->w_angle >= 0 && j->w_cln >= 0 &&
           isfinite(j->w_cosine + j->w_ibn + j->w_angle + j->w_cln)))
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.w_cosine, options.w_ibn, options.w_angle and options.w_cln must be finite and non-negative");
+    if (!(j->tau_cosine > 0 && j->tau_ibn > 0 && j->tau_angle > 0 &&
+          isfinite(j->tau_cosine + j->tau_ibn + j->tau_angle)))
         return aoei_fail(err, AOE_EARG,
-                         "options.w_cosine, options.w_ibn, options.w_angle and options.w_cln must be finite and non-negative");
-    if (!(j->tau_cosine > 0 && j->tau_ibn > 0 && j->tau_angle > 0 && isfinite(j->tau_cosine + j->tau_ibn + j->tau_angle)))
-        return aoei_fail(err, AOE_EARG, "options.tau_cosine, options.tau_ibn and options.tau_angle must be finite and above 0");
+                         "options.tau_cosine, options.tau_ibn and options.tau_angle must be finite and above 0");
     if (!isfinite(j->hard_negative))
         return aoei_fail(err, AOE_EARG, "options.hard_negative must be finite");
     return aoei_check_option("options.ibn_threshold", j->ibn_threshold, err);
@@ -183,7 +191,8 @@ static int check_teachers(const aoei_method *m, const aoe_train_options *o, aoe_
     for (size_t i = 0; i < AOE_MAX_TEACHERS && o->teachers[i]; i++)
         for (size_t k = 0; k < i; k++)
             if (strcmp(o->teachers[i], o->teachers[k]) == 0)
-                return aoei_fail(err, AOE_EARG, "options.teachers contains %s twice; give each teacher once", o->teachers[i]);
+                return aoei_fail(err, AOE_EARG, "options.teachers contains %s twice; give each teacher once",
+                                 o->teachers[i]);
     return AOE_OK;
 }
 
@@ -199,9 +208,11 @@ int aoei_method_check(const aoei_method *m, const aoe_train_options *o, aoe_erro
                          o->label_max);
     const size_t min_classes = o->method == AOE_METHOD_CROSS_ENCODER ? 1 : 2;
     if (o->classes != AOE_AUTO && (o->classes < min_classes || o->classes > AOEI_MAX_CLASSES))
-        return aoei_fail(err, AOE_EARG, "options.classes is %zu; give %zu to %d", o->classes, min_classes, AOEI_MAX_CLASSES);
+        return aoei_fail(err, AOE_EARG, "options.classes is %zu; give %zu to %d", o->classes, min_classes,
+                         AOEI_MAX_CLASSES);
     if (o->method != AOE_METHOD_CROSS_ENCODER && o->new_head)
-        return aoei_fail(err, AOE_EARG, "options.new_head: only options.method cross-encoder trains a classification head");
+        return aoei_fail(err, AOE_EARG,
+                         "options.new_head: only options.method cross-encoder trains a classification head");
     return m->check ? m->check(o, err) : AOE_OK;
 }
 
@@ -210,8 +221,8 @@ int aoei_method_has_classes(const aoei_method *m, const aoe_train_options *o) {
 }
 
 /* Checks that all labels of labeled pairs are classes. file: file of the examples. */
-static int check_classes(const aoei_method *m, const aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file,
-                         aoe_error *err) {
+static int check_classes(const aoei_method *m, const aoei_examples *e, const aoe_train_options *o,
+                         const aoe_train_data *file, aoe_error *err) {
     const double max_classes = o->classes != AOE_AUTO ? (double)o->classes : AOEI_MAX_CLASSES;
     char word[AOEI_EXCERPT], label[AOEI_EXCERPT + 40];
     for (size_t i = 0; i < e->n && e->kind == AOE_EXAMPLES_PAIRS; i++) {
@@ -235,10 +246,11 @@ static int check_classes(const aoei_method *m, const aoei_examples *e, const aoe
 /* Fails because the file contains plain texts, which the method does not support. */
 static int fail_plain_texts(const aoei_method *m, const char *path, aoe_error *err) {
     char list[LIST_SIZE];
-    return aoei_fail(err, AOE_EARG,
-                     "%s: contains plain texts, but options.method %s trains on %s; give a table with these columns, set "
-                     "options.columns, or choose a method for plain texts: %s",
-                     path, m->name, m->supported, list_names(list, AOEI_KIND(TEXTS)));
+    return aoei_fail(
+        err, AOE_EARG,
+        "%s: contains plain texts, but options.method %s trains on %s; give a table with these columns, set "
+        "options.columns, or choose a method for plain texts: %s",
+        path, m->name, m->supported, list_names(list, AOEI_KIND(TEXTS)));
 }
 
 int aoei_method_load(const aoei_method *m, aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o,
@@ -269,10 +281,10 @@ int aoei_method_loss(const aoei_method *m, aoei_file_loss *file_loss, const aoe_
         m->weights(&file_loss->objective, d->kind);
     if (!(m->kinds >> d->kind & 1)) {
         char list[LIST_SIZE];
-        return aoei_fail(err, AOE_EARG,
-                         "%s: options.method %s trains on %s, not on %s; give other data, or choose a method for %s: %s",
-                         file->path, m->name, m->supported, aoei_kind_name(d->kind), aoei_kind_name(d->kind),
-                         list_names(list, 1u << d->kind));
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: options.method %s trains on %s, not on %s; give other data, or choose a method for %s: %s", file->path,
+            m->name, m->supported, aoei_kind_name(d->kind), aoei_kind_name(d->kind), list_names(list, 1u << d->kind));
     }
     return m->file_loss ? m->file_loss(file_loss, o, file, d, err) : AOE_OK;
 }

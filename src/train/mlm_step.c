@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements the masked-language-model step. Logits are computed for one block of masked tokens at a time, so that they need at
- * most LOGIT_BYTES for any batch size. A block has at least MIN_BLOCK rows; for very large vocabularies, the logits therefore
- * need more than LOGIT_BYTES.
+ * Implements the masked-language-model step. Logits are computed for one block of masked tokens at a time, so that they
+ * need at most LOGIT_BYTES for any batch size. A block has at least MIN_BLOCK rows; for very large vocabularies, the
+ * logits therefore need more than LOGIT_BYTES.
  */
 #include "train/mlm_step.h"
 
@@ -22,15 +22,17 @@
 #include <string.h>
 
 #define LOGIT_BYTES ((size_t)16 << 20)
-enum { MIN_BLOCK = 32 /* minimum number of masked tokens in a block; the number of tokens in a block is a multiple of it */ };
+enum {
+    MIN_BLOCK = 32 /* minimum number of masked tokens in a block; the number of tokens in a block is a multiple of it */
+};
 
 static size_t block_rows(const aoei_encoder_config *c) {
     const size_t rows = LOGIT_BYTES / sizeof(float) / c->vocab / MIN_BLOCK * MIN_BLOCK;
     return rows < MIN_BLOCK ? MIN_BLOCK : rows;
 }
 
-int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_mlm_step_options *o,
-                         aoei_arena *arena, aoe_error *err) {
+int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c,
+                         const aoei_mlm_step_options *o, aoei_arena *arena, aoe_error *err) {
     const size_t D = c->hidden, E = aoei_embed_width(c), n = o->tokens, block = block_rows(c);
     s->ctx = ctx;
     s->config = *c;
@@ -66,8 +68,8 @@ static int create_buffers(aoei_mlm_step *s, aoe_error *err) {
     return s->index && s->target && s->loss && s->is_correct ? AOE_OK : aoei_fail_nomem(err, n * sizeof *s->index);
 }
 
-int aoei_mlm_step_create(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_mlm_step_options *o,
-                         aoe_error *err) {
+int aoei_mlm_step_create(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c,
+                         const aoei_mlm_step_options *o, aoe_error *err) {
     memset(s, 0, sizeof *s);
     aoei_arena plan;
     aoei_arena_measure(&plan);
@@ -93,8 +95,8 @@ void aoei_mlm_step_destroy(aoei_mlm_step *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* Returns the arguments of the head's transform. For the masked tokens of the chunk, the transform computes the input of the
- * head's last matmul. */
+/* Returns the arguments of the head's transform. For the masked tokens of the chunk, the transform computes the input
+ * of the head's last matmul. */
 static aoei_mlm_transform transform_of(const aoei_mlm_step *s) {
     const size_t first = aoei_head_slot(&s->config, 0), n = s->n_masked;
     return (aoei_mlm_transform){.ctx = s->ctx,
@@ -111,15 +113,16 @@ static aoei_mlm_transform transform_of(const aoei_mlm_step *s) {
                                 .workspace = s->workspace};
 }
 
-/* Applies dropout to hidden states or their gradients in place. Does nothing if the architecture has no dropout before the
- * head. */
+/* Applies dropout to hidden states or their gradients in place. Does nothing if the architecture has no dropout before
+ * the head. */
 static void apply_dropout(const aoei_mlm_step *s, aoei_tensor rows, const aoei_encoder_dropout *drop) {
     const aoei_encoder_ops *ops = s->config.arch->encoder;
     if (ops->mlm_dropout)
         ops->mlm_dropout(s->ctx, &s->config, rows, &s->buffer.batch, drop);
 }
 
-/* Computes s->normed for the masked tokens. last: last hidden states of all tokens; dropout is applied to them in place. */
+/* Computes s->normed for the masked tokens. last: last hidden states of all tokens; dropout is applied to them in
+ * place. */
 static void head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_dropout *drop) {
     const aoei_mlm_transform t = transform_of(s);
     apply_dropout(s, last, drop);
@@ -127,8 +130,9 @@ static void head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_
     s->config.arch->encoder->mlm_forward(&t);
 }
 
-/* Computes the logits and losses of the masked tokens [first, first + n). If scale is not 0, the function also computes the
- * rows of s->d_normed for these tokens, and adds the gradients of the weight and the bias of the head's last matmul. */
+/* Computes the logits and losses of the masked tokens [first, first + n). If scale is not 0, the function also computes
+ * the rows of s->d_normed for these tokens, and adds the gradients of the weight and the bias of the head's last
+ * matmul. */
 static void compute_block(aoei_mlm_step *s, size_t first, size_t n, double scale, aoei_mlm_sums *sums) {
     const size_t bias = aoei_head_slot(&s->config, AOEI_HW_DECODER_BIAS);
     const aoei_tensor *w = s->params.values, *g = s->params.grads;

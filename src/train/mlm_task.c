@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Implements masked-language-model pretraining as a task of the trainer (trainer.h). Sequences are drawn from a shuffle buffer,
- * and new masks are drawn for every step. The evaluation loss is computed on held-out texts. The encoder processes the
- * sequences of a step in chunks of at most batch_tokens tokens. The order of the sequences in an epoch depends only on the
- * seed, the epoch and the files. Therefore, a resumed run reads the epoch from its beginning up to the current step.
+ * Implements masked-language-model pretraining as a task of the trainer (trainer.h). Sequences are drawn from a shuffle
+ * buffer, and new masks are drawn for every step. The evaluation loss is computed on held-out texts. The encoder
+ * processes the sequences of a step in chunks of at most batch_tokens tokens. The order of the sequences in an epoch
+ * depends only on the seed, the epoch and the files. Therefore, a resumed run reads the epoch from its beginning up to
+ * the current step.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -27,8 +28,8 @@ enum { MAX_BATCH = 1 << 20, MAX_SHUFFLE = 1 << 28 };
 /* A list of token id sequences. Sequence i is ids[offsets[i], offsets[i + 1]). */
 typedef struct sequence_list {
     int32_t *ids;    /* [capacity] token ids of all sequences; the first offsets[n] elements are used; owned */
-    size_t *offsets; /* [offset_capacity] index in `ids` of the start of each sequence, and of the end of the last sequence;
-                        owned */
+    size_t *offsets; /* [offset_capacity] index in `ids` of the start of each sequence, and of the end of the last
+                        sequence; owned */
     size_t n;        /* number of sequences */
     size_t capacity; /* allocated elements of `ids` */
     size_t offset_capacity; /* allocated elements of `offsets` */
@@ -51,13 +52,13 @@ typedef struct mlm_task {
     size_t epoch;           /* index of the epoch, counted from 0; (size_t)-1 before the first epoch */
     size_t drawn;           /* number of sequences drawn in this epoch */
     aoei_rng rng;           /* random generator that selects elements of `buffer` */
-    int32_t **buffer; /* [o->shuffle] shuffle buffer. Each element is an array that contains the number of tokens of a sequence,
-                         followed by its token ids; all arrays are owned */
+    int32_t **buffer; /* [o->shuffle] shuffle buffer. Each element is an array that contains the number of tokens of a
+                         sequence, followed by its token ids; all arrays are owned */
     size_t buffered;  /* number of sequences in the shuffle buffer */
     /* State of the current step. */
     sequence_list batch; /* masked sequences of the step */
-    uint32_t *index; /* [capacity] masked positions of all sequences in `batch`; each is counted from the start of its sequence;
-                        owned */
+    uint32_t *index; /* [capacity] masked positions of all sequences in `batch`; each is counted from the start of its
+                        sequence; owned */
     int32_t *target; /* [capacity] original id of each masked token; owned */
     size_t capacity; /* allocated elements of `index` and of `target` */
 } mlm_task;
@@ -128,9 +129,9 @@ static int list_add(sequence_list *l, const int32_t *ids, size_t n, aoe_error *e
 
 /* ------------------------------------------------------------------ loading */
 
-/* Reads all sequences of one part of the texts: the training texts if held_out is 0, or the held-out texts if it is 1. *n is
- * set to the number of sequences. If keep is not NULL, the sequences are appended to *keep. Fails if no sequence contains a
- * token that can be predicted. */
+/* Reads all sequences of one part of the texts: the training texts if held_out is 0, or the held-out texts if it is 1.
+ * *n is set to the number of sequences. If keep is not NULL, the sequences are appended to *keep. Fails if no sequence
+ * contains a token that can be predicted. */
 static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, aoe_error *err) {
     aoei_sequences *s = NULL;
     const int32_t *ids;
@@ -154,7 +155,8 @@ static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, a
     if (!rc && *n && !maskable)
         rc = aoei_fail(
             err, AOE_EFORMAT,
-            "%s: the %zu sequences %s contain no token to predict, because the vocabulary of %s contains none of their words; "
+            "%s: the %zu sequences %s contain no token to predict, because the vocabulary of %s contains none of "
+            "their words; "
             "create a model with a vocabulary from these texts",
             p->o->texts[0], *n, held_out ? "held out" : "to train on", p->model->files.dir);
     return rc;
@@ -179,11 +181,13 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     if (rc)
         return rc;
     if (n == 0)
-        return aoei_fail(err, AOE_EFORMAT, "%s: no text to train on; give files with one text per line", p->o->texts[0]);
+        return aoei_fail(err, AOE_EFORMAT, "%s: no text to train on; give files with one text per line",
+                         p->o->texts[0]);
     if (p->o->held_out > 0 && n_held_out == 0)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: options.held_out %g selects no text; raise it, or set it to 0 to train without evaluation",
-                         p->o->texts[0], p->o->held_out);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: options.held_out %g selects no text; raise it, or set it to 0 to train without evaluation",
+            p->o->texts[0], p->o->held_out);
     aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%zu training sequences with %zu tokens, and %zu held-out sequences", n,
                    p->tokens, n_held_out);
     task->examples = n;
@@ -207,8 +211,8 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "data_fingerprint", json_string(fingerprint));
     bad |= json_object_set_new(r, "sequences", json_integer((json_int_t)task->examples));
     bad |= json_object_set_new(r, "batch_size", json_integer((json_int_t)p->o->batch_size));
-    /* batch_tokens is recorded because it affects rounding: the token embeddings receive two gradients from each chunk, one
-     * from the head and one from the embedding layer */
+    /* batch_tokens is recorded because it affects rounding: the token embeddings receive two gradients from each chunk,
+     * one from the head and one from the embedding layer */
     bad |= json_object_set_new(r, "batch_tokens", json_integer((json_int_t)p->o->args.batch_tokens));
     bad |= json_object_set_new(r, "mask_rate", json_real(p->o->mask_rate));
     bad |= json_object_set_new(r, "shuffle", json_integer((json_int_t)p->o->shuffle));
@@ -238,8 +242,8 @@ static void end_epoch(mlm_task *p) {
         aoei_free(p->buffer[--p->buffered]);
 }
 
-/* Reads the next sequence of the epoch. *out is set to a new array that contains the number of tokens, followed by the token
- * ids; the caller frees it. At the end of the epoch, *out is set to NULL. */
+/* Reads the next sequence of the epoch. *out is set to a new array that contains the number of tokens, followed by the
+ * token ids; the caller frees it. At the end of the epoch, *out is set to NULL. */
 static int read_sequence(mlm_task *p, int32_t **out, aoe_error *err) {
     const int32_t *ids;
     size_t n;
@@ -267,8 +271,8 @@ static int begin_epoch(mlm_task *p, uint64_t seed, size_t epoch, aoe_error *err)
     return rc;
 }
 
-/* Removes a random sequence from the shuffle buffer and sets *out to it; the caller frees *out. The next sequence of the epoch
- * takes its place in the buffer. */
+/* Removes a random sequence from the shuffle buffer and sets *out to it; the caller frees *out. The next sequence of
+ * the epoch takes its place in the buffer. */
 static int draw(mlm_task *p, int32_t **out, aoe_error *err) {
     *out = NULL;
     if (p->buffered == 0)
@@ -302,11 +306,11 @@ static int seek(mlm_task *p, uint64_t seed, size_t epoch, size_t first, aoe_erro
 
 /* Masks every sequence of the list in place.
  * - seed, stream, first: the masks of sequence i are drawn from the random stream (seed, stream, first + i)
- * - mask_offsets: [list->n + 1] receives offsets in p->index and p->target. p->index[mask_offsets[i], mask_offsets[i + 1])
- *   receives the masked positions of sequence i, counted from its first token, and p->target receives the original ids of
- *   these tokens. */
-static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t stream, uint64_t first, size_t *mask_offsets,
-                    aoe_error *err) {
+ * - mask_offsets: [list->n + 1] receives offsets in p->index and p->target. p->index[mask_offsets[i], mask_offsets[i +
+ *   1]) receives the masked positions of sequence i, counted from its first token, and p->target receives the original
+ *   ids of these tokens. */
+static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t stream, uint64_t first,
+                    size_t *mask_offsets, aoe_error *err) {
     const size_t need = list_tokens(list);
     if (p->capacity < need) {
         aoei_free(p->index);
@@ -324,14 +328,14 @@ static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t st
         aoei_rng rng;
         const size_t at = list->offsets[i], n = list->offsets[i + 1] - at, mask_offset = mask_offsets[i];
         aoei_rng_init(&rng, seed, stream, (uint32_t)(first + i));
-        mask_offsets[i + 1] = mask_offset + aoei_masking_apply(&p->masking, &rng, list->ids + at, n, p->index + mask_offset,
-                                                               p->target + mask_offset);
+        mask_offsets[i + 1] = mask_offset + aoei_masking_apply(&p->masking, &rng, list->ids + at, n,
+                                                               p->index + mask_offset, p->target + mask_offset);
     }
     return AOE_OK;
 }
 
-/* Fills p->step.buffer with sequences of the list, starting with sequence `first`, until the chunk is full. Returns the index
- * of the first sequence that is not in the chunk. */
+/* Fills p->step.buffer with sequences of the list, starting with sequence `first`, until the chunk is full. Returns the
+ * index of the first sequence that is not in the chunk. */
 static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *mask_offsets, size_t first) {
     aoei_mlm_step *s = &p->step;
     size_t i = first;
@@ -350,10 +354,10 @@ static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *m
     return i;
 }
 
-/* Runs the model on masked sequences and sets *result. gradient: 1 to compute gradients, 0 to compute only the loss and the
- * accuracy. */
-static void run_sequences(mlm_task *p, const sequence_list *list, const size_t *mask_offsets, const aoei_encoder_dropout *drop,
-                          int gradient, aoei_task_result *result) {
+/* Runs the model on masked sequences and sets *result. gradient: 1 to compute gradients, 0 to compute only the loss and
+ * the accuracy. */
+static void run_sequences(mlm_task *p, const sequence_list *list, const size_t *mask_offsets,
+                          const aoei_encoder_dropout *drop, int gradient, aoei_task_result *result) {
     aoei_mlm_sums sums = {0};
     const double n = (double)mask_offsets[list->n], scale = gradient && n > 0 ? 1 / n : 0;
     for (size_t i = 0; i < list->n;) {
@@ -366,8 +370,8 @@ static void run_sequences(mlm_task *p, const sequence_list *list, const size_t *
     result->examples = list->n;
 }
 
-static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_encoder_dropout *drop, aoei_task_result *result,
-                    aoe_error *err) {
+static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_encoder_dropout *drop,
+                    aoei_task_result *result, aoe_error *err) {
     mlm_task *p = task->self;
     const size_t epoch = step / task->steps_per_epoch, first = step % task->steps_per_epoch * p->o->batch_size;
     const size_t remaining = task->examples - first, n = remaining < p->o->batch_size ? remaining : p->o->batch_size;
@@ -401,8 +405,8 @@ static int evaluate(aoei_task *task, aoei_trainer *t, aoe_embedder *embedder, do
     if (!mask_offsets)
         rc = aoei_fail_nomem(err, p->held_out.n * sizeof *mask_offsets);
     for (size_t i = 0; i < p->held_out.n && !rc; i++)
-        rc = list_add(&masked, p->held_out.ids + p->held_out.offsets[i], p->held_out.offsets[i + 1] - p->held_out.offsets[i],
-                      err);
+        rc = list_add(&masked, p->held_out.ids + p->held_out.offsets[i],
+                      p->held_out.offsets[i + 1] - p->held_out.offsets[i], err);
     if (!rc)
         rc = mask_all(p, &masked, t->o->seed, AOEI_STREAM_HELD_OUT, 0, mask_offsets, err);
     if (!rc) {

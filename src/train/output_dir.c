@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Extends a prefix of `path` by one path component. length: length of the prefix. Returns the length of the extended prefix, or
- * `length` if it is the whole path. */
+/* Extends a prefix of `path` by one path component. length: length of the prefix. Returns the length of the extended
+ * prefix, or `length` if it is the whole path. */
 static size_t next_prefix_length(const char *path, size_t length) {
     length += strspn(path + length, "/");
     return length + strcspn(path + length, "/");

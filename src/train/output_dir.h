@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Creates, locks and closes the output directory of a training run. A run creates and locks the directory before it reads any
- * input.
+ * Creates, locks and closes the output directory of a training run. A run creates and locks the directory before it
+ * reads any input.
  */
 #ifndef AOEI_TRAIN_OUTPUT_DIR_H
 #define AOEI_TRAIN_OUTPUT_DIR_H
@@ -14,11 +14,11 @@ typedef struct aoei_output_dir {
     aoei_lock lock; /* lock that keeps other runs out of the directory */
 } aoei_output_dir;
 
-/* Creates the directory and its missing parent directories, and locks it. If this fails, *d is zeroed. Errors: AOE_EEXIST if
- * another run uses the directory or path is a file, AOE_EIO, AOE_ENOMEM. */
+/* Creates the directory and its missing parent directories, and locks it. If this fails, *d is zeroed. Errors:
+ * AOE_EEXIST if another run uses the directory or path is a file, AOE_EIO, AOE_ENOMEM. */
 int aoei_output_dir_open(aoei_output_dir *d, const char *path, aoe_error *err);
-/* Unlocks the directory. Directories that aoei_output_dir_open created are removed if they are still empty. Accepts a zeroed
- * struct. */
+/* Unlocks the directory. Directories that aoei_output_dir_open created are removed if they are still empty. Accepts a
+ * zeroed struct. */
 void aoei_output_dir_close(aoei_output_dir *d);
 
 #endif

@@ -65,8 +65,8 @@ static void lay_out_taps(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
     }
 }
 
-int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
-                          aoei_arena *arena, aoe_error *err) {
+int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c,
+                          const aoei_pair_step_options *o, aoei_arena *arena, aoe_error *err) {
     s->ctx = ctx;
     s->config = *c;
     s->o = *o;
@@ -76,7 +76,8 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
         s->o.chunk_pairs = o->pairs;
         s->o.chunk_tokens = o->tokens;
     }
-    const aoei_encoder_mode mode = {.type = o->type, .training = 1, .recompute = o->recompute, .taps = o->layers != NULL};
+    const aoei_encoder_mode mode = {
+        .type = o->type, .training = 1, .recompute = o->recompute, .taps = o->layers != NULL};
     const int code = aoei_params_layout(&s->params, ctx, c, o->type, arena, err);
     if (code)
         return code;
@@ -90,7 +91,8 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
         if (o->replacement)
             s->discriminator.replacement = *o->replacement;
     }
-    return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, max_chunk_texts(&s->o), o->longest, mode, err);
+    return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, max_chunk_texts(&s->o), o->longest, mode,
+                               err);
 }
 
 /* Returns the size in bytes of a workspace that is large enough for the loss, or 0 if the size overflows. */
@@ -125,8 +127,8 @@ int aoei_pair_step_measure(size_t *arena_bytes, size_t *other_bytes, aoe_context
         aoei_mul_size(2 * sizeof(float) * loss_dims(&s), s.o.loss->of_tokens ? o->tokens : texts, &vectors) ||
         aoei_mul_size(o->references ? texts + o->references : 0, aoei_vector_dims(c) * sizeof(float), &differences) ||
         aoei_add_size(vectors, differences, &vectors) || aoei_add_size(vectors, workspace, other_bytes))
-        return aoei_fail(err, AOE_ENOMEM, "the memory for a batch of %zu examples exceeds SIZE_MAX; lower options.batch_size",
-                         o->pairs);
+        return aoei_fail(err, AOE_ENOMEM,
+                         "the memory for a batch of %zu examples exceeds SIZE_MAX; lower options.batch_size", o->pairs);
     return AOE_OK;
 }
 
@@ -155,13 +157,13 @@ static int create_buffers(aoei_pair_step *s, aoe_error *err) {
         return code;
     if (s->o.prefixes && (code = aoei_matryoshka_create(&s->matryoshka, texts, dims, c->head_rows, c->head_cols, err)))
         return code;
-    return s->o.layers
-               ? aoei_layer_loss_create(&s->layers, s->o.layers, c->layers, texts, dims, c->head_rows, c->head_cols, err)
-               : AOE_OK;
+    return s->o.layers ? aoei_layer_loss_create(&s->layers, s->o.layers, c->layers, texts, dims, c->head_rows,
+                                                c->head_cols, err)
+                       : AOE_OK;
 }
 
-int aoei_pair_step_create(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
-                          aoe_error *err) {
+int aoei_pair_step_create(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c,
+                          const aoei_pair_step_options *o, aoe_error *err) {
     memset(s, 0, sizeof *s);
     aoei_arena plan;
     aoei_arena_measure(&plan);
@@ -240,8 +242,8 @@ static size_t chunks_per_encoder(const aoei_pair_step *s) {
     return (texts + step - 1) / step;
 }
 
-/* Returns chunk k of the batch. With a second encoder, the first half of the texts in the buffer belongs to the first encoder
- * and the second half to the second encoder, and the rows of s->pooled alternate between the encoders. */
+/* Returns chunk k of the batch. With a second encoder, the first half of the texts in the buffer belongs to the first
+ * encoder and the second half to the second encoder, and the rows of s->pooled alternate between the encoders. */
 static chunk chunk_at(const aoei_pair_step *s, size_t k) {
     const size_t encoders = text_encoders(s), texts = s->buffer.batch.n_texts / encoders, step = chunk_texts(s);
     const size_t encoder = k / chunks_per_encoder(s), first = k % chunks_per_encoder(s) * step;
@@ -258,11 +260,12 @@ static aoei_tensor chunk_rows(const aoei_pair_step *s, const chunk *c, aoei_tens
 
 /* Encodes the texts of a chunk. Returns their last hidden states. */
 static aoei_tensor encode(aoei_pair_step *s, const chunk *c, const aoei_encoder_dropout *drop) {
-    return aoei_encoder_forward(s->ctx, &s->config, aoei_params_values(&s->params, c->encoder), &c->batch, &s->state, drop);
+    return aoei_encoder_forward(s->ctx, &s->config, aoei_params_values(&s->params, c->encoder), &c->batch, &s->state,
+                                drop);
 }
 
-/* Computes the pooled vectors of the chunk that was encoded last, for the last hidden state and for the hidden states of the
- * loss on hidden states. last: last hidden states of the chunk. */
+/* Computes the pooled vectors of the chunk that was encoded last, for the last hidden state and for the hidden states
+ * of the loss on hidden states. last: last hidden states of the chunk. */
 static void pool(aoei_pair_step *s, const chunk *c, aoe_pooling pooling, aoei_tensor last) {
     aoei_encoder_pool(s->ctx, &s->config, chunk_rows(s, c, s->pooled), pooling, last, &c->batch, &s->state);
     for (size_t i = 0; i < s->layers.n_states; i++)
@@ -271,13 +274,13 @@ static void pool(aoei_pair_step *s, const chunk *c, aoe_pooling pooling, aoei_te
                           &s->state);
 }
 
-/* Runs the backward pass for the chunk that was encoded last. s->pooled and s->tap_pooled contain the gradients of the pooled
- * vectors. last: last hidden states of the chunk. */
+/* Runs the backward pass for the chunk that was encoded last. s->pooled and s->tap_pooled contain the gradients of the
+ * pooled vectors. last: last hidden states of the chunk. */
 static void chunk_backward(aoei_pair_step *s, const chunk *c, aoe_pooling pooling, aoei_tensor last,
                            const aoei_encoder_dropout *drop) {
     const aoei_encoder_taps taps = {.pooling = pooling, .grad = s->tap_grad};
-    const int with_first =
-        aoei_encoder_pool_backward(s->ctx, &s->config, pooling, chunk_rows(s, c, s->pooled), last, &c->batch, &s->state);
+    const int with_first = aoei_encoder_pool_backward(s->ctx, &s->config, pooling, chunk_rows(s, c, s->pooled), last,
+                                                      &c->batch, &s->state);
     if (s->o.layers) {
         memset(s->tap_grad, 0, s->config.layers * sizeof *s->tap_grad);
         for (size_t i = 0; i < s->layers.n_states; i++)
@@ -289,22 +292,25 @@ static void chunk_backward(aoei_pair_step *s, const chunk *c, aoe_pooling poolin
     s->state.taps = NULL;
 }
 
-/* Computes the loss of the embeddings v. dv receives the gradient of the loss with respect to v, multiplied by scale. */
-static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const aoe_objective_options *o, const double *label,
-                        const uint32_t *group, double scale, aoe_objective_result *result, aoe_error *err) {
+/* Computes the loss of the embeddings v. dv receives the gradient of the loss with respect to v, multiplied by
+ * scale. */
+static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const aoe_objective_options *o,
+                        const double *label, const uint32_t *group, double scale, aoe_objective_result *result,
+                        aoe_error *err) {
     const size_t D = v.cols;
     aoei_tensor_read(s->ctx, s->host, v);
-    aoei_loss_batch b = {.o = o,
-                         .examples = {.B = v.rows / s->arity, .D = D, .arity = s->arity, .v = s->host, .grad = s->host_grad},
-                         .label = label,
-                         .group = group,
-                         .teacher = s->distill.teacher,
-                         .teacher_dims = s->distill.dims,
-                         .distill = s->distill.weight > 0 ? &s->distill : NULL,
-                         .scale = scale,
-                         .workspace = s->workspace,
-                         .workspace_bytes = s->workspace_bytes,
-                         .ctx = s->ctx};
+    aoei_loss_batch b = {
+        .o = o,
+        .examples = {.B = v.rows / s->arity, .D = D, .arity = s->arity, .v = s->host, .grad = s->host_grad},
+        .label = label,
+        .group = group,
+        .teacher = s->distill.teacher,
+        .teacher_dims = s->distill.dims,
+        .distill = s->distill.weight > 0 ? &s->distill : NULL,
+        .scale = scale,
+        .workspace = s->workspace,
+        .workspace_bytes = s->workspace_bytes,
+        .ctx = s->ctx};
     if (s->config.head_rows) {
         const size_t slot = aoei_pooled_slot(&s->config, AOEI_PW_HEAD);
         memcpy(b.head, s->params.values + slot, sizeof b.head);
@@ -313,10 +319,10 @@ static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const 
         b.projection = s->params.values + slot + AOEI_PW_PROJECTION - AOEI_PW_HEAD;
         b.d_projection = s->params.grads + slot + AOEI_PW_PROJECTION - AOEI_PW_HEAD;
     }
-    const int code = s->o.layers
-                         ? aoei_layer_loss_compute(&s->layers, &s->matryoshka, s->o.prefixes, s->o.loss, &b, result, err)
-                     : s->o.prefixes ? aoei_matryoshka_compute(&s->matryoshka, s->o.prefixes, s->o.loss, &b, result, err)
-                                     : aoei_step_loss_compute(s->o.loss, &b, result, err);
+    const int code =
+        s->o.layers     ? aoei_layer_loss_compute(&s->layers, &s->matryoshka, s->o.prefixes, s->o.loss, &b, result, err)
+        : s->o.prefixes ? aoei_matryoshka_compute(&s->matryoshka, s->o.prefixes, s->o.loss, &b, result, err)
+                        : aoei_step_loss_compute(s->o.loss, &b, result, err);
     if (code)
         return code;
     aoei_tensor_write(s->ctx, dv, s->host_grad);
@@ -334,8 +340,8 @@ static void subtract_references(aoei_pair_step *s, size_t texts) {
     aoei_tensor_write(s->ctx, aoei_tensor_rows(s->difference, 0, texts), s->referenced);
 }
 
-/* Computes the gradients of the vectors of the references: minus the sums of the gradients of their texts, which are added in
- * the order of the texts. */
+/* Computes the gradients of the vectors of the references: minus the sums of the gradients of their texts, which are
+ * added in the order of the texts. */
 static void reference_gradients(aoei_pair_step *s, size_t texts) {
     const aoei_tensor d = aoei_tensor_rows(s->d_vectors, 0, texts + s->n_references);
     const size_t D = d.cols;
@@ -361,8 +367,8 @@ static void layers_forward(aoei_pair_step *s, size_t n, const aoei_module_dropou
     aoei_module_chain_forward(s->ctx, &s->projection, n, w + AOEI_PW_PROJECTION, drop);
 }
 
-/* Runs the backward pass of the layers after the pooling for n texts of examples. s->pooled receives the gradient of the
- * pooling output. */
+/* Runs the backward pass of the layers after the pooling for n texts of examples. s->pooled receives the gradient of
+ * the pooling output. */
 static void layers_backward(aoei_pair_step *s, size_t n, const aoei_module_dropout *drop) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
     const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot;
@@ -375,10 +381,11 @@ static void layers_backward(aoei_pair_step *s, size_t n, const aoei_module_dropo
     aoei_module_chain_backward(s->ctx, &s->chain, n + s->n_references, w, g, drop);
 }
 
-/* Applies the modules to the pooled vectors of the hidden states of the loss on hidden states, and stores the results in
- * s->layers. If there are modules, s->pooled is also copied to the last element of s->tap_pooled. */
+/* Applies the modules to the pooled vectors of the hidden states of the loss on hidden states, and stores the results
+ * in s->layers. If there are modules, s->pooled is also copied to the last element of s->tap_pooled. */
 static void taps_forward(aoei_pair_step *s, size_t n, const aoei_module_dropout *drop) {
-    const aoei_tensor *w = s->params.values + aoei_pooled_slot(&s->config, 0), pooled = aoei_tensor_rows(s->pooled, 0, n),
+    const aoei_tensor *w = s->params.values + aoei_pooled_slot(&s->config, 0),
+                      pooled = aoei_tensor_rows(s->pooled, 0, n),
                       saved = aoei_tensor_rows(s->tap_pooled[s->layers.max], 0, n);
     if (s->chain.n)
         aoei_tensor_copy(s->ctx, saved, pooled);
@@ -388,18 +395,20 @@ static void taps_forward(aoei_pair_step *s, size_t n, const aoei_module_dropout 
             aoei_tensor_copy(s->ctx, pooled, tap);
             aoei_module_chain_forward(s->ctx, &s->chain, n, w, drop);
         }
-        aoei_tensor_read(s->ctx, aoei_layer_loss_vectors(&s->layers, i), s->chain.n ? aoei_tensor_rows(s->vectors, 0, n) : tap);
+        aoei_tensor_read(s->ctx, aoei_layer_loss_vectors(&s->layers, i),
+                         s->chain.n ? aoei_tensor_rows(s->vectors, 0, n) : tap);
     }
     if (s->chain.n)
         aoei_tensor_copy(s->ctx, pooled, saved);
 }
 
-/* Replaces s->tap_pooled by the gradients of the pooled vectors, which are multiplied by scale, and adds the gradients of the
- * modules. If there are modules, they are applied again, finally to s->pooled, for which d_vectors is then set again. */
+/* Replaces s->tap_pooled by the gradients of the pooled vectors, which are multiplied by scale, and adds the gradients
+ * of the modules. If there are modules, they are applied again, finally to s->pooled, for which d_vectors is then set
+ * again. */
 static void taps_backward(aoei_pair_step *s, size_t n, const aoei_module_dropout *drop, double scale) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
-    const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),
-                      d_vectors = aoei_tensor_rows(s->d_vectors, 0, n);
+    const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot,
+                      pooled = aoei_tensor_rows(s->pooled, 0, n), d_vectors = aoei_tensor_rows(s->d_vectors, 0, n);
     for (size_t i = 0; i < s->layers.n_states; i++) {
         const aoei_tensor tap = aoei_tensor_rows(s->tap_pooled[i], 0, n);
         if (s->chain.n) {
@@ -422,7 +431,8 @@ static void taps_backward(aoei_pair_step *s, size_t n, const aoei_module_dropout
     aoei_scale(s->ctx, d_vectors, scale);
 }
 
-/* Computes the loss of the token vectors of the batch, whose vectors are in s->host. s->host_grad receives its gradient. */
+/* Computes the loss of the token vectors of the batch, whose vectors are in s->host. s->host_grad receives its
+ * gradient. */
 static int token_loss(aoei_pair_step *s, const aoe_objective_options *o, aoe_objective_result *result, aoe_error *err) {
     const aoei_batch *all = &s->buffer.batch;
     const aoei_loss_batch b = {
@@ -436,9 +446,10 @@ static int token_loss(aoei_pair_step *s, const aoe_objective_options *o, aoe_obj
     return aoei_step_loss_compute(s->o.loss, &b, result, err);
 }
 
-/* Runs the forward and the backward pass for a loss of token vectors. The arguments are those of aoei_pair_step_gradient. */
-static int token_gradient(aoei_pair_step *s, const aoe_objective_options *o, const aoei_encoder_dropout *drop, double scale,
-                          aoe_objective_result *result, aoe_error *err) {
+/* Runs the forward and the backward pass for a loss of token vectors. The arguments are those of
+ * aoei_pair_step_gradient. */
+static int token_gradient(aoei_pair_step *s, const aoe_objective_options *o, const aoei_encoder_dropout *drop,
+                          double scale, aoe_objective_result *result, aoe_error *err) {
     const size_t chunks = chunks_per_encoder(s), D = loss_dims(s);
     const uint32_t *offsets = s->buffer.batch.offsets;
     for (size_t k = 0; k < chunks; k++) {
@@ -459,8 +470,8 @@ static int token_gradient(aoei_pair_step *s, const aoe_objective_options *o, con
 }
 
 /* Adds the loss of the discriminator, whose gradient is added to that of the projected embeddings. */
-static int detect_replacements(aoei_pair_step *s, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
-                               aoe_error *err) {
+static int detect_replacements(aoei_pair_step *s, const aoei_encoder_dropout *drop, double scale,
+                               aoe_objective_result *result, aoe_error *err) {
     aoei_discriminator *d = &s->discriminator;
     int code = AOE_OK;
     aoei_discriminator_begin(d, s->ctx, &s->config, &s->params, s->buffer.batch.n_tokens);
@@ -475,8 +486,8 @@ static int detect_replacements(aoei_pair_step *s, const aoei_encoder_dropout *dr
 }
 
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
-                            const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
-                            aoe_error *err) {
+                            const uint32_t *group, const aoei_encoder_dropout *drop, double scale,
+                            aoe_objective_result *result, aoe_error *err) {
     if (s->o.loss->of_tokens)
         return token_gradient(s, o, drop, scale, result, err);
     const size_t texts = s->buffer.batch.n_texts - s->n_references, chunks = text_encoders(s) * chunks_per_encoder(s);
@@ -490,16 +501,16 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
     if (s->o.layers)
         taps_forward(s, texts, drop ? &modules : NULL);
     layers_forward(s, texts, drop ? &modules : NULL);
-    int code = compute_loss(s, aoei_tensor_rows(s->projected, 0, texts), aoei_tensor_rows(s->d_projected, 0, texts), o, label,
-                            group, scale, result, err);
+    int code = compute_loss(s, aoei_tensor_rows(s->projected, 0, texts), aoei_tensor_rows(s->d_projected, 0, texts), o,
+                            label, group, scale, result, err);
     if (!code && s->config.discriminator)
         code = detect_replacements(s, drop, scale, result, err);
     if (!code && s->o.layers)
         taps_backward(s, texts, drop ? &modules : NULL, scale);
     if (!code)
         layers_backward(s, texts, drop ? &modules : NULL);
-    /* The gradient of an encoder is summed in the order of its chunks. If every encoder has one chunk, the last chunk comes
-     * first, because its activations are still available. */
+    /* The gradient of an encoder is summed in the order of its chunks. If every encoder has one chunk, the last chunk
+     * comes first, because its activations are still available. */
     const int reversed = chunks == text_encoders(s);
     for (size_t k = 0; k < chunks && !code; k++) {
         const chunk c = chunk_at(s, reversed ? chunks - 1 - k : k);

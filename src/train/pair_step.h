@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * One training step on pairs or triplets: forward pass of the encoder, pooling, objectives, and backward pass of the encoder.
- * The trainer and the benchmark use it. All memory is allocated when the step is created.
- * The pooling may be followed by the modules of the model and by a projection of the method (nn/module_chain.h). These layers
- * process the whole batch at once. The texts of a batch are stored example by example: x0 y0 x1 y1 ... for pairs, and q0 p0 n0
- * q1 p1 n1 ... for triplets. If the activations of the whole batch do not fit in memory, the batch can be processed in chunks
- * (GradCache, Gao et al. 2021). First, each chunk is encoded. Then the objectives are computed from the embeddings of all
- * chunks. Finally, each chunk is encoded again, followed by its backward pass. The dropout mask of a text depends on the index
- * of the text in the step, not on its index in the chunk. The gradient of each weight is summed in the order of the tokens of
- * the batch. Therefore, float32 results are bit-identical for all chunk sizes. If there is a second encoder (config.twin), an
- * example has two texts. The first encoder encodes the first text and the second encoder the second text. The buffer contains
- * the first texts of all examples, followed by the second texts of all examples. If the second encoder is a discriminator
- * (config.discriminator), the first encoder encodes all texts, and the loss of the discriminator is added
- * (train/discriminator.h).
+ * One training step on pairs or triplets: forward pass of the encoder, pooling, objectives, and backward pass of the
+ * encoder. The trainer and the benchmark use it. All memory is allocated when the step is created.
+ * The pooling may be followed by the modules of the model and by a projection of the method (nn/module_chain.h). These
+ * layers process the whole batch at once. The texts of a batch are stored example by example: x0 y0 x1 y1 ... for
+ * pairs, and q0 p0 n0 q1 p1 n1 ... for triplets. If the activations of the whole batch do not fit in memory, the batch
+ * can be processed in chunks (GradCache, Gao et al. 2021). First, each chunk is encoded. Then the objectives are
+ * computed from the embeddings of all chunks. Finally, each chunk is encoded again, followed by its backward pass. The
+ * dropout mask of a text depends on the index of the text in the step, not on its index in the chunk. The gradient of
+ * each weight is summed in the order of the tokens of the batch. Therefore, float32 results are bit-identical for all
+ * chunk sizes. If there is a second encoder (config.twin), an example has two texts. The first encoder encodes the
+ * first text and the second encoder the second text. The buffer contains the first texts of all examples, followed by
+ * the second texts of all examples. If the second encoder is a discriminator (config.discriminator), the first encoder
+ * encodes all texts, and the loss of the discriminator is added (train/discriminator.h).
  */
 #ifndef AOEI_TRAIN_PAIR_STEP_H
 #define AOEI_TRAIN_PAIR_STEP_H
@@ -29,31 +29,31 @@
 
 /* Maximum sizes and settings of a step. */
 typedef struct aoei_pair_step_options {
-    size_t pairs; /* maximum number of examples of a batch */
-    size_t arity; /* kinds of examples that are supported. 0: labeled pairs; 1: joined pairs of cross-encoders; 2: labeled pairs
-                     and positives; 2 + k: labeled pairs, positives and examples with up to k negatives; 4
-                     without a teacher: labeled pairs with two views of each text */
-    size_t tokens;              /* maximum number of tokens of a batch */
-    size_t longest;             /* maximum number of tokens of a text */
-    aoei_dtype type;            /* data type of activations and matmuls */
-    int recompute;              /* 1: the backward pass recomputes the activations of each layer */
-    size_t chunk_pairs;         /* number of examples in a chunk; 0: the whole batch is one chunk */
+    size_t pairs;       /* maximum number of examples of a batch */
+    size_t arity;       /* kinds of examples that are supported. 0: labeled pairs; 1: joined pairs of cross-encoders; 2:
+                           labeled pairs and positives; 2 + k: labeled pairs, positives and examples with up to k
+                           negatives; 4 without a teacher: labeled pairs with two views of each text */
+    size_t tokens;      /* maximum number of tokens of a batch */
+    size_t longest;     /* maximum number of tokens of a text */
+    aoei_dtype type;    /* data type of activations and matmuls */
+    int recompute;      /* 1: the backward pass recomputes the activations of each layer */
+    size_t chunk_pairs; /* number of examples in a chunk; 0: the whole batch is one chunk */
     size_t chunk_tokens;        /* maximum number of tokens of a chunk */
     const aoei_step_loss *loss; /* loss that the batches minimize; NULL: aoei_loss_of_labels */
     size_t teacher_dims;        /* number of components of the vectors of a teacher; 0: there is no teacher */
-    const aoe_prefix *prefixes; /* sizes of prefixes for which the loss is computed (train/matryoshka.h); NULL: the loss is
-                                   computed for whole vectors; borrowed */
-    const aoe_layer_options
-        *layers;       /* loss on the hidden states of all layers (train/layer_loss.h); NULL: there is none; borrowed */
-    size_t references; /* maximum number of references of a batch (aoei_pair_step.reference); 0: there are none. `tokens`
-                          includes their tokens */
+    const aoe_prefix *prefixes; /* sizes of prefixes for which the loss is computed (train/matryoshka.h); NULL: the loss
+                                   is computed for whole vectors; borrowed */
+    const aoe_layer_options *layers; /* loss on the hidden states of all layers (train/layer_loss.h); NULL: there is
+                                        none; borrowed */
+    size_t references; /* maximum number of references of a batch (aoei_pair_step.reference); 0: there are none.
+                          `tokens` includes their tokens */
     const aoei_replacement *replacement; /* tokens of the discriminator, if there is one, copied; otherwise NULL */
 } aoei_pair_step_options;
 
-/* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch, hidden
- * is aoei_pooled_dims(config), dims is the number of components after the last module, and D is the number of components of the
- * embeddings from which the loss is computed. head_rows and head_cols are the sizes of the training head (config.head_rows,
- * config.head_cols). */
+/* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch,
+ * hidden is aoei_pooled_dims(config), dims is the number of components after the last module, and D is the number of
+ * components of the embeddings from which the loss is computed. head_rows and head_cols are the sizes of the training
+ * head (config.head_rows, config.head_cols). */
 typedef struct aoei_pair_step {
     aoe_context *ctx;           /* context for computations; borrowed */
     aoei_encoder_config config; /* configuration of the encoder */
@@ -61,65 +61,74 @@ typedef struct aoei_pair_step {
     aoei_arena arena;           /* memory of parameters, activations and tensors; owned */
     aoei_params params;         /* weights, gradients and AdamW moments; their memory is in `arena` */
     aoei_encoder_state state;   /* activations of a chunk; their memory is in `arena` */
-    aoei_batch_buffer buffer;   /* token ids of the batch; filled by the caller with aoei_batch_clear and aoei_batch_add */
+    aoei_batch_buffer buffer;   /* token ids of the batch; filled by the caller with aoei_batch_clear and
+                                   aoei_batch_add */
     size_t arity;               /* number of texts per example in `buffer`: 2 initially; the caller changes it */
-    /* References: texts in `buffer` after the texts of the examples, whose vectors are subtracted from those of the examples
-     * after the modules and before the projection (PromptBERT). n_references: their number, set by the caller for each batch.
-     * reference: [arity * B] row of the reference of each text, filled by the caller; owned; NULL if o.references is 0 */
+    /* References: texts in `buffer` after the texts of the examples, whose vectors are subtracted from those of the
+     * examples after the modules and before the projection (PromptBERT). n_references: their number, set by the caller
+     * for each batch. reference: [arity * B] row of the reference of each text, filled by the caller; owned; NULL if
+     * o.references is 0 */
     size_t n_references;
     uint32_t *reference;
     float *referenced;       /* [arity * B + o.references, dims] workspace: vectors or their gradients; owned */
-    aoei_tensor difference;  /* [arity * B + o.references, dims] vectors minus those of their references; absent without them */
+    aoei_tensor difference;  /* [arity * B + o.references, dims] vectors minus those of their references; absent without
+                                them */
     aoei_distill distill;    /* distillation term; set by the caller if there is a teacher */
     uint32_t *chunk_offsets; /* [arity * chunk_pairs + 1] offsets of the texts in a chunk; owned */
     aoei_module_chain chain; /* modules between the pooling and the loss; their tensors are in `arena` */
-    aoei_tensor pooled;  /* [arity * B, hidden] float32 output of the pooling; the backward pass replaces it by its gradient */
+    aoei_tensor pooled;      /* [arity * B, hidden] float32 output of the pooling; the backward pass replaces it by its
+                                gradient */
     aoei_tensor vectors; /* [arity * B, dims] output of the last module; equal to `pooled` if there are no modules */
-    aoei_module_chain projection; /* modules between the embeddings and the loss (config.projection); their tensors are in
-                                     `arena` */
-    /* [arity * B, D] output of the projection; without a projection, equal to `vectors`, or to `difference` with references */
+    aoei_module_chain projection; /* modules between the embeddings and the loss (config.projection); their tensors are
+                                     in `arena` */
+    /* [arity * B, D] output of the projection; without a projection, equal to `vectors`, or to `difference` with
+     * references */
     aoei_tensor projected;
     aoei_tensor d_vectors; /* [arity * B, dims] gradient of `vectors`; equal to `pooled` if there are no modules */
     /* [arity * B, D] gradient of `projected`; equal to `d_vectors` if there is no projection */
     aoei_tensor d_projected;
-    /* [arity * B, D], or for losses of token vectors [tokens, D]: embeddings or token vectors in main memory, the input of the
-     * objectives, and their gradients; both owned */
+    /* [arity * B, D], or for losses of token vectors [tokens, D]: embeddings or token vectors in main memory, the input
+     * of the objectives, and their gradients; both owned */
     float *host, *host_grad;
     aoei_matryoshka matryoshka; /* buffers of the loss of prefixes; the caller chooses the sizes of each step with
-                                     aoei_matryoshka_choose if o.prefixes is set */
-    aoei_layer_loss layers;     /* buffers of the loss on hidden states; the caller chooses the hidden states of each step with
-                                   aoei_layer_loss_choose if o.layers is set */
-    /* [layers.max + 1] each [arity * B, hidden]: pooled vectors of the hidden states of the step, which the backward pass
-     * replaces by their gradients, and a copy of `pooled` while the modules are applied to them; in `arena` */
+                                   aoei_matryoshka_choose if o.prefixes is set */
+    aoei_layer_loss layers; /* buffers of the loss on hidden states; the caller chooses the hidden states of each step
+                               with aoei_layer_loss_choose if o.layers is set */
+    /* [layers.max + 1] each [arity * B, hidden]: pooled vectors of the hidden states of the step, which the backward
+     * pass replaces by their gradients, and a copy of `pooled` while the modules are applied to them; in `arena` */
     aoei_tensor *tap_pooled;
-    aoei_tensor *tap_grad; /* [config.layers] rows of tap_pooled of a chunk, by hidden state (aoei_encoder_taps); in `arena` */
-    aoei_discriminator discriminator; /* zeroed unless config.discriminator is 1; the caller sets its key before each step */
+    aoei_tensor *tap_grad; /* [config.layers] rows of tap_pooled of a chunk, by hidden state (aoei_encoder_taps); in
+                              `arena` */
+    aoei_discriminator discriminator; /* zeroed unless config.discriminator is 1; the caller sets its key before each
+                                         step */
     void *workspace;                  /* [workspace_bytes] workspace of the objectives; owned */
     size_t workspace_bytes;           /* size of `workspace` in bytes */
 } aoei_pair_step;
 
-/* Allocates all memory of a step. After this call, the caller sets the parameters (aoei_params_load). Errors: AOE_ENOMEM. */
-int aoei_pair_step_create(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
-                          aoe_error *err);
+/* Allocates all memory of a step. After this call, the caller sets the parameters (aoei_params_load). Errors:
+ * AOE_ENOMEM. */
+int aoei_pair_step_create(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c,
+                          const aoei_pair_step_options *o, aoe_error *err);
 void aoei_pair_step_destroy(aoei_pair_step *s); /* accepts a zeroed struct */
 /* Takes the memory of all tensors from the arena. If the arena is a measuring arena, only the size is computed. */
-int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
-                          aoei_arena *arena, aoe_error *err);
+int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c,
+                          const aoei_pair_step_options *o, aoei_arena *arena, aoe_error *err);
 
-/* Sets *arena_bytes to the memory that aoei_pair_step_create takes from the arena, and *other_bytes to the memory of the
- * embeddings and the workspace of the loss, which are not in the arena. Errors: AOE_ENOMEM (a size exceeds SIZE_MAX). */
+/* Sets *arena_bytes to the memory that aoei_pair_step_create takes from the arena, and *other_bytes to the memory of
+ * the embeddings and the workspace of the loss, which are not in the arena. Errors: AOE_ENOMEM (a size exceeds
+ * SIZE_MAX). */
 int aoei_pair_step_measure(size_t *arena_bytes, size_t *other_bytes, aoe_context *ctx, const aoei_encoder_config *c,
                            const aoei_pair_step_options *o, aoe_error *err);
 
 /* Runs the forward and the backward pass for the n examples of the batch in s->buffer. The gradient of the loss is
  * multiplied by scale and added to the gradients of the parameters.
  * - label: [n] labels of the pairs, or NULL if the batch has no labels
- * - group: [2n] for each text of labeled pairs, the number of its group of identical texts (see aoe_objective), or NULL; not
- *   used if the batch has no labels
+ * - group: [2n] for each text of labeled pairs, the number of its group of identical texts (see aoe_objective), or
+ *   NULL; not used if the batch has no labels
  * - drop: dropout, or NULL for none
  * If s->distill.weight is above 0, the distillation term is added to the loss. Errors: see aoe_objective. */
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
-                            const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
-                            aoe_error *err);
+                            const uint32_t *group, const aoei_encoder_dropout *drop, double scale,
+                            aoe_objective_result *result, aoe_error *err);
 
 #endif

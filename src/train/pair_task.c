@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Implements fine-tuning as a task of the trainer (trainer.h). The training data are labeled pairs, positives and triplets from
- * one or several files. batch_plan.h selects the examples of a batch, and methods.h selects its loss. If there is a teacher, a
- * distillation term is added to the loss. The dropout mask of a text depends on the number of the text in the step. Therefore,
- * the texts of all batches that are accumulated in a step are numbered consecutively.
+ * Implements fine-tuning as a task of the trainer (trainer.h). The training data are labeled pairs, positives and
+ * triplets from one or several files. batch_plan.h selects the examples of a batch, and methods.h selects its loss. If
+ * there is a teacher, a distillation term is added to the loss. The dropout mask of a text depends on the number of the
+ * text in the step. Therefore, the texts of all batches that are accumulated in a step are numbered consecutively.
  */
 #include "aoe_data.h"
 #include "aoe_objective.h"
@@ -47,15 +47,18 @@ typedef struct pair_task {
     aoei_task task;             /* functions that the trainer calls */
     const aoe_train_options *o; /* checked options; borrowed */
     const aoei_method *method;  /* method of the run; borrowed */
-    const aoe_model *model; /* model to train, with the layers that the method adds; set when the data is loaded; borrowed */
-    aoei_examples *files;   /* [o->n_data] examples of each file, if a teacher will embed their texts; NULL afterwards; owned */
+    const aoe_model *model;     /* model to train, with the layers that the method adds; set when the data is loaded;
+                                   borrowed */
+    aoei_examples *files;   /* [o->n_data] examples of each file, if a teacher will embed their texts; NULL afterwards;
+                               owned */
     aoei_source *sources;   /* [o->n_data] examples of each file; owned */
     aoei_file_loss *losses; /* [o->n_data] loss of each file; owned */
     size_t arity;           /* maximum number of texts in an example */
     int contrastive;        /* 1: at least one file has no labels */
     aoei_batches batches;   /* batches of the current epoch */
     int warned;             /* 1: the warning about unused examples was already logged */
-    size_t negatives, left_out; /* with a guide: number of negatives since the last logged step, and of those left out */
+    size_t negatives, left_out; /* with a guide: number of negatives since the last logged step, and of those left
+                                   out */
     int guide_warned;           /* 1: the warning about a guide that leaves out all negatives was already logged */
     int has_teacher;            /* 1: there is a teacher, and the weight of the distillation term is positive */
     aoei_teacher teacher;       /* embeddings that the teacher computed */
@@ -64,10 +67,10 @@ typedef struct pair_task {
     aoei_views views;           /* transformations of the texts of a batch; zeroed if there are none */
     aoei_pair_step step;        /* computes losses and gradients */
     double *labels;             /* [B] labels of the batch; owned */
-    uint32_t *groups;           /* [arity * B] for each text of the batch, the number of its group of identical texts; owned */
-    size_t *chosen;             /* [arity * B] texts of a batch for two encoders or for templates; owned */
-    float *teacher_rows; /* [arity * B, teacher.dims] for each text of the batch, the vector of the teacher; NULL if there is no
-                            teacher; owned */
+    uint32_t *groups;    /* [arity * B] for each text of the batch, the number of its group of identical texts; owned */
+    size_t *chosen;      /* [arity * B] texts of a batch for two encoders or for templates; owned */
+    float *teacher_rows; /* [arity * B, teacher.dims] for each text of the batch, the vector of the teacher; NULL if
+                            there is no teacher; owned */
     const float **teacher_vectors; /* [arity * B] the rows of `teacher_rows`; array owned */
 } pair_task;
 
@@ -129,33 +132,39 @@ static int check_options(const aoei_method *method, const aoe_train_options *o, 
     if (!o->batch_size || !o->accumulate)
         return aoei_fail(err, AOE_EARG, "options.batch_size and options.accumulate must be at least 1");
     if (o->batch_size == 1 && o->method != AOE_METHOD_CROSS_ENCODER)
-        return aoei_fail(err, AOE_EARG,
-                         "options.batch_size is 1, but must be at least 2, because the losses compare the pairs of a batch");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.batch_size is 1, but must be at least 2, because the losses compare the pairs of a batch");
     if (o->batch_size > UINT32_MAX / 4 / o->accumulate)
-        return aoei_fail(err, AOE_EARG, "options.batch_size %zu times options.accumulate %zu is too large; lower one of them",
-                         o->batch_size, o->accumulate);
-    if (!(o->w_teacher >= 0 && isfinite(o->w_teacher)) || (o->distill != AOE_DISTILL_COSINE && o->distill != AOE_DISTILL_KL))
         return aoei_fail(err, AOE_EARG,
-                         "options.w_teacher must be finite and non-negative, and options.distill a value of aoe_distill");
+                         "options.batch_size %zu times options.accumulate %zu is too large; lower one of them",
+                         o->batch_size, o->accumulate);
+    if (!(o->w_teacher >= 0 && isfinite(o->w_teacher)) ||
+        (o->distill != AOE_DISTILL_COSINE && o->distill != AOE_DISTILL_KL))
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.w_teacher must be finite and non-negative, and options.distill a value of aoe_distill");
     int code = aoei_matryoshka_check(o, err);
     if (!code)
         code = aoei_layer_loss_check(o, err);
     return code ? code : aoei_method_check(method, o, err);
 }
 
-/* Creates the data set of a cross-encoder. Positives and plain texts have no negative pairs, so they are not joined, and
- * aoei_method_loss rejects them. */
-static int create_joined(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, aoe_error *err) {
+/* Creates the data set of a cross-encoder. Positives and plain texts have no negative pairs, so they are not joined,
+ * and aoei_method_loss rejects them. */
+static int create_joined(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt,
+                         aoe_error *err) {
     if (e->kind == AOE_EXAMPLES_PAIRS || e->kind == AOE_EXAMPLES_TRIPLETS)
         return aoei_dataset_create_joined(d, m, e, prompt, err);
-    return aoei_fail(err, AOE_EARG,
-                     "%s: options.method cross-encoder trains on labeled pairs or triplets, but the file has no negatives; add "
-                     "them with aoe data mine",
-                     e->name);
+    return aoei_fail(
+        err, AOE_EARG,
+        "%s: options.method cross-encoder trains on labeled pairs or triplets, but the file has no negatives; add "
+        "them with aoe data mine",
+        e->name);
 }
 
-/* Logs that the model has prompts for queries or documents, which training does not add to the texts of a file without prompts.
- * kind: kind of the examples of the file. */
+/* Logs that the model has prompts for queries or documents, which training does not add to the texts of a file without
+ * prompts. kind: kind of the examples of the file. */
 static void note_prompts(const aoei_trainer *t, const aoe_train_data *o, aoe_example_kind kind) {
     const char *query = aoe_model_prompt(t->base, "query"), *document = aoe_model_prompt(t->base, "document");
     const int has_query = query && strcmp(query, AOEI_PLACEHOLDER) != 0,
@@ -163,24 +172,27 @@ static void note_prompts(const aoei_trainer *t, const aoe_train_data *o, aoe_exa
     if (o->prompt || o->doc_prompt || (kind != AOE_EXAMPLES_POSITIVES && kind != AOE_EXAMPLES_TRIPLETS))
         return;
     if (has_query || has_document)
-        aoei_log_write(&t->ctx->log, AOE_LOG_INFO,
-                       "%s: the prompts of the model are not added in training; to add them, use the settings prompt='%s' and "
-                       "doc-prompt='%s' of the file",
-                       o->path, has_query ? query : AOEI_PLACEHOLDER, has_document ? document : AOEI_PLACEHOLDER);
+        aoei_log_write(
+            &t->ctx->log, AOE_LOG_INFO,
+            "%s: the prompts of the model are not added in training; to add them, use the settings prompt='%s' and "
+            "doc-prompt='%s' of the file",
+            o->path, has_query ? query : AOEI_PLACEHOLDER, has_document ? document : AOEI_PLACEHOLDER);
 }
 
-/* Logs how many rows of a file are used, and why the other rows are not. Nothing is logged if all rows are used. threshold:
- * lowest label of a positive pair. */
+/* Logs how many rows of a file are used, and why the other rows are not. Nothing is logged if all rows are used.
+ * threshold: lowest label of a positive pair. */
 static void log_rows(const aoei_log *log, const aoei_examples *e, double threshold) {
     const size_t unused = e->below + e->dropped + e->skipped;
     char reasons[256] = "";
     if (e->below)
-        snprintf(reasons, sizeof reasons, ": %zu with a label below %.10g (options.ibn_threshold)", e->below, threshold);
+        snprintf(reasons, sizeof reasons, ": %zu with a label below %.10g (options.ibn_threshold)", e->below,
+                 threshold);
     if (e->dropped)
         snprintf(reasons + strlen(reasons), sizeof reasons - strlen(reasons), "%s %zu dropped by the label map",
                  *reasons ? "," : ":", e->dropped);
     if (e->skipped)
-        snprintf(reasons + strlen(reasons), sizeof reasons - strlen(reasons), "%s %zu bad", *reasons ? "," : ":", e->skipped);
+        snprintf(reasons + strlen(reasons), sizeof reasons - strlen(reasons), "%s %zu bad", *reasons ? "," : ":",
+                 e->skipped);
     if (unused)
         aoei_log_write(log, AOE_LOG_INFO, "%s: training uses %zu of %zu rows; not used%s", e->name, e->n, e->n + unused,
                        reasons);
@@ -195,8 +207,8 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: skipped %zu bad row%s", o->path, e->skipped,
                        e->skipped == 1 ? "" : "s");
     if (!code && e->ignores_labels)
-        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: options.method %s trains on plain texts; the labels are ignored",
-                       o->path, p->method->name);
+        aoei_log_write(&t->ctx->log, AOE_LOG_INFO,
+                       "%s: options.method %s trains on plain texts; the labels are ignored", o->path, p->method->name);
     if (!code && e->dropped)
         aoei_labels_log_dropped(&t->ctx->log, o->path, e->dropped,
                                 aoei_method_has_classes(p->method, p->o) ? "classes, for example neutral=2"
@@ -206,9 +218,9 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
         p->task.unused += e->below + e->dropped + e->skipped;
     }
     if (!code)
-        code = p->task.cross_encoder
-                   ? create_joined(&source->data, t->base, e, o->prompt, err)
-                   : aoei_dataset_create(&source->data, t->base, e, o->prompt, o->doc_prompt ? o->doc_prompt : o->prompt, err);
+        code = p->task.cross_encoder ? create_joined(&source->data, t->base, e, o->prompt, err)
+                                     : aoei_dataset_create(&source->data, t->base, e, o->prompt,
+                                                           o->doc_prompt ? o->doc_prompt : o->prompt, err);
     if (!code && source->data.truncated)
         aoei_log_write(&t->ctx->log, AOE_LOG_INFO,
                        "%s: truncated %zu of %zu texts to the maximum sequence length of %zu tokens", o->path,
@@ -238,13 +250,14 @@ static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
     if (!code && teacher_weight(p) > 0 && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != dims)
         return aoei_fail(
             err, AOE_EARG,
-            "options.teachers: the embeddings of %s have %zu components but the embeddings of %s have %zu; set options.distill to cosine, because kl requires equal sizes",
+            "options.teachers: the embeddings of %s have %zu components but the embeddings of %s have %zu; set "
+            "options.distill to cosine, because kl requires equal sizes",
             p->teacher.n > 1 ? "all teachers" : p->o->teachers[0], p->teacher.dims, t->o->model, dims);
     return code;
 }
 
-/* Loads every file and checks that the method supports it. If there is a teacher, p->files keeps the texts, because the teacher
- * embeds them. Otherwise, this function frees them. */
+/* Loads every file and checks that the method supports it. If there is a teacher, p->files keeps the texts, because the
+ * teacher embeds them. Otherwise, this function frees them. */
 static int load_sources(pair_task *p, aoei_trainer *t, aoe_error *err) {
     aoei_task *task = &p->task;
     double highest = 0;
@@ -292,8 +305,8 @@ static int create_templates(pair_task *p, const aoei_trainer *t, aoe_error *err)
     size_t longest = 0;
     for (size_t i = 0; i < p->o->n_data; i++)
         longest = p->sources[i].data.longest > longest ? p->sources[i].data.longest : longest;
-    int code =
-        aoei_templates_create(&p->templates, t->base, p->method->templates > 1 ? p->o->second_prompt : NULL, longest, err);
+    int code = aoei_templates_create(&p->templates, t->base, p->method->templates > 1 ? p->o->second_prompt : NULL,
+                                     longest, err);
     for (size_t i = 0; i < p->o->n_data && !code; i++)
         code = aoei_templates_check(&p->templates, &p->sources[i].data, p->o->data[i].path, err);
     return code;
@@ -321,18 +334,21 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     if (!code && p->method->generator)
         code = open_generator(p, t, err);
     if (!code && t->base->settings.subtract_empty_prompt && p->o->method != AOE_METHOD_PROMPTBERT_SUP)
-        code = aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the model subtracts the embedding of its empty prompt, which only options.method promptbert-sup "
-                         "trains; choose this method or another model",
-                         t->o->model);
+        code = aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the model subtracts the embedding of its empty prompt, which only options.method promptbert-sup "
+            "trains; choose this method or another model",
+            t->o->model);
     if (!code && p->method->templates)
         code = create_templates(p, t, err);
     if (!code)
         code = aoei_matryoshka_check_model(p->o, t->base, &t->ctx->log, err);
     if (!code)
         code = aoei_layer_loss_check_model(p->o, t->base, err);
-    if (!code && p->o->method == AOE_METHOD_ANGLE && p->o->objective.w_angle > 0 && aoei_vector_dims(&t->base->config) % 2)
-        code = aoei_fail(err, AOE_EARG, "%s: the angle loss requires an even embedding size, not %zu; set options.w_angle to 0",
+    if (!code && p->o->method == AOE_METHOD_ANGLE && p->o->objective.w_angle > 0 &&
+        aoei_vector_dims(&t->base->config) % 2)
+        code = aoei_fail(err, AOE_EARG,
+                         "%s: the angle loss requires an even embedding size, not %zu; set options.w_angle to 0",
                          t->o->model, aoei_vector_dims(&t->base->config));
     if (!code)
         code = aoei_batches_create(&p->batches, p->sources, n, p->o->batch_size, t->o->seed, err);
@@ -356,8 +372,8 @@ static json_t *real_or_null(double v) {
     return isfinite(v) ? json_real(v) : json_null();
 }
 
-/* Returns a JSON object with the properties of a training file that affect the trained model. The path of the file is not
- * included. Returns NULL if out of memory. */
+/* Returns a JSON object with the properties of a training file that affect the trained model. The path of the file is
+ * not included. Returns NULL if out of memory. */
 static json_t *describe_source(const pair_task *p, size_t number) {
     static const char *const kinds[] = {[AOE_EXAMPLES_PAIRS] = "pairs",
                                         [AOE_EXAMPLES_POSITIVES] = "positives",
@@ -386,8 +402,8 @@ static json_t *describe_source(const pair_task *p, size_t number) {
     return NULL;
 }
 
-/* Returns the names of the teachers: a string if there is one, an array if there are several, and null if there is none.
- * Returns NULL if out of memory. */
+/* Returns the names of the teachers: a string if there is one, an array if there are several, and null if there is
+ * none. Returns NULL if out of memory. */
 static json_t *teacher_names(const pair_task *p) {
     json_t *list = json_array();
     for (size_t i = 0; i < p->teacher.n && list; i++) {
@@ -405,8 +421,8 @@ static json_t *teacher_names(const pair_task *p) {
     return single;
 }
 
-/* Adds the options of the teachers, and a fingerprint of their embeddings, to the record r (aoei_trainer.settings). Returns a
- * nonzero value if out of memory. */
+/* Adds the options of the teachers, and a fingerprint of their embeddings, to the record r (aoei_trainer.settings).
+ * Returns a nonzero value if out of memory. */
 static int describe_teacher(const pair_task *p, json_t *r) {
     const aoe_train_options *o = p->o;
     const int given = p->has_teacher, term = given && teacher_weight(p) > 0;
@@ -414,7 +430,8 @@ static int describe_teacher(const pair_task *p, json_t *r) {
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)p->teacher.fingerprint);
     int bad = json_object_set_new(r, "teacher", teacher_names(p));
     bad |= json_object_set_new(r, "w_teacher", json_real(given ? teacher_weight(p) : 0));
-    bad |= json_object_set_new(r, "distill", term ? json_string(o->distill == AOE_DISTILL_KL ? "kl" : "cosine") : json_null());
+    bad |= json_object_set_new(r, "distill",
+                               term ? json_string(o->distill == AOE_DISTILL_KL ? "kl" : "cosine") : json_null());
     if (given)
         bad |= json_object_set_new(r, "teacher_cache", o->teacher_cache ? json_true() : json_null());
     bad |= json_object_set_new(r, "teacher_fingerprint", given ? json_string(fingerprint) : json_null());
@@ -466,7 +483,8 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "tau_angle", json_real(j->tau_angle));
     bad |= json_object_set_new(r, "hard_negative", json_real(j->hard_negative));
     bad |= json_object_set_new(r, "no_projection", json_boolean(o->no_projection));
-    bad |= json_object_set_new(r, "classes", o->classes != AOE_AUTO ? json_integer((json_int_t)o->classes) : json_null());
+    bad |=
+        json_object_set_new(r, "classes", o->classes != AOE_AUTO ? json_integer((json_int_t)o->classes) : json_null());
     if (task->cross_encoder)
         bad |= json_object_set_new(r, "new_head", json_boolean(o->new_head));
     if (p->method->describe)
@@ -483,8 +501,8 @@ static int describe(const aoei_task *task, json_t *r) {
     return bad;
 }
 
-/* Sets *longest to the maximum number of tokens of a text in all files. Sets *tokens to an upper bound of the number of tokens
- * in a batch of n examples. */
+/* Sets *longest to the maximum number of tokens of a text in all files. Sets *tokens to an upper bound of the number of
+ * tokens in a batch of n examples. */
 static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens, aoe_error *err) {
     *longest = *tokens = 0;
     for (size_t i = 0; i < p->o->n_data; i++) {
@@ -493,8 +511,8 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
         const int code = aoei_dataset_batch_tokens(d, n, &max_tokens, err);
         if (code)
             return code;
-        /* If the weight of a file is above 1, or if random texts are added, a batch may contain its longest example several
-         * times. */
+        /* If the weight of a file is above 1, or if random texts are added, a batch may contain its longest example
+         * several times. */
         if ((p->sources[i].weight > 1 || p->method->negatives) && max_tokens < n * d->arity * d->longest)
             max_tokens = n * d->arity * d->longest;
         max_tokens *= p->losses[i].copies;
@@ -605,13 +623,14 @@ static size_t fill_template_batch(pair_task *p, const aoei_planned_batch *batch,
         for (size_t position = 0; position < d->arity; position++)
             p->chosen[n++] = aoei_batches_texts(&p->batches, batch->first + i)[position];
     p->step.arity = d->arity * p->templates.count;
-    p->step.n_references = aoei_templates_fill(&p->templates, &p->step.buffer, p->step.reference, d, p->chosen, n, text);
+    p->step.n_references =
+        aoei_templates_fill(&p->templates, &p->step.buffer, p->step.reference, d, p->chosen, n, text);
     return text + p->templates.count * n;
 }
 
-/* Copies a batch to the buffer of the step. Sets the labels, groups and teacher embeddings of the batch. The texts of all
- * batches of a step are numbered from 0. text: number of the first text of this batch. Returns the number of the first text
- * of the next batch. */
+/* Copies a batch to the buffer of the step. Sets the labels, groups and teacher embeddings of the batch. The texts of
+ * all batches of a step are numbered from 0. text: number of the first text of this batch. Returns the number of the
+ * first text of the next batch. */
 static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
     const aoei_dataset *d = &p->sources[batch->source].data;
     const aoei_file_loss *file_loss = &p->losses[batch->source];
@@ -637,7 +656,8 @@ static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t t
     return text;
 }
 
-/* Logs a warning, once in a run, if the guide has left out all negatives since the last logged step. r: result of the step. */
+/* Logs a warning, once in a run, if the guide has left out all negatives since the last logged step. r: result of the
+ * step. */
 static void check_negatives(pair_task *p, const aoei_trainer *t, uint64_t step, const aoe_objective_result *r) {
     p->negatives += r->negatives;
     p->left_out += r->left_out;
@@ -645,17 +665,17 @@ static void check_negatives(pair_task *p, const aoei_trainer *t, uint64_t step, 
         return;
     if (p->negatives && p->left_out == p->negatives && !p->guide_warned) {
         p->guide_warned = 1;
-        aoei_log_write(
-            &t->ctx->log, AOE_LOG_WARNING,
-            "step %llu: options.teachers leaves out all negatives, so the contrastive loss is 0; lower options.guide_margin, raise "
-            "options.batch_size or choose another guide",
-            (unsigned long long)(step + 1));
+        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING,
+                       "step %llu: options.teachers leaves out all negatives, so the contrastive loss is 0; lower "
+                       "options.guide_margin, raise "
+                       "options.batch_size or choose another guide",
+                       (unsigned long long)(step + 1));
     }
     p->negatives = p->left_out = 0;
 }
 
-static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_encoder_dropout *drop, aoei_task_result *result,
-                    aoe_error *err) {
+static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_encoder_dropout *drop,
+                    aoei_task_result *result, aoe_error *err) {
     pair_task *p = task->self;
     const size_t first = step % task->steps_per_epoch * p->o->accumulate, left = p->batches.n - first;
     const size_t n = left < p->o->accumulate ? left : p->o->accumulate;
@@ -668,7 +688,9 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
         p->warned = 1;
         aoei_log_write(
             &t->ctx->log, AOE_LOG_WARNING,
-            "%zu of %zu examples are in no batch of an epoch, because their texts occur too often and a batch of positives or triplets contains no text twice; set options.allow_duplicates to use these examples (equal texts of a batch are then negatives of each other)",
+            "%zu of %zu examples are in no batch of an epoch, because their texts occur too often and a batch of "
+            "positives or triplets contains no text twice; set options.allow_duplicates to use these examples (equal "
+            "texts of a batch are then negatives of each other)",
             p->batches.unused, p->batches.examples);
     }
     if (p->views.cuts)
@@ -682,8 +704,9 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
         text = p->method->twin        ? fill_twin_batch(p, t, batch, step, text)
                : p->method->templates ? fill_template_batch(p, batch, text)
                                       : fill_batch(p, batch, text);
-        const int code = aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &file_loss->objective,
-                                                 file_loss->has_labels ? p->labels : NULL, p->groups, drop, weight, &r, err);
+        const int code =
+            aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &file_loss->objective,
+                                    file_loss->has_labels ? p->labels : NULL, p->groups, drop, weight, &r, err);
         if (code)
             return code;
         aoei_result_add(&result->loss, &r, weight);

@@ -34,8 +34,9 @@ static parts dropped_parts(const aoei_method *method, const aoei_encoder_config 
 
 static parts kept_parts(const aoei_method *method, const aoe_model *m) {
     static const char *const modules[] = {
-        [AOEI_MODULE_DENSE] = "dense layer",       [AOEI_MODULE_LAYERNORM] = "layer norm", [AOEI_MODULE_DROPOUT] = "dropout",
-        [AOEI_MODULE_NORMALIZE] = "normalization", [AOEI_MODULE_BATCHNORM] = "batch norm", [AOEI_MODULE_FLOW] = "flow"};
+        [AOEI_MODULE_DENSE] = "dense layer",    [AOEI_MODULE_LAYERNORM] = "layer norm",
+        [AOEI_MODULE_DROPOUT] = "dropout",      [AOEI_MODULE_NORMALIZE] = "normalization",
+        [AOEI_MODULE_BATCHNORM] = "batch norm", [AOEI_MODULE_FLOW] = "flow"};
     const aoei_encoder_config *c = &m->config;
     parts p = {.n = 0};
     add(&p, 1, c->lora.r ? "adapters" : c->layers ? "encoder" : "word embeddings");

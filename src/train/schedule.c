@@ -10,13 +10,16 @@
 /* Checks the changes of the learning rate. */
 static int check_steps(const aoe_training_args *o, aoe_error *err) {
     if (o->n_lr_steps > AOE_MAX_LR_STEPS)
-        return aoei_fail(err, AOE_EARG, "options.lr_steps has %zu changes; give at most %d", o->n_lr_steps, AOE_MAX_LR_STEPS);
+        return aoei_fail(err, AOE_EARG, "options.lr_steps has %zu changes; give at most %d", o->n_lr_steps,
+                         AOE_MAX_LR_STEPS);
     for (size_t i = 0; i < o->n_lr_steps; i++)
-        if (!(o->lr_steps[i].lr >= 0 && isfinite(o->lr_steps[i].lr)) || (i && o->lr_steps[i].step <= o->lr_steps[i - 1].step))
-            return aoei_fail(err, AOE_EARG,
-                             "options.lr_steps: change %zu, to %g from step %zu on, is invalid; give ascending steps, and "
-                             "finite learning rates of at least 0",
-                             i + 1, o->lr_steps[i].lr, o->lr_steps[i].step);
+        if (!(o->lr_steps[i].lr >= 0 && isfinite(o->lr_steps[i].lr)) ||
+            (i && o->lr_steps[i].step <= o->lr_steps[i - 1].step))
+            return aoei_fail(
+                err, AOE_EARG,
+                "options.lr_steps: change %zu, to %g from step %zu on, is invalid; give ascending steps, and "
+                "finite learning rates of at least 0",
+                i + 1, o->lr_steps[i].lr, o->lr_steps[i].step);
     return AOE_OK;
 }
 
@@ -29,12 +32,14 @@ static int check_constant(const aoe_training_args *o, aoe_error *err) {
                          "options.lr_epoch_factor must be above 0 and at most 1, options.lr_divide at least 1, and "
                          "options.min_lr at least 0");
     if (o->schedule == AOE_SCHEDULE_LINEAR && changes)
-        return aoei_fail(err, AOE_EARG,
-                         "options.lr_steps, options.lr_epoch_factor and options.lr_divide change a learning rate that does not "
-                         "decay by itself; set options.schedule to constant");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.lr_steps, options.lr_epoch_factor and options.lr_divide change a learning rate that does not "
+            "decay by itself; set options.schedule to constant");
     if (o->schedule == AOE_SCHEDULE_CONSTANT && o->max_minutes > 0)
-        return aoei_fail(err, AOE_EARG,
-                         "options.max_minutes requires the linear schedule; leave out options.schedule or options.max_minutes");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.max_minutes requires the linear schedule; leave out options.schedule or options.max_minutes");
     return check_steps(o, err);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads texts and divides their tokens into sequences. Texts are read in blocks, and all threads tokenize the texts of a block.
- * The boundaries of the blocks do not affect the sequences.
+ * Reads texts and divides their tokens into sequences. Texts are read in blocks, and all threads tokenize the texts of
+ * a block. The boundaries of the blocks do not affect the sequences.
  */
 #include "train/sequences.h"
 
@@ -32,8 +32,8 @@ struct aoei_sequences {
     aoe_text *texts;         /* [BLOCK_TEXTS] texts, which point into `bytes`; array owned */
     size_t n_texts;          /* number of texts in the block */
     aoei_token_lists tokens; /* tokens of each text of the block, without special tokens; owned */
-    size_t text, token; /* text: index in the block of the text that contains the next token; token: index of the next token in
-                           this text */
+    size_t text, token; /* text: index in the block of the text that contains the next token; token: index of the next
+                           token in this text */
     int32_t *sequence;  /* [max_length] token ids of the current sequence; owned */
     size_t n;           /* number of tokens in the current sequence */
 };
@@ -46,9 +46,10 @@ static size_t capacity(const aoei_sequences *s) {
 int aoei_sequences_open(aoei_sequences **out, const aoe_model *m, const aoei_sequences_options *o, aoe_error *err) {
     *out = NULL;
     if (!m->tokenizer)
-        return aoei_fail(err, AOE_ENOENT,
-                         "%s: the directory contains no tokenizer; add tokenizer.json, or vocab.txt with tokenizer_config.json",
-                         m->files.dir);
+        return aoei_fail(
+            err, AOE_ENOENT,
+            "%s: the directory contains no tokenizer; add tokenizer.json, or vocab.txt with tokenizer_config.json",
+            m->files.dir);
     const aoei_postprocessor *post = &m->tokenizer->post;
     if (o->max_length <= post->n_before + post->n_after)
         return aoei_fail(err, AOE_EARG, "options.max_length is %zu, but must be larger than the %zu special tokens",
@@ -88,8 +89,8 @@ size_t aoei_sequences_skipped(const aoei_sequences *s) {
     return s->skipped;
 }
 
-/* Returns 1 if the text belongs to the part that the caller reads: the held-out texts if s->o.want_held_out is 1, otherwise the
- * other texts. */
+/* Returns 1 if the text belongs to the part that the caller reads: the held-out texts if s->o.want_held_out is 1,
+ * otherwise the other texts. */
 static int is_wanted(const aoei_sequences *s, aoe_text text) {
     if (s->o.held_out <= 0)
         return !s->o.want_held_out;
@@ -108,12 +109,13 @@ static int open_file(aoei_sequences *s, aoe_error *err) {
     return rc;
 }
 
-/* Adds the text of a row to the block. Empty texts, and texts of the part that is not read, are ignored. Returns AOEI_BAD_ROW
- * if the field is not a string. */
+/* Adds the text of a row to the block. Empty texts, and texts of the part that is not read, are ignored. Returns
+ * AOEI_BAD_ROW if the field is not a string. */
 static int add_text(aoei_sequences *s, const aoei_row *row, aoe_error *err) {
     const aoe_text text = row->field[0].text;
     if (row->field[0].kind != AOEI_FIELD_TEXT) {
-        aoei_fail(err, AOE_EFORMAT, "%s:%zu: the text is not a string; " AOEI_ROW_REMEDY, aoei_table_name(s->table), row->line);
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: the text is not a string; " AOEI_ROW_REMEDY, aoei_table_name(s->table),
+                  row->line);
         return AOEI_BAD_ROW;
     }
     if (aoei_text_is_empty(text) || !is_wanted(s, text))
@@ -125,8 +127,8 @@ static int add_text(aoei_sequences *s, const aoei_row *row, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Replaces the block by the next texts of the current file. Reading stops when the block is full or the file ends. If the
- * current file has no more texts, the next file is opened. After the last file, s->n_texts is 0. */
+/* Replaces the block by the next texts of the current file. Reading stops when the block is full or the file ends. If
+ * the current file has no more texts, the next file is opened. After the last file, s->n_texts is 0. */
 static int read_block(aoei_sequences *s, aoe_error *err) {
     int rc = AOE_OK;
     aoei_buffer_clear(&s->bytes);
@@ -135,7 +137,8 @@ static int read_block(aoei_sequences *s, aoe_error *err) {
         if (!s->table && (rc = open_file(s, err)))
             return rc;
         aoei_row row;
-        while (s->n_texts < BLOCK_TEXTS && s->bytes.len < BLOCK_BYTES && (rc = aoei_table_next(s->table, &row, err)) != 0) {
+        while (s->n_texts < BLOCK_TEXTS && s->bytes.len < BLOCK_BYTES &&
+               (rc = aoei_table_next(s->table, &row, err)) != 0) {
             if (rc == 1)
                 rc = add_text(s, &row, err);
             if (rc == AOEI_BAD_ROW && s->o.table->skip_bad_rows) {
@@ -194,10 +197,10 @@ static size_t remaining_tokens(const aoei_sequences *s) {
     return aoei_token_count(&s->tokens, s->text) - s->token;
 }
 
-/* Appends the remaining tokens of the current text to the current sequence, followed by the special tokens that end a text. If
- * the remaining tokens do not all fit, there are two cases. If the sequence already contains text tokens, nothing is appended
- * and the result is 0. If the sequence contains no text tokens, as many tokens as fit are appended. Returns 1 if tokens were
- * appended. */
+/* Appends the remaining tokens of the current text to the current sequence, followed by the special tokens that end a
+ * text. If the remaining tokens do not all fit, there are two cases. If the sequence already contains text tokens,
+ * nothing is appended and the result is 0. If the sequence contains no text tokens, as many tokens as fit are appended.
+ * Returns 1 if tokens were appended. */
 static int append_text(aoei_sequences *s) {
     const size_t remaining = remaining_tokens(s), used = s->n + s->post->n_after;
     const size_t free_tokens = s->o.max_length > used ? s->o.max_length - used : 0;

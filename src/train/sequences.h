@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Reads token sequences for pretraining from text files or tables. Each line or row is one text, which is a sentence or a
- * document. With packing, a sequence contains as many texts as the maximum length allows. Each of them is followed by the
- * tokenizer's final special token, such as [SEP]. Without packing, a sequence contains one text. A text that is longer than the
- * maximum length is split into several sequences. A fraction of the texts is held out for evaluation; a hash of a text decides
- * if it is held out.
+ * Reads token sequences for pretraining from text files or tables. Each line or row is one text, which is a sentence or
+ * a document. With packing, a sequence contains as many texts as the maximum length allows. Each of them is followed by
+ * the tokenizer's final special token, such as [SEP]. Without packing, a sequence contains one text. A text that is
+ * longer than the maximum length is split into several sequences. A fraction of the texts is held out for evaluation; a
+ * hash of a text decides if it is held out.
  */
 #ifndef AOEI_TRAIN_SEQUENCES_H
 #define AOEI_TRAIN_SEQUENCES_H
@@ -23,12 +23,12 @@ typedef struct aoei_sequences_options {
 
 typedef struct aoei_sequences aoei_sequences;
 
-/* Prepares reading. No file is opened yet. Errors: AOE_ENOENT if the model has no tokenizer, AOE_EARG if max_length has no
- * space for text tokens, AOE_ENOMEM. */
+/* Prepares reading. No file is opened yet. Errors: AOE_ENOENT if the model has no tokenizer, AOE_EARG if max_length has
+ * no space for text tokens, AOE_ENOMEM. */
 int aoei_sequences_open(aoei_sequences **s, const aoe_model *m, const aoei_sequences_options *o, aoe_error *err);
 void aoei_sequences_close(aoei_sequences *s); /* accepts NULL */
-/* Reads the next sequence. *ids is set to its *n token ids, which are valid until the next call. Returns 1, 0 after the last
- * sequence, or an error. Error messages contain the file and the line. */
+/* Reads the next sequence. *ids is set to its *n token ids, which are valid until the next call. Returns 1, 0 after the
+ * last sequence, or an error. Error messages contain the file and the line. */
 int aoei_sequences_next(aoei_sequences *s, const int32_t **ids, size_t *n, aoe_error *err);
 size_t aoei_sequences_skipped(const aoei_sequences *s); /* number of bad rows skipped so far */
 

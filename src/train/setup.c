@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prepares a training run. All inputs are checked before any file is written; only the output directory is created earlier.
- * Cheap checks come first. The order is: options, output directory, model, data, labels, memory.
+ * Prepares a training run. All inputs are checked before any file is written; only the output directory is created
+ * earlier. Cheap checks come first. The order is: options, output directory, model, data, labels, memory.
  */
 #include "train/setup.h"
 
@@ -60,14 +60,16 @@ int aoei_training_args_check(const aoe_training_args *o, aoe_error *err) {
     if (o->lr * o->weight_decay >= 1)
         return aoei_fail(
             err, AOE_EARG,
-            "options.lr %g times options.weight_decay %g is at least 1, which decays every weight to 0 in one step; lower one of them",
+            "options.lr %g times options.weight_decay %g is at least 1, which decays every weight to 0 in one step; "
+            "lower one of them",
             o->lr, o->weight_decay);
     if (!(o->max_minutes >= 0 && o->max_minutes <= MAX_MINUTES))
         return aoei_fail(err, AOE_EARG, "options.max_minutes must be between 0 and %g", MAX_MINUTES);
     if (o->max_minutes > 0 && (o->max_steps || o->warmup >= 1))
         return aoei_fail(
             err, AOE_EARG,
-            "if options.max_minutes is set, options.max_steps must not be set, and options.warmup must be a fraction below 1");
+            "if options.max_minutes is set, options.max_steps must not be set, and options.warmup must be a "
+            "fraction below 1");
     if (!(o->warmup >= 0 && o->warmup <= MAX_STEPS) || !(o->max_grad_norm >= 0 && isfinite(o->max_grad_norm)))
         return aoei_fail(err, AOE_EARG, "options.warmup and options.max_grad_norm must be finite and non-negative");
     if (o->epochs > MAX_STEPS || o->max_steps > MAX_STEPS)
@@ -79,8 +81,8 @@ int aoei_training_args_check(const aoe_training_args *o, aoe_error *err) {
     return aoei_schedule_check(o, err);
 }
 
-/* Checks that the run may write to the locked output directory. checkpoint: path of a checkpoint in the directory, or NULL if
- * it contains none. */
+/* Checks that the run may write to the locked output directory. checkpoint: path of a checkpoint in the directory, or
+ * NULL if it contains none. */
 static int check_output(const aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const int model = aoei_is_model_dir(o->output);
@@ -98,13 +100,13 @@ static int check_output(const aoei_trainer *t, const char *checkpoint, aoe_error
                          o->output);
     if (!o->resume && !o->force && (model || checkpoint))
         return aoei_fail(err, AOE_EEXIST,
-                         "%s: already contains %s; use options.resume to continue or options.force to replace it", o->output,
-                         model ? "a model" : "checkpoints");
+                         "%s: already contains %s; use options.resume to continue or options.force to replace it",
+                         o->output, model ? "a model" : "checkpoints");
     return aoei_model_dir_check(o->output, o->force, err);
 }
 
-/* Opens the output directory. *checkpoint is set to the checkpoint from which the run resumes, or to NULL if the run starts
- * from the beginning. The caller frees *checkpoint with aoei_free. */
+/* Opens the output directory. *checkpoint is set to the checkpoint from which the run resumes, or to NULL if the run
+ * starts from the beginning. The caller frees *checkpoint with aoei_free. */
 static int open_output(aoei_trainer *t, char **checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     *checkpoint = NULL;
@@ -127,14 +129,15 @@ static void plan_steps(aoei_trainer *t) {
     t->total_steps = o->max_minutes > 0 ? 1 : o->max_steps ? o->max_steps : o->epochs * t->steps_per_epoch;
     t->warmup_steps = o->warmup < 1 ? (size_t)(o->warmup * (double)t->total_steps) : (size_t)o->warmup;
     if (t->warmup_steps > t->total_steps)
-        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING,
-                       "options.warmup of %zu steps is longer than the run of %zu steps: the learning rate never reaches its "
-                       "maximum; use a fraction below 1",
-                       t->warmup_steps, t->total_steps);
+        aoei_log_write(
+            &t->ctx->log, AOE_LOG_WARNING,
+            "options.warmup of %zu steps is longer than the run of %zu steps: the learning rate never reaches its "
+            "maximum; use a fraction below 1",
+            t->warmup_steps, t->total_steps);
 }
 
-/* Adds the adapters to the record r. New adapters are described by the options of this run, not by the checkpoint. In this way,
- * changed options are detected when a run resumes. */
+/* Adds the adapters to the record r. New adapters are described by the options of this run, not by the checkpoint. In
+ * this way, changed options are detected when a run resumes. */
 static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
     const aoe_lora *requested = t->task->lora;
     aoei_lora l = t->base->config.lora;
@@ -152,9 +155,9 @@ static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
     return bad ? aoei_fail_nomem(err, 0) : AOE_OK;
 }
 
-/* Creates t->settings, a record of all options that affect the result. The number of threads, the checkpoint interval and
- * logging do not affect it. Every key is always present; the value of an unused option is null. When a run resumes, the first
- * difference is reported. Therefore, an option comes before options whose values depend on it. */
+/* Creates t->settings, a record of all options that affect the result. The number of threads, the checkpoint interval
+ * and logging do not affect it. Every key is always present; the value of an unused option is null. When a run resumes,
+ * the first difference is reported. Therefore, an option comes before options whose values depend on it. */
 static int describe(aoei_trainer *t, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const aoei_settings *s = &t->base->settings;
@@ -190,8 +193,8 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     return bad ? aoei_fail_nomem(err, 0) : describe_lora(t, r, err);
 }
 
-/* Allocates the memory for parameters and activations. If the run evaluates, also allocates the memory for the best weights and
- * the embedder. */
+/* Allocates the memory for parameters and activations. If the run evaluates, also allocates the memory for the best
+ * weights and the embedder. */
 static int lay_out(aoei_trainer *t, aoe_error *err) {
     t->base->config.optimizer = t->o->optimizer;
     int code = t->task->lay_out(t->task, t, err);
@@ -199,10 +202,11 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
         return code;
     t->params = t->task->params;
     if (!t->params->count)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: the model has no weights to train: it consists of word embeddings, and \"update_embeddings\" in "
-                         "config.json is false; set it to true to train them",
-                         t->o->model);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: the model has no weights to train: it consists of word embeddings, and \"update_embeddings\" in "
+            "config.json is false; set it to true to train them",
+            t->o->model);
     aoei_params_load(t->ctx, t->params, t->base->weights);
     aoei_model_release_weights(t->base);
     code = aoei_model_view(&t->view, t->base, t->params->values, err);
@@ -220,8 +224,8 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
     return !code && t->twin_view ? aoe_embedder_create(&t->twin_embedder, t->twin_view, &e, err) : code;
 }
 
-/* Checks that the checkpoint contains adapters if the run trains adapters, and that it contains none otherwise. saved: 1 if the
- * initial model is a directory of adapters. */
+/* Checks that the checkpoint contains adapters if the run trains adapters, and that it contains none otherwise. saved:
+ * 1 if the initial model is a directory of adapters. */
 static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int saved, aoe_error *err) {
     const int adapters = aoei_is_adapter_dir(checkpoint), requested = t->task->lora && (saved || t->task->lora->r);
     if (adapters == requested)
@@ -232,8 +236,8 @@ static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int s
         checkpoint, adapters ? "trains" : "does not train");
 }
 
-/* If the run trains adapters, checks that saving the result would not replace their base model: the directory of the base
- * model must be neither the output directory nor inside it. base: directory of the base model. */
+/* If the run trains adapters, checks that saving the result would not replace their base model: the directory of the
+ * base model must be neither the output directory nor inside it. base: directory of the base model. */
 static int check_base_is_kept(const aoei_trainer *t, const char *base, aoe_error *err) {
     if (!t->base->config.lora.r || !aoei_path_within(base, t->o->output))
         return AOE_OK;
@@ -241,14 +245,17 @@ static int check_base_is_kept(const aoei_trainer *t, const char *base, aoe_error
                      t->o->output, base);
 }
 
-/* Opens the checkpoint if the run resumes, or the initial model otherwise. Adapters in a checkpoint are opened together with
- * the base model of this run. */
+/* Opens the checkpoint if the run resumes, or the initial model otherwise. Adapters in a checkpoint are opened together
+ * with the base model of this run. */
 static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const int saved = aoei_is_adapter_dir(o->model);
     aoe_model_options options = o->model_options;
-    aoei_open_mode p = {
-        .mlm = t->task->mlm_head, .head = t->task->head, .seed = o->seed, .lora = t->task->lora, .words = t->task->words};
+    aoei_open_mode p = {.mlm = t->task->mlm_head,
+                        .head = t->task->head,
+                        .seed = o->seed,
+                        .lora = t->task->lora,
+                        .words = t->task->words};
     options.cross_encoder = t->task->cross_encoder;
     p.head.replace &= !checkpoint;
     aoe_lora checkpoint_lora;
@@ -257,8 +264,8 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     if (!code && checkpoint && aoei_is_adapter_dir(checkpoint)) {
         code = saved ? aoei_peft_base(&base, checkpoint, options.base, err) : AOE_OK;
         options.base = base ? base : o->model;
-        aoe_lora_defaults(&checkpoint_lora); /* rank, alpha and targets are read from the checkpoint; describe_lora compares
-                                                them with the options */
+        aoe_lora_defaults(&checkpoint_lora); /* rank, alpha and targets are read from the checkpoint; describe_lora
+                                                compares them with the options */
         checkpoint_lora.dropout = p.lora->dropout;
         p.lora = &checkpoint_lora;
     }
@@ -297,8 +304,8 @@ static int load_task(aoei_trainer *t, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Checks that the disk has space for the first checkpoint, which contains the trained weights and the moments of the optimizer,
- * in float32. Without this check, a full disk would be noticed only after the first steps. */
+/* Checks that the disk has space for the first checkpoint, which contains the trained weights and the moments of the
+ * optimizer, in float32. Without this check, a full disk would be noticed only after the first steps. */
 static int check_space(const aoei_trainer *t, aoe_error *err) {
     const uint64_t copies = 1 + (uint64_t)aoei_optimizer_moments(t->o->optimizer);
     return aoei_check_free_space(t->o->output, copies * t->params->count * sizeof(float), "the first checkpoint",
@@ -317,7 +324,8 @@ int aoei_trainer_check(aoei_trainer *t, aoe_context *ctx, const aoe_training_arg
     return code;
 }
 
-int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err) {
+int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task,
+                        aoe_error *err) {
     memset(t, 0, sizeof *t);
     t->ctx = ctx;
     t->o = o;

@@ -21,11 +21,12 @@
 #include "nn/elementwise.h"
 #include "train/linear_classifier.h"
 
-int aoei_step_loss_compute(const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+int aoei_step_loss_compute(const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result,
+                           aoe_error *err) {
     const int code = loss->compute(b, result, err);
-    return code || !b->distill
-               ? code
-               : aoei_distill_objective(b->distill, &b->examples, b->workspace, b->workspace_bytes, b->ctx, result, err);
+    return code || !b->distill ? code
+                               : aoei_distill_objective(b->distill, &b->examples, b->workspace, b->workspace_bytes,
+                                                        b->ctx, result, err);
 }
 
 void aoei_result_add(aoe_objective_result *sum, const aoe_objective_result *r, double weight) {
@@ -102,7 +103,8 @@ typedef struct head_memory {
     size_t workspace_bytes;
 } head_memory;
 
-/* Allocates the arrays of *m in the arena. objective: size of the workspace of the objective in bytes; 0: the size overflows.
+/* Allocates the arrays of *m in the arena. objective: size of the workspace of the objective in bytes; 0: the size
+ * overflows.
  */
 static void lay_out_head(head_memory *m, aoei_arena *a, const aoei_loss_shape *s, size_t objective) {
     const size_t cells = s->head_rows * (s->head_cols + 1) + 1;
@@ -148,7 +150,8 @@ static int loss_with_head(const aoei_loss_batch *b, int views, aoe_objective_res
     aoei_arena arena = {.base = b->workspace, .size = b->workspace_bytes};
     head_memory m;
     lay_out_head(&m, &arena, &shape,
-                 views ? aoei_view_objective_workspace(shape.examples, shape.dims, C) : classes_objective_workspace(&shape));
+                 views ? aoei_view_objective_workspace(shape.examples, shape.dims, C)
+                       : classes_objective_workspace(&shape));
     const aoei_classifier c = {.classes = C,
                                .features = b->o->features,
                                .weight = m.values,
@@ -159,9 +162,10 @@ static int loss_with_head(const aoei_loss_batch *b, int views, aoe_objective_res
     aoei_tensor_read(b->ctx, m.host + weights, b->head[1]);
     for (size_t i = 0; i < weights + C; i++)
         m.values[i] = (double)m.host[i];
-    const int code =
-        views ? aoei_view_objective(b->o, &c, b->label, &b->examples, m.workspace, m.workspace_bytes, b->ctx, result, err)
-              : aoei_classification_objective(&c, b->label, &b->examples, m.workspace, m.workspace_bytes, b->ctx, result, err);
+    const int code = views ? aoei_view_objective(b->o, &c, b->label, &b->examples, m.workspace, m.workspace_bytes,
+                                                 b->ctx, result, err)
+                           : aoei_classification_objective(&c, b->label, &b->examples, m.workspace, m.workspace_bytes,
+                                                           b->ctx, result, err);
     if (code)
         return code;
     add_gradient(b, b->d_head[0], m.host, m.grads, weights);
@@ -227,14 +231,15 @@ static int layered_classes_loss(const aoei_loss_batch *b, aoe_objective_result *
                                .d_weight = layers.q[0],
                                .d_bias = layers.d_sum};
     const size_t bytes = classes_objective_workspace(&shape);
-    const int code =
-        aoei_classification_objective(&c, b->label, &b->examples, aoei_arena_take(&arena, bytes), bytes, b->ctx, result, err);
+    const int code = aoei_classification_objective(&c, b->label, &b->examples, aoei_arena_take(&arena, bytes), bytes,
+                                                   b->ctx, result, err);
     if (!code)
         aoei_linear_classifier_gradient(&layers, b->ctx, b->scale);
     return code;
 }
 
-const aoei_step_loss aoei_loss_of_layered_classes = {.workspace = layered_classes_workspace, .compute = layered_classes_loss};
+const aoei_step_loss aoei_loss_of_layered_classes = {.workspace = layered_classes_workspace,
+                                                     .compute = layered_classes_loss};
 
 /* ----------------------------------------------------------------- views */
 
@@ -258,9 +263,13 @@ static size_t directions_workspace(const aoei_loss_shape *s) {
 }
 
 /* Computes the loss in the directions of the options. guide: guide, or NULL for none. */
-static int directions_loss(const aoei_loss_batch *b, const aoei_guide *guide, aoe_objective_result *result, aoe_error *err) {
-    const aoei_direction_options o = {
-        .directions = b->o->directions, .joint = b->o->joint, .weight = b->o->w_ibn, .tau = b->o->tau_ibn, .guide = guide};
+static int directions_loss(const aoei_loss_batch *b, const aoei_guide *guide, aoe_objective_result *result,
+                           aoe_error *err) {
+    const aoei_direction_options o = {.directions = b->o->directions,
+                                      .joint = b->o->joint,
+                                      .weight = b->o->w_ibn,
+                                      .tau = b->o->tau_ibn,
+                                      .guide = guide};
     return aoei_direction_objective(&o, &b->examples, b->workspace, b->workspace_bytes, b->ctx, result, err);
 }
 
@@ -289,9 +298,11 @@ static int scaled_directions_loss(const aoei_loss_batch *b, aoe_objective_result
     return code;
 }
 
-const aoei_step_loss aoei_loss_of_scaled_directions = {.workspace = directions_workspace, .compute = scaled_directions_loss};
+const aoei_step_loss aoei_loss_of_scaled_directions = {.workspace = directions_workspace,
+                                                       .compute = scaled_directions_loss};
 const aoei_step_loss aoei_loss_of_directions = {.workspace = directions_workspace, .compute = plain_directions_loss};
-const aoei_step_loss aoei_loss_of_guided_directions = {.workspace = directions_workspace, .compute = guided_directions_loss};
+const aoei_step_loss aoei_loss_of_guided_directions = {.workspace = directions_workspace,
+                                                       .compute = guided_directions_loss};
 
 /* --------------------------------------------------------------- tension */
 

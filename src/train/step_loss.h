@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The losses of a training step. A loss takes the vectors of a batch and computes their gradients, and those of the training
- * head if it has one. A training method selects one of these losses (method.h). The objectives are in src/loss.
+ * The losses of a training step. A loss takes the vectors of a batch and computes their gradients, and those of the
+ * training head if it has one. A training method selects one of these losses (method.h). The objectives are in
+ * src/loss.
  */
 #ifndef AOEI_TRAIN_STEP_LOSS_H
 #define AOEI_TRAIN_STEP_LOSS_H
@@ -20,8 +21,8 @@
 typedef struct aoei_loss_shape {
     size_t examples; /* maximum number of examples of a batch */
     size_t dims;     /* number of components of a vector */
-    size_t arity;    /* maximum number of vectors of an example without labels, and of joined pairs; 0: all examples are labeled
-                        pairs */
+    size_t arity;    /* maximum number of vectors of an example without labels, and of joined pairs; 0: all examples are
+                        labeled pairs */
     size_t head_rows; /* rows and columns of the training head; 0: there is no training head */
     size_t head_cols;
     size_t tokens;                     /* maximum number of tokens of a batch */
@@ -35,17 +36,18 @@ typedef struct aoei_loss_batch {
     aoei_example_batch examples;    /* vectors of the examples and their gradients */
     const double *label;            /* [examples.B] labels of the examples; NULL: they have none */
     const uint32_t *group;          /* see aoei_pair_step_gradient */
-    const float *const *teacher;    /* [examples.arity * examples.B] vectors of the teacher; NULL: there is no teacher */
-    size_t teacher_dims;            /* number of components of the vectors of the teacher */
-    const aoei_distill *distill;    /* distillation term that is added to the loss; NULL: there is none */
-    aoei_tensor head[2], d_head[2]; /* weight and bias of the training head, and their gradients, to which the loss adds */
-    /* configuration of the model, and weights of its projection and their gradients, to which the loss adds; set if there is a
-     * training head */
+    const float *const *teacher; /* [examples.arity * examples.B] vectors of the teacher; NULL: there is no teacher */
+    size_t teacher_dims;         /* number of components of the vectors of the teacher */
+    const aoei_distill *distill; /* distillation term that is added to the loss; NULL: there is none */
+    aoei_tensor head[2], d_head[2]; /* weight and bias of the training head, and their gradients, to which the loss
+                                       adds */
+    /* configuration of the model, and weights of its projection and their gradients, to which the loss adds; set if
+     * there is a training head */
     const aoei_encoder_config *config;
     const aoei_tensor *projection, *d_projection; /* [AOEI_MODULE_WEIGHTS * n_projection] */
-    double scale;                                 /* factor of the gradients of the training head and of the projection */
-    /* Losses of token vectors: number of texts, and [texts + 1] index of the first token of each text. `examples` contains the
-     * vectors of all tokens as examples of one vector */
+    double scale; /* factor of the gradients of the training head and of the projection */
+    /* Losses of token vectors: number of texts, and [texts + 1] index of the first token of each text. `examples`
+     * contains the vectors of all tokens as examples of one vector */
     size_t texts;
     const uint32_t *offsets;
     void *workspace; /* [workspace_bytes] memory; aligned to AOEI_ALIGN */
@@ -62,7 +64,8 @@ typedef struct aoei_step_loss {
 } aoei_step_loss;
 
 /* Computes the loss and the gradients, and adds the distillation term if there is one. Errors: see aoe_objective. */
-int aoei_step_loss_compute(const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err);
+int aoei_step_loss_compute(const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result,
+                           aoe_error *err);
 /* Adds weight times the losses in r to *sum, and the numbers of pairs and negatives. */
 void aoei_result_add(aoe_objective_result *sum, const aoe_objective_result *r, double weight);
 /* Sets the numbers of pairs and negatives in *to to those in *from. Used if several losses of a batch are added. */
@@ -72,28 +75,30 @@ void aoei_result_set_counts(aoe_objective_result *to, const aoe_objective_result
 extern const aoei_step_loss aoei_loss_of_labels;
 /* Regression objective; the labels are target cosines. */
 extern const aoei_step_loss aoei_loss_of_regression;
-/* Classification objective; the labels are class indices, and the training head is the classifier, with one row per class and,
- * for each feature of the options, one column per component of a vector. */
+/* Classification objective; the labels are class indices, and the training head is the classifier, with one row per
+ * class and, for each feature of the options, one column per component of a vector. */
 extern const aoei_step_loss aoei_loss_of_classes;
 /* The same with a classifier of several linear layers: the projection, which is applied to the features
  * (config.projects_features), and the training head. */
 extern const aoei_step_loss aoei_loss_of_layered_classes;
-/* In-batch negatives in the directions of the options (loss/direction_objective.h), for examples without labels; without a
- * guide, and with the teacher as the guide. */
+/* In-batch negatives in the directions of the options (loss/direction_objective.h), for examples without labels;
+ * without a guide, and with the teacher as the guide. */
 extern const aoei_step_loss aoei_loss_of_directions, aoei_loss_of_guided_directions;
 /* Loss of Contrastive Tension (loss/tension_objective.h); the labels are the targets of the pairs. */
 extern const aoei_step_loss aoei_loss_of_tension;
-/* In-batch negatives in the directions of the options, whose temperature is learned. The training head is its weight, the
- * logarithm of 1 / temperature. */
+/* In-batch negatives in the directions of the options, whose temperature is learned. The training head is its weight,
+ * the logarithm of 1 / temperature. */
 extern const aoei_step_loss aoei_loss_of_scaled_directions;
-/* Losses of ConSERT (loss/view_objective.h). Batches without labels: the vectors of an example are the two views of a text.
- * Batches with labels: two views of both texts of a pair; the labels and the training head are those of aoei_loss_of_classes.
+/* Losses of ConSERT (loss/view_objective.h). Batches without labels: the vectors of an example are the two views of a
+ * text. Batches with labels: two views of both texts of a pair; the labels and the training head are those of
+ * aoei_loss_of_classes.
  */
 extern const aoei_step_loss aoei_loss_of_views;
-/* Loss of IS-BERT (loss/token_objective.h), of token vectors. A batch of one text has no negatives, so its loss is 0. */
+/* Loss of IS-BERT (loss/token_objective.h), of token vectors. A batch of one text has no negatives, so its loss is
+ * 0. */
 extern const aoei_step_loss aoei_loss_of_tokens;
-/* Distillation from the vectors of the teacher (loss/vector_objective.h), for examples of one text. The training head, if there
- * is one, is the linear map to the vectors of the teacher. */
+/* Distillation from the vectors of the teacher (loss/vector_objective.h), for examples of one text. The training head,
+ * if there is one, is the linear map to the vectors of the teacher. */
 extern const aoei_step_loss aoei_loss_of_vectors;
 /* Loss of cross-encoders (loss/score_objective.h); the examples are joined pairs (arity 1). */
 extern const aoei_step_loss aoei_loss_of_scores;

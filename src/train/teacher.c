@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Computes the embeddings of the distinct training texts by the teachers in blocks, reads them from the cache or adds them to
- * it, and reports the progress.
+ * Computes the embeddings of the distinct training texts by the teachers in blocks, reads them from the cache or adds
+ * them to it, and reports the progress.
  */
 #include "train/teacher.h"
 
@@ -32,15 +32,15 @@ struct aoei_teacher_vectors {
 
 /* State of the computation of the embeddings of one teacher. */
 typedef struct teacher_job {
-    aoei_teacher *t;               /* borrowed */
-    aoei_teacher_model *model;     /* the teacher; borrowed */
-    aoe_context *ctx;              /* context for computations and log messages; borrowed */
-    aoe_embedder *embedder;        /* embedder that uses the teacher model; owned */
-    aoe_text_info *info;           /* [CALL] information about each text of a call; owned */
-    float *computed;               /* [BLOCK, dims] embeddings of a block that is not in the cache; owned */
-    uint64_t key;                  /* hash of the teacher, with which the keys of blocks start */
-    size_t embedded, total;        /* number of texts embedded or read so far, and number of distinct texts in all files */
-    size_t found;                  /* number of texts read from the cache */
+    aoei_teacher *t;           /* borrowed */
+    aoei_teacher_model *model; /* the teacher; borrowed */
+    aoe_context *ctx;          /* context for computations and log messages; borrowed */
+    aoe_embedder *embedder;    /* embedder that uses the teacher model; owned */
+    aoe_text_info *info;       /* [CALL] information about each text of a call; owned */
+    float *computed;           /* [BLOCK, dims] embeddings of a block that is not in the cache; owned */
+    uint64_t key;              /* hash of the teacher, with which the keys of blocks start */
+    size_t embedded, total;    /* number of texts embedded or read so far, and number of distinct texts in all files */
+    size_t found;              /* number of texts read from the cache */
     const aoe_training_args *args; /* event callback and tokens per batch; borrowed */
     double start;                  /* time of the start in seconds */
 } teacher_job;
@@ -59,7 +59,8 @@ static int open_model(aoei_teacher_model *m, aoe_context *ctx, const char *dir, 
     if (!aoe_model_tokenizer(m->model))
         return aoei_fail(
             err, AOE_ENOENT,
-            "options.teachers: %s: the directory contains no tokenizer; add tokenizer.json, or vocab.txt with tokenizer_config.json",
+            "options.teachers: %s: the directory contains no tokenizer; add tokenizer.json, or vocab.txt with "
+            "tokenizer_config.json",
             dir);
     m->dims = aoe_model_dims(m->model);
     return AOE_OK;
@@ -105,8 +106,8 @@ static void free_distinct(aoei_teacher_texts *t) {
     aoei_distinct_free(&t->distinct);
 }
 
-/* Reports an error of the embedder as "FILE:LINE: the teacher: MESSAGE". t: texts of the file. first: index of the call's first
- * text among the distinct texts. */
+/* Reports an error of the embedder as "FILE:LINE: the teacher: MESSAGE". t: texts of the file. first: index of the
+ * call's first text among the distinct texts. */
 static int fail_text(const teacher_job *w, const aoei_examples *e, const aoei_teacher_texts *t, size_t first, int code,
                      const aoe_error *inner, aoe_error *err) {
     const size_t failed = aoe_embed_failed_text(w->embedder);
@@ -116,7 +117,8 @@ static int fail_text(const teacher_job *w, const aoei_examples *e, const aoei_te
                      inner->message);
 }
 
-/* Adds n texts to the number of embedded texts, and reports it. Errors: AOE_ECANCELLED if the event callback requested to stop.
+/* Adds n texts to the number of embedded texts, and reports it. Errors: AOE_ECANCELLED if the event callback requested
+ * to stop.
  */
 static int count_texts(teacher_job *w, size_t n, aoe_error *err) {
     w->embedded += n;
@@ -136,7 +138,8 @@ static int count_texts(teacher_job *w, size_t n, aoe_error *err) {
                : AOE_OK;
 }
 
-/* Computes the embeddings of the distinct texts [first, first + n) of file f. vectors: [n, dims] receives the embeddings. */
+/* Computes the embeddings of the distinct texts [first, first + n) of file f. vectors: [n, dims] receives the
+ * embeddings. */
 static int embed_texts(teacher_job *w, const aoei_examples *e, size_t f, size_t first, size_t n, float *vectors,
                        aoe_error *err) {
     const aoei_teacher_texts *t = &w->t->texts[f];
@@ -152,7 +155,8 @@ static int embed_texts(teacher_job *w, const aoei_examples *e, size_t f, size_t 
             if (!w->info[i].tokens)
                 return aoei_fail(
                     err, AOE_EFORMAT,
-                    "%s:%zu: a text has no token in the teacher's vocabulary, so its embedding would be zero; remove the row",
+                    "%s:%zu: a text has no token in the teacher's vocabulary, so its embedding would be zero; "
+                    "remove the row",
                     e->name, aoei_examples_line(e, t->first[from + i]));
         const int stopped = count_texts(w, texts, err);
         if (stopped)
@@ -254,20 +258,21 @@ static int embed_all(teacher_job *w, const aoei_examples *files, aoe_error *err)
         code = aoei_model_hash_embedding(w->model->model, &w->key, err);
     const int reads = !code && t->cache && all_cached(w);
     if (!code)
-        aoei_log_write(&w->ctx->log, AOE_LOG_INFO,
-                       reads ? "%s: reading the teacher's embeddings of %zu distinct texts, %zu components each, %.1f MB%s%s"
-                             : "%s: embedding %zu distinct texts with the teacher, %zu components each, %.1f MB%s%s",
-                       w->model->dir, w->total, w->model->dims,
-                       (double)w->total * (double)w->model->dims * (double)(t->cache ? sizeof(aoei_bf16) : sizeof(float)) / 1e6,
-                       reads      ? " from "
-                       : t->cache ? " in "
-                                  : "",
-                       t->cache ? t->cache : "");
+        aoei_log_write(
+            &w->ctx->log, AOE_LOG_INFO,
+            reads ? "%s: reading the teacher's embeddings of %zu distinct texts, %zu components each, %.1f MB%s%s"
+                  : "%s: embedding %zu distinct texts with the teacher, %zu components each, %.1f MB%s%s",
+            w->model->dir, w->total, w->model->dims,
+            (double)w->total * (double)w->model->dims * (double)(t->cache ? sizeof(aoei_bf16) : sizeof(float)) / 1e6,
+            reads      ? " from "
+            : t->cache ? " in "
+                       : "",
+            t->cache ? t->cache : "");
     for (size_t i = 0; i < t->files && !code; i++)
         code = t->cache ? embed_file_cached(w, &files[i], i, err) : embed_file(w, &files[i], i, err);
     if (!code && w->found && !reads)
-        aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu embeddings were in the cache", w->model->dir, w->found,
-                       w->total);
+        aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu embeddings were in the cache", w->model->dir,
+                       w->found, w->total);
     aoei_free(w->computed);
     aoei_free(w->info);
     aoe_embedder_destroy(w->embedder);
@@ -276,8 +281,8 @@ static int embed_all(teacher_job *w, const aoei_examples *files, aoe_error *err)
     return code;
 }
 
-int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoe_training_args *args, const aoei_examples *files, size_t n,
-                       aoe_error *err) {
+int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoe_training_args *args, const aoei_examples *files,
+                       size_t n, aoe_error *err) {
     size_t total = 0;
     t->files = n;
     int code = t->cache ? aoei_make_dir(t->cache, err) : AOE_OK;

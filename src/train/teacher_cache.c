@@ -44,7 +44,8 @@ int aoei_cached_block_exists(const char *dir, uint64_t key) {
     return found;
 }
 
-int aoei_cached_block_open(aoei_cached_block *b, const char *dir, uint64_t key, size_t rows, size_t dims, aoe_error *err) {
+int aoei_cached_block_open(aoei_cached_block *b, const char *dir, uint64_t key, size_t rows, size_t dims,
+                           aoe_error *err) {
     char *path = block_path(dir, key, err);
     aoe_error damage = {0};
     *b = (aoei_cached_block){0};
@@ -54,10 +55,11 @@ int aoei_cached_block_open(aoei_cached_block *b, const char *dir, uint64_t key, 
     if (!code && b->file && !(b->vector = find_vectors(b->file, rows, dims)))
         code = AOE_EFORMAT;
     if (code == AOE_EFORMAT || code == AOE_EUNSUPPORTED)
-        code = aoei_fail(err, AOE_EFORMAT,
-                         "%s: the file is damaged, or does not contain the vectors of a teacher (bf16 [%zu, %zu]); delete it, "
-                         "and they are computed again",
-                         path, rows, dims);
+        code = aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the file is damaged, or does not contain the vectors of a teacher (bf16 [%zu, %zu]); delete it, "
+            "and they are computed again",
+            path, rows, dims);
     else if (code)
         aoei_fail(err, code, "%s", damage.message);
     aoei_free(path);
@@ -71,7 +73,8 @@ void aoei_cached_block_close(aoei_cached_block *b) {
     *b = (aoei_cached_block){0};
 }
 
-int aoei_cached_block_write(const char *dir, uint64_t key, const float *vectors, size_t rows, size_t dims, aoe_error *err) {
+int aoei_cached_block_write(const char *dir, uint64_t key, const float *vectors, size_t rows, size_t dims,
+                            aoe_error *err) {
     const aoei_st_entry entries[] = {{.name = VECTORS, .dtype = AOEI_ST_BF16, .n_dims = 2, .shape = {rows, dims}},
                                      {.name = HASH, .dtype = AOEI_ST_I64, .n_dims = 1, .shape = {1}}};
     uint64_t hash = AOEI_HASH_START;

@@ -17,8 +17,8 @@
 
 /* ------------------------------------------------------------------ layers */
 
-/* Sets the start weights of the map, [rows, cols]. teacher_map_fit.h replaces those of a map that is dropped if there are
- * enough texts. */
+/* Sets the start weights of the map, [rows, cols]. teacher_map_fit.h replaces those of a map that is dropped if there
+ * are enough texts. */
 static void initialize(float *w, size_t rows, size_t cols, uint64_t seed) {
     aoei_rng r;
     aoei_rng_init(&r, seed, AOEI_STREAM_TEACHER_MAP, 0);
@@ -41,8 +41,8 @@ static int add_map(const aoe_train_options *o, aoe_model *m, size_t dims, int ke
     return code;
 }
 
-/* Returns 1 if the last module of the model is a linear layer with `dims` outputs: a map that an earlier run has kept, or that
- * the run that is resumed has added. */
+/* Returns 1 if the last module of the model is a linear layer with `dims` outputs: a map that an earlier run has kept,
+ * or that the run that is resumed has added. */
 static int has_map(const aoei_encoder_config *c, size_t dims) {
     const aoei_module *last = c->n_modules ? &c->modules[c->n_modules - 1] : NULL;
     return last && last->kind == AOEI_MODULE_DENSE && last->activation == AOEI_DENSE_IDENTITY &&
@@ -51,7 +51,8 @@ static int has_map(const aoei_encoder_config *c, size_t dims) {
 
 int aoei_teacher_map_add(const aoe_train_options *o, aoe_model *m, size_t dims, aoe_error *err) {
     const size_t own = aoei_vector_dims(&m->config);
-    const int compares = o->objective.w_vectors > 0; /* 1: the embeddings are compared with the vectors of the teacher */
+    const int compares = o->objective.w_vectors > 0; /* 1: the embeddings are compared with the vectors of the
+                                                        teacher */
     const aoe_teacher_map map = o->teacher_map != AOE_TEACHER_MAP_AUTO ? o->teacher_map
                                 : own != dims || o->n_matryoshka       ? AOE_TEACHER_MAP_DROPPED
                                                                        : AOE_TEACHER_MAP_NONE;
@@ -60,7 +61,8 @@ int aoei_teacher_map_add(const aoe_train_options *o, aoe_model *m, size_t dims, 
     if (map == AOE_TEACHER_MAP_KEPT && m->config.n_modules)
         return aoei_fail(
             err, AOE_EARG,
-            "%s: options.teacher_map kept adds a dense layer with %zu outputs, but the model already has other modules after "
+            "%s: options.teacher_map kept adds a dense layer with %zu outputs, but the model already has other "
+            "modules after "
             "the pooling; set it to dropped",
             o->args.model, dims);
     if (map == AOE_TEACHER_MAP_NONE && compares && own != dims)
@@ -104,7 +106,8 @@ static size_t vectors_workspace(const aoei_loss_shape *s) {
     return a.overflow ? 0 : a.used;
 }
 
-/* Adds the gradients that the map receives to the gradients of the vectors and, multiplied by b->scale, to those of the map.
+/* Adds the gradients that the map receives to the gradients of the vectors and, multiplied by b->scale, to those of the
+ * map.
  * x: vectors of the batch; dy: gradients of the outputs of the map, which are overwritten. */
 static void map_backward(const aoei_loss_batch *b, aoei_tensor x, aoei_tensor dy) {
     const aoei_linear_grads of_vectors = {.dx = aoei_tensor_wrap(b->examples.grad, x.rows, x.cols), .accumulate = 1},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Fits the linear map to the vectors of the teacher. With the covariance matrices G = E[v v^T] of the embeddings and
- * C = E[v t^T] of embeddings and vectors of the teacher, the solution is W^T = (G + r I)^(-1) C and b = E[t] - W E[v]. The
- * inverse is computed from the eigenvalues and eigenvectors of G. All sums are computed in double precision.
+ * C = E[v t^T] of embeddings and vectors of the teacher, the solution is W^T = (G + r I)^(-1) C and b = E[t] - W E[v].
+ * The inverse is computed from the eigenvalues and eigenvectors of G. All sums are computed in double precision.
  */
 #include "train/teacher_map_fit.h"
 
@@ -64,9 +64,10 @@ static void fit_free(fit *f) {
 
 /* ------------------------------------------------------------------- texts */
 
-/* Embeds the selected texts with the start model, and reads the vectors of the teacher. texts: [f->n] receives the texts. */
-static int embed(fit *f, aoe_context *ctx, const aoe_training_args *args, const aoei_teacher *t, const aoei_examples *files,
-                 size_t total, aoe_error *err) {
+/* Embeds the selected texts with the start model, and reads the vectors of the teacher. texts: [f->n] receives the
+ * texts. */
+static int embed(fit *f, aoe_context *ctx, const aoe_training_args *args, const aoei_teacher *t,
+                 const aoei_examples *files, size_t total, aoe_error *err) {
     const aoe_embedder_options e = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = args->batch_tokens};
     aoe_model_options options = args->model_options;
     aoe_text *text = aoei_malloc_array(f->n, sizeof *text);
@@ -215,9 +216,10 @@ int aoei_teacher_map_fit(aoe_model *m, const aoe_training_args *args, const aoei
         const size_t slot = aoei_pooled_slot(&m->config, AOEI_PW_HEAD);
         aoei_tensor_write(m->ctx, m->weights[slot], f.weight);
         aoei_tensor_write(m->ctx, m->weights[slot + 1], f.bias);
-        aoei_log_write(&m->ctx->log, AOE_LOG_INFO,
-                       "the linear map to the vectors of the teacher starts with a mean cosine of %.4f, fitted to %zu texts",
-                       mean_cosine(&f), f.n);
+        aoei_log_write(
+            &m->ctx->log, AOE_LOG_INFO,
+            "the linear map to the vectors of the teacher starts with a mean cosine of %.4f, fitted to %zu texts",
+            mean_cosine(&f), f.n);
     }
     fit_free(&f);
     return code;

@@ -29,10 +29,11 @@ int aoei_templates_create(aoei_templates *t, const aoe_model *m, const char *sec
         return code;
     t->longest = longest > t->empty[0].n ? longest - t->empty[0].n : 0;
     if (t->longest + most > m->config.arch->max_length(&m->config))
-        return aoei_fail(err, AOE_EARG,
-                         "a text in the template '%s' can have %zu tokens, but the maximum length of the model is %zu tokens; "
-                         "lower options.max_length",
-                         prompts[largest], t->longest + most, m->config.arch->max_length(&m->config));
+        return aoei_fail(
+            err, AOE_EARG,
+            "a text in the template '%s' can have %zu tokens, but the maximum length of the model is %zu tokens; "
+            "lower options.max_length",
+            prompts[largest], t->longest + most, m->config.arch->max_length(&m->config));
     t->row = aoei_malloc_array(count * (t->longest + 1), sizeof *t->row);
     t->text = aoei_malloc_array(t->longest + most, sizeof *t->text);
     return t->row && t->text ? AOE_OK : aoei_fail_nomem(err, t->longest * sizeof *t->row);
@@ -53,7 +54,8 @@ size_t aoei_templates_references(const aoei_templates *t, size_t n) {
 size_t aoei_templates_tokens(const aoei_templates *t, size_t n, size_t tokens) {
     const size_t per_template = aoei_templates_references(t, n) / t->count;
     for (size_t k = 0; k < t->count; k++)
-        tokens += per_template * t->empty[k].n + (t->empty[k].n > t->empty[0].n ? n * (t->empty[k].n - t->empty[0].n) : 0);
+        tokens +=
+            per_template * t->empty[k].n + (t->empty[k].n > t->empty[0].n ? n * (t->empty[k].n - t->empty[0].n) : 0);
     return tokens;
 }
 
@@ -66,16 +68,19 @@ void aoei_templates_measure(const aoei_templates *t, size_t n, size_t *reference
 
 int aoei_templates_check(const aoei_templates *t, const aoei_dataset *d, const char *path, aoe_error *err) {
     for (size_t i = 0; i < d->tokens.n; i++)
-        if (!aoei_empty_prompt_matches(&t->empty[0], d->tokens.ids + d->tokens.offsets[i], aoei_token_count(&d->tokens, i)))
-            return aoei_fail(err, AOE_EARG,
-                             "%s: the tokenizer joins characters of text %zu and of the template to one token, so the template "
-                             "cannot be separated from the text; choose templates with spaces around {text}",
-                             path, i + 1);
+        if (!aoei_empty_prompt_matches(&t->empty[0], d->tokens.ids + d->tokens.offsets[i],
+                                       aoei_token_count(&d->tokens, i)))
+            return aoei_fail(
+                err, AOE_EARG,
+                "%s: the tokenizer joins characters of text %zu and of the template to one token, so the template "
+                "cannot be separated from the text; choose templates with spaces around {text}",
+                path, i + 1);
     return AOE_OK;
 }
 
 /* Adds the text x[n] in template k. */
-static void add_text(aoei_templates *t, aoei_batch_buffer *b, size_t k, const int32_t *x, size_t n, uint32_t text_index) {
+static void add_text(aoei_templates *t, aoei_batch_buffer *b, size_t k, const int32_t *x, size_t n,
+                     uint32_t text_index) {
     const aoei_empty_prompt *p = &t->empty[k];
     memcpy(t->text, p->ids, p->before * sizeof *t->text);
     memcpy(t->text + p->before, x, n * sizeof *t->text);

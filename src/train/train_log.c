@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Writes the training log OUTPUT/train-log.jsonl: losses, learning rates and scores, one JSON object per line. The file is
- * flushed after each line. A resumed run removes the lines after its checkpoint. Therefore, its log equals the log of an
- * uninterrupted run, except for the times.
+ * Writes the training log OUTPUT/train-log.jsonl: losses, learning rates and scores, one JSON object per line. The file
+ * is flushed after each line. A resumed run removes the lines after its checkpoint. Therefore, its log equals the log
+ * of an uninterrupted run, except for the times.
  */
 #include "train/train_log.h"
 
@@ -26,8 +26,8 @@ struct aoei_train_log {
     const char *metric; /* name of the evaluation score; NULL: unknown; borrowed */
 };
 
-/* Appends lines of a log to `out`: all lines whose "step" is at most `step`, except lines of "done" events and an incomplete
- * last line. data: contents of the log, size bytes. */
+/* Appends lines of a log to `out`: all lines whose "step" is at most `step`, except lines of "done" events and an
+ * incomplete last line. data: contents of the log, size bytes. */
 static void keep_lines(aoei_buffer *out, const char *data, size_t size, uint64_t step) {
     for (size_t at = 0; at < size;) {
         const char *end = memchr(data + at, '\n', size - at);
@@ -170,7 +170,8 @@ int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_erro
     json_t *o = event_json(e, log->metric);
     aoei_buffer line = {0}; /* json_dumps is not used, because its result may be incomplete if memory runs out */
     int code = AOE_OK;
-    if (!o || json_dump_callback(o, append, &line, JSON_COMPACT | JSON_REAL_PRECISION(9)) || aoei_buffer_putc(&line, '\n'))
+    if (!o || json_dump_callback(o, append, &line, JSON_COMPACT | JSON_REAL_PRECISION(9)) ||
+        aoei_buffer_putc(&line, '\n'))
         code = aoei_fail_nomem(err, line.len);
     else if (aoei_io_step() || fwrite(line.data, 1, line.len, log->file) != line.len || fflush(log->file))
         code = aoei_fail_errno(err, errno, "cannot write %s", log->path);

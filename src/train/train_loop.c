@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements the training loop. The order of the examples depends only on the seed and the epoch. The dropout masks depend only
- * on the seed and the step. Therefore, the steps of a resumed run are bit-identical to the steps of an
+ * Implements the training loop. The order of the examples depends only on the seed and the epoch. The dropout masks
+ * depend only on the seed and the step. Therefore, the steps of a resumed run are bit-identical to the steps of an
  * uninterrupted run.
  */
 #include "train/train_loop.h"
@@ -62,8 +62,8 @@ int aoei_is_logged_step(const aoei_trainer *t, uint64_t step) {
     return step == 1 || step % (t->total_steps / 1000 + 1) == 0;
 }
 
-/* Writes an event to the log and passes it to the event callback. The log contains neither checkpoint events nor the start
- * event of a resumed run. Therefore, the log of a resumed run equals the log of an uninterrupted run. */
+/* Writes an event to the log and passes it to the event callback. The log contains neither checkpoint events nor the
+ * start event of a resumed run. Therefore, the log of a resumed run equals the log of an uninterrupted run. */
 static int report_event(aoei_trainer *t, timer *m, const aoe_train_event *e, aoe_error *err) {
     const int is_resume = e->kind == AOE_TRAIN_START && e->step > 0;
     const int is_omitted = e->kind == AOE_TRAIN_STEP && !aoei_is_logged_step(t, e->step);
@@ -81,13 +81,17 @@ static void update_seconds(aoei_trainer *t, const timer *m) {
     t->progress.seconds = m->earlier_seconds + aoei_now() - m->start;
 }
 
-/* Sets t->total_steps for a run with a time limit: estimates it from the current speed. If the time limit is reached, the step
- * just completed is the last step. */
+/* Sets t->total_steps for a run with a time limit: estimates it from the current speed. If the time limit is reached,
+ * the step just completed is the last step. */
 static void estimate_steps(aoei_trainer *t, const timer *m) {
     const uint64_t step = t->progress.step;
-    const double elapsed_here = t->progress.seconds - m->earlier_seconds, left = 60 * t->o->max_minutes - t->progress.seconds;
+    const double elapsed_here = t->progress.seconds - m->earlier_seconds,
+                 left = 60 * t->o->max_minutes - t->progress.seconds;
     const double more_steps = left * (double)(step - m->first_step) / elapsed_here;
-    t->total_steps = step + (left <= 0 ? 0 : !(more_steps > 1) ? 1 : more_steps < INT32_MAX ? (size_t)more_steps : INT32_MAX);
+    t->total_steps = step + (left <= 0                ? 0
+                             : !(more_steps > 1)      ? 1
+                             : more_steps < INT32_MAX ? (size_t)more_steps
+                                                      : INT32_MAX);
 }
 
 static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *err) {
@@ -97,7 +101,8 @@ static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *er
     aoei_dropout_key(drop.key, o->seed, step);
     int with_dropout = drop.hidden > 0 || drop.attention > 0 || t->base->config.lora.dropout > 0;
     for (size_t i = 0; i < t->base->config.n_modules; i++)
-        with_dropout |= t->base->config.modules[i].kind == AOEI_MODULE_DROPOUT && t->base->config.modules[i].dropout > 0;
+        with_dropout |=
+            t->base->config.modules[i].kind == AOEI_MODULE_DROPOUT && t->base->config.modules[i].dropout > 0;
     aoei_task_result r = {.accuracy = (double)NAN};
     const int code = t->task->gradient(t->task, t, step, with_dropout ? &drop : NULL, &r, err);
     if (code) {
@@ -135,8 +140,8 @@ static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *er
     return AOE_OK;
 }
 
-/* Returns 1 if the number of the step just completed is a multiple of `every`, or if it is the last step. If `every` is 0, the
- * steps per epoch are used instead. */
+/* Returns 1 if the number of the step just completed is a multiple of `every`, or if it is the last step. If `every` is
+ * 0, the steps per epoch are used instead. */
 static int is_due(const aoei_trainer *t, size_t every) {
     const uint64_t step = t->progress.step;
     return step == t->total_steps || step % (every ? every : t->steps_per_epoch) == 0;
@@ -155,8 +160,9 @@ static int is_better(double a, double b) {
     return a > b || (isnan(b) && !isnan(a));
 }
 
-/* Evaluates the encoder, and the second encoder if there is one. *score receives the better score, and *second is set to 1 if
- * it is the score of the second encoder. The better encoder is evaluated last, so that the caller's dev set describes it. */
+/* Evaluates the encoder, and the second encoder if there is one. *score receives the better score, and *second is set
+ * to 1 if it is the score of the second encoder. The better encoder is evaluated last, so that the caller's dev set
+ * describes it. */
 static int score_encoders(aoei_trainer *t, double *score, int *second, aoei_task_result *r, aoe_error *err) {
     aoei_task *task = t->task;
     double other = (double)NAN;
@@ -174,12 +180,14 @@ static int score_encoders(aoei_trainer *t, double *score, int *second, aoei_task
 static void keep_weights(aoei_trainer *t, int second) {
     const size_t count = t->params->count, half = count / t->params->encoders;
     for (size_t e = 0; e < t->params->encoders; e++)
-        aoei_tensor_read(t->ctx, t->best + (second ? 1 - e : e) * half, aoei_tensor_slice(t->params->value, e * half, 1, half));
+        aoei_tensor_read(t->ctx, t->best + (second ? 1 - e : e) * half,
+                         aoei_tensor_slice(t->params->value, e * half, 1, half));
 }
 
-/* Records the score of an evaluation, and keeps the current weights if the score is the best so far. The score of the start
- * model is only a score to beat: patience and options.lr_divide depend on the evaluations after it, because the score often
- * falls in the first steps. A score that is NaN never replaces a number; for the start model, it is no score to beat. */
+/* Records the score of an evaluation, and keeps the current weights if the score is the best so far. The score of the
+ * start model is only a score to beat: patience and options.lr_divide depend on the evaluations after it, because the
+ * score often falls in the first steps. A score that is NaN never replaces a number; for the start model, it is no
+ * score to beat. */
 static void record_score(aoei_trainer *t, double score, int second) {
     aoei_progress *p = &t->progress;
     if (!p->step) {
@@ -268,8 +276,8 @@ static int run_steps(aoei_trainer *t, timer *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Returns the training record: a JSON object with the options and the results, which is stored in aoe.json. Returns NULL if
- * out of memory. */
+/* Returns the training record: a JSON object with the options and the results, which is stored in aoe.json. Returns
+ * NULL if out of memory. */
 static json_t *training_record(const aoei_trainer *t) {
     const aoei_progress *p = &t->progress;
     json_t *r = aoei_json_copy(t->settings);
@@ -280,7 +288,8 @@ static json_t *training_record(const aoei_trainer *t) {
         bad |= json_object_set_new(r, "dev_score", isfinite(p->best_score) ? json_real(p->best_score) : json_null());
     }
     if (p->has_start)
-        bad |= json_object_set_new(r, "start_dev_score", isfinite(p->start_score) ? json_real(p->start_score) : json_null());
+        bad |= json_object_set_new(r, "start_dev_score",
+                                   isfinite(p->start_score) ? json_real(p->start_score) : json_null());
     if (!bad)
         return r;
     json_decref(r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The state of a training run. A task (aoei_task) defines the training data and the loss: pairs and triplets (pair_task.c) or
- * masked tokens (mlm_task.c). The order of the examples and the dropout masks depend only on the seed and the step. Therefore,
- * a resumed run needs only `progress`, the weights and the AdamW moments. With a time limit (max_minutes), the learning rate
- * and the number of steps also depend on the speed of the steps.
+ * The state of a training run. A task (aoei_task) defines the training data and the loss: pairs and triplets
+ * (pair_task.c) or masked tokens (mlm_task.c). The order of the examples and the dropout masks depend only on the seed
+ * and the step. Therefore, a resumed run needs only `progress`, the weights and the AdamW moments. With a time limit
+ * (max_minutes), the learning rate and the number of steps also depend on the speed of the steps.
  */
 #ifndef AOEI_TRAIN_TRAINER_H
 #define AOEI_TRAIN_TRAINER_H
@@ -33,9 +33,10 @@ typedef struct aoei_progress {
     double trained_score;  /* highest evaluation score after a step, without the start model */
     uint64_t trained_step; /* step of the evaluation that has the score trained_score */
     uint64_t bad_evals;    /* number of evaluations after the evaluation at trained_step */
-    uint64_t divisions;    /* number of evaluations that did not improve trained_score in the whole run, each of which divides
-                              the learning rate by options.lr_divide */
-    double seconds; /* training time in seconds up to the latest step or checkpoint; saved only if the run has a time limit */
+    uint64_t divisions;    /* number of evaluations that did not improve trained_score in the whole run, each of which
+                              divides the learning rate by options.lr_divide */
+    double seconds; /* training time in seconds up to the latest step or checkpoint; saved only if the run has a time
+                       limit */
 } aoei_progress;
 
 typedef struct aoei_trainer aoei_trainer;
@@ -47,31 +48,33 @@ typedef struct aoei_task_result {
     size_t tokens, examples;   /* number of tokens and number of examples that were encoded in the step */
 } aoei_task_result;
 
-/* A training task. The trainer first calls load, describe, prepare, describe again, and lay_out. After this, it calls gradient
- * for each step. */
+/* A training task. The trainer first calls load, describe, prepare, describe again, and lay_out. After this, it calls
+ * gradient for each step. */
 typedef struct aoei_task {
     void *self;             /* private data of the task */
     size_t examples;        /* number of examples per epoch; set by load */
     size_t unused;          /* number of rows of the training files that are not examples; set by load */
     size_t steps_per_epoch; /* number of optimizer steps per epoch; set by load */
-    double ibn_threshold;   /* threshold of positive pairs, which the start event reports; NaN if there is none; set by load */
+    double ibn_threshold;   /* threshold of positive pairs, which the start event reports; NaN if there is none; set by
+                               load */
     aoei_params *params;    /* parameters to train; borrowed; set by lay_out */
-    int (*load)(struct aoei_task *task, aoei_trainer *t, aoe_error *err); /* reads the data and checks it against t->base */
-    /* Does the work of a run that takes long and that a check of its options and data does not need; NULL if there is none. It
-     * may change only AOEI_LATE_SETTING in the record of `describe`. */
+    int (*load)(struct aoei_task *task, aoei_trainer *t, aoe_error *err); /* reads the data and checks it against
+                                                                             t->base */
+    /* Does the work of a run that takes long and that a check of its options and data does not need; NULL if there is
+     * none. It may change only AOEI_LATE_SETTING in the record of `describe`. */
     int (*prepare)(struct aoei_task *task, aoei_trainer *t, aoe_error *err);
     /* Adds the task's options that affect the result to the record. Returns a nonzero value if out of memory. */
     int (*describe)(const struct aoei_task *task, json_t *record);
     /* Allocates the memory of a step and sets `params`. The values of the parameters are set later. */
     int (*lay_out)(struct aoei_task *task, aoei_trainer *t, aoe_error *err);
-    /* Computes the mean gradient over the examples of a step, and adds it to the gradients of the parameters. step: number of
-     * the step, counted from 0. drop: dropout, or NULL for none. */
+    /* Computes the mean gradient over the examples of a step, and adds it to the gradients of the parameters. step:
+     * number of the step, counted from 0. drop: dropout, or NULL for none. */
     int (*gradient)(struct aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_encoder_dropout *drop,
                     aoei_task_result *result, aoe_error *err);
-    /* Computes the evaluation score of the current weights; a higher score is better. embedder: embedder with these weights;
-     * NULL if `embeds` is 0. NULL if the run does not evaluate. */
-    int (*evaluate)(struct aoei_task *task, aoei_trainer *t, aoe_embedder *embedder, double *score, aoei_task_result *result,
-                    aoe_error *err);
+    /* Computes the evaluation score of the current weights; a higher score is better. embedder: embedder with these
+     * weights; NULL if `embeds` is 0. NULL if the run does not evaluate. */
+    int (*evaluate)(struct aoei_task *task, aoei_trainer *t, aoe_embedder *embedder, double *score,
+                    aoei_task_result *result, aoe_error *err);
     const char *metric;     /* name of the evaluation score in the log; NULL: unknown */
     const aoe_lora *lora;   /* adapters to train; NULL if the task does not support adapters */
     aoe_pooling words;      /* see aoei_open_mode */
@@ -88,24 +91,25 @@ struct aoei_trainer {
     aoei_task *task;            /* task that loads the training data and computes losses and gradients; borrowed */
     /* dropout probability of hidden states, and dropout probability of attention weights */
     double hidden_dropout, attention_dropout;
-    int resumed;                 /* 1: the run resumes from a checkpoint */
-    aoe_model *base;             /* checkpoint if the run resumes, otherwise the initial model; owned */
-    aoe_model *view;             /* model with the trained weights, and with the settings and files of `base`; owned */
-    aoe_embedder *embedder;      /* embedder that uses `view` for evaluation; NULL if it is not needed; owned */
-    aoe_model *twin_view;        /* model with the weights of the second encoder, which may become the result; NULL if there is
-                                    none; owned */
+    int resumed;            /* 1: the run resumes from a checkpoint */
+    aoe_model *base;        /* checkpoint if the run resumes, otherwise the initial model; owned */
+    aoe_model *view;        /* model with the trained weights, and with the settings and files of `base`; owned */
+    aoe_embedder *embedder; /* embedder that uses `view` for evaluation; NULL if it is not needed; owned */
+    aoe_model *twin_view; /* model with the weights of the second encoder, which may become the result; NULL if there is
+                             none; owned */
     aoe_embedder *twin_embedder; /* embedder that uses `twin_view`; owned */
     int limits_logged;           /* 1: the features of the model that other programs do not support were logged */
     aoei_params *params;         /* parameters to train; borrowed from the task */
-    float *best;                 /* [params->count] best weights so far; NULL if the run does not evaluate; owned. If there is a
-                                    second encoder, the first half contains the better encoder */
-    size_t steps_per_epoch;      /* number of optimizer steps per epoch */
-    size_t total_steps; /* number of steps of the run. With a time limit, this is an estimate that is updated after each step */
+    float *best; /* [params->count] best weights so far; NULL if the run does not evaluate; owned. If there is a second
+                    encoder, the first half contains the better encoder */
+    size_t steps_per_epoch; /* number of optimizer steps per epoch */
+    size_t total_steps; /* number of steps of the run. With a time limit, this is an estimate that is updated after each
+                           step */
     size_t warmup_steps;    /* number of warm-up steps; not used with a time limit */
     aoei_progress progress; /* progress of the run; part of every checkpoint */
     aoei_output_dir output; /* output directory, locked */
     aoei_train_log *log;    /* training log; owned */
-    json_t *settings;       /* options that affect the result; written to aoe.json, and compared when a run resumes; owned */
+    json_t *settings; /* options that affect the result; written to aoe.json, and compared when a run resumes; owned */
 };
 
 #endif

@@ -33,10 +33,10 @@ static void compute_statistics(aoei_dataset *d) {
         d->fingerprint = aoei_hash(d->fingerprint, l->types, l->offsets[l->n]);
 }
 
-static int tokenize(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
-                    aoe_error *err) {
-    uint8_t *is_later = aoei_calloc(
-        e->n_texts, sizeof *is_later); /* [n_texts] 1 for each text that is not at the first position of its example */
+static int tokenize(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt,
+                    const char *doc_prompt, aoe_error *err) {
+    uint8_t *is_later = aoei_calloc(e->n_texts, sizeof *is_later); /* [n_texts] 1 for each text that is not at the first
+                                                                      position of its example */
     if (!is_later)
         return aoei_fail_nomem(err, e->n_texts);
     for (size_t i = 0; i < d->n; i++)
@@ -49,19 +49,20 @@ static int tokenize(aoei_dataset *d, const aoe_model *m, const aoei_examples *e,
     aoei_free(is_later);
     if (!code)
         return AOE_OK;
-    return failed == (size_t)-1 ? aoei_fail(err, code, "%s", inner.message)
-                                : aoei_fail(err, code, "%s:%zu: %s", e->name, aoei_examples_line(e, failed), inner.message);
+    return failed == (size_t)-1
+               ? aoei_fail(err, code, "%s", inner.message)
+               : aoei_fail(err, code, "%s:%zu: %s", e->name, aoei_examples_line(e, failed), inner.message);
 }
 
-int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
-                        aoe_error *err) {
+int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt,
+                        const char *doc_prompt, aoe_error *err) {
     memset(d, 0, sizeof *d);
     d->kind = e->kind;
     d->n = e->n;
     d->arity = e->roles;
     if (d->n == 0 || e->n_texts > UINT32_MAX - 2)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the file has %zu examples; give a file with 1 to 2^32 - 3 texts", e->name,
-                         d->n);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the file has %zu examples; give a file with 1 to 2^32 - 3 texts",
+                         e->name, d->n);
     const size_t n_first = d->n * d->arity + 1;
     d->labels = aoei_malloc_array(d->n, sizeof *d->labels);
     d->groups = aoei_malloc_array(e->n_texts, sizeof *d->groups);
@@ -98,7 +99,8 @@ static void free_pairs(joined_pairs *p) {
     aoei_free(p->text);
 }
 
-/* Appends the pairs of each text of role 0 with each text of role `role` of example i. The arrays have been allocated. */
+/* Appends the pairs of each text of role 0 with each text of role `role` of example i. The arrays have been
+ * allocated. */
 static void add_pairs(joined_pairs *p, const aoei_examples *e, size_t i, size_t role, double label) {
     const size_t *at = e->first + i * e->roles;
     for (size_t a = at[0]; a < at[1]; a++)
@@ -128,7 +130,8 @@ static int list_pairs(joined_pairs *p, const aoei_examples *e, aoe_error *err) {
             add_pairs(p, e, i, role, e->kind == AOE_EXAMPLES_PAIRS ? e->label[i] : role == 1);
     return p->n && p->n <= UINT32_MAX - 2
                ? AOE_OK
-               : aoei_fail(err, AOE_EFORMAT, "%s: the file has %zu pairs; give a file with 1 to 2^32 - 3 pairs", e->name, p->n);
+               : aoei_fail(err, AOE_EFORMAT, "%s: the file has %zu pairs; give a file with 1 to 2^32 - 3 pairs",
+                           e->name, p->n);
 }
 
 /* Tokenizes the pairs. */
@@ -185,8 +188,8 @@ static int descending(const void *pa, const void *pb) {
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* Returns the maximum number of tokens that example i can have in a batch. For each position, the alternative text with the
- * most tokens is counted. */
+/* Returns the maximum number of tokens that example i can have in a batch. For each position, the alternative text with
+ * the most tokens is counted. */
 static size_t example_tokens(const aoei_dataset *d, size_t i) {
     size_t sum = 0;
     for (size_t position = i * d->arity; position < (i + 1) * d->arity; position++) {

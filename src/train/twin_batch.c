@@ -26,8 +26,8 @@ static void draw_pair(size_t pair_of[2], const aoei_twin_plan *p, size_t pair) {
     while (p->data->groups[pair_of[1]] == p->data->groups[pair_of[0]]);
 }
 
-size_t aoei_twin_batch_fill(aoei_batch_buffer *b, double *labels, const aoei_twin_plan *p, const size_t *texts, size_t n,
-                            size_t first) {
+size_t aoei_twin_batch_fill(aoei_batch_buffer *b, double *labels, const aoei_twin_plan *p, const size_t *texts,
+                            size_t n, size_t first) {
     const aoei_token_lists *l = &p->data->tokens;
     const size_t per_example = 1 + p->negatives, base = first / 2;
     aoei_batch_clear(b);
@@ -37,8 +37,8 @@ size_t aoei_twin_batch_fill(aoei_batch_buffer *b, double *labels, const aoei_twi
             if (i % per_example)
                 draw_pair(pair, p, base + i);
             const size_t k = pair[encoder];
-            aoei_batch_add_types(b, l->ids + l->offsets[k], l->types ? l->types + l->offsets[k] : NULL, aoei_token_count(l, k),
-                                 (uint32_t)first++);
+            aoei_batch_add_types(b, l->ids + l->offsets[k], l->types ? l->types + l->offsets[k] : NULL,
+                                 aoei_token_count(l, k), (uint32_t)first++);
             aoei_batch_skip(b, l, k);
             labels[i] = i % per_example ? 0 : 1;
         }

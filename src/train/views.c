@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements views. Each copy has its own stream of random numbers (base/random.h), whose key depends on the seed and the step
- * and whose substream is the index of the copy in the step.
+ * Implements views. Each copy has its own stream of random numbers (base/random.h), whose key depends on the seed and
+ * the step and whose substream is the index of the copy in the step.
  */
 #include "train/views.h"
 
@@ -33,10 +33,11 @@ int aoei_view_is_plain(const aoe_view *view) {
 
 static int check_view(const aoe_view *v, aoe_error *err) {
     if ((size_t)v->kind >= KINDS)
-        return aoei_fail(err, AOE_EARG, "options.views: view %d is unknown; use a value of aoe_view_kind", (int)v->kind);
+        return aoei_fail(err, AOE_EARG, "options.views: view %d is unknown; use a value of aoe_view_kind",
+                         (int)v->kind);
     if (has_rate(v) && !(v->rate > 0 && v->rate < 1))
-        return aoei_fail(err, AOE_EARG, "options.views: the rate of %s is %g; give a number between 0 and 1", names[v->kind],
-                         v->rate);
+        return aoei_fail(err, AOE_EARG, "options.views: the rate of %s is %g; give a number between 0 and 1",
+                         names[v->kind], v->rate);
     return AOE_OK;
 }
 
@@ -52,7 +53,8 @@ int aoei_views_describe(const aoe_train_options *o, json_t *record) {
     int bad = 0;
     for (size_t i = 0; i < AOE_VIEWS; i++) {
         const aoe_view *v = &o->views[i];
-        bad |= json_array_append_new(list, json_pack("{s:s,s:f}", "view", names[v->kind], "rate", has_rate(v) ? v->rate : 0.0));
+        bad |= json_array_append_new(
+            list, json_pack("{s:s,s:f}", "view", names[v->kind], "rate", has_rate(v) ? v->rate : 0.0));
     }
     return json_object_set_new(record, "views", list) || bad;
 }
@@ -68,7 +70,8 @@ int aoe_view_parse(aoe_view *v, const char *text, aoe_error *err) {
     if (kind == KINDS || (end && *end) || has_rate(v) != !!text[n] || (end && end == text + n + 1))
         return aoei_fail(
             err, AOE_EARG,
-            "'%s' is not a view; use none, shuffle, feature-cut:RATE or token-cut:RATE, for example feature-cut:0.2", text);
+            "'%s' is not a view; use none, shuffle, feature-cut:RATE or token-cut:RATE, for example feature-cut:0.2",
+            text);
     return AOE_OK;
 }
 
@@ -78,15 +81,17 @@ int aoei_views_check_model(const aoe_view *views, const aoei_encoder_config *c, 
         if (aoei_view_is_plain(&views[i]))
             continue;
         if (c->arch->encoder != &aoei_transformer_ops)
-            return aoei_fail(err, AOE_EARG,
-                             "%s: a %s model has no embedding layer whose output %s could change; use a transformer, or set "
-                             "options.views to views that change nothing",
-                             name, c->arch->model_type, names[views[i].kind]);
+            return aoei_fail(
+                err, AOE_EARG,
+                "%s: a %s model has no embedding layer whose output %s could change; use a transformer, or set "
+                "options.views to views that change nothing",
+                name, c->arch->model_type, names[views[i].kind]);
         if (views[i].kind == AOE_VIEW_SHUFFLE && !has_positions)
-            return aoei_fail(err, AOE_EARG,
-                             "%s: %s has neither position embeddings nor rotary positions, so shuffle changes nothing; choose "
-                             "another view in options.views",
-                             name, c->arch->model_type);
+            return aoei_fail(
+                err, AOE_EARG,
+                "%s: %s has neither position embeddings nor rotary positions, so shuffle changes nothing; choose "
+                "another view in options.views",
+                name, c->arch->model_type);
     }
     return AOE_OK;
 }
@@ -97,7 +102,8 @@ int aoei_views_create(aoei_views *v, const aoei_encoder_config *c, size_t max_te
     size_t cells = 0;
     memset(v, 0, sizeof *v);
     v->columns = columns;
-    v->capacity = aoei_mul_size(max_texts, columns, &cells) || cells > SIZE_MAX - max_tokens ? SIZE_MAX : cells + max_tokens;
+    v->capacity =
+        aoei_mul_size(max_texts, columns, &cells) || cells > SIZE_MAX - max_tokens ? SIZE_MAX : cells + max_tokens;
     v->cuts = aoei_malloc_array(max_texts, sizeof *v->cuts);
     v->index = aoei_malloc_array(v->capacity, sizeof *v->index);
     v->order = aoei_malloc_array(order, sizeof *v->order);

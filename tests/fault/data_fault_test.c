@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests that functions handle a failed allocation. The tested functions load tables, load SentEval folders and evaluate STS
- * data sets. Each test calls its function repeatedly, and in each call a different allocation fails. The function must report
- * that memory ran out and must not leak a block.
+ * Tests that functions handle a failed allocation. The tested functions load tables, load SentEval folders and evaluate
+ * STS data sets. Each test calls its function repeatedly, and in each call a different allocation fails. The function
+ * must report that memory ran out and must not leak a block.
  * tags: threads
  */
 #include <stdio.h>
@@ -36,8 +36,8 @@ static int load(void *path) {
     return rc;
 }
 
-/* Returns the text of a table: `header`, 40 rows with the format `row`, and the invalid row `bad`. Row 20 has 300 kB, so that
- * the reader must enlarge its buffers. */
+/* Returns the text of a table: `header`, 40 rows with the format `row`, and the invalid row `bad`. Row 20 has 300 kB,
+ * so that the reader must enlarge its buffers. */
 static char *make_rows(const char *header, const char *row, const char *bad) {
     enum { LONG = 300000 };
     char *text = malloc(LONG + 10000), *word = malloc(LONG + 1);
@@ -94,7 +94,8 @@ static int load_folder(void *path) {
     return rc;
 }
 
-static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *cut, size_t *failed, aoe_error *err) {
+static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *cut, size_t *failed,
+                 aoe_error *err) {
     (void)user;
     (void)failed;
     (void)err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests that functions handle a failed allocation. The tested functions open a model, create an embedder and compute
- * embeddings. Each test calls the functions repeatedly, and in each call a different allocation fails. The failed function
- * must report that memory ran out, must not leak a block, and must set its output pointer to NULL.
+ * embeddings. Each test calls the functions repeatedly, and in each call a different allocation fails. The failed
+ * function must report that memory ran out, must not leak a block, and must set its output pointer to NULL.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests that the evaluations handle a failed allocation. Each test calls an evaluation repeatedly, and in each call a
- * different allocation fails. The evaluation must report that memory ran out and must not leak a block. The embedder must
- * remain usable.
+ * different allocation fails. The evaluation must report that memory ran out and must not leak a block. The embedder
+ * must remain usable.
  * tags: threads
  */
 #include <stdio.h>
@@ -168,8 +168,8 @@ static void test_rerank(void **state) {
     aoe_model_options o;
     aoe_model_options_defaults(&o);
     o.cross_encoder = 1;
-    assert_int_equal(aoei_model_open_for(&m, ctx, "tests/golden/cross_encoders/bert", &o, &(aoei_open_mode){.packed = 1}, NULL),
-                     0);
+    assert_int_equal(
+        aoei_model_open_for(&m, ctx, "tests/golden/cross_encoders/bert", &o, &(aoei_open_mode){.packed = 1}, NULL), 0);
     assert_int_equal(aoe_embedder_create(&reranker, m, NULL, NULL), 0);
     assert_int_equal(eval_rerank(NULL), 0); /* the first call builds the trie of the tokenizer, which is kept */
     assert_true(test_alloc_failures(eval_rerank, NULL, 0) > 20);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Tests that aoe_grid and aoe_compare handle a failed allocation. Each test calls one of them repeatedly, and in each call a
- * different allocation fails. The training runs were finished before the test. A call therefore starts no process: it only
- * checks the inputs, reads the records of the runs and computes the results. The call must report that memory ran out, must
- * not leak a block, and must keep all records. The check of a run that is not finished is tested separately.
+ * Tests that aoe_grid and aoe_compare handle a failed allocation. Each test calls one of them repeatedly, and in each
+ * call a different allocation fails. The training runs were finished before the test. A call therefore starts no
+ * process: it only checks the inputs, reads the records of the runs and computes the results. The call must report that
+ * memory ran out, must not leak a block, and must keep all records. The check of a run that is not finished is tested
+ * separately.
  */
 #include <stdio.h>
 #include <stdlib.h>

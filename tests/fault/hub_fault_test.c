@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Tests downloads of a model of the Hub in which an allocation fails, a disk operation fails, or the process is killed. After
- * each failure, the cache contains no file with a wrong checksum under its final name, the name of the model is visible only
- * if all files are complete, and the next download completes the model.
+ * Tests downloads of a model of the Hub in which an allocation fails, a disk operation fails, or the process is killed.
+ * After each failure, the cache contains no file with a wrong checksum under its final name, the name of the model is
+ * visible only if all files are complete, and the next download completes the model.
  *
- * The program starts itself for two purposes: "hub_fault_test kill N" pulls a model and is killed at the N-th disk operation,
- * and "hub_fault_test serve URL_FILE /dev/null FOLDER" is the server, so that its allocations are not counted.
+ * The program starts itself for two purposes: "hub_fault_test kill N" pulls a model and is killed at the N-th disk
+ * operation, and "hub_fault_test serve URL_FILE /dev/null FOLDER" is the server, so that its allocations are not
+ * counted.
  * tags: network
  */
 #include <dirent.h>
@@ -191,8 +192,8 @@ static void test_without_links(void **state) {
     assert_int_equal(copied, sizeof files / sizeof *files);
 }
 
-/* Starts this program, which pulls the model into an empty cache and is killed at the n-th disk operation. Returns 1 if it was
- * killed, and 0 if the download was complete before. */
+/* Starts this program, which pulls the model into an empty cache and is killed at the n-th disk operation. Returns 1 if
+ * it was killed, and 0 if the download was complete before. */
 static int killed_at(uint64_t n) {
     char text[24];
     snprintf(text, sizeof text, "%llu", (unsigned long long)n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests that functions for LoRA adapters handle a failed allocation or I/O operation. The tested functions open adapters for
- * inference and for training, merge them, save them over a complete model, and train them. Each test calls its function
- * repeatedly, and in each call a different allocation or I/O operation fails. The error code must match the failure, no block
- * may be leaked, and after a failed save the directory must still contain the complete model.
+ * Tests that functions for LoRA adapters handle a failed allocation or I/O operation. The tested functions open
+ * adapters for inference and for training, merge them, save them over a complete model, and train them. Each test calls
+ * its function repeatedly, and in each call a different allocation or I/O operation fails. The error code must match
+ * the failure, no block may be leaked, and after a failed save the directory must still contain the complete model.
  * tags: threads
  */
 #include <errno.h>
@@ -133,7 +133,8 @@ static void merging_without_memory(void **state) {
         const uint64_t count = aoei_alloc_count();
         aoei_alloc_fail_at(0);
         assert_int_equal(aoei_alloc_live(), live);
-        /* rc is also 0 if the failed allocation was needed only to remove temporary files, because merging ignores this */
+        /* rc is also 0 if the failed allocation was needed only to remove temporary files, because merging ignores
+         * this */
         if (!rc)
             assert_int_equal(aoei_remove_tree(to, NULL), 0);
         if (n > count)

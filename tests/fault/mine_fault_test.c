@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests that the mining of hard negatives handles a failed allocation. The test mines repeatedly, and in each call a different
- * allocation fails. The call must report that memory ran out and must not leak a block. The embedder must remain usable.
+ * Tests that the mining of hard negatives handles a failed allocation. The test mines repeatedly, and in each call a
+ * different allocation fails. The call must report that memory ran out and must not leak a block. The embedder must
+ * remain usable.
  * tags: threads
  */
 #include <stdlib.h>
@@ -25,7 +26,8 @@ static int set_up(void **state) {
     char *path = test_path(dir, "model");
     tiny_model_write(path, &shape);
     pairs = tiny_table(dir, "pairs.tsv", 12, 1);
-    lists = test_write_text(dir, "lists.jsonl", "{\"query\": [\"the cat\", \"a dog\"], \"positive\": [\"old\", \"a dog\"]}\n");
+    lists = test_write_text(dir, "lists.jsonl",
+                            "{\"query\": [\"the cat\", \"a dog\"], \"positive\": [\"old\", \"a dog\"]}\n");
     corpus = test_write_text(dir, "corpus.txt", "the bird\n\na dog runs\n");
     ctx = tiny_context(2);
     const int failed = aoei_model_open_for(&model, ctx, path, NULL, &(aoei_open_mode){.packed = 1}, NULL) ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests that functions for model directories handle a failed allocation or I/O operation. The tested functions open, save,
- * create, convert and average models. Each test calls its function repeatedly, and in each call a different allocation or I/O
- * operation fails. The error code must match the failure, no block may be leaked, and an older model in the output directory
- * must be intact.
+ * Tests that functions for model directories handle a failed allocation or I/O operation. The tested functions open,
+ * save, create, convert and average models. Each test calls its function repeatedly, and in each call a different
+ * allocation or I/O operation fails. The error code must match the failure, no block may be leaked, and an older model
+ * in the output directory must be intact.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +27,8 @@ static aoe_context *ctx;
 
 static int open_context(void **state) {
     (void)state;
-    return aoe_context_create(&ctx, &(aoe_context_options){.struct_size = sizeof(aoe_context_options), .threads = 1}, NULL);
+    return aoe_context_create(&ctx, &(aoe_context_options){.struct_size = sizeof(aoe_context_options), .threads = 1},
+                              NULL);
 }
 
 static int close_context(void **state) {
@@ -104,8 +105,8 @@ static int run_save(void *arg) {
     return aoei_model_save_as(s->m, s->to, s->record, s->storage, NULL);
 }
 
-/* Asserts that `dir` contains every file of `want` with equal bytes. If `alone` is set, also asserts that `dir` contains no
- * other files. */
+/* Asserts that `dir` contains every file of `want` with equal bytes. If `alone` is set, also asserts that `dir`
+ * contains no other files. */
 static void assert_equal_files(const char *want, const char *dir, int alone) {
     char **names;
     size_t n;
@@ -136,8 +137,8 @@ static void check_older(const saving *s) {
     assert_equal_files(s->older, s->to, 1);
 }
 
-/* Asserts that the directory s->to contains the complete new model. The directory may also contain the temporary folder that
- * saving uses (the staging folder), because the removal of this folder may have failed. */
+/* Asserts that the directory s->to contains the complete new model. The directory may also contain the temporary folder
+ * that saving uses (the staging folder), because the removal of this folder may have failed. */
 static void check_newer(const saving *s) {
     assert_equal_files(s->newer, s->to, 0);
     assert_false(aoei_entry_exists(s->to, "model.safetensors.index.json"));
@@ -266,7 +267,8 @@ static void making_without_memory(void **state) {
         uint64_t count = aoei_alloc_count();
         aoei_alloc_fail_at(0);
         assert_int_equal(aoei_alloc_live(), live);
-        assert_int_equal(aoei_remove_tree(made, NULL), 0); /* the directory still exists if its removal in init_once failed */
+        assert_int_equal(aoei_remove_tree(made, NULL), 0); /* the directory still exists if its removal in init_once
+                                                              failed */
         if (n > count) {
             assert_int_equal(rc, 0);
             if (++type == sizeof types / sizeof *types)
@@ -282,9 +284,9 @@ static void making_without_memory(void **state) {
 /* Converts a model from int8 to bf16. */
 static int convert_once(void *dir) {
     char *from = test_path(dir, "small"), *to = test_path(dir, "made");
-    int rc = aoe_convert(ctx, from, to,
-                         &(aoe_convert_options){.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_BF16}, NULL,
-                         NULL);
+    int rc = aoe_convert(
+        ctx, from, to, &(aoe_convert_options){.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_BF16},
+        NULL, NULL);
     assert_int_equal(aoei_is_model_dir(to), !rc);
     free(from);
     free(to);
@@ -314,7 +316,8 @@ static void converting_without_memory(void **state) {
             assert_int_equal(rc, 0);
             break;
         }
-        /* rc is 0 if the failed allocation was needed only to remove temporary files, because aoe_convert ignores this */
+        /* rc is 0 if the failed allocation was needed only to remove temporary files, because aoe_convert ignores
+         * this */
         assert_true(rc == AOE_ENOMEM || rc == 0);
         if (!rc)
             assert_int_equal(aoei_remove_tree(made, NULL), 0);

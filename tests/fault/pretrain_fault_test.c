@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests that aoe_pretrain and aoe_train handle a failed allocation. aoe_train reads two data files: one with triplets, and one
- * with queries and positives in which each query is a list of texts. The test trains repeatedly, and in each run a different
- * allocation fails. The run must report one error and must not leak a block. Resuming the run must give the weights of a run
- * without failures.
+ * Tests that aoe_pretrain and aoe_train handle a failed allocation. aoe_train reads two data files: one with triplets,
+ * and one with queries and positives in which each query is a list of texts. The test trains repeatedly, and in each
+ * run a different allocation fails. The run must report one error and must not leak a block. Resuming the run must give
+ * the weights of a run without failures.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +94,8 @@ static int train(const char *output, int resume, aoe_error *err) {
 }
 
 static void check(int (*run)(const char *output, int resume, aoe_error *err), const char *name) {
-    char *whole = test_path(dir, name), *output = test_path(dir, "out"), *weights = test_path(whole, "model.safetensors");
+    char *whole = test_path(dir, name), *output = test_path(dir, "out"),
+         *weights = test_path(whole, "model.safetensors");
     aoe_error err = {0};
     size_t size, ignored_failures = 0;
     if (run(whole, 0, &err))
@@ -121,8 +122,8 @@ static void check(int (*run)(const char *output, int resume, aoe_error *err), co
             continue;
         }
         if (code != AOE_ENOMEM || !strstr(err.message, "memory") || strchr(err.message, '\n'))
-            fail_msg("allocation %llu of %llu failed: code %d: %s", (unsigned long long)n, (unsigned long long)count, code,
-                     err.message);
+            fail_msg("allocation %llu of %llu failed: code %d: %s", (unsigned long long)n, (unsigned long long)count,
+                     code, err.message);
         if (n % 9)
             continue;
         if ((code = run(output, 1, &err)))
@@ -133,7 +134,8 @@ static void check(int (*run)(const char *output, int resume, aoe_error *err), co
         assert_memory_equal(got, want, size);
         free(got);
     }
-    /* a run may ignore a failed allocation only while it removes temporary files, because the next run removes them again */
+    /* a run may ignore a failed allocation only while it removes temporary files, because the next run removes them
+     * again */
     assert_true(ignored_failures <= 3);
     free(want);
     free(weights);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests that functions for recurrent attention networks (RAN) handle a failed allocation. The tested functions create a RAN
- * model, compute embeddings, and pretrain the model for one step. The test calls each function repeatedly, and in each call a
- * different allocation fails. The function must report one error and must not leak a block.
+ * Tests that functions for recurrent attention networks (RAN) handle a failed allocation. The tested functions create a
+ * RAN model, compute embeddings, and pretrain the model for one step. The test calls each function repeatedly, and in
+ * each call a different allocation fails. The function must report one error and must not leak a block.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static char *dir, *bert, *ran, *out, *texts;
 static int make(const char *to, aoe_error *err) {
     aoe_init_options o;
     aoe_init_options_defaults(&o);
-    o.shape =
-        (aoe_shape){.hidden = 16, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
+    o.shape = (aoe_shape){
+        .hidden = 16, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
     o.tokenizer_from = bert;
     return aoe_init(ctx, to, &o, NULL, err);
 }
@@ -82,8 +82,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Calls `run` repeatedly, and in each call a different allocation fails. Each of the first `dense` allocations fails in one
- * call. Of the later allocations, only every seventh fails. */
+/* Calls `run` repeatedly, and in each call a different allocation fails. Each of the first `dense` allocations fails in
+ * one call. Of the later allocations, only every seventh fails. */
 static void check(int (*run)(aoe_error *err), uint64_t dense) {
     size_t ignored_failures = 0;
     for (uint64_t n = 1;; n += n < dense ? 1 : 7) {
@@ -105,7 +105,8 @@ static void check(int (*run)(aoe_error *err), uint64_t dense) {
         if (code && (code != AOE_ENOMEM || !strstr(err.message, "memory") || strchr(err.message, '\n')))
             fail_msg("allocation %llu failed: code %d: %s", (unsigned long long)n, code, err.message);
     }
-    /* a run may ignore a failed allocation only while it removes temporary files, because the next run removes them again */
+    /* a run may ignore a failed allocation only while it removes temporary files, because the next run removes them
+     * again */
     assert_true(ignored_failures <= 3);
 }
 

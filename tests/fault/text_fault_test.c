@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests that tokenizers and the tokenizer trainer handle a failed allocation or I/O operation. Each test calls its function
- * repeatedly, and in each call a different allocation or I/O operation fails.
+ * Tests that tokenizers and the tokenizer trainer handle a failed allocation or I/O operation. Each test calls its
+ * function repeatedly, and in each call a different allocation or I/O operation fails.
  * tags: threads
  */
 #include <errno.h>
@@ -21,8 +21,8 @@ static int encode(const aoe_tokenizer *t, aoe_error *err) {
     if (!rc)
         rc = aoe_tokenizer_encode(
             t, aoe_text_of(text),
-            &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .prompt = "a {text} b", .max_length = 8}, &ids,
-            err);
+            &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .prompt = "a {text} b", .max_length = 8},
+            &ids, err);
     aoe_ids_free(&ids);
     return rc;
 }
@@ -64,20 +64,25 @@ static void test_open_vocab(void **state) {
     test_dir_remove(dir);
 }
 
-/* Two contents of tokenizer.json. Together, they contain one example of each component for which the library allocates memory:
- * the normalizers Precompiled, Prepend and Replace, a sequence of pre-tokenizers, an added token, and the models BPE and
- * Unigram. */
+/* Two contents of tokenizer.json. Together, they contain one example of each component for which the library allocates
+ * memory: the normalizers Precompiled, Prepend and Replace, a sequence of pre-tokenizers, an added token, and the
+ * models BPE and Unigram. */
 #define U "\xe2\x96\x81"
 static const char bpe[] =
     "{\"added_tokens\":[{\"content\":\"[MASK]\",\"special\":true}],\"normalizer\":{\"type\":\"NFC\"},"
-    "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":\" ?\\\\p{L}+\"},"
+    "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":\" "
+    "?\\\\p{L}+\"},"
     "\"behavior\":\"Isolated\"},{\"type\":\"Digits\"},{\"type\":\"ByteLevel\",\"use_regex\":false}]},"
-    "\"post_processor\":{\"type\":\"Sequence\",\"processors\":[{\"type\":\"RobertaProcessing\",\"sep\":[\"\",0],\"cls\":[\"\",1]}]},"
-    "\"model\":{\"type\":\"BPE\",\"unk_token\":\"a\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"b\":1,\"\xc4\xa0\":2,\"\xc4\xa0"
+    "\"post_processor\":{\"type\":\"Sequence\",\"processors\":[{\"type\":\"RobertaProcessing\",\"sep\":[\"\",0],"
+    "\"cls\":[\"\",1]}]},"
+    "\"model\":{\"type\":\"BPE\",\"unk_token\":\"a\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"b\":1,\"\xc4\xa0\":2,"
+    "\"\xc4\xa0"
     "a\":3,\"<0xC4>\":4},\"merges\":[\"\xc4\xa0 a\"]}}";
 static const char unigram[] =
-    "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"BAAAAAAAAABhAA==\"},"
-    "{\"type\":\"Prepend\",\"prepend\":\" \"},{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\" \"}]},"
+    "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Precompiled\","
+    "\"precompiled_charsmap\":\"BAAAAAAAAABhAA==\"},"
+    "{\"type\":\"Prepend\",\"prepend\":\" \"},{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" "
+    "{2,}\"},\"content\":\" \"}]},"
     "\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"" U "\",\"prepend_scheme\":\"first\"},"
     "\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"?\",0],[\"" U "\",-1],[\"a\",-2]]}}";
 
@@ -121,10 +126,11 @@ static int train_and_save(void *dir) {
     return rc;
 }
 
-/* Asserts that each file of the tokenizer in `dir` is complete or missing, and removes the files. If code is 0, asserts that
- * all files exist. */
+/* Asserts that each file of the tokenizer in `dir` is complete or missing, and removes the files. If code is 0, asserts
+ * that all files exist. */
 static void check_files(void *dir, int code) {
-    static const char *const names[] = {"vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"};
+    static const char *const names[] = {"vocab.txt", "tokenizer.json", "tokenizer_config.json",
+                                        "special_tokens_map.json"};
     size_t n = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *path = test_path(dir, names[i]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests that training handles a failed allocation or disk operation. The test trains repeatedly, and in each run a different
- * allocation or disk operation fails. A failed run must report one error, must not leak a block, and must not leave an
- * incomplete model in the output directory. Resuming the failed run must give the same files as a run without failures.
+ * Tests that training handles a failed allocation or disk operation. The test trains repeatedly, and in each run a
+ * different allocation or disk operation fails. A failed run must report one error, must not leak a block, and must not
+ * leave an incomplete model in the output directory. Resuming the failed run must give the same files as a run without
+ * failures.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,15 +19,17 @@
 #include "model/model.h"
 #include "modeldir/layout.h"
 
-/* Number of failures that training may ignore. Training writes each of the two checkpoints and the model to a temporary folder
- * first (the staging folder). It ignores a failure to remove such a folder, because the next run removes the folder. */
+/* Number of failures that training may ignore. Training writes each of the two checkpoints and the model to a temporary
+ * folder first (the staging folder). It ignores a failure to remove such a folder, because the next run removes the
+ * folder. */
 enum { MAX_IGNORED_FAILURES = 3 };
 
 /* A small training run of two steps, with an evaluation and a checkpoint after each step. */
 typedef struct work {
     train_run run;
     char *weights, *settings; /* model.safetensors and aoe.json of a run without failures; owned */
-    /* model.safetensors in the output directory before training; owned; NULL: the output directory does not exist then */
+    /* model.safetensors in the output directory before training; owned; NULL: the output directory does not exist
+     * then */
     char *earlier;
     size_t size, earlier_size;
     uint64_t n; /* number of the allocation or disk operation that fails, counted from 1 */
@@ -70,8 +73,8 @@ static void renew_output(work *w) {
     tiny_model_write(r->output, &shape);
 }
 
-/* Asserts that a model in the output directory is either the earlier model or the complete result. Also asserts that every
- * checkpoint is complete. */
+/* Asserts that a model in the output directory is either the earlier model or the complete result. Also asserts that
+ * every checkpoint is complete. */
 static void check_output(work *w) {
     train_run *r = &w->run;
     aoe_context *ctx = tiny_context(1);
@@ -103,7 +106,8 @@ static void check_output(work *w) {
     aoe_context_destroy(ctx);
 }
 
-/* Resumes the run after a failure. If the output directory contains only the earlier model, trains from the beginning. */
+/* Resumes the run after a failure. If the output directory contains only the earlier model, trains from the
+ * beginning. */
 static void recover(work *w) {
     train_run *r = &w->run;
     aoe_error err = {0};
@@ -114,13 +118,14 @@ static void recover(work *w) {
     if (code == AOE_ENOENT && w->earlier)
         code = train_run_go(r, 1, &err);
     if (code)
-        fail_msg("allocation or disk operation %llu failed, then resuming failed: %s", (unsigned long long)w->n, err.message);
+        fail_msg("allocation or disk operation %llu failed, then resuming failed: %s", (unsigned long long)w->n,
+                 err.message);
     train_run_assert_output(r, w->weights, w->size, w->settings);
 }
 
-/* Calls aoe_train with one failure. If errnum is 0, allocation w->n fails. Otherwise, disk operation w->n fails with errnum.
- * Sets *count to the number of allocations or disk operations in aoe_train. Creating the context is not counted and cannot
- * fail. */
+/* Calls aoe_train with one failure. If errnum is 0, allocation w->n fails. Otherwise, disk operation w->n fails with
+ * errnum. Sets *count to the number of allocations or disk operations in aoe_train. Creating the context is not counted
+ * and cannot fail. */
 static int train(work *w, int errnum, uint64_t *count, aoe_error *err) {
     aoe_context *ctx = tiny_context(1);
     w->run.evaluations = w->run.n = 0;
@@ -169,8 +174,8 @@ static void test_memory(void **state) {
             continue;
         }
         if (code != AOE_ENOMEM)
-            fail_msg("allocation %llu of %llu failed: code %d: %s", (unsigned long long)w.n, (unsigned long long)count, code,
-                     err.message);
+            fail_msg("allocation %llu of %llu failed: code %d: %s", (unsigned long long)w.n, (unsigned long long)count,
+                     code, err.message);
         check_error(&err, AOE_ENOMEM, "memory");
         if (w.n % 5 == 0) {
             check_output(&w);
@@ -181,8 +186,8 @@ static void test_memory(void **state) {
     work_destroy(&w);
 }
 
-/* Trains repeatedly. The first run fails in disk operation 1, the second run in operation 1 + stride, and so on. Each failure
- * must be reported with the error `code`. */
+/* Trains repeatedly. The first run fails in disk operation 1, the second run in operation 1 + stride, and so on. Each
+ * failure must be reported with the error `code`. */
 static void fail_disk(work *w, const char *output, int errnum, int code, uint64_t stride) {
     size_t ignored_failures = 0;
     train_run_output(&w->run, output);
@@ -197,8 +202,8 @@ static void fail_disk(work *w, const char *output, int errnum, int code, uint64_
             break;
         }
         if (got != 0 && got != code)
-            fail_msg("operation %llu of %llu failed: code %d: %s", (unsigned long long)w->n, (unsigned long long)count, got,
-                     err.message);
+            fail_msg("operation %llu of %llu failed: code %d: %s", (unsigned long long)w->n, (unsigned long long)count,
+                     got, err.message);
         if (got == 0) {
             ignored_failures++;
             train_run_assert_output(&w->run, w->weights, w->size, w->settings);

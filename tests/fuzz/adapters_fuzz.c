@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes directories of LoRA adapters. The first byte of the input selects the configuration file or the weights file. The
- * remaining bytes are the contents of the selected file; the other file is valid. If the directory can be opened, the shapes of
- * the adapters must match the base model. Otherwise, there must be an error message.
+ * Fuzzes directories of LoRA adapters. The first byte of the input selects the configuration file or the weights file.
+ * The remaining bytes are the contents of the selected file; the other file is valid. If the directory can be opened,
+ * the shapes of the adapters must match the base model. Otherwise, there must be an error message.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,7 +30,8 @@ static void check(const aoe_model *m) {
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         aoei_slot d;
         aoei_slot_describe(&m->config, i, &d);
-        if (d.adapter && !d.absent && (m->weights[i].rows != d.rows || m->weights[i].cols != d.cols || !m->weights[i].data))
+        if (d.adapter && !d.absent &&
+            (m->weights[i].rows != d.rows || m->weights[i].cols != d.cols || !m->weights[i].data))
             abort();
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the parsers of responses of chat models. They parse response bodies, stored responses, and the lists of sentences and
- * the scores in the text of a response. A parsed sentence must be one line of valid UTF-8 and must not be longer than the text.
- * The number of sentences must not exceed the requested number. A score must be in its range. A stored response must not change
- * when it is read.
+ * Fuzzes the parsers of responses of chat models. They parse response bodies, stored responses, and the lists of
+ * sentences and the scores in the text of a response. A parsed sentence must be one line of valid UTF-8 and must not be
+ * longer than the text. The number of sentences must not exceed the requested number. A score must be in its range. A
+ * stored response must not change when it is read.
  */
 #include <stdlib.h>
 #include <string.h>

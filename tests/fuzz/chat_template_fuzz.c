@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes chat templates. The input is a template, then U+0001, then a text. The template is parsed and renders the text as a
- * string and as a list of parts, alone and in a pair. If a step fails, there must be an error message. No block may be leaked.
+ * Fuzzes chat templates. The input is a template, then U+0001, then a text. The template is parsed and renders the text
+ * as a string and as a list of parts, alone and in a pair. If a step fails, there must be an error message. No block
+ * may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>

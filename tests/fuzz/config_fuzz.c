@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes config.json. If a file is accepted, the total size of the model's weights must not overflow, and the configuration
- * must not change when it is written and read again.
+ * Fuzzes config.json. If a file is accepted, the total size of the model's weights must not overflow, and the
+ * configuration must not change when it is written and read again.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Fuzzes the files that describe the head of a cross-encoder: modules.json, the configuration of the module LogitScore,
- * config_sentence_transformers.json and the chat template. The first byte of the input selects the file, and the remaining
- * bytes are its contents. The other files are valid.
+ * config_sentence_transformers.json and the chat template. The first byte of the input selects the file, and the
+ * remaining bytes are its contents. The other files are valid.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -18,10 +18,11 @@
 #define TYPE "\"type\":\"sentence_transformers."
 static const struct {
     const char *name, *valid;
-} files[] = {{"modules.json", "[{" TYPE "Transformer\",\"path\":\"\"},{" TYPE "LogitScore\",\"path\":\"1_LogitScore\"}]"},
-             {"1_LogitScore/config.json", "{\"true_token_id\": 3, \"false_token_id\": 4}"},
-             {"config_sentence_transformers.json", "{\"model_type\": \"CrossEncoder\"}"},
-             {"chat_template.jinja", "{{ messages }}"}};
+} files[] = {
+    {"modules.json", "[{" TYPE "Transformer\",\"path\":\"\"},{" TYPE "LogitScore\",\"path\":\"1_LogitScore\"}]"},
+    {"1_LogitScore/config.json", "{\"true_token_id\": 3, \"false_token_id\": 4}"},
+    {"config_sentence_transformers.json", "{\"model_type\": \"CrossEncoder\"}"},
+    {"chat_template.jinja", "{{ messages }}"}};
 enum { N_FILES = sizeof files / sizeof *files };
 
 static char root[256];

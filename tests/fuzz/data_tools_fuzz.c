@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the data tools (aoe_data_convert and others). The first byte of the input selects the formats of the input file and of
- * the output file. The remaining bytes are the contents of the input file. If aoe_data_convert writes a file, it must be
- * readable, and converting it to .jsonl and back must give the same bytes. The other tools read the input file, and the counts
- * that they report must be consistent.
+ * Fuzzes the data tools (aoe_data_convert and others). The first byte of the input selects the formats of the input
+ * file and of the output file. The remaining bytes are the contents of the input file. If aoe_data_convert writes a
+ * file, it must be readable, and converting it to .jsonl and back must give the same bytes. The other tools read the
+ * input file, and the counts that they report must be consistent.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +29,8 @@ static int append(void *user, size_t part, const char *data, size_t len) {
     return aoei_buffer_append(&out[part], data, len);
 }
 
-/* Converts the file `path` to examples of the kind `to`, in the format of the file name `name`, and stores the result in `out`.
- * Returns 0 or an error code. Asserts that an error has a message. */
+/* Converts the file `path` to examples of the kind `to`, in the format of the file name `name`, and stores the result
+ * in `out`. Returns 0 or an error code. Asserts that an error has a message. */
 static int convert(const char *path, const char *name, aoe_example_kind to, aoei_buffer *out) {
     aoe_data_convert_options o;
     aoe_error err = {0};
@@ -46,8 +46,8 @@ static int convert(const char *path, const char *name, aoe_example_kind to, aoei
     return code;
 }
 
-/* Asserts that converting `written` to .jsonl and back gives the same bytes. The conversion to .jsonl may fail for .tsv and
- * .csv files, because some lists of column names cannot be stored as JSON keys. */
+/* Asserts that converting `written` to .jsonl and back gives the same bytes. The conversion to .jsonl may fail for .tsv
+ * and .csv files, because some lists of column names cannot be stored as JSON keys. */
 static void check_round_trip(const aoei_buffer *written, const char *extension) {
     char name[32];
     aoei_buffer json = {0}, again = {0};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The main function of a fuzz test in `make check`. It calls the harness with the empty input, with every file of its corpus,
- * and with random mutations of these files. The random seed is different each time; the environment variable AOE_FUZZ_SEED sets
- * it. If the harness fails, the input is stored next to the program, and a message tells how to repeat the failure. With the
- * path of a file as the argument, only this file is run. `make fuzz` links the harness with libFuzzer instead of this file.
+ * The main function of a fuzz test in `make check`. It calls the harness with the empty input, with every file of its
+ * corpus, and with random mutations of these files. The random seed is different each time; the environment variable
+ * AOE_FUZZ_SEED sets it. If the harness fails, the input is stored next to the program, and a message tells how to
+ * repeat the failure. With the path of a file as the argument, only this file is run. `make fuzz` links the harness
+ * with libFuzzer instead of this file.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -18,7 +19,8 @@
 
 enum { MAX_GROWTH = 512 /* maximum number of bytes that a mutation adds */ };
 
-/* A harness may define the first two symbols, and sanitizers define the third. The address of an undefined symbol is NULL. */
+/* A harness may define the first two symbols, and sanitizers define the third. The address of an undefined symbol is
+ * NULL. */
 extern const size_t fuzz_mutations __attribute__((weak));
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
@@ -28,7 +30,7 @@ void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak)
 /* The input that is running. */
 static struct {
     const char *program;
-    const char *file;        /* file of the corpus, or the file from which the input was mutated; NULL: the empty input */
+    const char *file; /* file of the corpus, or the file from which the input was mutated; NULL: the empty input */
     const fuzz_input *input; /* NULL: the harness is not running */
     uint64_t seed;
     size_t mutation; /* number of the mutation, counted from 1; 0: the input is not mutated */
@@ -45,17 +47,19 @@ static void report(void) {
         return;
     }
     char path[4096];
-    snprintf(path, sizeof path, "%s.finding-%llu-%zu", running.program, (unsigned long long)running.seed, running.mutation);
+    snprintf(path, sizeof path, "%s.finding-%llu-%zu", running.program, (unsigned long long)running.seed,
+             running.mutation);
     FILE *f = fopen(path, "wb");
     if (f) {
         fwrite(in->data, 1, in->size, f);
         fclose(f);
     }
-    fprintf(stderr,
-            "fuzz: failed with mutation %zu of seed %llu, made from %s; the input is stored. Run it again with\n    %s %s\n"
-            "or repeat all mutations with\n    AOE_FUZZ_SEED=%llu %s\n",
-            running.mutation, (unsigned long long)running.seed, running.file, running.program, path,
-            (unsigned long long)running.seed, running.program);
+    fprintf(
+        stderr,
+        "fuzz: failed with mutation %zu of seed %llu, made from %s; the input is stored. Run it again with\n    %s %s\n"
+        "or repeat all mutations with\n    AOE_FUZZ_SEED=%llu %s\n",
+        running.mutation, (unsigned long long)running.seed, running.file, running.program, path,
+        (unsigned long long)running.seed, running.program);
 }
 
 static void report_signal(int number) {
@@ -142,12 +146,14 @@ static void corpus_dir(char *dir, size_t size, const char *program) {
     const char *name = strrchr(program, '/'), *src = getenv("SRC");
     name = name ? name + 1 : program;
     const char *end = strstr(name, "_fuzz");
-    snprintf(dir, size, "%s/tests/fuzz/corpus/%.*s", src ? src : ".", (int)(end ? end - name : (long)strlen(name)), name);
+    snprintf(dir, size, "%s/tests/fuzz/corpus/%.*s", src ? src : ".", (int)(end ? end - name : (long)strlen(name)),
+             name);
 }
 
 /* ---- runs */
 
-/* Runs the harness on a copy of an input, so that a read beyond its end is detected. mutation: number of the mutation. */
+/* Runs the harness on a copy of an input, so that a read beyond its end is detected. mutation: number of the
+ * mutation. */
 static void run(const fuzz_input *in, const char *file, size_t mutation) {
     uint8_t *data = allocate(NULL, in->size);
     if (in->size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the parsers of HTTP headers. The input is the header section of a response. A parsed waiting time must be at most 31
- * days, and parsed counts must be integers. A URL from a Link header must be found again in a new Link header that contains
- * this URL.
+ * Fuzzes the parsers of HTTP headers. The input is the header section of a response. A parsed waiting time must be at
+ * most 31 days, and parsed counts must be integers. A URL from a Link header must be found again in a new Link header
+ * that contains this URL.
  */
 #include <stdlib.h>
 #include <string.h>

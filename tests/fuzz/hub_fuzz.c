@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the replies of the Hugging Face Hub. The input consists of the headers of a reply about a file, an empty line, and the
- * list of the files of a model in JSON. A checksum that is accepted must be a file name of hexadecimal digits, and each path of
- * an accepted list must be safe.
+ * Fuzzes the replies of the Hugging Face Hub. The input consists of the headers of a reply about a file, an empty line,
+ * and the list of the files of a model in JSON. A checksum that is accepted must be a file name of hexadecimal digits,
+ * and each path of an accepted list must be safe.
  */
 #include <stdlib.h>
 #include <string.h>

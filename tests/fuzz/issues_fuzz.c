@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the functions that process GitHub issues. The first byte of the input selects which of these functions is called:
- * - The parser of references to issues. A reference must be inside the text. The parser masks some parts of the text, such as
- *   code and quotations, and must preserve their line ends.
+ * Fuzzes the functions that process GitHub issues. The first byte of the input selects which of these functions is
+ * called:
+ * - The parser of references to issues. A reference must be inside the text. The parser masks some parts of the text,
+ *   such as code and quotations, and must preserve their line ends.
  * - The function that removes comments, images and template lines from an issue's body. It must not add text.
  * - The parser of API responses. Numbers and names of repositories must be valid.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the JSON parser. It must either fail with a message or return a value. The value must not change when it is written
- * and read again. Reading a member as any type must not crash, and no block may be leaked.
+ * Fuzzes the JSON parser. It must either fail with a message or return a value. The value must not change when it is
+ * written and read again. Reading a member as any type must not crash, and no block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>

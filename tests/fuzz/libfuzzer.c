@@ -9,8 +9,8 @@ enum { LAST = 1 << 14 };
 
 /* Functions that libFuzzer calls, and one that it provides. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size, uint8_t *out, size_t max,
-                                 unsigned seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size, uint8_t *out,
+                                 size_t max, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 
 static uint8_t last[LAST]; /* the input that was mutated last, from which the next mutations copy */
@@ -31,8 +31,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
     return in.size;
 }
 
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size, uint8_t *out, size_t max,
-                                 unsigned seed) {
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size, uint8_t *out,
+                                 size_t max, unsigned seed) {
     fuzz_input in = {out, a_size < max ? a_size : max, max};
     memcpy(out, a, in.size);
     aoei_rng r;

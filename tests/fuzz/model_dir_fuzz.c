@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes a complete model directory. The first byte of the input selects a file, and the remaining bytes are its contents; the
- * other files are valid. If the model can be opened, its embeddings must be finite, and a copy of the model that aoe_convert
- * writes must give the same embeddings. Otherwise, there must be an error message.
+ * Fuzzes a complete model directory. The first byte of the input selects a file, and the remaining bytes are its
+ * contents; the other files are valid. If the model can be opened, its embeddings must be finite, and a copy of the
+ * model that aoe_convert writes must give the same embeddings. Otherwise, there must be an error message.
  */
 #include <math.h>
 #include <stdio.h>
@@ -41,7 +41,8 @@ static void require(int condition) {
         abort();
 }
 
-/* Embeds texts with the model in `dir`. Returns NULL if this fails; otherwise [TEXTS, *dims] values, which the caller frees. */
+/* Embeds texts with the model in `dir`. Returns NULL if this fails; otherwise [TEXTS, *dims] values, which the caller
+ * frees. */
 static float *embed(const char *dir, size_t *dims) {
     const aoe_text texts[TEXTS] = {aoe_text_of("a"), aoe_text_of("c b A d e f e d a c a b a"),
                                    aoe_text_of("[MASK] b\t\xc3\xa4 ")};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the settings files of a model directory (aoe.json and the files of sentence-transformers). The first byte of the input
- * selects the file, and the remaining bytes are its contents. Accepted settings must be complete, and must not change when they
- * are written and read again.
+ * Fuzzes the settings files of a model directory (aoe.json and the files of sentence-transformers). The first byte of
+ * the input selects the file, and the remaining bytes are its contents. Accepted settings must be complete, and must
+ * not change when they are written and read again.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -31,8 +31,8 @@ enum { DENSE = 5, LAYERS = 6 };
 static const char with_dense[] = "[{" TYPE "Transformer\",\"path\":\"\"},{" TYPE "Pooling\",\"path\":\"1_Pooling\"},"
                                  "{" TYPE "Dense\",\"path\":\"2_Dense\"}]";
 static const char with_layers[] =
-    "[{" TYPE "Transformer\",\"path\":\"\"},{" TYPE "WeightedLayerPooling\",\"path\":\"" AOEI_LAYER_POOLING_FOLDER "\"},{" TYPE
-    "Pooling\",\"path\":\"1_Pooling\"}]";
+    "[{" TYPE "Transformer\",\"path\":\"\"},{" TYPE "WeightedLayerPooling\",\"path\":\"" AOEI_LAYER_POOLING_FOLDER
+    "\"},{" TYPE "Pooling\",\"path\":\"1_Pooling\"}]";
 #define N_FILES (sizeof files / sizeof *files)
 
 static char root[256];
@@ -74,7 +74,8 @@ static void round_trip(const aoei_settings *s, const aoei_encoder_config *c) {
     if (again.pooling != s->pooling || again.max_length != s->max_length || strcmp(again.prompt, s->prompt) != 0 ||
         again.normalize != s->normalize || again.lowercase != s->lowercase || again.truncate_dim != s->truncate_dim ||
         again.exclude_prompt != s->exclude_prompt || again.similarity != s->similarity ||
-        !again.layer_pooling != !s->layer_pooling || aoei_settings_module_count(&again) != aoei_settings_module_count(s))
+        !again.layer_pooling != !s->layer_pooling ||
+        aoei_settings_module_count(&again) != aoei_settings_module_count(s))
         abort();
     aoei_settings_free(&again);
     aoei_free(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements the mutations. JSON values are found by their brackets and quotes instead of by a parser, so that they are also
- * found in invalid JSON and in files that contain other data.
+ * Implements the mutations. JSON values are found by their brackets and quotes instead of by a parser, so that they are
+ * also found in invalid JSON and in files that contain other data.
  */
 #include "mutate.h"
 
@@ -13,7 +13,7 @@ typedef struct span {
     size_t at, n;
 } span;
 
-#define TOKEN(text)                                                                                                            \
+#define TOKEN(text)                                                                                                    \
     { text, sizeof(text) - 1 }
 typedef struct token {
     const char *text;
@@ -195,7 +195,8 @@ static void change_json(fuzz_input *in, const uint8_t *other, size_t other_size,
 
 /* Overwrites bytes by an integer of 1, 2, 4 or 8 bytes in little-endian order. */
 static void change_integer(fuzz_input *in, aoei_rng *r) {
-    static const uint64_t integers[] = {0, 1, 2, 0x7f, 0x80, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, (uint64_t)1 << 63};
+    static const uint64_t integers[] = {0,      1,          2,          0x7f,       0x80,
+                                        0xffff, 0x7fffffff, 0x80000000, 0xffffffff, (uint64_t)1 << 63};
     const uint64_t value = ANY(integers, r) - below(r, 2);
     const size_t n = (size_t)1 << below(r, 4);
     if (in->size >= n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the reader of .npy files. If a file is accepted, every row must be readable. Otherwise, there must be an error message
- * of one line.
+ * Fuzzes the reader of .npy files. If a file is accepted, every row must be readable. Otherwise, there must be an error
+ * message of one line.
  */
 #include <stdlib.h>
 #include <string.h>

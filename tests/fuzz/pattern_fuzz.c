@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes regular expressions. The input is a pattern, then U+0001, then a text. If the pattern is accepted, its matches must be
- * inside the text and in ascending order. Otherwise, there must be an error message. No block may be leaked.
+ * Fuzzes regular expressions. The input is a pattern, then U+0001, then a text. If the pattern is accepted, its matches
+ * must be inside the text and in ascending order. Otherwise, there must be an error message. No block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the data of retrieval evaluations. The first byte of the input selects a file: one of a BEIR folder, a run file of
- * TREC, or a table of groups, and whether bad rows are skipped. The remaining bytes are its contents; the other files are
- * valid. If the data are accepted, every index must be valid and the gains of a query must be positive and in descending order.
- * A run file that is accepted must not change when it is written and read again.
+ * Fuzzes the data of retrieval evaluations. The first byte of the input selects a file: one of a BEIR folder, a run
+ * file of TREC, or a table of groups, and whether bad rows are skipped. The remaining bytes are its contents; the other
+ * files are valid. If the data are accepted, every index must be valid and the gains of a query must be positive and in
+ * descending order. A run file that is accepted must not change when it is written and read again.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,8 +17,9 @@
 
 static const struct {
     const char *name, *valid;
-} files[] = {{"corpus.jsonl", "{\"_id\": \"d1\", \"title\": \"t\", \"text\": \"x\"}\n{\"_id\": \"d2\", \"text\": \"y\"}\n"
-                              "{\"_id\": \"q1\", \"text\": \"z\"}\n"},
+} files[] = {{"corpus.jsonl",
+              "{\"_id\": \"d1\", \"title\": \"t\", \"text\": \"x\"}\n{\"_id\": \"d2\", \"text\": \"y\"}\n"
+              "{\"_id\": \"q1\", \"text\": \"z\"}\n"},
              {"queries.jsonl", "{\"_id\": \"q1\", \"text\": \"x\"}\n{\"_id\": \"q2\", \"text\": \"y\"}\n"},
              {"qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t2\nq2\td2\t1\nq2\td9\t1\n"},
              {"run.trec", "q1 Q0 d1 1 0.5 a\nq1 Q0 d2 2 0.25 a\nq2 Q0 d1 1 3 a\n"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the safetensors reader. If a file is accepted, every byte of every tensor must be readable, and every name must be
- * found.
+ * Fuzzes the safetensors reader. If a file is accepted, every byte of every tensor must be readable, and every name
+ * must be found.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -55,5 +55,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             convert_int5(s, t);
     }
     aoei_safetensors_close(s);
-    return sum == 0x7fffffffu; /* returns a value that depends on the sum, so that the compiler does not remove the reads */
+    return sum == 0x7fffffffu; /* returns a value that depends on the sum, so that the compiler does not remove the
+                                  reads */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the readers of STS-B and SICK-R files. The first byte of the input selects the reader and whether invalid rows are
- * skipped. The remaining bytes are the contents of the file. If the file is accepted, its texts must be valid UTF-8, its labels
- * finite and its line numbers ascending.
+ * Fuzzes the readers of STS-B and SICK-R files. The first byte of the input selects the reader and whether invalid rows
+ * are skipped. The remaining bytes are the contents of the file. If the file is accepted, its texts must be valid
+ * UTF-8, its labels finite and its line numbers ascending.
  */
 #include <math.h>
 #include <stdio.h>

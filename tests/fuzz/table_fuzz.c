@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the table reader. The first byte of the input selects the format, the compression and the delimiter; the second byte
- * selects the other options. The remaining bytes are the contents of the file. Line numbers must be ascending (several rows of
- * a JSON array may begin in one line), and every selected field must be valid UTF-8. Pairs that are read from the table must
- * have two texts and a finite label.
+ * Fuzzes the table reader. The first byte of the input selects the format, the compression and the delimiter; the
+ * second byte selects the other options. The remaining bytes are the contents of the file. Line numbers must be
+ * ascending (several rows of a JSON array may begin in one line), and every selected field must be valid UTF-8. Pairs
+ * that are read from the table must have two texts and a finite label.
  */
 #include <stdio.h>
 #include <stdlib.h>

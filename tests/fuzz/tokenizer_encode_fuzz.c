@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the texts that tokenizers encode, with one tokenizer of each kind. Invalid UTF-8 must be rejected. For valid UTF-8,
- * the prompt "{text}" must not change the ids. Truncated ids, with or without this prompt, must be a prefix of all ids. These
- * comparisons test two code paths against each other: the fast path, and the path that tracks the position of each token in the
- * text.
+ * Fuzzes the texts that tokenizers encode, with one tokenizer of each kind. Invalid UTF-8 must be rejected. For valid
+ * UTF-8, the prompt "{text}" must not change the ids. Truncated ids, with or without this prompt, must be a prefix of
+ * all ids. These comparisons test two code paths against each other: the fast path, and the path that tracks the
+ * position of each token in the text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,32 +18,46 @@ static const char *const json[] = {
     "{\"content\":\"\\u00c9a\",\"normalized\":true,\"lstrip\":true}],"
     "\"normalizer\":{\"type\":\"BertNormalizer\",\"clean_text\":true,\"handle_chinese_chars\":true,\"lowercase\":true},"
     "\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},"
-    "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"##b\":2,\"b\":3,\"[MASK]\":4,\",\":5,\"##a\":6,\"i\":7,"
-    "\"\\u4e2d\":8,\"##\\u3016\":9,\"e\":10,\"##\\u302e\":11,\"##\\ud834\\udd65\":12,\"ab\":13,\"##e\":14,\"\\u1100\":15,"
+    "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"##b\":2,\"b\":3,\"[MASK]\":4,\",\":5,\"##a\":6,"
+    "\"i\":7,"
+    "\"\\u4e2d\":8,\"##\\u3016\":9,\"e\":10,\"##\\u302e\":11,\"##\\ud834\\udd65\":12,\"ab\":13,\"##e\":14,"
+    "\"\\u1100\":15,"
     "\"##\\u1161\":16}}}",
     /* byte-level BPE; a space is part of the next word */
-    "{\"added_tokens\":[{\"content\":\"<x>\",\"lstrip\":true}],\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":{\"type\":\"Sequence\","
-    "\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":\" ?\\\\p{L}+| ?[^\\\\s\\\\p{L}]+|\\\\s+(?!\\\\S)|\\\\s+\"},"
-    "\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"use_regex\":false}]},\"model\":{\"type\":\"BPE\",\"unk_token\":\"?\",\"vocab\":{"
-    "\"?\":0,\"a\":1,\"b\":2,\"\\u0120\":3,\"\\u0120a\":4,\"ab\":5,\"\\u00c3\":6,\"\\u00a9\":7,\"\\u00c3\\u00a9\":8,\"aa\":9,\"aaaa\":10},"
+    "{\"added_tokens\":[{\"content\":\"<x>\",\"lstrip\":true}],\"normalizer\":{\"type\":\"NFC\"},"
+    "\"pre_tokenizer\":{\"type\":\"Sequence\","
+    "\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":\" ?\\\\p{L}+| "
+    "?[^\\\\s\\\\p{L}]+|\\\\s+(?!\\\\S)|\\\\s+\"},"
+    "\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"use_regex\":false}]},\"model\":{\"type\":\"BPE\","
+    "\"unk_token\":\"?\",\"vocab\":{"
+    "\"?\":0,\"a\":1,\"b\":2,\"\\u0120\":3,\"\\u0120a\":4,\"ab\":5,\"\\u00c3\":6,\"\\u00a9\":7,\"\\u00c3\\u00a9\":8,"
+    "\"aa\":9,\"aaaa\":10},"
     "\"merges\":[\"\\u0120 a\",\"\\u00c3 \\u00a9\",\"a b\",\"a a\",\"aa aa\"]}}",
     /* BPE without a pre-tokenizer; a space is a letter, and unknown characters become byte tokens */
-    "{\"added_tokens\":[{\"content\":\"<x>\",\"normalized\":true}],\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":"
-    "\"Prepend\",\"prepend\":\"_\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"_\"}]},\"model\":{\"type\":\"BPE\","
-    "\"unk_token\":\"?\",\"fuse_unk\":true,\"byte_fallback\":true,\"vocab\":{\"?\":0,\"_\":1,\"a\":2,\"b\":3,\"_a\":4,\"__\":5,\"<0x2C>\":6,"
+    "{\"added_tokens\":[{\"content\":\"<x>\",\"normalized\":true}],\"normalizer\":{\"type\":\"Sequence\","
+    "\"normalizers\":[{\"type\":"
+    "\"Prepend\",\"prepend\":\"_\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" "
+    "\"},\"content\":\"_\"}]},\"model\":{\"type\":\"BPE\","
+    "\"unk_token\":\"?\",\"fuse_unk\":true,\"byte_fallback\":true,\"vocab\":{\"?\":0,\"_\":1,\"a\":2,\"b\":3,\"_a\":4,"
+    "\"__\":5,\"<0x2C>\":6,"
     "\"<0xC3>\":7,\"<0x81>\":8},\"merges\":[\"_ a\",\"_ _\"]}}",
     /* Unigram after several pre-tokenizers */
-    "{\"normalizer\":{\"type\":\"NFKD\"},\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Punctuation\","
-    "\"behavior\":\"MergedWithPrevious\"},{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"first\"}]},\"model\":{\"type\":"
-    "\"Unigram\",\"unk_id\":0,\"vocab\":[[\"?\",0],[\"_\",-2],[\"a\",-3],[\"_a\",-4],[\"b\",-1],[\"ab\",-3.5],[\"aaa\",-6]]}}"};
+    "{\"normalizer\":{\"type\":\"NFKD\"},\"pre_tokenizer\":{\"type\":\"Sequence\","
+    "\"pretokenizers\":[{\"type\":\"Punctuation\","
+    "\"behavior\":\"MergedWithPrevious\"},{\"type\":\"Metaspace\",\"replacement\":\"_\","
+    "\"prepend_scheme\":\"first\"}]},\"model\":{\"type\":"
+    "\"Unigram\",\"unk_id\":0,\"vocab\":[[\"?\",0],[\"_\",-2],[\"a\",-3],[\"_a\",-4],[\"b\",-1],[\"ab\",-3.5],"
+    "[\"aaa\",-6]]}}"};
 
-static void compare(const aoe_tokenizer *t, aoe_text text, const aoe_ids *expected, const char *prompt, size_t max_length) {
+static void compare(const aoe_tokenizer *t, aoe_text text, const aoe_ids *expected, const char *prompt,
+                    size_t max_length) {
     aoe_ids ids = {0};
     aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = prompt, .max_length = max_length};
     if (aoe_tokenizer_encode(t, text, &o, &ids, NULL))
         abort();
     size_t n = max_length && max_length < expected->n ? max_length : expected->n;
-    if (ids.n != n || ids.truncated != (n < expected->n) || (n && memcmp(ids.id, expected->id, n * sizeof *ids.id) != 0))
+    if (ids.n != n || ids.truncated != (n < expected->n) ||
+        (n && memcmp(ids.id, expected->id, n * sizeof *ids.id) != 0))
         abort();
     aoe_ids_free(&ids);
 }
@@ -67,8 +81,8 @@ static void encode(const aoe_tokenizer *t, const uint8_t *data, size_t size) {
         abort();
 }
 
-/* Opens a tokenizer and encodes a word that WordPiece splits: the trie that is then built is kept, so the calls of encode
- * allocate no memory that is still used after they return. */
+/* Opens a tokenizer and encodes a word that WordPiece splits: the trie that is then built is kept, so the calls of
+ * encode allocate no memory that is still used after they return. */
 static int open_tokenizer(aoe_tokenizer **t, const char *text) {
     aoe_ids ids = {0};
     const int rc = aoei_tokenizer_parse_json(t, text, strlen(text), (aoe_text){NULL, 0}, "json", NULL) ||

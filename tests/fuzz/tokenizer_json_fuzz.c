@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes tokenizer.json and tokenizer_config.json. One input contains both files, separated by U+0001; tokenizer_config.json
- * may be missing. If the files are accepted, the tokenizer must encode texts to non-negative ids. Otherwise, there must be an
- * error message of one line. A smaller tokenizer with some of the tokens must have these tokens, or must be rejected. No block
- * may be leaked.
+ * Fuzzes tokenizer.json and tokenizer_config.json. One input contains both files, separated by U+0001;
+ * tokenizer_config.json may be missing. If the files are accepted, the tokenizer must encode texts to non-negative ids.
+ * Otherwise, there must be an error message of one line. A smaller tokenizer with some of the tokens must have these
+ * tokens, or must be rejected. No block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static void use(const aoe_tokenizer *t) {
             abort();
         if (prompted && ids.n > o.max_length)
             abort();
-        /* the post-processor may add ids that are not in the vocabulary, so ids may exceed the size of the vocabulary */
+        /* the post-processor may add ids that are not in the vocabulary, so ids may exceed the size of the
+         * vocabulary */
         for (size_t i = 0; i < ids.n; i++)
             if (ids.id[i] < 0)
                 abort();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the older files of tokenizers: vocab.txt, or vocab.json and merges.txt, and the JSON files with settings. One input
- * contains all files, separated by U+0001. If the files are accepted, the tokenizer must encode texts. Otherwise, there must be
- * an error message of one line. A smaller tokenizer with some of the tokens must have these tokens, or must be rejected. No
- * block may be leaked.
+ * Fuzzes the older files of tokenizers: vocab.txt, or vocab.json and merges.txt, and the JSON files with settings. One
+ * input contains all files, separated by U+0001. If the files are accepted, the tokenizer must encode texts. Otherwise,
+ * there must be an error message of one line. A smaller tokenizer with some of the tokens must have these tokens, or
+ * must be rejected. No block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>

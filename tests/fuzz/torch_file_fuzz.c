@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Fuzzes the reader of files that torch.save wrote. If the first byte of the input is odd, the rest is a whole archive.
- * Otherwise, the rest is the program of the tensors of a valid file with one storage of 64 bytes, so that mutations reach the
- * pickle machine. The file has the format of PyTorch before version 1.6 if the second bit of the first byte is set. If a file
- * is accepted, every byte of every tensor must be readable.
+ * Otherwise, the rest is the program of the tensors of a valid file with one storage of 64 bytes, so that mutations
+ * reach the pickle machine. The file has the format of PyTorch before version 1.6 if the second bit of the first byte
+ * is set. If a file is accepted, every byte of every tensor must be readable.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,5 +37,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     aoei_safetensors_close(s);
     test_bytes_free(&program);
     test_bytes_free(&file);
-    return sum == 0x7fffffffu; /* returns a value that depends on the sum, so that the compiler does not remove the reads */
+    return sum == 0x7fffffffu; /* returns a value that depends on the sum, so that the compiler does not remove the
+                                  reads */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the validation, decoding and encoding of UTF-8 and compares them with utf8proc. Also checks that an error message that
- * contains the input is one line of valid UTF-8.
+ * Fuzzes the validation, decoding and encoding of UTF-8 and compares them with utf8proc. Also checks that an error
+ * message that contains the input is one line of valid UTF-8.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/utf8.h"
 
-/* Returns the offset of the first byte that is invalid according to utf8proc, or `size` if all bytes are valid. Aborts if aoe
- * decodes or encodes a valid character differently from utf8proc. */
+/* Returns the offset of the first byte that is invalid according to utf8proc, or `size` if all bytes are valid. Aborts
+ * if aoe decodes or encodes a valid character differently from utf8proc. */
 static size_t utf8proc_valid(const uint8_t *data, size_t size) {
     size_t i = 0;
     while (i < size) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the import of text files with word vectors. If a file is accepted, the new model must open and compute an embedding of
- * its first word. Otherwise, there must be an error message and no output directory.
+ * Fuzzes the import of text files with word vectors. If a file is accepted, the new model must open and compute an
+ * embedding of its first word. Otherwise, there must be an error message and no output directory.
  */
 #include <math.h>
 #include <stdint.h>
@@ -18,8 +18,8 @@
 static char root[256], path[300], out[300];
 static aoe_context *ctx;
 
-/* Asserts that the model can be opened and that its vectors have r->dims components. Embedding its first word must succeed or
- * return AOE_ENUMERIC. */
+/* Asserts that the model can be opened and that its vectors have r->dims components. Embedding its first word must
+ * succeed or return AOE_ENUMERIC. */
 static void check(const aoe_word_vectors_result *r) {
     aoe_model *m;
     aoe_embedder *e;
@@ -38,7 +38,8 @@ static void check(const aoe_word_vectors_result *r) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    const aoe_word_vectors_options o = {.struct_size = sizeof(aoe_word_vectors_options), .force = 1, .lowercase = size % 2};
+    const aoe_word_vectors_options o = {
+        .struct_size = sizeof(aoe_word_vectors_options), .force = 1, .lowercase = size % 2};
     aoe_word_vectors_result r = {0};
     aoe_error err = {0};
     FILE *f = fopen(path, "wb");

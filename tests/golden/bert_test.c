@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * Tests a BERT model against golden values of an independent float64 implementation. On every instruction set, the hidden
- * states and the pooled vectors are compared, for a batch and for single texts. Another test runs every check of aoe_verify. A
- * third test compares bert_reference.h, the double-precision model that other tests use, with the golden values.
+ * Tests a BERT model against golden values of an independent float64 implementation. On every instruction set, the
+ * hidden states and the pooled vectors are compared, for a batch and for single texts. Another test runs every check of
+ * aoe_verify. A third test compares bert_reference.h, the double-precision model that other tests use, with the golden
+ * values.
  */
 #include <math.h>
 #include <stdio.h>
@@ -23,10 +24,12 @@
 
 #define GOLDEN "tests/golden/data/bert"
 
-/* maximum relative error of the results of bert_reference.h; it is not 0, because the golden values are rounded to float32 */
+/* maximum relative error of the results of bert_reference.h; it is not 0, because the golden values are rounded to
+ * float32 */
 #define DOUBLE_TOLERANCE 1e-7
 
-static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2}; /* maximum relative error for each data type */
+static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2}; /* maximum relative error for each data
+                                                                              type */
 
 /* The golden values, and the model opened for inference. */
 typedef struct golden {
@@ -105,9 +108,9 @@ static double *expected(const golden *g, const char *name, size_t n) {
     return doubles;
 }
 
-/* Compares the hidden states of the last layer and the vectors of all poolings with the golden values, for one text. `row` is
- * the index of the text in the batch b, and `index` is its index in the golden file. `last` contains the hidden states of the
- * whole batch. */
+/* Compares the hidden states of the last layer and the vectors of all poolings with the golden values, for one text.
+ * `row` is the index of the text in the batch b, and `index` is its index in the golden file. `last` contains the
+ * hidden states of the whole batch. */
 static void check_text(const golden *g, const aoei_batch *b, size_t row, size_t index, aoei_tensor last) {
     const size_t D = g->model->config.hidden, n = b->offsets[row + 1] - b->offsets[row];
     char name[64];
@@ -140,7 +143,8 @@ static void test_inference(void **state) {
             check_text(&g, b, i, i, last);
         for (size_t i = 0; i < b->n_texts; i++) {
             const aoei_batch one = test_batch_text(b, i);
-            check_text(&g, &one, 0, i, aoei_encoder_forward(g.ctx, &g.model->config, g.model->weights, &one, &g.state, NULL));
+            check_text(&g, &one, 0, i,
+                       aoei_encoder_forward(g.ctx, &g.model->config, g.model->weights, &one, &g.state, NULL));
             test_batch_free(one, 1);
         }
         golden_close(&g);
@@ -212,8 +216,8 @@ static void test_verify(void **state) {
         }
         /* 4 results for hidden states, 6 for poolings, 2 for each of 4 objectives, and 2 for the training steps */
         assert_int_equal(r.results, 4 + 6 + 4 * 2 + 2);
-        /* each result for hidden states and poolings has 8 texts; each objective has 1 loss and 5 + 3 * 16 gradients; there are
-         * 10 training steps */
+        /* each result for hidden states and poolings has 8 texts; each objective has 1 loss and 5 + 3 * 16 gradients;
+         * there are 10 training steps */
         assert_int_equal(r.checks, 8 * (4 + 6) + 4 * (1 + 53) + 2 * 10);
         aoe_context_destroy(ctx);
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
  * Tests a Qwen2 model against golden values of an independent float64 implementation. The model is causal, and has
- * grouped-query attention and biases in the query, key and value projections. The vocabulary of the model contains only the
- * tokens of the texts in cases.json. The tests are:
- * - On every instruction set, the hidden states are compared, with causal and with bidirectional attention, for a batch and for
- *   single texts.
+ * grouped-query attention and biases in the query, key and value projections. The vocabulary of the model contains only
+ * the tokens of the texts in cases.json. The tests are:
+ * - On every instruction set, the hidden states are compared, with causal and with bidirectional attention, for a batch
+ *   and for single texts.
  * - On every instruction set, the losses and gradient norms of ten training steps are compared.
  * - If the shared data is available, every check of aoe_verify is run for RoBERTa, LLaMA and Qwen2.
  */
@@ -59,8 +59,8 @@ static void golden_close(golden *g) {
     aoe_context_destroy(g->ctx);
 }
 
-/* Adds a text to the buffer. `list` contains its token ids. Returns the group of the text, which is the index of the first
- * equal text. */
+/* Adds a text to the buffer. `list` contains its token ids. Returns the group of the text, which is the index of the
+ * first equal text. */
 static uint32_t add(aoei_batch_buffer *buffer, const json_t *list) {
     static int32_t ids[MAX_TOKENS];
     const size_t n = json_array_size(list), index = buffer->batch.n_texts;
@@ -76,8 +76,9 @@ static uint32_t add(aoei_batch_buffer *buffer, const json_t *list) {
     return (uint32_t)k;
 }
 
-/* Compares rows [tokens, D] with the golden tensor whose name is `kind`, ".", the number of the text, and `layer`. For example,
- * "hidden.3.2" is the output of layer 2 for text 3. Returns 0 if the golden file has no tensor with this name, otherwise 1. */
+/* Compares rows [tokens, D] with the golden tensor whose name is `kind`, ".", the number of the text, and `layer`. For
+ * example, "hidden.3.2" is the output of layer 2 for text 3. Returns 0 if the golden file has no tensor with this name,
+ * otherwise 1. */
 static int check_rows(const golden *g, const char *kind, size_t text, const char *layer, aoei_tensor rows) {
     char name[64];
     snprintf(name, sizeof name, "%s.%zu%s", kind, text, layer);
@@ -102,8 +103,8 @@ static int layout(const golden *g, aoei_encoder_state *s, aoei_arena *arena) {
                                (aoei_encoder_mode){.type = g->model->type}, NULL);
 }
 
-/* Compares the hidden states of the texts in b with the golden values, first in one batch and then for single texts. `count` is
- * the number of texts that have golden values. */
+/* Compares the hidden states of the texts in b with the golden values, first in one batch and then for single texts.
+ * `count` is the number of texts that have golden values. */
 static void check_texts(const golden *g, const aoei_encoder_config *c, aoei_encoder_state *s, const aoei_batch *b,
                         const char *kind, const char *layer, size_t count) {
     size_t found = 0;
@@ -145,8 +146,8 @@ static void test_inference(void **state) {
     }
 }
 
-/* Computes the gradient of a loss and returns the loss. If ibn is 0, the loss is the sum of the cosine and the angle objective.
- * If ibn is 1, the loss is the in-batch negatives objective with detection of identical sentence pairs. */
+/* Computes the gradient of a loss and returns the loss. If ibn is 0, the loss is the sum of the cosine and the angle
+ * objective. If ibn is 1, the loss is the in-batch negatives objective with detection of identical sentence pairs. */
 static double gradient(const golden *g, aoei_pair_step *step, const uint32_t *groups, int ibn) {
     double label[PAIRS];
     aoe_objective_options o;
@@ -177,11 +178,13 @@ static void test_trace(void **state) {
         const aoei_pair_step_options o = {.pairs = PAIRS, .tokens = TOKENS, .longest = MAX_TOKENS, .type = AOEI_F32};
         assert_int_equal(aoei_pair_step_create(&step, g.ctx, &g.model->config, &o, NULL), 0);
         for (size_t s = 0; s < step.params.n_slots; s++)
-            step.params.segments[s].decay = 1; /* the golden values were computed with weight decay for norms and biases also */
+            step.params.segments[s].decay = 1; /* the golden values were computed with weight decay for norms and biases
+                                                  also */
         aoei_params_load(g.ctx, &step.params, g.model->weights);
         aoei_batch_clear(&step.buffer);
         for (size_t i = 0; i < 2 * PAIRS; i++)
-            groups[i] = add(&step.buffer, json_array_get(json_array_get(json_object_get(g.cases, "pairs"), i / 2), i % 2));
+            groups[i] =
+                add(&step.buffer, json_array_get(json_array_get(json_object_get(g.cases, "pairs"), i / 2), i % 2));
         const json_t *adamw = json_object_get(g.cases, "adamw"), *trace = json_object_get(adamw, "trace");
         const json_t *betas = json_object_get(adamw, "betas");
         aoei_optimizer a = {.lr = json_number_value(json_object_get(adamw, "lr")),
@@ -195,8 +198,8 @@ static void test_trace(void **state) {
             const double loss = gradient(&g, &step, groups, 0) + gradient(&g, &step, groups, 1);
             check_near(loss, json_number_value(json_object_get(want, "loss")), 1e-5, "loss", i);
             a.step = i + 1;
-            check_near(aoei_params_update(g.ctx, &step.params, &a, 0), json_number_value(json_object_get(want, "grad_norm")),
-                       1e-4, "gradient norm", i);
+            check_near(aoei_params_update(g.ctx, &step.params, &a, 0),
+                       json_number_value(json_object_get(want, "grad_norm")), 1e-4, "gradient norm", i);
         }
         aoei_pair_step_destroy(&step);
         golden_close(&g);

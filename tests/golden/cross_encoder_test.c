@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests cross-encoders: the outputs of the classification heads of several architectures are compared with float64 values of
- * the library transformers (tests/peers/cross_encoders.py; jina_bert: tests/peers/jina_reference.py), and errors of
- * aoe_score_pairs and of the options are tested.
+ * Tests cross-encoders: the outputs of the classification heads of several architectures are compared with float64
+ * values of the library transformers (tests/peers/cross_encoders.py; jina_bert: tests/peers/jina_reference.py), and
+ * errors of aoe_score_pairs and of the options are tested.
  */
 #include <math.h>
 #include <stdio.h>
@@ -52,11 +52,12 @@ static size_t score(aoe_model *m, const json_t *cases, size_t batch_tokens, floa
     return n;
 }
 
-/* Returns the maximum error in bf16, relative to the largest expected value. Rounding to bf16 affects three values of each
- * matmul: the weights, the inputs (including attention probabilities), and the stored outputs. bf16_deviation is the change of
- * the outputs if only the weights are rounded, which expected.json contains, computed in float64. If the three roundings are
- * independent and have effects of equal size, the error is sqrt(3) = 1.7 times this deviation. The factor 3 also allows for the
- * fact that both numbers are maxima of few outputs, which depend on a few roundings. No error may be larger than `highest`. */
+/* Returns the maximum error in bf16, relative to the largest expected value. Rounding to bf16 affects three values of
+ * each matmul: the weights, the inputs (including attention probabilities), and the stored outputs. bf16_deviation is
+ * the change of the outputs if only the weights are rounded, which expected.json contains, computed in float64. If the
+ * three roundings are independent and have effects of equal size, the error is sqrt(3) = 1.7 times this deviation. The
+ * factor 3 also allows for the fact that both numbers are maxima of few outputs, which depend on a few roundings. No
+ * error may be larger than `highest`. */
 static double bf16_tolerance(const json_t *cases, double highest) {
     const double deviation = json_number_value(json_object_get(cases, "bf16_deviation"));
     assert_true(deviation > 0);
@@ -77,7 +78,8 @@ static void expect_logits(const char *name, size_t classes, aoe_dtype dtype, dou
     const json_t *logits = json_object_get(cases, "logits");
     if (dtype == AOE_DTYPE_BF16)
         tolerance = bf16_tolerance(cases, tolerance);
-    for (size_t run = 0; run < 2; run++) { /* one pair per batch and one thread; all pairs in one batch and three threads */
+    for (size_t run = 0; run < 2; run++) { /* one pair per batch and one thread; all pairs in one batch and three
+                                              threads */
         aoe_context *ctx = tiny_context(run ? 3 : 1);
         aoe_model *m = open_model(ctx, dir, dtype);
         assert_int_equal(aoe_model_classes(m), classes);
@@ -89,7 +91,8 @@ static void expect_logits(const char *name, size_t classes, aoe_dtype dtype, dou
             largest = fmax(largest, fabs(want));
         }
         if (!(worst <= tolerance * largest))
-            fail_msg("%s: error %.2e of outputs up to %.2f, more than %.2e of the largest", name, worst, largest, tolerance);
+            fail_msg("%s: error %.2e of outputs up to %.2f, more than %.2e of the largest", name, worst, largest,
+                     tolerance);
         aoe_model_close(m);
         aoe_context_destroy(ctx);
         assert_memory_equal(scores[run], scores[0], n * classes * sizeof(float));
@@ -181,14 +184,16 @@ static void test_language_model(void **state) {
     expect_logits("qwen3_reranker", 1, AOE_DTYPE_BF16, 4e-2);
 }
 
-/* Heads that modules.json describes: the logit of one token of a language model, and a Pooling module with further modules. */
+/* Heads that modules.json describes: the logit of one token of a language model, and a Pooling module with further
+ * modules. */
 static void test_modules(void **state) {
     (void)state;
     expect_logits("logit_score", 1, AOE_DTYPE_F32, 1e-5);
     expect_logits("pooled_modules", 3, AOE_DTYPE_F32, 4e-6);
 }
 
-/* Copies a golden directory, replaces one of its files, and expects that the directory is rejected with the given message. */
+/* Copies a golden directory, replaces one of its files, and expects that the directory is rejected with the given
+ * message. */
 static void expect_rejected(const char *name, const char *file, const char *content, const char *part) {
     char from[128];
     aoe_context *ctx = tiny_context(1);
@@ -222,16 +227,19 @@ static void test_bad_modules(void **state) {
                     "\"text\": {\"method\": \"forward\", \"method_output_name\": \"logits\"},"
                     "\"message\": {\"method\": \"forward\", \"method_output_name\": \"logits\"}}}",
                     "there is no chat template");
-    expect_rejected("logit_score", "modules.json",
-                    "[{\"type\": \"sentence_transformers.base.modules.transformer.Transformer\", \"path\": \"\"},"
-                    " {\"type\": \"sentence_transformers.cross_encoder.modules.logit_score.LogitScore\", \"path\": \"../x\"}]",
-                    "must be a subfolder");
-    expect_rejected("pooled_modules", "3_Dense/config.json",
-                    "{\"in_features\": 40, \"out_features\": 3, \"activation_function\": \"torch.nn.modules.linear.Identity\"}",
-                    "in_features is 40");
-    expect_rejected("pooled_modules", "3_Dense/config.json",
-                    "{\"in_features\": 32, \"out_features\": 4, \"activation_function\": \"torch.nn.modules.linear.Identity\"}",
-                    "does not have the shape");
+    expect_rejected(
+        "logit_score", "modules.json",
+        "[{\"type\": \"sentence_transformers.base.modules.transformer.Transformer\", \"path\": \"\"},"
+        " {\"type\": \"sentence_transformers.cross_encoder.modules.logit_score.LogitScore\", \"path\": \"../x\"}]",
+        "must be a subfolder");
+    expect_rejected(
+        "pooled_modules", "3_Dense/config.json",
+        "{\"in_features\": 40, \"out_features\": 3, \"activation_function\": \"torch.nn.modules.linear.Identity\"}",
+        "in_features is 40");
+    expect_rejected(
+        "pooled_modules", "3_Dense/config.json",
+        "{\"in_features\": 32, \"out_features\": 4, \"activation_function\": \"torch.nn.modules.linear.Identity\"}",
+        "does not have the shape");
     expect_rejected("pooled_modules", "config_sentence_transformers.json", "{\"model_type\": \"SentenceTransformer\"}",
                     "not a cross-encoder");
     expect_rejected("pooled_modules", "config_sentence_transformers.json",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the table readers with published data sets. The numbers of rows and pairs are compared with the numbers that the
- * authors of the data sets state. A test is skipped if its data set is not available.
+ * Tests the table readers with published data sets. The numbers of rows and pairs are compared with the numbers that
+ * the authors of the data sets state. A test is skipped if its data set is not available.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,11 +45,11 @@ static void expect_table(const table_case *c) {
     free(path);
 }
 
-#define TABLE_TEST(name, ...)                                                                                                  \
-    static void test_##name(void **state) {                                                                                    \
-        (void)state;                                                                                                           \
-        const table_case c = {__VA_ARGS__};                                                                                    \
-        expect_table(&c);                                                                                                      \
+#define TABLE_TEST(name, ...)                                                                                          \
+    static void test_##name(void **state) {                                                                            \
+        (void)state;                                                                                                   \
+        const table_case c = {__VA_ARGS__};                                                                            \
+        expect_table(&c);                                                                                              \
     }
 
 TABLE_TEST(stsb_train, "data/stsb/train.tsv", NULL, 5749, 0, -1)
@@ -62,7 +62,8 @@ TABLE_TEST(qqp_dev, "data/qqp_part/dev.tsv", NULL, 7600, 0, -1)
 TABLE_TEST(snli_dev, "data/snli/dev.tsv", NULL, 3329 + 3278, 3235, 3329)
 TABLE_TEST(snli_dev_graded, "data/snli/dev.tsv", "neutral=0.5", 9842, 0, 3329 + 0.5 * 3235)
 TABLE_TEST(joci, "data/joci/joci.tsv", "0=drop", 39092 - 54, 54, 5 * 7155 + 4 * 4098 + 3 * 9783 + 2 * 8735 + 9267)
-TABLE_TEST(joci_binary, "data/joci/joci.tsv", "5=1,4=1,3=drop,2=0,1=0,0=drop", 39092 - 54 - 9783, 54 + 9783, 7155 + 4098)
+TABLE_TEST(joci_binary, "data/joci/joci.tsv", "5=1,4=1,3=drop,2=0,1=0,0=drop", 39092 - 54 - 9783, 54 + 9783,
+           7155 + 4098)
 TABLE_TEST(long_pairs, "data/long_pairs/dev.tsv.zst", NULL, 400, 0, -1)
 
 /* Reads a table row by row as examples of the given kind, and returns the number of rows. */
@@ -183,8 +184,8 @@ static void test_senteval_table_gets_a_helpful_message(void **state) {
     aoe_pairs *p;
     aoe_error err = {0};
     assert_int_equal(aoe_pairs_load(&p, path, NULL, &err), AOE_EFORMAT);
-    /* The reader detects the TAB delimiter of this .csv file. The first line of the file contains no column names, so the
-     * message shows the fields of this line. */
+    /* The reader detects the TAB delimiter of this .csv file. The first line of the file contains no column names, so
+     * the message shows the fields of this line. */
     assert_non_null(strstr(err.message, "no column for text1"));
     assert_non_null(strstr(err.message, "found main-captions, MSRvid"));
     free(path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * Repeats the comparison of the keys of JSON files with the reference libraries. The files tests/golden/keys/NAME.json describe
- * a model, changes of its keys, and the results of the reference libraries (tests/peers/key_tables.py documents and writes
- * them). Each change must give these results, or a rejection whose message names the key.
+ * Repeats the comparison of the keys of JSON files with the reference libraries. The files tests/golden/keys/NAME.json
+ * describe a model, changes of its keys, and the results of the reference libraries (tests/peers/key_tables.py
+ * documents and writes them). Each change must give these results, or a rejection whose message names the key.
  */
 #include <math.h>
 #include <stdio.h>
@@ -52,15 +52,16 @@ static int is_norm(const char *name) {
     return 0;
 }
 
-/* Writes n values of a tensor, which depend on its name and its shape only (`values` in key_tables.py). columns: 0 if the
- * tensor has one dimension. */
+/* Writes n values of a tensor, which depend on its name and its shape only (`values` in key_tables.py). columns: 0 if
+ * the tensor has one dimension. */
 static void fill(float *to, size_t n, const char *name, size_t columns) {
     uint64_t seed = 0xcbf29ce484222325;
     const size_t len = strlen(name);
     const int factor = !columns && is_norm(name) && len >= 6 && !strcmp(name + len - 6, "weight");
-    const double scale = !columns                                                                ? 0.25
-                         : strstr(name, "embed") || strstr(name, "relative_attention_bias") != 0 ? 0.75
-                                                                                                 : 2 / sqrt((double)columns);
+    const double scale = !columns ? 0.25
+                         : strstr(name, "embed") || strstr(name, "relative_attention_bias") != 0
+                             ? 0.75
+                             : 2 / sqrt((double)columns);
     for (size_t i = 0; i < len; i++)
         seed = (seed ^ (unsigned char)name[i]) * 0x100000001b3;
     for (size_t i = 0; i < n; i++) {
@@ -78,8 +79,8 @@ static void write_tensors(const fixture *f, const char *name, const json_t *tens
         const json_t *dim;
         json_array_foreach(shape, i, dim) n *= (size_t)json_integer_value(dim);
         json_object_set_new(header, tensor,
-                            json_pack("{s:s,s:O,s:[I,I]}", "dtype", "F32", "shape", shape, "data_offsets", (json_int_t)size,
-                                      (json_int_t)(size + n)));
+                            json_pack("{s:s,s:O,s:[I,I]}", "dtype", "F32", "shape", shape, "data_offsets",
+                                      (json_int_t)size, (json_int_t)(size + n)));
         size += n;
     }
     char *text = json_dumps(header, JSON_COMPACT);
@@ -107,7 +108,8 @@ static void write_tensors(const fixture *f, const char *name, const json_t *tens
 /* Writes a JSON file. The text FOLDER becomes the path of the temporary directory. */
 static void write_json(const fixture *f, const char *name, const json_t *value) {
     static const char mark[] = "FOLDER";
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY), *found = text ? strstr(text, mark) : NULL, *out = text;
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY), *found = text ? strstr(text, mark) : NULL,
+         *out = text;
     assert_non_null(text);
     if (found) {
         out = malloc(strlen(text) + strlen(f->root) + 1);
@@ -225,15 +227,16 @@ static int has_result(const fixture *f, const json_t *want) {
 
 /* ---------------------------------------------------------------- changing keys */
 
-/* Sets the keys `keys` of the object at `where` of the file `name` to `value`, or removes them if it is NULL. Computes the
- * result, and restores the file. */
+/* Sets the keys `keys` of the object at `where` of the file `name` to `value`, or removes them if it is NULL. Computes
+ * the result, and restores the file. */
 static int compute_changed(fixture *f, const char *name, const json_t *where, const json_t *keys, json_t *value,
                            aoe_error *err) {
     const json_t *stored = json_object_get(json_object_get(f->table, "files"), name), *step;
     json_t *root = stored ? json_deep_copy(stored) : json_object(), *object = root;
     size_t i;
-    json_array_foreach(where, i, step) object = json_is_string(step) ? json_object_get(object, json_string_value(step))
-                                                                     : json_array_get(object, (size_t)json_integer_value(step));
+    json_array_foreach(where, i, step) object = json_is_string(step)
+                                                    ? json_object_get(object, json_string_value(step))
+                                                    : json_array_get(object, (size_t)json_integer_value(step));
     assert_true(json_is_object(object));
     json_array_foreach(keys, i, step) {
         if (value)
@@ -255,7 +258,8 @@ static int compute_changed(fixture *f, const char *name, const json_t *where, co
 }
 
 static void report(fixture *f, const char *name, const json_t *keys, const json_t *value, const char *found) {
-    char *key = json_dumps(keys, JSON_COMPACT), *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    char *key = json_dumps(keys, JSON_COMPACT),
+         *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     f->faults++;
     print_error("%s: %s = %s: %s\n", name, key, text ? text : "missing", found);
     free(key);
@@ -279,11 +283,12 @@ static void expect(fixture *f, const char *name, const json_t *where, const json
         report(f, name, keys, value, err.message);
     else if (!cause && !has_result(f, code ? json_array_get(json_object_get(f->table, "results"), (size_t)code - 1)
                                            : json_object_get(f->table, "plain")))
-        report(f, name, keys, value, code ? "expected the result of the reference" : "expected the result without the change");
+        report(f, name, keys, value,
+               code ? "expected the result of the reference" : "expected the result without the change");
 }
 
-/* Sets keys for which no value has an effect, all of them to one value at a time. If the outcome is wrong, sets single keys, so
- * that the message names the key. */
+/* Sets keys for which no value has an effect, all of them to one value at a time. If the outcome is wrong, sets single
+ * keys, so that the message names the key. */
 static void expect_same(fixture *f, const json_t *row) {
     const char *name = json_string_value(json_array_get(row, 0));
     const json_t *where = json_array_get(row, 1),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the objectives against golden cases of an independent float64 implementation. A case contains the vectors x and y, the
- * labels, and the scales, which are 1 / temperature. It also contains the expected loss and gradients of one or more objectives
- * (cosine, ibn, angle). One test uses the cases in the repository. Another test uses the complete file in the shared data; it
- * is skipped if the file is not available.
+ * Tests the objectives against golden cases of an independent float64 implementation. A case contains the vectors x and
+ * y, the labels, and the scales, which are 1 / temperature. It also contains the expected loss and gradients of one or
+ * more objectives (cosine, ibn, angle). One test uses the cases in the repository. Another test uses the complete file
+ * in the shared data; it is skipped if the file is not available.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -25,7 +25,8 @@
 #define TERMS 3
 static const char *const terms[TERMS] = {"cosine", "ibn", "angle"};
 
-/* One case. gx and gy are the computed gradients with respect to x and y; want_x and want_y are the expected gradients. */
+/* One case. gx and gy are the computed gradients with respect to x and y; want_x and want_y are the expected
+ * gradients. */
 typedef struct golden {
     size_t B, D;
     double *x, *y, *gx, *gy, *want_x, *want_y, *label; /* label: [B]; all others: [B, D]; owned */
@@ -100,8 +101,9 @@ static aoe_objective_options options_of(const json_t *c, const char *term) {
     return o;
 }
 
-/* Returns the relative error of n values: the L2 norm of the difference, divided by the L2 norm of `want`. If the norm of
- * `want` is below 1e-6, returns the L2 norm of the difference. The computed values are `got` or, if `got` is NULL, got_f. */
+/* Returns the relative error of n values: the L2 norm of the difference, divided by the L2 norm of `want`. If the norm
+ * of `want` is below 1e-6, returns the L2 norm of the difference. The computed values are `got` or, if `got` is NULL,
+ * got_f. */
 static double error_of(const double *got, const float *got_f, const double *want, size_t n) {
     double error = 0.0, norm = 0.0;
     for (size_t i = 0; i < n; i++) {
@@ -174,8 +176,8 @@ static void check_file(const char *path) {
     }
     json_decref(cases);
     for (size_t t = 0; t < TERMS; t++) {
-        print_message("%-7s %zu cases: largest error %.1e in double, %.1e in float32\n", terms[t], checks[t], worst64[t],
-                      worst32[t]);
+        print_message("%-7s %zu cases: largest error %.1e in double, %.1e in float32\n", terms[t], checks[t],
+                      worst64[t], worst32[t]);
         assert_true(checks[t] > 0);
         assert_true(worst64[t] <= 1e-11);
         assert_true(worst32[t] <= 1e-6);

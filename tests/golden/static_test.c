@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the published static model potion-base-2M from the shared data. Its embedding matrix must equal the matrix in the file
- * from which the model was converted. Its correlations on STS-B must equal the values in the README.txt of the model, which an
- * independent implementation computed.
+ * Tests the published static model potion-base-2M from the shared data. Its embedding matrix must equal the matrix in
+ * the file from which the model was converted. Its correlations on STS-B must equal the values in the README.txt of the
+ * model, which an independent implementation computed.
  */
 #include <math.h>
 #include <stdint.h>

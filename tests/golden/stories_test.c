@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests a trained LLaMA model of 260K parameters from the shared data. It has grouped-query attention and tied embeddings. One
- * test compares the logits after a prompt with expected values. Another test compares the text that greedy decoding generates.
- * The tests are skipped if the model is not available.
+ * Tests a trained LLaMA model of 260K parameters from the shared data. It has grouped-query attention and tied
+ * embeddings. One test compares the logits after a prompt with expected values. Another test compares the text that
+ * greedy decoding generates. The tests are skipped if the model is not available.
  */
 #include <math.h>
 #include <stdio.h>
@@ -86,8 +86,8 @@ static void append_piece(char *text, size_t size, const json_t *pieces, int32_t 
         snprintf(text + len, size - len, "%s", piece);
 }
 
-/* Tests greedy decoding. Each expected token after the prompt must be the most likely token after the tokens before it. The
- * strings of all tokens together must be the expected text. */
+/* Tests greedy decoding. Each expected token after the prompt must be the most likely token after the tokens before it.
+ * The strings of all tokens together must be the expected text. */
 static void test_greedy(void **state) {
     (void)state;
     char *dir = test_shared_path("models/stories260K");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the tokenizers of BERT, RoBERTa, LLaMA 2 and Qwen 2.5 against the token ids in the golden files of the shared data.
- * Each tokenizer is opened from tokenizer.json. If the older vocabulary files exist, it is also opened from these. The golden
- * files and vocabularies were made by other authors and are not in the repository. The tests are skipped if they are not
- * available.
+ * Tests the tokenizers of BERT, RoBERTa, LLaMA 2 and Qwen 2.5 against the token ids in the golden files of the shared
+ * data. Each tokenizer is opened from tokenizer.json. If the older vocabulary files exist, it is also opened from
+ * these. The golden files and vocabularies were made by other authors and are not in the repository. The tests are
+ * skipped if they are not available.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "../support/support.h"
 #include "aoe.h"
 
-/* Encodes each text of a golden file and compares the ids with the expected ids. A line of the file is a JSON object with the
- * members text and ids. */
+/* Encodes each text of a golden file and compares the ids with the expected ids. A line of the file is a JSON object
+ * with the members text and ids. */
 static void compare(const aoe_tokenizer *t, const char *path) {
     FILE *f = fopen(path, "rb");
     char *line = NULL;
@@ -65,8 +65,8 @@ static void copy(const char *from, const char *to, const char *name) {
     free(path);
 }
 
-/* Tests a tokenizer that is opened from tokenizer.json. If older_files is not empty, also tests the tokenizer opened from these
- * older vocabulary files. `size` is the expected size of the vocabulary. */
+/* Tests a tokenizer that is opened from tokenizer.json. If older_files is not empty, also tests the tokenizer opened
+ * from these older vocabulary files. `size` is the expected size of the vocabulary. */
 static void check_all(const char *name, size_t size, const char *const *older_files) {
     char path[128];
     snprintf(path, sizeof path, "tokenizers/%s", name);
@@ -97,7 +97,8 @@ static void test_bert_base_uncased(void **state) {
 
 static void test_roberta_base(void **state) {
     (void)state;
-    static const char *const older[] = {"vocab.json", "merges.txt", "tokenizer_config.json", "special_tokens_map.json", NULL};
+    static const char *const older[] = {"vocab.json", "merges.txt", "tokenizer_config.json", "special_tokens_map.json",
+                                        NULL};
     check_all("roberta-base", 50265, older);
 }
 

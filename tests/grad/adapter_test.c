@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests linear layers with LoRA adapters. The frozen weights have every type that the layer supports. Outputs and gradients are
- * compared with a double-precision implementation of y = x W^T + b + scale (mask * x) A^T B^T and its derivatives. Another test
- * checks that results do not depend on the number of threads.
+ * Tests linear layers with LoRA adapters. The frozen weights have every type that the layer supports. Outputs and
+ * gradients are compared with a double-precision implementation of y = x W^T + b + scale (mask * x) A^T B^T and its
+ * derivatives. Another test checks that results do not depend on the number of threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -23,8 +23,8 @@ enum { N = 75, I = 40, O = 70, R = 5 };
 
 typedef struct layer {
     aoei_tensor x, w, b, dy, gate; /* inputs of both passes; w may have another type than x */
-    /* y and pre are the outputs of the forward pass; dx, dw and db are the outputs of the backward pass. The backward pass adds
-     * to the initial values of dw and db, and also of dx if `accumulate` is set. */
+    /* y and pre are the outputs of the forward pass; dx, dw and db are the outputs of the backward pass. The backward
+     * pass adds to the initial values of dw and db, and also of dx if `accumulate` is set. */
     aoei_tensor y, pre, dx, dw, db;
     aoei_tensor down, up, ddown, dup, low, dropped, workspace;
     aoei_tensor w32; /* w converted to float32 */
@@ -106,9 +106,10 @@ typedef struct expected {
     double pre[N * O], y[N * O], dx[N * I], dw[O * I], db[O], ddown[R * I], dup[O * R];
 } expected;
 
-/* Computes the results that both passes of the layer l should have, in double. As in the layer, weight gradients are added to
- * the initial values of the gradient tensors. mask: [N, I], the dropout mask of x. */
-static void compute_expected(expected *e, const layer *l, const double *mask, aoei_activation activation, int accumulate) {
+/* Computes the results that both passes of the layer l should have, in double. As in the layer, weight gradients are
+ * added to the initial values of the gradient tensors. mask: [N, I], the dropout mask of x. */
+static void compute_expected(expected *e, const layer *l, const double *mask, aoei_activation activation,
+                             int accumulate) {
     static double x[N * I], w[O * I], b[O], dy[N * O], gate[N * I], down[R * I], up[O * R];
     double low[R], dlow[R];
     test_to_double(x, l->x);
@@ -154,8 +155,8 @@ static void compute_expected(expected *e, const layer *l, const double *mask, ao
                 sum += dyn[o] * w[o * I + i];
             for (size_t r = 0; r < R; r++)
                 sum += dlow[r] * down[r * I + i] * m[i];
-            e->dx[n * I + i] =
-                (accumulate ? e->dx[n * I + i] : 0) + sum * (activation == AOEI_GELU ? gelu_derivative(gate[n * I + i]) : 1);
+            e->dx[n * I + i] = (accumulate ? e->dx[n * I + i] : 0) +
+                               sum * (activation == AOEI_GELU ? gelu_derivative(gate[n * I + i]) : 1);
         }
     }
 }
@@ -189,8 +190,8 @@ static void run(const aoe_context *ctx, layer *l, aoei_activation activation, in
     aoei_linear_backward(ctx, &g, l->dy, l->x, l->w);
 }
 
-static void check(const aoe_context *ctx, aoei_dtype type, aoei_dtype weights, aoei_activation activation, double dropout,
-                  double tolerance) {
+static void check(const aoe_context *ctx, aoei_dtype type, aoei_dtype weights, aoei_activation activation,
+                  double dropout, double tolerance) {
     static expected e;
     static double mask[N * I];
     const int accumulate = type == AOEI_F32 && !activation;
@@ -226,8 +227,8 @@ static void test_float32(void **state) {
     test_each_tier(float32);
 }
 
-/* Tests activations in bf16. The layer rounds three kinds of values to bf16: the low-rank products, x W^T + b before the output
- * of the adapter is added, and the results. */
+/* Tests activations in bf16. The layer rounds three kinds of values to bf16: the low-rank products, x W^T + b before
+ * the output of the adapter is added, and the results. */
 static void bf16(const aoe_context *ctx) {
     for (int weights = AOEI_F32; weights <= AOEI_I8; weights++)
         for (int a = AOEI_IDENTITY; a <= AOEI_GELU; a++)

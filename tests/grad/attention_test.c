@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Tests attention. In float32, the forward pass is compared with double precision and the backward pass with finite
- * differences. In bf16, every element of the results of both passes is compared with double precision, with an error bound that
- * counts the roundings. The tests cover causal attention, attention windows, grouped heads and a fixed dropout mask. The bits
- * of the result for a text must depend neither on the number of threads nor on the other texts of the batch.
+ * differences. In bf16, every element of the results of both passes is compared with double precision, with an error
+ * bound that counts the roundings. The tests cover causal attention, attention windows, grouped heads and a fixed
+ * dropout mask. The bits of the result for a text must depend neither on the number of threads nor on the other texts
+ * of the batch.
  * tags: numbers
  */
 #include <math.h>
@@ -35,11 +36,12 @@ static problem problem_create(const aoei_batch *batch, aoei_attention a, const d
         for (size_t head = 0; head < a.heads; head++)
             for (size_t query = 0; query < batch->longest; query++)
                 for (size_t key = 0; key < batch->longest; key++) {
-                    const uint32_t counter[4] = {(uint32_t)(key / 64 * 16 + key % 16), (uint32_t)query, batch->text_index[text],
-                                                 a.drop.site << 16 | (uint32_t)head};
+                    const uint32_t counter[4] = {(uint32_t)(key / 64 * 16 + key % 16), (uint32_t)query,
+                                                 batch->text_index[text], a.drop.site << 16 | (uint32_t)head};
                     uint32_t word[4];
                     aoei_philox(word, counter, a.drop.key);
-                    p.kept[mask_index(&p, text, head, query, key)] = word[key % 64 / 16] >= (uint32_t)(a.drop.p * 4294967296.0);
+                    p.kept[mask_index(&p, text, head, query, key)] =
+                        word[key % 64 / 16] >= (uint32_t)(a.drop.p * 4294967296.0);
                 }
     return p;
 }
@@ -128,9 +130,10 @@ static void run_free(run r) {
     test_tensor_free(r.dout);
 }
 
-/* Runs both passes for the rows [first, first + batch->n_tokens) of r. The workspace initially contains NaN. If a pass reads an
- * element of the workspace before writing it, the results become NaN and the test fails. */
-static void execute(const aoe_context *ctx, const run *r, size_t first, const aoei_batch *batch, const aoei_attention *a) {
+/* Runs both passes for the rows [first, first + batch->n_tokens) of r. The workspace initially contains NaN. If a pass
+ * reads an element of the workspace before writing it, the results become NaN and the test fails. */
+static void execute(const aoe_context *ctx, const run *r, size_t first, const aoei_batch *batch,
+                    const aoei_attention *a) {
     const size_t n = batch->n_tokens;
     const size_t bytes = aoei_attention_scratch(ctx, a, r->in.type, batch->longest);
     aoei_tensor scratch = test_tensor_poisoned(1, (bytes + sizeof(float) - 1) / sizeof(float), 0);
@@ -138,7 +141,8 @@ static void execute(const aoe_context *ctx, const run *r, size_t first, const ao
     aoei_attention_forward(ctx, PART(out), PART(q), PART(k), PART(v), batch, a, scratch);
     for (size_t i = 0; i < scratch.cols; i++)
         aoei_f32(scratch)[i] = NAN;
-    aoei_attention_backward(ctx, PART(dq), PART(dk), PART(dv), PART(dout), PART(q), PART(k), PART(v), batch, a, scratch);
+    aoei_attention_backward(ctx, PART(dq), PART(dk), PART(dv), PART(dout), PART(q), PART(k), PART(v), batch, a,
+                            scratch);
 #undef PART
     test_tensor_free(scratch);
 }
@@ -305,8 +309,8 @@ static void test_alone(void **state) {
     test_each_tier(alone);
 }
 
-/* Tests two extreme cases in which the exact results are known: scores that differ by more than 1e8, and dropout that drops all
- * probabilities of every query. */
+/* Tests two extreme cases in which the exact results are known: scores that differ by more than 1e8, and dropout that
+ * drops all probabilities of every query. */
 static void extreme(const aoe_context *ctx, aoei_dtype type) {
     static const size_t lengths[] = {2};
     aoei_batch batch = test_batch(lengths, 1, 10);
@@ -347,7 +351,9 @@ typedef struct value {
     double x, e;
 } value;
 
-#define ROUNDOFF32 0x1p-23 /* relative error of a float32 operation, whether a multiply-add is fused or rounded twice */
+#define ROUNDOFF32                                                                                                     \
+    0x1p-23 /* relative error of a float32 operation, whether a multiply-add is fused or rounded twice                 \
+             */
 
 /* Returns v with an error bound that includes rounding v to bf16. */
 static value rounded(value v) {
@@ -359,8 +365,8 @@ typedef struct head_reference {
     const problem *p;
     size_t text, head, T, d;
     double *q, *k, *v, *dout; /* [T, d], owned */
-    value *kept, *ds;         /* [T, T] probabilities after dropout, and gradients of the scores; e includes rounding to bf16 */
-    value *used;              /* [T] probabilities of one query before dropout */
+    value *kept, *ds; /* [T, T] probabilities after dropout, and gradients of the scores; e includes rounding to bf16 */
+    value *used;      /* [T] probabilities of one query before dropout */
 } head_reference;
 
 static void read_head(double *out, aoei_tensor t, const aoei_batch *b, size_t text, size_t col, size_t d) {
@@ -391,8 +397,8 @@ static void reference_row(head_reference *h, size_t i) {
         total += h->used[j].x;
         largest = fmax(largest, a->scale * size);
     }
-    /* The absolute error of a score becomes a relative error of exp(score). It counts twice, for the numerator and for the sum
-     * in the denominator. The sum adds n roundings. */
+    /* The absolute error of a score becomes a relative error of exp(score). It counts twice, for the numerator and for
+     * the sum in the denominator. The sum adds n roundings. */
     const double relative = ROUNDOFF32 * (2 * (double)(h->d + 2) * largest + (double)n + 16);
     value mean = {0, 0};
     for (size_t j = begin; j < n; j++) {
@@ -417,8 +423,8 @@ static void reference_row(head_reference *h, size_t i) {
             h->kept[i * T + j] = h->ds[i * T + j] = (value){0, 0};
 }
 
-/* Adds m x to `sum`, or m^T x if `transposed` is set. Shapes: sum [T, d], m [T, T], x [T, d]. terms: number of terms that all
- * calls together add to one element of `sum`; the error bound grows with it. */
+/* Adds m x to `sum`, or m^T x if `transposed` is set. Shapes: sum [T, d], m [T, T], x [T, d]. terms: number of terms
+ * that all calls together add to one element of `sum`; the error bound grows with it. */
 static void add_product(value *sum, const value *m, int transposed, const double *x, size_t T, size_t d, size_t terms) {
     for (size_t i = 0; i < T; i++)
         for (size_t j = 0; j < T; j++)

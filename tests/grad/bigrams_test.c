@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests embeddings of bigrams against direct computations in double. The mean over the outputs for a text must be the mean over
- * its tokens and bigrams, a text of one token must keep its vector, and the order of the tokens must matter only through the
- * bigrams. Tables in bf16 and int8 must give the values of their rows. The bits must not depend on the number of threads.
+ * Tests embeddings of bigrams against direct computations in double. The mean over the outputs for a text must be the
+ * mean over its tokens and bigrams, a text of one token must keep its vector, and the order of the tokens must matter
+ * only through the bigrams. Tables in bf16 and int8 must give the values of their rows. The bits must not depend on the
+ * number of threads.
  */
 #include <math.h>
 #include <string.h>
@@ -45,7 +46,8 @@ static void check_forward(const aoe_context *ctx) {
     test_to_double(rows, table);
     reference(want, tokens, rows, &b);
     test_close(y, want, 1e-6);
-    assert_memory_equal(aoei_tensor_at(y, 0, 0), aoei_tensor_at(x, 0, 0), D * sizeof(float)); /* the text with one token */
+    assert_memory_equal(aoei_tensor_at(y, 0, 0), aoei_tensor_at(x, 0, 0), D * sizeof(float)); /* the text with one
+                                                                                                 token */
     copy(y, x);
     aoei_bigrams_forward(ctx, y, rounded, &b);
     test_to_double(rows, rounded);
@@ -168,7 +170,8 @@ static void gradients(void **state) {
     test_to_double(v + N * D, table);
     for (size_t threads = 1; threads <= 3; threads++) {
         aoe_context *ctx = test_context(test_best_tier(), threads);
-        aoei_tensor dx = test_tensor(N, D, D, 1, 4), dtable = test_tensor(ROWS, D, D, 0, 0), kept = test_tensor(N, D, D, 1, 4);
+        aoei_tensor dx = test_tensor(N, D, D, 1, 4), dtable = test_tensor(ROWS, D, D, 0, 0),
+                    kept = test_tensor(N, D, D, 1, 4);
         aoei_bigrams_backward(ctx, dx, dtable, &b);
         if (threads == 1) {
             test_to_double(grad, dx);
@@ -193,7 +196,7 @@ static void gradients(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(forward), cmocka_unit_test(int8_table),
-                                       cmocka_unit_test(order_matters_through_bigrams), cmocka_unit_test(rows_of_the_table),
-                                       cmocka_unit_test(gradients)};
+                                       cmocka_unit_test(order_matters_through_bigrams),
+                                       cmocka_unit_test(rows_of_the_table), cmocka_unit_test(gradients)};
     return cmocka_run_group_tests_name("bigrams", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the classification loss. The value is compared with a direct computation. The gradients of the vectors, of the weights
- * and of the biases are compared with finite differences. Other tests cover float vectors, several threads, equal vectors, and
- * invalid arguments.
+ * Tests the classification loss. The value is compared with a direct computation. The gradients of the vectors, of the
+ * weights and of the biases are compared with finite differences. Other tests cover float vectors, several threads,
+ * equal vectors, and invalid arguments.
  * tags: numbers threads
  */
 #include <math.h>
@@ -41,10 +41,11 @@ static const unsigned feature_sets[] = {AOE_FEATURE_U | AOE_FEATURE_V | AOE_FEAT
                                         AOE_FEATURE_MAX_SQUARED};
 enum { FEATURE_SETS = sizeof feature_sets / sizeof *feature_sets };
 
-static const size_t shapes[][3] = {{1, 1, 1}, {1, 4, 2}, {2, 3, 3}, {5, 8, 3}, {37, 70, 4}}; /* {B, D, number of classes} */
+static const size_t shapes[][3] = {{1, 1, 1}, {1, 4, 2}, {2, 3, 3}, {5, 8, 3}, {37, 70, 4}}; /* {B, D, number of
+                                                                                                classes} */
 
-/* The loss as a function of x, which is the concatenation of the vectors [2 B, D], the weights [C, F D] and the biases [C],
- * where F is the number of features. */
+/* The loss as a function of x, which is the concatenation of the vectors [2 B, D], the weights [C, F D] and the biases
+ * [C], where F is the number of features. */
 typedef struct problem {
     size_t B, D, C, F, vectors, weights;
     unsigned features;
@@ -159,9 +160,9 @@ static void finite_differences(void **state) {
     }
 }
 
-/* Tests that float vectors give exactly the same loss as equal double vectors. The gradients must also be equal, except that
- * the gradients of float vectors are rounded to float once. The results must be bitwise independent of the number of
- * threads. */
+/* Tests that float vectors give exactly the same loss as equal double vectors. The gradients must also be equal, except
+ * that the gradients of float vectors are rounded to float once. The results must be bitwise independent of the number
+ * of threads. */
 static void floats(void **state) {
     (void)state;
     static float v[MAX_CELLS], grad[MAX_CELLS];
@@ -190,8 +191,8 @@ static void floats(void **state) {
     }
 }
 
-/* Tests a pair of equal vectors and a large logit. At u = v, the derivative of |u - v| is defined as 0, so the weights of |u -
- * v| do not contribute to the gradients of u and v. */
+/* Tests a pair of equal vectors and a large logit. At u = v, the derivative of |u - v| is defined as 0, so the weights
+ * of |u - v| do not contribute to the gradients of u and v. */
 static void extremes(void **state) {
     (void)state;
     set_up(shapes[2]);
@@ -226,9 +227,9 @@ static void extremes(void **state) {
     assert_true(fabs(p.grad[p.vectors + p.weights] + 0.5) < 1e-12);
 }
 
-/* Tests the feature max(u, v)^2 for the rows r_i[k] = (((5 i + 3 k + i k) mod 13) - 6) / 4: for r_0 and r_3, it is (1, 0.25, 0,
- * 0.5625). The loss of one class with weights w is 0, and the gradient of w is 0, so two classes are used: with weights t w and
- * 0, the derivative of the loss at t = 0 is half the feature with the sign of the label. */
+/* Tests the feature max(u, v)^2 for the rows r_i[k] = (((5 i + 3 k + i k) mod 13) - 6) / 4: for r_0 and r_3, it is (1,
+ * 0.25, 0, 0.5625). The loss of one class with weights w is 0, and the gradient of w is 0, so two classes are used:
+ * with weights t w and 0, the derivative of the loss at t = 0 is half the feature with the sign of the label. */
 static void max_squared(void **state) {
     (void)state;
     static const double want[4] = {1, 0.25, 0, 0.5625};

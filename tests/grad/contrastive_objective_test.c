@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the loss for queries with positives and negatives. The gradient is compared with finite differences in double, and the
- * value with a direct computation of the cross entropy with hard negatives. The gradient of each vector must be orthogonal to
- * the vector, because the loss depends only on the directions of the vectors.
+ * Tests the loss for queries with positives and negatives. The gradient is compared with finite differences in double,
+ * and the value with a direct computation of the cross entropy with hard negatives. The gradient of each vector must be
+ * orthogonal to the vector, because the loss depends only on the directions of the vectors.
  * tags: numbers threads
  */
 #include <math.h>
@@ -61,7 +61,8 @@ static void set_up(problem *p, double *v, size_t w, size_t B, size_t D, size_t a
     const size_t h = D / 2;
     for (size_t u = 0; u < arity * B; u++)
         for (size_t k = 0; k < h; k++) {
-            const double radius = 0.5 + aoei_rng_uniform(&rng), t = offset[u % arity] + 0.8 * aoei_rng_uniform(&rng) - 0.4;
+            const double radius = 0.5 + aoei_rng_uniform(&rng),
+                         t = offset[u % arity] + 0.8 * aoei_rng_uniform(&rng) - 0.4;
             v[u * D + k] = radius * cos(t);
             v[u * D + h + k] = radius * sin(t);
         }
@@ -79,7 +80,8 @@ static void finite_differences(void **state) {
                 for (int form = AOE_ANGLE_REFERENCE; form <= AOE_ANGLE_PHASE; form++) {
                     set_up(&p, v, w, shapes[i][0], shapes[i][1], arity);
                     if (w == 0 && p.B == 1)
-                        continue; /* the loss is constant if there is a single candidate, so there is no gradient to compare */
+                        continue; /* the loss is constant if there is a single candidate, so there is no gradient to
+                                     compare */
                     if (w == 1 && arity == 2)
                         continue; /* the loss is constant if every weight is zero */
                     p.o.angle_form = (aoe_angle_form)form;
@@ -98,8 +100,9 @@ static double cosine_of(const double *x, const double *y, size_t D) {
     return xy / sqrt(xx) / sqrt(yy);
 }
 
-/* Compares the loss with the cross entropy of each query's positive among all positives and negatives. The option hard_negative
- * is added to the score of the query's own negative. Without negatives, hard_negative must have no effect. */
+/* Compares the loss with the cross entropy of each query's positive among all positives and negatives. The option
+ * hard_negative is added to the score of the query's own negative. Without negatives, hard_negative must have no
+ * effect. */
 static void own_negatives(void **state) {
     static double v[MAX_ROWS * MAX_D];
     static problem p;
@@ -118,7 +121,8 @@ static void own_negatives(void **state) {
                     own = i == j ? s : own;
                     all += exp(s) + exp(t + (i == j ? p.o.hard_negative : 0));
                 }
-                want += (log(all) - own) / (double)B / 2; /* halved, because the loss is the mean of two contrastive terms */
+                want += (log(all) - own) / (double)B / 2; /* halved, because the loss is the mean of two contrastive
+                                                             terms */
             }
             assert_true(fabs(evaluate(&p, v, NULL) - want) <= 1e-13 * (1 + want));
             set_up(&p, v, 0, B, D, 2);

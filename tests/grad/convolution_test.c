@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests convolutions over tokens: the forward pass against nested loops in double, including the first and the last
- * token of each text; the gradients by finite differences; a kernel of size 1 with identity weights; and equal bits for any
- * number of threads and for a text alone and in a batch.
+ * token of each text; the gradients by finite differences; a kernel of size 1 with identity weights; and equal bits for
+ * any number of threads and for a text alone and in a batch.
  */
 #include <math.h>
 #include <string.h>
@@ -168,8 +168,8 @@ static void bits_do_not_depend_on_threads_or_batches(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(forward_equals_loops), cmocka_unit_test(gradients_equal_differences),
-                                       cmocka_unit_test(identity_kernel_copies),
-                                       cmocka_unit_test(bits_do_not_depend_on_threads_or_batches)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forward_equals_loops), cmocka_unit_test(gradients_equal_differences),
+        cmocka_unit_test(identity_kernel_copies), cmocka_unit_test(bits_do_not_depend_on_threads_or_batches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests dense layers over pooled vectors. The forward pass is compared with double precision, and the gradients with finite
- * differences of a double-precision forward pass. The backward pass must add the gradients of the weights to the stored values.
- * The bits of a result must not depend on the number of rows or threads, nor on whether dx is stored in the memory of x.
+ * Tests dense layers over pooled vectors. The forward pass is compared with double precision, and the gradients with
+ * finite differences of a double-precision forward pass. The backward pass must add the gradients of the weights to the
+ * stored values. The bits of a result must not depend on the number of rows or threads, nor on whether dx is stored in
+ * the memory of x.
  * tags: numbers threads
  */
 #include <math.h>
@@ -22,7 +23,8 @@ typedef struct problem {
 
 static problem p;
 
-/* Computes the output y [N, out] of the layer in double. `at` is the concatenation of x [N, in], w [out, in] and b [out]. */
+/* Computes the output y [N, out] of the layer in double. `at` is the concatenation of x [N, in], w [out, in] and b
+ * [out]. */
 static void expected_output(const double *at, double *y) {
     const double *x = at, *w = x + p.N * p.in, *b = w + p.out * p.in;
     for (size_t i = 0; i < p.N; i++)
@@ -50,7 +52,8 @@ static void check(const aoe_context *ctx) {
                 b = test_tensor(1, p.out, 0, 1, 3), dy = test_tensor(p.N, p.out, 0, 1, 4),
                 y = test_tensor_poisoned(p.N, p.out, 0), dx = test_tensor_poisoned(p.N, p.in, 0),
                 dw = test_tensor(p.out, p.in, 0, 1, 5), db = test_tensor(1, p.out, 0, 1, 6);
-    const aoei_tensor none = {0}, before_w = test_tensor(p.out, p.in, 0, 1, 5), before_b = test_tensor(1, p.out, 0, 1, 6);
+    const aoei_tensor none = {0}, before_w = test_tensor(p.out, p.in, 0, 1, 5),
+                      before_b = test_tensor(1, p.out, 0, 1, 6);
     test_to_double(at, x);
     test_to_double(at + n_x, w);
     test_to_double(at + n_x + n_w, b);
@@ -81,7 +84,8 @@ static void gradients(void **state) {
     static const size_t shapes[][3] = {{1, 1, 1}, {2, 3, 5}, {9, 40, 17}, {3, 16, 40}};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int ways = 0; ways < 4; ways++) {
-            p = (problem){.N = shapes[s][0], .in = shapes[s][1], .out = shapes[s][2], .bias = ways & 1, .with_tanh = ways >> 1};
+            p = (problem){
+                .N = shapes[s][0], .in = shapes[s][1], .out = shapes[s][2], .bias = ways & 1, .with_tanh = ways >> 1};
             test_each_tier(check);
         }
 }
@@ -90,7 +94,8 @@ static void gradients(void **state) {
 static void threads(void **state) {
     (void)state;
     enum { N = 33, SIDE = 40 };
-    aoei_tensor x = test_tensor(N, SIDE, 0, 1, 1), w = test_tensor(SIDE, SIDE, 0, 0.3, 2), b = test_tensor(1, SIDE, 0, 1, 3);
+    aoei_tensor x = test_tensor(N, SIDE, 0, 1, 1), w = test_tensor(SIDE, SIDE, 0, 0.3, 2),
+                b = test_tensor(1, SIDE, 0, 1, 3);
     aoei_tensor first[4] = {{0}};
     for (size_t n = 1; n <= 3; n++) {
         aoe_context *ctx = test_context(test_best_tier(), n);

@@ -30,7 +30,8 @@ static void create(problem *p) {
 static double sum_of(problem *p, const double *x, size_t first, size_t last, double factor) {
     aoe_context *ctx = test_context(AOEI_TIER_C, 2);
     const double *w = x + (size_t)N * D;
-    const aoei_detector c = {.weight = w, .bias = w + 2 * (size_t)D, .d_weight = p->sum, .d_bias = p->sum + 2 * (size_t)D};
+    const aoei_detector c = {
+        .weight = w, .bias = w + 2 * (size_t)D, .d_weight = p->sum, .d_bias = p->sum + 2 * (size_t)D};
     const aoei_detection_batch b = {.n = last - first,
                                     .D = D,
                                     .v64 = x + first * D,
@@ -104,7 +105,8 @@ static void large_logits(void **state) {
     aoe_context *ctx = test_context(AOEI_TIER_C, 1);
     float v[D] = {0, 0, 0}, grad[D];
     const aoei_detector c = {.weight = p.x, .bias = bias, .d_weight = p.sum, .d_bias = p.sum + 2 * (size_t)D};
-    const aoei_detection_batch b = {.n = 1, .D = D, .v = v, .grad = grad, .label = p.label, .factor = 1, .work = p.work};
+    const aoei_detection_batch b = {
+        .n = 1, .D = D, .v = v, .grad = grad, .label = p.label, .factor = 1, .work = p.work};
     aoe_error err;
     double sum = 0;
     assert_int_equal(aoei_detection_objective(&c, &b, &sum, ctx, &err), AOE_ENUMERIC);
@@ -113,7 +115,7 @@ static void large_logits(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(gradients), cmocka_unit_test(calls_add_up),
-                                       cmocka_unit_test(large_logits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(gradients),
+                                       cmocka_unit_test(calls_add_up), cmocka_unit_test(large_logits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

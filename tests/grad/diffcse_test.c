@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the training step of DiffCSE (train/discriminator.h) against a double-precision model of both encoders, the head with
- * batch normalization and the classifier: the losses and, by finite differences, the gradients of all weights. Other tests
- * compare the losses and the gradients with values that PyTorch computed, test a weight of 0, equal tokens and a classifier of
- * zeros, and the bits for several chunk sizes and numbers of threads.
+ * Tests the training step of DiffCSE (train/discriminator.h) against a double-precision model of both encoders, the
+ * head with batch normalization and the classifier: the losses and, by finite differences, the gradients of all
+ * weights. Other tests compare the losses and the gradients with values that PyTorch computed, test a weight of 0,
+ * equal tokens and a classifier of zeros, and the bits for several chunk sizes and numbers of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -48,7 +48,8 @@ static void replace(void *self, const aoei_batch *b, const uint32_t key[2], int3
     (void)key;
     for (size_t i = 0; i < b->n_texts; i++)
         for (size_t t = b->offsets[i]; t < b->offsets[i + 1]; t++)
-            ids[t] = (t - b->offsets[i] + b->text_index[i]) % 3 ? b->ids[t] : (int32_t)((size_t)(b->ids[t] + 1) % p->c.vocab);
+            ids[t] = (t - b->offsets[i] + b->text_index[i]) % 3 ? b->ids[t]
+                                                                : (int32_t)((size_t)(b->ids[t] + 1) % p->c.vocab);
 }
 
 static void keep(void *self, const aoei_batch *b, const uint32_t key[2], int32_t *ids) {
@@ -60,10 +61,11 @@ static void keep(void *self, const aoei_batch *b, const uint32_t key[2], int32_t
 /* Adds the head and the classifier of the method to the configuration. */
 static void add_layers(aoei_encoder_config *c) {
     const size_t D = c->hidden;
-    const aoei_module head[] = {{.kind = AOEI_MODULE_DENSE, .in = D, .out = 2 * D, .no_bias = 1},
-                                {.kind = AOEI_MODULE_BATCHNORM, .in = 2 * D, .out = 2 * D, .activation = AOEI_DENSE_RELU},
-                                {.kind = AOEI_MODULE_DENSE, .in = 2 * D, .out = D, .no_bias = 1},
-                                {.kind = AOEI_MODULE_BATCHNORM, .in = D, .out = D, .no_bias = 1}};
+    const aoei_module head[] = {
+        {.kind = AOEI_MODULE_DENSE, .in = D, .out = 2 * D, .no_bias = 1},
+        {.kind = AOEI_MODULE_BATCHNORM, .in = 2 * D, .out = 2 * D, .activation = AOEI_DENSE_RELU},
+        {.kind = AOEI_MODULE_DENSE, .in = 2 * D, .out = D, .no_bias = 1},
+        {.kind = AOEI_MODULE_BATCHNORM, .in = D, .out = D, .no_bias = 1}};
     memcpy(c->projection, head, sizeof head);
     c->n_projection = sizeof head / sizeof *head;
     c->head_rows = 2;
@@ -141,7 +143,8 @@ static void create_reference(problem *p, int with_dropout) {
         p->ids[b->offsets[i]] = b->ids[b->offsets[i]];
     p->batch_e = *b;
     p->batch_e.ids = p->ids;
-    bert_reference_create(&p->f, p->ctx, &p->c, aoei_params_values(&p->step.params, 0), b, with_dropout ? &p->drop : NULL);
+    bert_reference_create(&p->f, p->ctx, &p->c, aoei_params_values(&p->step.params, 0), b,
+                          with_dropout ? &p->drop : NULL);
     bert_reference_create(&p->e, p->ctx, &p->c, aoei_params_values(&p->step.params, 1), &p->batch_e,
                           with_dropout ? &p->drop_e : NULL);
     p->pooled = malloc(TEXTS * p->c.hidden * sizeof *p->pooled);
@@ -161,8 +164,8 @@ static void destroy(problem *p) {
 }
 
 static int run(problem *p, int with_dropout, aoe_objective_result *r) {
-    return aoei_pair_step_gradient(&p->step, AOE_POOLING_CLS, &p->objective, NULL, NULL, with_dropout ? &p->drop : NULL, 1.0, r,
-                                   NULL);
+    return aoei_pair_step_gradient(&p->step, AOE_POOLING_CLS, &p->objective, NULL, NULL, with_dropout ? &p->drop : NULL,
+                                   1.0, r, NULL);
 }
 
 /* ------------------------------------------------------------ the loss in double precision */
@@ -271,7 +274,8 @@ static double norm_of(const problem *p, aoei_tensor t) {
     return sqrt(aoei_sum_squares(p->ctx, t));
 }
 
-/* Compares the losses and the gradients of all weights of the encoder, the head, the classifier and the discriminator. */
+/* Compares the losses and the gradients of all weights of the encoder, the head, the classifier and the
+ * discriminator. */
 static void check(const variant *v, int with_dropout) {
     problem p;
     aoe_objective_result r;
@@ -320,8 +324,8 @@ static void architectures(void **state) {
     }
 }
 
-/* The gradient of the detection loss reaches the encoder through z: without the contrastive loss, it is not 0. Only key biases,
- * and the bias of the last norm, which the batch normalization removes, have no gradient. */
+/* The gradient of the detection loss reaches the encoder through z: without the contrastive loss, it is not 0. Only key
+ * biases, and the bias of the last norm, which the batch normalization removes, have no gradient. */
 static void detection_reaches_the_encoder(void **state) {
     (void)state;
     problem p;
@@ -333,7 +337,8 @@ static void detection_reaches_the_encoder(void **state) {
     for (size_t s = 0; s < p.step.params.n_slots; s++) {
         const aoei_tensor g = aoei_params_grads(&p.step.params, 0)[s];
         const int is_key_bias = s >= AOEI_W_LAYERS && (s - AOEI_W_LAYERS) % AOEI_LW_COUNT == AOEI_LW_K_BIAS;
-        if (g.data && s < aoei_head_slot(&p.c, 0) && !is_key_bias && s != aoei_layer_slot(p.c.layers - 1, AOEI_LW_NORM2_BIAS))
+        if (g.data && s < aoei_head_slot(&p.c, 0) && !is_key_bias &&
+            s != aoei_layer_slot(p.c.layers - 1, AOEI_LW_NORM2_BIAS))
             if (!(norm_of(&p, g) > 1e-6))
                 fail_msg("the gradient of weight %zu is %g", s, norm_of(&p, g));
     }
@@ -352,14 +357,15 @@ static void weight_zero(void **state) {
     aoei_pair_step plain_step;
     aoei_encoder_config c = simcse.c;
     c.twin = c.discriminator = 0;
-    const aoei_pair_step_options o = {.pairs = PAIRS, .arity = 2, .tokens = TOKENS, .longest = LONGEST, .type = AOEI_F32};
+    const aoei_pair_step_options o = {
+        .pairs = PAIRS, .arity = 2, .tokens = TOKENS, .longest = LONGEST, .type = AOEI_F32};
     assert_int_equal(aoei_pair_step_create(&plain_step, simcse.ctx, &c, &o, NULL), 0);
     tiny_fill(simcse.ctx, &plain_step.params, &c, 1);
     aoei_tensor_zero(simcse.ctx, plain_step.params.grad);
     fill_batch(&plain_step);
-    assert_int_equal(
-        aoei_pair_step_gradient(&plain_step, AOE_POOLING_CLS, &simcse.objective, NULL, NULL, &simcse.drop, 1.0, &want, NULL),
-        0);
+    assert_int_equal(aoei_pair_step_gradient(&plain_step, AOE_POOLING_CLS, &simcse.objective, NULL, NULL, &simcse.drop,
+                                             1.0, &want, NULL),
+                     0);
     assert_int_equal(run(&p, 1, &r), 0);
     assert_true(r.total <= want.total && r.total >= want.total && r.detection > 0);
     const size_t half = p.step.params.count / 2;
@@ -407,7 +413,8 @@ static void labels(void **state) {
     destroy(&p);
 }
 
-/* Each column of the output of the head has mean 0 and variance 1, up to epsilon, and ignores a scale and a shift of its input.
+/* Each column of the output of the head has mean 0 and variance 1, up to epsilon, and ignores a scale and a shift of
+ * its input.
  */
 static void head_is_normalized(void **state) {
     (void)state;
@@ -426,8 +433,8 @@ static void head_is_normalized(void **state) {
     }
     aoe_objective_result r;
     assert_int_equal(run(&p, 0, &r), 0);
-    float *z = elements(
-        &p, aoei_tensor_rows(p.step.projected, 0, TEXTS)); /* the backward pass leaves the output of the head unchanged */
+    float *z = elements(&p, aoei_tensor_rows(p.step.projected, 0, TEXTS)); /* the backward pass leaves the output of the
+                                                                              head unchanged */
     for (size_t i = 0; i < TEXTS * D; i++)
         assert_true(fabs((double)z[i] - p.z[i]) < 2e-5);
     free(z);
@@ -442,7 +449,8 @@ static void head_is_normalized(void **state) {
     destroy(&p);
 }
 
-/* Sets the weights of a slot to a fixed formula; i: number of weights before it. Returns the number of weights up to its end.
+/* Sets the weights of a slot to a fixed formula; i: number of weights before it. Returns the number of weights up to
+ * its end.
  */
 static size_t fill_slot(problem *p, size_t encoder, size_t slot, size_t i) {
     const aoei_tensor w = aoei_params_values(&p->step.params, encoder)[slot];
@@ -452,14 +460,16 @@ static size_t fill_slot(problem *p, size_t encoder, size_t slot, size_t i) {
     assert_non_null(host);
     aoei_slot_describe(&p->c, slot, &d);
     for (size_t k = 0; k < n; k++)
-        host[k] = (float)((d.norm ? 1 : 0) + 0.3 * sin(0.37 * (double)(i + k) + 0.0131 * (double)(i + k) * (double)(i + k)));
+        host[k] =
+            (float)((d.norm ? 1 : 0) + 0.3 * sin(0.37 * (double)(i + k) + 0.0131 * (double)(i + k) * (double)(i + k)));
     aoei_tensor_write(p->ctx, w, host);
     free(host);
     return i + n;
 }
 
-/* Compares the losses and the norms of the gradients with values that PyTorch 2 computed in float64 for the same weights: BERT
- * in transformers, with the head and the classifier of the authors' code, and the replaced tokens of `replace`. */
+/* Compares the losses and the norms of the gradients with values that PyTorch 2 computed in float64 for the same
+ * weights: BERT in transformers, with the head and the classifier of the authors' code, and the replaced tokens of
+ * `replace`. */
 static void values_of_pytorch(void **state) {
     (void)state;
     static const double norms[] = {
@@ -504,7 +514,8 @@ static void values_of_pytorch(void **state) {
             assert_true(n < sizeof norms / sizeof *norms);
             const double want = norms[n++], got = norm_of(&p, g);
             if (!(fabs(got - want) <= 1e-5 * want + (want < 1e-12 ? 1e-5 : 0))) /* the exact gradient is 0 */
-                fail_msg("encoder %zu, weight %zu: the norm of the gradient is %.9g, expected %.9g", encoder, s, got, want);
+                fail_msg("encoder %zu, weight %zu: the norm of the gradient is %.9g, expected %.9g", encoder, s, got,
+                         want);
         }
     assert_int_equal(n, sizeof norms / sizeof *norms);
     destroy(&p);
@@ -556,7 +567,8 @@ static void bf16(void **state) {
     create(&p, &v);
     assert_int_equal(run(&exact, 0, &want), 0);
     assert_int_equal(run(&p, 0, &r), 0);
-    assert_true(fabs(r.total - want.total) < 0.05 * want.total && fabs(r.detection - want.detection) < 0.03 * want.detection);
+    assert_true(fabs(r.total - want.total) < 0.05 * want.total &&
+                fabs(r.detection - want.detection) < 0.03 * want.detection);
     destroy(&p);
     destroy(&exact);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the training steps of the method distill: without a linear map, with a map that is dropped (the training head), and
- * with a map that is kept (a dense layer), for whole vectors and for prefixes. The loss and the gradients of all weights are
- * compared with a double-precision model and its finite differences. The bits of the gradients do not depend on the chunk size
- * and the number of threads.
+ * Tests the training steps of the method distill: without a linear map, with a map that is dropped (the training head),
+ * and with a map that is kept (a dense layer), for whole vectors and for prefixes. The loss and the gradients of all
+ * weights are compared with a double-precision model and its finite differences. The bits of the gradients do not
+ * depend on the chunk size and the number of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -163,7 +163,8 @@ static double prefix_loss(const problem *p, double v[TEXTS][MOST_DIMS], size_t n
     for (size_t i = 0; i < TEXTS; i++)
         for (size_t j = 0; j < TEXTS; j++)
             similarities += i == j ? 0 : pow(cosine(v[i], v[j], n) - cosine(t[i], t[j], p->dims), 2);
-    return p->objective.w_vectors * vectors / TEXTS + p->objective.w_similarities * similarities / (TEXTS * (TEXTS - 1));
+    return p->objective.w_vectors * vectors / TEXTS +
+           p->objective.w_similarities * similarities / (TEXTS * (TEXTS - 1));
 }
 
 static double loss(void *arg) {
@@ -247,7 +248,8 @@ static void assert_near(const float *a, const float *b, size_t n, double factor,
         fail_msg("the gradients differ by %g, their norm is %g", sqrt(difference), sqrt(norm));
 }
 
-/* A second call adds its gradient, multiplied by its factor. Matmuls in bf16 change the gradient only by rounding errors. */
+/* A second call adds its gradient, multiplied by its factor. Matmuls in bf16 change the gradient only by rounding
+ * errors. */
 static void scales_and_types(void **state) {
     (void)state;
     for (size_t i = 0; i < VARIANTS; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests both forms of the distillation loss: the form that compares cosines and the form that compares softmax distributions
- * over the components. The value is compared with a direct computation, and the gradient with finite differences. Other tests
- * cover a student that equals its teacher, zero vectors, several threads, and invalid arguments.
+ * Tests both forms of the distillation loss: the form that compares cosines and the form that compares softmax
+ * distributions over the components. The value is compared with a direct computation, and the gradient with finite
+ * differences. Other tests cover a student that equals its teacher, zero vectors, several threads, and invalid
+ * arguments.
  * tags: numbers threads
  */
 #include <math.h>
@@ -50,14 +51,16 @@ static double loss(void *arg, const double *v) {
     return evaluate(v, NULL, NULL);
 }
 
-/* Fills p with random vectors. For cosines, the vectors of the teacher have D / 2 + 1 components and those of the student D. */
+/* Fills p with random vectors. For cosines, the vectors of the teacher have D / 2 + 1 components and those of the
+ * student D. */
 static void set_up(aoe_distill form, size_t B, size_t D, size_t arity, double weight) {
     aoei_rng rng;
     memset(&p, 0, sizeof p);
     p.B = B;
     p.D = D;
     p.arity = arity;
-    p.d = (aoei_distill){.form = form, .weight = weight, .dims = form == AOE_DISTILL_KL ? D : D / 2 + 1, .teacher = p.rows};
+    p.d = (aoei_distill){
+        .form = form, .weight = weight, .dims = form == AOE_DISTILL_KL ? D : D / 2 + 1, .teacher = p.rows};
     assert_true(p.d.dims <= MAX_D);
     aoei_rng_init(&rng, 100 * B + D, AOEI_STREAM_TEST, (uint32_t)arity);
     for (size_t u = 0; u < arity * B; u++) {
@@ -153,8 +156,9 @@ static void finite_differences(void **state) {
     for_each_case(check_gradient, 1.3);
 }
 
-/* Tests that the gradient of a vector has no component in the direction that does not change the loss. For cosines, this is the
- * direction of the vector. For distributions, it is (1, 1, ..., 1), because adding a constant does not change a softmax. */
+/* Tests that the gradient of a vector has no component in the direction that does not change the loss. For cosines,
+ * this is the direction of the vector. For distributions, it is (1, 1, ..., 1), because adding a constant does not
+ * change a softmax. */
 static void check_directions(void) {
     evaluate(p.v, p.grad, NULL);
     for (size_t u = 0; u < p.arity * p.B; u++) {
@@ -173,8 +177,8 @@ static void directions(void **state) {
     for_each_case(check_directions, 1);
 }
 
-/* Tests that float vectors give exactly the same loss as equal double vectors. The gradient must be added to the stored value
- * in double and then rounded once. The results must be bitwise independent of the number of threads. */
+/* Tests that float vectors give exactly the same loss as equal double vectors. The gradient must be added to the stored
+ * value in double and then rounded once. The results must be bitwise independent of the number of threads. */
 static void check_float(void) {
     static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
     static float v[MAX_CELLS], grad[2][MAX_CELLS];
@@ -204,8 +208,8 @@ static void floats(void **state) {
     for_each_case(check_float, 1);
 }
 
-/* Tests that the loss and the gradient are exactly 0 if the student equals its teacher. For cosines, the student's vectors are
- * 4 times the teacher's, which does not change the cosines. */
+/* Tests that the loss and the gradient are exactly 0 if the student equals its teacher. For cosines, the student's
+ * vectors are 4 times the teacher's, which does not change the cosines. */
 static void equal_vectors(void **state) {
     (void)state;
     for (int form = AOE_DISTILL_COSINE; form <= AOE_DISTILL_KL; form++) {
@@ -224,8 +228,8 @@ static void equal_vectors(void **state) {
     }
 }
 
-/* Tests that a zero vector has cosine 0 and no gradient, even if the teacher's cosine is not 0. Also tests components of 3000,
- * for which exp(component) overflows. */
+/* Tests that a zero vector has cosine 0 and no gradient, even if the teacher's cosine is not 0. Also tests components
+ * of 3000, for which exp(component) overflows. */
 static void extremes(void **state) {
     (void)state;
     aoe_objective_result r = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests sums of embeddings and their gradients. The results must be bit-identical to sums that the test computes in the order
- * of the library. A gradient is summed token by token, starting from the stored value. A bf16 sum must be the float32 sum,
- * rounded once.
+ * Tests sums of embeddings and their gradients. The results must be bit-identical to sums that the test computes in the
+ * order of the library. A gradient is summed token by token, starting from the stored value. A bf16 sum must be the
+ * float32 sum, rounded once.
  * tags: numbers threads
  */
 #include <stdlib.h>
@@ -118,8 +118,8 @@ static void test_exact(void **state) {
         }
 }
 
-/* Operands of the comparison with finite differences. The sum of embeddings is linear in the embedding tables, so finite
- * differences are accurate and detect every wrong index. */
+/* Operands of the comparison with finite differences. The sum of embeddings is linear in the embedding tables, so
+ * finite differences are accurate and detect every wrong index. */
 typedef struct problem {
     const aoei_batch *batch;
     const double *weight; /* [N, D] weights of the loss */
@@ -132,8 +132,8 @@ static double loss(void *arg, const double *in) {
     double sum = 0;
     for (size_t i = 0; i < p->batch->n_tokens; i++)
         for (size_t c = 0; c < p->D; c++)
-            sum += p->weight[i * p->D + c] *
-                   (in[(size_t)p->batch->ids[i] * p->D + c] + position[(p->batch->positions[i] + OFFSET) * p->D + c] + type[c]);
+            sum += p->weight[i * p->D + c] * (in[(size_t)p->batch->ids[i] * p->D + c] +
+                                              position[(p->batch->positions[i] + OFFSET) * p->D + c] + type[c]);
     return sum;
 }
 
@@ -144,8 +144,8 @@ static void gradients(const aoe_context *ctx) {
     double *weight = malloc(b.n_tokens * D * sizeof *weight), in[ROWS * D] = {0}, g[ROWS * D];
     test_to_double(weight, dy);
     aoei_tensor_zero(ctx, grad);
-    aoei_embedding_backward(ctx, aoei_tensor_rows(grad, 0, VOCAB), aoei_tensor_rows(grad, VOCAB, LONGEST + OFFSET), OFFSET,
-                            aoei_tensor_rows(grad, VOCAB + LONGEST + OFFSET, 2), dy, &b);
+    aoei_embedding_backward(ctx, aoei_tensor_rows(grad, 0, VOCAB), aoei_tensor_rows(grad, VOCAB, LONGEST + OFFSET),
+                            OFFSET, aoei_tensor_rows(grad, VOCAB + LONGEST + OFFSET, 2), dy, &b);
     test_to_double(g, grad);
     problem p = {&b, weight, D};
     test_gradient(loss, &p, in, g, ROWS * D, TEST_GRAD_TOLERANCE);

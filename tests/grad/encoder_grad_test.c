@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests the gradient of a whole training step (encoder, pooling and objective) against finite differences of a double-precision
- * model. The tests cover every pooling and objective, both forms of the angle loss and of GELU, and the options of every
- * architecture. Dropout is tested with fixed masks. For each weight tensor, the directional derivative is compared in the
- * direction of the gradient and in a random direction.
+ * Tests the gradient of a whole training step (encoder, pooling and objective) against finite differences of a
+ * double-precision model. The tests cover every pooling and objective, both forms of the angle loss and of GELU, and
+ * the options of every architecture. Dropout is tested with fixed masks. For each weight tensor, the directional
+ * derivative is compared in the direction of the gradient and in a random direction.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,15 +24,16 @@
 
 enum { PAIRS = 5, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 50 };
 
-/* Tolerances. A forward and a backward pass through two layers have about 60 consecutive roundings of 6e-8. The error of the
- * gradient of a weight tensor may be at most the larger of TENSOR_TOLERANCE times the norm of this gradient and WHOLE_TOLERANCE
- * times the norm of the gradient of all weights. The second bound is for gradients that are small differences of large terms;
- * for example, the gradient of key biases is zero in exact arithmetic. */
+/* Tolerances. A forward and a backward pass through two layers have about 60 consecutive roundings of 6e-8. The error
+ * of the gradient of a weight tensor may be at most the larger of TENSOR_TOLERANCE times the norm of this gradient and
+ * WHOLE_TOLERANCE times the norm of the gradient of all weights. The second bound is for gradients that are small
+ * differences of large terms; for example, the gradient of key biases is zero in exact arithmetic. */
 #define TENSOR_TOLERANCE 4e-6
 #define WHOLE_TOLERANCE  4e-7
 #define LOSS_TOLERANCE   2e-6
-#define STEP                                                                                                                   \
-    1e-5 /* step of the difference quotients, along directions of length 1; truncation and rounding errors are below 1e-9 */
+#define STEP                                                                                                           \
+    1e-5 /* step of the difference quotients, along directions of length 1; truncation and rounding errors are below   \
+            1e-9 */
 
 static const size_t lengths[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7, 4, 6};
 static const double labels[PAIRS] = {5, 1, 3.5, 4, 0};
@@ -118,7 +119,8 @@ static double loss(problem *p) {
     bert_reference_pool(&p->reference, p->pooling, p->pooled);
     const aoei_pair_batch pairs = {
         .B = PAIRS, .D = D, .stride = 2 * D, .x64 = p->pooled, .y64 = p->pooled + D, .label = labels, .group = groups};
-    assert_int_equal(aoei_pair_objective(&p->objective, &pairs, p->workspace, p->workspace_bytes, NULL, &result, NULL), 0);
+    assert_int_equal(aoei_pair_objective(&p->objective, &pairs, p->workspace, p->workspace_bytes, NULL, &result, NULL),
+                     0);
     return result.total;
 }
 
@@ -137,8 +139,8 @@ static double directional_derivative(problem *p, double *w, const double *direct
     return (side[0] - side[1]) / (2 * STEP);
 }
 
-/* Writes a direction of length 1 to direction[n]. If `which` is 0, it is the direction of the gradient; if `which` is 1, it is
- * random. Returns the length of the vector before it was scaled. */
+/* Writes a direction of length 1 to direction[n]. If `which` is 0, it is the direction of the gradient; if `which` is
+ * 1, it is random. Returns the length of the vector before it was scaled. */
 static double choose_direction(double *direction, const float *grad, size_t n, int which, uint32_t substream) {
     aoei_rng r;
     double length = 0;
@@ -192,8 +194,8 @@ static void check(problem *p, aoe_pooling pooling, const objective_case *c, int 
     p->objective.ibn_threshold = 4;
     p->pooling = pooling;
     aoei_tensor_zero(p->ctx, params->grad);
-    assert_int_equal(aoei_pair_step_gradient(&p->step, pooling, &p->objective, labels, groups, with_dropout ? &p->drop : NULL,
-                                             1.0, &result, NULL),
+    assert_int_equal(aoei_pair_step_gradient(&p->step, pooling, &p->objective, labels, groups,
+                                             with_dropout ? &p->drop : NULL, 1.0, &result, NULL),
                      0);
     const double want = loss(p), whole = sqrt(aoei_sum_squares(p->ctx, params->grad));
     if (!(fabs(result.total - want) <= LOSS_TOLERANCE * fabs(want)))
@@ -240,8 +242,9 @@ static void test_activations(void **state) {
         }
 }
 
-/* Tests the options of every architecture. They include norms before the layers, RMSNorm, RoPE scalings, grouped heads, gated
- * activations, biases, biases of scores, attention windows, and attention that is causal in all or in some layers. */
+/* Tests the options of every architecture. They include norms before the layers, RMSNorm, RoPE scalings, grouped heads,
+ * gated activations, biases, biases of scores, attention windows, and attention that is causal in all or in some
+ * layers. */
 static void test_architectures(void **state) {
     (void)state;
     static void (*const options[])(aoei_encoder_config * c) = {
@@ -314,14 +317,15 @@ static void first_and_last_state_of_llama(aoei_encoder_config *c) {
 /* Tests the poolings that compute the mean of two layers. */
 static void test_paired_states(void **state) {
     (void)state;
-    static void (*const options[])(aoei_encoder_config * c) = {last_two_states, first_and_last_state, last_two_states_of_llama,
-                                                               first_and_last_state_of_llama};
+    static void (*const options[])(aoei_encoder_config * c) = {last_two_states, first_and_last_state,
+                                                               last_two_states_of_llama, first_and_last_state_of_llama};
     for (size_t i = 0; i < 8; i++) {
         tiny_model shape = tiny_defaults();
         problem p;
         shape.options = options[i % 4];
         problem_create_of(&p, i / 4 ? AOEI_TIER_C : test_best_tier(), &shape, i / 4 > 0);
-        check(&p, i % 2 ? AOE_POOLING_LAYER1_LAST_AVG : AOE_POOLING_LAST_TWO_AVG, &objectives[OBJECTIVES - 1], i / 4 > 0);
+        check(&p, i % 2 ? AOE_POOLING_LAYER1_LAST_AVG : AOE_POOLING_LAST_TWO_AVG, &objectives[OBJECTIVES - 1],
+              i / 4 > 0);
         problem_destroy(&p);
     }
 }
@@ -347,9 +351,9 @@ typedef struct view_case {
     void (*options)(aoei_encoder_config *c); /* architecture; NULL: BERT */
 } view_case;
 
-/* Tests the gradient through both views of texts at once. The two texts of a pair have the same tokens, so both views use the
- * same rows of the token embeddings. The architectures have position embeddings or rotary positions, and embeddings that are
- * smaller than the hidden states, or that have no norm. */
+/* Tests the gradient through both views of texts at once. The two texts of a pair have the same tokens, so both views
+ * use the same rows of the token embeddings. The architectures have position embeddings or rotary positions, and
+ * embeddings that are smaller than the hidden states, or that have no norm. */
 static void test_views(void **state) {
     (void)state;
     static const view_case cases[] = {
@@ -386,8 +390,8 @@ static void test_views(void **state) {
         }
 }
 
-/* Tests the factor `scale` of the gradient and the accumulation of gradients. Two calls with a scale of 0.5 must give the
- * gradient of one call with a scale of 1. */
+/* Tests the factor `scale` of the gradient and the accumulation of gradients. Two calls with a scale of 0.5 must give
+ * the gradient of one call with a scale of 1. */
 static void test_scale_and_sum(void **state) {
     (void)state;
     problem p;
@@ -421,9 +425,9 @@ static double norm_of(const problem *p, aoei_tensor t) {
     return sqrt(aoei_sum_squares(p->ctx, t));
 }
 
-/* Tests the update of the parameters. It must clip the gradient, make an AdamW step and then set the gradient to zero. The
- * test computes the norm of the clipped gradient from the first moment of AdamW, which is 0.1 times this gradient after one
- * step. A gradient with NaN must not change any parameter. */
+/* Tests the update of the parameters. It must clip the gradient, make an AdamW step and then set the gradient to zero.
+ * The test computes the norm of the clipped gradient from the first moment of AdamW, which is 0.1 times this gradient
+ * after one step. A gradient with NaN must not change any parameter. */
 static void test_update(void **state) {
     (void)state;
     static const double bounds[] = {0, 1e9, 0.5};
@@ -439,7 +443,8 @@ static void test_update(void **state) {
         aoei_tensor_zero(p.ctx, params->m);
         aoei_tensor_zero(p.ctx, params->v);
         assert_int_equal(
-            aoei_pair_step_gradient(&p.step, AOE_POOLING_CLS, &p.objective, labels, groups, NULL, 1.0, &result, NULL), 0);
+            aoei_pair_step_gradient(&p.step, AOE_POOLING_CLS, &p.objective, labels, groups, NULL, 1.0, &result, NULL),
+            0);
         const double norm = norm_of(&p, params->grad);
         assert_true(norm > 1 && aoei_params_update(p.step.ctx, &p.step.params, &o, bounds[k]) == norm);
         const double kept = k == 2 ? bounds[k] * norm / (norm + 1e-6) : norm;
@@ -449,7 +454,8 @@ static void test_update(void **state) {
     const double before = norm_of(&p, params->value), moment = norm_of(&p, params->m);
     aoei_f32(params->grad)[7] = NAN;
     assert_true(!isfinite(aoei_params_update(p.step.ctx, &p.step.params, &o, 1)));
-    assert_true(norm_of(&p, params->value) == before && norm_of(&p, params->m) == moment && norm_of(&p, params->grad) == 0);
+    assert_true(norm_of(&p, params->value) == before && norm_of(&p, params->m) == moment &&
+                norm_of(&p, params->grad) == 0);
     problem_destroy(&p);
 }
 

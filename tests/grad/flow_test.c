@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests the normalizing flow of BERT-flow (nn/flow.h). Outputs and losses are compared with values that NumPy computed. The
- * logarithm of the determinant is compared with that of the numeric Jacobian, the gradients of all parameters with finite
- * differences, and the initial parameters with the definition of the initialization. The flow of a module chain must compute
- * the rounded values of the flow in double. tags: numbers threads
+ * Tests the normalizing flow of BERT-flow (nn/flow.h). Outputs and losses are compared with values that NumPy computed.
+ * The logarithm of the determinant is compared with that of the numeric Jacobian, the gradients of all parameters with
+ * finite differences, and the initial parameters with the definition of the initialization. The flow of a module chain
+ * must compute the rounded values of the flow in double. tags: numbers threads
  */
 #include <math.h>
 #include <stdlib.h>
@@ -45,16 +45,17 @@ static double specified(int i, int k) {
     return (((5 * i + 3 * k + i * k) % 13) - 6) / 4.0;
 }
 
-/* One step with four components and width 2, whose first scalings inside the network are the identity. The outputs of row 0
- * are the specified values; relu suppresses the network for this row, so the other rows are also tested. */
+/* One step with four components and width 2, whose first scalings inside the network are the identity. The outputs of
+ * row 0 are the specified values; relu suppresses the network for this row, so the other rows are also tested. */
 static void one_step(void **state) {
     (void)state;
-    static const double want[6][4] = {{1.417351747955, 0.232366848546, -0.65, -1.291061964638},
-                                      {-0.2699717615152006, -1.5103845155467681, 1.0456384427898733, -1.1933692080556306},
-                                      {2.4297458536368057, 0.5228254092277274, -0.9, 0.8607079764250578},
-                                      {0.7424223441668019, -1.2199259548646972, 0.6, -0.8607079764250578},
-                                      {-0.9449011653032021, 0.8132839699097981, -1.15, 0.21517699410626445},
-                                      {1.7548164498488041, -0.9294673941826265, 0.35, 1.2910619646375867}};
+    static const double want[6][4] = {
+        {1.417351747955, 0.232366848546, -0.65, -1.291061964638},
+        {-0.2699717615152006, -1.5103845155467681, 1.0456384427898733, -1.1933692080556306},
+        {2.4297458536368057, 0.5228254092277274, -0.9, 0.8607079764250578},
+        {0.7424223441668019, -1.2199259548646972, 0.6, -0.8607079764250578},
+        {-0.9449011653032021, 0.8132839699097981, -1.15, 0.21517699410626445},
+        {1.7548164498488041, -0.9294673941826265, 0.35, 1.2910619646375867}};
     fixture t;
     set_up(&t, (aoei_flow_shape){.dims = 4, .levels = 1, .depth = 1, .width = 2}, 6);
     assert_int_equal(t.f.parameters, 8 + 3 * 4 + 12);
@@ -82,14 +83,15 @@ static void one_step(void **state) {
 /* Three levels of two steps. The values were computed with NumPy. */
 static void reference_values(void **state) {
     (void)state;
-    static const double want[2][16] = {{-0.15003431167685546, -0.492504295624252, -1.072805739915834, -0.4713075664598979,
-                                        -0.684690646009815, 0.0007918800846581364, 2.70040694165831, 1.5139137546516204,
-                                        -4.122152968069608, -5.6080977896279425, -9.906309528925384, 7.356255235190066,
-                                        1.9785154143298096, -58.099812056373615, 1.94154651539067, 2.698220508108832},
-                                       {-1.6438381034367118, -0.5643875800112479, 0.06593005677176947, 4.361377558226463,
-                                        -0.13505101403571068, -0.25738240393326217, -0.4566267982498562, -1.3750602824317628,
-                                        7.687980090934374, 3.642492682384797, 0.42847035916948506, 0.2752998483172372,
-                                        -1.351322976528616, 15.58082857340405, 1.5085801078966947, -1.8337815346805784}};
+    static const double want[2][16] = {
+        {-0.15003431167685546, -0.492504295624252, -1.072805739915834, -0.4713075664598979, -0.684690646009815,
+         0.0007918800846581364, 2.70040694165831, 1.5139137546516204, -4.122152968069608, -5.6080977896279425,
+         -9.906309528925384, 7.356255235190066, 1.9785154143298096, -58.099812056373615, 1.94154651539067,
+         2.698220508108832},
+        {-1.6438381034367118, -0.5643875800112479, 0.06593005677176947, 4.361377558226463, -0.13505101403571068,
+         -0.25738240393326217, -0.4566267982498562, -1.3750602824317628, 7.687980090934374, 3.642492682384797,
+         0.42847035916948506, 0.2752998483172372, -1.351322976528616, 15.58082857340405, 1.5085801078966947,
+         -1.8337815346805784}};
     fixture t;
     set_up(&t, (aoei_flow_shape){.dims = 16, .levels = 3, .depth = 2, .width = 5}, 2);
     assert_int_equal(t.f.parameters, 718);
@@ -235,8 +237,8 @@ static void initial_moments(void **state) {
     tear_down(&t);
 }
 
-/* Without scaling and with W3, b3 and s3 of 0, the output is a permutation of the input, and the loss is that of a standard
- * normal distribution. */
+/* Without scaling and with W3, b3 and s3 of 0, the output is a permutation of the input, and the loss is that of a
+ * standard normal distribution. */
 static void identity(void **state) {
     (void)state;
     enum { D = 16 };
@@ -362,8 +364,8 @@ static void equal_bits(void **state) {
 
 /* ------------------------------------------------------------ module chain */
 
-/* The Flow module of a chain must compute the values of the flow, rounded to float32. The numbers of rows are above and below
- * the number of rows that the module computes at a time. */
+/* The Flow module of a chain must compute the values of the flow, rounded to float32. The numbers of rows are above and
+ * below the number of rows that the module computes at a time. */
 static void module(void **state) {
     (void)state;
     enum { D = 16, P = 718 };

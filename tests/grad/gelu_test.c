@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests all activation functions on every instruction set. Values in float32 and bf16 are compared with double precision. An
- * output in the memory of the input must have the same bits. The backward pass of a linear layer computes the gradient, which
- * is compared with finite differences. The bits of the results must not depend on the number of threads. tags: numbers threads
+ * Tests all activation functions on every instruction set. Values in float32 and bf16 are compared with double
+ * precision. An output in the memory of the input must have the same bits. The backward pass of a linear layer computes
+ * the gradient, which is compared with finite differences. The bits of the results must not depend on the number of
+ * threads. tags: numbers threads
  */
 #include <math.h>
 #include <stdlib.h>
@@ -34,8 +35,8 @@ static double loss(void *arg, const double *x) {
     return sum;
 }
 
-/* Computes dx = (dy w) * gelu'(x) with the backward pass of a linear layer that has one output. dy is a column and w is a
- * row. */
+/* Computes dx = (dy w) * gelu'(x) with the backward pass of a linear layer that has one output. dy is a column and w is
+ * a row. */
 static void backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor w, aoei_tensor x,
                      aoei_activation form) {
     const aoei_linear_grads g = {.dx = dx, .activation = form, .gate = x};
@@ -44,11 +45,13 @@ static void backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoe
 
 static void check(const aoe_context *ctx, size_t rows, size_t cols, double sd, aoei_activation form) {
     const size_t n = rows * cols;
-    aoei_tensor x = test_tensor(rows, cols, 0, sd, 1), dy = test_tensor(rows, 1, 0, 1, 2), w = test_tensor(1, cols, 0, 1, 3);
+    aoei_tensor x = test_tensor(rows, cols, 0, sd, 1), dy = test_tensor(rows, 1, 0, 1, 2),
+                w = test_tensor(1, cols, 0, 1, 3);
     aoei_tensor dx = test_tensor_poisoned(rows, cols, 0);
     double *in = malloc(n * sizeof *in), *weight = malloc(n * sizeof *weight), *grad = malloc(n * sizeof *grad);
     assert_true(in && weight && grad);
-    for (size_t i = 0; i < n && form == AOEI_RELU; i++) /* finite differences are wrong near 0, where ReLU has no derivative */
+    for (size_t i = 0; i < n && form == AOEI_RELU; i++) /* finite differences are wrong near 0, where ReLU has no
+                                                           derivative */
         aoei_f32(x)[i] += fabsf(aoei_f32(x)[i]) < 0.2f ? 1 : 0;
     test_to_double(in, x);
     for (size_t i = 0; i < n; i++)
@@ -88,9 +91,10 @@ static void check_values(const aoe_context *ctx, aoei_dtype type, aoei_activatio
     for (size_t i = 0; i < ROWS * COLS; i++) {
         const double v = (double)test_at(x, i / COLS, i % COLS);
         want[i] = bert_reference_activation(v, form);
-        /* GELU is x Phi(x). For negative x, the kernel computes Phi(x) as a difference of nearly equal numbers. Therefore its
-         * absolute error is bounded, but its relative error is not, and the bound contains a term proportional to |x|. The
-         * other terms of the bound cover a few roundings of the result and the rounding to bf16. */
+        /* GELU is x Phi(x). For negative x, the kernel computes Phi(x) as a difference of nearly equal numbers.
+         * Therefore its absolute error is bounded, but its relative error is not, and the bound contains a term
+         * proportional to |x|. The other terms of the bound cover a few roundings of the result and the rounding to
+         * bf16. */
         bound[i] = 8 * 0x1p-24 * fabs(want[i]) + 4 * 0x1p-24 * fabs(v) * 0.5 * (v < 0 ? 1 : 0);
         bound[i] += type == AOEI_BF16 ? TEST_BF16_ROUNDOFF * fabs(want[i]) : 0;
     }

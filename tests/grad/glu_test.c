@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests gated linear units with every activation. Outputs and gradients in float32 and bf16 are compared with double precision.
- * An output in the memory of an input must have the same bits. The bits of the results must not depend on the number of
- * threads.
+ * Tests gated linear units with every activation. Outputs and gradients in float32 and bf16 are compared with double
+ * precision. An output in the memory of an input must have the same bits. The bits of the results must not depend on
+ * the number of threads.
  * tags: numbers threads
  */
 #include <math.h>

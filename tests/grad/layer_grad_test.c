@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Tests the gradient of a whole training step with a loss on the hidden states of all layers (train/layer_loss.h) against
- * finite differences of a double-precision model, for BERT (post-norm), LLaMA (pre-norm) and ALBERT, with dropout, and with a
- * dense layer after the pooling. The targets of the terms between layers are constants in the difference quotients. For each
- * weight tensor, the directional derivative is compared in the direction of the gradient and in a random direction.
+ * Tests the gradient of a whole training step with a loss on the hidden states of all layers (train/layer_loss.h)
+ * against finite differences of a double-precision model, for BERT (post-norm), LLaMA (pre-norm) and ALBERT, with
+ * dropout, and with a dense layer after the pooling. The targets of the terms between layers are constants in the
+ * difference quotients. For each weight tensor, the directional derivative is compared in the direction of the gradient
+ * and in a random direction.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -77,8 +78,8 @@ static void step_create(problem *p, aoei_pair_step *step, size_t chunk, int reco
     aoei_layer_loss_choose(&step->layers, 3, 4);
 }
 
-static void problem_create(problem *p, void (*options)(aoei_encoder_config *c), const aoe_layer_options *layers, int with_dense,
-                           int with_dropout) {
+static void problem_create(problem *p, void (*options)(aoei_encoder_config *c), const aoe_layer_options *layers,
+                           int with_dense, int with_dropout) {
     memset(p, 0, sizeof *p);
     tiny_model shape = tiny_defaults();
     shape.options = options;
@@ -87,7 +88,8 @@ static void problem_create(problem *p, void (*options)(aoei_encoder_config *c), 
     tiny_config(&p->config, &shape);
     if (with_dense) {
         p->config.n_modules = 1;
-        p->config.modules[0] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = D, .out = D, .activation = AOEI_DENSE_TANH};
+        p->config.modules[0] =
+            (aoei_module){.kind = AOEI_MODULE_DENSE, .in = D, .out = D, .activation = AOEI_DENSE_TANH};
     }
     p->layers = *layers;
     p->pooling = AOE_POOLING_LAST_AVG;
@@ -295,9 +297,9 @@ static aoe_layer_options adaptive(size_t per_step, aoe_layer_prior prior, double
 static void test_adaptive_layers(void **state) {
     (void)state;
     static void (*const options[])(aoei_encoder_config * c) = {NULL, tiny_llama, tiny_albert};
-    const aoe_layer_options o[] = {adaptive(LAYERS, AOE_LAYER_PRIOR_UNIFORM, 1, 1, 1),
-                                   adaptive(2, AOE_LAYER_PRIOR_LOG, 0.5, 2, 3), adaptive(3, AOE_LAYER_PRIOR_LINEAR, 0, 1, 0),
-                                   adaptive(LAYERS, AOE_LAYER_PRIOR_LOG, 0, 0, 1)};
+    const aoe_layer_options o[] = {
+        adaptive(LAYERS, AOE_LAYER_PRIOR_UNIFORM, 1, 1, 1), adaptive(2, AOE_LAYER_PRIOR_LOG, 0.5, 2, 3),
+        adaptive(3, AOE_LAYER_PRIOR_LINEAR, 0, 1, 0), adaptive(LAYERS, AOE_LAYER_PRIOR_LOG, 0, 0, 1)};
     for (size_t i = 0; i < 12; i++) {
         problem p;
         problem_create(&p, options[i % 3], &o[i / 3], i % 2, i / 3 % 2 != 0);
@@ -320,7 +322,8 @@ static void test_ese(void **state) {
         problem_create(&p, options[i % 3], &o, i >= 4, i / 3 > 0);
         check(&p, i / 3 > 0, "ese");
         for (size_t k = 0; k < p.step.layers.n_states; k++)
-            assert_true(p.step.layers.state[k] + 1 < LAYERS); /* the last layer but one learns only through the last one */
+            assert_true(p.step.layers.state[k] + 1 < LAYERS); /* the last layer but one learns only through the last
+                                                                 one */
         assert_int_equal(p.step.layers.n_states, LAYERS - 1);
         problem_destroy(&p);
     }
@@ -343,7 +346,8 @@ static void test_chunks_and_recomputation(void **state) {
             aoe_objective_result result;
             step_create(&p, &step, i % 3 == 2 ? 1 : i % 3 ? 2 : 0, i >= 3);
             assert_int_equal(
-                aoei_pair_step_gradient(&step, p.pooling, &p.objective, labels, groups, &p.drop, 0.5, &result, NULL), 0);
+                aoei_pair_step_gradient(&step, p.pooling, &p.objective, labels, groups, &p.drop, 0.5, &result, NULL),
+                0);
             aoei_tensor_read(p.ctx, i ? got : want, step.params.grad);
             if (i)
                 assert_memory_equal(got, want, n * sizeof *got);
@@ -361,7 +365,8 @@ static void test_choice(void **state) {
     enum { N = 6 };
     size_t count[N] = {0};
     aoei_layer_loss a, b;
-    const aoe_layer_options o = adaptive(2, AOE_LAYER_PRIOR_UNIFORM, 1, 1, 1), all = adaptive(N, AOE_LAYER_PRIOR_LOG, 1, 1, 1);
+    const aoe_layer_options o = adaptive(2, AOE_LAYER_PRIOR_UNIFORM, 1, 1, 1),
+                            all = adaptive(N, AOE_LAYER_PRIOR_LOG, 1, 1, 1);
     assert_int_equal(aoei_layer_loss_create(&a, &o, N, 4, 8, 0, 0, NULL), 0);
     assert_int_equal(aoei_layer_loss_create(&b, &o, N, 4, 8, 0, 0, NULL), 0);
     for (uint64_t step = 0; step < 300; step++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests LayerNorm in float32 and bf16. The forward pass is compared with double precision, and the backward pass with finite
- * differences. The gradients of gamma and beta must be added to the stored values. The bits of the results must not depend on
- * the number of threads.
+ * Tests LayerNorm in float32 and bf16. The forward pass is compared with double precision, and the backward pass with
+ * finite differences. The gradients of gamma and beta must be added to the stored values. The bits of the results must
+ * not depend on the number of threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -104,7 +104,8 @@ typedef struct result {
 
 static result run(const aoe_context *ctx, aoei_tensor x, aoei_tensor dy, aoei_tensor gamma, aoei_tensor beta) {
     result r = {test_poisoned_typed(x.type, x.rows, x.cols, x.ld), test_tensor_poisoned(x.rows, 2, 0),
-                test_tensor_poisoned(x.rows, x.cols, x.ld), test_tensor(1, x.cols, 0, 1, 5), test_tensor(1, x.cols, 0, 1, 6)};
+                test_tensor_poisoned(x.rows, x.cols, x.ld), test_tensor(1, x.cols, 0, 1, 5),
+                test_tensor(1, x.cols, 0, 1, 6)};
     aoei_layernorm_forward(ctx, r.y, r.stats, x, gamma, beta, EPS);
     aoei_layernorm_backward(ctx, r.dx, r.dgamma, r.dbeta, dy, x, r.stats, gamma);
     return r;
@@ -150,8 +151,8 @@ static void test_threads(void **state) {
     }
 }
 
-/* Tests that two calls, each for a part of the rows, give the same bits as one call for all rows. In the two calls, the outputs
- * are stored in the memory of the inputs. */
+/* Tests that two calls, each for a part of the rows, give the same bits as one call for all rows. In the two calls, the
+ * outputs are stored in the memory of the inputs. */
 static void parts_of_type(const aoe_context *ctx, aoei_dtype type) {
     aoei_tensor x = test_tensor_typed(type, 20, 75, 0, 1, 1), dy = test_tensor(20, 75, 0, 1, 2);
     aoei_tensor gamma = test_tensor(1, 75, 0, 1, 3), beta = test_tensor(1, 75, 0, 1, 4);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests linear layers in bf16. Every element of the outputs and gradients is compared with a double-precision computation on
- * the rounded operands, for every option of the epilogue. The error bound covers the float32 sums and one rounding of the
- * result. The bits of the results must not depend on the number of threads or on the division of the rows into calls. For dw
- * and db, the number of rows in the first call must be a multiple of 32.
+ * Tests linear layers in bf16. Every element of the outputs and gradients is compared with a double-precision
+ * computation on the rounded operands, for every option of the epilogue. The error bound covers the float32 sums and
+ * one rounding of the result. The bits of the results must not depend on the number of threads or on the division of
+ * the rows into calls. For dw and db, the number of rows in the first call must be a multiple of 32.
  * tags: numbers threads
  */
 #include <float.h>
@@ -18,8 +18,8 @@
 #include "nn/linear.h"
 
 /* Returns a bound for the error of a float32 sum of n products. `sum` is the sum of their absolute values. There are n
- * roundings, both with native bf16 instructions and with emulated ones. In addition, native instructions flush subnormal sums
- * to zero. */
+ * roundings, both with native bf16 instructions and with emulated ones. In addition, native instructions flush
+ * subnormal sums to zero. */
 static double sum_error(size_t n, double sum) {
     return (double)(n + 4) * 0x1p-23 * sum + (double)n * (double)FLT_MIN;
 }
@@ -72,7 +72,8 @@ static layer layer_create(const aoe_context *ctx, size_t N, size_t I, size_t O, 
 }
 
 static void layer_free(layer *l) {
-    const aoei_tensor all[] = {l->x, l->w, l->b, l->y, l->pre, l->residual, l->dy, l->dx, l->dw, l->db, l->gate, l->workspace};
+    const aoei_tensor all[] = {l->x,  l->w,  l->b,  l->y,  l->pre,  l->residual,
+                               l->dy, l->dx, l->dw, l->db, l->gate, l->workspace};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         test_tensor_free(all[i]);
     free(l->rounded);
@@ -91,7 +92,8 @@ static aoei_tensor with_packed(const aoe_context *ctx, aoei_tensor w) {
 /* Checks l->y after a forward call with the epilogue e. If the epilogue stores pre, also checks l->pre. */
 static void check_forward(const layer *l, const aoei_linear_epilogue *e, int biased) {
     const size_t N = l->x.rows, I = l->x.cols, O = l->y.cols;
-    double *want = malloc(4 * N * O * sizeof *want), *bound = want + N * O, *pre = bound + N * O, *pre_bound = pre + N * O;
+    double *want = malloc(4 * N * O * sizeof *want), *bound = want + N * O, *pre = bound + N * O,
+           *pre_bound = pre + N * O;
     assert_non_null(want);
     for (size_t n = 0; n < N; n++)
         for (size_t o = 0; o < O; o++) {
@@ -107,12 +109,14 @@ static void check_forward(const layer *l, const aoei_linear_epilogue *e, int bia
             pre[k] = sum;
             pre_bound[k] = TEST_BF16_ROUNDOFF * fabs(sum) + 1.01 * sum_error(I, size);
             double f = sum, error = sum_error(I, size);
-            /* The layer rounds the sum to bf16 and applies the activation to the rounded sum. If the layer stores pre, pre
-             * contains the rounded sum. Otherwise the rounded sum is unknown, and it may differ from `sum` by pre_bound. */
+            /* The layer rounds the sum to bf16 and applies the activation to the rounded sum. If the layer stores pre,
+             * pre contains the rounded sum. Otherwise the rounded sum is unknown, and it may differ from `sum` by
+             * pre_bound. */
             if (e->activation != AOEI_IDENTITY) {
                 const double v = e->pre.data ? (double)test_at(l->pre, n, o) : sum;
                 f = activate(v, e->activation);
-                error = ACTIVATION_ERROR * (fabs(f) + 1e-3) + (e->pre.data ? 0 : 1.13 * pre_bound[k]); /* |gelu'| <= 1.13 */
+                error = ACTIVATION_ERROR * (fabs(f) + 1e-3) + (e->pre.data ? 0 : 1.13 * pre_bound[k]); /* |gelu'|
+                                                                                                          <= 1.13 */
             }
             want[k] = f + residual;
             bound[k] = TEST_BF16_ROUNDOFF * fabs(want[k]) + 1.01 * (error + 0x1p-23 * (fabs(f) + fabs(residual)));
@@ -140,7 +144,8 @@ static void forward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t
             aoei_linear_forward(ctx, l.y, l.x, packed, biased ? l.b : none, &e);
             check_forward(&l, &e, biased);
             aoei_tensor_copy(ctx, first, l.y);
-            e.workspace = l.workspace; /* with a workspace, the call packs the weight itself; the bits must not change */
+            e.workspace = l.workspace; /* with a workspace, the call packs the weight itself; the bits must not
+                                          change */
             aoei_linear_forward(ctx, l.y, l.x, l.w, biased ? l.b : none, &e);
             test_same_bits(first, l.y);
         }
@@ -168,8 +173,10 @@ static void test_forward(void **state) {
     test_each_tier(forwards);
 }
 
-/* Checks that `got` is start + (dy w) * activation'(gate). A NULL start means 0. Without a gate, the derivative is 1. */
-static void check_dx(const layer *l, aoei_tensor got, const double *start, aoei_activation activation, aoei_tensor gate) {
+/* Checks that `got` is start + (dy w) * activation'(gate). A NULL start means 0. Without a gate, the derivative is
+ * 1. */
+static void check_dx(const layer *l, aoei_tensor got, const double *start, aoei_activation activation,
+                     aoei_tensor gate) {
     const size_t N = l->x.rows, I = l->x.cols, O = l->y.cols;
     double *want = malloc(2 * N * I * sizeof *want), *bound = want + N * I;
     assert_non_null(want);
@@ -239,7 +246,8 @@ static void backward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_
     test_same_bits(l.dw, again.dw);
     test_same_bits(l.db, again.db);
     /* dx as float32: with `accumulate`, the gradient is added to the stored value */
-    aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = wide, .accumulate = 1, .workspace = l.workspace}, l.dy, l.x, l.w);
+    aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = wide, .accumulate = 1, .workspace = l.workspace}, l.dy, l.x,
+                         l.w);
     check_dx(&l, wide, start, AOEI_IDENTITY, none);
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = wide, .workspace = l.workspace}, l.dy, l.x, l.w);
     check_dx(&l, wide, NULL, AOEI_IDENTITY, none);
@@ -276,7 +284,8 @@ enum { N = 300, I = 70, O = 450 };
 
 /* Runs the forward pass with a GELU epilogue, pre and a residual, and the backward pass with all gradients. */
 static void run(const aoe_context *ctx, layer *l, aoei_tensor w) {
-    const aoei_linear_epilogue e = {.activation = AOEI_GELU, .pre = l->pre, .residual = l->residual, .workspace = l->workspace};
+    const aoei_linear_epilogue e = {
+        .activation = AOEI_GELU, .pre = l->pre, .residual = l->residual, .workspace = l->workspace};
     const aoei_linear_grads g = {
         .dx = l->dx, .activation = AOEI_GELU, .gate = l->gate, .dw = l->dw, .db = l->db, .workspace = l->workspace};
     aoei_linear_forward(ctx, l->y, l->x, w, l->b, &e);
@@ -312,7 +321,8 @@ static void test_threads(void **state) {
     }
 }
 
-/* Tests that the rows of y, pre and dx have the same bits in one call for all rows and in calls for 1, 2, 7, 29 or 64 rows. */
+/* Tests that the rows of y, pre and dx have the same bits in one call for all rows and in calls for 1, 2, 7, 29 or 64
+ * rows. */
 static void rows_alone(const aoe_context *ctx) {
     layer l = layer_create(ctx, N, I, O, 3);
     const aoei_tensor packed = with_packed(ctx, l.w);
@@ -344,8 +354,8 @@ static void test_rows_alone(void **state) {
     test_each_tier(rows_alone);
 }
 
-/* Tests that dw and db have the same bits in one call for all tokens and in two calls, if the number of tokens in the first
- * call is a multiple of 32. */
+/* Tests that dw and db have the same bits in one call for all tokens and in two calls, if the number of tokens in the
+ * first call is a multiple of 32. */
 static void parts(const aoe_context *ctx) {
     layer whole = layer_create(ctx, N, I, O, 3);
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dw = whole.dw, .db = whole.db}, whole.dy, whole.x, whole.w);

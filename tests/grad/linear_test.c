@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests linear layers in float32, with and without GELU (linear_bf16_test.c tests bf16). The forward pass is compared with
- * double precision, and the backward pass with finite differences. The bits of the results must not depend on:
+ * Tests linear layers in float32, with and without GELU (linear_bf16_test.c tests bf16). The forward pass is compared
+ * with double precision, and the backward pass with finite differences. The bits of the results must not depend on:
  * - the number of threads
  * - the division of the rows into calls
  * - whether the weight is packed, and whether there is a workspace for packing
@@ -20,8 +20,8 @@
 #include "nn/gemm.h"
 #include "nn/linear.h"
 
-/* Tolerance for the output of a forward pass: the Euclidean norm of the error relative to that of the output. The expected
- * error is at most sqrt(I) * 6e-8 for a layer with I inputs (at most 40 here). */
+/* Tolerance for the output of a forward pass: the Euclidean norm of the error relative to that of the output. The
+ * expected error is at most sqrt(I) * 6e-8 for a layer with I inputs (at most 40 here). */
 #define FORWARD_TOLERANCE 1e-6
 
 typedef struct shape {
@@ -88,7 +88,8 @@ static void layer_free(layer *l) {
         test_tensor_free(all[i]);
 }
 
-/* Computes dpre = dy * activation'(pre) in a separate operation. There may be padding between the rows of the tensors. */
+/* Computes dpre = dy * activation'(pre) in a separate operation. There may be padding between the rows of the
+ * tensors. */
 static void activation_backward(const aoe_context *ctx, aoei_tensor dpre, aoei_tensor dy, aoei_tensor pre,
                                 aoei_activation activation) {
     const aoei_kernels *k = aoei_kernels_of(ctx);
@@ -109,10 +110,12 @@ static void run(const aoe_context *ctx, layer *l, aoei_activation activation) {
     aoei_linear_backward(ctx, &grads, l->dpre, l->x, l->w);
 }
 
-static void check_gradient(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t gap, aoei_activation activation) {
+static void check_gradient(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t gap,
+                           aoei_activation activation) {
     layer l = layer_create(N, I, O, gap);
     const size_t total = N * I + O * I + O;
-    double *in = malloc(total * sizeof *in), *grad = malloc(total * sizeof *grad), *weight = malloc(N * O * sizeof *weight);
+    double *in = malloc(total * sizeof *in), *grad = malloc(total * sizeof *grad),
+           *weight = malloc(N * O * sizeof *weight);
     double *y = malloc(N * O * sizeof *y);
     assert_true(in && grad && weight && y);
     test_to_double(in, l.x);
@@ -154,8 +157,8 @@ static void test_gradients(void **state) {
 
 enum { N = 300, I = 70, O = 450 };
 
-/* Tests that the number of threads changes no bit. Several tasks compute each result: y [300, 450], dx [300, 70] and dw [450,
- * 70]. */
+/* Tests that the number of threads changes no bit. Several tasks compute each result: y [300, 450], dx [300, 70] and dw
+ * [450, 70]. */
 static void test_threads(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++)
@@ -179,7 +182,8 @@ static void test_threads(void **state) {
         }
 }
 
-/* Tests that y and pre have the same bits in one call for all rows and in several calls, with packed and unpacked weights. */
+/* Tests that y and pre have the same bits in one call for all rows and in several calls, with packed and unpacked
+ * weights. */
 static void rows_alone(const aoe_context *ctx) {
     layer l = layer_create(N, I, O, 3);
     run(ctx, &l, AOEI_GELU);
@@ -195,8 +199,8 @@ static void rows_alone(const aoe_context *ctx) {
             for (size_t n = 0; n < N; n += groups[i]) {
                 const size_t rows = N - n < groups[i] ? N - n : groups[i];
                 const aoei_linear_epilogue e = {.activation = AOEI_GELU, .pre = aoei_tensor_rows(pre, n, rows)};
-                aoei_linear_forward(ctx, aoei_tensor_rows(y, n, rows), aoei_tensor_rows(l.x, n, rows), ready ? packed : l.w,
-                                    l.b, &e);
+                aoei_linear_forward(ctx, aoei_tensor_rows(y, n, rows), aoei_tensor_rows(l.x, n, rows),
+                                    ready ? packed : l.w, l.b, &e);
             }
             test_same_bits(y, l.y);
             test_same_bits(pre, l.pre);
@@ -212,8 +216,8 @@ static void test_rows_alone(void **state) {
     test_each_tier(rows_alone);
 }
 
-/* Tests that two calls give the same bits as one call. For dw and db, each of the two calls processes some of the rows. For dx,
- * each of the two calls processes some of the output features. */
+/* Tests that two calls give the same bits as one call. For dw and db, each of the two calls processes some of the rows.
+ * For dx, each of the two calls processes some of the output features. */
 static void parts(const aoe_context *ctx) {
     layer whole = layer_create(N, I, O, 3);
     run(ctx, &whole, AOEI_IDENTITY);
@@ -241,8 +245,8 @@ static void test_parts(void **state) {
     test_each_tier(parts);
 }
 
-/* Tests optional arguments. A call that requests only one gradient must compute this gradient. A layer without bias must give
- * the results of a zero bias. A call with zero rows must change nothing. */
+/* Tests optional arguments. A call that requests only one gradient must compute this gradient. A layer without bias
+ * must give the results of a zero bias. A call with zero rows must change nothing. */
 static void absent(const aoe_context *ctx) {
     const aoei_tensor none = {0};
     layer want = layer_create(20, 12, 40, 0), l = layer_create(20, 12, 40, 0);
@@ -301,8 +305,8 @@ static void fused_forward(const aoe_context *ctx, size_t n, aoei_activation acti
     layer_free(&l);
 }
 
-/* Tests that a backward pass with the derivative of the activation gives the same bits as separate operations. dx may be stored
- * in the memory of x, because dw is computed from x before dx is written. */
+/* Tests that a backward pass with the derivative of the activation gives the same bits as separate operations. dx may
+ * be stored in the memory of x, because dw is computed from x before dx is written. */
 static void fused_backward(const aoe_context *ctx, size_t n, aoei_activation activation) {
     layer want = layer_create(n, I, O, 0), l = layer_create(n, I, O, 0);
     aoei_tensor gate = test_tensor(n, I, 0, 1, 6);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Tests a whole training step with LoRA adapters. The reference is a step without adapters, in which each weight W is replaced
- * by the merged weight W + scale B A. The losses of both steps must agree. By the chain rule, the gradients of an adapter must
- * be dB = scale dW A^T and dA = scale B^T dW, where dW is the gradient of the merged weight. The tests cover BERT, LLaMA and
- * DeBERTa models and a classification head, adapters for all and for some linear layers, chunks, and recomputation. The bits of
- * the results must not depend on the number of threads. tags: numbers threads
+ * Tests a whole training step with LoRA adapters. The reference is a step without adapters, in which each weight W is
+ * replaced by the merged weight W + scale B A. The losses of both steps must agree. By the chain rule, the gradients of
+ * an adapter must be dB = scale dW A^T and dA = scale B^T dW, where dW is the gradient of the merged weight. The tests
+ * cover BERT, LLaMA and DeBERTa models and a classification head, adapters for all and for some linear layers, chunks,
+ * and recomputation. The bits of the results must not depend on the number of threads. tags: numbers threads
  */
 #include <math.h>
 #include <stdlib.h>
@@ -28,8 +28,9 @@ static const double labels[PAIRS] = {5, 1, 3.5, 0}, targets_of_scores[PAIRS] = {
 
 enum { BERT, LLAMA, DEBERTA, CROSS_ENCODER, KINDS };
 
-/* Returns the configuration of a tiny BERT, of a tiny LLaMA with grouped heads, or of a tiny DeBERTa, whose query and key
- * layers have two inputs, or of a tiny BERT with a classification head. targets: bit set of the adapted linear layers. */
+/* Returns the configuration of a tiny BERT, of a tiny LLaMA with grouped heads, or of a tiny DeBERTa, whose query and
+ * key layers have two inputs, or of a tiny BERT with a classification head. targets: bit set of the adapted linear
+ * layers. */
 static aoei_encoder_config config_of(int kind, unsigned targets) {
     aoei_encoder_config c;
     tiny_model shape = tiny_defaults();
@@ -56,8 +57,8 @@ static aoei_encoder_config config_of(int kind, unsigned targets) {
     return c;
 }
 
-/* Returns an array with one tensor for each weight of the configuration. An index of the array is a slot (encoder/slots.h). The
- * caller frees the array with weights_free. */
+/* Returns an array with one tensor for each weight of the configuration. An index of the array is a slot
+ * (encoder/slots.h). The caller frees the array with weights_free. */
 static aoei_tensor *weights_create(const aoei_encoder_config *c) {
     static float host[MOST];
     const size_t n = aoei_slot_count(c);
@@ -126,8 +127,8 @@ static void run_step(run *r, const aoei_encoder_config *c, const aoei_tensor *we
     }
     r->step.arity = c->classes ? 1 : 2;
     const aoe_pooling pooling = c->classes ? c->pooling : AOE_POOLING_LAST_AVG;
-    assert_int_equal(aoei_pair_step_gradient(&r->step, pooling, &objective, c->classes ? targets_of_scores : labels, NULL, drop,
-                                             1, &r->result, NULL),
+    assert_int_equal(aoei_pair_step_gradient(&r->step, pooling, &objective, c->classes ? targets_of_scores : labels,
+                                             NULL, drop, 1, &r->result, NULL),
                      0);
 }
 
@@ -146,8 +147,8 @@ static double relative(const double *got, const double *want, size_t n) {
 }
 
 /* Compares the gradients of one adapter with scale dw A^T and scale B^T dw. dw is the gradient of the merged weight. */
-static void check_adapter(const aoei_encoder_config *c, aoei_tensor dw, const aoei_tensor *adapter, const aoei_tensor *grad,
-                          double tolerance) {
+static void check_adapter(const aoei_encoder_config *c, aoei_tensor dw, const aoei_tensor *adapter,
+                          const aoei_tensor *grad, double tolerance) {
     const double scale = c->lora.alpha / (double)c->lora.r;
     static double want[MOST], got[MOST];
     for (int up = 0; up < 2; up++) {
@@ -245,7 +246,8 @@ static void test_threads_and_dropout(void **state) {
     aoei_tensor *w = weights_create(&c);
     for (int type = AOEI_F32; type <= AOEI_BF16; type++) {
         run r[3];
-        for (size_t i = 0; i < 3; i++) { /* run 0: one thread; run 1: three threads, chunks, recomputation; run 2: no dropout */
+        for (size_t i = 0; i < 3; i++) { /* run 0: one thread; run 1: three threads, chunks, recomputation; run 2: no
+                                            dropout */
             const aoei_pair_step_options o = {.pairs = PAIRS,
                                               .tokens = TOKENS,
                                               .longest = LONGEST,

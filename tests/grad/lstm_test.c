@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the LSTM: the values of a small example that was computed independently, both directions against a direct computation
- * in double, the gradients by finite differences, the symmetry of the two directions, and equal bits for any number of threads,
- * for a text alone and in a batch, and for a batch in parts.
+ * Tests the LSTM: the values of a small example that was computed independently, both directions against a direct
+ * computation in double, the gradients by finite differences, the symmetry of the two directions, and equal bits for
+ * any number of threads, for a text alone and in a batch, and for a batch in parts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -75,7 +75,8 @@ static void run(const aoe_context *ctx, fixture *f, const aoei_batch *batch, int
     weights_of(g, f->g, D, H);
     const aoei_lstm l = lstm(f, w, H, reverse);
     forward(ctx, f, batch, reverse);
-    aoei_lstm_backward(ctx, &l, tensor(f->dx, n, D), g, tensor(f->dy, n, H), tensor(f->y, n, H), tensor(f->x, n, D), batch);
+    aoei_lstm_backward(ctx, &l, tensor(f->dx, n, D), g, tensor(f->dy, n, H), tensor(f->y, n, H), tensor(f->x, n, D),
+                       batch);
 }
 
 static void begin(fixture *f) {

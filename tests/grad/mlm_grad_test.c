@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: slow
- * Tests masked-language-model steps against a double-precision model, on every instruction set. The loss is compared. For every
- * weight tensor, including the tied token embeddings, the directional derivative is compared in the direction of the gradient
- * and in a random direction. The tests cover both forms of GELU, logits that are computed in several blocks, bf16, and
- * accumulation over chunks.
+ * Tests masked-language-model steps against a double-precision model, on every instruction set. The loss is compared.
+ * For every weight tensor, including the tied token embeddings, the directional derivative is compared in the direction
+ * of the gradient and in a random direction. The tests cover both forms of GELU, logits that are computed in several
+ * blocks, bf16, and accumulation over chunks.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@
 
 enum { TEXTS = 6, LONGEST = 19, TOKENS = 60 };
 
-/* Tolerance for gradients, derived as in encoder_grad_test.c. A step through two layers and the head has about 70 consecutive
- * roundings of 6e-8. */
+/* Tolerance for gradients, derived as in encoder_grad_test.c. A step through two layers and the head has about 70
+ * consecutive roundings of 6e-8. */
 #define TENSOR_TOLERANCE 4e-6
 #define WHOLE_TOLERANCE  4e-7
 #define LOSS_TOLERANCE   2e-6
@@ -59,7 +59,8 @@ static void fill(aoei_mlm_step *s, size_t first, size_t last, size_t every) {
     }
 }
 
-static void create_of(problem *p, aoei_tier tier, aoei_dtype type, const tiny_model *shape, size_t vocab, size_t every) {
+static void create_of(problem *p, aoei_tier tier, aoei_dtype type, const tiny_model *shape, size_t vocab,
+                      size_t every) {
     memset(p, 0, sizeof *p);
     p->ctx = test_context(tier, 1);
     tiny_config(&p->config, shape);
@@ -76,7 +77,8 @@ static void create_of(problem *p, aoei_tier tier, aoei_dtype type, const tiny_mo
     p->drop = (aoei_encoder_dropout){.hidden = 0.2, .attention = 0.3, .key = {21, 22}};
 }
 
-static void create(problem *p, aoei_tier tier, aoei_dtype type, aoei_activation activation, size_t vocab, size_t every) {
+static void create(problem *p, aoei_tier tier, aoei_dtype type, aoei_activation activation, size_t vocab,
+                   size_t every) {
     tiny_model shape = tiny_defaults();
     shape.activation = activation;
     create_of(p, tier, type, &shape, vocab, every);
@@ -98,7 +100,8 @@ static void destroy(problem *p) {
 static void head(const problem *p, const double *x, double *h) {
     const size_t D = p->config.hidden, E = aoei_embed_width(&p->config);
     double *const *w = p->reference.weights + aoei_head_slot(&p->config, 0);
-    const aoei_activation f = p->config.mlm_activation == AOEI_IDENTITY ? p->config.activation : p->config.mlm_activation;
+    const aoei_activation f =
+        p->config.mlm_activation == AOEI_IDENTITY ? p->config.activation : p->config.mlm_activation;
     double mean = 0, variance = 0;
     for (size_t i = 0; i < E; i++) {
         double sum = w[AOEI_HW_TRANSFORM_BIAS] ? w[AOEI_HW_TRANSFORM_BIAS][i] : 0;
@@ -114,8 +117,8 @@ static void head(const problem *p, const double *x, double *h) {
                (w[AOEI_HW_NORM_BIAS] ? w[AOEI_HW_NORM_BIAS][i] : 0);
 }
 
-/* Returns the sum of the losses of the masked tokens. *correct is set to the number of masked tokens whose target has the
- * largest logit. */
+/* Returns the sum of the losses of the masked tokens. *correct is set to the number of masked tokens whose target has
+ * the largest logit. */
 static double loss(problem *p, size_t *correct) {
     const size_t D = p->config.hidden, E = aoei_embed_width(&p->config), V = p->config.vocab;
     const double *words = p->reference.weights[AOEI_W_WORD],
@@ -270,8 +273,8 @@ static void test_head_activation(void **state) {
     destroy(&p);
 }
 
-/* Factor for the tolerance of the test with a large vocabulary of V tokens. A SIMD lane adds V / 8 exponentials. The relative
- * error of this sum is about sqrt(V / 8) * 6e-8, or 8e-6. */
+/* Factor for the tolerance of the test with a large vocabulary of V tokens. A SIMD lane adds V / 8 exponentials. The
+ * relative error of this sum is about sqrt(V / 8) * 6e-8, or 8e-6. */
 #define BLOCKS_SHARE 4
 static void test_blocks(void **state) {
     (void)state;
@@ -302,8 +305,9 @@ static void test_bf16(void **state) {
     }
 }
 
-/* Tests a step in two chunks against a step in one chunk. The loss and the gradients must agree within rounding errors. The
- * gradient of a weight inside a layer must have the same bits. Also tests that a step with `scale` 0 leaves the gradients 0. */
+/* Tests a step in two chunks against a step in one chunk. The loss and the gradients must agree within rounding errors.
+ * The gradient of a weight inside a layer must have the same bits. Also tests that a step with `scale` 0 leaves the
+ * gradients 0. */
 static void test_chunks(void **state) {
     (void)state;
     problem p;
@@ -330,8 +334,8 @@ static void test_chunks(void **state) {
         difference += ((double)once[i] - (double)twice[i]) * ((double)once[i] - (double)twice[i]);
         norm += (double)once[i] * (double)once[i];
     }
-    /* Both the head and the embedding layer add to the gradient of the token embeddings. With two chunks, additions of the head
-     * and of the embedding layer alternate, which changes the rounding errors. */
+    /* Both the head and the embedding layer add to the gradient of the token embeddings. With two chunks, additions of
+     * the head and of the embedding layer alternate, which changes the rounding errors. */
     assert_true(norm > 0 && sqrt(difference) <= WHOLE_TOLERANCE * sqrt(norm));
     const aoei_tensor g = p.step.params.grads[aoei_layer_slot(1, AOEI_LW_UP)];
     const size_t at = (size_t)(aoei_f32(g) - aoei_f32(p.step.params.grad));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests chains of modules over pooled vectors. The forward pass is compared with double precision, and the gradients with
- * finite differences of a double-precision forward pass. The chains contain every kind of module, every activation function and
- * every residual connection. Dropout must be the identity without a dropout key, and its mask must not depend on the other
- * rows. tags: numbers threads
+ * Tests chains of modules over pooled vectors. The forward pass is compared with double precision, and the gradients
+ * with finite differences of a double-precision forward pass. The chains contain every kind of module, every activation
+ * function and every residual connection. Dropout must be the identity without a dropout key, and its mask must not
+ * depend on the other rows. tags: numbers threads
  */
 #include <math.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 
 enum { N = 4, MAX_COLS = 9, MAX_WEIGHTS = AOEI_MODULE_WEIGHTS * AOEI_MAX_MODULES, MAX_VALUES = 2000 };
 
-#define DENSE(from, to, f, b, r)                                                                                               \
+#define DENSE(from, to, f, b, r)                                                                                       \
     { .kind = AOEI_MODULE_DENSE, .in = (from), .out = (to), .activation = (f), .no_bias = !(b), .residual = (r) }
-#define SAME(k, cols)                                                                                                          \
+#define SAME(k, cols)                                                                                                  \
     { .kind = (k), .in = (cols), .out = (cols), .dropout = 0.4 }
 
 typedef struct chain_case {
@@ -78,7 +78,8 @@ static double linear(const double *x, const double *w, size_t in, size_t o) {
     return sum;
 }
 
-/* Applies a module to one vector, in place. w: values of its weights, one after the other. Returns the end of the weights. */
+/* Applies a module to one vector, in place. w: values of its weights, one after the other. Returns the end of the
+ * weights. */
 static const double *apply(const aoei_module *m, double *v, const double *w) {
     double x[MAX_COLS], mean = 0, var = 0, squares = 0;
     const double *part[AOEI_MODULE_WEIGHTS] = {NULL};
@@ -207,8 +208,8 @@ static void gradients(void **state) {
     }
 }
 
-/* Tests that dropout sets components to 0 and scales the others, that the backward pass uses the same mask, and that the mask
- * of a row does not depend on the number of rows. */
+/* Tests that dropout sets components to 0 and scales the others, that the backward pass uses the same mask, and that
+ * the mask of a row does not depend on the number of rows. */
 static void dropout(void **state) {
     (void)state;
     static const chain_case only = {{SAME(AOEI_MODULE_DROPOUT, 5)}, 1};

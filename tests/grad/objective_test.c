@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the gradients of the pair losses: every objective, both forms of the angle loss, and the weighted sum of objectives.
- * The gradients are compared with fourth-order finite differences in double. Other tests check identities that the gradients
- * satisfy, zero vectors, and points without a derivative.
+ * Tests the gradients of the pair losses: every objective, both forms of the angle loss, and the weighted sum of
+ * objectives. The gradients are compared with fourth-order finite differences in double. Other tests check identities
+ * that the gradients satisfy, zero vectors, and points without a derivative.
  * tags: numbers threads
  */
 #include <math.h>
@@ -51,8 +51,8 @@ static double evaluate(problem *p, int with_grad) {
     return r.total;
 }
 
-/* Fills the problem with random vectors and labels from 0 to 3. Some labels are equal, and some texts occur in several pairs.
- * If B is large enough, every branch of every loss term is executed. */
+/* Fills the problem with random vectors and labels from 0 to 3. Some labels are equal, and some texts occur in several
+ * pairs. If B is large enough, every branch of every loss term is executed. */
 static void fill(problem *p, size_t B, size_t D, uint64_t seed) {
     aoei_rng rng;
     *p = (problem){.B = B, .D = D};
@@ -135,7 +135,8 @@ static void finite_differences(void **state) {
             }
 }
 
-/* Tests a batch in which all labels are equal. Only the in-batch negatives loss may contribute to the loss and its gradient. */
+/* Tests a batch in which all labels are equal. Only the in-batch negatives loss may contribute to the loss and its
+ * gradient. */
 static void one_label(void **state) {
     static problem p;
     (void)state;
@@ -150,8 +151,8 @@ static void one_label(void **state) {
     check(&p, "one label");
 }
 
-/* Tests that the dot product of each vector with its gradient is 0 for every objective, because scores depend only on the
- * directions of the vectors. */
+/* Tests that the dot product of each vector with its gradient is 0 for every objective, because scores depend only on
+ * the directions of the vectors. */
 static void scale_invariance(void **state) {
     static problem p;
     (void)state;
@@ -171,8 +172,8 @@ static void scale_invariance(void **state) {
     }
 }
 
-/* Tests that exchanging x and y exchanges their gradients. The cosine loss, the in-batch negatives loss and the phase form of
- * the angle loss are symmetric. */
+/* Tests that exchanging x and y exchanges their gradients. The cosine loss, the in-batch negatives loss and the phase
+ * form of the angle loss are symmetric. */
 static void symmetry(void **state) {
     static const size_t symmetric[] = {0, 1, 4, 6};
     static problem p, q;
@@ -193,8 +194,8 @@ static void symmetry(void **state) {
     }
 }
 
-/* Tests the phase form of the angle loss for a pair with equal vectors. All phase differences are 0, where the gradient is
- * defined as 0. */
+/* Tests the phase form of the angle loss for a pair with equal vectors. All phase differences are 0, where the gradient
+ * is defined as 0. */
 static void phase_at_zero_argument(void **state) {
     static problem p;
     (void)state;
@@ -213,8 +214,8 @@ static void phase_at_zero_argument(void **state) {
     assert_true(other > 0.0);
 }
 
-/* Tests the phase form of the angle loss if a complex component of one vector is zero. This component must have no gradient in
- * either vector, and the gradients of the other components must be correct. */
+/* Tests the phase form of the angle loss if a complex component of one vector is zero. This component must have no
+ * gradient in either vector, and the gradients of the other components must be correct. */
 static void phase_with_zero_components(void **state) {
     static problem p;
     (void)state;
@@ -233,8 +234,8 @@ static void phase_with_zero_components(void **state) {
     }
 }
 
-/* Tests the reference form of the angle loss. Its score is an absolute value, and the gradient is defined as 0 where this value
- * is 0. Here, it is 0 for the pair (x0, y0). */
+/* Tests the reference form of the angle loss. Its score is an absolute value, and the gradient is defined as 0 where
+ * this value is 0. Here, it is 0 for the pair (x0, y0). */
 static void reference_at_zero(void **state) {
     static problem p;
     static const double values[] = {1, 0, /* x1 */ 1, 0.5, /* y0 */ 1, 1, /* y1 */ 0.25, 1};
@@ -247,8 +248,8 @@ static void reference_at_zero(void **state) {
     assert_true(p.grad[2] != 0.0 && p.grad[6] != 0.0);
 }
 
-/* Tests a pair with a zero vector. The loss must be finite, the gradient of the zero vector must be 0, and all other gradients
- * must agree with finite differences. */
+/* Tests a pair with a zero vector. The loss must be finite, the gradient of the zero vector must be 0, and all other
+ * gradients must agree with finite differences. */
 static void zero_vectors(void **state) {
     static problem p;
     (void)state;

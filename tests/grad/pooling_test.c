@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests pooling of token states. The forward pass, which must round only its result, is compared with double precision. The
- * backward pass is compared with finite differences. Other tests cover ties and NaN in the maximum, several threads, and
- * normalization. Tokens of prompts may be left out. States in bf16 must give the result of the same numbers in float32.
+ * Tests pooling of token states. The forward pass, which must round only its result, is compared with double precision.
+ * The backward pass is compared with finite differences. Other tests cover ties and NaN in the maximum, several
+ * threads, and normalization. Tokens of prompts may be left out. States in bf16 must give the result of the same
+ * numbers in float32.
  * tags: numbers threads
  */
 #include <math.h>
@@ -24,8 +25,8 @@ typedef struct problem {
     const double *weight; /* [n_texts, D] weights of the loss, which is the sum of weight * out */
 } problem;
 
-/* Computes the pooled vectors out[n_texts, D] in double. `in` is the concatenation of the states [N, D] before the first layer
- * and the states [N, D] after the last layer. */
+/* Computes the pooled vectors out[n_texts, D] in double. `in` is the concatenation of the states [N, D] before the
+ * first layer and the states [N, D] after the last layer. */
 static void reference(double *out, const double *in, const problem *p) {
     const size_t D = p->D;
     const double *first = in, *last = in + p->batch->n_tokens * D;
@@ -75,8 +76,8 @@ static double loss(void *arg, const double *in) {
     return sum;
 }
 
-/* Makes the elements of a column differ by at least 0.01. The steps of finite differences then do not change which token has
- * the maximum. */
+/* Makes the elements of a column differ by at least 0.01. The steps of finite differences then do not change which
+ * token has the maximum. */
 static void spread_out(aoei_tensor t) {
     for (size_t r = 0; r < t.rows; r++)
         for (size_t c = 0; c < t.cols; c++)
@@ -148,8 +149,8 @@ static void test_poolings(void **state) {
     }
 }
 
-/* Tests max pooling. If several tokens have the maximum, the first of them receives the gradient. If any token is NaN, the
- * result is NaN. */
+/* Tests max pooling. If several tokens have the maximum, the first of them receives the gradient. If any token is NaN,
+ * the result is NaN. */
 static void test_ties(void **state) {
     (void)state;
     enum { T = 4, D = 4 };
@@ -160,7 +161,8 @@ static void test_ties(void **state) {
     aoe_context *ctx = test_context(AOEI_TIER_C, 1);
     aoei_batch b = test_batch(length, 1, 10);
     aoei_tensor last = aoei_tensor_wrap(h[0], T, D), none = {0};
-    aoei_tensor out = test_tensor_poisoned(1, D, 0), dout = test_tensor(1, D, 0, 1, 1), dlast = test_tensor_poisoned(T, D, 0);
+    aoei_tensor out = test_tensor_poisoned(1, D, 0), dout = test_tensor(1, D, 0, 1, 1),
+                dlast = test_tensor_poisoned(T, D, 0);
     aoei_pool_forward(ctx, out, AOE_POOLING_LAST_MAX, none, last, &b);
     for (size_t c = 0; c < 3; c++)
         assert_true(aoei_f32(out)[c] == max[c]);
@@ -219,7 +221,8 @@ static void test_unit_length(void **state) {
     aoei_tensor t = test_tensor(5, 33, 40, 1, 1), original = test_tensor(5, 33, 40, 1, 1);
     for (size_t c = 0; c < 33; c++) {
         aoei_f32(t)[t.ld + c] = 0;           /* a zero row remains zero */
-        aoei_f32(t)[2 * t.ld + c] *= 1e-30f; /* squares that underflow in float32; the norm is below the minimum of 1e-12 */
+        aoei_f32(t)[2 * t.ld + c] *= 1e-30f; /* squares that underflow in float32; the norm is below the minimum of
+                                                1e-12 */
         aoei_f32(t)[3 * t.ld + c] *= 1e30f;  /* squares that overflow in float32 */
     }
     aoei_l2_normalize(ctx, t);

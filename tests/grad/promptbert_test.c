@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the training steps of PromptBERT: vectors from which those of references are subtracted (aoei_pair_step.reference),
- * with a projection of the difference (promptbert), and with the transform of the masked-LM head before the subtraction
- * (promptbert-sup). The loss and the gradients of all weights are compared with a double-precision model and its finite
- * differences. Words of the templates occur in texts and in references. Other tests: a text that equals its reference gives a
- * zero vector, and the bits of the gradients do not depend on the chunk size and the number of threads.
+ * Tests the training steps of PromptBERT: vectors from which those of references are subtracted
+ * (aoei_pair_step.reference), with a projection of the difference (promptbert), and with the transform of the masked-LM
+ * head before the subtraction (promptbert-sup). The loss and the gradients of all weights are compared with a
+ * double-precision model and its finite differences. Words of the templates occur in texts and in references. Other
+ * tests: a text that equals its reference gives a zero vector, and the bits of the gradients do not depend on the chunk
+ * size and the number of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,13 +22,23 @@
 #include "nn/optimizer.h"
 #include "train/pair_step.h"
 
-enum { PAIRS = 3, TEXTS = 2 * PAIRS, REFERENCES = 4, ALL = TEXTS + REFERENCES, LONGEST = 9, MASK = 3, BEFORE = 2, AFTER = 2 };
+enum {
+    PAIRS = 3,
+    TEXTS = 2 * PAIRS,
+    REFERENCES = 4,
+    ALL = TEXTS + REFERENCES,
+    LONGEST = 9,
+    MASK = 3,
+    BEFORE = 2,
+    AFTER = 2
+};
 enum { TEMPLATE = BEFORE + AFTER + 1 };
 
 #define LOSS_TOLERANCE 2e-6
 #define NORM_EPS       1e-12
 
-static const size_t lengths[PAIRS] = {3, 1, 3}; /* tokens of each text; the first and the third share their references */
+static const size_t lengths[PAIRS] = {3, 1, 3}; /* tokens of each text; the first and the third share their
+                                                   references */
 
 typedef struct problem {
     aoe_context *ctx;
@@ -119,8 +130,8 @@ static void destroy(problem *p) {
 static double run(problem *p, int with_dropout) {
     aoe_objective_result r;
     aoe_error err;
-    if (aoei_pair_step_gradient(&p->step, AOE_POOLING_MASK, &p->objective, NULL, NULL, with_dropout ? &p->drop : NULL, 1, &r,
-                                &err))
+    if (aoei_pair_step_gradient(&p->step, AOE_POOLING_MASK, &p->objective, NULL, NULL, with_dropout ? &p->drop : NULL,
+                                1, &r, &err))
         fail_msg("%s", err.message);
     return r.total;
 }
@@ -137,7 +148,8 @@ static double cosine(const double *x, const double *y, size_t n) {
 
 /* Computes the transform of promptbert-sup: y = layernorm(gelu(W x + b)). */
 static void transform(const problem *p, double *y, const double *x) {
-    const size_t D = p->c.hidden, dense = aoei_pooled_slot(&p->c, 0), norm = aoei_pooled_slot(&p->c, AOEI_MODULE_WEIGHTS);
+    const size_t D = p->c.hidden, dense = aoei_pooled_slot(&p->c, 0),
+                 norm = aoei_pooled_slot(&p->c, AOEI_MODULE_WEIGHTS);
     double mean = 0, variance = 0;
     for (size_t o = 0; o < D; o++) {
         y[o] = p->r.weights[dense + 1][o];
@@ -199,8 +211,10 @@ static void check_gradients(int is_sup) {
     for (int with_dropout = 0; with_dropout < 2; with_dropout++) {
         static problem p;
         create(&p, test_best_tier(), 1, 0, 0, is_sup);
-        bert_reference_create(&p.r, p.ctx, &p.c, p.step.params.values, &p.step.buffer.batch, with_dropout ? &p.drop : NULL);
-        const double got = run(&p, with_dropout), want = loss(&p), whole = sqrt(aoei_sum_squares(p.ctx, p.step.params.grad));
+        bert_reference_create(&p.r, p.ctx, &p.c, p.step.params.values, &p.step.buffer.batch,
+                              with_dropout ? &p.drop : NULL);
+        const double got = run(&p, with_dropout), want = loss(&p),
+                     whole = sqrt(aoei_sum_squares(p.ctx, p.step.params.grad));
         if (!(fabs(got - want) <= LOSS_TOLERANCE * fabs(want)))
             fail_msg("the loss is %.9g, expected %.9g", got, want);
         assert_true(whole > 1e-3);
@@ -221,8 +235,8 @@ static void gradients_of_sup(void **state) {
     check_gradients(1);
 }
 
-/* A text without tokens is its reference, so the difference is 0 and the projection computes tanh of its bias for every text.
- * The gradient of the encoder is then 0. */
+/* A text without tokens is its reference, so the difference is 0 and the projection computes tanh of its bias for every
+ * text. The gradient of the encoder is then 0. */
 static void empty_texts(void **state) {
     (void)state;
     static problem p;
@@ -316,8 +330,8 @@ static void fill_case(aoei_pair_step *s, const pytorch_case *c) {
     s->n_references = references;
 }
 
-/* Compares the loss and the norms of the gradients with values that PyTorch 2 computed in float64 for the same weights: BERT in
- * transformers. */
+/* Compares the loss and the norms of the gradients with values that PyTorch 2 computed in float64 for the same weights:
+ * BERT in transformers. */
 static void check_case(const pytorch_case *c) {
     static problem p;
     tiny_model shape = tiny_defaults();
@@ -362,27 +376,29 @@ static void check_case(const pytorch_case *c) {
     destroy(&p);
 }
 
-/* Four texts in two templates, and a projection with tanh. The gradient of the word that only the templates contain shows that
- * the gradient flows through the references. */
+/* Four texts in two templates, and a projection with tanh. The gradient of the word that only the templates contain
+ * shows that the gradient flows through the references. */
 static void values_of_pytorch(void **state) {
     (void)state;
-    static const pytorch_case unsup = {
-        .templates = 2,
-        .arity = 2,
-        .examples = 4,
-        .texts = 4,
-        .text = {{7, 8}, {9, 7, 7, 8}, {8}, {9, 8}},
-        .length = {2, 4, 1, 2},
-        .lengths = 3,
-        .referenced = {2, 4, 1},
-        .tau = 0.05,
-        .loss = 0.580137377066,
-        .norms = {1.49459401,     1.23030111,  1.66231014,  0.46091657,  0.473862116, 0.678674101, 0.173175613, 0.514000371,
-                  1.01037183e-16, 1.13147464,  0.299019432, 1.18988136,  0.3670299,   0.429510136, 0.434140481, 0.984592795,
-                  0.288605576,    0.815057217, 0.270886773, 0.368462654, 0.220777866, 0.465879575, 0.12166838,  0.569410569,
-                  2.86254977e-16, 1.24785767,  0.179904419, 1.2765189,   0.206151532, 0.375807848, 0.255638182, 0.849564722,
-                  0.147703408,    0.655428801, 0.191014396, 0.291719049, 0,           0.945376514, 1.13777539,  -1},
-        .row = {0.0780676489, 0.00370268106, 0.053138551, 0.0546558984}};
+    static const pytorch_case unsup = {.templates = 2,
+                                       .arity = 2,
+                                       .examples = 4,
+                                       .texts = 4,
+                                       .text = {{7, 8}, {9, 7, 7, 8}, {8}, {9, 8}},
+                                       .length = {2, 4, 1, 2},
+                                       .lengths = 3,
+                                       .referenced = {2, 4, 1},
+                                       .tau = 0.05,
+                                       .loss = 0.580137377066,
+                                       .norms = {1.49459401,  1.23030111,  1.66231014,  0.46091657,     0.473862116,
+                                                 0.678674101, 0.173175613, 0.514000371, 1.01037183e-16, 1.13147464,
+                                                 0.299019432, 1.18988136,  0.3670299,   0.429510136,    0.434140481,
+                                                 0.984592795, 0.288605576, 0.815057217, 0.270886773,    0.368462654,
+                                                 0.220777866, 0.465879575, 0.12166838,  0.569410569,    2.86254977e-16,
+                                                 1.24785767,  0.179904419, 1.2765189,   0.206151532,    0.375807848,
+                                                 0.255638182, 0.849564722, 0.147703408, 0.655428801,    0.191014396,
+                                                 0.291719049, 0,           0.945376514, 1.13777539,     -1},
+                                       .row = {0.0780676489, 0.00370268106, 0.053138551, 0.0546558984}};
     check_case(&unsup);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: slow
- * Tests the gradients of whole training steps of the recurrent encoder (RAN) against finite differences of a double-precision
- * model. The tests cover pair steps with every pooling, masked-language-model steps, and both normalization layers. Dropout is
- * tested with fixed masks. For each weight tensor, the directional derivative is compared in the direction of the gradient and
- * in a random direction.
+ * Tests the gradients of whole training steps of the recurrent encoder (RAN) against finite differences of a
+ * double-precision model. The tests cover pair steps with every pooling, masked-language-model steps, and both
+ * normalization layers. Dropout is tested with fixed masks. For each weight tensor, the directional derivative is
+ * compared in the direction of the gradient and in a random direction.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,10 +26,11 @@
 
 enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 15 };
 
-/* Tolerances. A step through two layers, whose windows are processed one after another, has about 100 consecutive roundings of
- * 6e-8. The error of the gradient of a weight tensor may be at most the larger of TENSOR_TOLERANCE times the norm of this
- * gradient and WHOLE_TOLERANCE times the norm of the gradient of all weights. The second bound is for gradients that are small
- * differences of large terms, such as those of key biases. STEP is the step of the difference quotients. */
+/* Tolerances. A step through two layers, whose windows are processed one after another, has about 100 consecutive
+ * roundings of 6e-8. The error of the gradient of a weight tensor may be at most the larger of TENSOR_TOLERANCE times
+ * the norm of this gradient and WHOLE_TOLERANCE times the norm of the gradient of all weights. The second bound is for
+ * gradients that are small differences of large terms, such as those of key biases. STEP is the step of the difference
+ * quotients. */
 #define TENSOR_TOLERANCE 1e-5
 #define WHOLE_TOLERANCE  1e-6
 #define LOSS_TOLERANCE   2e-6
@@ -128,7 +129,8 @@ static double loss(problem *p) {
     ran_reference_pool(&p->reference, p->pooling, p->pooled);
     const aoei_pair_batch pairs = {
         .B = PAIRS, .D = D, .stride = 2 * D, .x64 = p->pooled, .y64 = p->pooled + D, .label = labels};
-    assert_int_equal(aoei_pair_objective(&p->objective, &pairs, p->workspace, p->workspace_bytes, NULL, &result, NULL), 0);
+    assert_int_equal(aoei_pair_objective(&p->objective, &pairs, p->workspace, p->workspace_bytes, NULL, &result, NULL),
+                     0);
     return result.total;
 }
 
@@ -147,8 +149,8 @@ static double directional_derivative(problem *p, double *w, const double *direct
     return (side[0] - side[1]) / (2 * STEP);
 }
 
-/* Writes a direction of length 1 to direction[n]. If `which` is 0, it is the direction of the gradient; if `which` is 1, it is
- * random. */
+/* Writes a direction of length 1 to direction[n]. If `which` is 0, it is the direction of the gradient; if `which` is
+ * 1, it is random. */
 static void choose_direction(double *direction, const float *grad, size_t n, int which, uint32_t substream) {
     aoei_rng r;
     double length = 0;
@@ -183,8 +185,8 @@ static void check_tensor(problem *p, size_t slot, double whole, const char *what
         aoei_slot d;
         aoei_slot_describe(&p->config, slot, &d);
         if (!(fabs(measured - expected) <= bound))
-            fail_msg("%s, %s, direction %d: gradient %.9g, difference quotient %.9g, bound %g", what, d.name, which, expected,
-                     measured, bound);
+            fail_msg("%s, %s, direction %d: gradient %.9g, difference quotient %.9g, bound %g", what, d.name, which,
+                     expected, measured, bound);
     }
     free(direction);
     free(grad);
@@ -200,16 +202,19 @@ static double step(problem *p, int with_dropout) {
         return sums.loss;
     }
     aoe_objective_result result;
-    assert_int_equal(aoei_pair_step_gradient(&p->pair, p->pooling, &p->objective, labels, NULL, drop, 1.0, &result, NULL), 0);
+    assert_int_equal(
+        aoei_pair_step_gradient(&p->pair, p->pooling, &p->objective, labels, NULL, drop, 1.0, &result, NULL), 0);
     return result.total;
 }
 
 static void check(problem *p, aoe_pooling pooling, int with_dropout) {
     char what[128];
-    snprintf(what, sizeof what, "%s, langml %d, dropout %d, tier %s", p->masked ? "masked words" : aoe_pooling_name(pooling),
-             p->config.ran.langml_norm, with_dropout, aoe_context_tier(p->ctx));
+    snprintf(what, sizeof what, "%s, langml %d, dropout %d, tier %s",
+             p->masked ? "masked words" : aoe_pooling_name(pooling), p->config.ran.langml_norm, with_dropout,
+             aoe_context_tier(p->ctx));
     p->pooling = pooling;
-    const double got = step(p, with_dropout), want = loss(p), whole = sqrt(aoei_sum_squares(p->ctx, params_of(p)->grad));
+    const double got = step(p, with_dropout), want = loss(p),
+                 whole = sqrt(aoei_sum_squares(p->ctx, params_of(p)->grad));
     if (!(fabs(got - want) <= LOSS_TOLERANCE * fabs(want)))
         fail_msg("%s: the loss is %.9g, expected %.9g", what, got, want);
     assert_true(whole > 1e-3 && whole < 1e4);
@@ -222,7 +227,8 @@ static void test_pairs(void **state) {
     for (int k = 0; k < 4; k++) {
         problem p;
         problem_create(&p, test_best_tier(), 0, k / 2, k % 2);
-        for (int pooling = AOE_POOLING_CLS; pooling <= AOE_POOLING_CELL_MAX; pooling++) /* the others need a transformer */
+        for (int pooling = AOE_POOLING_CLS; pooling <= AOE_POOLING_CELL_MAX; pooling++) /* the others need a
+                                                                                           transformer */
             if (k == 0 || pooling == AOE_POOLING_FIRST_LAST_AVG || pooling >= AOE_POOLING_CELL_LAST)
                 check(&p, (aoe_pooling)pooling, k % 2);
         problem_destroy(&p);

@@ -3,8 +3,8 @@
  * - swish followed by RoPE
  * - a gated linear unit whose output is added to x, optionally after swish and dropout of x
  * - the LayerNorm variant of langml
- * The forward passes are compared with double precision, and the backward passes with finite differences, in float32 and bf16.
- * Attention by spans is compared with attention by batches.
+ * The forward passes are compared with double precision, and the backward passes with finite differences, in float32
+ * and bf16. Attention by spans is compared with attention by batches.
  * tags: numbers threads
  */
 #include <math.h>
@@ -26,12 +26,13 @@ enum { ROWS = 9, DIM = 6, HEADS = 3, WIDTH = HEADS * DIM, TOTAL = 3 * ROWS * WID
 static const uint32_t positions[ROWS] = {0, 1, 2, 3, 0, 1, 5, 7, 2};
 static const size_t lengths[] = {2, 1, 6};
 
-/* The operation under test. `run` computes its output y from `in`, the concatenation of its inputs. The loss is sum(weight *
- * y). */
+/* The operation under test. `run` computes its output y from `in`, the concatenation of its inputs. The loss is
+ * sum(weight * y). */
 typedef struct problem {
     void (*run)(double *y, const double *in, const struct problem *p);
     double weight[ROWS * WIDTH];
-    int option; /* 1: swish_reference applies the rotation, and sum_reference applies swish and dropout to x; 0: neither */
+    int option; /* 1: swish_reference applies the rotation, and sum_reference applies swish and dropout to x; 0:
+                   neither */
     double kept[ROWS * WIDTH];
     double eps;
 } problem;
@@ -53,14 +54,15 @@ static void swish_reference(double *y, const double *in, const problem *p) {
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         y[i] = in[i] * logistic(in[i]);
     for (size_t i = 0; i < ROWS * WIDTH && p->option; i += 2) {
-        const double angle = (double)positions[i / WIDTH] * pow(10000, -(double)(i % DIM) / DIM), a = y[i], b = y[i + 1];
+        const double angle = (double)positions[i / WIDTH] * pow(10000, -(double)(i % DIM) / DIM), a = y[i],
+                     b = y[i + 1];
         y[i] = a * cos(angle) - b * sin(angle);
         y[i + 1] = b * cos(angle) + a * sin(angle);
     }
 }
 
-/* Computes y = x + GLU(gated), with dropout(swish(x)) instead of x if `option` is 1. `in` is the concatenation of gated [ROWS,
- * 2 WIDTH] and x [ROWS, WIDTH]. */
+/* Computes y = x + GLU(gated), with dropout(swish(x)) instead of x if `option` is 1. `in` is the concatenation of gated
+ * [ROWS, 2 WIDTH] and x [ROWS, WIDTH]. */
 static void sum_reference(double *y, const double *in, const problem *p) {
     const double *x = in + 2 * ROWS * WIDTH;
     for (size_t i = 0; i < ROWS * WIDTH; i++) {
@@ -80,7 +82,8 @@ static void norm_reference(double *y, const double *in, const problem *p) {
             square += x[c] * x[c] / WIDTH;
         }
         for (size_t c = 0; c < WIDTH; c++)
-            y[r * WIDTH + c] = (x[c] - mean) / sqrt(square + p->eps) * in[ROWS * WIDTH + c] + in[(ROWS + 1) * WIDTH + c];
+            y[r * WIDTH + c] =
+                (x[c] - mean) / sqrt(square + p->eps) * in[ROWS * WIDTH + c] + in[(ROWS + 1) * WIDTH + c];
     }
 }
 
@@ -118,7 +121,8 @@ static void check_swish(const aoe_context *ctx, aoei_dtype type, int rotated) {
     test_tensor_free(table);
 }
 
-/* Writes the dropout factors 0 or 1 / (1 - p) to kept[ROWS * WIDTH]. They are computed directly with the Philox generator. */
+/* Writes the dropout factors 0 or 1 / (1 - p) to kept[ROWS * WIDTH]. They are computed directly with the Philox
+ * generator. */
 static void masks(double *kept, const aoei_batch *b, const aoei_dropout *drop) {
     for (size_t text = 0; text < b->n_texts; text++)
         for (size_t r = b->offsets[text]; r < b->offsets[text + 1]; r++)
@@ -140,8 +144,11 @@ static void check_sum(const aoe_context *ctx, aoei_dtype type, int swish) {
     aoei_tensor dgated = test_poisoned_typed(type, ROWS, 2 * WIDTH, 0), dx = test_poisoned_typed(type, ROWS, WIDTH, 0);
     aoei_batch b = test_batch(lengths, 3, 10);
     b.first = numbers;
-    const aoei_gated_sum s = {
-        .gated = gated, .x = x, .swish = swish, .batch = swish ? &b : NULL, .drop = {.p = 0.3, .key = {5, 6}, .site = 9}};
+    const aoei_gated_sum s = {.gated = gated,
+                              .x = x,
+                              .swish = swish,
+                              .batch = swish ? &b : NULL,
+                              .drop = {.p = 0.3, .key = {5, 6}, .site = 9}};
     problem p = {.run = sum_reference, .option = swish};
     double in[TOTAL], want[ROWS * WIDTH], grad[3 * ROWS * WIDTH];
     masks(p.kept, &b, &s.drop);
@@ -206,8 +213,8 @@ static void test_values(void **state) {
 }
 
 /* Compares attention by spans (aoei_attention_spans_forward) with attention by batches (aoei_attention_forward). A span
- * consists of some queries of a text and of all keys of the text. The test divides each text into two spans. The forward pass
- * must give the same bits. The backward pass must add to the stored values of dk and dv. */
+ * consists of some queries of a text and of all keys of the text. The test divides each text into two spans. The
+ * forward pass must give the same bits. The backward pass must add to the stored values of dk and dv. */
 static void test_spans(void **state) {
     (void)state;
     static const size_t texts[] = {5, 70, 3};
@@ -219,7 +226,8 @@ static void test_spans(void **state) {
         const size_t N = b.n_tokens, H = 16;
         aoei_tensor in = test_tensor_typed((aoei_dtype)type, N, 3 * H, 0, 1, 1), q = aoei_tensor_cols(in, 0, H),
                     k = aoei_tensor_cols(in, H, H), v = aoei_tensor_cols(in, 2 * H, H);
-        aoei_tensor want = test_poisoned_typed((aoei_dtype)type, N, H, 0), out = test_poisoned_typed((aoei_dtype)type, N, H, 0);
+        aoei_tensor want = test_poisoned_typed((aoei_dtype)type, N, H, 0),
+                    out = test_poisoned_typed((aoei_dtype)type, N, H, 0);
         aoei_tensor dout = test_tensor_typed((aoei_dtype)type, N, H, 0, 1, 2), grad = test_tensor(N, 3 * H, 0, 0, 3),
                     whole = test_poisoned_typed(AOEI_F32, N, 3 * H, 0);
         aoei_attention_span spans[6];
@@ -265,7 +273,8 @@ static void test_rows(void **state) {
                     test_at(to, 1, c) == test_at(before, 1, c) && test_at(to, 2, c) == test_at(before, 2, c));
     aoei_rows_gather(ctx, a, to, index);
     for (size_t c = 0; c < 5; c++)
-        assert_true(test_at(a, 0, c) == test_at(to, 3, c) && test_at(a, 1, c) == 0 && test_at(a, 2, c) == test_at(to, 0, c));
+        assert_true(test_at(a, 0, c) == test_at(to, 3, c) && test_at(a, 1, c) == 0 &&
+                    test_at(a, 2, c) == test_at(to, 0, c));
     aoei_rows_add(ctx, to, a, plain);
     for (size_t c = 0; c < 5; c++)
         assert_true(test_at(to, 3, c) == 2 * test_at(a, 0, c) && test_at(to, 1, c) == test_at(before, 1, c));

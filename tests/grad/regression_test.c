@@ -91,8 +91,8 @@ static void finite_differences(void **state) {
     }
 }
 
-/* Tests that float vectors give exactly the same loss as equal double vectors. Their gradient must be the gradient of the
- * double vectors, rounded to float. The results must be bitwise independent of the number of threads. */
+/* Tests that float vectors give exactly the same loss as equal double vectors. Their gradient must be the gradient of
+ * the double vectors, rounded to float. The results must be bitwise independent of the number of threads. */
 static void floats(void **state) {
     (void)state;
     static float v[MAX_CELLS], grad[2][MAX_CELLS];
@@ -115,7 +115,8 @@ static void floats(void **state) {
     assert_memory_equal(grad[0], grad[1], sizeof grad[0]);
 }
 
-/* Tests that a zero vector has cosine 0 and no gradient, and that a pair whose cosine equals its target has no gradient. */
+/* Tests that a zero vector has cosine 0 and no gradient, and that a pair whose cosine equals its target has no
+ * gradient. */
 static void extremes(void **state) {
     (void)state;
     set_up(1, 4);

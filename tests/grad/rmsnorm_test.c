@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests RMSNorm in float32 and bf16. The forward pass is compared with double precision, and the backward pass with finite
- * differences. The gradient of gamma must be added to the stored value. The bits of the results must not depend on the number
- * of threads.
+ * Tests RMSNorm in float32 and bf16. The forward pass is compared with double precision, and the backward pass with
+ * finite differences. The gradient of gamma must be added to the stored value. The bits of the results must not depend
+ * on the number of threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -141,8 +141,8 @@ static void test_threads(void **state) {
     }
 }
 
-/* Tests that two calls, each for a part of the rows, give the same bits as one call for all rows. In the two calls, the outputs
- * are stored in the memory of the inputs. */
+/* Tests that two calls, each for a part of the rows, give the same bits as one call for all rows. In the two calls, the
+ * outputs are stored in the memory of the inputs. */
 static void parts_of_type(const aoe_context *ctx, aoei_dtype type) {
     aoei_tensor x = test_tensor_typed(type, 20, 75, 0, 1, 1), dy = test_tensor(20, 75, 0, 1, 2);
     aoei_tensor gamma = test_tensor(1, 75, 0, 1, 3);
@@ -170,8 +170,8 @@ static void parts_of_type(const aoe_context *ctx, aoei_dtype type) {
     test_tensor_free(gamma);
 }
 
-/* Tests rows with several groups, and factors 1 + gamma. They must give the bits of a call in which every group is a row and
- * gamma contains the factors. */
+/* Tests rows with several groups, and factors 1 + gamma. They must give the bits of a call in which every group is a
+ * row and gamma contains the factors. */
 static void groups_of_type(const aoe_context *ctx, aoei_dtype type) {
     enum { N = 9, GROUPS = 3, D = 20 };
     aoei_tensor x = test_tensor_typed(type, N, GROUPS * D, 0, 1, 1), dy = test_tensor(N, GROUPS * D, 0, 1, 2);
@@ -179,9 +179,11 @@ static void groups_of_type(const aoe_context *ctx, aoei_dtype type) {
     for (size_t i = 0; i < D; i++)
         ((float *)factors.data)[i] += 1;
     result whole = run(ctx, aoei_tensor_slice(x, 0, N * GROUPS, D), aoei_tensor_slice(dy, 0, N * GROUPS, D), factors);
-    aoei_tensor y = test_poisoned_typed(type, N, GROUPS * D, GROUPS * D + 7), stats = test_tensor_poisoned(N, GROUPS, 0);
+    aoei_tensor y = test_poisoned_typed(type, N, GROUPS * D, GROUPS * D + 7),
+                stats = test_tensor_poisoned(N, GROUPS, 0);
     aoei_tensor dx = test_tensor_poisoned(N, GROUPS * D, GROUPS * D + 5), dgamma = test_tensor(1, D, 0, 0, 1);
-    aoei_tensor compact = test_poisoned_typed(type, N, GROUPS * D, 0), dcompact = test_tensor_poisoned(N, GROUPS * D, 0);
+    aoei_tensor compact = test_poisoned_typed(type, N, GROUPS * D, 0),
+                dcompact = test_tensor_poisoned(N, GROUPS * D, 0);
     aoei_tensor_zero(ctx, dgamma);
     aoei_tensor_zero(ctx, whole.dgamma);
     aoei_rmsnorm_backward(ctx, (aoei_tensor){0}, whole.dgamma, aoei_tensor_slice(dy, 0, N * GROUPS, D),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests rotary position embeddings (RoPE). The angles of every scaling are compared with the formulas in double. Rotated
- * columns in float32 and bf16 are compared with the expected values, and the inverse rotation must restore the input. The bits
- * of the results for a text must depend neither on the number of threads nor on the other texts of the batch.
+ * Tests rotary position embeddings (RoPE). The angles of every scaling are compared with the formulas in double.
+ * Rotated columns in float32 and bf16 are compared with the expected values, and the inverse rotation must restore the
+ * input. The bits of the results for a text must depend neither on the number of threads nor on the other texts of the
+ * batch.
  * tags: numbers threads
  */
 #include <math.h>
@@ -21,7 +22,8 @@ static const size_t lengths[TEXTS] = {1, 40, 7, 70};
 static const aoei_rope plain = {.theta = 100};
 static const aoei_rope linear = {.theta = 100, .scaling = AOEI_ROPE_LINEAR, .factor = 3, .positions = 16};
 static const aoei_rope dynamic = {.theta = 100, .scaling = AOEI_ROPE_DYNAMIC, .factor = 3, .positions = 16};
-static const aoei_rope llama3 = {.theta = 100, .scaling = AOEI_ROPE_LLAMA3, .factor = 3, .low = 1, .high = 4, .positions = 16};
+static const aoei_rope llama3 = {
+    .theta = 100, .scaling = AOEI_ROPE_LLAMA3, .factor = 3, .low = 1, .high = 4, .positions = 16};
 
 static const aoei_rope longrope = {.theta = 100,
                                    .scaling = AOEI_ROPE_LONG,
@@ -31,8 +33,8 @@ static const aoei_rope longrope = {.theta = 100,
                                    .short_factor = {1, 1.5f, 2, 1.25f, 1, 3},
                                    .long_factor = {2, 4, 8, 2.5f, 16, 5}};
 
-/* Returns the angle in radians by which the rotation of component pair i increases from one token to the next, in a text of T
- * tokens. */
+/* Returns the angle in radians by which the rotation of component pair i increases from one token to the next, in a
+ * text of T tokens. */
 static double frequency(const aoei_rope *r, size_t i, size_t T) {
     const double f = pow(r->theta, -2.0 * (double)i / D), old = (double)r->positions, wavelength = 2 * acos(-1) / f;
     if (r->scaling == AOEI_ROPE_LINEAR)
@@ -77,8 +79,8 @@ static void test_scalings(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Tests the rotation of heads that are columns in the middle of a matrix. The columns of the heads must be rotated, and all
- * other columns must stay unchanged. The inverse rotation must restore the input. */
+/* Tests the rotation of heads that are columns in the middle of a matrix. The columns of the heads must be rotated, and
+ * all other columns must stay unchanged. The inverse rotation must restore the input. */
 static void check_rotation(const aoe_context *ctx, aoei_dtype type) {
     aoei_batch b = test_batch(lengths, TEXTS, 10);
     const size_t N = b.n_tokens, cols = LEFT + HEADS * D + 2;

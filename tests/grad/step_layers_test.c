@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Tests the layers that follow the pooling in a training step: the dense layer of the model, the projection layer of the
- * training method, and the weights of a classifier. The encoder consists only of token embeddings. The test computes the whole
- * step in double and compares the gradient of every parameter with finite differences of this computation. A second call must
- * add its gradient to the gradient of the first call. The bits of the gradient must not depend on chunks and threads.
+ * Tests the layers that follow the pooling in a training step: the dense layer of the model, the projection layer of
+ * the training method, and the weights of a classifier. The encoder consists only of token embeddings. The test
+ * computes the whole step in double and compares the gradient of every parameter with finite differences of this
+ * computation. A second call must add its gradient to the gradient of the first call. The bits of the gradient must not
+ * depend on chunks and threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -27,7 +28,8 @@ typedef struct problem {
     size_t head_slot;                                /* slot of the weight of the projection or of the classifier */
     size_t n;                                        /* number of parameters */
     size_t word, dense, dense_bias, head, head_bias; /* index in x of the first parameter of each weight */
-    size_t dims, compared; /* `dims`: components of the model's vectors; `compared`: components of the vectors in the loss */
+    size_t dims, compared; /* `dims`: components of the model's vectors; `compared`: components of the vectors in the
+                              loss */
     double x[CELLS], grad[CELLS];
 } problem;
 
@@ -61,8 +63,8 @@ static void vectors_of(const problem *p, const double *x, double v[TEXTS][MOST_D
                 pooled[k] += x[p->word + (size_t)ids[t] * D + k] / (double)T;
         memcpy(after_dense, pooled, sizeof pooled);
         if (p->c.n_modules)
-            layer(after_dense, pooled, x + p->dense, p->c.modules[0].no_bias ? NULL : x + p->dense_bias, D, p->c.modules[0].out,
-                  p->c.modules[0].activation == AOEI_DENSE_TANH);
+            layer(after_dense, pooled, x + p->dense, p->c.modules[0].no_bias ? NULL : x + p->dense_bias, D,
+                  p->c.modules[0].out, p->c.modules[0].activation == AOEI_DENSE_TANH);
         if (p->c.n_projection)
             layer(v[u], after_dense, x + p->head, x + p->head_bias, p->dims, p->compared, 1);
         else
@@ -106,8 +108,8 @@ static double loss(void *arg, const double *x) {
     return sum;
 }
 
-/* Fills the weight with the index `slot` (encoder/slots.h) with random values, and stores the same values as doubles in p->x,
- * starting at p->x[at]. Returns the index after the last value in p->x. */
+/* Fills the weight with the index `slot` (encoder/slots.h) with random values, and stores the same values as doubles in
+ * p->x, starting at p->x[at]. Returns the index after the last value in p->x. */
 static size_t fill(problem *p, size_t slot, size_t at) {
     const aoei_tensor w = p->step.params.values[slot];
     float host[CELLS];

@@ -76,7 +76,8 @@ static void float_vectors_give_the_same_gradient(void **state) {
         narrow[i] = (float)v[i]; /* exact */
     for (size_t threads = 1; threads <= 3; threads += 2) {
         aoe_context *ctx = test_context(AOEI_TIER_C, threads);
-        const aoei_token_vectors b = {.texts = 3, .tokens = TOKENS, .D = D, .offsets = offsets, .v = narrow, .grad = got};
+        const aoei_token_vectors b = {
+            .texts = 3, .tokens = TOKENS, .D = D, .offsets = offsets, .v = narrow, .grad = got};
         const size_t bytes = aoei_token_objective_workspace(3, TOKENS, D);
         void *workspace = aoei_aligned(bytes);
         aoe_objective_result r;
@@ -113,8 +114,8 @@ static void rejects_wrong_batches(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(equals_stored_values), cmocka_unit_test(gradients_equal_differences),
-                                       cmocka_unit_test(float_vectors_give_the_same_gradient),
-                                       cmocka_unit_test(rejects_wrong_batches)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equals_stored_values), cmocka_unit_test(gradients_equal_differences),
+        cmocka_unit_test(float_vectors_give_the_same_gradient), cmocka_unit_test(rejects_wrong_batches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

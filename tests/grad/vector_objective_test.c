@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the loss of the method distill: the gradient is compared with finite differences in double for each set of kernels, the
- * values are compared with PyTorch and with a direct computation, and the results must not depend on the number of threads.
- * tags: numbers threads
+ * Tests the loss of the method distill: the gradient is compared with finite differences in double for each set of
+ * kernels, the values are compared with PyTorch and with a direct computation, and the results must not depend on the
+ * number of threads. tags: numbers threads
  */
 #include <math.h>
 #include <string.h>
@@ -23,7 +23,8 @@ enum {
     MANY = 3 /* components of the vectors of the largest batch */
 };
 
-/* A batch. x contains the vectors v, and then the outputs y of the map if there is one; grad contains their gradients. */
+/* A batch. x contains the vectors v, and then the outputs y of the map if there is one; grad contains their
+ * gradients. */
 typedef struct problem {
     const aoe_context *ctx;
     size_t B, D, dims;
@@ -193,13 +194,13 @@ static void zero_vectors(void **state) {
     memset(p.x, 0, p.D * sizeof *p.x);
     memset(p.teacher + p.dims, 0, p.dims * sizeof *p.teacher);
     solve(&p);
-    assert_close(
-        p.r.vectors,
-        (3 - cosine_of(p.x + 8,
-                       (double[]){(double)p.teacher[8], (double)p.teacher[9], (double)p.teacher[10], (double)p.teacher[11]},
-                       4)) /
-            3,
-        1e-14);
+    assert_close(p.r.vectors,
+                 (3 - cosine_of(p.x + 8,
+                                (double[]){(double)p.teacher[8], (double)p.teacher[9], (double)p.teacher[10],
+                                           (double)p.teacher[11]},
+                                4)) /
+                     3,
+                 1e-14);
     for (size_t k = 0; k < p.D; k++)
         assert_true(p.grad[k] <= 0 && p.grad[k] >= 0);
     for (size_t k = p.D; k < cells(&p); k++)
@@ -231,10 +232,11 @@ static double norm_of(const double *x, size_t n) {
 }
 
 /* The vectors are v_i[k] = r(i, k) for 6 texts and 4 components, those of the teacher are t_i[k] = r(2 i + 1, k) for 5
- * components, where r is test_example_row. The map is nn.Linear with the weights (r == c) + ((3 r + 2 c) mod 5 - 2) / 8 and the
- * biases (r - 2) / 8. PyTorch 2 computed the numbers in float64: V = (1 - F.cosine_similarity(y, t)).mean() or
- * F.mse_loss(y, t), S = ((cv - ct)^2 * (1 - eye(6))).sum() / 30 with the cosines cv = F.normalize(v) @ F.normalize(v).T and ct
- * = F.normalize(t) @ F.normalize(t).T, and backward() of 0.7 V + 1.3 S. Without the map, y = v, and t is t[:, :4] in V. */
+ * components, where r is test_example_row. The map is nn.Linear with the weights (r == c) + ((3 r + 2 c) mod 5 - 2) / 8
+ * and the biases (r - 2) / 8. PyTorch 2 computed the numbers in float64: V = (1 - F.cosine_similarity(y, t)).mean() or
+ * F.mse_loss(y, t), S = ((cv - ct)^2 * (1 - eye(6))).sum() / 30 with the cosines cv = F.normalize(v) @ F.normalize(v).T
+ * and ct = F.normalize(t) @ F.normalize(t).T, and backward() of 0.7 V + 1.3 S. Without the map, y = v, and t is t[:,
+ * :4] in V. */
 static void equals_pytorch(void **state) {
     enum { B = 6, D = 4, T = 5 };
     static const struct {
@@ -385,14 +387,16 @@ static void errors(void **state) {
     assert_int_equal(aoei_vector_objective_workspace(4, 4, SIZE_MAX / 8), 0);
 }
 
-/* The size of the workspace does not decrease if an argument increases, also where the number of rows of a strip decreases. */
+/* The size of the workspace does not decrease if an argument increases, also where the number of rows of a strip
+ * decreases. */
 static void workspace_sizes(void **state) {
     size_t before = 0;
     (void)state;
     for (size_t B = 1; B < 40000; B += 1 + B / 50) {
         const size_t bytes = aoei_vector_objective_workspace(B, 8, 12);
         assert_true(bytes >= before);
-        assert_true(aoei_vector_objective_workspace(B, 9, 12) >= bytes && aoei_vector_objective_workspace(B, 8, 13) >= bytes);
+        assert_true(aoei_vector_objective_workspace(B, 9, 12) >= bytes &&
+                    aoei_vector_objective_workspace(B, 8, 13) >= bytes);
         before = bytes;
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the losses of ConSERT. The loss of texts is compared with values that were computed in float64 outside the library, and
- * with NT-Xent computed directly. The gradients of vectors and classifier weights are compared with finite differences. Float
- * vectors must give the same results as equal double vectors, for any number of threads.
+ * Tests the losses of ConSERT. The loss of texts is compared with values that were computed in float64 outside the
+ * library, and with NT-Xent computed directly. The gradients of vectors and classifier weights are compared with finite
+ * differences. Float vectors must give the same results as equal double vectors, for any number of threads.
  * tags: numbers threads
  */
 #include <math.h>
@@ -83,9 +83,9 @@ static void set_up(void) {
         x[i] = (i < VECTORS ? 1 : 0.4) * aoei_rng_normal(&rng);
 }
 
-/* Returns one direction of NT-Xent for vectors a and b [n, d]: the mean over i of the log-sum-exp of the cosines of a_i with
- * all b_j and with all other a_j, minus the cosine of a_i and b_i, where all cosines are divided by the temperature. The
- * vectors are adjacent: a0 b0 a1 b1 ... side: 0: a is the first vector; 1: a is the second vector. */
+/* Returns one direction of NT-Xent for vectors a and b [n, d]: the mean over i of the log-sum-exp of the cosines of a_i
+ * with all b_j and with all other a_j, minus the cosine of a_i and b_i, where all cosines are divided by the
+ * temperature. The vectors are adjacent: a0 b0 a1 b1 ... side: 0: a is the first vector; 1: a is the second vector. */
 static double nt_xent(const double *v, size_t n, size_t d, size_t side, double tau) {
     double mean = 0;
     for (size_t i = 0; i < n; i++) {
@@ -109,8 +109,8 @@ static double nt_xent(const double *v, size_t n, size_t d, size_t side, double t
     return mean;
 }
 
-/* Tests the rows r_i[k] = (((5 i + 3 k + i k) mod 13) - 6) / 4: a = r_0 to r_2, b = r_3 to r_5. The values were computed in
- * float64 outside the library. */
+/* Tests the rows r_i[k] = (((5 i + 3 k + i k) mod 13) - 6) / 4: a = r_0 to r_2, b = r_3 to r_5. The values were
+ * computed in float64 outside the library. */
 static void known_values(void **state) {
     (void)state;
     double v[6 * 4];
@@ -125,8 +125,8 @@ static void known_values(void **state) {
     assert_true(fabs(2 * r.ibn - (4.052947887631 + 2.878033547508)) <= 2e-12);
 }
 
-/* Tests that NT-Xent is twice the in-batch negatives loss, that the losses of pairs are the sums of the losses of both texts
- * and of the first views, and that a weight of 0 leaves only the classification loss. */
+/* Tests that NT-Xent is twice the in-batch negatives loss, that the losses of pairs are the sums of the losses of both
+ * texts and of the first views, and that a weight of 0 leaves only the classification loss. */
 static void sums_of_losses(void **state) {
     (void)state;
     double side[2][2 * B * D], plain[2 * B * D];
@@ -137,13 +137,15 @@ static void sums_of_losses(void **state) {
             if (k / D % 2 == 0)
                 plain[i * 2 * D + k / (2 * D) * D + k % D] = x[i * 4 * D + k];
         }
-    const aoe_objective_result r = of_pairs(x, NULL), a = of_texts(side[0], NULL, B, D), b = of_texts(side[1], NULL, B, D);
+    const aoe_objective_result r = of_pairs(x, NULL), a = of_texts(side[0], NULL, B, D),
+                               b = of_texts(side[1], NULL, B, D);
     assert_true(fabs(2 * a.ibn - nt_xent(side[0], B, D, 0, 0.1) - nt_xent(side[0], B, D, 1, 0.1)) <= 1e-12);
     assert_true(fabs(r.ibn - a.ibn - b.ibn) <= 1e-13 && fabs(r.total - r.classification - 0.3 * r.ibn) <= 1e-13);
     const aoei_classifier c = classifier(x, NULL);
     const aoei_example_batch batch = {.B = B, .D = D, .arity = 2, .v64 = plain};
     aoe_objective_result classes;
-    assert_int_equal(aoei_classification_objective(&c, labels, &batch, workspace, sizeof workspace, NULL, &classes, NULL), 0);
+    assert_int_equal(
+        aoei_classification_objective(&c, labels, &batch, workspace, sizeof workspace, NULL, &classes, NULL), 0);
     assert_true(r.classification == classes.classification);
     o.w_ibn = 0;
     assert_true(of_pairs(x, grad).total == classes.total);
@@ -173,7 +175,8 @@ static void floats(void **state) {
             const aoei_example_batch b = {.B = 4 * B / arity, .D = D, .arity = arity, .v = v, .grad = g};
             aoe_objective_result r;
             assert_int_equal(
-                aoei_view_objective(&o, arity == 4 ? &c : NULL, labels, &b, workspace, sizeof workspace, ctx, &r, NULL), 0);
+                aoei_view_objective(&o, arity == 4 ? &c : NULL, labels, &b, workspace, sizeof workspace, ctx, &r, NULL),
+                0);
             const aoe_objective_result want = arity == 4 ? of_pairs(x, grad) : of_texts(x, grad, 2 * B, D);
             assert_memory_equal(&r, &want, sizeof r);
             for (size_t i = 0; i < VECTORS; i++)

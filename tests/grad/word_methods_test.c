@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests training steps of the methods that train on word embeddings, followed by a classifier of three linear layers on the
- * features of a pair: infersent (a bidirectional LSTM and maximum pooling) and dan (embeddings of bigrams, mean pooling and two
- * dense layers with tanh). The tests compute the whole step in double and compare the gradient of every parameter with finite
- * differences of this computation. A second call must add its gradient to that of the first call. The bits of the gradient must
- * not depend on chunks and threads.
+ * Tests training steps of the methods that train on word embeddings, followed by a classifier of three linear layers on
+ * the features of a pair: infersent (a bidirectional LSTM and maximum pooling) and dan (embeddings of bigrams, mean
+ * pooling and two dense layers with tanh). The tests compute the whole step in double and compare the gradient of every
+ * parameter with finite differences of this computation. A second call must add its gradient to that of the first call.
+ * The bits of the gradient must not depend on chunks and threads.
  */
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,18 @@
 #include "nn/bigrams.h"
 #include "train/pair_step.h"
 
-enum { V = 7, D = 3, H = 2, U = 2 * H, HIDDEN = 4, CLASSES = 3, FEATURES = 4 * U, PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 4 };
+enum {
+    V = 7,
+    D = 3,
+    H = 2,
+    U = 2 * H,
+    HIDDEN = 4,
+    CLASSES = 3,
+    FEATURES = 4 * U,
+    PAIRS = 4,
+    TEXTS = 2 * PAIRS,
+    LONGEST = 4
+};
 enum { CELLS = 600, BIGRAMS = 4 };
 
 typedef struct problem problem;
@@ -49,7 +60,8 @@ static size_t text_of(int32_t ids[LONGEST], size_t u) {
 }
 
 /* Computes y = W x + b. slot: slot of the weight, which the slot of the bias follows. */
-static void linear(const problem *p, double *y, const double *x, const double *in, size_t slot, size_t rows, size_t cols) {
+static void linear(const problem *p, double *y, const double *x, const double *in, size_t slot, size_t rows,
+                   size_t cols) {
     for (size_t r = 0; r < rows; r++) {
         y[r] = x[p->first[slot + 1] + r];
         for (size_t k = 0; k < cols; k++)
@@ -97,8 +109,8 @@ static void embed_dan(const problem *p, const double *x, size_t u, double v[U]) 
         for (size_t k = 0; k < D; k++) {
             mean[k] += x[p->first[AOEI_W_WORD] + D * (size_t)ids[t] + k] / (double)(2 * T - 1);
             if (t + 1 < T)
-                mean[k] +=
-                    x[p->first[AOEI_W_BIGRAM] + D * aoei_bigram_row(ids[t], ids[t + 1], BIGRAMS) + k] / (double)(2 * T - 1);
+                mean[k] += x[p->first[AOEI_W_BIGRAM] + D * aoei_bigram_row(ids[t], ids[t + 1], BIGRAMS) + k] /
+                           (double)(2 * T - 1);
         }
     linear(p, hidden, x, mean, dense, U, D);
     for (size_t k = 0; k < U; k++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the AdamW kernel of every instruction set. Values are compared with double precision. For all lengths, alignments and
- * special values, the results of all instruction sets must be bit-identical.
+ * Tests the AdamW kernel of every instruction set. Values are compared with double precision. For all lengths,
+ * alignments and special values, the results of all instruction sets must be bit-identical.
  */
 #include <math.h>
 #include <string.h>

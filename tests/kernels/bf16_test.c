@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Tests the bf16 row operations of every instruction set. The expected result is computed with the float32 operation of the
- * same instruction set, on the operands converted to float32. If the bf16 operation stores its result as bf16, the expected
- * result is rounded once. Results are compared bit for bit. The conversion from float32 to bf16 is compared with base/bf16.h
- * for all values of the upper 16 bits of a float32. (Other files compare the float32 operations with double precision.)
+ * Tests the bf16 row operations of every instruction set. The expected result is computed with the float32 operation of
+ * the same instruction set, on the operands converted to float32. If the bf16 operation stores its result as bf16, the
+ * expected result is rounded once. Results are compared bit for bit. The conversion from float32 to bf16 is compared
+ * with base/bf16.h for all values of the upper 16 bits of a float32. (Other files compare the float32 operations with
+ * double precision.)
  *
- * An array ends at an inaccessible page, so that reading or writing after its end fails. The elements before the array are
- * canaries (NaN), which must not change. The elements of the array are initially canaries also.
+ * An array ends at an inaccessible page, so that reading or writing after its end fails. The elements before the array
+ * are canaries (NaN), which must not change. The elements of the array are initially canaries also.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -92,7 +93,8 @@ static void conversions(const aoei_kernels *k) {
     }
 }
 
-/* Tests rounding of all values of the upper 16 bits of a float32. The lower 16 bits are at and around the tie 0x8000. */
+/* Tests rounding of all values of the upper 16 bits of a float32. The lower 16 bits are at and around the tie
+ * 0x8000. */
 static void all_roundings(const aoei_kernels *k) {
     static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     enum { N = 256 * 6 };
@@ -124,7 +126,8 @@ static void all_conversions(const aoei_kernels *k) {
     kernel_compared(0, 0);
 }
 
-/* Tests the conversion of int8 rows for all int8 values, all lengths, and scales with the smallest and largest exponents. */
+/* Tests the conversion of int8 rows for all int8 values, all lengths, and scales with the smallest and largest
+ * exponents. */
 static void int8_rows(const aoei_kernels *k) {
     static const float scale[] = {1, 0, 0.0123456789f, 0x1p-126f, 0x1.8p120f};
     int8_t x[LONGEST + 256];
@@ -310,12 +313,16 @@ static void layernorm_rows(const aoei_kernels *k, rows_trial *t) {
     test_span y = test_span_create(t->x.n, 0), stats = test_span_create(2 * t->rows, 0);
     test_span dx = test_span_create(t->x.n, 0), want = test_span_create(t->x.n, 0);
     bf16_array hy = bf16_array_create(t->x.n);
-    k->layernorm_f32(y.data, t->ld, t->stats.data, t->x.data, t->ld, t->gamma.data, t->beta.data, 1e-5f, t->rows, t->cols);
-    k->layernorm_bf16(hy.data, t->ld, stats.data, t->hx.data, t->ld, t->gamma.data, t->beta.data, 1e-5f, t->rows, t->cols);
+    k->layernorm_f32(y.data, t->ld, t->stats.data, t->x.data, t->ld, t->gamma.data, t->beta.data, 1e-5f, t->rows,
+                     t->cols);
+    k->layernorm_bf16(hy.data, t->ld, stats.data, t->hx.data, t->ld, t->gamma.data, t->beta.data, 1e-5f, t->rows,
+                      t->cols);
     check_rows_rounded(t, &hy, &y);
     test_same_floats(stats.data, t->stats.data, 2 * t->rows);
-    k->layernorm_grad_f32(want.data, t->ld, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
-    k->layernorm_grad_bf16(dx.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
+    k->layernorm_grad_f32(want.data, t->ld, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->gamma.data, t->rows,
+                          t->cols);
+    k->layernorm_grad_bf16(dx.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows,
+                           t->cols);
     check_rows_equal(t, &dx, &want);
     check_gaps(t, &hy, &dx);
     test_span g0 = test_span_normal(t->cols, 0, 1, 1), b0 = test_span_normal(t->cols, 0, 1, 2);
@@ -355,15 +362,18 @@ static void rmsnorm_rows(const aoei_kernels *k, rows_trial *t) {
     k->rmsnorm_bf16(hy.data, t->ld, stats.data, t->hx.data, t->ld, t->gamma.data, 1e-6f, t->rows, t->cols);
     check_rows_rounded(t, &hy, &y);
     test_same_floats(stats.data, t->stats.data, t->rows);
-    k->rmsnorm_grad_f32(want.data, t->ld, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
-    k->rmsnorm_grad_bf16(dx.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
+    k->rmsnorm_grad_f32(want.data, t->ld, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->gamma.data, t->rows,
+                        t->cols);
+    k->rmsnorm_grad_bf16(dx.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows,
+                         t->cols);
     check_rows_equal(t, &dx, &want);
     check_gaps(t, &hy, &dx);
     test_span g0 = test_span_normal(t->cols, 0, 1, 1), g1 = test_span_normal(t->cols, 0, 1, 1);
     k->rmsnorm_param_grad_f32(g0.data, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->rows, t->cols);
     k->rmsnorm_param_grad_bf16(g1.data, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->rows, t->cols);
     test_same_floats(g1.data, g0.data, t->cols);
-    k->rmsnorm_grad_bf16(t->dy.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
+    k->rmsnorm_grad_bf16(t->dy.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows,
+                         t->cols);
     check_rows_equal(t, &t->dy, &want); /* the output is in the memory of the input */
     k->rmsnorm_bf16(t->hx.data, t->ld, NULL, t->hx.data, t->ld, t->gamma.data, 1e-6f, t->rows, t->cols);
     /* the output is in the memory of the input, and the call has no output for the statistics */

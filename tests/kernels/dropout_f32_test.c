@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the dropout kernels of every instruction set. One test checks the mask layout with the example in docs/numerics.md. The
- * results must be bit-identical on all instruction sets for all lengths and alignments, with and without a residual. The output
- * may be in the memory of an input.
+ * Tests the dropout kernels of every instruction set. One test checks the mask layout with the example in
+ * docs/numerics.md. The results must be bit-identical on all instruction sets for all lengths and alignments, with and
+ * without a residual. The output may be in the memory of an input.
  */
 #include <math.h>
 #include <string.h>
@@ -18,8 +18,8 @@ static const aoei_dropout_row example = {
     .key = {1, 2}, .counter = {0, 3, 4, 5u << 16 | 6}, .threshold = 0x80000000u, .scale = 2};
 
 static uint32_t word_of(const aoei_dropout_row *d, size_t column) {
-    const uint32_t counter[4] = {d->counter[0] + (uint32_t)(column / 64 * 16 + column % 16), d->counter[1], d->counter[2],
-                                 d->counter[3]};
+    const uint32_t counter[4] = {d->counter[0] + (uint32_t)(column / 64 * 16 + column % 16), d->counter[1],
+                                 d->counter[2], d->counter[3]};
     uint32_t word[4];
     aoei_philox(word, counter, d->key);
     return word[column % 64 / 16];
@@ -55,7 +55,8 @@ static void test_known_answer(void **state) {
 }
 
 static void one_case(const aoei_kernels *k, const aoei_dropout_row *d, size_t n, size_t slack, int with_residual) {
-    test_span x = test_span_normal(n, slack, 1, 1), residual = test_span_normal(n, slack, 1, 2), y = test_span_create(n, slack);
+    test_span x = test_span_normal(n, slack, 1, 1), residual = test_span_normal(n, slack, 1, 2),
+              y = test_span_create(n, slack);
     float want[LONGEST];
     for (size_t i = 0; i < n; i++) {
         if ((i + n) % 5 == 0)
@@ -81,7 +82,8 @@ static void one_case(const aoei_kernels *k, const aoei_dropout_row *d, size_t n,
 static void all_tiers_agree(const aoei_kernels *k) {
     for (size_t n = 0; n <= LONGEST; n++)
         for (size_t slack = 0; slack < 3; slack++) {
-            aoei_dropout_row d = {.key = {0xdeadbeef, (uint32_t)n}, .counter = {7, 0xffffffff, (uint32_t)slack, 0x80000001}};
+            aoei_dropout_row d = {.key = {0xdeadbeef, (uint32_t)n},
+                                  .counter = {7, 0xffffffff, (uint32_t)slack, 0x80000001}};
             d.threshold = n % 3 == 0 ? 0xf0000000u : 0x19999999u; /* thresholds with and without the sign bit */
             d.scale = 1.1111112f;
             one_case(k, &d, n, slack, (int)(n + slack) % 2);
@@ -94,7 +96,8 @@ static void test_all_tiers_agree(void **state) {
     kernel_each_tier("dropout_f32", all_tiers_agree);
 }
 
-/* Tests that a dropped NaN or infinity becomes 0. A kernel that multiplies dropped elements by 0 would return NaN for them. */
+/* Tests that a dropped NaN or infinity becomes 0. A kernel that multiplies dropped elements by 0 would return NaN for
+ * them. */
 static void dropped_specials(const aoei_kernels *k) {
     aoei_dropout_row d = example;
     d.threshold = 0xffffffffu;

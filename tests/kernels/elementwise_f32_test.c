@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests element-wise addition, multiplication and ReLU on every instruction set. Each result must be the exact result, rounded
- * once. The tests cover all lengths from 0 to twice the length of the longest SIMD vector plus 1, unaligned operands, outputs
- * in the memory of an input, and special values.
+ * Tests element-wise addition, multiplication and ReLU on every instruction set. Each result must be the exact result,
+ * rounded once. The tests cover all lengths from 0 to twice the length of the longest SIMD vector plus 1, unaligned
+ * operands, outputs in the memory of an input, and special values.
  */
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Tests GELU and its gradient on every instruction set against erfc of the C library in double. The tests cover lengths,
- * alignments and special values. A sweep over many floats checks the accuracy stated in docs/numerics.md. The relative error of
- * a value is at most `tolerance` eps for x >= 0, and at most (tolerance + |x|) eps for x < 0, where `tolerance` is the number
- * in kernels.def. For negative x, the condition number of the normal distribution grows with |x|.
+ * Tests GELU and its gradient on every instruction set against erfc of the C library in double. The tests cover
+ * lengths, alignments and special values. A sweep over many floats checks the accuracy stated in docs/numerics.md. The
+ * relative error of a value is at most `tolerance` eps for x >= 0, and at most (tolerance + |x|) eps for x < 0, where
+ * `tolerance` is the number in kernels.def. For negative x, the condition number of the normal distribution grows with
+ * |x|.
  */
 #include <math.h>
 #include <string.h>
@@ -29,8 +30,8 @@ static void check_gradient(float dx, float dy, float x, aoei_tier tier, size_t n
     const double v = (double)x, phi = v * (exp(-0.5 * v * v) / sqrt(2 * acos(-1.0)));
     const double sum = normal_distribution(v) + phi, terms = normal_distribution(v) + fabs(phi);
     const double units = kernel_tolerance("gelu_grad_f32") + (v < 0 ? -v : 0);
-    test_value(dx, (double)dy * sum, fabs((double)dy) * (units * EPS32 * terms + SUBNORMALS) + SUBNORMALS, "gelu gradient",
-               tier, n, i);
+    test_value(dx, (double)dy * sum, fabs((double)dy) * (units * EPS32 * terms + SUBNORMALS) + SUBNORMALS,
+               "gelu gradient", tier, n, i);
 }
 
 static void lengths(const aoei_kernels *k) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Tests GELU with the tanh approximation and its gradient on every instruction set against the C library in double. The tests
- * cover lengths, alignments, special values and a sweep over floats of all magnitudes.
+ * Tests GELU with the tanh approximation and its gradient on every instruction set against the C library in double. The
+ * tests cover lengths, alignments, special values and a sweep over floats of all magnitudes.
  *
- * The value is x times the logistic function of z = 2 sqrt(2 / pi) (x + 0.044715 x^3). Its relative error is about the relative
- * error of e^-z. The computation of z has four roundings (square, coefficient, sum, product), and each contributes half an eps
- * |z|. The tolerance in kernels.def covers all other errors. The error bound of the value also applies to each term of the
- * gradient. If e^-z overflows in float32, the value is 0.
+ * The value is x times the logistic function of z = 2 sqrt(2 / pi) (x + 0.044715 x^3). Its relative error is about the
+ * relative error of e^-z. The computation of z has four roundings (square, coefficient, sum, product), and each
+ * contributes half an eps |z|. The tolerance in kernels.def covers all other errors. The error bound of the value also
+ * applies to each term of the gradient. If e^-z overflows in float32, the value is 0.
  */
 #include <float.h>
 #include <math.h>
@@ -102,10 +102,11 @@ static void sweep_gradients(const aoei_kernels *k) {
     sweep(k, check_gradients);
 }
 
-/* Tests large |x|. The value must be x for x > 0 and 0 for x < 0, and the derivative 1 or 0. For x = -INFINITY, the result is
- * NaN, because infinity is multiplied by 0. */
+/* Tests large |x|. The value must be x for x > 0 and 0 for x < 0, and the derivative 1 or 0. For x = -INFINITY, the
+ * result is NaN, because infinity is multiplied by 0. */
 static void limits(const aoei_kernels *k) {
-    const float x[] = {20.0f, -20.0f, 3e13f, -3e13f, 1e30f, -1e30f, FLT_MAX, -FLT_MAX, 0.0f, -0.0f, INFINITY, -INFINITY, NAN};
+    const float x[] = {20.0f,    -20.0f, 3e13f, -3e13f,   1e30f,     -1e30f, FLT_MAX,
+                       -FLT_MAX, 0.0f,   -0.0f, INFINITY, -INFINITY, NAN};
     enum { N = sizeof x / sizeof *x, FINITE = 8 };
     float y[N], dx[N], one[N];
     for (size_t i = 0; i < N; i++)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * tags: slow
- * Tests the bf16 matmul for AMX with emulated tile instructions (emulated_gemm.h), so it runs on CPUs without AMX. Every
- * element of the product is compared bit for bit with a second implementation. This implementation adds products in the order
- * of the tile instruction, in blocks of 32 values of k. Its sums are compared with the exact sums in double. The error may be
- * at most (K + 4) u (sum |a||b| + |c|) times the tolerance in kernels.def, where u is 2^-24.
+ * Tests the bf16 matmul for AMX with emulated tile instructions (emulated_gemm.h), so it runs on CPUs without AMX.
+ * Every element of the product is compared bit for bit with a second implementation. This implementation adds products
+ * in the order of the tile instruction, in blocks of 32 values of k. Its sums are compared with the exact sums in
+ * double. The error may be at most (K + 4) u (sum |a||b| + |c|) times the tolerance in kernels.def, where u is 2^-24.
  *
- * The whole output buffer is compared, so that a store outside C is detected. Inputs end at an inaccessible page, so that a
- * load after their end fails. On a CPU with AMX, one test compares the results of the real instructions with the exact sums.
- * gemm_bf16_test.c contains all other tests of the real instructions.
+ * The whole output buffer is compared, so that a store outside C is detected. Inputs end at an inaccessible page, so
+ * that a load after their end fails. On a CPU with AMX, one test compares the results of the real instructions with the
+ * exact sums. gemm_bf16_test.c contains all other tests of the real instructions.
  */
 #include <float.h>
 #include <math.h>
@@ -39,8 +39,8 @@ typedef struct product {
     aoei_activation activation;
 } product;
 
-/* A matrix whose values are exact in bf16. It is stored as bf16 and as float32. Each of the two arrays ends at an inaccessible
- * page. The memory between the elements of the matrix contains NaN. */
+/* A matrix whose values are exact in bf16. It is stored as bf16 and as float32. Each of the two arrays ends at an
+ * inaccessible page. The memory between the elements of the matrix contains NaN. */
 typedef struct operand {
     test_span bf16_span, f32_span;
     aoei_bf16 *bf16;
@@ -73,8 +73,8 @@ static size_t round_up(size_t n, size_t unit) {
     return (n + unit - 1) / unit * unit;
 }
 
-/* Returns a matrix whose rows are padded with zeros to a multiple of 32 elements, with additional rows of NaN up to a multiple
- * of 16 rows. */
+/* Returns a matrix whose rows are padded with zeros to a multiple of 32 elements, with additional rows of NaN up to a
+ * multiple of 16 rows. */
 static operand make_padded(aoei_rng *r, size_t rows, size_t cols) {
     operand o = {.row = round_up(cols, 32), .col = 1};
     const size_t n = round_up(rows, 16) * o.row;
@@ -282,8 +282,9 @@ static void compute_sums(trial *t) {
 static void emulate(const aoei_gemm_args *g, size_t packed_bytes, amx_counts *counts) {
     const size_t to_last = g->M && g->K ? (g->M - 1) * g->a_row + (g->K - 1) * g->a_col + 1 : 0;
     const size_t a_elements = g->a_padded ? round_up(g->M, 16) * g->a_row : to_last;
-    const amx_region regions[] = {
-        {scratch, AOEI_GEMM_SCRATCH * sizeof *scratch}, {g->a, a_elements * sizeof(aoei_bf16)}, {g->packed, packed_bytes}};
+    const amx_region regions[] = {{scratch, AOEI_GEMM_SCRATCH * sizeof *scratch},
+                                  {g->a, a_elements * sizeof(aoei_bf16)},
+                                  {g->packed, packed_bytes}};
     amx_emulation_begin(regions, g->packed ? 3 : 2);
     emulated_gemm_bf16(g, scratch);
     *counts = amx_emulation_end();
@@ -300,8 +301,8 @@ static void check_buffer(const output *got, const output *want, aoei_dtype type,
     fail_msg("%s: element %td (row %td, column %td of %zu) differs", what, at, at / row, at % row, cols);
 }
 
-/* Applies the epilogue to the expected sums and compares the product with the results. Returns how many instructions were
- * emulated. */
+/* Applies the epilogue to the expected sums and compares the product with the results. Returns how many instructions
+ * were emulated. */
 static amx_counts check_product(aoei_rng *r, const product *p) {
     trial t;
     create_trial(&t, r, p);
@@ -364,8 +365,8 @@ typedef struct tile_words {
     uint16_t data[16][32];
 } tile_words;
 
-/* Returns element [m][n] of the result of one dot instruction on whole tiles. It is the dot product of row m of a and column n
- * of b, added to `start`. */
+/* Returns element [m][n] of the result of one dot instruction on whole tiles. It is the dot product of row m of a and
+ * column n of b, added to `start`. */
 static float one_dot(const tile_words *a, const tile_words *b, float start, size_t m, size_t n) {
     static const tile_shapes shapes = {.palette = 1, .row_bytes = {64, 64, 64}, .rows = {16, 16, 16}};
     float sums[16][16] = {{0}};
@@ -384,7 +385,8 @@ static float one_dot(const tile_words *a, const tile_words *b, float start, size
     return sums[m][n];
 }
 
-/* Returns start + a[0] b[0] + ... + a[n - 1] b[n - 1], computed by a dot instruction in row 3 and column 5 of the tiles. */
+/* Returns start + a[0] b[0] + ... + a[n - 1] b[n - 1], computed by a dot instruction in row 3 and column 5 of the
+ * tiles. */
 static float dot_of(const float *a, const float *b, size_t n, float start) {
     static tile_words left, right;
     memset(&left, 0, sizeof left);
@@ -423,8 +425,8 @@ static void check_random(aoei_rng *r, size_t M, size_t N, size_t K) {
     check_product(r, &p);
 }
 
-/* Tests sizes around the sizes of the kernel's parts: blocks of 32 rows and columns, chunks of 384 values of k, and M-blocks of
- * 512 rows. */
+/* Tests sizes around the sizes of the kernel's parts: blocks of 32 rows and columns, chunks of 384 values of k, and
+ * M-blocks of 512 rows. */
 static void test_shapes(void **state) {
     (void)state;
     if (!can_emulate())
@@ -480,8 +482,9 @@ static void test_options(void **state) {
     }
 }
 
-/* Tests A whose tiles the kernel loads without packing: rows of whole cache lines. The numbers of rows give blocks of whole
- * tiles and blocks that must be packed. Half of the trials have padded rows, most of which are not whole cache lines. */
+/* Tests A whose tiles the kernel loads without packing: rows of whole cache lines. The numbers of rows give blocks of
+ * whole tiles and blocks that must be packed. Half of the trials have padded rows, most of which are not whole cache
+ * lines. */
 static void test_in_place(void **state) {
     (void)state;
     if (!can_emulate())
@@ -501,8 +504,8 @@ static void test_in_place(void **state) {
     }
 }
 
-/* Tests large K, for which the kernel adds several chunks of K and processes A in several parts. C has one block or many
- * blocks. */
+/* Tests large K, for which the kernel adds several chunks of K and processes A in several parts. C has one block or
+ * many blocks. */
 static void test_long_sums(void **state) {
     (void)state;
     if (!can_emulate())
@@ -533,14 +536,15 @@ static void test_long_sums(void **state) {
     }
 }
 
-/* The part of the product x w^T that one call computes: rows [m0, m1), columns [n0, n1) and the values [k0, k1) of k. n0 and k0
- * are multiples of 32. */
+/* The part of the product x w^T that one call computes: rows [m0, m1), columns [n0, n1) and the values [k0, k1) of k.
+ * n0 and k0 are multiples of 32. */
 typedef struct part {
     size_t m0, m1, n0, n1, k0, k1;
     int accumulate;
 } part;
 
-static void multiply_part(const operand *x, const operand *w, const void *packed, size_t K, float *c, size_t c_row, part t) {
+static void multiply_part(const operand *x, const operand *w, const void *packed, size_t K, float *c, size_t c_row,
+                          part t) {
     amx_counts counts;
     const aoei_gemm_args g = {.M = t.m1 - t.m0,
                               .N = t.n1 - t.n0,
@@ -560,8 +564,8 @@ static void multiply_part(const operand *x, const operand *w, const void *packed
     emulate(&g, emulated_gemm_bf16_packed_size(g.K, g.N), &counts);
 }
 
-/* Tests that several calls for parts of a product give the same bits as one call. Each call computes some of the rows, some of
- * the columns, or one of two parts of K. The second part of K starts at a multiple of 32. */
+/* Tests that several calls for parts of a product give the same bits as one call. Each call computes some of the rows,
+ * some of the columns, or one of two parts of K. The second part of K starts at a multiple of 32. */
 static void test_pieces(void **state) {
     (void)state;
     if (!can_emulate())
@@ -599,9 +603,9 @@ static void test_pieces(void **state) {
     free_operand(&w);
 }
 
-/* Tests the packed format, in which B is stored as panels of 32 columns each. The address of a panel must not depend on later
- * panels, so that the first columns can be packed in a call of their own. Both data types and all layouts of B must give the
- * same packed bytes. */
+/* Tests the packed format, in which B is stored as panels of 32 columns each. The address of a panel must not depend on
+ * later panels, so that the first columns can be packed in a call of their own. Both data types and all layouts of B
+ * must give the same packed bytes. */
 static void test_packed_format(void **state) {
     (void)state;
     if (!can_emulate())
@@ -663,8 +667,8 @@ static void test_packed_rounding(void **state) {
     free(packed);
 }
 
-/* Tests that a NaN in a row of A affects only this row of C, and that an infinity in a column of B affects only this column.
- * The initial values of C are NaN, which must have no effect, because the product is not added to C. */
+/* Tests that a NaN in a row of A affects only this row of C, and that an infinity in a column of B affects only this
+ * column. The initial values of C are NaN, which must have no effect, because the product is not added to C. */
 static void test_specials_stay(void **state) {
     (void)state;
     if (!can_emulate())
@@ -688,8 +692,8 @@ static void test_specials_stay(void **state) {
     free_operand(&w);
 }
 
-/* Tests empty products. A product without rows or columns must write nothing. A product with K = 0 must keep the stored value
- * if `accumulate` is set, and store the bias otherwise. */
+/* Tests empty products. A product without rows or columns must write nothing. A product with K = 0 must keep the stored
+ * value if `accumulate` is set, and store the bias otherwise. */
 static void test_empty(void **state) {
     (void)state;
     if (!can_emulate())
@@ -714,13 +718,15 @@ static void test_empty(void **state) {
 
 /* ---- instruction counts */
 
-/* Checks the instruction counts of an M x N x K product. All sizes must be multiples of 32, and M at most 512. The kernel must
- * load one tile per dot instruction. For each tile of C and each chunk of K, it must store the sums once. For each chunk except
- * the first, it must load the stored sums once. For the first chunk, it must zero the accumulators. */
+/* Checks the instruction counts of an M x N x K product. All sizes must be multiples of 32, and M at most 512. The
+ * kernel must load one tile per dot instruction. For each tile of C and each chunk of K, it must store the sums once.
+ * For each chunk except the first, it must load the stored sums once. For the first chunk, it must zero the
+ * accumulators. */
 static void check_counts(const amx_counts *c, size_t M, size_t N, size_t K) {
     const size_t blocks = M / 32 * (N / 32), steps = K / 32, chunks = M > 32 ? (steps + 11) / 12 : 1;
-    print_message("%zu x %zu x %zu: %zu dots, %zu loads, %zu stores; at least %zu dots between aliasing stores and loads\n", M,
-                  N, K, c->dots, c->loads, c->stores, c->least_alias);
+    print_message(
+        "%zu x %zu x %zu: %zu dots, %zu loads, %zu stores; at least %zu dots between aliasing stores and loads\n", M, N,
+        K, c->dots, c->loads, c->stores, c->least_alias);
     assert_int_equal(c->configures, 1);
     assert_int_equal(c->releases, 1);
     assert_int_equal(c->dots, 4 * blocks * steps);
@@ -730,8 +736,8 @@ static void check_counts(const amx_counts *c, size_t M, size_t N, size_t K) {
     assert_int_equal(c->load_lines, 16 * c->loads); /* no row of a tile crosses a cache line; a tile has 16 rows */
 }
 
-/* Returns the instruction counts of an M x N x K product. A is row-major, B is packed at the start of a page, and C is bf16. If
- * `aligned` is 1, the rows of A are whole cache lines. */
+/* Returns the instruction counts of an M x N x K product. A is row-major, B is packed at the start of a page, and C is
+ * bf16. If `aligned` is 1, the rows of A are whole cache lines. */
 static amx_counts count(size_t M, size_t N, size_t K, int aligned) {
     const size_t bytes = emulated_gemm_bf16_packed_size(K, N), a_row = aligned ? K : K + 1;
     aoei_bf16 *a = aligned_alloc(64, (M * a_row * sizeof *a + 63) / 64 * 64), *c = calloc(M * N, sizeof *c);
@@ -768,14 +774,14 @@ static void test_counts(void **state) {
         const amx_counts in_place = count(M, N, K, 1), c = count(M, N, K, 0);
         check_counts(&in_place, M, N, K);
         check_counts(&c, M, N, K);
-        /* A load waits for a pending store if both addresses have the same offset within a page, in cache lines. No load reads
-         * memory that one of the 8 most recent stores wrote. Dot instructions separate a load from every earlier store with the
-         * same offset. */
+        /* A load waits for a pending store if both addresses have the same offset within a page, in cache lines. No
+         * load reads memory that one of the 8 most recent stores wrote. Dot instructions separate a load from every
+         * earlier store with the same offset. */
         assert_true(c.least_reuse == SIZE_MAX);
         assert_true(c.least_alias >= (K > 384 ? 1 : 3));
     }
-    /* A block with a single row or column of tiles needs 2 dot instructions instead of 4. The kernel must not load unused
-     * tiles. */
+    /* A block with a single row or column of tiles needs 2 dot instructions instead of 4. The kernel must not load
+     * unused tiles. */
     amx_counts c = count(16, 32, 96, 0);
     assert_true(c.dots == 2 * 3 && c.loads == 3 * 3 && c.stores == 2);
     c = count(32, 16, 96, 0);
@@ -797,7 +803,8 @@ static void test_native(void **state) {
     aoei_rng r = kernel_rng("native");
     for (int i = 0; i < 60; i++) {
         product p = random_product(&r, kernel_size(&r, 1, 100), kernel_size(&r, 1, 100), kernel_size(&r, 1, 900));
-        p = (product){.M = p.M, .N = p.N, .K = p.K, .a_layout = p.a_layout, .b_layout = p.b_layout, .b_format = p.b_format};
+        p = (product){
+            .M = p.M, .N = p.N, .K = p.K, .a_layout = p.a_layout, .b_layout = p.b_layout, .b_format = p.b_format};
         trial t;
         create_trial(&t, &r, &p);
         aoei_gemm_bf16_amx(&t.g, scratch);
@@ -823,12 +830,13 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_instruction),   cmocka_unit_test(test_shapes),        cmocka_unit_test(test_padded),
-        cmocka_unit_test(test_options),       cmocka_unit_test(test_in_place),      cmocka_unit_test(test_long_sums),
-        cmocka_unit_test(test_pieces),        cmocka_unit_test(test_packed_format), cmocka_unit_test(test_packed_rounding),
-        cmocka_unit_test(test_specials_stay), cmocka_unit_test(test_empty),         cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_native)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_instruction),     cmocka_unit_test(test_shapes),
+                                       cmocka_unit_test(test_padded),          cmocka_unit_test(test_options),
+                                       cmocka_unit_test(test_in_place),        cmocka_unit_test(test_long_sums),
+                                       cmocka_unit_test(test_pieces),          cmocka_unit_test(test_packed_format),
+                                       cmocka_unit_test(test_packed_rounding), cmocka_unit_test(test_specials_stay),
+                                       cmocka_unit_test(test_empty),           cmocka_unit_test(test_counts),
+                                       cmocka_unit_test(test_native)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
 

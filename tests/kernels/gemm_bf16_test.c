@@ -46,8 +46,8 @@ static void test_specials(void **state) {
     kernel_each_tier("gemm_bf16", specials);
 }
 
-/* Tests GELU and its derivative in the epilogue for every bf16 value v that is not subnormal: with K = 1 and factors of 1, each
- * row of C is GELU(v), or, with a gate, the derivative at v. */
+/* Tests GELU and its derivative in the epilogue for every bf16 value v that is not subnormal: with K = 1 and factors of
+ * 1, each row of C is GELU(v), or, with a gate, the derivative at v. */
 static void gelu_of_every_value(const aoei_kernels *k) {
     enum { M = 256, N = 2 };
     static float scratch[AOEI_GEMM_SCRATCH] __attribute__((aligned(64)));
@@ -113,7 +113,8 @@ static void rounding(const aoei_kernels *k) {
     static aoei_bf16 rounded[K * N];
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
     for (size_t i = 0; i < K * N; i++) {
-        const uint32_t word = aoei_rng_below(&r, 2) ? aoei_rng_below(&r, UINT32_MAX) : bits[i % (sizeof bits / sizeof *bits)];
+        const uint32_t word =
+            aoei_rng_below(&r, 2) ? aoei_rng_below(&r, UINT32_MAX) : bits[i % (sizeof bits / sizeof *bits)];
         memcpy(&values[i], &word, sizeof word);
         rounded[i] = aoei_bf16_from_f32(values[i]);
     }
@@ -140,7 +141,8 @@ static void test_rounding(void **state) {
 /* Checks the size of packed matrices. A packed matrix consists of panels with a fixed number of columns. */
 static void packed_size(const aoei_kernels *k) {
     assert_true(k->gemm_bf16_packed_size(10, 33) >= 330 * sizeof(aoei_bf16));
-    assert_int_equal(k->gemm_bf16_packed_size(10, 3 * AOEI_GEMM_PANEL), 3 * k->gemm_bf16_packed_size(10, AOEI_GEMM_PANEL));
+    assert_int_equal(k->gemm_bf16_packed_size(10, 3 * AOEI_GEMM_PANEL),
+                     3 * k->gemm_bf16_packed_size(10, AOEI_GEMM_PANEL));
     assert_int_equal(k->gemm_bf16_packed_size(0, 5), 0);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Tests the int8 matmul of every instruction set, and the AMX kernel also with emulated tile instructions (emulated_gemm.h).
- * The int32 sums are exact, and every operation of the epilogue is rounded to float32 in a defined order. Every element is
- * therefore compared bit by bit with one reference, so the results of all instruction sets are equal. The only exceptions are
- * activation functions, for which the reference calls the kernel of the instruction set, and GELU, which is less accurate.
+ * Tests the int8 matmul of every instruction set, and the AMX kernel also with emulated tile instructions
+ * (emulated_gemm.h). The int32 sums are exact, and every operation of the epilogue is rounded to float32 in a defined
+ * order. Every element is therefore compared bit by bit with one reference, so the results of all instruction sets are
+ * equal. The only exceptions are activation functions, for which the reference calls the kernel of the instruction set,
+ * and GELU, which is less accurate.
  *
- * Inputs end at an inaccessible page, so that a load after their end fails. The memory of C after the end of a row and of the
- * matrix is checked.
+ * Inputs end at an inaccessible page, so that a load after their end fails. The memory of C after the end of a row and
+ * of the matrix is checked.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -95,7 +96,8 @@ static void destroy(product *p) {
 }
 
 static float element(const unsigned char *c, aoei_dtype type, size_t i) {
-    return type == AOEI_BF16 ? aoei_bf16_to_f32(((const aoei_bf16 *)(const void *)c)[i]) : ((const float *)(const void *)c)[i];
+    return type == AOEI_BF16 ? aoei_bf16_to_f32(((const aoei_bf16 *)(const void *)c)[i])
+                             : ((const float *)(const void *)c)[i];
 }
 
 static float rounded(aoei_dtype type, float x) {
@@ -107,7 +109,8 @@ static float stored(const product *p, float x) {
     return emulated ? rounded(p->e.c_type, x) : kernel_stored(p->k, p->e.c_type, x);
 }
 
-/* Returns the bound of the error of a result x that contains GELU: the error of GELU, and the rounding errors of the result. */
+/* Returns the bound of the error of a result x that contains GELU: the error of GELU, and the rounding errors of the
+ * result. */
 static double gelu_bound(aoei_dtype type, float x) {
     const double rounding = type == AOEI_BF16 ? 0x1p-8 : 0x1p-22;
     return AOEI_INT8_GELU_ERROR + rounding * (fabs((double)x) + AOEI_INT8_GELU_ERROR);
@@ -163,8 +166,8 @@ static void run(const product *p, const aoei_gemm_args *g) {
 }
 
 static void pack(const product *p, void *packed) {
-    for (size_t n = 0; n < p->N;
-         n += 2 * AOEI_GEMM_PANEL) { /* the columns are packed in several calls, as by several threads */
+    for (size_t n = 0; n < p->N; n += 2 * AOEI_GEMM_PANEL) { /* the columns are packed in several calls, as by several
+                                                                threads */
         const size_t end = p->N - n < 2 * AOEI_GEMM_PANEL ? p->N : n + 2 * AOEI_GEMM_PANEL;
 #if AOEI_X86_64
         if (emulated) {
@@ -176,7 +179,8 @@ static void pack(const product *p, void *packed) {
     }
 }
 
-/* Computes the matmul in two blocks of columns, the second of which starts at column `split`, a multiple of AOEI_GEMM_PANEL. */
+/* Computes the matmul in two blocks of columns, the second of which starts at column `split`, a multiple of
+ * AOEI_GEMM_PANEL. */
 static void multiply(product *p, size_t split) {
     unsigned char *packed = (unsigned char *)p->packed.data + (0 - (uintptr_t)p->packed.data) % 64;
     const size_t size = aoei_dtype_size(p->e.c_type);
@@ -222,8 +226,8 @@ static void check(const aoei_kernels *k, aoei_rng *r, values v, size_t M, size_t
     destroy(&p);
 }
 
-/* Tests the int32 sums: all values of each dimension from 1 to a little more than a tile or a step, and random shapes with K
- * longer than a block of K of every kernel. */
+/* Tests the int32 sums: all values of each dimension from 1 to a little more than a tile or a step, and random shapes
+ * with K longer than a block of K of every kernel. */
 static void sums(const aoei_kernels *k) {
     const epilogue plain = {.c_type = AOEI_F32};
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
@@ -286,7 +290,8 @@ static void test_aligned_rows(void **state) {
 /* A packed matrix consists of panels with a fixed number of columns. */
 static void packed_size(const aoei_kernels *k) {
     assert_true(k->gemm_int8_packed_size(10, 33) >= 330);
-    assert_int_equal(k->gemm_int8_packed_size(10, 3 * AOEI_GEMM_PANEL), 3 * k->gemm_int8_packed_size(10, AOEI_GEMM_PANEL));
+    assert_int_equal(k->gemm_int8_packed_size(10, 3 * AOEI_GEMM_PANEL),
+                     3 * k->gemm_int8_packed_size(10, AOEI_GEMM_PANEL));
 }
 
 static void test_packed_size(void **state) {
@@ -294,8 +299,8 @@ static void test_packed_size(void **state) {
     kernel_each_tier("gemm_int8_packed_size", packed_size);
 }
 
-/* Packing in several calls and packing in one call write the same bytes, which are all bytes of the packed form and no others.
- * The two buffers contain different bytes before. */
+/* Packing in several calls and packing in one call write the same bytes, which are all bytes of the packed form and no
+ * others. The two buffers contain different bytes before. */
 static void packed_parts(const aoei_kernels *k) {
     enum { N = 6 * AOEI_GEMM_PANEL, K = 37, MARGIN = 64 };
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));

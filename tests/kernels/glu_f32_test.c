@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Tests the gated linear unit and its gradient on every instruction set against the C library in double. The tests cover
- * lengths, alignments, outputs in the memory of inputs, special values, and a sweep over gates of all magnitudes.
+ * Tests the gated linear unit and its gradient on every instruction set against the C library in double. The tests
+ * cover lengths, alignments, outputs in the memory of inputs, special values, and a sweep over gates of all magnitudes.
  *
- * The error of a factor sigma(g) or 1 - sigma(g) is 1.1 ulp for the exponential and two roundings, for a sum and a quotient.
- * The tolerance in kernels.def also covers the roundings of the products. If the exponential of the gate overflows in float32,
- * the computed factor is 0, and the exact factor is smaller than the smallest normal number.
+ * The error of a factor sigma(g) or 1 - sigma(g) is 1.1 ulp for the exponential and two roundings, for a sum and a
+ * quotient. The tolerance in kernels.def also covers the roundings of the products. If the exponential of the gate
+ * overflows in float32, the computed factor is 0, and the exact factor is smaller than the smallest normal number.
  */
 #include <float.h>
 #include <math.h>
@@ -22,8 +22,8 @@ static double logistic(double z) {
 
 static void check_value(float y, float t, float g, aoei_tier tier, size_t n, size_t i) {
     const double want = (double)t * logistic((double)g);
-    test_value(y, want, kernel_tolerance("glu_f32") * EPS32 * fabs(want) + fabs((double)t) * 0x1p-126 + 0x1p-149, "glu", tier,
-               n, i);
+    test_value(y, want, kernel_tolerance("glu_f32") * EPS32 * fabs(want) + fabs((double)t) * 0x1p-126 + 0x1p-149, "glu",
+               tier, n, i);
 }
 
 static void check_gradient(float dt, float dg, float dy, float t, float g, aoei_tier tier, size_t n, size_t i) {
@@ -32,7 +32,8 @@ static void check_gradient(float dt, float dg, float dy, float t, float g, aoei_
     test_value(dt, want_t, units * fabs(want_t) + fabs(d) * 0x1p-126 + 0x1p-149, "glu gradient of t", tier, n, i);
     /* if `product` overflows in float32, the kernel's result is infinite, even though the derivative is small */
     if (fabs(product) <= (double)FLT_MAX)
-        test_value(dg, want_g, 2 * units * fabs(want_g) + fabs(product) * 0x1p-125 + 0x1p-148, "glu gradient of g", tier, n, i);
+        test_value(dg, want_g, 2 * units * fabs(want_g) + fabs(product) * 0x1p-125 + 0x1p-148, "glu gradient of g",
+                   tier, n, i);
 }
 
 static void lengths(const aoei_kernels *k) {

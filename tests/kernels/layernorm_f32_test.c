@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the LayerNorm kernels of every instruction set against double precision. The tests cover lengths, strides, alignments,
- * outputs in the memory of inputs, and special values. The result for a row must not depend on other rows. The gradients of
- * gamma and beta must have the same bits in one call and in several calls.
+ * Tests the LayerNorm kernels of every instruction set against double precision. The tests cover lengths, strides,
+ * alignments, outputs in the memory of inputs, and special values. The result for a row must not depend on other rows.
+ * The gradients of gamma and beta must have the same bits in one call and in several calls.
  */
 #include <math.h>
 #include <string.h>
@@ -34,8 +34,8 @@ static row_stats stats_of(const float *x, size_t n, double eps) {
     return (row_stats){mean, 1 / sqrt(variance / (double)n + eps)};
 }
 
-/* Checks the forward pass. The error bound covers rounding the mean to float, which changes it by at most half an eps of
- * |mean|, and at most five later roundings. */
+/* Checks the forward pass. The error bound covers rounding the mean to float, which changes it by at most half an eps
+ * of |mean|, and at most five later roundings. */
 static void check_forward(const aoei_kernels *k, size_t n, size_t slack, double offset) {
     const size_t ld = n + GAP;
     const float eps = 1e-5f;
@@ -53,8 +53,8 @@ static void check_forward(const aoei_kernels *k, size_t n, size_t slack, double 
         for (size_t i = 0; i < n; i++) {
             const double g = (double)gamma.data[i], xhat = ((double)xr[i] - s.mean) * s.rstd, b = (double)beta.data[i];
             const double size = fabs(g) * (fabs(xhat) + fabs(s.mean) * s.rstd) + fabs(b);
-            test_value(y.data[r * ld + i], xhat * g + b, kernel_tolerance("layernorm_f32") * EPS32 * size, "layernorm", k->tier,
-                       n, i);
+            test_value(y.data[r * ld + i], xhat * g + b, kernel_tolerance("layernorm_f32") * EPS32 * size, "layernorm",
+                       k->tier, n, i);
         }
         for (size_t i = n; i < ld && r + 1 < ROWS; i++)
             assert_true(isnan(y.data[r * ld + i])); /* the padding between rows must be unchanged */
@@ -143,8 +143,8 @@ static void test_input_gradient(void **state) {
     kernel_each_tier("layernorm_grad_f32", input_gradient);
 }
 
-/* Tests the gradient for a constant row if mean * rstd overflows. The result must be finite, even if the row does not fill the
- * last SIMD vector. */
+/* Tests the gradient for a constant row if mean * rstd overflows. The result must be finite, even if the row does not
+ * fill the last SIMD vector. */
 static void huge_mean(const aoei_kernels *k) {
     for (size_t n = 1; n <= LONGEST; n++) {
         test_span x = test_span_create(n, 0), dy = test_span_normal(n, 0, 1, 1), gamma = test_span_normal(n, 0, 1, 2);
@@ -165,8 +165,8 @@ static void test_huge_mean(void **state) {
     kernel_each_tier("layernorm_grad_f32", huge_mean);
 }
 
-/* Checks the gradients of gamma and beta, which are sums of R terms added to the stored value. The bound covers half an eps for
- * each addition and the roundings of the products. */
+/* Checks the gradients of gamma and beta, which are sums of R terms added to the stored value. The bound covers half an
+ * eps for each addition and the roundings of the products. */
 static void check_parameter_gradient(const aoei_kernels *k, size_t n, size_t slack) {
     enum { R = 9 };
     const size_t ld = n + GAP;
@@ -180,7 +180,8 @@ static void check_parameter_gradient(const aoei_kernels *k, size_t n, size_t sla
         double g = (double)dgamma2.data[i], b = (double)dbeta2.data[i], g_size = fabs(g), b_size = fabs(b);
         for (size_t r = 0; r < R; r++) {
             const double d = (double)dy.data[r * ld + i];
-            const double xhat = ((double)x.data[r * ld + i] - (double)stats.data[2 * r]) * (double)stats.data[2 * r + 1];
+            const double xhat =
+                ((double)x.data[r * ld + i] - (double)stats.data[2 * r]) * (double)stats.data[2 * r + 1];
             g += d * xhat;
             b += d;
             g_size += fabs(d * xhat);
@@ -193,10 +194,10 @@ static void check_parameter_gradient(const aoei_kernels *k, size_t n, size_t sla
     /* the bits must be equal if separate calls process three groups of rows and two groups of columns */
     const size_t cut = n / 3;
     for (size_t r = 0; r < R; r += 3) {
-        k->layernorm_param_grad_f32(dgamma2.data, dbeta2.data, dy.data + r * ld, ld, x.data + r * ld, ld, stats.data + 2 * r, 3,
-                                    cut);
-        k->layernorm_param_grad_f32(dgamma2.data + cut, dbeta2.data + cut, dy.data + r * ld + cut, ld, x.data + r * ld + cut,
-                                    ld, stats.data + 2 * r, 3, n - cut);
+        k->layernorm_param_grad_f32(dgamma2.data, dbeta2.data, dy.data + r * ld, ld, x.data + r * ld, ld,
+                                    stats.data + 2 * r, 3, cut);
+        k->layernorm_param_grad_f32(dgamma2.data + cut, dbeta2.data + cut, dy.data + r * ld + cut, ld,
+                                    x.data + r * ld + cut, ld, stats.data + 2 * r, 3, n - cut);
     }
     test_same_floats(dgamma.data, dgamma2.data, n);
     test_same_floats(dbeta.data, dbeta2.data, n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the cell of an LSTM and its gradients on every instruction set against the C library in double, for all lengths up to
- * two vectors and a part of a vector, and for arguments of several magnitudes.
+ * Tests the cell of an LSTM and its gradients on every instruction set against the C library in double, for all lengths
+ * up to two vectors and a part of a vector, and for arguments of several magnitudes.
  */
 #include <math.h>
 #include <string.h>
@@ -67,7 +67,8 @@ static void compare_gradients(const aoei_kernels *k, size_t n, double scale) {
     k->lstm_grad_f32(grad, dc, dh, x.c, x.before, n);
     for (size_t j = 0; j < n; j++) {
         const double i = (double)x.gates[j], f = (double)x.gates[n + j], g = (double)x.gates[2 * n + j];
-        const double o = (double)x.gates[3 * n + j], t = tanh((double)x.c[j]), out = (double)dh[j], b = (double)x.before[j];
+        const double o = (double)x.gates[3 * n + j], t = tanh((double)x.c[j]), out = (double)dh[j],
+                     b = (double)x.before[j];
         const double d = (double)next[j] + out * o * (1 - t * t), bound = fabs((double)next[j]) + fabs(out) * o;
         const double want[] = {d * g * i * (1 - i), d * b * f * (1 - f), d * i * (1 - g * g), out * t * o * (1 - o)};
         const double bounds[] = {bound * fabs(g) * i, bound * fabs(b) * f, bound * i, fabs(out * t) * o};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Tests the float64 kernels of every instruction set. Matmuls in both layouts, for all sizes up to two blocks and one element,
- * are compared bit for bit with a loop that adds the products in the documented order. Sums and weights of scores, and the
- * exponential over its whole range, are compared with long double. The padding of the panels contains NaN, and an inaccessible
- * page follows the matrix.
+ * Tests the float64 kernels of every instruction set. Matmuls in both layouts, for all sizes up to two blocks and one
+ * element, are compared bit for bit with a loop that adds the products in the documented order. Sums and weights of
+ * scores, and the exponential over its whole range, are compared with long double. The padding of the panels contains
+ * NaN, and an inaccessible page follows the matrix.
  *
- * The error bounds are in units of eps = 2^-52. Rounding s - max changes exp(s - max) by at most a factor of 1 + |s - max| / 2
- * eps. Each addition of positive terms contributes half an eps of the sum. The tolerance in kernels.def covers exp and the
- * multiplication by a weight.
+ * The error bounds are in units of eps = 2^-52. Rounding s - max changes exp(s - max) by at most a factor of 1 + |s -
+ * max| / 2 eps. Each addition of positive terms contributes half an eps of the sum. The tolerance in kernels.def covers
+ * exp and the multiplication by a weight.
  */
 #include <math.h>
 #include <string.h>
@@ -48,8 +48,8 @@ static matrix random_matrix(aoei_rng *r, size_t rows, size_t cols) {
     return m;
 }
 
-/* Asserts that the padding rows of the panels are still NaN. If `columns_too` is set, also asserts that the padding columns of
- * the last panel are NaN. */
+/* Asserts that the padding rows of the panels are still NaN. If `columns_too` is set, also asserts that the padding
+ * columns of the last panel are NaN. */
 static void check_gaps(const matrix *m, int columns_too) {
     test_span_check(&m->span);
     for (size_t c = 0; c < (m->cols + P - 1) / P * P; c++) {
@@ -93,8 +93,8 @@ static void check_product(const aoei_kernels *k, aoei_rng *r, size_t M, size_t N
                 size += fabsl((long double)x * y);
             }
             if (!equal(*at(&c, i, j), chain))
-                fail_msg("%s: [%zu, %zu, %zu] row %zu column %zu is %.17g, expected %.17g", aoei_tier_name(k->tier), M, N, K, i,
-                         j, *at(&c, i, j), chain);
+                fail_msg("%s: [%zu, %zu, %zu] row %zu column %zu is %.17g, expected %.17g", aoei_tier_name(k->tier), M,
+                         N, K, i, j, *at(&c, i, j), chain);
             assert_true(fabsl(*at(&c, i, j) - exact) <=
                         kernel_tolerance("gemm_f64") * (double)(K + 1) * (long double)EPS / 2 * size);
         }
@@ -122,8 +122,8 @@ static void test_products(void **state) {
     kernel_each_tier("gemm_f64", products);
 }
 
-/* Returns random scores of queries (rows) and candidates (columns). Some scores are -infinity, which means that the query is
- * not compared with the candidate. The first score of a row or column is finite. */
+/* Returns random scores of queries (rows) and candidates (columns). Some scores are -infinity, which means that the
+ * query is not compared with the candidate. The first score of a row or column is finite. */
 static matrix random_scores(aoei_rng *r, size_t rows, size_t cols) {
     matrix m = random_matrix(r, rows, cols);
     for (size_t i = 1; i < rows; i++)
@@ -134,7 +134,8 @@ static matrix random_scores(aoei_rng *r, size_t rows, size_t cols) {
 }
 
 /* Compares the maximum `max` of the n scores scale * x[i], and the sum of exp(scale * x[i] - max), with long double. */
-static void check_sums(const aoei_kernels *k, const char *op, const double *x, size_t n, double scale, double max, double sum) {
+static void check_sums(const aoei_kernels *k, const char *op, const double *x, size_t n, double scale, double max,
+                       double sum) {
     long double want = 0, slack = 0;
     double top = -INFINITY;
     for (size_t i = 0; i < n; i++)
@@ -207,17 +208,19 @@ static void weights_of_one(const aoei_kernels *k, aoei_rng *r, size_t rows, size
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < cols; j++)
             *at(&before, i, j) = *at(&m, i, j);
-    k->score_weights_f64(&(aoei_scores_f64){.x = m.x, .panel = m.panel, .rows = rows, .cols = cols, .scale = scale}, v[0], v[1],
-                         v[2], v[3]);
+    k->score_weights_f64(&(aoei_scores_f64){.x = m.x, .panel = m.panel, .rows = rows, .cols = cols, .scale = scale},
+                         v[0], v[1], v[2], v[3]);
     check_gaps(&m, 1);
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < cols; j++) {
             const long double s = *at(&before, i, j) * scale;
-            const long double across = v[0][i] > 0 ? v[0][i] * expl(s - v[1][i]) : 0, down = v[2][j] * expl(s - v[3][j]);
+            const long double across = v[0][i] > 0 ? v[0][i] * expl(s - v[1][i]) : 0,
+                              down = v[2][j] * expl(s - v[3][j]);
             const long double tolerance = kernel_tolerance("score_weights_f64");
-            const long double bound = across + down > 0 ? across * (tolerance + fabsl(s - (v[0][i] > 0 ? v[1][i] : s)) / 2) +
-                                                              down * (tolerance + fabsl(s - v[3][j]) / 2)
-                                                        : 0;
+            const long double bound = across + down > 0
+                                          ? across * (tolerance + fabsl(s - (v[0][i] > 0 ? v[1][i] : s)) / 2) +
+                                                down * (tolerance + fabsl(s - v[3][j]) / 2)
+                                          : 0;
             if (!(fabsl(*at(&m, i, j) - (across + down)) <= bound * EPS))
                 fail_msg("%s: weight %zu, %zu is %.17g, expected %.20Lg", aoei_tier_name(k->tier), i, j, *at(&m, i, j),
                          across + down);
@@ -247,7 +250,8 @@ static void exponential_of(const aoei_kernels *k, double *x, size_t n) {
     double absent[P];
     for (size_t i = 0; i < P; i++)
         absent[i] = INFINITY;
-    k->score_weights_f64(&(aoei_scores_f64){.x = x, .panel = P, .rows = 1, .cols = n, .scale = 1}, &one, &zero, none, absent);
+    k->score_weights_f64(&(aoei_scores_f64){.x = x, .panel = P, .rows = 1, .cols = n, .scale = 1}, &one, &zero, none,
+                         absent);
 }
 
 static void exponential(const aoei_kernels *k) {

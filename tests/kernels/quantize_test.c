@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the quantization of rows to int8 for every instruction set. The scale and the int8 values are compared bit by bit with
- * the formulas in kernels.h, so the results of all instruction sets are equal.
+ * Tests the quantization of rows to int8 for every instruction set. The scale and the int8 values are compared bit by
+ * bit with the formulas in kernels.h, so the results of all instruction sets are equal.
  */
 #include <float.h>
 #include <math.h>
@@ -28,7 +28,8 @@ static void check_row(float scale, const int8_t *q, const float *x, size_t n) {
         assert_true(isnan(scale));
     for (size_t i = 0; i < n; i++)
         if (q[i] != (zero ? 0 : (int)nearbyintf(x[i] * (127.0f / most))))
-            fail_msg("n = %zu: element %zu, %a, is %d; the largest magnitude is %a", n, i, (double)x[i], q[i], (double)most);
+            fail_msg("n = %zu: element %zu, %a, is %d; the largest magnitude is %a", n, i, (double)x[i], q[i],
+                     (double)most);
     assert_int_equal(q[n], CANARY);
 }
 
@@ -89,7 +90,8 @@ static void rows_bf16(const aoei_kernels *k) {
     check_rows(k, 1);
 }
 
-/* Checks that the parts of an integer differ by at most 1 and add up to it, and that each has the value of the formula. */
+/* Checks that the parts of an integer differ by at most 1 and add up to it, and that each has the value of the
+ * formula. */
 static void split(const aoei_kernels *k) {
     enum { MOST = 65 };
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
@@ -139,6 +141,7 @@ static void test_bf16(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_bf16), cmocka_unit_test(test_split)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_bf16),
+                                       cmocka_unit_test(test_split)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

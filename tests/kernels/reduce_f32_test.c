@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests column sums and sums of squares on every instruction set, for lengths, strides, alignments and special values. Each
- * column has one float32 accumulator. The test adds in the order of the kernel, so column sums must be bit-identical.
+ * Tests column sums and sums of squares on every instruction set, for lengths, strides, alignments and special values.
+ * Each column has one float32 accumulator. The test adds in the order of the kernel, so column sums must be
+ * bit-identical.
  */
 #include <math.h>
 #include <string.h>
@@ -48,7 +49,8 @@ static void sum_squares(const aoei_kernels *k) {
         }
         const double got = k->sum_squares_f32(x.data, n);
         /* the squares are exact; the bound covers n additions of positive terms */
-        assert_true(fabs(got - (double)want) <= kernel_tolerance("sum_squares_f32") * 0x1p-53 * (double)n * (double)want);
+        assert_true(fabs(got - (double)want) <=
+                    kernel_tolerance("sum_squares_f32") * 0x1p-53 * (double)n * (double)want);
         memcpy(y.data, x.data, n * sizeof(float));
         assert_true(k->sum_squares_f32(y.data, n) == got); /* the sum must not depend on the alignment */
         if (n) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Tests RMSNorm in float32 and its gradients on every instruction set against double precision. The tests cover numbers of rows
- * and columns, strides, alignments, outputs in the memory of inputs, and special values. The result for a row must not depend
- * on other rows. The gradient of gamma must have the same bits in one call and in several calls.
+ * Tests RMSNorm in float32 and its gradients on every instruction set against double precision. The tests cover numbers
+ * of rows and columns, strides, alignments, outputs in the memory of inputs, and special values. The result for a row
+ * must not depend on other rows. The gradient of gamma must have the same bits in one call and in several calls.
  *
- * The kernel adds the squares of a row in double, so only the few other roundings of the formula contribute to the error. Error
- * bounds are in units of eps, relative to the magnitude of the terms of the result.
+ * The kernel adds the squares of a row in double, so only the few other roundings of the formula contribute to the
+ * error. Error bounds are in units of eps, relative to the magnitude of the terms of the result.
  */
 #include <math.h>
 #include <string.h>
@@ -58,10 +58,11 @@ static void check_row(const trial *t, const aoei_kernels *k, size_t r) {
     }
     test_value(t->stats.data[r], s, EPS32 * s, "rstd", k->tier, t->cols, r);
     for (size_t i = 0; i < t->cols; i++) {
-        const double xhat = (double)x[i] * s, y = xhat * (double)t->gamma.data[i], g = (double)dy[i] * (double)t->gamma.data[i];
+        const double xhat = (double)x[i] * s, y = xhat * (double)t->gamma.data[i],
+                     g = (double)dy[i] * (double)t->gamma.data[i];
         test_value(t->y.data[r * t->ld + i], y, units * fabs(y), "y", k->tier, t->cols, i);
-        test_value(t->dx.data[r * t->ld + i], s * (g - xhat * dot), units * s * (fabs(g) + fabs(xhat) * (size + fabs(dot))),
-                   "dx", k->tier, t->cols, i);
+        test_value(t->dx.data[r * t->ld + i], s * (g - xhat * dot),
+                   units * s * (fabs(g) + fabs(xhat) * (size + fabs(dot))), "dx", k->tier, t->cols, i);
     }
 }
 
@@ -69,7 +70,8 @@ static void check_columns(const trial *t, const aoei_kernels *k, const test_span
     for (size_t c = 0; c < t->cols; c++) {
         double sum = (double)before->data[c], size = fabs(sum);
         for (size_t r = 0; r < t->rows; r++) {
-            const double v = (double)t->dy.data[r * t->ld + c] * (double)t->x.data[r * t->ld + c] * (double)t->stats.data[r];
+            const double v =
+                (double)t->dy.data[r * t->ld + c] * (double)t->x.data[r * t->ld + c] * (double)t->stats.data[r];
             sum += v;
             size += fabs(v);
         }
@@ -95,7 +97,8 @@ static void check_alone(const trial *t, const aoei_kernels *k, size_t slack) {
         k->rmsnorm_f32(row.data, t->cols, NULL, row.data, t->cols, t->gamma.data, (float)EPSILON, 1, t->cols);
         test_same_floats(row.data, t->y.data + r * t->ld, t->cols);
         memcpy(row.data, dy, t->cols * sizeof(float));
-        k->rmsnorm_grad_f32(row.data, t->cols, row.data, t->cols, x, t->cols, t->stats.data + r, t->gamma.data, 1, t->cols);
+        k->rmsnorm_grad_f32(row.data, t->cols, row.data, t->cols, x, t->cols, t->stats.data + r, t->gamma.data, 1,
+                            t->cols);
         test_same_floats(row.data, t->dx.data + r * t->ld, t->cols);
         test_span_free(&row);
     }
@@ -144,12 +147,13 @@ static void test_shapes(void **state) {
     kernel_each_tier("rmsnorm_param_grad_f32", shapes);
 }
 
-/* Tests rows of zeros, rows whose squares overflow in float32, rows of subnormal numbers, and rows with NaN or infinity. The
- * result for a row must not depend on the other rows. */
+/* Tests rows of zeros, rows whose squares overflow in float32, rows of subnormal numbers, and rows with NaN or
+ * infinity. The result for a row must not depend on the other rows. */
 static void special_rows(const aoei_kernels *k) {
     enum { ROWS = 6 };
     for (size_t n = 1; n <= LONGEST; n++) {
-        test_span x = test_span_normal(ROWS * n, 0, 1, 1), y = test_span_create(ROWS * n, 0), stats = test_span_create(ROWS, 0);
+        test_span x = test_span_normal(ROWS * n, 0, 1, 1), y = test_span_create(ROWS * n, 0),
+                  stats = test_span_create(ROWS, 0);
         test_span gamma = test_span_normal(n, 0, 1, 2);
         for (size_t i = 0; i < n; i++) {
             x.data[n + i] = 0;
@@ -164,11 +168,11 @@ static void special_rows(const aoei_kernels *k) {
             const double g = (double)gamma.data[i];
             assert_true(isfinite(y.data[i]) && y.data[n + i] == 0);
             test_value(y.data[2 * n + i], i % 2 ? g : -g, unit * fabs(g), "large", k->tier, n, i);
-            test_value(y.data[3 * n + i], (double)1e-42f * tiny * g, unit * 1e-42 * tiny * fabs(g) + 0x1p-149, "subnormal",
-                       k->tier, n, i);
+            test_value(y.data[3 * n + i], (double)1e-42f * tiny * g, unit * 1e-42 * tiny * fabs(g) + 0x1p-149,
+                       "subnormal", k->tier, n, i);
             assert_true(isnan(y.data[4 * n + i]));
-            assert_true(i + 1 == n ? isnan(y.data[5 * n + i])
-                                   : y.data[5 * n + i] == 0); /* a finite value divided by infinity is 0 */
+            assert_true(i + 1 == n ? isnan(y.data[5 * n + i]) : y.data[5 * n + i] == 0); /* a finite value divided by
+                                                                                            infinity is 0 */
         }
         test_span *all[] = {&x, &y, &stats, &gamma};
         for (size_t i = 0; i < 4; i++)

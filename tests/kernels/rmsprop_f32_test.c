@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the kernels of RMSprop and SGD of every instruction set. Values are compared with double precision. For all lengths,
- * alignments and special values, the results of all instruction sets must be bit-identical.
+ * Tests the kernels of RMSprop and SGD of every instruction set. Values are compared with double precision. For all
+ * lengths, alignments and special values, the results of all instruction sets must be bit-identical.
  */
 #include <math.h>
 #include <string.h>
@@ -54,7 +54,8 @@ static void compare(const aoei_kernels *k, size_t n, int with_v) {
         const double v = (double)o->rho * (double)old.s[2].data[i] + (double)o->one_minus_rho * g * g;
         const double change = (double)o->lr * g / (with_v ? sqrt(v) + (double)o->eps : 1);
         test_value(x.s[2].data[i], with_v ? v : (double)old.s[2].data[i], unit * v, "v", k->tier, n, i);
-        test_value(x.s[0].data[i], w - (double)o->lr_decay * w - change, unit * (fabs(w) + fabs(change)), "w", k->tier, n, i);
+        test_value(x.s[0].data[i], w - (double)o->lr_decay * w - change, unit * (fabs(w) + fabs(change)), "w", k->tier,
+                   n, i);
         assert_true(x.s[1].data[i] == 0); /* the kernel clears the gradient */
     }
     state_free(&x);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests rotary position embeddings (RoPE) on every instruction set, in float32 and bf16. Results must be bit-identical to the
- * formula in which every operation is rounded separately. The tests cover all head sizes, both directions of the rotation, and
- * unaligned operands. The kernels must not write outside the heads.
+ * Tests rotary position embeddings (RoPE) on every instruction set, in float32 and bf16. Results must be bit-identical
+ * to the formula in which every operation is rounded separately. The tests cover all head sizes, both directions of the
+ * rotation, and unaligned operands. The kernels must not write outside the heads.
  */
 #include <string.h>
 
@@ -16,7 +16,8 @@ static void expected(float *want, const float *x, const float *angles, float dir
     for (size_t h = 0; h < heads; h++)
         for (size_t i = 0; i < half; i++) {
             const float a = x[h * 2 * half + i], b = x[h * 2 * half + half + i];
-            const float s = direction * angles[half + i], ac = a * angles[i], bs = b * s, bc = b * angles[i], as = a * s;
+            const float s = direction * angles[half + i], ac = a * angles[i], bs = b * s, bc = b * angles[i],
+                        as = a * s;
             want[h * 2 * half + i] = ac - bs;
             want[h * 2 * half + half + i] = bc + as;
         }
@@ -26,7 +27,8 @@ static void float32(const aoei_kernels *k) {
     for (size_t half = 1; half <= MOST_HALF; half++)
         for (size_t heads = 1; heads <= HEADS; heads++) {
             float want[2 * MOST_HALF * HEADS];
-            test_span x = test_span_normal(2 * half * heads, heads, 1, 1), angles = test_span_normal(2 * half, half % 3, 1, 2);
+            test_span x = test_span_normal(2 * half * heads, heads, 1, 1),
+                      angles = test_span_normal(2 * half, half % 3, 1, 2);
             const float direction = heads == 2 ? -1.0f : 1.0f;
             expected(want, x.data, angles.data, direction, heads, half);
             k->rope_f32(x.data, angles.data, direction, heads, half);
@@ -46,7 +48,8 @@ static void bf16(const aoei_kernels *k) {
             aoei_bf16 x[2 * MOST_HALF * HEADS + 2];
             test_span angles = test_span_normal(2 * half, half % 3, 1, 2), values = test_span_normal(n, 0, 1, 1);
             const float direction = heads == 2 ? -1.0f : 1.0f;
-            x[0] = x[n + 1] = 0x1234; /* canaries before and after the heads, which start at the unaligned address x + 1 */
+            x[0] = x[n + 1] = 0x1234; /* canaries before and after the heads, which start at the unaligned address x +
+                                         1 */
             for (size_t i = 0; i < n; i++) {
                 x[i + 1] = aoei_bf16_from_f32(values.data[i]);
                 converted[i] = aoei_bf16_to_f32(x[i + 1]);

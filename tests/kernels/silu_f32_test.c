@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Tests SiLU, the approximation of GELU by a logistic function, and their gradients on every instruction set against the C
- * library in double. The tests cover lengths, alignments, special values, and a sweep over floats of all magnitudes.
+ * Tests SiLU, the approximation of GELU by a logistic function, and their gradients on every instruction set against
+ * the C library in double. The tests cover lengths, alignments, special values, and a sweep over floats of all
+ * magnitudes.
  *
- * The value is x times the logistic function of z = scale x, where scale is 1 or AOEI_QUICK_GELU_SCALE. Its relative error
- * consists of the error of e^-z and of the roundings of a sum and a quotient; the tolerance in kernels.def is the upper bound.
- * If scale is not 1, the roundings of scale and z also contribute eps |z| for z < 0. If e^-z overflows in float32, the value is
- * 0.
+ * The value is x times the logistic function of z = scale x, where scale is 1 or AOEI_QUICK_GELU_SCALE. Its relative
+ * error consists of the error of e^-z and of the roundings of a sum and a quotient; the tolerance in kernels.def is the
+ * upper bound. If scale is not 1, the roundings of scale and z also contribute eps |z| for z < 0. If e^-z overflows in
+ * float32, the value is 0.
  */
 #include <float.h>
 #include <math.h>
@@ -48,8 +49,8 @@ static void check_gradient(float dx, float dy, float x, aoei_tier tier, size_t n
     const double z = scale() * (double)x, s = logistic(z), second = z * s * logistic(-z), one = (double)dy;
     const double units = kernel_tolerance(quick ? "quick_gelu_grad_f32" : "silu_grad_f32");
     const double bound = units * (s + 2 * fabs(second)) + (quick ? fabs(z) * ((z < 0 ? s : 0) + fabs(second)) : 0);
-    test_value(dx, one * (s + second), fabs(one) * (EPS32 * bound + VANISHED), quick ? "quick gelu gradient" : "silu gradient",
-               tier, n, i);
+    test_value(dx, one * (s + second), fabs(one) * (EPS32 * bound + VANISHED),
+               quick ? "quick gelu gradient" : "silu gradient", tier, n, i);
 }
 
 static void lengths(const aoei_kernels *k) {
@@ -114,10 +115,11 @@ static void sweep_gradients(const aoei_kernels *k) {
     sweep(k, check_gradients);
 }
 
-/* Tests large |x|. The value must be x for x > 0 and 0 for x < 0, and the derivative 1 or 0. For x = -INFINITY, the result is
- * NaN, because infinity is multiplied by 0. */
+/* Tests large |x|. The value must be x for x > 0 and 0 for x < 0, and the derivative 1 or 0. For x = -INFINITY, the
+ * result is NaN, because infinity is multiplied by 0. */
 static void limits(const aoei_kernels *k) {
-    const float x[] = {200.0f, -200.0f, 3e13f, -3e13f, 1e30f, -1e30f, FLT_MAX, -FLT_MAX, 0.0f, -0.0f, INFINITY, -INFINITY, NAN};
+    const float x[] = {200.0f,   -200.0f, 3e13f, -3e13f,   1e30f,     -1e30f, FLT_MAX,
+                       -FLT_MAX, 0.0f,    -0.0f, INFINITY, -INFINITY, NAN};
     enum { N = sizeof x / sizeof *x, FINITE = 8 };
     float y[N], dx[N], one[N];
     for (size_t i = 0; i < N; i++)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Tests softmax, also with bf16 results, and its gradient on every instruction set against double precision. The tests cover
- * lengths, alignments, outputs in the memory of inputs, masked elements, special values, and the exponential over its whole
- * range.
+ * Tests softmax, also with bf16 results, and its gradient on every instruction set against double precision. The tests
+ * cover lengths, alignments, outputs in the memory of inputs, masked elements, special values, and the exponential over
+ * its whole range.
  *
- * The error bounds are in units of eps. Rounding s - max changes exp(s - max) by at most a factor of 1 + |s - max| / 2 eps. The
- * sum has an error of half an eps for each addition in a SIMD lane. With the narrowest vectors, there are n / 8 + 3 additions.
- * The sum also has the errors of its terms, each weighted by its probability p. The tolerance in kernels.def covers exp, the
- * reciprocal and the products.
+ * The error bounds are in units of eps. Rounding s - max changes exp(s - max) by at most a factor of 1 + |s - max| / 2
+ * eps. The sum has an error of half an eps for each addition in a SIMD lane. With the narrowest vectors, there are n /
+ * 8 + 3 additions. The sum also has the errors of its terms, each weighted by its probability p. The tolerance in
+ * kernels.def covers exp, the reciprocal and the products.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -134,7 +134,8 @@ static void test_specials_in_softmax(void **state) {
     kernel_each_tier("softmax_f32", specials_in_softmax);
 }
 
-/* Tests the exponential on [-110, 0] with a softmax of the two scores 0 and x. The second result is exp(x) / (1 + exp(x)). */
+/* Tests the exponential on [-110, 0] with a softmax of the two scores 0 and x. The second result is exp(x) / (1 +
+ * exp(x)). */
 static void exponential(const aoei_kernels *k) {
     for (double x = 0; x > -110; x -= 1.0 / 1024) {
         const float s[2] = {0, (float)x};

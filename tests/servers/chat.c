@@ -3,8 +3,9 @@
  *
  *     chat URL_FILE [LOG_FILE [KEY|- [TROUBLE [DELAY]]]]
  *
- * KEY is the API key that requests must contain; "-" means that no key is required. TROUBLE is the sum of the CHAT_* failures
- * that the server simulates for each request before it answers. DELAY is the number of seconds before each answer.
+ * KEY is the API key that requests must contain; "-" means that no key is required. TROUBLE is the sum of the CHAT_*
+ * failures that the server simulates for each request before it answers. DELAY is the number of seconds before each
+ * answer.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  *     prompt      content of the system message, or null
  *     text        the text
  *     second      the second text of a pair, or null
- * For each line, prints an object with the key "text", the rendered string, or "error", the message of the error. Compiles the
- * template again for each line.
+ * For each line, prints an object with the key "text", the rendered string, or "error", the message of the error.
+ * Compiles the template again for each line.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -32,7 +32,8 @@ static struct {
     amx_region regions[MAX_REGIONS];
     size_t n_regions;
     amx_counts counts;
-    past_store stores[STORES_KEPT]; /* the most recent stores; the next store replaces element counts.stores % STORES_KEPT */
+    past_store stores[STORES_KEPT]; /* the most recent stores; the next store replaces element counts.stores %
+                                       STORES_KEPT */
 } state;
 
 static tile *use(int number) {
@@ -65,9 +66,9 @@ static void lower(size_t *least, size_t value) {
     *least = value < *least ? value : *least;
 }
 
-/* Updates counts.least_reuse and counts.least_alias for a load of `bytes` bytes at the address `at`. An earlier store to these
- * bytes may decrease least_reuse. An earlier store to another address with the same cache line offset within a page may
- * decrease least_alias. */
+/* Updates counts.least_reuse and counts.least_alias for a load of `bytes` bytes at the address `at`. An earlier store
+ * to these bytes may decrease least_reuse. An earlier store to another address with the same cache line offset within a
+ * page may decrease least_alias. */
 static void compare_with_stores(uintptr_t at, size_t bytes) {
     for (size_t i = 0; i < STORES_KEPT && i < state.counts.stores; i++) {
         const past_store *s = &state.stores[i];
@@ -162,8 +163,8 @@ static void check_shapes(int sums, int left, int right) {
     if (sums == left || sums == right || left == right)
         fail_msg("tiles %d, %d and %d are not distinct", sums, left, right);
     if (c->rows != a->rows || c->row_bytes != b->row_bytes || a->row_bytes != 4 * b->rows || c->row_bytes % 4)
-        fail_msg("tiles of %zu x %zu, %zu x %zu and %zu x %zu bytes do not match", c->rows, c->row_bytes, a->rows, a->row_bytes,
-                 b->rows, b->row_bytes);
+        fail_msg("tiles of %zu x %zu, %zu x %zu and %zu x %zu bytes do not match", c->rows, c->row_bytes, a->rows,
+                 a->row_bytes, b->rows, b->row_bytes);
 }
 
 static int8_t int8_at(const unsigned char *row, size_t i) {

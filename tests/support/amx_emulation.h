@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Functions that emulate the AMX tile instructions, so that a kernel written with kernels/amx_tiles.h can be tested on CPUs
- * without AMX. If a source file includes this header before the kernel's source, the kernel calls these functions instead of
- * executing the instructions.
+ * Functions that emulate the AMX tile instructions, so that a kernel written with kernels/amx_tiles.h can be tested on
+ * CPUs without AMX. If a source file includes this header before the kernel's source, the kernel calls these functions
+ * instead of executing the instructions.
  *
- * amx_emulate_dot_int8 adds products of int8 values to int32 sums, as TDPBSSD does; the results are exact. The other dot
- * instruction follows the pseudo-code of TDPBF16PS in Intel's manual. Each output element has two sums, one over the
- * even values of k and one over the odd values. Both start at 0 and are accumulated with fused multiply-adds in ascending order
- * of k. The two sums are added, and the result is added to the accumulator. Every operation rounds to nearest even, reads
- * subnormals as zero and flushes subnormal results to zero. The manual does not specify the bits of a NaN result. It also does
- * not specify whether a result is classified as subnormal before or after rounding; the emulation classifies it after rounding.
+ * amx_emulate_dot_int8 adds products of int8 values to int32 sums, as TDPBSSD does; the results are exact. The other
+ * dot instruction follows the pseudo-code of TDPBF16PS in Intel's manual. Each output element has two sums, one over
+ * the even values of k and one over the odd values. Both start at 0 and are accumulated with fused multiply-adds in
+ * ascending order of k. The two sums are added, and the result is added to the accumulator. Every operation rounds to
+ * nearest even, reads subnormals as zero and flushes subnormal results to zero. The manual does not specify the bits of
+ * a NaN result. It also does not specify whether a result is classified as subnormal before or after rounding; the
+ * emulation classifies it after rounding.
  *
  * The running test fails if a kernel uses the instructions incorrectly. Examples are:
  * - using a tile that does not exist, or any tile before the configuration is loaded
@@ -53,13 +54,15 @@ typedef struct amx_region {
 /* Numbers of executed instructions since amx_emulation_begin. */
 typedef struct amx_counts {
     size_t configures, releases, zeros, loads, stores, dots;
-    /* cache lines that the loads read, summed over all loads; a load of 16 rows reads 16 lines if no row crosses a line */
+    /* cache lines that the loads read, summed over all loads; a load of 16 rows reads 16 lines if no row crosses a
+     * line */
     size_t load_lines;
-    /* smallest number of dot instructions between a store and a load of the stored memory. Each load is compared with the 8
-     * most recent stores before it. SIZE_MAX: there was no such load. */
+    /* smallest number of dot instructions between a store and a load of the stored memory. Each load is compared with
+     * the 8 most recent stores before it. SIZE_MAX: there was no such load. */
     size_t least_reuse;
-    /* smallest number of dot instructions between a store and a load from another address with the same cache line offset
-     * within a page. Each load is compared with the 8 most recent stores before it. SIZE_MAX: there was no such load. */
+    /* smallest number of dot instructions between a store and a load from another address with the same cache line
+     * offset within a page. Each load is compared with the 8 most recent stores before it. SIZE_MAX: there was no such
+     * load. */
     size_t least_alias;
 } amx_counts;
 

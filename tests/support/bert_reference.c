@@ -19,8 +19,8 @@ static double *doubles(size_t n) {
     return x;
 }
 
-void bert_reference_create(bert_reference *r, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *weights,
-                           const aoei_batch *batch, const aoei_encoder_dropout *drop) {
+void bert_reference_create(bert_reference *r, const aoe_context *ctx, const aoei_encoder_config *c,
+                           const aoei_tensor *weights, const aoei_batch *batch, const aoei_encoder_dropout *drop) {
     const size_t n = aoei_slot_count(c);
     *r = (bert_reference){.config = c, .batch = batch, .drop = drop};
     r->weights = calloc(n, sizeof *r->weights);
@@ -50,9 +50,10 @@ void bert_reference_destroy(bert_reference *r) {
     free(r->states);
 }
 
-/* Returns the factor by which dropout multiplies an element: 0 or 1 / (1 - p). The position of the element determines the
- * result. site: number of the dropout layer in the encoder; head, text, token, column: indices of the element. */
-static double mask(const bert_reference *r, double p, uint32_t site, uint32_t head, size_t text, size_t token, size_t column) {
+/* Returns the factor by which dropout multiplies an element: 0 or 1 / (1 - p). The position of the element determines
+ * the result. site: number of the dropout layer in the encoder; head, text, token, column: indices of the element. */
+static double mask(const bert_reference *r, double p, uint32_t site, uint32_t head, size_t text, size_t token,
+                   size_t column) {
     if (!r->drop || p <= 0)
         return 1;
     const uint32_t index = r->batch->text_index ? r->batch->text_index[text] : (uint32_t)text;
@@ -106,8 +107,9 @@ static void norm_rows(const bert_reference *r, double *y, const double *x, doubl
         for (size_t c = 0; c < D; c++)
             variance += (from[c] - mean) * (from[c] - mean) / (double)D;
         for (size_t c = 0; c < D; c++)
-            y[t * D + c] = (from[c] - mean) / sqrt(variance + r->config->norm_eps) * (w[0][c] + r->config->norm_plus_one) +
-                           (w[1] ? w[1][c] : 0);
+            y[t * D + c] =
+                (from[c] - mean) / sqrt(variance + r->config->norm_eps) * (w[0][c] + r->config->norm_plus_one) +
+                (w[1] ? w[1][c] : 0);
     }
 }
 
@@ -115,8 +117,9 @@ static void norm(const bert_reference *r, double *y, const double *x, double *co
     norm_rows(r, y, x, w, T, r->config->hidden);
 }
 
-/* Returns the angle in radians by which the rotation of component pair i increases from one token to the next (Su et al. 2021).
- * The scalings are those of modeling_rope_utils.py in transformers. d: components per head; T: tokens of the text. */
+/* Returns the angle in radians by which the rotation of component pair i increases from one token to the next (Su et
+ * al. 2021). The scalings are those of modeling_rope_utils.py in transformers. d: components per head; T: tokens of the
+ * text. */
 static double rope_frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     const double exponent = -2.0 * (double)i / (double)d, old = (double)r->positions;
     const double plain = pow(r->theta, exponent), wavelength = 2 * acos(-1) / plain;
@@ -177,8 +180,8 @@ static int attends_to(const aoei_encoder_config *c, size_t layer, size_t i, size
     return !window || distance < window;
 }
 
-/* Returns the slope of ALiBi of a head, by the recursion of the reference implementation (Press et al. 2022): slopes of a
- * number of heads that is a power of two form a geometric sequence; other numbers interleave two such sequences. */
+/* Returns the slope of ALiBi of a head, by the recursion of the reference implementation (Press et al. 2022): slopes of
+ * a number of heads that is a power of two form a geometric sequence; other numbers interleave two such sequences. */
 static double alibi_slope(size_t head, size_t heads) {
     const double level = floor(log2((double)heads));
     const size_t below = (size_t)exp2(level);
@@ -200,7 +203,8 @@ static double score_bias(const bert_reference *r, size_t head, size_t i, size_t 
     return r->weights[AOEI_W_SCORE_BIAS][bucket * c->heads + head];
 }
 
-/* The keys and queries [2 S, H d] of the relative positions of DeBERTa in one layer; NULL: scores do not contain their product.
+/* The keys and queries [2 S, H d] of the relative positions of DeBERTa in one layer; NULL: scores do not contain their
+ * product.
  */
 typedef struct relative_positions {
     double *keys, *queries;
@@ -223,19 +227,22 @@ static relative_positions relative_create(const bert_reference *r, size_t layer)
     return p;
 }
 
-/* Returns the row of the relative position of query i and key j. Distances up to half the number of buckets have their own
- * rows, and larger distances are mapped logarithmically. */
+/* Returns the row of the relative position of query i and key j. Distances up to half the number of buckets have their
+ * own rows, and larger distances are mapped logarithmically. */
 static size_t relative_row(const aoei_encoder_config *c, size_t i, size_t j) {
-    const double r = (double)i - (double)j, span = (double)c->relative.span, middle = floor((double)c->relative.buckets / 2);
+    const double r = (double)i - (double)j, span = (double)c->relative.span,
+                 middle = floor((double)c->relative.buckets / 2);
     double size = fabs(r);
     if (c->relative.buckets && size > middle)
-        size = middle + ceil(log(size / middle) / log(((double)c->relative.max_distance - 1) / middle) * (middle - 1) - 1e-9);
+        size = middle +
+               ceil(log(size / middle) / log(((double)c->relative.max_distance - 1) / middle) * (middle - 1) - 1e-9);
     return (size_t)fmin(fmax(span + (r < 0 ? -size : size), 0), 2 * span - 1);
 }
 
-/* Returns the sum of the products of relative positions, for query q [d] and key k [d], which are columns from `col` on. */
-static double relative_score(const bert_reference *r, const relative_positions *p, const double *q, const double *k, size_t col,
-                             size_t i, size_t j) {
+/* Returns the sum of the products of relative positions, for query q [d] and key k [d], which are columns from `col`
+ * on. */
+static double relative_score(const bert_reference *r, const relative_positions *p, const double *q, const double *k,
+                             size_t col, size_t i, size_t j) {
     const size_t Q = aoei_query_width(r->config), d = aoei_head_dim(r->config);
     const size_t at = relative_row(r->config, i, j) * Q + col;
     double sum = 0;
@@ -245,8 +252,8 @@ static double relative_score(const bert_reference *r, const relative_positions *
 }
 
 /* Computes out [T, H d], which is the attention output of all heads. Dropout is applied to the probabilities. */
-static void attention(const bert_reference *r, double *out, const double *q, const double *k, const double *v, size_t layer,
-                      size_t text, size_t T) {
+static void attention(const bert_reference *r, double *out, const double *q, const double *k, const double *v,
+                      size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t H = c->heads, kv = aoei_kv_heads(c), d = aoei_head_dim(c), Q = H * d, K = kv * d;
     const double scale = c->attention_scale > 0 ? c->attention_scale : 1 / sqrt((double)d);
@@ -269,7 +276,8 @@ static void attention(const bert_reference *r, double *out, const double *q, con
                 sum += p[j] = exp(p[j] - largest);
             for (size_t j = 0; j < T; j++) {
                 const double share =
-                    p[j] / sum * mask(r, r->drop ? r->drop->attention : 0, (uint32_t)(4 * layer + 1), (uint32_t)h, text, i, j);
+                    p[j] / sum *
+                    mask(r, r->drop ? r->drop->attention : 0, (uint32_t)(4 * layer + 1), (uint32_t)h, text, i, j);
                 for (size_t e = 0; e < d; e++)
                     out[i * Q + h * d + e] += share * v[j * K + kh * d + e];
             }
@@ -352,7 +360,8 @@ static void layer_forward(const bert_reference *r, double *x, size_t layer, size
     free(branch);
 }
 
-/* Computes x [T, D], the output of the embedding of a text of T tokens. If there is a projection, the tables have E columns. */
+/* Computes x [T, D], the output of the embedding of a text of T tokens. If there is a projection, the tables have E
+ * columns. */
 static void embedding(const bert_reference *r, double *x, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t E = aoei_embed_width(c), begin = r->batch->offsets[text];

@@ -16,7 +16,8 @@ typedef struct work {
 
 static int lay_out(work *w, const aoe_model *m, aoei_arena *arena, size_t n) {
     w->logits = aoei_tensor_take(arena, n, m->config.vocab);
-    return aoei_encoder_layout(&w->state, m->ctx, &m->config, arena, n, 1, n, (aoei_encoder_mode){.type = m->type}, NULL);
+    return aoei_encoder_layout(&w->state, m->ctx, &m->config, arena, n, 1, n, (aoei_encoder_mode){.type = m->type},
+                               NULL);
 }
 
 void causal_logits(const aoe_model *m, const int32_t *ids, size_t n, float *logits) {

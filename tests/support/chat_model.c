@@ -22,7 +22,8 @@ static unsigned hash(const char *s, size_t n) {
     return h;
 }
 
-/* Copies the part of s between the strings `begin` and `end` to `out`. Returns 0 if one of the strings is missing, otherwise
+/* Copies the part of s between the strings `begin` and `end` to `out`. Returns 0 if one of the strings is missing,
+ * otherwise
  * 1. */
 static int between(const char *s, const char *begin, const char *end, line out) {
     const char *a = strstr(s, begin), *b = NULL;
@@ -38,13 +39,13 @@ static int between(const char *s, const char *begin, const char *end, line out) 
     return 1;
 }
 
-/* Writes the text to `out` and replaces one word of `words` by its synonym. `start` selects the entry of `words` that is tried
- * first. If the text contains none of the words, appends "Indeed.". */
+/* Writes the text to `out` and replaces one word of `words` by its synonym. `start` selects the entry of `words` that
+ * is tried first. If the text contains none of the words, appends "Indeed.". */
 static void swap_word(const char *text, unsigned start, line out) {
-    static const char *const words[][2] = {{" is ", " is currently "}, {" the ", " that "},       {" a ", " one "},
-                                           {" are ", " are now "},     {" was ", " had been "},   {" not ", " never "},
-                                           {" in ", " within "},       {" to ", " in order to "}, {" has ", " possesses "},
-                                           {" very ", " really "},     {" and ", " as well as "}};
+    static const char *const words[][2] = {
+        {" is ", " is currently "}, {" the ", " that "},    {" a ", " one "},         {" are ", " are now "},
+        {" was ", " had been "},    {" not ", " never "},   {" in ", " within "},     {" to ", " in order to "},
+        {" has ", " possesses "},   {" very ", " really "}, {" and ", " as well as "}};
     enum { WORDS = sizeof words / sizeof *words };
     for (unsigned i = 0; i < WORDS; i++) {
         const char *const *w = words[(start + i) % WORDS], *at = strstr(text, w[0]);
@@ -82,11 +83,11 @@ static void replace_words(const char *text, size_t start, line out) {
     out[at] = 0;
 }
 
-/* Writes the i-th sentence that the model generates for a text. It is a paraphrase or, if `opposite` is set, a sentence with
- * another meaning. */
+/* Writes the i-th sentence that the model generates for a text. It is a paraphrase or, if `opposite` is set, a sentence
+ * with another meaning. */
 static void write_sentence(const char *model, const char *text, int opposite, size_t i, line out) {
-    static const char *const openings[] = {"In other words, ", "To put it differently, ", "That is to say, ", "As it happens, ",
-                                           "Once more: "};
+    static const char *const openings[] = {"In other words, ", "To put it differently, ", "That is to say, ",
+                                           "As it happens, ", "Once more: "};
     const unsigned own = hash(model, strlen(model));
     line low;
     if (opposite) {
@@ -104,8 +105,9 @@ static json_t *json_of(const char *s) {
     return v ? v : json_string("not UTF-8");
 }
 
-/* Writes a list of `size` sentences in the format that the model's name selects. If there are more than 3 sentences, the
- * second-to-last sentence is the input, and the last sentence repeats the first. `aoe data annotate` must drop both. */
+/* Writes a list of `size` sentences in the format that the model's name selects. If there are more than 3 sentences,
+ * the second-to-last sentence is the input, and the last sentence repeats the first. `aoe data annotate` must drop
+ * both. */
 static void write_list(const char *model, const char *text, int opposite, size_t size, char *out, size_t capacity) {
     size_t at = 0;
     json_t *array = json_array();
@@ -160,7 +162,8 @@ static void write_content(const char *model, const char *prompt, const char *key
         const double all = (double)count_words(text, NULL);
         const double score = all > 0 ? 5 * (double)count_words(text, other) / all : 0;
         snprintf(out, capacity, strncmp(model, "bullets", 7) ? "%.1f" : "I would rate this %.1f out of 5.", score);
-    } else if (between(prompt, "Input sentence: ", ". Output:", text) && between(prompt, "generate ", " sentences of", size)) {
+    } else if (between(prompt, "Input sentence: ", ". Output:", text) &&
+               between(prompt, "generate ", " sentences of", size)) {
         const int opposite = strstr(prompt, "opposite-meaning") != NULL;
         size_t n = (size_t)atoi(size);
         write_list(model, text, opposite, n < MOST_SENTENCES ? n : MOST_SENTENCES, out, capacity);
@@ -192,11 +195,11 @@ static void answer_stream(test_answer *a, const char *content, int cut) {
 static void answer_whole(test_answer *a, const char *model, const char *content) {
     const int filtered = !strncmp(model, "filtered", 8), declines = !strncmp(model, "declines", 8);
     const char *reason = filtered ? "content_filter" : !strncmp(model, "cut", 3) ? "length" : "stop";
-    json_t *root =
-        json_pack("{s:s,s:[{s:i,s:{s:s,s:o,s:o},s:s}],s:{s:i,s:i,s:i}}", "object", "chat.completion", "choices", "index", 0,
-                  "message", "role", "assistant", "content", filtered || declines ? json_null() : json_of(content), "refusal",
-                  declines ? json_string("I can't help with that.") : json_null(), "finish_reason", reason, "usage",
-                  "prompt_tokens", 50, "completion_tokens", 40, "total_tokens", 90);
+    json_t *root = json_pack("{s:s,s:[{s:i,s:{s:s,s:o,s:o},s:s}],s:{s:i,s:i,s:i}}", "object", "chat.completion",
+                             "choices", "index", 0, "message", "role", "assistant", "content",
+                             filtered || declines ? json_null() : json_of(content), "refusal",
+                             declines ? json_string("I can't help with that.") : json_null(), "finish_reason", reason,
+                             "usage", "prompt_tokens", 50, "completion_tokens", 40, "total_tokens", 90);
     char *text = json_dumps(root, JSON_COMPACT);
     test_answer_header(a, "Content-Type: application/json");
     test_answer_write(a, text, strlen(text));
@@ -222,8 +225,8 @@ static void fail(test_answer *a, int status, const char *message, const char *co
     test_answer_printf(a, "{\"error\":{\"message\":\"%s\",\"type\":\"error\",\"code\":\"%s\"}}", message, code);
 }
 
-/* Simulates the failure with index `nth` (from 0) among the failures that m->trouble enables. Returns 0 if fewer failures are
- * enabled, otherwise 1. */
+/* Simulates the failure with index `nth` (from 0) among the failures that m->trouble enables. Returns 0 if fewer
+ * failures are enabled, otherwise 1. */
 static int simulate_failure(const chat_model *m, unsigned nth, test_answer *a) {
     for (unsigned i = 0; i < CHAT_TROUBLES; i++) {
         const unsigned kind = m->trouble & (1u << i);
@@ -249,9 +252,10 @@ static int simulate_failure(const chat_model *m, unsigned nth, test_answer *a) {
     return 0;
 }
 
-/* Answers with an error in three cases: the API key is missing or wrong, the model's name selects an error, or the request
- * number reached fail_after. Otherwise returns 0. */
-static int answer_error(const chat_model *m, const test_request *q, const char *model, const char *prompt, test_answer *a) {
+/* Answers with an error in three cases: the API key is missing or wrong, the model's name selects an error, or the
+ * request number reached fail_after. Otherwise returns 0. */
+static int answer_error(const chat_model *m, const test_request *q, const char *model, const char *prompt,
+                        test_answer *a) {
     const char *authorization = test_request_header(q, "authorization");
     char want[256];
     snprintf(want, sizeof want, "Bearer %s", m->key ? m->key : "");
@@ -280,7 +284,8 @@ static void handle(void *user, const test_request *q, test_answer *a) {
     json_t *root = json_loadb(q->body, q->body_len, 0, NULL);
     const json_t *messages = json_object_get(root, "messages");
     const char *model = json_string_value(json_object_get(root, "model"));
-    const char *prompt = json_string_value(json_object_get(json_array_get(messages, json_array_size(messages) - 1), "content"));
+    const char *prompt =
+        json_string_value(json_object_get(json_array_get(messages, json_array_size(messages) - 1), "content"));
     m->requests++;
     a->delay = m->delay;
     if (!model || !prompt) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A chat endpoint for tests. It answers the prompts of `aoe data annotate` and `aoe data score` by simple rules. The name of
- * the model in a request selects the format of the answer. The fields of chat_model select failures to simulate. The text of an
- * answer depends only on the request and on chat_model.key.
+ * A chat endpoint for tests. It answers the prompts of `aoe data annotate` and `aoe data score` by simple rules. The
+ * name of the model in a request selects the format of the answer. The fields of chat_model select failures to
+ * simulate. The text of an answer depends only on the request and on chat_model.key.
  */
 #ifndef AOE_TESTS_CHAT_MODEL_H
 #define AOE_TESTS_CHAT_MODEL_H
@@ -16,7 +16,8 @@ typedef struct chat_model {
     /* bit set of CHAT_* failures; each of them occurs once for every distinct request before the request is answered */
     unsigned trouble;
     double delay; /* seconds before every answer */
-    /* request number fail_after (counted from 1) and all later requests are answered with status 500; 0: no request is */
+    /* request number fail_after (counted from 1) and all later requests are answered with status 500; 0: no request
+     * is */
     size_t fail_after;
     unsigned seen[CHAT_PROMPTS][2]; /* hash of a request, and how many times it was received */
     size_t n_seen;
@@ -44,8 +45,8 @@ enum {
  *   "echo"                          the API key in the answer
  *   "unknown"                       status 404
  *   "quota"                         status 429, always
- *   "tells"                         status 400; the error message contains the API key, at the position at which aoe truncates
- *                                   messages
+ *   "tells"                         status 400; the error message contains the API key, at the position at which aoe
+ *                                   truncates messages
  *   "long"                          status 400 if the text contains "too long" */
 void chat_model_route(test_server *s, chat_model *m);
 

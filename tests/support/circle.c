@@ -17,7 +17,8 @@ static double angle_of(aoe_text text) {
     return strtod(copy, NULL);
 }
 
-static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *cut, size_t *failed, aoe_error *err) {
+static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *cut, size_t *failed,
+                 aoe_error *err) {
     circle *c = user;
     c->calls++;
     c->texts += n;

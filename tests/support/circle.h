@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * An encoder for tests of evaluations. Each text is an angle in degrees, such as "37.5". Its vector is the point of the unit
- * circle at this angle, so the cosine similarity of two texts is the cosine of the difference of the angles.
+ * An encoder for tests of evaluations. Each text is an angle in degrees, such as "37.5". Its vector is the point of the
+ * unit circle at this angle, so the cosine similarity of two texts is the cosine of the difference of the angles.
  */
 #ifndef AOE_TESTS_CIRCLE_H
 #define AOE_TESTS_CIRCLE_H
@@ -16,7 +16,8 @@ typedef struct circle {
     aoe_context *ctx;     /* context that the evaluation uses to search for the nearest texts */
 } circle;
 
-/* Returns an encoder with vectors of two components. The caller keeps c, which must stay valid while the encoder is used. */
+/* Returns an encoder with vectors of two components. The caller keeps c, which must stay valid while the encoder is
+ * used. */
 aoei_eval_model circle_encoder(circle *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Compresses data with gzip and zstd; see compress.h. If a function fails, it ends the program, because the fuzz drivers call
- * it outside of cmocka.
+ * Compresses data with gzip and zstd; see compress.h. If a function fails, it ends the program, because the fuzz
+ * drivers call it outside of cmocka.
  */
 #include "compress.h"
 

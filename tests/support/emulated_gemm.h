@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The bf16 and int8 matmuls for AMX, compiled with emulated tile instructions (amx_emulation.h). The other instructions of the
- * kernel are AVX-512 instructions, so the kernel runs only on x86-64 CPUs with AVX512-BF16.
+ * The bf16 and int8 matmuls for AMX, compiled with emulated tile instructions (amx_emulation.h). The other instructions
+ * of the kernel are AVX-512 instructions, so the kernel runs only on x86-64 CPUs with AVX512-BF16.
  */
 #ifndef AOE_TESTS_EMULATED_GEMM_H
 #define AOE_TESTS_EMULATED_GEMM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Compiles src/kernels/gemm_amx.c with emulated tile instructions. The functions get the prefix "emulated", so that a test
- * can link them together with the functions of the library. The suffix "_amx" of the file name selects the compiler flags and
- * excludes the file from builds for other architectures.
+ * Compiles src/kernels/gemm_amx.c with emulated tile instructions. The functions get the prefix "emulated", so that a
+ * test can link them together with the functions of the library. The suffix "_amx" of the file name selects the
+ * compiler flags and excludes the file from builds for other architectures.
  */
 #include "emulated_gemm.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Failure injection for tests. Calls a function repeatedly. In call n, allocation n or I/O operation n fails. The last call is
- * the first one that makes fewer than n allocations or I/O operations, so that none fails.
+ * Failure injection for tests. Calls a function repeatedly. In call n, allocation n or I/O operation n fails. The last
+ * call is the first one that makes fewer than n allocations or I/O operations, so that none fails.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -46,8 +46,8 @@ uint64_t test_io_failures(test_fn fn, test_after_fn after, void *arg, int errnum
         aoei_io_fail_at(0, 0);
         int expected = n > count ? AOE_OK : errnum == ENOSPC ? AOE_ENOSPC : AOE_EIO;
         if (code != expected)
-            fail_msg("I/O operation %llu should fail, %llu were made: the code is %d, expected %d", (unsigned long long)n,
-                     (unsigned long long)count, code, expected);
+            fail_msg("I/O operation %llu should fail, %llu were made: the code is %d, expected %d",
+                     (unsigned long long)n, (unsigned long long)count, code, expected);
         if (after)
             after(arg, code);
         if (n > count)

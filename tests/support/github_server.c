@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements a GitHub server for tests; see github_server.h. The contents of an issue are computed from its number, so a test
- * can compute the expected results.
+ * Implements a GitHub server for tests; see github_server.h. The contents of an issue are computed from its number, so
+ * a test can compute the expected results.
  */
 #include "github_server.h"
 
@@ -15,8 +15,9 @@
 
 enum { ANVILS = 240, ROCKETS = 40, SECRET = 3, QUOTA = 5000 };
 enum { DELETED = 9999, MOVED = 8888, MOVED_TO = 5, PULL_REQUEST = 7 };
-/* Numbers of the issues in acme/anvils with special references. A TO_* issue is a duplicate of an issue that was deleted, of an
- * issue that moved, of a pull request, or of an issue in acme/rockets. Only GraphQL reports the original of GRAPHQL_ONLY. */
+/* Numbers of the issues in acme/anvils with special references. A TO_* issue is a duplicate of an issue that was
+ * deleted, of an issue that moved, of a pull request, or of an issue in acme/rockets. Only GraphQL reports the original
+ * of GRAPHQL_ONLY. */
 enum { TO_DELETED = 13, TO_MOVED = 18, TO_PULL_REQUEST = 38, TO_ROCKETS = 33, GRAPHQL_ONLY = 43 };
 
 typedef enum reference_kind {
@@ -85,8 +86,8 @@ static void add_comment(json_t *events, const char *fmt, const char *a, int n) {
 }
 
 static void mark(json_t *events, const char *event, const char *repo, int n) {
-    json_array_append_new(events, json_pack("{s:s,s:{s:i,s:{s:o}}}", "event", event, "canonical", "number", n, "repository",
-                                            "nameWithOwner", json_sprintf("acme/%s", repo)));
+    json_array_append_new(events, json_pack("{s:s,s:{s:i,s:{s:o}}}", "event", event, "canonical", "number", n,
+                                            "repository", "nameWithOwner", json_sprintf("acme/%s", repo)));
 }
 
 static int add_special_comment(json_t *events, int n) {
@@ -116,8 +117,8 @@ static json_t *timeline(const test_github *g, const char *repo, int n) {
     json_t *events = json_array();
     const int t = original_of(n), wrong = n > 20 ? 1 : 2;
     char link[128];
-    snprintf(link, sizeof link, "%s/acme/%s/issues/", g->without_link ? "https://github.com" : test_server_url(g->server),
-             repo);
+    snprintf(link, sizeof link, "%s/acme/%s/issues/",
+             g->without_link ? "https://github.com" : test_server_url(g->server), repo);
     json_array_append_new(events, json_pack("{s:s}", "event", "subscribed"));
     add_comment(events, "%sI can see this too, with `duplicate of #%d` in the log.", "", wrong);
     if (!is_duplicate(repo, n) || (strcmp(repo, "anvils") == 0 && add_special_comment(events, n)))
@@ -165,10 +166,11 @@ static json_t *timeline(const test_github *g, const char *repo, int n) {
 static json_t *body_of(const test_github *g, const char *repo, int n) {
     if (n == 4)
         return json_null();
-    json_t *body = json_sprintf(
-        "### What happens\r\n\r\nThe %s number %d falls and <!-- a hint --> lands on the head.\r\n\r\n![shot](https://x.example/%d.png)\r\n"
-        "```\ncode %d\n```\r\n### Version\r\n\r\n_No response_\r\n",
-        repo, n, n, n);
+    json_t *body =
+        json_sprintf("### What happens\r\n\r\nThe %s number %d falls and <!-- a hint --> lands on the head.\r\n\r\n"
+                     "![shot](https://x.example/%d.png)\r\n"
+                     "```\ncode %d\n```\r\n### Version\r\n\r\n_No response_\r\n",
+                     repo, n, n, n);
     if (g->version > 0 && strcmp(repo, "rockets") == 0 && n == ROCKETS)
         json_string_set(body, "Another body.");
     return body;
@@ -196,8 +198,8 @@ static json_t *issue(const test_github *g, const char *repo, int n) {
     json_t *events = timeline(g, repo, n);
     json_t *o = json_pack(
         "{s:i,s:o,s:o,s:s,s:o,s:o,s:i,s:o}", "number", n, "title",
-        json_sprintf("The %s %s when dropped from height %d", n % 2 ? "anvil" : "rope", n % 3 ? "breaks" : "bends", n), "body",
-        body_of(g, repo, n), "state", closed ? "closed" : "open", "state_reason",
+        json_sprintf("The %s %s when dropped from height %d", n % 2 ? "anvil" : "rope", n % 3 ? "breaks" : "bends", n),
+        "body", body_of(g, repo, n), "state", closed ? "closed" : "open", "state_reason",
         !closed ? json_null()
                 : json_string(is_reason(repo, n) ? "duplicate"
                               : duplicate        ? "not_planned"
@@ -234,8 +236,8 @@ static void send_json(const test_request *q, test_answer *a, json_t *value) {
     json_decref(value);
 }
 
-/* If g->storm is set, simulates a failure of the first request for a target (for some targets, also of the second request).
- * Returns 1 if the answer is complete, and 0 if the handler must add the regular answer. */
+/* If g->storm is set, simulates a failure of the first request for a target (for some targets, also of the second
+ * request). Returns 1 if the answer is complete, and 0 if the handler must add the regular answer. */
 static int simulate_failure(const test_github *g, const test_request *q, test_answer *a) {
     unsigned kind = 0;
     for (const char *s = q->target; *s; s++)
@@ -304,7 +306,8 @@ static void send_page(test_github *g, const test_request *q, test_answer *a, jso
     json_t *part = json_array();
     for (size_t i = (page - 1) * per_page; i < n && i < page * per_page; i++)
         json_array_append(part, json_array_get(all, i));
-    snprintf(url, sizeof url, "%s%s?state=all&sort=created&direction=asc&per_page=100", test_server_url(g->server), q->path);
+    snprintf(url, sizeof url, "%s%s?state=all&sort=created&direction=asc&per_page=100", test_server_url(g->server),
+             q->path);
     if (n_pages > 1)
         test_answer_pages(a, url, page, n_pages);
     json_decref(all);
@@ -324,16 +327,16 @@ static json_t *all_comments(const test_github *g, const char *repo) {
     for (int n = 1; n <= last_number(repo); n++) {
         json_t *events = timeline(g, repo, n);
         json_array_foreach(events, i, event) if (json_object_get(event, "body")) json_array_append_new(
-            all,
-            json_pack("{s:o,s:O}", "issue_url", json_sprintf("%s/repos/acme/%s/issues/%d", test_server_url(g->server), repo, n),
-                      "body", json_object_get(event, "body")));
+            all, json_pack("{s:o,s:O}", "issue_url",
+                           json_sprintf("%s/repos/acme/%s/issues/%d", test_server_url(g->server), repo, n), "body",
+                           json_object_get(event, "body")));
         json_decref(events);
     }
     return all;
 }
 
-/* Returns the timeline without the fields that contain the original of a duplicate, because GitHub's REST API does not report
- * them. */
+/* Returns the timeline without the fields that contain the original of a duplicate, because GitHub's REST API does not
+ * report them. */
 static json_t *rest_timeline(const test_github *g, const char *repo, int n) {
     json_t *events = timeline(g, repo, n), *event;
     size_t i;
@@ -373,8 +376,9 @@ static void repository(void *user, const test_request *q, test_answer *a) {
                (strcmp(repo, "secret") == 0 && !test_request_header(q, "authorization"))) {
         error(a, 404, "Not Found");
     } else if (!*rest) {
-        send_json(q, a,
-                  json_pack("{s:o,s:b}", "full_name", json_sprintf("acme/%s", repo), "has_issues", last_number(repo) != 0));
+        send_json(
+            q, a,
+            json_pack("{s:o,s:b}", "full_name", json_sprintf("acme/%s", repo), "has_issues", last_number(repo) != 0));
     } else if (!last_number(repo)) {
         error(a, 410, "Issues are disabled for this repo");
     } else if (strcmp(rest, "/issues") == 0) {
@@ -398,8 +402,8 @@ static json_t *connection(json_t *nodes, size_t from, size_t count) {
     for (size_t i = from; i < end; i++)
         json_array_append(part, json_array_get(nodes, i));
     json_decref(nodes);
-    return json_pack("{s:{s:b,s:o},s:o}", "pageInfo", "hasNextPage", end < n, "endCursor", json_sprintf("%zu", end), "nodes",
-                     part);
+    return json_pack("{s:{s:b,s:o},s:o}", "pageInfo", "hasNextPage", end < n, "endCursor", json_sprintf("%zu", end),
+                     "nodes", part);
 }
 
 /* Returns the timeline events with the type names of GraphQL. */
@@ -422,13 +426,14 @@ static json_t *items(const test_github *g, const char *repo, int n) {
     return out;
 }
 
-/* Returns an issue in the format of GraphQL. duplicates: 1 if the query contains enableDuplicate:true. Otherwise, the state
- * reason DUPLICATE is reported as NOT_PLANNED, as in GitHub. */
+/* Returns an issue in the format of GraphQL. duplicates: 1 if the query contains enableDuplicate:true. Otherwise, the
+ * state reason DUPLICATE is reported as NOT_PLANNED, as in GitHub. */
 static json_t *graphql_issue(const test_github *g, const char *repo, int n, int duplicates) {
     json_t *o = issue(g, repo, n), *labels = json_incref(json_object_get(o, "labels"));
     const char *reason = json_string_value(json_object_get(o, "state_reason"));
-    json_object_set_new(o, "state",
-                        json_string(strcmp(json_string_value(json_object_get(o, "state")), "closed") == 0 ? "CLOSED" : "OPEN"));
+    json_object_set_new(
+        o, "state",
+        json_string(strcmp(json_string_value(json_object_get(o, "state")), "closed") == 0 ? "CLOSED" : "OPEN"));
     json_object_set_new(o, "stateReason",
                         duplicates && reason && strcmp(reason, "duplicate") == 0 ? json_string("DUPLICATE")
                                                                                  : json_string("NOT_PLANNED"));
@@ -442,9 +447,10 @@ static json_t *graphql_issue(const test_github *g, const char *repo, int n, int 
 
 static void graphql(void *user, const test_request *q, test_answer *a) {
     test_github *g = user;
-    json_t *root = json_loadb(q->body, q->body_len, 0, NULL), *v = json_object_get(root, "variables"), *nodes = json_array(),
-           *result;
-    const char *repo = json_string_value(json_object_get(v, "name")), *owner = json_string_value(json_object_get(v, "owner"));
+    json_t *root = json_loadb(q->body, q->body_len, 0, NULL), *v = json_object_get(root, "variables"),
+           *nodes = json_array(), *result;
+    const char *repo = json_string_value(json_object_get(v, "name")),
+               *owner = json_string_value(json_object_get(v, "owner"));
     const char *after = json_string_value(json_object_get(v, "after")),
                *query = json_string_value(json_object_get(root, "query"));
     const int number = (int)json_integer_value(json_object_get(v, "number"));
@@ -458,17 +464,18 @@ static void graphql(void *user, const test_request *q, test_answer *a) {
                            q->nth % 8 == 1 ? "RATE_LIMITED" : "SERVICE_UNAVAILABLE");
     } else if (!repo || !last_number(repo) || (strcmp(owner, "acme") != 0 && strcmp(owner, "old") != 0)) {
         test_answer_printf(
-            a, "{\"data\":{\"repository\":null},\"errors\":[{\"type\":\"NOT_FOUND\",\"message\":\"Could not resolve\"}]}");
+            a,
+            "{\"data\":{\"repository\":null},\"errors\":[{\"type\":\"NOT_FOUND\",\"message\":\"Could not resolve\"}]}");
     } else {
         for (int n = 1; n <= last_number(repo) && !number; n++)
             if (is_issue(repo, n))
-                json_array_append_new(nodes,
-                                      graphql_issue(g, repo, n, strstr(query, "stateReason(enableDuplicate:true)") != NULL));
+                json_array_append_new(
+                    nodes, graphql_issue(g, repo, n, strstr(query, "stateReason(enableDuplicate:true)") != NULL));
         if (number)
             result = json_pack("{s:{s:o}}", "issue", "timelineItems", connection(items(g, repo, number), from, 3));
         else
-            result = json_pack("{s:o,s:b,s:o}", "nameWithOwner", json_sprintf("acme/%s", repo), "hasIssuesEnabled", 1, "issues",
-                               connection(json_incref(nodes), from, g->page ? (size_t)g->page : 20));
+            result = json_pack("{s:o,s:b,s:o}", "nameWithOwner", json_sprintf("acme/%s", repo), "hasIssuesEnabled", 1,
+                               "issues", connection(json_incref(nodes), from, g->page ? (size_t)g->page : 20));
         send_json(q, a, json_pack("{s:{s:o}}", "data", "repository", result));
     }
     json_decref(nodes);

@@ -13,9 +13,9 @@
 #include "nn/batch.h"
 #include "support.h"
 
-#define STEP                                                                                                                   \
-    1e-3 /* step of the difference quotients; the truncation error STEP^4 and the rounding error 1e-16 / STEP are both about   \
-            1e-12 */
+#define STEP                                                                                                           \
+    1e-3 /* step of the difference quotients; the truncation error STEP^4 and the rounding error 1e-16 / STEP are both \
+            about \ 1e-12 */
 #define WEIGHT_STEP      1e-5 /* step of test_weight_gradient */
 #define WEIGHT_TOLERANCE 8e-6 /* relative to the norm of the gradient of the weight */
 #define WHOLE_TOLERANCE  8e-7 /* relative to the norm of the gradient of all weights, for small gradients */
@@ -234,10 +234,10 @@ void test_batch_free(aoei_batch b, int shared) {
     free((void *)b.text_index);
 }
 
-/* Returns the derivative of the loss along `direction`, computed with the five-point formula. x is changed temporarily and
- * restored from `base`. */
-static double directional_derivative(test_loss_fn loss, void *arg, double *x, const double *base, const double *direction,
-                                     size_t n) {
+/* Returns the derivative of the loss along `direction`, computed with the five-point formula. x is changed temporarily
+ * and restored from `base`. */
+static double directional_derivative(test_loss_fn loss, void *arg, double *x, const double *base,
+                                     const double *direction, size_t n) {
     static const double at[4] = {1, -1, 2, -2}, weight[4] = {8, -8, -1, 1};
     double sum = 0;
     for (int k = 0; k < 4; k++) {
@@ -278,8 +278,8 @@ void test_gradient(test_loss_fn loss, void *arg, const double *x, const double *
         }
         const double measured = directional_derivative(loss, arg, moved, x, direction, n);
         if (!(fabs(measured - expected) <= tolerance * norm * sqrt(length)))
-            fail_msg("direction %zu of %zu: derivative %.9g, difference quotient %.9g, |gradient| * |direction| = %g", k, tries,
-                     expected, measured, norm * sqrt(length));
+            fail_msg("direction %zu of %zu: derivative %.9g, difference quotient %.9g, |gradient| * |direction| = %g",
+                     k, tries, expected, measured, norm * sqrt(length));
     }
     free(direction);
     free(moved);
@@ -316,8 +316,8 @@ void test_weight_gradient(const aoe_context *ctx, double *w, aoei_tensor g, doub
         memcpy(w, base, n * sizeof *base);
         const double measured = (side[0] - side[1]) / (2 * WEIGHT_STEP);
         if (!(fabs(measured - expected) <= fmax(WEIGHT_TOLERANCE * norm, WHOLE_TOLERANCE * whole)))
-            fail_msg("weight %u, direction %d: gradient %.9g, difference quotient %.9g", (unsigned)number, which, expected,
-                     measured);
+            fail_msg("weight %u, direction %d: gradient %.9g, difference quotient %.9g", (unsigned)number, which,
+                     expected, measured);
     }
     free(base);
     free(direction);

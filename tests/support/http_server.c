@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements the test server of http_server.h. One thread accepts connections. Each connection has a thread, which is joined
- * when the server stops. An invalid request closes only its own connection. If a function that the server needs fails, for
- * example malloc, the program ends.
+ * Implements the test server of http_server.h. One thread accepts connections. Each connection has a thread, which is
+ * joined when the server stops. An invalid request closes only its own connection. If a function that the server needs
+ * fails, for example malloc, the program ends.
  */
 #include "http_server.h"
 
@@ -290,7 +290,8 @@ static size_t remember(test_server *s, const char *what, const char *headers) {
 static const route *find_route(test_server *s, const test_request *q) {
     pthread_mutex_lock(&s->lock);
     const route *r = s->routes;
-    while (r && ((strcmp(r->method, "*") != 0 && strcmp(r->method, q->method) != 0) || fnmatch(r->pattern, q->path, 0) != 0))
+    while (r &&
+           ((strcmp(r->method, "*") != 0 && strcmp(r->method, q->method) != 0) || fnmatch(r->pattern, q->path, 0) != 0))
         r = r->next;
     /* r remains valid after unlocking, because routes are only removed when the server stops */
     pthread_mutex_unlock(&s->lock);
@@ -345,11 +346,12 @@ static int receive(const connection *c, inbox *in) {
     return 0;
 }
 
-/* Handles the first request in the inbox. Its request line and headers have `head` bytes. Returns 0, or -1 if the request is
- * invalid or the connection must be closed. */
+/* Handles the first request in the inbox. Its request line and headers have `head` bytes. Returns 0, or -1 if the
+ * request is invalid or the connection must be closed. */
 static int take_request(const connection *c, inbox *in, size_t head) {
     char *text = need_copy(in->data, head); /* copied because receive() may reallocate the inbox */
-    char *line_end = strstr(text, "\r\n"), *target = strchr(text, ' '), *version = target ? strchr(target + 1, ' ') : NULL;
+    char *line_end = strstr(text, "\r\n"), *target = strchr(text, ' '),
+         *version = target ? strchr(target + 1, ' ') : NULL;
     if (!line_end || !version || version > line_end) {
         free(text);
         return -1;
@@ -420,14 +422,16 @@ static void *accept_all(void *arg) {
 
 test_server *test_server_start_at(int port) {
     test_server *s = need(calloc(1, sizeof *s));
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t size = sizeof at;
     pthread_mutex_init(&s->handling, NULL);
     pthread_mutex_init(&s->lock, NULL);
     s->last_route = &s->routes;
     s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (s->fd < 0 || setsockopt(s->fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) ||
-        bind(s->fd, (struct sockaddr *)&at, size) || listen(s->fd, 64) || getsockname(s->fd, (struct sockaddr *)&at, &size))
+        bind(s->fd, (struct sockaddr *)&at, size) || listen(s->fd, 64) ||
+        getsockname(s->fd, (struct sockaddr *)&at, &size))
         need(NULL);
     s->port = ntohs(at.sin_port);
     snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d", s->port);

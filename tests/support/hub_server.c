@@ -113,11 +113,11 @@ static void list_files(const test_hub *hub, test_answer *a, const char *id, cons
             continue;
         }
         etag_of(etag, data, size);
-        test_answer_printf(a, "%s{\"%s\": \"%s\", \"size\": %zu, \"%s\": \"%s\", \"type\": \"file\"", *first ? "" : ", ",
-                           tree ? "path" : "rfilename", name, size, tree ? "oid" : "blobId", etag);
+        test_answer_printf(a, "%s{\"%s\": \"%s\", \"size\": %zu, \"%s\": \"%s\", \"type\": \"file\"",
+                           *first ? "" : ", ", tree ? "path" : "rfilename", name, size, tree ? "oid" : "blobId", etag);
         if (size > LARGE_FILE)
-            test_answer_printf(a, ", \"lfs\": {\"%s\": \"%s\", \"size\": %zu, \"pointerSize\": 130}", tree ? "oid" : "sha256",
-                               etag, size);
+            test_answer_printf(a, ", \"lfs\": {\"%s\": \"%s\", \"size\": %zu, \"pointerSize\": 130}",
+                               tree ? "oid" : "sha256", etag, size);
         test_answer_printf(a, "}");
         *first = 0;
         free(data);
@@ -165,7 +165,8 @@ static void answer_api(void *user, const test_request *q, test_answer *a) {
         return;
     }
     test_answer_printf(
-        a, "{\"id\": \"%s\", \"modelId\": \"%s\", \"sha\": \"" COMMIT "\", \"private\": false, \"gated\": false, ", id, id);
+        a, "{\"id\": \"%s\", \"modelId\": \"%s\", \"sha\": \"" COMMIT "\", \"private\": false, \"gated\": false, ", id,
+        id);
     test_answer_printf(a, "\"disabled\": false, \"tags\": [], \"downloads\": 0, \"siblings\": [");
     list_files(hub, a, id, "", 0, &first);
     if (hub->traversal)

@@ -186,10 +186,11 @@ void kernel_check_canaries(const kernel_matrix *m, const char *what, int written
         const size_t at = i - before; /* wraps around to a huge number if i < before */
         const int inside = i >= before && at / m->ld < m->rows && at % m->ld < m->cols;
         if (!inside && bits_of(m->block + i) != CANARY)
-            fail_msg("%s [%zu, %zu] with stride %zu: a write outside the matrix, at float %td from its start", what, m->rows,
-                     m->cols, m->ld, (ptrdiff_t)i - (ptrdiff_t)before);
+            fail_msg("%s [%zu, %zu] with stride %zu: a write outside the matrix, at float %td from its start", what,
+                     m->rows, m->cols, m->ld, (ptrdiff_t)i - (ptrdiff_t)before);
         if (inside && written && bits_of(m->block + i) == POISON)
-            fail_msg("%s [%zu, %zu]: row %zu column %zu was not written", what, m->rows, m->cols, at / m->ld, at % m->ld);
+            fail_msg("%s [%zu, %zu]: row %zu column %zu was not written", what, m->rows, m->cols, at / m->ld,
+                     at % m->ld);
     }
 }
 
@@ -201,7 +202,8 @@ void kernel_free(kernel_matrix *m) {
 void kernel_check_value(float value, double expected, double bound, const char *what, size_t row, size_t col) {
     kernel_compared(fabs((double)value - expected), bound);
     if (!(fabs((double)value - expected) <= bound))
-        fail_msg("%s: row %zu column %zu is %.9g, expected %.12g within %.3g", what, row, col, (double)value, expected, bound);
+        fail_msg("%s: row %zu column %zu is %.9g, expected %.12g within %.3g", what, row, col, (double)value, expected,
+                 bound);
 }
 
 float kernel_stored(const aoei_kernels *k, aoei_dtype type, float x) {
@@ -219,7 +221,8 @@ float kernel_stored(const aoei_kernels *k, aoei_dtype type, float x) {
 void kernel_check_bits(float value, float expected, const char *what, size_t row, size_t col) {
     kernel_compared(0, 0);
     if (bits_of(&value) != bits_of(&expected))
-        fail_msg("%s: row %zu column %zu is %.9g, expected the bits of %.9g", what, row, col, (double)value, (double)expected);
+        fail_msg("%s: row %zu column %zu is %.9g, expected the bits of %.9g", what, row, col, (double)value,
+                 (double)expected);
 }
 
 aoei_gelu_f32_fn *kernel_activation(const aoei_kernels *k, aoei_activation activation) {

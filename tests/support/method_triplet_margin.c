@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * An example of a training method: the triplet margin loss, the mean of max(0, |q - p| - |q - n| + 1) over the triplets of a
- * query q, a positive p and a negative n.
+ * An example of a training method: the triplet margin loss, the mean of max(0, |q - p| - |q - n| + 1) over the triplets
+ * of a query q, a positive p and a negative n.
  */
 #include "method_triplet_margin.h"
 

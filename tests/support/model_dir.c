@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes small model directories for tests; see model_dir.h. It computes float16 and bfloat16 values from the bits of floats,
- * independently of the library.
+ * Writes small model directories for tests; see model_dir.h. It computes float16 and bfloat16 values from the bits of
+ * floats, independently of the library.
  */
 #include "model_dir.h"
 
@@ -17,12 +17,13 @@
 #include "modeldir/safetensors_writer.h"
 #include "support.h"
 
-const char test_config_json[] = "{\"architectures\": [\"BertForMaskedLM\"], \"model_type\": \"bert\", \"hidden_size\": 8, "
-                                "\"num_attention_heads\": 2, \"intermediate_size\": 12, \"num_hidden_layers\": 2, "
-                                "\"vocab_size\": 16, \"max_position_embeddings\": 10, \"type_vocab_size\": 2, "
-                                "\"layer_norm_eps\": 1e-12, \"hidden_act\": \"gelu\", \"hidden_dropout_prob\": 0.25, "
-                                "\"attention_probs_dropout_prob\": 0.125, \"position_embedding_type\": \"absolute\", "
-                                "\"torch_dtype\": \"float16\", \"note\": \"kept\"}";
+const char test_config_json[] =
+    "{\"architectures\": [\"BertForMaskedLM\"], \"model_type\": \"bert\", \"hidden_size\": 8, "
+    "\"num_attention_heads\": 2, \"intermediate_size\": 12, \"num_hidden_layers\": 2, "
+    "\"vocab_size\": 16, \"max_position_embeddings\": 10, \"type_vocab_size\": 2, "
+    "\"layer_norm_eps\": 1e-12, \"hidden_act\": \"gelu\", \"hidden_dropout_prob\": 0.25, "
+    "\"attention_probs_dropout_prob\": 0.125, \"position_embedding_type\": \"absolute\", "
+    "\"torch_dtype\": \"float16\", \"note\": \"kept\"}";
 
 static const char vocab[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n";
 
@@ -106,7 +107,8 @@ static int equal(const char *a, const char *b) {
     return a && !strcmp(a, b);
 }
 
-static void add(tensor_list *p, const test_model_spec *s, const char *name, size_t slot, size_t rows, size_t cols, int vector) {
+static void add(tensor_list *p, const test_model_spec *s, const char *name, size_t slot, size_t rows, size_t cols,
+                int vector) {
     size_t i = p->n;
     if (equal(s->missing, name))
         return;
@@ -131,7 +133,8 @@ static void write_tensor(aoei_st_writer *w, const test_model_spec *s, const tens
         float v = k == 5 && equal(s->damaged, p->name[i] + skip) ? NAN : test_model_value(p->slot[i], k);
         uint16_t h = p->entry[i].dtype == AOEI_ST_F16 ? half_bits(v) : bfloat_bits(v);
         int is_f32 = p->entry[i].dtype == AOEI_ST_F32;
-        assert_int_equal(aoei_st_writer_write(w, is_f32 ? (const void *)&v : &h, is_f32 ? sizeof v : sizeof h, NULL), 0);
+        assert_int_equal(aoei_st_writer_write(w, is_f32 ? (const void *)&v : &h, is_f32 ? sizeof v : sizeof h, NULL),
+                         0);
     }
 }
 
@@ -205,8 +208,8 @@ void test_model_write(const char *dir, const test_model_spec *spec) {
     free(test_write_text(dir, "config.json", s->config ? s->config : test_config_json));
     if (!s->no_tokenizer) {
         free(test_write_text(dir, "vocab.txt", vocab));
-        free(
-            test_write_text(dir, "tokenizer_config.json", "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": true}"));
+        free(test_write_text(dir, "tokenizer_config.json",
+                             "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": true}"));
     }
     free(p);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Small model directories for tests. The model is a BERT of two layers. Its weights are multiples of 1/16 from -1/2 to 1/2,
- * which float32, float16 and bfloat16 represent exactly. Some options make the directory invalid.
+ * Small model directories for tests. The model is a BERT of two layers. Its weights are multiples of 1/16 from -1/2 to
+ * 1/2, which float32, float16 and bfloat16 represent exactly. Some options make the directory invalid.
  */
 #ifndef AOE_TESTS_MODEL_DIR_H
 #define AOE_TESTS_MODEL_DIR_H
@@ -21,8 +21,8 @@ enum {
     TEST_TYPES = 2
 };
 
-/* Options of a model directory. If all fields are zero, the directory is valid. It then has a tokenizer, and float32 weights in
- * one file whose tensor names have no prefix. */
+/* Options of a model directory. If all fields are zero, the directory is valid. It then has a tokenizer, and float32
+ * weights in one file whose tensor names have no prefix. */
 typedef struct test_model_spec {
     aoei_st_dtype dtype; /* data type of the tensors */
     const char *mixed;   /* name, without prefix, of a tensor that is stored as F16 instead of dtype; NULL: none */
@@ -42,8 +42,8 @@ typedef struct test_model_spec {
 void test_model_write(const char *dir, const test_model_spec *spec);
 /* Sets *c to the configuration in test_config_json. */
 void test_model_config(aoei_encoder_config *c);
-/* Returns element i of a weight. slot: index of the weight in the encoder (encoder/slots.h), or 1000 for pooler.dense.weight
- * and 1001 for pooler.dense.bias. */
+/* Returns element i of a weight. slot: index of the weight in the encoder (encoder/slots.h), or 1000 for
+ * pooler.dense.weight and 1001 for pooler.dense.bias. */
 float test_model_value(size_t slot, size_t i);
 
 /* A context with two threads. A test program that uses it calls cmocka_run_group_tests(tests, test_model_begin,
@@ -52,13 +52,15 @@ extern aoe_context *test_model_context;
 int test_model_begin(void **state);
 int test_model_end(void **state);
 
-/* Opens the model in `dir` with options `o`, which may be NULL. Fails the test on an error. The caller closes the model. */
+/* Opens the model in `dir` with options `o`, which may be NULL. Fails the test on an error. The caller closes the
+ * model. */
 aoe_model *test_model_open(aoe_context *ctx, const char *dir, const aoe_model_options *o);
-/* Opens the model in the directory `dir` (const char *) with default options, and closes it. Returns the error code. It is a
- * function for test_alloc_failures; its context is test_model_context. */
+/* Opens the model in the directory `dir` (const char *) with default options, and closes it. Returns the error code. It
+ * is a function for test_alloc_failures; its context is test_model_context. */
 int test_model_open_once(void *dir);
 
-/* Makes test_dir_create use /dev/shm if possible, because tests that synchronize many small files are slow on a disk. */
+/* Makes test_dir_create use /dev/shm if possible, because tests that synchronize many small files are slow on a
+ * disk. */
 void test_use_memory(void);
 
 /* Asserts that the message of err contains the fragment and is one line. */

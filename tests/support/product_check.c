@@ -23,8 +23,9 @@
 #define POISON UINT16_C(0x7fde) /* the bits of a NaN in bf16; repeated twice, the bits of a NaN in float32 */
 #define MARGIN ((size_t)64)     /* number of canary elements before a matrix and after an output */
 
-/* Largest tested values of M, N and K. Each is twice the largest block of the kernels, plus 1. The largest blocks have 270
- * rows, 128 columns and 768 values of k. The bf16 kernel for AMX has blocks of 512 rows, so fewer values of M are tested. */
+/* Largest tested values of M, N and K. Each is twice the largest block of the kernels, plus 1. The largest blocks have
+ * 270 rows, 128 columns and 768 values of k. The bf16 kernel for AMX has blocks of 512 rows, so fewer values of M are
+ * tested. */
 enum { AMX_SWEEP_M = 2 * 512 + 1 };
 enum { SWEEP_M = 2 * 270 + 1, SWEEP_N = 2 * 128 + 1, SWEEP_K = 2 * 768 + 1 };
 
@@ -75,8 +76,8 @@ void product_check_canaries(const product_matrix *m, const char *what, int writt
         const size_t at = (i - before) / size; /* i - before wraps around to a huge number if i < before */
         const int inside = i >= before && at / m->ld < m->rows && at % m->ld < m->cols;
         if (!inside && m->block[i] != CANARY)
-            fail_msg("%s [%zu, %zu] with stride %zu: a write outside the matrix, at byte %td from its start", what, m->rows,
-                     m->cols, m->ld, (ptrdiff_t)i - (ptrdiff_t)before);
+            fail_msg("%s [%zu, %zu] with stride %zu: a write outside the matrix, at byte %td from its start", what,
+                     m->rows, m->cols, m->ld, (ptrdiff_t)i - (ptrdiff_t)before);
     }
     const float poison = aoei_bf16_to_f32(POISON);
     for (size_t i = 0; written && i < m->rows; i++)
@@ -126,13 +127,14 @@ AOEI_UNUSED static uint32_t pair_at(const float *x, size_t i, size_t K) {
     return aoei_bf16_from_f32(x[i]) | (uint32_t)(i + 1 < K ? aoei_bf16_from_f32(x[i + 1]) : 0) << 16;
 }
 
-/* Adds the terms to `start` in pairs of adjacent k, with an instruction of the CPU for each pair. On ARM64, the instruction is
- * BFDOT; the kernels use BFMMLA, which is defined to compute the same sums. */
+/* Adds the terms to `start` in pairs of adjacent k, with an instruction of the CPU for each pair. On ARM64, the
+ * instruction is BFDOT; the kernels use BFMMLA, which is defined to compute the same sums. */
 #if AOEI_X86_64
 AOEI_TARGET("avx512f,avx512vl,avx512bf16") static float pairwise_sum(float start, const terms *t) {
     __m128 sum = _mm_set_ss(start);
     for (size_t i = 0; i < t->K; i += 2) {
-        const __m128i x = _mm_cvtsi32_si128((int)pair_at(t->a, i, t->K)), y = _mm_cvtsi32_si128((int)pair_at(t->b, i, t->K));
+        const __m128i x = _mm_cvtsi32_si128((int)pair_at(t->a, i, t->K)),
+                      y = _mm_cvtsi32_si128((int)pair_at(t->b, i, t->K));
         sum = _mm_dpbf16_ps(sum, (__m128bh)x, (__m128bh)y);
     }
     return _mm_cvtss_f32(sum);
@@ -154,8 +156,8 @@ static float pairwise_sum(float start, const terms *t) {
 }
 #endif
 
-/* Computes one element of the product with the accumulation order and the rounding of the kernels k, and returns 1. Returns 0
- * for bf16 with AMX, whose accumulation order is implemented in gemm_bf16_amx_test.c. */
+/* Computes one element of the product with the accumulation order and the rounding of the kernels k, and returns 1.
+ * Returns 0 for bf16 with AMX, whose accumulation order is implemented in gemm_bf16_amx_test.c. */
 static int expected_sum(const aoei_kernels *k, aoei_dtype type, float start, const terms *t, float *expected) {
     if (type == AOEI_BF16 && aoei_tier_has_tiles(k->tier))
         return 0;
@@ -169,7 +171,8 @@ static int expected_sum(const aoei_kernels *k, aoei_dtype type, float start, con
     return 1;
 }
 
-static void check_sum(const aoei_kernels *k, aoei_dtype type, float got, float start, const terms *t, size_t m, size_t n) {
+static void check_sum(const aoei_kernels *k, aoei_dtype type, float got, float start, const terms *t, size_t m,
+                      size_t n) {
     double exact = (double)start, size = fabs((double)start);
     float expected;
     for (size_t i = 0; i < t->K; i++) {
@@ -183,8 +186,8 @@ static void check_sum(const aoei_kernels *k, aoei_dtype type, float got, float s
     kernel_check_value(got, exact, tolerance * ((double)t->K + 4) * KERNEL_ROUNDOFF * size, "product", m, n);
 }
 
-static void check_sums(const aoei_kernels *k, aoei_dtype type, const operand *a, const operand *b, const product_matrix *before,
-                       const product_matrix *sums, size_t K) {
+static void check_sums(const aoei_kernels *k, aoei_dtype type, const operand *a, const operand *b,
+                       const product_matrix *before, const product_matrix *sums, size_t K) {
     float *row = malloc((K + 1) * sizeof *row), *columns = malloc((sums->cols * K + 1) * sizeof *columns);
     assert_non_null(row);
     assert_non_null(columns);
@@ -216,8 +219,8 @@ static void multiply(const aoei_kernels *k, aoei_dtype type, const aoei_gemm_arg
     (type == AOEI_BF16 ? k->gemm_bf16 : k->gemm_f32)(g, scratch());
 }
 
-/* Returns B in the packed format, 64-byte aligned. Asserts that packing writes nothing after the end. The caller frees the
- * result with free(). */
+/* Returns B in the packed format, 64-byte aligned. Asserts that packing writes nothing after the end. The caller frees
+ * the result with free(). */
 static void *pack(const aoei_kernels *k, aoei_dtype type, const void *b, aoei_dtype b_type, size_t b_row, size_t b_col,
                   size_t K, size_t N) {
     const size_t bytes = (type == AOEI_BF16 ? k->gemm_bf16_packed_size : k->gemm_f32_packed_size)(K, N);
@@ -239,7 +242,8 @@ static void *pack_operand(const aoei_kernels *k, aoei_dtype type, const operand 
     const size_t n = b->m.rows ? (b->m.rows - 1) * b->m.ld + b->m.cols : 0;
     float *rounded_up = malloc((n + 1) * sizeof *rounded_up);
     assert_non_null(rounded_up);
-    /* changes each value by less than half a unit in the last place of bf16, so that it still rounds to the element of B */
+    /* changes each value by less than half a unit in the last place of bf16, so that it still rounds to the element of
+     * B */
     for (size_t i = 0; i < n; i++) {
         const float x = aoei_bf16_to_f32(((const aoei_bf16 *)b->m.data)[i]);
         rounded_up[i] = x * (1.0f + (float)(i % 7) * 0x1p-12f);
@@ -291,7 +295,8 @@ static void free_extras(extras *e) {
     free(e->bias);
 }
 
-/* activate returns activation(x), and activate_backward returns gradient * activation'(x). They use the row kernels in k. */
+/* activate returns activation(x), and activate_backward returns gradient * activation'(x). They use the row kernels in
+ * k. */
 static float activate(const aoei_kernels *k, aoei_activation activation, float x) {
     float y = x;
     if (activation != AOEI_IDENTITY)
@@ -439,7 +444,8 @@ void product_test_shapes(const aoei_kernels *k, aoei_dtype type) {
         product_check(k, type, &r, &p);
     }
     for (int i = 0; i < 60; i++) {
-        product_case p = product_random(&r, type, kernel_size(&r, 1, 100), kernel_size(&r, 1, 100), kernel_size(&r, 1, 100));
+        product_case p =
+            product_random(&r, type, kernel_size(&r, 1, 100), kernel_size(&r, 1, 100), kernel_size(&r, 1, 100));
         product_check(k, type, &r, &p);
     }
 }
@@ -466,7 +472,8 @@ void product_test_options(const aoei_kernels *k, aoei_dtype type) {
         product_check(k, type, &r, &fitting);
     }
     for (unsigned i = 0; i < PRODUCT_LAYOUTS * PRODUCT_LAYOUTS * 3 * 2; i++) {
-        product_case p = product_random(&r, type, kernel_size(&r, 1, 31), kernel_size(&r, 1, 70), kernel_size(&r, 1, 24));
+        product_case p =
+            product_random(&r, type, kernel_size(&r, 1, 31), kernel_size(&r, 1, 70), kernel_size(&r, 1, 24));
         p.a_layout = (product_layout)(i % PRODUCT_LAYOUTS);
         p.b_layout = (product_layout)(i / PRODUCT_LAYOUTS % PRODUCT_LAYOUTS);
         p.packed = (int)(i / PRODUCT_LAYOUTS / PRODUCT_LAYOUTS % 3);
@@ -484,8 +491,8 @@ typedef struct layer {
 } layer;
 
 /* Computes rows [m0, m1) of c in one call, with only the values [k0, k1) of k. */
-static void multiply_part(const aoei_kernels *k, const layer *l, product_matrix *c, size_t m0, size_t m1, size_t k0, size_t k1,
-                          int accumulate, const product_matrix *residual) {
+static void multiply_part(const aoei_kernels *k, const layer *l, product_matrix *c, size_t m0, size_t m1, size_t k0,
+                          size_t k1, int accumulate, const product_matrix *residual) {
     const size_t size = aoei_dtype_size(l->type), c_size = aoei_dtype_size(c->type);
     multiply(k, l->type,
              &(aoei_gemm_args){.M = m1 - m0,
@@ -503,7 +510,8 @@ static void multiply_part(const aoei_kernels *k, const layer *l, product_matrix 
                                .c_type = c->type,
                                .accumulate = accumulate,
                                .scale = 1,
-                               .residual = residual ? (const unsigned char *)residual->data + m0 * residual->ld * c_size : NULL,
+                               .residual =
+                                   residual ? (const unsigned char *)residual->data + m0 * residual->ld * c_size : NULL,
                                .residual_row = residual ? residual->ld : 0});
 }
 
@@ -517,8 +525,8 @@ static void check_follows(const aoei_kernels *k, const product_matrix *got, cons
         }
 }
 
-/* Computes the product C with several calls, each for `group` rows, and compares C with `sums`. C has the type c_type. If
- * in_place is set, C initially contains the residual, which the calls add to the product. */
+/* Computes the product C with several calls, each for `group` rows, and compares C with `sums`. C has the type c_type.
+ * If in_place is set, C initially contains the residual, which the calls add to the product. */
 static void check_groups(const aoei_kernels *k, const layer *l, aoei_rng *r, const product_matrix *sums, size_t group,
                          aoei_dtype c_type, int in_place) {
     const size_t M = sums->rows;
@@ -535,7 +543,8 @@ static void check_groups(const aoei_kernels *k, const layer *l, aoei_rng *r, con
 
 static void check_pieces(const aoei_kernels *k, aoei_dtype type, aoei_rng *r, size_t M, size_t N, size_t K) {
     static const size_t groups[] = {1, 2, 17, 33, 300, 1000};
-    product_matrix x = product_input(r, type, M, K), w = product_input(r, type, N, K), sums = product_output(r, AOEI_F32, M, N);
+    product_matrix x = product_input(r, type, M, K), w = product_input(r, type, N, K),
+                   sums = product_output(r, AOEI_F32, M, N);
     void *packed = pack(k, type, w.data, type, 1, w.ld, K, N);
     const layer plain = {type, &x, &w, NULL}, ready = {type, &x, &w, packed};
     multiply_part(k, &plain, &sums, 0, M, 0, K, 0, NULL);
@@ -570,7 +579,8 @@ void product_test_pieces(const aoei_kernels *k, aoei_dtype type) {
 void product_test_specials(const aoei_kernels *k, aoei_dtype type) {
     enum { M = 37, N = 75, K = 20 };
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
-    product_matrix x = product_input(&r, type, M, K), w = product_input(&r, type, N, K), c = product_output(&r, type, M, N);
+    product_matrix x = product_input(&r, type, M, K), w = product_input(&r, type, N, K),
+                   c = product_output(&r, type, M, N);
     const layer l = {type, &x, &w, NULL};
     product_set(&x, 5, 3, NAN);
     product_set(&w, 70, 19, INFINITY);

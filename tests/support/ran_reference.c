@@ -33,8 +33,8 @@ aoei_encoder_config ran_tiny_config(void) {
                                  .ran = {.window = 4, .min_window = 2, .head_size = 6}};
 }
 
-void ran_reference_create(ran_reference *r, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *weights,
-                          const aoei_batch *batch, const aoei_encoder_dropout *drop) {
+void ran_reference_create(ran_reference *r, const aoe_context *ctx, const aoei_encoder_config *c,
+                          const aoei_tensor *weights, const aoei_batch *batch, const aoei_encoder_dropout *drop) {
     const size_t n = aoei_slot_count(c), D = c->hidden;
     *r = (ran_reference){.config = c, .batch = batch, .drop = drop};
     r->weights = calloc(n, sizeof *r->weights);
@@ -102,14 +102,16 @@ static double swish(double x) {
     return x / (1 + exp(-x));
 }
 
-/* Applies dropout to one element x. Returns 0 or x / (1 - p). site: the dropout operation inside the layer (AOEI_RAN_SITE_*);
- * head, column: indices of x; number: index of the row of x among all rows of the text to which this operation is applied. */
+/* Applies dropout to one element x. Returns 0 or x / (1 - p). site: the dropout operation inside the layer
+ * (AOEI_RAN_SITE_*); head, column: indices of x; number: index of the row of x among all rows of the text to which this
+ * operation is applied. */
 static double dropped(const text_in_layer *p, double x, uint32_t site, size_t head, size_t number, size_t column) {
     const aoei_encoder_dropout *drop = p->r->drop;
     const double probability = !drop ? 0 : site == AOEI_RAN_SITE_ATTENTION ? drop->attention : drop->hidden;
     if (probability == 0)
         return x;
-    const uint32_t counter[4] = {(uint32_t)(column / 64 * 16 + column % 16), (uint32_t)number, p->r->batch->text_index[p->text],
+    const uint32_t counter[4] = {(uint32_t)(column / 64 * 16 + column % 16), (uint32_t)number,
+                                 p->r->batch->text_index[p->text],
                                  ((uint32_t)(8 * p->layer) + site) << 16 | (uint32_t)head};
     uint32_t word[4];
     aoei_philox(word, counter, drop->key);
@@ -152,8 +154,8 @@ static void norm(const aoei_encoder_config *c, double *x, const double *gamma, c
         x[i] = (x[i] - mean) / divisor * (gamma ? gamma[i] : 1) + (beta ? beta[i] : 0);
 }
 
-/* Adds GLU(x) to y. w[0] and w[1] are the weight and bias of the linear half; w[2] and w[3] are the weight and bias of the
- * gate. */
+/* Adds GLU(x) to y. w[0] and w[1] are the weight and bias of the linear half; w[2] and w[3] are the weight and bias of
+ * the gate. */
 static void add_glu(const text_in_layer *p, double *y, const double *x, double *const *w) {
     const size_t D = p->r->config->hidden;
     double *t = doubles(D), *g = doubles(D);
@@ -177,10 +179,11 @@ static void rotate(const aoei_encoder_config *c, double *x, size_t position) {
         }
 }
 
-/* Computes out[d], which is the attention of the query q[d] to n keys k and values v of d components. The row stride of k and v
- * is `row`. head, number: indices of the head and of the query for dropout; if `head` is negative, no dropout is applied. */
-static void attend(const text_in_layer *p, double *out, const double *q, const double *k, const double *v, size_t n, size_t row,
-                   size_t d, int head, size_t number) {
+/* Computes out[d], which is the attention of the query q[d] to n keys k and values v of d components. The row stride of
+ * k and v is `row`. head, number: indices of the head and of the query for dropout; if `head` is negative, no dropout
+ * is applied. */
+static void attend(const text_in_layer *p, double *out, const double *q, const double *k, const double *v, size_t n,
+                   size_t row, size_t d, int head, size_t number) {
     double *a = doubles(n), most = -INFINITY, sum = 0;
     for (size_t j = 0; j < n; j++) {
         for (size_t i = 0; i < d; i++)
@@ -199,8 +202,8 @@ static void attend(const text_in_layer *p, double *out, const double *q, const d
     free(a);
 }
 
-/* Computes u[n, D] = pMHSA(z[n, D]), the attention inside one window. number: index of the first row of z among all rows of the
- * text. */
+/* Computes u[n, D] = pMHSA(z[n, D]), the attention inside one window. number: index of the first row of z among all
+ * rows of the text. */
 static void window_attention(const text_in_layer *p, double *u, const double *z, size_t n, size_t number) {
     const aoei_encoder_config *c = p->r->config;
     const size_t D = c->hidden, d = c->ran.head_size, H = c->heads * d;
@@ -226,8 +229,8 @@ static void window_attention(const text_in_layer *p, double *u, const double *z,
     free(heads);
 }
 
-/* Replaces x[L, D] by SelfAtt(x, s) (docs/ran.md), in which the L tokens of the text attend to the cells s[n, D] of the n
- * windows. */
+/* Replaces x[L, D] by SelfAtt(x, s) (docs/ran.md), in which the L tokens of the text attend to the cells s[n, D] of the
+ * n windows. */
 static void review(const text_in_layer *p, double *x, const double *s, size_t L, size_t n) {
     const aoei_encoder_config *c = p->r->config;
     const size_t D = c->hidden;
@@ -252,7 +255,8 @@ static void review(const text_in_layer *p, double *x, const double *s, size_t L,
     free(o);
 }
 
-/* Computes the cell c[D] that window t of n windows passes to window t + 1. s [n, D]: the cells g_0 to g_t (docs/ran.md). */
+/* Computes the cell c[D] that window t of n windows passes to window t + 1. s [n, D]: the cells g_0 to g_t
+ * (docs/ran.md). */
 static void next_cell(const text_in_layer *p, double *c, const double *s, size_t t, size_t n) {
     const size_t D = p->r->config->hidden;
     memcpy(c, s + t * D, D * sizeof *c);
@@ -264,8 +268,8 @@ static void next_cell(const text_in_layer *p, double *c, const double *s, size_t
         drop_row(p, c, AOEI_RAN_SITE_CELL, t);
 }
 
-/* Replaces x[L, D] by the output of the layer. c[D] contains the initial cell, and on return the last cell. Writes the cells
- * g_t of all windows (docs/ran.md) to s[windows, D]. Returns the number of windows. */
+/* Replaces x[L, D] by the output of the layer. c[D] contains the initial cell, and on return the last cell. Writes the
+ * cells g_t of all windows (docs/ran.md) to s[windows, D]. Returns the number of windows. */
 static size_t layer(const text_in_layer *p, double *x, double *c, double *s, size_t L) {
     const size_t D = p->r->config->hidden;
     size_t *begin = calloc(L, sizeof *begin), *end = calloc(L, sizeof *end), number = 0;
@@ -327,8 +331,8 @@ void ran_reference_forward(ran_reference *r) {
     }
 }
 
-/* Reduces x[n, D] to out[D]. `which` selects the mean (0), the maximum (1), the first row (2), the last row (3), the sum
- * divided by the square root of n (4) or the mean weighted with 1, 2, 3 ... (5). */
+/* Reduces x[n, D] to out[D]. `which` selects the mean (0), the maximum (1), the first row (2), the last row (3), the
+ * sum divided by the square root of n (4) or the mean weighted with 1, 2, 3 ... (5). */
 static void reduce(double *out, const double *x, size_t n, size_t D, int which) {
     for (size_t i = 0; i < D; i++) {
         double sum = 0, most = -INFINITY, weighted = 0;
@@ -359,7 +363,10 @@ void ran_reference_pool(const ran_reference *r, aoe_pooling pooling, double *out
         else if (pooling == AOE_POOLING_LAST_MAX || pooling == AOE_POOLING_CLS || pooling == AOE_POOLING_LAST_TOKEN)
             reduce(out, last, L, D, pooling == AOE_POOLING_LAST_MAX ? 1 : pooling == AOE_POOLING_CLS ? 2 : 3);
         else
-            reduce(out, last, L, D, pooling == AOE_POOLING_MEAN_SQRT_LEN ? 4 : pooling == AOE_POOLING_WEIGHTED_MEAN ? 5 : 0);
+            reduce(out, last, L, D,
+                   pooling == AOE_POOLING_MEAN_SQRT_LEN   ? 4
+                   : pooling == AOE_POOLING_WEIGHTED_MEAN ? 5
+                                                          : 0);
         if (pooling == AOE_POOLING_CLS_LAST_AVG || pooling == AOE_POOLING_FIRST_LAST_AVG) {
             reduce(other, pooling == AOE_POOLING_CLS_LAST_AVG ? last : r->first + begin * D, L, D,
                    pooling == AOE_POOLING_CLS_LAST_AVG ? 2 : 0);
@@ -370,7 +377,8 @@ void ran_reference_pool(const ran_reference *r, aoe_pooling pooling, double *out
     free(other);
 }
 
-/* Returns the cross entropy of the token id `target`. The logits are W h + bias, where W is the token embedding matrix. */
+/* Returns the cross entropy of the token id `target`. The logits are W h + bias, where W is the token embedding
+ * matrix. */
 static double cross_entropy(const ran_reference *r, const double *h, int32_t target) {
     const size_t D = r->config->hidden, V = r->config->vocab;
     const double *bias = r->weights[aoei_head_slot(r->config, AOEI_HW_DECODER_BIAS)];

@@ -67,13 +67,14 @@ void test_value(float got, double want, double bound, const char *what, aoei_tie
     else if (isinf(want) || fabs(want) > (double)FLT_MAX)
         right = isinf(v) && (v > 0) == (want > 0);
     if (!right)
-        fail_msg("%s, tier %s, n = %zu, [%zu]: %.9g, expected %.17g within %g", what, aoei_tier_name(tier), n, i, v, want,
-                 bound);
+        fail_msg("%s, tier %s, n = %zu, [%zu]: %.9g, expected %.17g within %g", what, aoei_tier_name(tier), n, i, v,
+                 want, bound);
 }
 
 void test_same_floats(const float *a, const float *b, size_t n) {
     kernel_compared(0, 0);
     for (size_t i = 0; i < n; i++)
         if (!(isnan(a[i]) && isnan(b[i])) && memcmp(a + i, b + i, sizeof *a) != 0)
-            fail_msg("element %zu differs: %.9g and %.9g (%a, %a)", i, (double)a[i], (double)b[i], (double)a[i], (double)b[i]);
+            fail_msg("element %zu differs: %.9g and %.9g (%a, %a)", i, (double)a[i], (double)b[i], (double)a[i],
+                     (double)b[i]);
 }

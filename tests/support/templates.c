@@ -38,6 +38,7 @@ void template_error(const char *source, int code, const char *part) {
     aoe_error err = {0};
     const int rc = template_render(&out, &err, source);
     if (rc != code || err.code != code || !strstr(err.message, part))
-        fail_msg("%.80s: code %d, message \"%s\"; expected code %d, message \"%s\"", source, rc, err.message, code, part);
+        fail_msg("%.80s: code %d, message \"%s\"; expected code %d, message \"%s\"", source, rc, err.message, code,
+                 part);
     aoei_buffer_free(&out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Directories with LoRA adapters of a tiny model, for tests. Both matrices of an adapter have random values, as in trained
- * adapters.
+ * Directories with LoRA adapters of a tiny model, for tests. Both matrices of an adapter have random values, as in
+ * trained adapters.
  */
 #ifndef AOE_TESTS_TINY_ADAPTERS_H
 #define AOE_TESTS_TINY_ADAPTERS_H

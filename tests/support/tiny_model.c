@@ -42,8 +42,14 @@ static const char *const specials[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MAS
 enum { WORDS = sizeof words / sizeof *words, SPECIALS = sizeof specials / sizeof *specials, LETTERS = 26 };
 
 tiny_model tiny_defaults(void) {
-    return (tiny_model){
-        .hidden = 16, .layers = 2, .heads = 2, .intermediate = 24, .positions = 32, .types = 2, .dropout = 0.1, .seed = 7};
+    return (tiny_model){.hidden = 16,
+                        .layers = 2,
+                        .heads = 2,
+                        .intermediate = 24,
+                        .positions = 32,
+                        .types = 2,
+                        .dropout = 0.1,
+                        .seed = 7};
 }
 
 size_t tiny_vocab(void) {
@@ -88,7 +94,8 @@ void tiny_deberta(aoei_encoder_config *c) {
     c->token_types = 0;
     c->norm_eps = 1e-7;
     c->no_position_table = 1;
-    c->relative = (aoei_relative_config){.span = 8, .buckets = 8, .max_distance = 30, .keys = 1, .queries = 1, .norm = 1};
+    c->relative =
+        (aoei_relative_config){.span = 8, .buckets = 8, .max_distance = 30, .keys = 1, .queries = 1, .norm = 1};
     c->attention_scale = 1 / sqrt(3 * (double)(c->hidden / c->heads));
 }
 
@@ -122,8 +129,8 @@ void tiny_llama(aoei_encoder_config *c) {
     become(c, &aoei_arch_llama);
     c->kv_heads = c->heads / 2;
     c->no_qkv_bias = c->no_output_bias = c->no_ffn_bias = 0;
-    c->rope =
-        (aoei_rope){.theta = 1000, .scaling = AOEI_ROPE_LLAMA3, .factor = 4, .low = 1, .high = 4, .positions = c->positions};
+    c->rope = (aoei_rope){
+        .theta = 1000, .scaling = AOEI_ROPE_LLAMA3, .factor = 4, .low = 1, .high = 4, .positions = c->positions};
 }
 
 /* Adds the layers from `first` on to the layers with a window. */
@@ -285,8 +292,10 @@ static void write_config(const char *dir, const tiny_model *o) {
     }
     snprintf(
         text, sizeof text,
-        "{\"architectures\": [\"BertForMaskedLM\"], \"model_type\": \"bert\", \"hidden_size\": %zu, \"num_attention_heads\": %zu, "
-        "\"intermediate_size\": %zu, \"num_hidden_layers\": %zu, \"vocab_size\": %zu, \"max_position_embeddings\": %zu, "
+        "{\"architectures\": [\"BertForMaskedLM\"], \"model_type\": \"bert\", \"hidden_size\": %zu, "
+        "\"num_attention_heads\": %zu, "
+        "\"intermediate_size\": %zu, \"num_hidden_layers\": %zu, \"vocab_size\": %zu, "
+        "\"max_position_embeddings\": %zu, "
         "\"type_vocab_size\": %zu, \"layer_norm_eps\": 1e-12, \"hidden_act\": \"%s\", \"hidden_dropout_prob\": %g, "
         "\"attention_probs_dropout_prob\": %g}",
         o->hidden, o->heads, o->intermediate, o->layers, tiny_vocab(), o->positions, o->types,
@@ -305,11 +314,13 @@ static void write_vocab(const char *dir) {
         at += (size_t)snprintf(text + at, sizeof text - at, "%s\n", words[i]);
     assert_true(at < sizeof text);
     free(test_write_text(dir, "vocab.txt", text));
-    free(test_write_text(dir, "tokenizer_config.json", "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": true}"));
+    free(test_write_text(dir, "tokenizer_config.json",
+                         "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": true}"));
 }
 
-/* Writes the two tensors of the pooler to e[2] and their names to `names`. The names are not in alphabetical order, so that the
- * library is tested with a safetensors file whose tensors are not sorted. Returns the number of tensors, 2 or 0. */
+/* Writes the two tensors of the pooler to e[2] and their names to `names`. The names are not in alphabetical order, so
+ * that the library is tested with a safetensors file whose tensors are not sorted. Returns the number of tensors, 2 or
+ * 0. */
 static size_t pooler_entries(aoei_st_entry *e, char names[2][64], const tiny_model *o) {
     if (!o->pooler)
         return 0;
@@ -321,7 +332,8 @@ static size_t pooler_entries(aoei_st_entry *e, char names[2][64], const tiny_mod
     return 2;
 }
 
-/* Writes to `host` the values of the tensor that begins with the weight in `slot`. A fused tensor contains several weights. */
+/* Writes to `host` the values of the tensor that begins with the weight in `slot`. A fused tensor contains several
+ * weights. */
 static void tensor_values(float *host, const aoei_encoder_config *c, size_t slot, uint32_t seed) {
     aoei_slot first, d;
     assert_int_equal(aoei_slot_describe(c, slot, &first), 0);
@@ -336,7 +348,8 @@ static void tensor_values(float *host, const aoei_encoder_config *c, size_t slot
 static void write_weights(const char *dir, const tiny_model *o) {
     aoei_encoder_config c;
     tiny_config(&c, o);
-    const size_t n = aoei_slot_count(&c), largest = (c.vocab + c.positions + c.intermediate) * (c.hidden + c.intermediate);
+    const size_t n = aoei_slot_count(&c),
+                 largest = (c.vocab + c.positions + c.intermediate) * (c.hidden + c.intermediate);
     aoei_st_entry *e = calloc(n + 2, sizeof *e);
     char(*names)[192] = calloc(n, sizeof *names), pooler[2][64];
     float *host = malloc(largest * sizeof *host);

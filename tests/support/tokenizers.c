@@ -24,21 +24,25 @@ char *test_tokenizer_json(const test_tokenizer_spec *spec) {
                                    "{\"id\":2,\"content\":\"[CLS]\",\"normalized\":false,\"special\":true},"
                                    "{\"id\":3,\"content\":\"[SEP]\",\"normalized\":false,\"special\":true},"
                                    "{\"id\":4,\"content\":\"[MASK]\",\"normalized\":false,\"special\":true}]";
-    static const char template[] = "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"[CLS]\"}},"
-                                   "{\"Sequence\":{\"id\":\"A\"}},{\"SpecialToken\":{\"id\":\"[SEP]\"}}],\"special_tokens\":"
-                                   "{\"[CLS]\":{\"id\":\"[CLS]\",\"ids\":[2],\"tokens\":[\"[CLS]\"]},"
-                                   "\"[SEP]\":{\"id\":\"[SEP]\",\"ids\":[3],\"tokens\":[\"[SEP]\"]}}}";
+    static const char template[] =
+        "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"[CLS]\"}},"
+        "{\"Sequence\":{\"id\":\"A\"}},{\"SpecialToken\":{\"id\":\"[SEP]\"}}],\"special_tokens\":"
+        "{\"[CLS]\":{\"id\":\"[CLS]\",\"ids\":[2],\"tokens\":[\"[CLS]\"]},"
+        "\"[SEP]\":{\"id\":\"[SEP]\",\"ids\":[3],\"tokens\":[\"[SEP]\"]}}}";
     char *json = NULL, *words = strdup(spec->words), *save = NULL;
     size_t size = 0;
     FILE *f = open_memstream(&json, &size);
     assert_non_null(f);
     assert_non_null(words);
-    fprintf(f, "{\"version\":\"1.0\",\"truncation\":{\"max_length\":2},\"padding\":null,\"added_tokens\":%s,\"normalizer\":%s,",
+    fprintf(f,
+            "{\"version\":\"1.0\",\"truncation\":{\"max_length\":2},\"padding\":null,\"added_tokens\":%s,"
+            "\"normalizer\":%s,",
             or_else(spec->added_tokens, specials), or_else(spec->normalizer, uncased));
     fprintf(f, "\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\"post_processor\":%s,\"decoder\":null,",
             or_else(spec->post_processor, template));
-    fprintf(f, "\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"[UNK]\",\"continuing_subword_prefix\":\"##\","
-               "\"max_input_chars_per_word\":100,\"vocab\":{\"[PAD]\":0,\"[UNK]\":1,\"[CLS]\":2,\"[SEP]\":3,\"[MASK]\":4");
+    fprintf(f,
+            "\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"[UNK]\",\"continuing_subword_prefix\":\"##\","
+            "\"max_input_chars_per_word\":100,\"vocab\":{\"[PAD]\":0,\"[UNK]\":1,\"[CLS]\":2,\"[SEP]\":3,\"[MASK]\":4");
     int id = 5;
     for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
         fprintf(f, ",\"%s\":%d", w, id++);
@@ -97,7 +101,8 @@ const char *test_tokens_n(const aoe_tokenizer *t, const char *text, size_t len, 
         snprintf(out, sizeof out, "error %d", rc);
     for (size_t i = 0; i < ids.n && at < sizeof out; i++) {
         aoe_text token = aoe_tokenizer_token(t, ids.id[i]);
-        at += (size_t)snprintf(out + at, sizeof out - at, "%s%.*s", i ? " " : "", (int)token.len, token.data ? token.data : "");
+        at += (size_t)snprintf(out + at, sizeof out - at, "%s%.*s", i ? " " : "", (int)token.len,
+                               token.data ? token.data : "");
     }
     aoe_ids_free(&ids);
     return out;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes small files in the format of torch.save. The checksums of the records are 0, because the reader does not use them.
+ * Writes small files in the format of torch.save. The checksums of the records are 0, because the reader does not use
+ * them.
  */
 #include "torch_writer.h"
 
@@ -51,8 +52,8 @@ void test_pickle_end(test_bytes *b) {
     test_bytes_text(b, "u.");
 }
 
-void test_pickle_tensor(test_bytes *b, const char *name, const char *storage, const char *key, size_t elements, size_t offset,
-                        size_t n_dims, const size_t *shape, const size_t *stride) {
+void test_pickle_tensor(test_bytes *b, const char *name, const char *storage, const char *key, size_t elements,
+                        size_t offset, size_t n_dims, const size_t *shape, const size_t *stride) {
     pickle_string(b, name);
     test_bytes_text(b, "ctorch._utils\n_rebuild_tensor_v2\n((");
     pickle_string(b, "storage");

@@ -20,10 +20,10 @@ void test_bytes_free(test_bytes *b);
 void test_pickle_begin(test_bytes *b);
 void test_pickle_end(test_bytes *b);
 /* Adds the instructions of one item of the dict: a tensor `name` that is a view of the storage `key`, whose class is
- * torch.`storage` ("FloatStorage") and which has `elements` elements. Dimension i has shape[i] elements at a distance of
- * stride[i]. */
-void test_pickle_tensor(test_bytes *b, const char *name, const char *storage, const char *key, size_t elements, size_t offset,
-                        size_t n_dims, const size_t *shape, const size_t *stride);
+ * torch.`storage` ("FloatStorage") and which has `elements` elements. Dimension i has shape[i] elements at a distance
+ * of stride[i]. */
+void test_pickle_tensor(test_bytes *b, const char *name, const char *storage, const char *key, size_t elements,
+                        size_t offset, size_t n_dims, const size_t *shape, const size_t *stride);
 
 /* A record of an archive. */
 typedef struct test_record {
@@ -41,8 +41,8 @@ test_bytes test_zip(const test_record *records, size_t n);
 /* Returns an archive with the records archive/data.pkl and archive/data/0. */
 test_bytes test_torch_file(const test_bytes *program, const void *values, size_t size);
 
-/* Returns a file in the format of PyTorch before version 1.6, with the storage "0" of `elements` elements, whose data is
- * values[size]. */
+/* Returns a file in the format of PyTorch before version 1.6, with the storage "0" of `elements` elements, whose data
+ * is values[size]. */
 test_bytes test_torch_legacy(const test_bytes *program, size_t elements, const void *values, size_t size);
 
 #endif

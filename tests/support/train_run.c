@@ -159,7 +159,8 @@ void train_run_trace(train_run *r, const double want[3]) {
             continue;
         const double loss = r->events[k].loss.total;
         if (!(fabs(loss - want[step]) <= 1e-5 * (1 + fabs(want[step]))))
-            fail_msg("%s, step %zu: the loss is %.7f, expected %.7f", aoe_method_name(r->o.method), step + 1, loss, want[step]);
+            fail_msg("%s, step %zu: the loss is %.7f, expected %.7f", aoe_method_name(r->o.method), step + 1, loss,
+                     want[step]);
         step++;
     }
     assert_int_equal(step, 3);

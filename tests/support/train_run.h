@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A training run for tests. It has a tiny model, a table of 22 pairs, a dev table, and options for 12 steps with evaluations
- * and checkpoints. It records the events that aoe_train reports.
+ * A training run for tests. It has a tiny model, a table of 22 pairs, a dev table, and options for 12 steps with
+ * evaluations and checkpoints. It records the events that aoe_train reports.
  */
 #ifndef AOE_TESTS_TRAIN_RUN_H
 #define AOE_TESTS_TRAIN_RUN_H
@@ -35,8 +35,8 @@ typedef struct train_run {
     int kill;         /* 1: instead of stopping the run, this event makes the process kill itself with SIGKILL */
 } train_run;
 
-/* Prepares a run. The model is tiny_defaults() with a pooler and a prefix. The options are two epochs, batches of 4 pairs, a
- * checkpoint every 3 steps, an evaluation every 4 steps, a learning rate of 1e-3, and float32. */
+/* Prepares a run. The model is tiny_defaults() with a pooler and a prefix. The options are two epochs, batches of 4
+ * pairs, a checkpoint every 3 steps, an evaluation every 4 steps, a learning rate of 1e-3, and float32. */
 void train_run_create(train_run *r);
 void train_run_destroy(train_run *r);
 /* Calls aoe_train with a new context that has the given number of threads. Returns the error code of aoe_train. */
@@ -45,7 +45,8 @@ int train_run_go(train_run *r, size_t threads, aoe_error *err);
 void train_run_ok(train_run *r, size_t threads);
 /* Changes the output directory to the new directory `name`. */
 void train_run_output(train_run *r, const char *name);
-/* Returns the contents of the file `name` in the output directory, or NULL if it does not exist. The caller frees them. */
+/* Returns the contents of the file `name` in the output directory, or NULL if it does not exist. The caller frees
+ * them. */
 char *train_run_read(const train_run *r, const char *name, size_t *size);
 /* Asserts that, in the output directory, model.safetensors has the contents weights[size] and aoe.json has the contents
  * `settings`. */
@@ -54,8 +55,8 @@ void train_run_assert_output(const train_run *r, const char *weights, size_t siz
 void train_run_use_triplets(train_run *r);
 /* Returns the number of recorded events of a kind. */
 size_t train_run_count(const train_run *r, aoe_train_event_kind kind);
-/* Trains three steps without a dev set, and asserts that their losses are want[3]. Instruction sets round sums differently,
- * which changes a loss by less than the tolerance. */
+/* Trains three steps without a dev set, and asserts that their losses are want[3]. Instruction sets round sums
+ * differently, which changes a loss by less than the tolerance. */
 void train_run_trace(train_run *r, const double want[3]);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests the AdamW optimizer over flat tensors. The result of ten steps is compared with a computation in double precision. A
- * step must also set the gradient to zero and update the packed copies of weights, which the matmul reads. Other tests cover
- * segments with and without weight decay, and the sum of the squares of a tensor. Results must be bit-identical for any number
- * of threads and any segment boundaries.
+ * Tests the AdamW optimizer over flat tensors. The result of ten steps is compared with a computation in double
+ * precision. A step must also set the gradient to zero and update the packed copies of weights, which the matmul reads.
+ * Other tests cover segments with and without weight decay, and the sum of the squares of a tensor. Results must be
+ * bit-identical for any number of threads and any segment boundaries.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,9 +16,10 @@
 #include "nn/gemm.h"
 #include "nn/optimizer.h"
 
-/* Divides the segments into tasks, takes one step over t = {value, gradient, m, v}, and asserts that the gradient is zero
- * afterwards. */
-static void step(const aoe_context *ctx, const aoei_tensor t[4], aoei_optimizer o, aoei_optimizer_segment *segments, size_t n) {
+/* Divides the segments into tasks, takes one step over t = {value, gradient, m, v}, and asserts that the gradient is
+ * zero afterwards. */
+static void step(const aoe_context *ctx, const aoei_tensor t[4], aoei_optimizer o, aoei_optimizer_segment *segments,
+                 size_t n) {
     o.segments = segments;
     o.n_segments = n;
     o.n_tasks = aoei_optimizer_plan(segments, n);
@@ -27,7 +28,8 @@ static void step(const aoe_context *ctx, const aoei_tensor t[4], aoei_optimizer 
         assert_true(aoei_f32(t[1])[i] == 0);
 }
 
-/* Minimizes sum_i c_i (w_i - target_i)^2 / 2 for ten steps in float32 and in double; asserts that the losses agree to 1e-6. */
+/* Minimizes sum_i c_i (w_i - target_i)^2 / 2 for ten steps in float32 and in double; asserts that the losses agree to
+ * 1e-6. */
 static void trace(const aoe_context *ctx) {
     enum { P = 1000, STEPS = 10 };
     aoei_tensor w = test_tensor(1, P, 0, 1, 1), target = test_tensor(1, P, 0, 1, 2), c = test_tensor(1, P, 0, 1, 3);
@@ -74,9 +76,10 @@ static void test_trace(void **state) {
     test_each_tier(trace);
 }
 
-/* Tests to which elements weight decay is applied. The gradient and the moments are zero. A step must therefore multiply every
- * element of a segment with decay by 1 - lr * weight_decay, and leave all other elements unchanged. Threads process the
- * elements in blocks. Some segments begin or end inside a block, some span several blocks, and some are empty. */
+/* Tests to which elements weight decay is applied. The gradient and the moments are zero. A step must therefore
+ * multiply every element of a segment with decay by 1 - lr * weight_decay, and leave all other elements unchanged.
+ * Threads process the elements in blocks. Some segments begin or end inside a block, some span several blocks, and some
+ * are empty. */
 static void test_ranges(void **state) {
     (void)state;
     enum { P = 50000 };
@@ -111,8 +114,8 @@ static void test_ranges(void **state) {
         }
 }
 
-/* Fills t = {value, gradient, m, v}, each [n], with standard normal numbers. The elements of v, the second moment, are made
- * non-negative. */
+/* Fills t = {value, gradient, m, v}, each [n], with standard normal numbers. The elements of v, the second moment, are
+ * made non-negative. */
 static void fill(aoei_tensor t[4], size_t n) {
     for (uint32_t i = 0; i < 4; i++)
         t[i] = test_tensor(1, n, 0, 1, i + 1);
@@ -128,8 +131,8 @@ static void assert_equal_and_free(const aoei_tensor a[4], const aoei_tensor b[4]
     }
 }
 
-/* Tests that one step over all segments gives bit-identical results to a separate step for each segment. The segments span
- * several blocks. */
+/* Tests that one step over all segments gives bit-identical results to a separate step for each segment. The segments
+ * span several blocks. */
 static void range_across_blocks(const aoe_context *ctx) {
     enum { P = 50001 };
     static const size_t cuts[] = {0, 3, 40000, P};
@@ -156,8 +159,8 @@ static void test_range_across_blocks(void **state) {
     test_each_tier(range_across_blocks);
 }
 
-/* Weight matrices of several shapes in one flat tensor. Some have a number of rows that is a multiple of the panel size of the
- * matmul; others have a partial last panel. Each matrix is one segment, with padding at its end. */
+/* Weight matrices of several shapes in one flat tensor. Some have a number of rows that is a multiple of the panel size
+ * of the matmul; others have a partial last panel. Each matrix is one segment, with padding at its end. */
 typedef struct weights {
     aoei_tensor view[5]; /* weight k: [shapes[k][0], shapes[k][1]] */
     /* one segment per weight, and a last segment of 20000 elements that belongs to no weight */
@@ -167,9 +170,9 @@ typedef struct weights {
 
 static const size_t shapes[5][2] = {{1, 1}, {32, 7}, {33, 40}, {150, 37}, {64, 130}};
 
-/* Places the weights one after another in the tensor `value`. If value.data is NULL, only computes the segments and the count.
- * If packed is 1, each weight gets an owned packed copy of the given type. The copy is filled with 0xff bytes; the caller frees
- * it with aoei_aligned_free. */
+/* Places the weights one after another in the tensor `value`. If value.data is NULL, only computes the segments and the
+ * count. If packed is 1, each weight gets an owned packed copy of the given type. The copy is filled with 0xff bytes;
+ * the caller frees it with aoei_aligned_free. */
 static weights weights_of(const aoe_context *ctx, aoei_tensor value, aoei_dtype type, int packed) {
     weights w;
     memset(&w, 0, sizeof w);
@@ -193,8 +196,8 @@ static weights weights_of(const aoe_context *ctx, aoei_tensor value, aoei_dtype 
     return w;
 }
 
-/* After a step, each packed copy must equal a copy packed from the updated values, byte for byte. The updated values must equal
- * the values after a step without packed copies. */
+/* After a step, each packed copy must equal a copy packed from the updated values, byte for byte. The updated values
+ * must equal the values after a step without packed copies. */
 static void repacked(const aoe_context *ctx, aoei_dtype type) {
     const aoei_tensor none = {0};
     const aoei_optimizer o = {
@@ -249,8 +252,13 @@ static void test_threads(void **state) {
             aoei_tensor v = test_tensor(1, P, 0, 1, 4);
             for (size_t i = 0; i < P; i++)
                 aoei_f32(v)[i] = fabsf(aoei_f32(v)[i]);
-            const aoei_optimizer o = {
-                .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .grad_scale = 0.3, .step = 7};
+            const aoei_optimizer o = {.lr = 1e-3,
+                                      .beta1 = 0.9,
+                                      .beta2 = 0.999,
+                                      .eps = 1e-8,
+                                      .weight_decay = 0.01,
+                                      .grad_scale = 0.3,
+                                      .step = 7};
             step(ctx, (const aoei_tensor[4]){w, g, m, v}, o, segments, 3);
             const double sum = aoei_sum_squares(ctx, w);
             if (threads == 1) {
@@ -276,8 +284,8 @@ static void test_threads(void **state) {
 }
 
 static void sum_of_squares(const aoe_context *ctx) {
-    /* Sizes of the tested tensors, in elements. A partial sum covers one block of 16384 elements. The last size has 257 blocks,
-     * but at most 256 partial sums are used, so a partial sum covers several blocks. */
+    /* Sizes of the tested tensors, in elements. A partial sum covers one block of 16384 elements. The last size has 257
+     * blocks, but at most 256 partial sums are used, so a partial sum covers several blocks. */
     static const size_t sizes[] = {0, 1, 16384, 16385, 100000, 256 * 16384 + 1};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         aoei_tensor t = test_tensor_poisoned(1, sizes[k], 0);

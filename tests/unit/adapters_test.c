@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests adapter directories (PEFT). Opening such a directory merges the adapters into the base model. Its embeddings must be
- * bit-identical to the embeddings of a directory in which the merged model was saved. If the adapters are not merged, the
- * embeddings may differ only by rounding errors. Other tests cover every storage type of the base model, frozen weights in bf16
- * and int8, the directories in which the base model, the tokenizer and the settings are found, memory plans, and rejected
- * inputs.
+ * Tests adapter directories (PEFT). Opening such a directory merges the adapters into the base model. Its embeddings
+ * must be bit-identical to the embeddings of a directory in which the merged model was saved. If the adapters are not
+ * merged, the embeddings may differ only by rounding errors. Other tests cover every storage type of the base model,
+ * frozen weights in bf16 and int8, the directories in which the base model, the tokenizer and the settings are found,
+ * memory plans, and rejected inputs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -95,15 +95,17 @@ static int equal(const vectors *a, const vectors *b) {
 
 static void (*const kinds[])(aoei_encoder_config *c) = {NULL,       tiny_roberta, tiny_llama, tiny_mistral, tiny_qwen2,
                                                         tiny_mpnet, tiny_deberta, tiny_qwen3, tiny_gemma3};
-static const char *const prefixes[] = {"bert.", "roberta.", "model.", "model.", NULL, "mpnet.", "deberta.", "model.", "model."};
+static const char *const prefixes[] = {"bert.",  "roberta.", "model.", "model.", NULL,
+                                       "mpnet.", "deberta.", "model.", "model."};
 /* names of the query and value layers */
 static const char *const some_targets[] = {"query,value",           "query,value",   "q_proj,v_proj",
                                            "q_proj,v_proj",         "q_proj,v_proj", "attn.q,v",
                                            "query_proj,value_proj", "q_proj,v_proj", "q_proj,v_proj"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* Writes a base model of architecture kinds[kind] and adapters of rank 3 for it into the test directory. targets: names of the
- * layers with adapters; NULL: all linear layers. The caller frees the two paths, *base and *adapters, with remove_both. */
+/* Writes a base model of architecture kinds[kind] and adapters of rank 3 for it into the test directory. targets: names
+ * of the layers with adapters; NULL: all linear layers. The caller frees the two paths, *base and *adapters, with
+ * remove_both. */
 static void write_both(size_t kind, const char *targets, char **base, char **adapters) {
     tiny_model o = tiny_defaults();
     o.hidden = 32;
@@ -123,14 +125,15 @@ static void remove_both(char *base, char *adapters) {
 
 static void merge(const char *from, const char *to, aoe_storage storage) {
     aoe_error err = {0};
-    const aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options), .storage = storage, .merge = 1, .force = 1};
+    const aoe_convert_options o = {
+        .struct_size = sizeof(aoe_convert_options), .storage = storage, .merge = 1, .force = 1};
     if (aoe_convert(test_model_context, from, to, &o, NULL, &err))
         fail_msg("%s", err.message);
 }
 
 /* Tests that an adapter directory gives bit-identical embeddings to the directory of the merged model. With unmerged
- * adapters, the embeddings may differ from the merged model only by rounding errors. The embeddings of the base model must
- * be different. */
+ * adapters, the embeddings may differ from the merged model only by rounding errors. The embeddings of the base model
+ * must be different. */
 static void opens_and_merges(void **state) {
     (void)state;
     for (size_t kind = 0; kind < KINDS; kind++)
@@ -172,9 +175,9 @@ static void opens_and_merges(void **state) {
 static void writes_peft_files(void **state) {
     (void)state;
     for (size_t kind = 0; kind < 5; kind += 2) { /* BERT, LLaMA, and a Qwen2 without a prefix in tensor names */
-        static const char *const names[] = {"base_model.model.encoder.layer.1.attention.output.dense.lora_B.weight", NULL,
-                                            "base_model.model.model.layers.1.self_attn.o_proj.lora_B.weight", NULL,
-                                            "base_model.model.layers.1.self_attn.o_proj.lora_B.weight"};
+        static const char *const names[] = {"base_model.model.encoder.layer.1.attention.output.dense.lora_B.weight",
+                                            NULL, "base_model.model.model.layers.1.self_attn.o_proj.lora_B.weight",
+                                            NULL, "base_model.model.layers.1.self_attn.o_proj.lora_B.weight"};
         static const char *const tasks[] = {"FEATURE_EXTRACTION", NULL, "CAUSAL_LM", NULL, "FEATURE_EXTRACTION"};
         char *base, *adapters;
         aoei_safetensors *f;
@@ -188,7 +191,8 @@ static void writes_peft_files(void **state) {
         assert_non_null(strstr(text, tasks[kind]));
         assert_non_null(strstr(text, base)); /* the configuration contains the full path of the base model */
         assert_non_null(strstr(text, kind ? "down_proj" : "\"output.dense\""));
-        static const char *const present[] = {"aoe.json", "modules.json", "README.md", "vocab.txt", "tokenizer_config.json"},
+        static const char *const present[] = {"aoe.json", "modules.json", "README.md", "vocab.txt",
+                                              "tokenizer_config.json"},
                                  *const absent[] = {"config.json", "model.safetensors"};
         for (size_t i = 0; i < sizeof present / sizeof *present; i++)
             assert_true(aoei_entry_exists(adapters, present[i]));
@@ -203,12 +207,13 @@ static void writes_peft_files(void **state) {
     }
 }
 
-/* Tests that the base model may be stored in any data type. Merging must read the stored values exactly. Without merging, the
- * weights must keep their storage type, and the embeddings must be bit-identical to the embeddings with a float32 copy of the
- * base model. */
+/* Tests that the base model may be stored in any data type. Merging must read the stored values exactly. Without
+ * merging, the weights must keep their storage type, and the embeddings must be bit-identical to the embeddings with a
+ * float32 copy of the base model. */
 static void accepts_any_storage_type(void **state) {
     (void)state;
-    for (int storage = AOE_STORAGE_BF16; storage <= AOE_STORAGE_INT8 + 1; storage++) { /* the last one: int5 token embeddings */
+    for (int storage = AOE_STORAGE_BF16; storage <= AOE_STORAGE_INT8 + 1; storage++) { /* the last one: int5 token
+                                                                                          embeddings */
         const int int5 = storage > AOE_STORAGE_INT8;
         char *base, *adapters, *narrow = test_path(test_dir, "narrow"), *wide = test_path(test_dir, "wide"),
                                *merged = test_path(test_dir, "merged");
@@ -232,11 +237,12 @@ static void accepts_any_storage_type(void **state) {
                 assert_int_equal(aoei_model_open_for(&b, test_model_context, adapters, &o, p, NULL), 0);
                 const vectors x = embed(a), y = embed(b);
                 assert_true(equal(&x, &y));
-                const aoei_tensor q = a->weights[aoei_layer_slot(1, AOEI_LW_Q)], f = b->weights[aoei_layer_slot(1, AOEI_LW_Q)];
+                const aoei_tensor q = a->weights[aoei_layer_slot(1, AOEI_LW_Q)],
+                                  f = b->weights[aoei_layer_slot(1, AOEI_LW_Q)];
                 if (!packed) {
                     assert_int_equal(q.type, storage >= AOE_STORAGE_INT8 ? AOEI_I8 : AOEI_BF16);
-                    /* the weight f belongs to the base model `wide`, which is stored in float32 and converted to the data type
-                     * of the computation */
+                    /* the weight f belongs to the base model `wide`, which is stored in float32 and converted to the
+                     * data type of the computation */
                     assert_int_equal(f.type, dtype == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32);
                     assert_int_equal(a->weights[AOEI_W_WORD].type, q.type);
                 }
@@ -263,7 +269,8 @@ static void accepts_any_storage_type(void **state) {
     }
 }
 
-/* If the model is opened with eight_bit, its frozen linear weights must equal the int8 weights that aoe_convert stores. */
+/* If the model is opened with eight_bit, its frozen linear weights must equal the int8 weights that aoe_convert
+ * stores. */
 static void quantizes_frozen_weights(void **state) {
     (void)state;
     char *base, *adapters, *narrow = test_path(test_dir, "narrow");
@@ -294,8 +301,8 @@ static void quantizes_frozen_weights(void **state) {
     test_dir_remove(narrow);
 }
 
-/* Tests that the tokenizer and the settings are read from the adapter directory if it contains them, and otherwise from the
- * base directory. */
+/* Tests that the tokenizer and the settings are read from the adapter directory if it contains them, and otherwise from
+ * the base directory. */
 static void finds_tokenizer_and_base(void **state) {
     (void)state;
     char *base, *adapters, *elsewhere = test_path(test_dir, "elsewhere");
@@ -377,7 +384,8 @@ static void rewrite(const char *dir, const char *unused, const char *extra, cons
     free(path);
 }
 
-/* Rewrites the weights file of the adapter directory dir. The tensor with index i is stored with the data type types[i % 2].
+/* Rewrites the weights file of the adapter directory dir. The tensor with index i is stored with the data type types[i
+ * % 2].
  */
 static void store_as(const char *dir, const aoei_st_dtype types[2]) {
     char *path = test_path(dir, AOEI_PEFT_WEIGHTS), *new_path = test_path(dir, "new");
@@ -399,8 +407,9 @@ static void store_as(const char *dir, const aoei_st_dtype types[2]) {
         for (size_t k = 0; k < elements; k++)
             halves[k] = aoei_bf16_from_f32(values[k]);
         const int wide = e[i].dtype == AOEI_ST_F32;
-        assert_int_equal(
-            aoei_st_writer_write(w, wide ? (const void *)values : halves, elements * aoei_st_dtype_size(e[i].dtype), NULL), 0);
+        assert_int_equal(aoei_st_writer_write(w, wide ? (const void *)values : halves,
+                                              elements * aoei_st_dtype_size(e[i].dtype), NULL),
+                         0);
     }
     assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
     aoei_safetensors_close(f);
@@ -409,12 +418,14 @@ static void store_as(const char *dir, const aoei_st_dtype types[2]) {
     free(path);
 }
 
-/* Tests that adapters stored in BF16, or partly in BF16 and partly in F32, compute the same embeddings merged and unmerged. A
- * data type that is not supported must be rejected. */
+/* Tests that adapters stored in BF16, or partly in BF16 and partly in F32, compute the same embeddings merged and
+ * unmerged. A data type that is not supported must be rejected. */
 static void reads_data_types_of_adapters(void **state) {
     (void)state;
-    static const aoei_st_dtype types[][2] = {
-        {AOEI_ST_BF16, AOEI_ST_BF16}, {AOEI_ST_F32, AOEI_ST_BF16}, {AOEI_ST_BF16, AOEI_ST_F32}, {AOEI_ST_I8, AOEI_ST_F32}};
+    static const aoei_st_dtype types[][2] = {{AOEI_ST_BF16, AOEI_ST_BF16},
+                                             {AOEI_ST_F32, AOEI_ST_BF16},
+                                             {AOEI_ST_BF16, AOEI_ST_F32},
+                                             {AOEI_ST_I8, AOEI_ST_F32}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         char *base, *adapters;
         aoe_error err = {0};
@@ -425,15 +436,17 @@ static void reads_data_types_of_adapters(void **state) {
             assert_int_equal(aoe_model_open(&m, test_model_context, adapters, NULL, &err), AOE_EUNSUPPORTED);
             FRAGMENT(err, "is I8; adapters must be F32, F16 or BF16");
         } else {
-            const vectors x = embed_as(adapters, AOE_DTYPE_F32, &inference), y = embed_as(adapters, AOE_DTYPE_F32, &unmerged);
+            const vectors x = embed_as(adapters, AOE_DTYPE_F32, &inference),
+                          y = embed_as(adapters, AOE_DTYPE_F32, &unmerged);
             assert_true(distance(&x, &y) < 1e-5);
         }
         remove_both(base, adapters);
     }
 }
 
-/* Adds to the weights file of the adapter directory dir a vector of `size` elements with the value 2 for each tensor whose name
- * contains `like`. The name of a vector is the name of the tensor in which `like` and what follows it is replaced by `by`. */
+/* Adds to the weights file of the adapter directory dir a vector of `size` elements with the value 2 for each tensor
+ * whose name contains `like`. The name of a vector is the name of the tensor in which `like` and what follows it is
+ * replaced by `by`. */
 static void add_vectors(const char *dir, const char *like, const char *by, size_t size) {
     char *path = test_path(dir, AOEI_PEFT_WEIGHTS), *new_path = test_path(dir, "new"), names[64][160];
     aoei_safetensors *f;
@@ -584,15 +597,16 @@ static void rejects_damaged_adapters(void **state) {
 
 static void rejects_invalid_options(void **state) {
     (void)state;
-    char *base, *adapters, *ran = test_path(test_dir, "ran"), *text = test_write_text(test_dir, "a.txt", "a small plane\n");
+    char *base, *adapters, *ran = test_path(test_dir, "ran"),
+                           *text = test_write_text(test_dir, "a.txt", "a small plane\n");
     aoe_init_options init;
     aoe_lora lora;
     aoe_model *m;
     aoe_error err = {0};
     write_both(0, NULL, &base, &adapters);
     aoe_init_options_defaults(&init);
-    init.shape =
-        (aoe_shape){.hidden = 8, .layers = 1, .heads = 2, .head_size = 4, .window = 4, .positions = 16, .architecture = "ran"};
+    init.shape = (aoe_shape){
+        .hidden = 8, .layers = 1, .heads = 2, .head_size = 4, .window = 4, .positions = 16, .architecture = "ran"};
     init.texts = (const char *const[]){text};
     init.n_texts = 1;
     init.vocab_size = 30;
@@ -629,7 +643,8 @@ static void rejects_invalid_options(void **state) {
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
     FRAGMENT(
         err,
-        "options.lora.targets: a bert model has no linear layer 'q_proj'; its linear layers are query, key, value, output.dense");
+        "options.lora.targets: a bert model has no linear layer 'q_proj'; its linear layers are query, key, value, "
+        "output.dense");
     const aoe_convert_options merging = {.struct_size = sizeof(aoe_convert_options), .merge = 1};
     assert_int_equal(aoe_convert(test_model_context, base, ran, &merging, NULL, &err), AOE_EARG);
     FRAGMENT(err, "there are no adapters to merge");
@@ -638,8 +653,8 @@ static void rejects_invalid_options(void **state) {
     remove_both(base, adapters);
 }
 
-/* Tests that new adapters do not change the embeddings, because the matrix B is zero. The elements of A must be uniformly
- * distributed between -1 / sqrt(columns) and 1 / sqrt(columns). */
+/* Tests that new adapters do not change the embeddings, because the matrix B is zero. The elements of A must be
+ * uniformly distributed between -1 / sqrt(columns) and 1 / sqrt(columns). */
 static void new_adapters_change_nothing(void **state) {
     (void)state;
     char *base, *adapters;
@@ -659,14 +674,15 @@ static void new_adapters_change_nothing(void **state) {
         sum += v;
     }
     const double bound = 1 / sqrt((double)down.cols);
-    assert_true(largest < bound && largest > 0.8 * bound && fabs(sum / (double)(down.rows * down.cols) / bound - 0.5) < 0.1);
+    assert_true(largest < bound && largest > 0.8 * bound &&
+                fabs(sum / (double)(down.rows * down.cols) / bound - 0.5) < 0.1);
     assert_true(fabs(m->lora.alpha - 32) < 1e-12 && fabs(m->lora.dropout - 0.1) < 1e-12);
     aoe_model_close(m);
     remove_both(base, adapters);
 }
 
-/* Returns the number of bytes of all weights except the adapters. Counts converted weights and weights that are used directly
- * from the mapped file. */
+/* Returns the number of bytes of all weights except the adapters. Counts converted weights and weights that are used
+ * directly from the mapped file. */
 static size_t frozen_bytes(const aoe_model *m) {
     const unsigned char *own = m->memory.converted;
     size_t bytes = m->memory.converted_bytes;
@@ -685,7 +701,8 @@ static size_t frozen_bytes(const aoe_model *m) {
  * parameters. A plan computed from a shape must equal the plan of a model with this shape. */
 static void plans_memory(void **state) {
     (void)state;
-    char *base, *adapters, *made = test_path(test_dir, "made"), *text = test_write_text(test_dir, "a.txt", "a small plane\n");
+    char *base, *adapters, *made = test_path(test_dir, "made"),
+                           *text = test_write_text(test_dir, "a.txt", "a small plane\n");
     write_both(2, NULL, &base, &adapters);
     for (int way = 0; way < 4; way++) {
         const aoe_dtype dtype = way % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
@@ -708,7 +725,8 @@ static void plans_memory(void **state) {
         assert_int_equal(p.frozen, frozen_bytes(m));
         assert_int_equal(p.parameters, params.count * sizeof(float));
         assert_int_equal(p.training_packed, params.packed_bytes);
-        assert_int_equal(p.training, p.frozen + 4 * p.parameters + p.training_packed + p.kept + p.working + p.objectives);
+        assert_int_equal(p.training,
+                         p.frozen + 4 * p.parameters + p.training_packed + p.kept + p.working + p.objectives);
         assert_true(p.parameters < p.weights);
         aoei_arena_destroy(&arena);
         aoe_model_close(packed);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests aoe_annotate and aoe_score against a local chat server. The tests cover the output rows for every kind of response, the
- * reuse of cached responses, limits on tokens and on cost, and errors that end the run. The output must be identical for any
- * concurrency and despite server errors. API keys must not appear in outputs, caches or messages.
+ * Tests aoe_annotate and aoe_score against a local chat server. The tests cover the output rows for every kind of
+ * response, the reuse of cached responses, limits on tokens and on cost, and errors that end the run. The output must
+ * be identical for any concurrency and despite server errors. API keys must not appear in outputs, caches or messages.
  */
 #include <math.h>
 #include <stdio.h>
@@ -29,8 +29,8 @@ typedef struct fixture {
     const char *file;                  /* path of the input file, the pointer `texts`; a.files points to this field */
     char *out;                         /* output of the last run, NUL-terminated; capacity MAX_OUTPUT */
     size_t len;                        /* bytes in out */
-    /* polls: number of calls of the callback `progress` or, in a dry run, of the callback for prompts. stop_after: the callback
-     * cancels the run after this number of responses (0: never). */
+    /* polls: number of calls of the callback `progress` or, in a dry run, of the callback for prompts. stop_after: the
+     * callback cancels the run after this number of responses (0: never). */
     size_t polls, stop_after;
     aoe_annotate_options a;
     aoe_annotate_result r;
@@ -58,12 +58,14 @@ static int progress(void *user, const aoe_chat_progress *p) {
     return b->stop_after && p->done >= b->stop_after;
 }
 
-/* Sets the n models that a run calls. The name of a model ("numbered", "json", ...) selects the behavior of the server. */
+/* Sets the n models that a run calls. The name of a model ("numbered", "json", ...) selects the behavior of the
+ * server. */
 static void set_models(fixture *b, size_t n, ...) {
     va_list names;
     va_start(names, n);
     for (size_t i = 0; i < n; i++)
-        b->model[i] = (aoe_chat_model){.name = va_arg(names, const char *), .api = b->api, .price_in = 1, .price_out = 2};
+        b->model[i] =
+            (aoe_chat_model){.name = va_arg(names, const char *), .api = b->api, .price_in = 1, .price_out = 2};
     va_end(names);
     b->a.chat.n_models = b->s.chat.n_models = n;
 }
@@ -84,9 +86,9 @@ static int set_up(void **state) {
     snprintf(b->api, sizeof b->api, "%s/v1", test_server_url(b->server));
     chat_model_route(b->server, &b->behavior);
     b->dir = test_dir_create();
-    b->texts = test_write_text(
-        b->dir, "texts.txt",
-        "A plane is taking off.\nThe old man plays a flute.\nA plane  is taking off.\nPrices are very high in \"Rome\".\n");
+    b->texts = test_write_text(b->dir, "texts.txt",
+                               "A plane is taking off.\nThe old man plays a flute.\nA plane  is taking off.\n"
+                               "Prices are very high in \"Rome\".\n");
     b->pairs = test_write_text(
         b->dir, "pairs.tsv",
         "id\tsentence1\tsentence2\tlabel\n7\tA man eats bread.\tA man eats rice.\tx\n8\tIt rains.\tThe cat sleeps.\ty\n"
@@ -173,16 +175,17 @@ static void pairs_of_one_model(void **state) {
     b->a.positives = 2;
     b->a.negatives = 1;
     annotate_ok(b);
-    assert_string_equal(b->out, "text1\ttext2\tlabel\tsource\n"
-                                "A plane is taking off.\tOnce more: a plane is taking off.\t1\tnumbered\n"
-                                "A plane is taking off.\tA plane is currently taking off.\t1\tnumbered\n"
-                                "A plane is taking off.\tA closed is lantern off.\t0\tnumbered\n"
-                                "The old man plays a flute.\tOnce more: the old man plays a flute.\t1\tnumbered\n"
-                                "The old man plays a flute.\tThe old man plays one flute.\t1\tnumbered\n"
-                                "The old man plays a flute.\tThe old man closed a lantern.\t0\tnumbered\n"
-                                "Prices are very high in \"Rome\".\tOnce more: prices are very high in \"Rome\".\t1\tnumbered\n"
-                                "Prices are very high in \"Rome\".\tPrices are really high in \"Rome\".\t1\tnumbered\n"
-                                "Prices are very high in \"Rome\".\tclosed are lantern harbour in \"distant\".\t0\tnumbered\n");
+    assert_string_equal(b->out,
+                        "text1\ttext2\tlabel\tsource\n"
+                        "A plane is taking off.\tOnce more: a plane is taking off.\t1\tnumbered\n"
+                        "A plane is taking off.\tA plane is currently taking off.\t1\tnumbered\n"
+                        "A plane is taking off.\tA closed is lantern off.\t0\tnumbered\n"
+                        "The old man plays a flute.\tOnce more: the old man plays a flute.\t1\tnumbered\n"
+                        "The old man plays a flute.\tThe old man plays one flute.\t1\tnumbered\n"
+                        "The old man plays a flute.\tThe old man closed a lantern.\t0\tnumbered\n"
+                        "Prices are very high in \"Rome\".\tOnce more: prices are very high in \"Rome\".\t1\tnumbered\n"
+                        "Prices are very high in \"Rome\".\tPrices are really high in \"Rome\".\t1\tnumbered\n"
+                        "Prices are very high in \"Rome\".\tclosed are lantern harbour in \"distant\".\t0\tnumbered\n");
     assert_int_equal(b->r.texts, 3);
     assert_int_equal(b->r.repeated_inputs, 1);
     assert_int_equal(b->r.rows, 9);
@@ -212,8 +215,8 @@ static void labels_and_templates(void **state) {
     assert_non_null(strstr(b->err.message, "not a JSON object"));
 }
 
-/* Tests a run that sends every prompt to four models. Sentences that equal the input text, or that another model has already
- * returned, must be dropped. A later run that writes triplets must reuse the cached responses. */
+/* Tests a run that sends every prompt to four models. Sentences that equal the input text, or that another model has
+ * already returned, must be dropped. A later run that writes triplets must reuse the cached responses. */
 static void ensemble(void **state) {
     fixture *b = *state;
     set_models(b, 4, "numbered", "json", "bullets", "stream");
@@ -325,9 +328,9 @@ static void limits(void **state) {
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 8) {
         clear_cache(b);
         b->a.chat.concurrency = concurrency;
-        /* A call (one prompt that is sent to one model) is allowed if the limit permits about 270 tokens, the maximum of a
-         * call. Each call then uses only 90 tokens. The limit therefore permits four calls: 3 * 90 + 270 <= 600, but 4 * 90 +
-         * 270 > 600. */
+        /* A call (one prompt that is sent to one model) is allowed if the limit permits about 270 tokens, the maximum
+         * of a call. Each call then uses only 90 tokens. The limit therefore permits four calls: 3 * 90 + 270 <= 600,
+         * but 4 * 90 + 270 > 600. */
         b->a.chat.max_total_tokens = 600;
         annotate_ok(b);
         assert_int_equal(b->r.chat.asked, 4);
@@ -351,15 +354,15 @@ static void limits(void **state) {
     free(want);
 }
 
-/* Tests that a malformed response is counted with the maximum number of tokens of a call. The call is repeated only if the
- * limit permits another call. */
+/* Tests that a malformed response is counted with the maximum number of tokens of a call. The call is repeated only if
+ * the limit permits another call. */
 static void malformed_responses_are_counted(void **state) {
     fixture *b = *state;
     double spent = 0;
     b->behavior.trouble = CHAT_MALFORMED | CHAT_STREAM_CUT;
     b->a.chat.max_tokens = 200;
-    /* Each call has two malformed responses, which count about 270 tokens each, and then a valid response of 90 tokens. The
-     * limit permits two complete calls and the first request of a third call: 2 * (2 * 270 + 90) + 270 <= 1700. */
+    /* Each call has two malformed responses, which count about 270 tokens each, and then a valid response of 90 tokens.
+     * The limit permits two complete calls and the first request of a third call: 2 * (2 * 270 + 90) + 270 <= 1700. */
     b->a.chat.max_total_tokens = 1700;
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 2) {
         clear_cache(b);
@@ -450,8 +453,8 @@ static void dry_run(void **state) {
 
 /* ---- failures */
 
-/* Asserts that a run with one model fails with this code, a message that contains `message`, and no output, after at most
- * max_requests requests. */
+/* Asserts that a run with one model fails with this code, a message that contains `message`, and no output, after at
+ * most max_requests requests. */
 static void expect_failure(fixture *b, const char *model, int code, const char *message, size_t max_requests) {
     set_models(b, 1, model);
     b->behavior.requests = 0;
@@ -464,7 +467,8 @@ static void expect_failure(fixture *b, const char *model, int code, const char *
 
 static void permanent_failures(void **state) {
     fixture *b = *state;
-    expect_failure(b, "unknown", AOE_EIO, "the endpoint returned status 404 for model unknown: The model does not exist", 4);
+    expect_failure(b, "unknown", AOE_EIO,
+                   "the endpoint returned status 404 for model unknown: The model does not exist", 4);
     expect_failure(b, "quota", AOE_EIO, "the account has no credit left", 4);
     b->behavior.key = "other";
     expect_failure(b, "numbered", AOE_EIO, "requires an API key", 4);
@@ -542,7 +546,8 @@ static void no_key_anywhere(void **state) {
         free(bytes);
         free(path);
     }
-    set_models(b, 1, "tells"); /* the server's error message contains the key and is truncated in the middle of the key */
+    set_models(b, 1, "tells"); /* the server's error message contains the key and is truncated in the middle of the
+                                  key */
     b->model[0].key = KEY;
     assert_int_equal(annotate(b), AOE_EIO);
     assert_non_null(strstr(b->err.message, "000####"));
@@ -564,10 +569,9 @@ static void scores(void **state) {
     fixture *b = *state;
     if (score(b))
         fail_msg("%s", b->err.message);
-    assert_string_equal(
-        b->out,
-        "id\tsentence1\tsentence2\tlabel\n7\tA man eats bread.\tA man eats rice.\t3.8\n8\tIt rains.\tThe cat sleeps.\t0\n"
-        "9\tA man eats bread.\tA man eats rice.\t3.8\n");
+    assert_string_equal(b->out, "id\tsentence1\tsentence2\tlabel\n7\tA man eats bread.\tA man eats rice.\t3.8\n"
+                                "8\tIt rains.\tThe cat sleeps.\t0\n"
+                                "9\tA man eats bread.\tA man eats rice.\t3.8\n");
     assert_int_equal(b->sr.rows, 3);
     assert_int_equal(b->sr.scored, 3);
     assert_int_equal(b->behavior.answers, 2);
@@ -577,10 +581,10 @@ static void scores(void **state) {
     b->s.name = "out.csv";
     b->s.table.columns = "text1=sentence2,text2=sentence1";
     assert_int_equal(score(b), 0);
-    assert_string_equal(
-        b->out,
-        "id,sentence1,sentence2,label,gold,score:bullets,score:refuses\n7,A man eats bread.,A man eats rice.,x,3.8,3.8,\n"
-        "8,It rains.,The cat sleeps.,y,0,0,\n9,A man eats bread.,A man eats rice.,z,3.8,3.8,\n");
+    assert_string_equal(b->out,
+                        "id,sentence1,sentence2,label,gold,score:bullets,score:refuses\n"
+                        "7,A man eats bread.,A man eats rice.,x,3.8,3.8,\n"
+                        "8,It rains.,The cat sleeps.,y,0,0,\n9,A man eats bread.,A man eats rice.,z,3.8,3.8,\n");
     assert_int_equal(b->sr.chat.refused, 3);
     b->s.table.columns = "text1=nothing";
     assert_int_equal(score(b), AOE_EFORMAT);
@@ -600,8 +604,8 @@ static void score_of_a_pipe(void **state) {
     assert_int_equal(b->behavior.requests, 0);
 }
 
-/* Tests that the options are rejected before any request is sent if the name of a score column is the name of an input column
- * or of another score column. */
+/* Tests that the options are rejected before any request is sent if the name of a score column is the name of an input
+ * column or of another score column. */
 static void score_columns(void **state) {
     fixture *b = *state;
     static const struct {
@@ -638,7 +642,8 @@ static void scores_of_json_rows(void **state) {
     b->s.table.skip_bad_rows = 1;
     assert_int_equal(score(b), 0);
     assert_string_equal(
-        b->out, "{\"text1\":\"A man eats.\",\"text2\":\"A man eats.\",\"n\":3,\"l\":[1,\"x\"],\"b\":true,\"label\":5}\n");
+        b->out,
+        "{\"text1\":\"A man eats.\",\"text2\":\"A man eats.\",\"n\":3,\"l\":[1,\"x\"],\"b\":true,\"label\":5}\n");
     assert_int_equal(b->sr.skipped, 1);
     assert_true(b->sr.mean == 5);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests general rules of the public API (versions, sizes of options structs, NULL options, the default model) and aoe_nearest.
+ * Tests general rules of the public API (versions, sizes of options structs, NULL options, the default model) and
+ * aoe_nearest.
  */
 #include <math.h>
 #include <stdint.h>
@@ -73,7 +74,8 @@ static int ignore_output(void *user, size_t part, const char *data, size_t len) 
     return 0;
 }
 
-/* Asserts that code is AOE_EARG and that the error message contains `option`, the name of an option whose value is NaN. */
+/* Asserts that code is AOE_EARG and that the error message contains `option`, the name of an option whose value is
+ * NaN. */
 static void expect_nan_error(int code, const aoe_error *err, const char *option) {
     if (code != AOE_EARG || !strstr(err->message, option))
         fail_msg("expected an error about %s, found code %d: %s", option, code, err->message);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests model directories of architectures other than BERT. Tensor names may have a prefix or none. A model that is saved and
- * opened again must give equal embeddings. bf16 weights must be used without a float32 copy. Other tests cover bidirectional
- * attention, which options select and aoe.json stores, new models with random weights, and rejected settings.
+ * Tests model directories of architectures other than BERT. Tensor names may have a prefix or none. A model that is
+ * saved and opened again must give equal embeddings. bf16 weights must be used without a float32 copy. Other tests
+ * cover bidirectional attention, which options select and aoe.json stores, new models with random weights, and rejected
+ * settings.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,14 +98,15 @@ static tiny_model tiny_kind(size_t kind) {
     return o;
 }
 
-/* Tests that a saved model gives equal embeddings. The tensor names in the saved file have no prefix, and `architectures` in
- * config.json contains the transformers class of the architecture, for example "LlamaModel". */
+/* Tests that a saved model gives equal embeddings. The tensor names in the saved file have no prefix, and
+ * `architectures` in config.json contains the transformers class of the architecture, for example "LlamaModel". */
 static void saves_and_opens(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
     for (size_t kind = 0; kind < KINDS; kind++)
         for (int prefixed = 0; prefixed < 2; prefixed++) {
-            char *from = test_path(test_dir, "from"), *to = test_path(test_dir, "to"), *config = test_path(to, "config.json");
+            char *from = test_path(test_dir, "from"), *to = test_path(test_dir, "to"),
+                 *config = test_path(to, "config.json");
             tiny_model o = tiny_kind(kind);
             aoe_error err = {0};
             o.prefix = prefixed ? kinds[kind].prefix : NULL;
@@ -136,8 +138,8 @@ static void saves_and_opens(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Tests that linear weights and embedding tables are used as stored if both the storage and the computation are bf16. The
- * embeddings must be bit-identical to the embeddings with a float32 copy of the weights. */
+/* Tests that linear weights and embedding tables are used as stored if both the storage and the computation are bf16.
+ * The embeddings must be bit-identical to the embeddings with a float32 copy of the weights. */
 static void keeps_bf16_as_stored(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
@@ -145,7 +147,8 @@ static void keeps_bf16_as_stored(void **state) {
     aoe_model_options_defaults(&bf16);
     bf16.dtype = AOE_DTYPE_BF16;
     for (size_t kind = 0; kind < KINDS; kind++) {
-        char *from = test_path(test_dir, "from"), *narrow = test_path(test_dir, "narrow"), *wide = test_path(test_dir, "wide");
+        char *from = test_path(test_dir, "from"), *narrow = test_path(test_dir, "narrow"),
+             *wide = test_path(test_dir, "wide");
         tiny_model o = tiny_kind(kind);
         aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_BF16};
         aoe_error err = {0};
@@ -186,20 +189,20 @@ static aoe_model_options bidirectional_options(size_t layer) {
     return o;
 }
 
-/* Tests that bidirectional attention changes the embeddings and is saved in aoe.json, and that options override the saved
- * value. */
+/* Tests that bidirectional attention changes the embeddings and is saved in aoe.json, and that options override the
+ * saved value. */
 static void saves_the_attention_direction(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
     char *from = test_path(test_dir, "from"), *to = test_path(test_dir, "to");
     const tiny_model o = tiny_kind(1);
-    const aoe_model_options all = bidirectional_options(0), last = bidirectional_options(1), none = bidirectional_options(2),
-                            plain = bidirectional_options(AOE_AUTO);
+    const aoe_model_options all = bidirectional_options(0), last = bidirectional_options(1),
+                            none = bidirectional_options(2), plain = bidirectional_options(AOE_AUTO);
     aoe_error err = {0};
     aoe_model_info info;
     tiny_model_write(from, &o);
-    const vectors causal = embed_dir(ctx, from, &plain), half = embed_dir(ctx, from, &last), full = embed_dir(ctx, from, &all),
-                  off = embed_dir(ctx, from, &none);
+    const vectors causal = embed_dir(ctx, from, &plain), half = embed_dir(ctx, from, &last),
+                  full = embed_dir(ctx, from, &all), off = embed_dir(ctx, from, &none);
     assert_true(equal(&causal, &off) && !equal(&causal, &half) && !equal(&half, &full) && !equal(&causal, &full));
     aoe_model *m = test_model_open(ctx, from, &last);
     if (aoei_model_save(m, to, NULL, &err))
@@ -210,7 +213,8 @@ static void saves_the_attention_direction(void **state) {
     aoe_model_get_info(m, &info);
     assert_true(equal(&again, &half) && info.causal && info.bidirectional_from == 1 && info.kv_heads == 2);
     char limits[512];
-    assert_non_null(strstr(aoei_settings_limits(&m->settings, limits, sizeof limits), "causal attention in all layers"));
+    assert_non_null(
+        strstr(aoei_settings_limits(&m->settings, limits, sizeof limits), "causal attention in all layers"));
     aoe_model_close(m);
     const vectors other = embed_dir(ctx, to, &all);
     assert_true(equal(&other, &full));
@@ -219,7 +223,8 @@ static void saves_the_attention_direction(void **state) {
     aoe_context_destroy(ctx);
 }
 
-static void expect_rejected(aoe_context *ctx, const char *dir, const aoe_model_options *o, int code, const char *fragment) {
+static void expect_rejected(aoe_context *ctx, const char *dir, const aoe_model_options *o, int code,
+                            const char *fragment) {
     aoe_model *m;
     aoe_error err = {0};
     assert_int_equal(aoe_model_open(&m, ctx, dir, o, &err), code);
@@ -264,8 +269,8 @@ static void creates_models(void **state) {
         aoe_init_options o;
         aoe_error err = {0};
         aoe_init_options_defaults(&o);
-        o.shape =
-            (aoe_shape){.hidden = 32, .layers = 2, .heads = 4, .intermediate = 48, .positions = 40, .architecture = types[i]};
+        o.shape = (aoe_shape){
+            .hidden = 32, .layers = 2, .heads = 4, .intermediate = 48, .positions = 40, .architecture = types[i]};
         o.shape.kv_heads = i < 2 ? 0 : 2;
         o.tokenizer_from = from;
         if (aoe_init(ctx, to, &o, NULL, &err))
@@ -305,9 +310,9 @@ static const aoei_st_tensor *stored(aoei_safetensors **f, const char *dir, const
     return t;
 }
 
-/* Tests fused tensors, which contain the weights of several layers. A converted model must have the same fused tensors with
- * equal values. An int8 model must give equal embeddings after another conversion. Adapters of fused tensors are rejected, and
- * messages name the stored tensor and its shape. */
+/* Tests fused tensors, which contain the weights of several layers. A converted model must have the same fused tensors
+ * with equal values. An int8 model must give equal embeddings after another conversion. Adapters of fused tensors are
+ * rejected, and messages name the stored tensor and its shape. */
 static void fused_tensors(void **state) {
     (void)state;
     static const char name[] = "encoder.layers.1.attn.Wqkv.weight";
@@ -343,7 +348,8 @@ static void fused_tensors(void **state) {
     aoe_lora lora;
     aoe_lora_defaults(&lora);
     lora.r = 2;
-    assert_int_equal(aoei_model_open_for(&m, ctx, from, NULL, &(aoei_open_mode){.lora = &lora}, &err), AOE_EUNSUPPORTED);
+    assert_int_equal(aoei_model_open_for(&m, ctx, from, NULL, &(aoei_open_mode){.lora = &lora}, &err),
+                     AOE_EUNSUPPORTED);
     FRAGMENT(err, "LoRA adapters are not supported for 'encoder.layers.0.attn.Wqkv.weight'");
     lora.targets = "out_proj,fc2";
     assert_int_equal(aoei_model_open_for(&m, ctx, from, NULL, &(aoei_open_mode){.lora = &lora}, &err), 0);

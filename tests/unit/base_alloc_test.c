@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests memory allocation: alignment, overflow checks of sizes, the counter of calls, and injected failures of the n-th call.
- * Also tests arenas. An arena without memory only computes the size of a layout. This size must equal the size of the layout in
- * an arena with memory.
+ * Tests memory allocation: alignment, overflow checks of sizes, the counter of calls, and injected failures of the n-th
+ * call. Also tests arenas. An arena without memory only computes the size of a layout. This size must equal the size of
+ * the layout in an arena with memory.
  */
 #include <string.h>
 
@@ -76,7 +76,8 @@ static void test_impossible_sizes(void **state) {
 
 static void test_aligned(void **state) {
     (void)state;
-    static const size_t sizes[] = {0, 1, 63, 64, 65, 4096, ((size_t)2 << 20) - 1, (size_t)2 << 20, ((size_t)5 << 20) + 3};
+    static const size_t sizes[] = {
+        0, 1, 63, 64, 65, 4096, ((size_t)2 << 20) - 1, (size_t)2 << 20, ((size_t)5 << 20) + 3};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         unsigned char *p = aoei_aligned(sizes[i]);
         assert_non_null(p);

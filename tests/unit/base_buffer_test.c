@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests growing buffers and arrays: their contents, the terminating NUL, sizes that overflow, and failed allocations. After a
- * failure, a buffer reports the error until it is cleared.
+ * Tests growing buffers and arrays: their contents, the terminating NUL, sizes that overflow, and failed allocations.
+ * After a failure, a buffer reports the error until it is cleared.
  */
 #include <string.h>
 

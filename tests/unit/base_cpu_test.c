@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads emulated
- * Tests the detection of the best supported instruction set (the CPU tier) against /proc/cpuinfo, and the environment variable
- * AOE_CPU. Also tests the number of CPUs under affinity and cgroup limits, the clock, and the peak memory.
+ * Tests the detection of the best supported instruction set (the CPU tier) against /proc/cpuinfo, and the environment
+ * variable AOE_CPU. Also tests the number of CPUs under affinity and cgroup limits, the clock, and the peak memory.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -172,18 +172,22 @@ static void test_cgroup(void **state) {
     free(test_write_text(root, "cgroup", "1:cpu:/old\n"));
     assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX); /* the file lists only a group of cgroup version 1 */
     free(test_write_text(root, "cgroup", "1:cpu:/old\n0::/a/b\n"));
-    assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX); /* neither the group of the process nor its parents have a limit */
+    assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX); /* neither the group of the process nor its parents have a
+                                                              limit */
     set_quota(root, "a/b", "max 100000\n");
     assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX);
     set_quota(root, "a", "350000 100000\n");
-    assert_int_equal(aoei_cgroup_cpus(root, file), 4); /* the parent group has a limit of 3.5 CPUs, which is rounded up */
+    assert_int_equal(aoei_cgroup_cpus(root, file), 4); /* the parent group has a limit of 3.5 CPUs, which is rounded
+                                                          up */
     set_quota(root, "a/b", "200000 100000\n");
     assert_int_equal(aoei_cgroup_cpus(root, file), 2); /* the smallest limit of the group and its parents applies */
     set_quota(root, "", "1000 100000\n");
-    assert_int_equal(aoei_cgroup_cpus(root, file), 1); /* the root group has a limit of 0.01 CPUs; the result is at least 1 */
+    assert_int_equal(aoei_cgroup_cpus(root, file), 1); /* the root group has a limit of 0.01 CPUs; the result is at
+                                                          least 1 */
     free(test_write_text(root, "cgroup", "0::/\n"));
     set_quota(root, "", "300000 100000\n");
-    assert_int_equal(aoei_cgroup_cpus(root, file), 3); /* inside a container, the group of the process is the root group */
+    assert_int_equal(aoei_cgroup_cpus(root, file), 3); /* inside a container, the group of the process is the root
+                                                          group */
     set_quota(root, "", "0 0\n");
     assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX);
     free(file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests directory functions: creating, listing, renaming and removing directories, and checking that a directory is writable.
- * Removing must not follow symbolic links.
+ * Tests directory functions: creating, listing, renaming and removing directories, and checking that a directory is
+ * writable. Removing must not follow symbolic links.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +33,8 @@ static void test_join(void **state) {
 
 static void test_labels(void **state) {
     (void)state;
-    static const char *const paths[] = {"a/dev.tsv", "b/dev.tsv", "b/test.tsv", "sts12/", "sts13//", "c.tsv", "c.tsv", "/"};
+    static const char *const paths[] = {"a/dev.tsv", "b/dev.tsv", "b/test.tsv", "sts12/",
+                                        "sts13//",   "c.tsv",     "c.tsv",      "/"};
     static const char *const labels[] = {"a/dev.tsv", "b/dev.tsv", "test.tsv", "sts12", "sts13", "c.tsv", "c.tsv", "/"};
     for (size_t i = 0; i < 8; i++) {
         char *label = aoei_path_label(paths, 8, i);
@@ -145,7 +146,8 @@ static void test_remove_tree_does_not_follow_links(void **state) {
     assert_int_equal(aoei_remove_tree(tree, NULL), 0);
     assert_int_equal(aoei_exists(tree), 0);
     assert_int_equal(aoei_exists(kept), 1);
-    assert_int_equal(aoei_remove_tree(with_slash, NULL), 0); /* removes the link, but not the directory to which it points */
+    assert_int_equal(aoei_remove_tree(with_slash, NULL), 0); /* removes the link, but not the directory to which it
+                                                                points */
     assert_int_equal(aoei_exists(link_to), 0);
     assert_int_equal(aoei_exists(kept), 1);
     char *const all[] = {outside, tree, link_in_tree, dangling, link_to, with_slash, kept};
@@ -153,8 +155,8 @@ static void test_remove_tree_does_not_follow_links(void **state) {
         free(all[i]);
 }
 
-/* Tests that dangerous paths are rejected. An injected failure ensures that nothing is removed if the function wrongly accepts
- * a path. */
+/* Tests that dangerous paths are rejected. An injected failure ensures that nothing is removed if the function wrongly
+ * accepts a path. */
 static void test_remove_tree_rejected_paths(void **state) {
     (void)state;
     char *dot = test_path(test_dir, "."), *up = test_path(test_dir, "sub/..");
@@ -213,8 +215,8 @@ static void test_read_only_dir(void **state) {
     free(sub);
 }
 
-/* Replaces the directory sub/final in the way in which training replaces a checkpoint: creates the new directory under a
- * temporary name, writes its file, removes the old directory and renames the new one. Returns 0 or an error code. */
+/* Replaces the directory sub/final in the way in which training replaces a checkpoint: creates the new directory under
+ * a temporary name, writes its file, removes the old directory and renames the new one. Returns 0 or an error code. */
 static int write_directory(void *arg) {
     const char *dir = arg;
     char *temp = test_path(dir, "sub/.new"), *file = test_path(temp, "file"), *final = test_path(dir, "sub/final");
@@ -233,7 +235,8 @@ static int write_directory(void *arg) {
     return code;
 }
 
-/* Asserts that the directory sub/final, if it exists, contains the complete file. If code is 0, also asserts that it exists. */
+/* Asserts that the directory sub/final, if it exists, contains the complete file. If code is 0, also asserts that it
+ * exists. */
 static void final_is_complete(void *arg, int code) {
     const char *dir = arg;
     char *final = test_path(dir, "sub/final"), *file = test_path(final, "file");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests error messages and log messages. Each message must be one line of valid UTF-8 that fits in its buffer. A message that
- * is too long must be truncated between two characters and end in "...". If a long path makes the message for a failed system
- * call too long, the path must be truncated and not the reason.
+ * Tests error messages and log messages. Each message must be one line of valid UTF-8 that fits in its buffer. A
+ * message that is too long must be truncated between two characters and end in "...". If a long path makes the message
+ * for a failed system call too long, the path must be truncated and not the reason.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,8 @@
 static void test_fail_fills(void **state) {
     (void)state;
     aoe_error err = {0};
-    assert_int_equal(aoei_fail(&err, AOE_EFORMAT, "%s:%d: bad score \"%s\"; write a number", "t.tsv", 7, "x"), AOE_EFORMAT);
+    assert_int_equal(aoei_fail(&err, AOE_EFORMAT, "%s:%d: bad score \"%s\"; write a number", "t.tsv", 7, "x"),
+                     AOE_EFORMAT);
     assert_int_equal(err.code, AOE_EFORMAT);
     assert_string_equal(err.message, "t.tsv:7: bad score \"x\"; write a number");
     assert_int_equal(aoei_fail(NULL, AOE_EIO, "%s", "nobody listens"), AOE_EIO);
@@ -120,8 +121,8 @@ static void test_nomem(void **state) {
 static void test_codes(void **state) {
     (void)state;
     assert_string_equal(aoe_version(), AOE_VERSION);
-#define AOE_X(name, value, text)                                                                                               \
-    assert_int_equal(AOE_##name, value);                                                                                       \
+#define AOE_X(name, value, text)                                                                                       \
+    assert_int_equal(AOE_##name, value);                                                                               \
     assert_string_equal(aoe_code_text(value), text);
     AOE_ERROR_LIST(AOE_X)
 #undef AOE_X

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests file functions: mapping and reading of regular files, pipes and /proc files, and atomic writes. If any step of an
- * atomic write fails, the file must have its old or its complete new contents, and no temporary file may remain in the
- * directory.
+ * Tests file functions: mapping and reading of regular files, pipes and /proc files, and atomic writes. If any step of
+ * an atomic write fails, the file must have its old or its complete new contents, and no temporary file may remain in
+ * the directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +93,8 @@ static void *feed(void *arg) {
     return NULL;
 }
 
-/* Tests that the functions that map or read a file accept a pipe, although a pipe cannot be mapped and its size is unknown. */
+/* Tests that the functions that map or read a file accept a pipe, although a pipe cannot be mapped and its size is
+ * unknown. */
 static void test_pipe(void **state) {
     fixture *f = *state;
     pthread_t thread;
@@ -134,7 +135,8 @@ static void test_read_file(void **state) {
     assert_int_equal(size, 0);
     assert_string_equal(data, "");
     aoei_free(data);
-    /* stat reports the size 0 for this file, so aoei_read_file must ignore the size and read until the end of the file */
+    /* stat reports the size 0 for this file, so aoei_read_file must ignore the size and read until the end of the
+     * file */
     assert_int_equal(aoei_read_file(&data, &size, "/proc/self/status", 0, NULL), 0);
     assert_true(size > 10 && strlen(data) == size);
     aoei_free(data);
@@ -236,9 +238,11 @@ static void test_stale_temporary_files(void **state) {
     free(test_write_text(f->dir, ".out.tmp-notes", "a file of the user"));
     assert_int_equal(test_count_entries(f->dir), 3);
     aoei_writer running;
-    assert_int_equal(aoei_writer_open(&running, f->path, NULL), 0); /* removes the temporary file of the second writer */
+    assert_int_equal(aoei_writer_open(&running, f->path, NULL), 0); /* removes the temporary file of the second
+                                                                       writer */
     assert_int_equal(test_count_entries(f->dir), 3);
-    assert_int_equal(aoei_write_file(f->path, "second", 6, NULL), 0); /* must not remove the temporary file of `running` */
+    assert_int_equal(aoei_write_file(f->path, "second", 6, NULL), 0); /* must not remove the temporary file of
+                                                                         `running` */
     expect_contents(f->path, "second");
     assert_int_equal(test_count_entries(f->dir), 4);
     fputs("first", running.file);
@@ -249,7 +253,8 @@ static void test_stale_temporary_files(void **state) {
     free(other);
 }
 
-/* Tests that writing fails with a message if the file grows beyond the size limit of the process, and that no file remains. */
+/* Tests that writing fails with a message if the file grows beyond the size limit of the process, and that no file
+ * remains. */
 static void test_file_size_limit(void **state) {
     fixture *f = *state;
     const pid_t pid = fork();
@@ -287,8 +292,8 @@ static void test_finish_and_publish(void **state) {
     free(other);
 }
 
-/* Tests that aoei_writer_open_output writes to a device or a pipe without replacing it, even if the path is a symbolic link to
- * the device or the pipe. */
+/* Tests that aoei_writer_open_output writes to a device or a pipe without replacing it, even if the path is a symbolic
+ * link to the device or the pipe. */
 static void test_write_in_place(void **state) {
     fixture *f = *state;
     aoei_writer w;
@@ -375,8 +380,8 @@ static int replace_file(void *arg) {
     return code;
 }
 
-/* Asserts that the output is the only file in the directory and has either the old or the new contents. If code is 0, asserts
- * that the output has the new contents. */
+/* Asserts that the output is the only file in the directory and has either the old or the new contents. If code is 0,
+ * asserts that the output has the new contents. */
 static void old_or_new_file(void *arg, int code) {
     fixture *f = arg;
     assert_int_equal(test_count_entries(f->dir), 1);
@@ -392,7 +397,8 @@ static void old_or_new_file(void *arg, int code) {
 /* Asserts that the directory is empty or contains only the complete new file. Removes this file. */
 static void no_file_or_new_file(void *arg, int code) {
     fixture *f = arg;
-    if (code && aoei_exists(f->path)) /* the file exists despite the error, so the failed step was the one after the rename */
+    if (code && aoei_exists(f->path)) /* the file exists despite the error, so the failed step was the one after the
+                                         rename */
         expect_contents(f->path, new_text);
     assert_int_equal(test_count_entries(f->dir), aoei_exists(f->path));
     assert_true(code != 0 || aoei_exists(f->path));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests JSON parsing and writing: errors with file, line and byte offset, values of the wrong type, NUL characters in strings,
- * integers that need more than 64 bits, real numbers written with as few digits as possible, and failed allocations.
+ * Tests JSON parsing and writing: errors with file, line and byte offset, values of the wrong type, NUL characters in
+ * strings, integers that need more than 64 bits, real numbers written with as few digits as possible, and failed
+ * allocations.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,8 +80,9 @@ static void test_big_integers(void **state) {
     (void)state;
     size_t size = 0;
     double x = 0;
-    json_t *root = parse("{\"big\": 1000000000000000019884624838656, \"n\": 512, \"o\": {\"list\": [1, [7, \"s\"], 2.5]},"
-                         " \"real\": 3.0, \"half\": 0.5, \"negative\": -4}");
+    json_t *root =
+        parse("{\"big\": 1000000000000000019884624838656, \"n\": 512, \"o\": {\"list\": [1, [7, \"s\"], 2.5]},"
+              " \"real\": 3.0, \"half\": 0.5, \"negative\": -4}");
     assert_int_equal(aoei_json_double(root, "big", &x, "f", NULL), 0);
     assert_true(x == 1e30);
     assert_int_equal(aoei_json_size(root, "big", &size, "f", NULL), AOE_EFORMAT);
@@ -101,8 +103,8 @@ static void test_big_integers(void **state) {
 
 static void test_typed_lookups(void **state) {
     (void)state;
-    json_t *o =
-        parse("{\"n\": 3, \"r\": 2.0, \"h\": 2.5, \"minus\": -1, \"yes\": true, \"no\": false, \"s\": \"x\", \"null\": null}");
+    json_t *o = parse("{\"n\": 3, \"r\": 2.0, \"h\": 2.5, \"minus\": -1, \"yes\": true, \"no\": false, \"s\": \"x\", "
+                      "\"null\": null}");
     size_t n = 99;
     double x = 99;
     int b = 99;
@@ -149,7 +151,8 @@ static void test_save_and_load(void **state) {
     json_t *o = parse("{\"z\": 1, \"a\": [0.1, \"caf\xc3\xa9\", \"a\\u0000b\"]}"), *back;
     assert_int_equal(aoei_json_save(o, path, NULL), 0);
     char *text = test_read(path, NULL);
-    assert_string_equal(text, "{\n  \"z\": 1,\n  \"a\": [\n    0.1,\n    \"caf\xc3\xa9\",\n    \"a\\u0000b\"\n  ]\n}\n");
+    assert_string_equal(text,
+                        "{\n  \"z\": 1,\n  \"a\": [\n    0.1,\n    \"caf\xc3\xa9\",\n    \"a\\u0000b\"\n  ]\n}\n");
     free(text);
     assert_int_equal(aoei_json_load(&back, path, NULL), 0);
     assert_true(json_equal(o, back));
@@ -166,11 +169,12 @@ static void test_save_and_load(void **state) {
     free(path);
 }
 
-/* Tests that each real number is written with the smallest number of digits from which the parser reads exactly this number.
- * One of the numbers needs 17 digits. */
+/* Tests that each real number is written with the smallest number of digits from which the parser reads exactly this
+ * number. One of the numbers needs 17 digits. */
 static void test_shortest_reals(void **state) {
     (void)state;
-    const double x[] = {0.1, 5e-5, 3.9200000000000004, 1.0, 1e16, 1e20, -2.5e-300, 1.7976931348623157e308, 5e-324, 1.0 / 3.0};
+    const double x[] = {0.1,  5e-5,      3.9200000000000004,     1.0,    1e16,
+                        1e20, -2.5e-300, 1.7976931348623157e308, 5e-324, 1.0 / 3.0};
     json_t *list = json_array(), *back = NULL;
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         json_array_append_new(list, json_real(x[i]));
@@ -233,8 +237,8 @@ static int parse_only(void *arg) {
     return code;
 }
 
-/* Tests failed allocations while the parser enlarges its buffer for a token. Strings, keys and numbers of 1 to 79 digits are
- * parsed, so that the buffer must grow at any position in a token, including its closing quote. */
+/* Tests failed allocations while the parser enlarges its buffer for a token. Strings, keys and numbers of 1 to 79
+ * digits are parsed, so that the buffer must grow at any position in a token, including its closing quote. */
 static void test_long_tokens_without_memory(void **state) {
     (void)state;
     static const char *const forms[] = {"[\"%s\"]", "{\"%s\":1}", "[1.%s]", "[1.%se1,2]", "\"%s\\u00e9\""};

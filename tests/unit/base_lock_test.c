@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the directory lock. At most one caller may hold the lock at a time, whether the callers are in one process or in
- * several. When the process that holds the lock ends, the lock is released.
+ * Tests the directory lock. At most one caller may hold the lock at a time, whether the callers are in one process or
+ * in several. When the process that holds the lock ends, the lock is released.
  */
 #include <setjmp.h>
 #include <stdarg.h>

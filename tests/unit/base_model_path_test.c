@@ -52,7 +52,8 @@ static void recognizes_formats(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(accepts_a_directory), cmocka_unit_test(names_the_kind_of_a_file),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(accepts_a_directory),
+                                       cmocka_unit_test(names_the_kind_of_a_file),
                                        cmocka_unit_test(recognizes_formats)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

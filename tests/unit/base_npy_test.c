@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests reading and writing .npy files: versions of the format, headers as Python programs write them, both data types, and
- * malformed files. Headers that numpy writes are stored as text.
+ * Tests reading and writing .npy files: versions of the format, headers as Python programs write them, both data types,
+ * and malformed files. Headers that numpy writes are stored as text.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -53,7 +53,8 @@ static void test_reading(void **state) {
     for (size_t i = 0; i < COUNT(dictionaries); i++)
         for (int version = 1; version <= 3; version++)
             expect_values(file, make(file, version, dictionaries[i], floats, sizeof floats));
-    const size_t size = make(file, 1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", doubles, sizeof doubles);
+    const size_t size =
+        make(file, 1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", doubles, sizeof doubles);
     expect_values(file, size);
 }
 
@@ -91,7 +92,8 @@ static void test_writing(void **state) {
     char *text = test_read(path, &size);
     expect_values((const unsigned char *)text, size);
     assert_int_equal(size, 128 + sizeof floats);
-    assert_memory_equal(text, "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  ", 70);
+    assert_memory_equal(text, "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  ",
+                        70);
     if (aoei_npy_open(&a, path, &err))
         fail_msg("%s", err.message);
     assert_int_equal(a.rows, 2);
@@ -110,9 +112,11 @@ static void test_errors(void **state) {
         int version, want;
         const char *text;
     } cases[] = {
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", 1, AOE_EFORMAT, "does not match its shape (2, 2)"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", 1, AOE_EFORMAT,
+         "does not match its shape (2, 2)"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 3), }", 1, AOE_EFORMAT, "does not match its shape"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", 1, AOE_EFORMAT, "does not match"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", 1, AOE_EFORMAT,
+         "does not match"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 3), }", 1, AOE_EFORMAT, "malformed"},
         {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", 1, AOE_EUNSUPPORTED, "ascontiguousarray"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }", 1, AOE_EUNSUPPORTED, "1 dimension;"},
@@ -147,14 +151,16 @@ static void test_errors(void **state) {
             fail_msg("case %zu: code %d: %s", i, code, code ? err.message : "");
     }
     /* Files that end in the magic bytes or in the header */
-    const size_t size = make(file, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", floats, sizeof floats);
+    const size_t size =
+        make(file, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", floats, sizeof floats);
     for (size_t cut = 0; cut < size; cut++) {
         unsigned char *part = malloc(cut ? cut : 1);
         memcpy(part, file, cut);
         assert_int_equal(aoei_npy_parse(&a, part, cut, "a.npy", &err), AOE_EFORMAT);
         free(part);
     }
-    char *text = test_write_text(test_dir, "text.npy", "a text file"), *empty = test_write_text(test_dir, "empty.npy", "");
+    char *text = test_write_text(test_dir, "text.npy", "a text file"),
+         *empty = test_write_text(test_dir, "empty.npy", "");
     assert_int_equal(aoei_npy_open(&a, text, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "not a .npy file"));
     assert_int_equal(aoei_npy_open(&a, empty, &err), AOE_EFORMAT);

@@ -36,7 +36,8 @@ static void accepts_files_and_missing_files(void **state) {
 
 static void rejects_links_and_directories(void **state) {
     (void)state;
-    char *broken = test_path(test_dir, "broken"), *loop = test_path(test_dir, "loop"), *folder = test_path(test_dir, "folder");
+    char *broken = test_path(test_dir, "broken"), *loop = test_path(test_dir, "loop"),
+         *folder = test_path(test_dir, "folder");
     assert_int_equal(symlink("nowhere", broken), 0);
     assert_int_equal(symlink("loop", loop), 0);
     assert_int_equal(mkdir(folder, 0777), 0);
@@ -64,6 +65,7 @@ static void reports_other_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(accepts_files_and_missing_files),
-                                       cmocka_unit_test(rejects_links_and_directories), cmocka_unit_test(reports_other_errors)};
+                                       cmocka_unit_test(rejects_links_and_directories),
+                                       cmocka_unit_test(reports_other_errors)};
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the thread pool. For any number of threads, each task must run exactly once, and no two threads may use the same worker
- * index at the same time. Other tests cover nested jobs, short jobs, jobs that several threads start, and a pool whose creation
- * fails after some workers have started.
+ * Tests the thread pool. For any number of threads, each task must run exactly once, and no two threads may use the
+ * same worker index at the same time. Other tests cover nested jobs, short jobs, jobs that several threads start, and a
+ * pool whose creation fails after some workers have started.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -78,8 +78,8 @@ static void add_squares(void *arg, size_t task, size_t worker) {
     *cell += task * task;
 }
 
-/* Runs many short jobs. Each job reads values that the previous job wrote. The test detects missing memory synchronization,
- * lost wake-ups, and workers that still run an earlier job. */
+/* Runs many short jobs. Each job reads values that the previous job wrote. The test detects missing memory
+ * synchronization, lost wake-ups, and workers that still run an earlier job. */
 static void test_many_small_jobs(void **state) {
     (void)state;
     enum { JOBS = 20000, CELLS = 5 };
@@ -95,8 +95,8 @@ static void test_many_small_jobs(void **state) {
     }
 }
 
-/* Tests that jobs wake sleeping workers. The pauses between the jobs are longer than the time for which workers spin before
- * they sleep. */
+/* Tests that jobs wake sleeping workers. The pauses between the jobs are longer than the time for which workers spin
+ * before they sleep. */
 static void test_sleeping_workers(void **state) {
     (void)state;
     aoei_pool *pool;
@@ -115,8 +115,8 @@ typedef struct meeting {
     size_t workers;         /* workers of the pool */
 } meeting;
 
-/* A task that waits until every worker has called this function. It returns only if the tasks of one job run at the same
- * time. */
+/* A task that waits until every worker has called this function. It returns only if the tasks of one job run at the
+ * same time. */
 static void meet(void *arg, size_t task, size_t worker) {
     (void)task;
     (void)worker;
@@ -257,8 +257,8 @@ static int create_pool(void *arg) {
     return code;
 }
 
-/* Tests that the creation of a pool can fail at any point. Every allocation fails in turn. Each worker needs one allocation, so
- * the creation also fails after 0, 1, 2, ... workers have started. */
+/* Tests that the creation of a pool can fail at any point. Every allocation fails in turn. Each worker needs one
+ * allocation, so the creation also fails after 0, 1, 2, ... workers have started. */
 static void test_creation_fails_half_way(void **state) {
     (void)state;
     size_t threads = 5;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the Philox function against the known answers published with Random123, and tests the random number generator that is
- * based on Philox. It must be possible to save and restore the state of the generator. Random integers and shuffles must be
- * uniformly distributed, and normal numbers must have the moments of the normal distribution.
+ * Tests the Philox function against the known answers published with Random123, and tests the random number generator
+ * that is based on Philox. It must be possible to save and restore the state of the generator. Random integers and
+ * shuffles must be uniformly distributed, and normal numbers must have the moments of the normal distribution.
  */
 #include <math.h>
 #include <string.h>
@@ -79,7 +79,8 @@ static void test_streams_differ(void **state) {
     }
 }
 
-/* Tests that each value is drawn about equally often: its count is within 5 standard deviations of the expected count. */
+/* Tests that each value is drawn about equally often: its count is within 5 standard deviations of the expected
+ * count. */
 static void test_below_is_uniform(void **state) {
     (void)state;
     static const uint32_t limits[] = {1, 2, 3, 7, 10, 64};
@@ -100,8 +101,8 @@ static void test_below_is_uniform(void **state) {
     }
 }
 
-/* Tests a limit for which a biased method fails: with the limit 3 * 2^30, multiplying and shifting without rejection would draw
- * every third value twice as often as the other values. */
+/* Tests a limit for which a biased method fails: with the limit 3 * 2^30, multiplying and shifting without rejection
+ * would draw every third value twice as often as the other values. */
 static void test_below_large_limit_is_unbiased(void **state) {
     (void)state;
     enum { DRAWS = 60000 };
@@ -143,8 +144,8 @@ static void test_moments(void **state) {
         cube += x * x * x;
         fourth += x * x * x * x;
     }
-    /* each moment is within five standard deviations of its expected value; the variances of x, x^2, x^3 and x^4 are 1, 2, 15
-     * and 96 */
+    /* each moment is within five standard deviations of its expected value; the variances of x, x^2, x^3 and x^4 are 1,
+     * 2, 15 and 96 */
     assert_true(fabs(sum / DRAWS) <= 5 * sqrt(1.0 / DRAWS));
     assert_true(fabs(square / DRAWS - 1) <= 5 * sqrt(2.0 / DRAWS));
     assert_true(fabs(cube / DRAWS) <= 5 * sqrt(15.0 / DRAWS));
@@ -181,8 +182,8 @@ static void test_shuffle(void **state) {
     assert_int_equal(r.index, 0);
 }
 
-/* Tests that the 24 permutations of four elements occur equally often: each count is within 5 standard deviations of the
- * mean. */
+/* Tests that the 24 permutations of four elements occur equally often: each count is within 5 standard deviations of
+ * the mean. */
 static void test_shuffle_is_uniform(void **state) {
     (void)state;
     enum { RUNS = 24000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests UTF-8. Every code point is encoded and decoded, and every kind of invalid sequence is rejected. All strings of two
- * bytes and many longer strings are compared with utf8proc.
+ * Tests UTF-8. Every code point is encoded and decoded, and every kind of invalid sequence is rejected. All strings of
+ * two bytes and many longer strings are compared with utf8proc.
  */
 #include <string.h>
 
@@ -35,8 +35,8 @@ static void test_spaces(void **state) {
     (void)state;
     for (uint32_t cp = 0; cp <= 0x10ffff; cp++) {
         const utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)cp);
-        const int want = (cp >= 0x09 && cp <= 0x0d) || (cp >= 0x1c && cp <= 0x1f) || cp == 0x85 || c == UTF8PROC_CATEGORY_ZS ||
-                         c == UTF8PROC_CATEGORY_ZL || c == UTF8PROC_CATEGORY_ZP;
+        const int want = (cp >= 0x09 && cp <= 0x0d) || (cp >= 0x1c && cp <= 0x1f) || cp == 0x85 ||
+                         c == UTF8PROC_CATEGORY_ZS || c == UTF8PROC_CATEGORY_ZL || c == UTF8PROC_CATEGORY_ZP;
         if (aoei_utf8_is_space(cp) != want)
             fail_msg("U+%04X: expected %d", cp, want);
     }
@@ -119,7 +119,8 @@ static void compare(const unsigned char *s, size_t len) {
     uint32_t cp = 0;
     size_t got = aoei_utf8_decode((const char *)s, len, &cp);
     if (got != (n > 0 ? (size_t)n : 0) || (got && cp != (uint32_t)want))
-        fail_msg("%02x %02x %02x %02x: decoded %zu bytes, but utf8proc decodes %td", s[0], s[1], s[2], s[3], got, (ptrdiff_t)n);
+        fail_msg("%02x %02x %02x %02x: decoded %zu bytes, but utf8proc decodes %td", s[0], s[1], s[2], s[3], got,
+                 (ptrdiff_t)n);
 }
 
 static void test_against_utf8proc(void **state) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the loading of examples and the planning of the batches of an epoch. Examples are pairs, positives or triplets from
- * files. Invalid files are rejected. Each example must be used as often as its weight specifies, and a batch with in-batch
- * negatives must not contain a text twice. If an example has a list of alternative texts, one of them is chosen at random.
- * Equal seeds give equal plans.
+ * Tests the loading of examples and the planning of the batches of an epoch. Examples are pairs, positives or triplets
+ * from files. Invalid files are rejected. Each example must be used as often as its weight specifies, and a batch with
+ * in-batch negatives must not contain a text twice. If an example has a list of alternative texts, one of them is
+ * chosen at random. Equal seeds give equal plans.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,8 +68,8 @@ static void test_example_kinds(void **state) {
     (void)state;
     aoei_examples e;
     assert_int_equal(load(&e, "a.tsv",
-                          "label\tpremise\thypothesis\tsource\nentailment\ta\tb\tx\nneutral\tc\td\tx\n0.5\te\tf\tx\n", NULL,
-                          NULL),
+                          "label\tpremise\thypothesis\tsource\nentailment\ta\tb\tx\nneutral\tc\td\tx\n0.5\te\tf\tx\n",
+                          NULL, NULL),
                      0);
     assert_true(e.kind == AOE_EXAMPLES_PAIRS && e.n == 2 && e.roles == 2 && e.dropped == 1);
     assert_true(e.label[0] == 1 && e.label[1] == 0.5 && e.line[1] == 4);
@@ -84,10 +84,11 @@ static void test_example_kinds(void **state) {
     assert_true(e.kind == AOE_EXAMPLES_POSITIVES && e.n == 1);
     check_text(&e, 0, "a");
     aoei_examples_free(&e);
-    assert_int_equal(load(&e, "lists.jsonl",
-                          "{\"query\": [\"a\", \"b\"], \"positive\": \"c\"}\n{\"query\": \"d\", \"positive\": [\"e\"]}\n", NULL,
-                          NULL),
-                     0);
+    assert_int_equal(
+        load(&e, "lists.jsonl",
+             "{\"query\": [\"a\", \"b\"], \"positive\": \"c\"}\n{\"query\": \"d\", \"positive\": [\"e\"]}\n", NULL,
+             NULL),
+        0);
     assert_true(e.kind == AOE_EXAMPLES_POSITIVES && e.n == 2 && e.n_texts == 5);
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(aoei_examples_line(&e, i), i < 3 ? 1 : 2);
@@ -109,16 +110,18 @@ static void expect_rejected(const char *name, const char *text, const char *part
 static void test_bad_examples(void **state) {
     (void)state;
     expect_rejected("x.tsv", "a\tb\n1\t2\n", "unrecognized columns");
-    expect_rejected("x.jsonl", "{\"query\": [], \"positive\": \"c\"}\n", "x.jsonl:1: column 'query': the list is empty");
-    expect_rejected("x.jsonl", "{\"query\": [\"a\", 3], \"positive\": \"c\"}\n", "x.jsonl:1: column 'query': an element");
+    expect_rejected("x.jsonl", "{\"query\": [], \"positive\": \"c\"}\n",
+                    "x.jsonl:1: column 'query': the list is empty");
+    expect_rejected("x.jsonl", "{\"query\": [\"a\", 3], \"positive\": \"c\"}\n",
+                    "x.jsonl:1: column 'query': an element");
     expect_rejected("x.jsonl", "{\"query\": [\"a\"], \"positive\": \"c\"}\n{\"query\": [\" \"], \"positive\": \"c\"}\n",
                     "x.jsonl:2: column 'query'");
     expect_rejected("x.jsonl", "{\"query\": {\"a\": 1}, \"positive\": \"c\"}\n", "neither a JSON string nor a list");
     expect_rejected("x.tsv", "query\tpositive\n", "no rows");
 }
 
-/* Returns a table of n rows. Row i has query number i % 7, which several rows share, and a positive that occurs in no other
- * row. The caller frees the table. */
+/* Returns a table of n rows. Row i has query number i % 7, which several rows share, and a positive that occurs in no
+ * other row. The caller frees the table. */
 static char *shared_rows(size_t n) {
     char *text = malloc(64 + n * 160);
     size_t at = (size_t)sprintf(text, "query\tpositive\n");
@@ -187,8 +190,8 @@ static void test_weights(void **state) {
     free(path);
 }
 
-/* Tests a data set with only CLASSES different positives. A batch must not contain a text twice, so it has at most CLASSES
- * examples. An example whose text is already in the batch is tried again for the next batch. */
+/* Tests a data set with only CLASSES different positives. A batch must not contain a text twice, so it has at most
+ * CLASSES examples. An example whose text is already in the batch is tried again for the next batch. */
 static void test_few_classes(void **state) {
     (void)state;
     enum { N = 4000, CLASSES = 3 };
@@ -198,8 +201,8 @@ static void test_few_classes(void **state) {
     aoei_batches b;
     size_t used = (size_t)sprintf(text, "query\tpositive\n"), without = 0;
     for (int i = 0; i < N; i++)
-        used += (size_t)sprintf(text + used, "%c %c %c %c\t%c\n", 'a' + i / 1331 % 11, 'a' + i / 121 % 11, 'a' + i / 11 % 11,
-                                'a' + i % 11, 'l' + i % CLASSES);
+        used += (size_t)sprintf(text + used, "%c %c %c %c\t%c\n", 'a' + i / 1331 % 11, 'a' + i / 121 % 11,
+                                'a' + i / 11 % 11, 'a' + i % 11, 'l' + i % CLASSES);
     load_source(&s, "q.tsv", text, 1);
     assert_int_equal(aoei_batches_create(&b, &s, 1, 4, 1, NULL), 0);
     aoei_batches_plan(&b, 0);
@@ -288,8 +291,8 @@ static void test_alternatives(void **state) {
     aoei_dataset_destroy(&s.data);
 }
 
-/* Tests training on several files. Each batch must contain examples of only one file, and the order of the batches must differ
- * between epochs. */
+/* Tests training on several files. Each batch must contain examples of only one file, and the order of the batches must
+ * differ between epochs. */
 static void test_sources(void **state) {
     (void)state;
     aoei_source s[2] = {{.weight = 0}, {.weight = 0}};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers slow
- * Tests the benchmark: rejected options, default options, the consistency of the reported figures, and several architectures.
+ * Tests the benchmark: rejected options, default options, the consistency of the reported figures, and several
+ * architectures.
  */
 #include <math.h>
 #include <string.h>
@@ -37,11 +38,11 @@ static void test_options(void **state) {
     static const size_t lengths[] = {8, 0, 8, 8}, longer[] = {8, 8, 8, 513};
     const aoe_bench_options good = tiny_options();
     aoe_bench_options o;
-#define BAD(field, value, code, part)                                                                                          \
-    do {                                                                                                                       \
-        o = good;                                                                                                              \
-        o.field = value;                                                                                                       \
-        expect_rejected(&o, code, part);                                                                                       \
+#define BAD(field, value, code, part)                                                                                  \
+    do {                                                                                                               \
+        o = good;                                                                                                      \
+        o.field = value;                                                                                               \
+        expect_rejected(&o, code, part);                                                                               \
     } while (0)
     BAD(texts, 0, AOE_EARG, "options.texts");
     BAD(runs, 4, AOE_EARG, "options.runs");
@@ -75,8 +76,8 @@ static void test_options(void **state) {
     expect_rejected(&o, AOE_EUNSUPPORTED, "options.shape: options.dtype int8 is supported only for transformers");
 }
 
-/* Returns the number of floating-point operations of one forward pass. The number is 2 * tokens * (number of weights of the
- * linear layers), plus the operations of the matmuls in attention. */
+/* Returns the number of floating-point operations of one forward pass. The number is 2 * tokens * (number of weights of
+ * the linear layers), plus the operations of the matmuls in attention. */
 static double operations(const aoe_shape *s, const size_t *lengths, size_t texts) {
     double sum = 0;
     for (size_t i = 0; i < texts; i++) {
@@ -86,8 +87,8 @@ static double operations(const aoe_shape *s, const size_t *lengths, size_t texts
     return sum * (double)s->layers;
 }
 
-/* Runs the benchmark and checks its figures. lengths: number of tokens of each of the 4 texts; NULL: 8 tokens each. tokens: sum
- * of the lengths. */
+/* Runs the benchmark and checks its figures. lengths: number of tokens of each of the 4 texts; NULL: 8 tokens each.
+ * tokens: sum of the lengths. */
 static void check(aoe_dtype dtype, aoe_bench_mode mode, const size_t *lengths, size_t tokens) {
     aoe_bench_options o = tiny_options();
     static const size_t equal[] = {8, 8, 8, 8};
@@ -143,7 +144,8 @@ static void test_defaults(void **state) {
     aoe_bench_options_defaults(&o);
     assert_int_equal(aoe_shape_named(&base, "bert-base", NULL), 0);
     assert_memory_equal(&o.shape, &base, sizeof base);
-    assert_true(o.texts == 64 && o.length == 32 && o.runs == 7 && o.mode == AOE_BENCH_INFER && !o.lengths && o.seed == 42);
+    assert_true(o.texts == 64 && o.length == 32 && o.runs == 7 && o.mode == AOE_BENCH_INFER && !o.lengths &&
+                o.seed == 42);
 }
 
 /* Tests architectures other than BERT, and a shape with so many weights that the benchmark times only one layer. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the evaluations of binary pairs and of triplets. An encoder for tests maps each text to a vector on a circle: the text
- * is the angle in degrees. Metrics are compared with values computed by hand. Other tests cover labels, several files, counts
- * of rows and of texts, and rejected inputs.
+ * Tests the evaluations of binary pairs and of triplets. An encoder for tests maps each text to a vector on a circle:
+ * the text is the angle in degrees. Metrics are compared with values computed by hand. Other tests cover labels,
+ * several files, counts of rows and of texts, and rejected inputs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -55,14 +55,15 @@ static void near(double got, double want, const char *what) {
         fail_msg("%s: expected %.17g, found %.17g", what, want, got);
 }
 
-/* The columns have the names that QNLI uses. The five pairs have the labels 1 1 0 1 0 and the angles 10 20 30 40 50. Accuracy
- * is highest, 4/5, if the threshold accepts angles up to 20 or up to 40. The higher threshold on the cosine must be chosen. F1
- * is highest if the threshold accepts angles up to 40: recall 3/3, precision 3/4. */
+/* The columns have the names that QNLI uses. The five pairs have the labels 1 1 0 1 0 and the angles 10 20 30 40 50.
+ * Accuracy is highest, 4/5, if the threshold accepts angles up to 20 or up to 40. The higher threshold on the cosine
+ * must be chosen. F1 is highest if the threshold accepts angles up to 40: recall 3/3, precision 3/4. */
 static void test_pairs_by_hand(void **state) {
     (void)state;
-    char *path = test_write_text(test_dir, "qnli.tsv",
-                                 "label\tquestion\tsentence\tindex\nentailment\t0\t10\t0\nentailment\t0\t20\t1\n"
-                                 "not_entailment\t0\t30\t2\nentailment\t\t40\t3\nnot_entailment\t0\t50\t4\nneutral\t0\t1\t5\n");
+    char *path =
+        test_write_text(test_dir, "qnli.tsv",
+                        "label\tquestion\tsentence\tindex\nentailment\t0\t10\t0\nentailment\t0\t20\t1\n"
+                        "not_entailment\t0\t30\t2\nentailment\t\t40\t3\nnot_entailment\t0\t50\t4\nneutral\t0\t1\t5\n");
     const char *const paths[] = {path, path};
     const double cosine[] = {cos(10 * CIRCLE_RADIANS), cos(20 * CIRCLE_RADIANS), cos(30 * CIRCLE_RADIANS),
                              cos(40 * CIRCLE_RADIANS), cos(50 * CIRCLE_RADIANS)},
@@ -103,13 +104,14 @@ static void test_labels(void **state) {
     aoe_binary_options_defaults(&o);
     assert_int_equal(run_pairs(&r, paths, 1, &o, &err), AOE_EFORMAT);
     snprintf(want, sizeof want,
-             "%s:3: the label 4.5 is neither 0 nor 1; set options.positive_from to the lowest label of a positive pair", path);
+             "%s:3: the label 4.5 is neither 0 nor 1; set options.positive_from to the lowest label of a positive pair",
+             path);
     assert_string_equal(err.message, want);
     o.positive_from = 4;
     assert_int_equal(run_pairs(&r, paths, 1, &o, NULL), 0);
     assert_int_equal(r.pairs[0].metrics.positives, 1);
-    /* The ranks of the labels are 3 2 1, and the ranks of the cosines are 2 3 1. The correlation must be computed from the
-     * labels and not from the two classes positive and negative. */
+    /* The ranks of the labels are 3 2 1, and the ranks of the cosines are 2 3 1. The correlation must be computed from
+     * the labels and not from the two classes positive and negative. */
     near(r.pairs[0].spearman, 0.5, "spearman");
     assert_int_equal(run_pairs(&r, paths, 0, &o, &err), AOE_EARG);
     o.positive_from = NAN;
@@ -156,7 +158,8 @@ static int stop_at_once(void *user, size_t done, size_t total) {
 static void test_triplet_errors(void **state) {
     (void)state;
     char *good = test_write_text(test_dir, "good.tsv", "query\tpositive\tnegative\n0\t10\t20\n0\t40\t80\n");
-    char *bad = test_write_text(test_dir, "bad.jsonl", "{\"query\":\"1\",\"positive\":[\"1\",\"2\"],\"negative\":\"3\"}\n");
+    char *bad =
+        test_write_text(test_dir, "bad.jsonl", "{\"query\":\"1\",\"positive\":[\"1\",\"2\"],\"negative\":\"3\"}\n");
     const char *const paths[] = {good, bad};
     aoe_triplet_options o = {.struct_size = sizeof(aoe_triplet_options)};
     circle c = {.specials = 2};

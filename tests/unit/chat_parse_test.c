@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the parser that extracts sentences from responses of chat models. The responses contain lists in many formats, text
- * before and after a list, refusals to answer, and several languages.
+ * Tests the parser that extracts sentences from responses of chat models. The responses contain lists in many formats,
+ * text before and after a list, refusals to answer, and several languages.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,8 @@ static const example numbered[] = {
     {"bold numbers", "**1.** A plane departs.\n**2.** An aircraft takes off.", AB, 0, 0},
     {"bold all", "**1. A plane departs.**\n**2. An aircraft takes off.**", AB, 0, 0},
     {"escaped", "1\\. A plane departs.\n2\\. An aircraft takes off.", AB, 0, 0},
-    {"keycaps", "1\xEF\xB8\x8F\xE2\x83\xA3 A plane departs.\n2\xEF\xB8\x8F\xE2\x83\xA3 An aircraft takes off.", AB, 0, 0},
+    {"keycaps", "1\xEF\xB8\x8F\xE2\x83\xA3 A plane departs.\n2\xEF\xB8\x8F\xE2\x83\xA3 An aircraft takes off.", AB, 0,
+     0},
     {"circled",
      "\xE2\x91\xA0 A plane departs.\n\xE2\x91\xA1"
      "An aircraft takes off.",
@@ -51,18 +52,22 @@ static const example numbered[] = {
     {"blank lines", "1. A plane departs.\n\n\n2. An aircraft takes off.\n\n", AB, 0, 0},
     {"CRLF", "1. A plane departs.\r\n2. An aircraft takes off.\r\n", AB, 0, 0},
     {"labels", "Sentence 1: A plane departs.\nSentence 2: An aircraft takes off.", AB, 0, 0},
-    {"bold labels", "**Synonymous sentence 1:** A plane departs.\n**Synonymous sentence 2:** An aircraft takes off.", AB, 0, 0},
+    {"bold labels", "**Synonymous sentence 1:** A plane departs.\n**Synonymous sentence 2:** An aircraft takes off.",
+     AB, 0, 0},
     {"bulleted numbers", "- 1. A plane departs.\n- 2. An aircraft takes off.", AB, 0, 0},
     {"text on the next line", "1.\nA plane departs.\n2.\nAn aircraft takes off.", AB, 0, 0},
     {"labels above", "Sentence 1:\n\"A plane departs.\"\n\nSentence 2:\n\"An aircraft takes off.\"", AB, 0, 0},
-    {"all on one line", "1. A plane departs. 2. An aircraft takes off. 3. The jet leaves.", AB "|The jet leaves.", 0, 0},
+    {"all on one line", "1. A plane departs. 2. An aircraft takes off. 3. The jet leaves.", AB "|The jet leaves.", 0,
+     0},
     {"wrapped", "1. A plane\n   departs.\n2. An aircraft takes\noff.", AB, 0, 0},
     {"numbers inside", "1. He paid 2. 50 for 3. 5 kg.\n2. It was 10:30 in 1999.",
      "He paid 2. 50 for 3. 5 kg.|It was 10:30 in 1999.", 0, 0},
-    {"a year is not a list number", "1. The war ended\n1945. It was May.\n2. Peace came.", "The war ended|Peace came.", 0, 0},
+    {"a year is not a list number", "1. The war ended\n1945. It was May.\n2. Peace came.", "The war ended|Peace came.",
+     0, 0},
     {"an empty number", "1. A plane departs.\n2. An aircraft takes off.\n3.", AB, 0, 0},
     {"sub-bullets",
-     "1. A plane departs.\n   - 'departs' for 'takes off'\n2. An aircraft takes off.\n   - 'aircraft' for 'plane'", AB, 0, 0},
+     "1. A plane departs.\n   - 'departs' for 'takes off'\n2. An aircraft takes off.\n   - 'aircraft' for 'plane'", AB,
+     0, 0},
     {"numbered headings", "1. Synonyms:\n   - A plane departs.\n   - An aircraft takes off.", AB, 0, 0},
     {"more sentences than requested", "1. A plane departs.\n2. An aircraft takes off.\n3. The jet leaves.", AB, 2, 0},
     {"a repeated sentence", "1. A plane departs.\n2. A plane departs.\n3. An aircraft takes off.", AB, 0, 0},
@@ -112,8 +117,8 @@ static const example quoted[] = {
     {"trailing commas", "\"A plane departs.\",\n\"An aircraft takes off.\",", AB, 0, 0},
     {"on one line", "\"A plane departs.\", \"An aircraft takes off.\"", AB, 0, 0},
     {"with and", "\"A plane departs.\", and \"An aircraft takes off.\"", AB, 0, 0},
-    {"quoted speech is kept", "1. \"Yes,\" he said, \"I do.\"\n2. It's 'fine'.", "\"Yes,\" he said, \"I do.\"|It's 'fine'.", 0,
-     0},
+    {"quoted speech is kept", "1. \"Yes,\" he said, \"I do.\"\n2. It's 'fine'.",
+     "\"Yes,\" he said, \"I do.\"|It's 'fine'.", 0, 0},
     {"full stop outside", "1. \"A plane departs\".\n2. \"An aircraft takes off.\".",
      "\"A plane departs\".|An aircraft takes off.", 0, 0},
     {"tags", "<sentence>A plane departs.</sentence>\n<sentence>An aircraft takes off.</sentence>", AB, 0, 0},
@@ -123,39 +128,45 @@ static const example json[] = {
     {"array", "[\"A plane departs.\", \"An aircraft takes off.\"]", AB, 0, 0},
     {"in a code fence", "```json\n[\n  \"A plane departs.\",\n  \"An aircraft takes off.\"\n]\n```", AB, 0, 0},
     {"text around the array",
-     "Sure! Here you go:\n\n```json\n[\"A plane departs.\", \"An aircraft takes off.\"]\n```\nI hope this helps!", AB, 0, 0},
+     "Sure! Here you go:\n\n```json\n[\"A plane departs.\", \"An aircraft takes off.\"]\n```\nI hope this helps!", AB,
+     0, 0},
     {"object", "{\"sentences\": [\"A plane departs.\", \"An aircraft takes off.\"]}", AB, 0, 0},
     {"repeats the input",
-     "{\"input\": \"A plane is taking off.\", \"output\": [\"A plane departs.\", \"An aircraft takes off.\"]}", AB, 0, 0},
+     "{\"input\": \"A plane is taking off.\", \"output\": [\"A plane departs.\", \"An aircraft takes off.\"]}", AB, 0,
+     0},
     {"numbered keys", "{\"1\": \"A plane departs.\", \"2\": \"An aircraft takes off.\"}", AB, 0, 0},
     {"objects",
-     "[{\"sentence\": \"A plane departs.\", \"explanation\": \"verb\"}, {\"sentence\": \"An aircraft takes off.\", \"explanation\": \"noun\"}]",
+     "[{\"sentence\": \"A plane departs.\", \"explanation\": \"verb\"}, {\"sentence\": \"An aircraft takes off.\", "
+     "\"explanation\": \"noun\"}]",
      AB, 0, 0},
-    {"lines of objects", "{\"id\": 1, \"text\": \"A plane departs.\"}\n{\"id\": 2, \"text\": \"An aircraft takes off.\"}", AB,
-     0, 0},
+    {"lines of objects",
+     "{\"id\": 1, \"text\": \"A plane departs.\"}\n{\"id\": 2, \"text\": \"An aircraft takes off.\"}", AB, 0, 0},
     {"Python", "['A plane departs.', \"An aircraft takes off.\"]", AB, 0, 0},
-    {"Python with apostrophes", "sentences = ['It's a plane.', 'They don't stop.']", "It's a plane.|They don't stop.", 0, 0},
+    {"Python with apostrophes", "sentences = ['It's a plane.', 'They don't stop.']", "It's a plane.|They don't stop.",
+     0, 0},
     {"trailing comma", "[\"A plane departs.\", \"An aircraft takes off.\",]", AB, 0, 0},
     {"escapes", "[\"A \\\"plane\\\" departs.\", \"Caf\\u00e9 \\ud83d\\ude00 opens.\"]",
      "A \"plane\" departs.|Caf\xC3\xA9 \xF0\x9F\x98\x80 opens.", 0, 0},
     {"unescaped quotes", "[\"He said \"stop\" twice.\", \"An aircraft takes off.\"]",
      "He said \"stop\" twice.|An aircraft takes off.", 0, 0},
     {"truncated", "[\"A plane departs.\", \"An aircraft takes off.\", \"The jet lea", AB, 0, 1},
-    {"truncated in a code fence", "```json\n{\"synonyms\": [\"A plane departs.\", \"An aircraft takes off.\", \"The", AB, 0, 1},
+    {"truncated in a code fence", "```json\n{\"synonyms\": [\"A plane departs.\", \"An aircraft takes off.\", \"The",
+     AB, 0, 1},
     {"empty", "[]", "NOTHING", 0, 0},
     {"numbers only", "[1, 2, 3]", "NOTHING", 0, 0},
 };
 
 static const example surrounding_text[] = {
     {"preamble and closing",
-     "Sure! Here are two synonymous sentences:\n\n1. A plane departs.\n2. An aircraft takes off.\n\nLet me know if you need more!",
+     "Sure! Here are two synonymous sentences:\n\n1. A plane departs.\n2. An aircraft takes off.\n\n"
+     "Let me know if you need more!",
      AB, 0, 0},
     {"bold heading", "**Synonymous Sentences:**\n\n* A plane departs.\n* An aircraft takes off.", AB, 0, 0},
     {"output label", "Output: A plane departs.", "A plane departs.", 1, 0},
     {"repeats the prompt before the list",
      "Input sentence: A plane is taking off.\nOutput:\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
-    {"repeats the input as an item", "1. Original: A plane is taking off.\n2. A plane departs.\n3. An aircraft takes off.", AB,
-     0, 0},
+    {"repeats the input as an item",
+     "1. Original: A plane is taking off.\n2. A plane departs.\n3. An aircraft takes off.", AB, 0, 0},
     {"plain lines", "A plane departs.\nAn aircraft takes off.\n", AB, 0, 0},
     {"plain lines between other text",
      "Here are the sentences:\nA plane departs.\n\nAn aircraft takes off.\n\nI hope these sentences help!", AB, 0, 0},
@@ -165,9 +176,10 @@ static const example surrounding_text[] = {
     {"one line with fewer sentences than requested", "A plane departs. That means that it takes off.", "NOTHING", 5, 0},
     {"one line, one sentence requested", "A plane departs. That means that it takes off.",
      "A plane departs. That means that it takes off.", 1, 0},
-    {"reasoning", "<think>The user wants two:\n1. Foo bar.\n</think>\n1. A plane departs.\n2. An aircraft takes off.", AB, 0,
+    {"reasoning", "<think>The user wants two:\n1. Foo bar.\n</think>\n1. A plane departs.\n2. An aircraft takes off.",
+     AB, 0, 0},
+    {"only the end of the reasoning", "so 1. foo\n</think>\n\n1. A plane departs.\n2. An aircraft takes off.", AB, 0,
      0},
-    {"only the end of the reasoning", "so 1. foo\n</think>\n\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
     {"reasoning without end", "<think>The user wants\n1. Foo bar.\n2. Foo", "NOTHING", 0, 1},
     {"table", "| # | Sentence |\n|---|---|\n| 1 | A plane departs. |\n| 2 | An aircraft takes off. |", AB, 0, 0},
     {"fence without language", "```\nA plane departs.\nAn aircraft takes off.\n```", AB, 0, 0},
@@ -181,31 +193,36 @@ static const example surrounding_text[] = {
 
 static const example several_turns[] = {
     {"a second list",
-     "Synonymous sentences:\n1. A plane departs.\n2. An aircraft takes off.\n\nAntonym sentences:\n1. A plane lands.\n2. It "
+     "Synonymous sentences:\n1. A plane departs.\n2. An aircraft takes off.\n\nAntonym sentences:\n"
+     "1. A plane lands.\n2. It "
      "stays.",
      AB, 0, 0},
-    {"a second list, one item", "Synonyms:\n1. A plane departs.\n\nAntonyms:\n1. A plane lands.", "A plane departs.", 0, 0},
-    {"a second list, bold", "**Synonyms**\n1. A plane departs.\n2. An aircraft takes off.\n**Antonyms**\n1. A plane lands.", AB,
-     0, 0},
-    {"a second list, bullets", "Synonyms:\n- A plane departs.\n- An aircraft takes off.\n\n### Antonyms\n- A plane lands.", AB,
-     0, 0},
+    {"a second list, one item", "Synonyms:\n1. A plane departs.\n\nAntonyms:\n1. A plane lands.", "A plane departs.", 0,
+     0},
+    {"a second list, bold",
+     "**Synonyms**\n1. A plane departs.\n2. An aircraft takes off.\n**Antonyms**\n1. A plane lands.", AB, 0, 0},
+    {"a second list, bullets",
+     "Synonyms:\n- A plane departs.\n- An aircraft takes off.\n\n### Antonyms\n- A plane lands.", AB, 0, 0},
     {"a second list, labels", "Synonyms:\nSentence 1: A plane departs.\nAntonyms:\nSentence 1: A plane lands.",
      "A plane departs.", 0, 0},
     {"one list, headings within", "Formal:\n1. A plane departs.\nInformal:\n2. An aircraft takes off.", AB, 0, 0},
     {"another turn",
-     "1. A plane departs.\n2. An aircraft takes off.\n\nInput: A dog runs.\nSynonyms: 1. A dog races.\n2. A hound runs.", AB, 0,
+     "1. A plane departs.\n2. An aircraft takes off.\n\nInput: A dog runs.\nSynonyms: 1. A dog races.\n"
+     "2. A hound runs.",
+     AB, 0, 0},
+    {"another turn, plain lines",
+     "A plane departs.\nAn aircraft takes off.\nInput sentence: A dog runs.\nOutput: A dog races.", AB, 0, 0},
+    {"another turn on one line",
+     "1. A plane departs.\n2. An aircraft takes off. Input: A dog runs. Synonyms: 1. A dog races.", AB, 0, 0},
+    {"another user turn", "1. A plane departs.\n2. An aircraft takes off.\nUser: Thanks.\n3. You are welcome.", AB, 0,
      0},
-    {"another turn, plain lines", "A plane departs.\nAn aircraft takes off.\nInput sentence: A dog runs.\nOutput: A dog races.",
-     AB, 0, 0},
-    {"another turn on one line", "1. A plane departs.\n2. An aircraft takes off. Input: A dog runs. Synonyms: 1. A dog races.",
-     AB, 0, 0},
-    {"another user turn", "1. A plane departs.\n2. An aircraft takes off.\nUser: Thanks.\n3. You are welcome.", AB, 0, 0},
-    {"repeats the prompt", "Sure:\nInput: A plane is taking off.\nOutput:\n1. A plane departs.\n2. An aircraft takes off.", AB,
-     0, 0},
+    {"repeats the prompt",
+     "Sure:\nInput: A plane is taking off.\nOutput:\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
     {"end of sequence", "1. A plane departs.\n2. An aircraft takes off.</s>", AB, 0, 0},
     {"end of turn", "1. A plane departs.\n2. An aircraft takes off.<|im_end|>\n<|im_start|>user\n3. More!", AB, 0, 0},
     {"end of message", "A plane departs.\nAn aircraft takes off.<|eot_id|>", AB, 0, 0},
-    {"start of turn", "<s> <|im_start|>assistant\n1. A plane departs.\n2. An aircraft takes off.<end_of_turn>", AB, 0, 0},
+    {"start of turn", "<s> <|im_start|>assistant\n1. A plane departs.\n2. An aircraft takes off.<end_of_turn>", AB, 0,
+     0},
     {"quotes of two kinds", "'A plane departs.', 'An aircraft takes off.', \"It's up.\"", AB "|It's up.", 0, 0},
     {"quotes after other text",
      "Here are three synonymous sentences: \"A plane departs.\", \"An aircraft takes off.\", and \"The jet leaves.\"",
@@ -215,8 +232,10 @@ static const example several_turns[] = {
     {"text before number 1", "Yes! 1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
     {"text before a list on one line", "Sure, here you go: 1. A plane departs. 2. An aircraft takes off.", AB, 0, 0},
     {"headings with a number", "Sentence 1\nA plane departs.\n\nSentence 2\nAn aircraft takes off.", AB, 0, 0},
-    {"bold headings with a number", "**Sentence 1**\nA plane departs.\n**Sentence 2**\nAn aircraft takes off.", AB, 0, 0},
-    {"a number at the end is kept", "1. He is on page 1\n2. We took Route 66", "He is on page 1|We took Route 66", 0, 0},
+    {"bold headings with a number", "**Sentence 1**\nA plane departs.\n**Sentence 2**\nAn aircraft takes off.", AB, 0,
+     0},
+    {"a number at the end is kept", "1. He is on page 1\n2. We took Route 66", "He is on page 1|We took Route 66", 0,
+     0},
     {"remarks after a dash", "1. A plane departs - same meaning\n2. An aircraft takes off. - uses another noun",
      "A plane departs|An aircraft takes off.", 0, 0},
     {"a dash that belongs to the sentence", "1. It left - at noon.\n2. He came. - So what?",
@@ -228,15 +247,18 @@ static const example refusals[] = {
     {"curly", "I\xE2\x80\x99m sorry, but I can\xE2\x80\x99t assist with that request.", "REFUSED", 0, 0},
     {"an AI", "As an AI language model, I cannot generate offensive sentences.", "REFUSED", 0, 0},
     {"several lines", "I apologize, but I cannot fulfil this request.\n\nIt would be harmful.", "REFUSED", 0, 0},
-    {"with alternatives", "I'm sorry, I can't do that. Instead, I could:\n1. Rewrite it politely.\n2. Explain it.", "REFUSED",
-     0, 0},
+    {"with alternatives", "I'm sorry, I can't do that. Instead, I could:\n1. Rewrite it politely.\n2. Explain it.",
+     "REFUSED", 0, 0},
     {"after a label", "Output: I'm sorry, but I cannot produce that.", "REFUSED", 0, 0},
-    {"not a refusal: an item", "1. I'm sorry, I can't come to the party.", "I'm sorry, I can't come to the party.", 0, 0},
+    {"not a refusal: an item", "1. I'm sorry, I can't come to the party.", "I'm sorry, I can't come to the party.", 0,
+     0},
     {"not a refusal: a bullet", "- I'm afraid I won't come.", "I'm afraid I won't come.", 0, 0},
-    {"not a refusal: in quotes", "\"I'm sorry, I can't come to the party.\"", "I'm sorry, I can't come to the party.", 0, 0},
+    {"not a refusal: in quotes", "\"I'm sorry, I can't come to the party.\"", "I'm sorry, I can't come to the party.",
+     0, 0},
     {"not a refusal: quotes after a label", "Output: \"I'm sorry, I can't come.\"", "I'm sorry, I can't come.", 0, 0},
     {"not a refusal: JSON", "[\"I'm sorry, I can't come.\"]", "I'm sorry, I can't come.", 0, 0},
-    {"Chinese", "\xE6\x8A\xB1\xE6\xAD\x89\xEF\xBC\x8C\xE6\x88\x91\xE6\x97\xA0\xE6\xB3\x95\xE5\xB8\xAE\xE5\x8A\xA9\xE3\x80\x82",
+    {"Chinese",
+     "\xE6\x8A\xB1\xE6\xAD\x89\xEF\xBC\x8C\xE6\x88\x91\xE6\x97\xA0\xE6\xB3\x95\xE5\xB8\xAE\xE5\x8A\xA9\xE3\x80\x82",
      "REFUSED", 0, 0},
     {"Spanish", "Lo siento, no puedo ayudar con eso.", "REFUSED", 0, 0},
     {"incomplete input", "The input sentence is incomplete. Please provide the full sentence.", "REFUSED", 0, 0},
@@ -249,29 +271,37 @@ static const example refusals[] = {
 };
 
 static const example languages[] = {
-    {"Chinese comma", "1\xE3\x80\x81\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n2\xE3\x80\x81\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82",
+    {"Chinese comma",
+     "1\xE3\x80\x81\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n2\xE3\x80\x81\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82",
      "\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82|\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", 0, 0},
     {"Chinese numerals",
-     "\xE4\xB8\x80\xE3\x80\x81\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n\xE4\xBA\x8C\xE3\x80\x81\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82",
+     "\xE4\xB8\x80\xE3\x80\x81\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n"
+     "\xE4\xBA\x8C\xE3\x80\x81\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82",
      "\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82|\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", 0, 0},
     {"Chinese labels",
-     "\xE7\xAC\xAC\xE4\xB8\x80\xE5\x8F\xA5\xEF\xBC\x9A\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n\xE7\xAC\xAC\xE4\xBA\x8C\xE5\x8F\xA5\xEF\xBC\x9A\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82",
+     "\xE7\xAC\xAC\xE4\xB8\x80\xE5\x8F\xA5\xEF\xBC\x9A\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n"
+     "\xE7\xAC\xAC\xE4\xBA\x8C\xE5\x8F\xA5\xEF\xBC\x9A\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82",
      "\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82|\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", 0, 0},
     {"Chinese preamble",
-     "\xE4\xBB\xA5\xE4\xB8\x8B\xE6\x98\xAF\xE5\x8F\xA5\xE5\xAD\x90\xEF\xBC\x9A\n\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82",
+     "\xE4\xBB\xA5\xE4\xB8\x8B\xE6\x98\xAF\xE5\x8F\xA5\xE5\xAD\x90\xEF\xBC\x9A\n\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n"
+     "\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82",
      "\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82|\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", 0, 0},
     {"full-width",
-     "\xEF\xBC\x91\xEF\xBC\x8E\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n\xEF\xBC\x92\xEF\xBC\x8E\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82",
+     "\xEF\xBC\x91\xEF\xBC\x8E\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n"
+     "\xEF\xBC\x92\xEF\xBC\x8E\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82",
      "\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82|\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", 0, 0},
-    {"Arabic digits", "\xD9\xA1. \xD8\xB7\xD8\xA7\xD8\xA6\xD8\xB1\xD8\xA9.\n\xD9\xA2. \xD8\xAA\xD9\x82\xD9\x84\xD8\xB9.",
+    {"Arabic digits",
+     "\xD9\xA1. \xD8\xB7\xD8\xA7\xD8\xA6\xD8\xB1\xD8\xA9.\n\xD9\xA2. \xD8\xAA\xD9\x82\xD9\x84\xD8\xB9.",
      "\xD8\xB7\xD8\xA7\xD8\xA6\xD8\xB1\xD8\xA9.|\xD8\xAA\xD9\x82\xD9\x84\xD8\xB9.", 0, 0},
-    {"Devanagari", "\xE0\xA5\xA7. \xE0\xA4\x8F\xE0\xA4\x95\xE0\xA5\xA4\n\xE0\xA5\xA8. \xE0\xA4\xA6\xE0\xA5\x8B\xE0\xA5\xA4",
+    {"Devanagari",
+     "\xE0\xA5\xA7. \xE0\xA4\x8F\xE0\xA4\x95\xE0\xA5\xA4\n\xE0\xA5\xA8. \xE0\xA4\xA6\xE0\xA5\x8B\xE0\xA5\xA4",
      "\xE0\xA4\x8F\xE0\xA4\x95\xE0\xA5\xA4|\xE0\xA4\xA6\xE0\xA5\x8B\xE0\xA5\xA4", 0, 0},
     {"French", "Phrase 1 : Un avion part.\nPhrase 2 : Un avion s'envole.", "Un avion part.|Un avion s'envole.", 0, 0},
-    {"German", "Satz 1: Ein Flugzeug startet.\nSatz 2: Ein Flugzeug hebt ab.", "Ein Flugzeug startet.|Ein Flugzeug hebt ab.", 0,
-     0},
+    {"German", "Satz 1: Ein Flugzeug startet.\nSatz 2: Ein Flugzeug hebt ab.",
+     "Ein Flugzeug startet.|Ein Flugzeug hebt ab.", 0, 0},
     {"Russian",
-     "\xD0\x9F\xD1\x80\xD0\xB5\xD0\xB4\xD0\xBB\xD0\xBE\xD0\xB6\xD0\xB5\xD0\xBD\xD0\xB8\xD0\xB5 1: \xD0\xA1\xD0\xB0\xD0\xBC\xD0\xBE\xD0\xBB\xD1\x91\xD1\x82.",
+     "\xD0\x9F\xD1\x80\xD0\xB5\xD0\xB4\xD0\xBB\xD0\xBE\xD0\xB6\xD0\xB5\xD0\xBD\xD0\xB8\xD0\xB5 1: "
+     "\xD0\xA1\xD0\xB0\xD0\xBC\xD0\xBE\xD0\xBB\xD1\x91\xD1\x82.",
      "\xD0\xA1\xD0\xB0\xD0\xBC\xD0\xBE\xD0\xBB\xD1\x91\xD1\x82.", 0, 0},
     {"Spanish ordinals", "1\xC2\xBA. Un avi\xC3\xB3n sale.\n2\xC2\xBA. Un avi\xC3\xB3n despega.",
      "Un avi\xC3\xB3n sale.|Un avi\xC3\xB3n despega.", 0, 0},
@@ -286,8 +316,8 @@ static int check_table(const example *e, size_t n) {
         char got[4096] = "";
         size_t at = 0;
         aoei_parse_outcome outcome;
-        assert_int_equal(aoei_parse_sentences(&l, &outcome, aoe_text_of(e[i].reply), e[i].most ? e[i].most : 5, e[i].truncated),
-                         0);
+        assert_int_equal(
+            aoei_parse_sentences(&l, &outcome, aoe_text_of(e[i].reply), e[i].most ? e[i].most : 5, e[i].truncated), 0);
         assert_int_equal(outcome == AOEI_CHAT_LIST, l.n > 0);
         for (size_t k = 0; k < l.n; k++) {
             const aoe_text s = aoei_sentences_item(&l, k);
@@ -304,10 +334,10 @@ static int check_table(const example *e, size_t n) {
     return failures;
 }
 
-#define TABLE_TEST(table)                                                                                                      \
-    static void test_##table(void **state) {                                                                                   \
-        (void)state;                                                                                                           \
-        assert_int_equal(check_table(table, sizeof table / sizeof *table), 0);                                                 \
+#define TABLE_TEST(table)                                                                                              \
+    static void test_##table(void **state) {                                                                           \
+        (void)state;                                                                                                   \
+        assert_int_equal(check_table(table, sizeof table / sizeof *table), 0);                                         \
     }
 TABLE_TEST(numbered)
 TABLE_TEST(bulleted)
@@ -358,10 +388,11 @@ static void test_long_replies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbered),     cmocka_unit_test(test_bulleted),         cmocka_unit_test(test_quoted),
-        cmocka_unit_test(test_json),         cmocka_unit_test(test_surrounding_text), cmocka_unit_test(test_several_turns),
-        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_languages),        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_long_replies),
+        cmocka_unit_test(test_numbered),         cmocka_unit_test(test_bulleted),
+        cmocka_unit_test(test_quoted),           cmocka_unit_test(test_json),
+        cmocka_unit_test(test_surrounding_text), cmocka_unit_test(test_several_turns),
+        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_languages),
+        cmocka_unit_test(test_memory),           cmocka_unit_test(test_long_replies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the parser of similarity scores from 0 to 5 in responses of chat models, including responses without a score or with
- * several.
+ * Tests the parser of similarity scores from 0 to 5 in responses of chat models, including responses without a score or
+ * with several.
  */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests checkpoints on disk: finding the newest complete checkpoint, removing old checkpoints, opening a checkpoint as a model,
- * and resuming from truncated and damaged checkpoints.
+ * Tests checkpoints on disk: finding the newest complete checkpoint, removing old checkpoints, opening a checkpoint as
+ * a model, and resuming from truncated and damaged checkpoints.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,9 +27,10 @@ static void test_find(void **state) {
     char *dir = tiny_dir_create(), *path;
     assert_int_equal(aoei_checkpoint_find(&path, dir, NULL), 0);
     assert_null(path);
-    static const char *const others[] = {
-        "checkpoints",         "checkpoints/.step-99", "checkpoints/step-",   "checkpoints/step-7x",   "checkpoints/step--7",
-        "checkpoints/step-+7", "checkpoints/step- 7",  "checkpoints/step-x7", "checkpoints/xstep-700", "checkpoints/Step-700"};
+    static const char *const others[] = {"checkpoints",         "checkpoints/.step-99", "checkpoints/step-",
+                                         "checkpoints/step-7x", "checkpoints/step--7",  "checkpoints/step-+7",
+                                         "checkpoints/step- 7", "checkpoints/step-x7",  "checkpoints/xstep-700",
+                                         "checkpoints/Step-700"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         make(dir, others[i]);
         assert_int_equal(aoei_checkpoint_find(&path, dir, NULL), 0);
@@ -108,9 +109,9 @@ static void truncate_file(const train_run *r, const char *name) {
     free(data);
 }
 
-/* Tests resuming if the newest checkpoint is truncated. The run must resume from the previous checkpoint and give the result of
- * an uninterrupted run. If there is no previous checkpoint, the error message must name the directory that the user must
- * delete. */
+/* Tests resuming if the newest checkpoint is truncated. The run must resume from the previous checkpoint and give the
+ * result of an uninterrupted run. If there is no previous checkpoint, the error message must name the directory that
+ * the user must delete. */
 static void test_truncated(void **state) {
     (void)state;
     static const char *const files[] = {"model.safetensors", "optimizer.safetensors", "trainer.json", "config.json"};
@@ -153,9 +154,10 @@ static void test_truncated(void **state) {
     train_run_destroy(&r);
 }
 
-/* Replaces a file of the checkpoint step-7 by `content`, or removes it if content is NULL. Asserts that resuming then fails
- * with this code and a message that contains the name of the file and `part`. Restores the file. */
-static void expect_damage(train_run *r, const char *file, const char *content, size_t size, int code, const char *part) {
+/* Replaces a file of the checkpoint step-7 by `content`, or removes it if content is NULL. Asserts that resuming then
+ * fails with this code and a message that contains the name of the file and `part`. Restores the file. */
+static void expect_damage(train_run *r, const char *file, const char *content, size_t size, int code,
+                          const char *part) {
     char name[128];
     aoe_error err = {0};
     snprintf(name, sizeof name, "checkpoints/step-7/%s", file);
@@ -211,8 +213,8 @@ static void test_impossible_progress(void **state) {
     for (size_t i = 0; i < 2; i++) {
         const char *at = strstr(text, edits[i].from);
         assert_non_null(at);
-        const int n =
-            snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, edits[i].to, at + strlen(edits[i].from));
+        const int n = snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, edits[i].to,
+                               at + strlen(edits[i].from));
         assert_true(n > 0 && (size_t)n < sizeof changed);
         expect_damage(&r, "trainer.json", changed, (size_t)n, AOE_EFORMAT, "step");
     }

@@ -43,8 +43,8 @@ static void edges(void **state) {
         check_around(ldexpf(1, e));
 }
 
-/* Tests ties in rounding to nine digits. Odd multiples of powers of 1/2 have finite decimal expansions that end in 5, so some
- * of them are exactly halfway between two results. */
+/* Tests ties in rounding to nine digits. Odd multiples of powers of 1/2 have finite decimal expansions that end in 5,
+ * so some of them are exactly halfway between two results. */
 static void ties(void **state) {
     (void)state;
     for (int e = -24; e <= 6; e++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests that no message of the program names an option that the command does not have. Every text of the library that names an
- * option field is read from the sources and adapted to every command. The result must not name an option field, and each flag
- * in it must be an option of the command.
+ * Tests that no message of the program names an option that the command does not have. Every text of the library that
+ * names an option field is read from the sources and adapted to every command. The result must not name an option
+ * field, and each flag in it must be an option of the command.
  */
 #define main program_main
 int program_main(int argc, char **argv);
@@ -159,7 +159,8 @@ static void test_every_text(void **state) {
 /* ------------------------------------------------------------ single messages */
 
 static void expect_message(const char *text, const char *want) {
-    static const cli_option table[] = {{.name = "input-format", .kind = CLI_TEXT}, {.name = "label-map", .kind = CLI_TEXT}};
+    static const cli_option table[] = {{.name = "input-format", .kind = CLI_TEXT},
+                                       {.name = "label-map", .kind = CLI_TEXT}};
     static const cli_group groups[] = {CLI_GROUP("", table, NULL)};
     const cli_syntax s = {.command = "test", CLI_GROUPS(groups)};
     char message[MAX_TEXT];
@@ -175,7 +176,8 @@ static void test_messages(void **state) {
     expect_message("t: bad; set options.skip_bad_rows", "t: bad");
     expect_message("t: bad; set options.whole_files for one text per file, or set options.input_format to txt",
                    "t: bad; set --input-format to txt");
-    expect_message("t: bad; set options.input_format to tsv, csv or jsonl", "t: bad; set --input-format to tsv, csv or jsonl");
+    expect_message("t: bad; set options.input_format to tsv, csv or jsonl",
+                   "t: bad; set --input-format to tsv, csv or jsonl");
     expect_message("t: bad; set options.other to tsv, csv or jsonl", "t: bad");
     expect_message("t: bad; correct it, give it a value in options.label_map, or set options.skip_bad_rows",
                    "t: bad; correct it, give it a value in --label-map");

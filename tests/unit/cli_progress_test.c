@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests how progress lines are shortened to the width of the terminal: each field must be either printed completely or omitted.
+ * Tests how progress lines are shortened to the width of the terminal: each field must be either printed completely or
+ * omitted.
  */
 #include "cli/common/progress.c"
 

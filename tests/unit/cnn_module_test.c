@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the module CNN of sentence-transformers between the transformer and the pooling: the embeddings, saved models, and the
- * rejection of wrong directories. tests/peers compares the embeddings with sentence-transformers.
+ * Tests the module CNN of sentence-transformers between the transformer and the pooling: the embeddings, saved models,
+ * and the rejection of wrong directories. tests/peers compares the embeddings with sentence-transformers.
  */
 #include <math.h>
 #include <stdio.h>
@@ -36,7 +36,8 @@ static size_t embed(const char *from, const aoe_model_options *o, float *v) {
 }
 
 #define MODULE(path, type) "{\"path\": \"" path "\", \"type\": \"sentence_transformers.models." type "\"}"
-static const char modules[] = "[" MODULE("", "Transformer") ", " MODULE("1_CNN", "CNN") ", " MODULE("2_Pooling", "Pooling") "]";
+static const char modules[] =
+    "[" MODULE("", "Transformer") ", " MODULE("1_CNN", "CNN") ", " MODULE("2_Pooling", "Pooling") "]";
 
 /* Writes the modules of a model. dims: width of the token vectors that are pooled. */
 static void put_modules(size_t dims) {
@@ -48,9 +49,9 @@ static void put_modules(size_t dims) {
     free(folder);
 }
 
-/* Writes the module CNN with two convolutions of the kernel sizes 1 and 3. Output c of the first one is component c of its
- * input. Output c of the second one is the sum of component c of the previous token, twice that of the token and three times
- * that of the next token. */
+/* Writes the module CNN with two convolutions of the kernel sizes 1 and 3. Output c of the first one is component c of
+ * its input. Output c of the second one is the sum of component c of the previous token, twice that of the token and
+ * three times that of the next token. */
 static void put_cnn(const char *config) {
     static const aoei_st_entry entries[4] = {{"convs.0.weight", AOEI_ST_F32, 3, {D, D, 1}},
                                              {"convs.0.bias", AOEI_ST_F32, 1, {D}},
@@ -111,7 +112,8 @@ static void applies_the_convolutions(void **state) {
     assert_int_equal(embed(test_dir, &o, got), 2 * D);
     for (size_t i = 0; i < TEXTS; i++)
         for (size_t c = 0; c < D; c++) {
-            const double n = (double)tokens[i], s = n * (double)plain[i * D + c], f = first[i * D + c], l = last[i * D + c];
+            const double n = (double)tokens[i], s = n * (double)plain[i * D + c], f = first[i * D + c],
+                         l = last[i * D + c];
             assert_true(fabs((double)got[i * 2 * D + c] - s / n) < 1e-5);
             assert_true(fabs((double)got[i * 2 * D + D + c] - ((double)c + 1 + (6 * s - l - 3 * f) / n)) < 1e-4);
         }
@@ -145,7 +147,8 @@ static void rejects_invalid_modules(void **state) {
          "in_embedding_dimension is 9, but the model's hidden size is 8"},
         {"{\"kernel_sizes\": [1, 3]}", AOE_EFORMAT, "out_channels"},
         {"{\"out_channels\": 8}", AOE_EUNSUPPORTED, "kernel_sizes is not a list"},
-        {"{\"out_channels\": 8, \"kernel_sizes\": [1, 2]}", AOE_EUNSUPPORTED, "element 1 of kernel_sizes is not an odd number"},
+        {"{\"out_channels\": 8, \"kernel_sizes\": [1, 2]}", AOE_EUNSUPPORTED,
+         "element 1 of kernel_sizes is not an odd number"},
         {"{\"out_channels\": 8, \"kernel_sizes\": [1, 3], \"stride_sizes\": [1, 2]}", AOE_EUNSUPPORTED,
          "element 1 of stride_sizes is not 1"},
         {"{\"out_channels\": 8, \"kernel_sizes\": [1, 5]}", AOE_EFORMAT,

@@ -20,8 +20,8 @@ static void near(double got, double want) {
 }
 
 static void pearson_by_hand(void **state) {
-    /* the deviations of x are -1.5 -.5 .5 1.5 and of y -1 -2 2 1. The sum of their products is 5, and the sums of their squares
-     * are 5 and 10. The result is 5 / sqrt(50). */
+    /* the deviations of x are -1.5 -.5 .5 1.5 and of y -1 -2 2 1. The sum of their products is 5, and the sums of their
+     * squares are 5 and 10. The result is 5 / sqrt(50). */
     const double x[] = {1, 2, 3, 4}, y[] = {2, 1, 5, 4};
     const double up[] = {10, 20, 30, 40}, down[] = {8, 6, 4, 2};
     (void)state;
@@ -55,11 +55,11 @@ static void spearman_by_hand(void **state) {
 }
 
 static void spearman_with_ties(void **state) {
-    /* The ranks of x are 1 2.5 2.5 4, and their deviations are -1.5 0 0 1.5. The ranks of y are 1 2 3 4, and their deviations
-     * are -1.5 -.5 .5 1.5. The result is 4.5 / sqrt(4.5 * 5). */
+    /* The ranks of x are 1 2.5 2.5 4, and their deviations are -1.5 0 0 1.5. The ranks of y are 1 2 3 4, and their
+     * deviations are -1.5 -.5 .5 1.5. The result is 4.5 / sqrt(4.5 * 5). */
     const double x[] = {1, 2, 2, 3}, y[] = {1, 2, 3, 4};
-    /* Both a and b have ties. The ranks of a are 1.5 1.5 3.5 3.5, and their deviations are -1 -1 1 1. The ranks of b are 1 3 3
-     * 3, and their deviations are -1.5 .5 .5 .5. The result is 2 / sqrt(4 * 3). */
+    /* Both a and b have ties. The ranks of a are 1.5 1.5 3.5 3.5, and their deviations are -1 -1 1 1. The ranks of b
+     * are 1 3 3 3, and their deviations are -1.5 .5 .5 .5. The result is 2 / sqrt(4 * 3). */
     const double a[] = {0, 0, 1, 1}, b[] = {-1, 5, 5, 5};
     (void)state;
     near(aoe_spearman(x, y, 4), 4.5 / sqrt(4.5 * 5.0));
@@ -78,8 +78,9 @@ static void ranks_are_averages(void **state) {
         assert_true(rank[i] == want[i]);
 }
 
-/* Tests that the correlation with constant values is NaN. In floating point, the sum of n values 0.1 is not exactly n * 0.1, so
- * the computed deviations are not zero. The function must therefore detect constant values by comparing them. */
+/* Tests that the correlation with constant values is NaN. In floating point, the sum of n values 0.1 is not exactly n *
+ * 0.1, so the computed deviations are not zero. The function must therefore detect constant values by comparing
+ * them. */
 static void undefined_is_nan(void **state) {
     const double x[] = {1, 2, 3}, constant[] = {0.1, 0.1, 0.1}, broken[] = {1, NAN, 3}, infinite[] = {1, INFINITY, 3};
     (void)state;
@@ -110,8 +111,8 @@ static void offset_keeps_precision(void **state) {
     assert_true(aoe_spearman(shifted_x, shifted_y, 500) == aoe_spearman(x, y, 500));
 }
 
-/* Compares Spearman correlations with their definition, computed in long double. The ranks are computed by counting smaller and
- * equal values; Pearson's formula is then applied to the ranks. */
+/* Compares Spearman correlations with their definition, computed in long double. The ranks are computed by counting
+ * smaller and equal values; Pearson's formula is then applied to the ranks. */
 static void spearman_matches_definition(void **state) {
     enum { N = 257 };
     double x[N], y[N];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests LoRA adapters of cross-encoders: training with a new and an existing head, equal results for all numbers of threads,
- * chunks and after a resumed run, the files of the saved directory, merging, further training, and errors.
+ * Tests LoRA adapters of cross-encoders: training with a new and an existing head, equal results for all numbers of
+ * threads, chunks and after a resumed run, the files of the saved directory, merging, further training, and errors.
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +25,8 @@ static void create(train_run *r) {
     r->o.args.lr = 0.02;
 }
 
-/* Opens the cross-encoder in dir and computes the scores of all pairs of the file `data`. Returns the number of scores. */
+/* Opens the cross-encoder in dir and computes the scores of all pairs of the file `data`. Returns the number of
+ * scores. */
 static size_t scores_of(const char *dir, const char *data, float *scores) {
     aoe_context *ctx = tiny_context(2);
     aoe_model_options o;
@@ -103,7 +104,8 @@ static void expect_tensors(const train_run *r, size_t classes) {
     assert_non_null(aoei_safetensors_find(file, "base_model.model.classifier.bias"));
     assert_non_null(aoei_safetensors_find(file, "base_model.model.bert.pooler.dense.weight"));
     assert_non_null(aoei_safetensors_find(file, "base_model.model.bert.pooler.dense.bias"));
-    assert_non_null(aoei_safetensors_find(file, "base_model.model.bert.encoder.layer.1.attention.self.query.lora_A.weight"));
+    assert_non_null(
+        aoei_safetensors_find(file, "base_model.model.bert.encoder.layer.1.attention.self.query.lora_A.weight"));
     assert_int_equal(aoei_safetensors_count(file), 4 + 2 * 6 * 2); /* head, and six linear layers in two layers */
     aoei_safetensors_close(file);
     free(path);
@@ -151,7 +153,8 @@ static void test_new_head(void **state) {
     assert_int_equal(scores_of(r.output, r.data, before), TRAIN_PAIRS);
     expect_merged(&r, before, TRAIN_PAIRS);
     char *first = test_path(r.dir, "out");
-    r.o.args.model = first; /* the saved adapters and the saved head are trained further; with rate 0, nothing changes */
+    r.o.args.model = first; /* the saved adapters and the saved head are trained further; with rate 0, nothing
+                               changes */
     r.o.lora.r = 0;
     r.o.args.lr = 0;
     train_run_output(&r, "second");
@@ -306,8 +309,8 @@ static size_t planned(int cross_encoder, size_t *hidden) {
     return plan.parameters;
 }
 
-/* The memory plan includes the head: a dense layer with bias, and a dense layer with bias and two outputs. Each weight takes a
- * multiple of 16 floats. */
+/* The memory plan includes the head: a dense layer with bias, and a dense layer with bias and two outputs. Each weight
+ * takes a multiple of 16 floats. */
 static void test_plan(void **state) {
     (void)state;
     size_t D;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the training of cross-encoders: the loss and its gradient, learning, the saved model, equal results for all numbers of
- * threads, chunks and after a resumed run, the forms of training data, and errors.
+ * Tests the training of cross-encoders: the loss and its gradient, learning, the saved model, equal results for all
+ * numbers of threads, chunks and after a resumed run, the forms of training data, and errors.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ static void test_loss(void **state) {
     aoe_objective_result r;
     aoei_example_batch b = {.B = 4, .D = 1, .arity = 1, .v64 = x, .grad64 = grad};
     assert_int_equal(aoei_score_objective(target, &b, &r, NULL), 0);
-    assert_true(fabs(r.total - expected) < 1e-12 && r.classification == r.total); /* NOLINT(clang-diagnostic-float-equal) */
+    assert_true(fabs(r.total - expected) < 1e-12);
+    assert_true(r.classification == r.total); /* NOLINT(clang-diagnostic-float-equal) */
     const double want[4] = {-0.10638937079708524, -0.023883683729116326, 0.25, -0.25};
     for (size_t i = 0; i < 4; i++)
         assert_true(fabs(grad[i] - want[i]) < 1e-12);
@@ -56,7 +57,8 @@ static void create(train_run *r) {
     r->o.evaluate = NULL;
 }
 
-/* Computes the scores of the pairs of the training file with the model in dir. Returns the number of scores per pair. */
+/* Computes the scores of the pairs of the training file with the model in dir. Returns the number of scores per
+ * pair. */
 static size_t scores_of(const char *dir, const aoe_pairs *p, float *scores) {
     aoe_context *ctx = tiny_context(2);
     aoe_model_options o;
@@ -106,7 +108,8 @@ static void test_learns(void **state) {
         char text[2048] = "text1\ttext2\tlabel\n";
         for (size_t i = 0; i < 18; i++) /* the label follows from the second text */
             snprintf(text + strlen(text), sizeof text - strlen(text), "%s\t%s\t%zu\n",
-                     i % 3 ? i % 3 > 1 ? "w3 w4" : "w5" : "w6 w7 w8", i / 3 % 3 ? i / 3 % 3 > 1 ? "w3 w4" : "w5" : "w6 w7 w8",
+                     i % 3 ? i % 3 > 1 ? "w3 w4" : "w5" : "w6 w7 w8",
+                     i / 3 % 3 ? i / 3 % 3 > 1 ? "w3 w4" : "w5" : "w6 w7 w8",
                      classes == 1 ? i / 3 % 3 == 1 : i / 3 % 3);
         char *data = test_write_text(r.dir, "own.tsv", text);
         r.source.path = data;
@@ -170,8 +173,9 @@ static void test_prompts(void **state) {
     (void)state;
     train_run r;
     create(&r);
-    free(test_write_text(r.model, "aoe.json",
-                         "{\"format_version\": 1, \"prompts\": {\"default\": \"old {text}\", \"query\": \"a {text}\"}}"));
+    free(test_write_text(
+        r.model, "aoe.json",
+        "{\"format_version\": 1, \"prompts\": {\"default\": \"old {text}\", \"query\": \"a {text}\"}}"));
     train_run_ok(&r, 1);
     char *settings = train_run_read(&r, "aoe.json", NULL);
     assert_non_null(strstr(settings, "\"prompts\": {}"));
@@ -221,8 +225,8 @@ static void test_existing_head(void **state) {
     train_run_ok(&r, 1);
     assert_int_equal(scores_of(r.output, p, after), 1);
     assert_memory_equal(after, before, aoe_pairs_count(p) * sizeof *after);
-    char *data =
-        test_write_text(r.dir, "classes.tsv", "text1\ttext2\tlabel\na\tb\t0\na\tc\t2\nb\tc\tneutral\nc\tc\tentailment\n");
+    char *data = test_write_text(r.dir, "classes.tsv",
+                                 "text1\ttext2\tlabel\na\tb\t0\na\tc\t2\nb\tc\tneutral\nc\tc\tentailment\n");
     r.source.path = data;
     r.o.classes = 3;
     train_run_output(&r, "third");
@@ -315,9 +319,14 @@ static void test_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loss),          cmocka_unit_test(test_learns),   cmocka_unit_test(test_threads_chunks_and_resume),
-        cmocka_unit_test(test_existing_head), cmocka_unit_test(test_triplets), cmocka_unit_test(test_dev_set),
-        cmocka_unit_test(test_errors),        cmocka_unit_test(test_prompts),
+        cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_threads_chunks_and_resume),
+        cmocka_unit_test(test_existing_head),
+        cmocka_unit_test(test_triplets),
+        cmocka_unit_test(test_dev_set),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_prompts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

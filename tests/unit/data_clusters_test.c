@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests clusters (a disjoint-set structure) against a simple reference. Also tests how clusters are assigned to parts, such as
- * training and test data: the sizes of the parts must match the given ratios, equal seeds must give equal results, and one
- * cluster may be very large. The speed is tested with 100,000 items.
+ * Tests clusters (a disjoint-set structure) against a simple reference. Also tests how clusters are assigned to parts,
+ * such as training and test data: the sizes of the parts must match the given ratios, equal seeds must give equal
+ * results, and one cluster may be very large. The speed is tested with 100,000 items.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static void test_numbers(void **state) {
     aoei_clusters_free(&c);
 }
 
-/* Merges the clusters of random pairs of items, and compares the result with a simple reference, which stores a label for each
- * item. To merge two clusters, the reference relabels all items of one of them. */
+/* Merges the clusters of random pairs of items, and compares the result with a simple reference, which stores a label
+ * for each item. To merge two clusters, the reference relabels all items of one of them. */
 static void test_reference(void **state) {
     (void)state;
     enum { N = 300, JOINS = 200 };
@@ -64,7 +64,8 @@ static void test_reference(void **state) {
     aoei_clusters_free(&c);
 }
 
-/* Sets size[p] to the total weight of the clusters in part p. part[i] is the part of cluster i, and weight[i] is its weight. */
+/* Sets size[p] to the total weight of the clusters in part p. part[i] is the part of cluster i, and weight[i] is its
+ * weight. */
 static void sizes_of(const size_t *part, const size_t *weight, size_t n, size_t *size, size_t n_parts) {
     memset(size, 0, n_parts * sizeof *size);
     for (size_t i = 0; i < n; i++) {
@@ -93,7 +94,8 @@ static void test_split(void **state) {
     /* there are many clusters of weight 1, so the weight of each part differs from its exact share by at most 1 */
     for (size_t p = 0; p < 4; p++)
         assert_true(fabs((double)size[p] - ratio[p] / 100 * (double)total) <= 1);
-    /* every part with a positive ratio must contain clusters of weight 2 or more; the part with ratio 0 must be empty */
+    /* every part with a positive ratio must contain clusters of weight 2 or more; the part with ratio 0 must be
+     * empty */
     for (size_t p = 0; p < 4; p++) {
         size_t heavy = 0;
         for (size_t i = 0; i < N; i++)

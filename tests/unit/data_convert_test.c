@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests aoe_data_convert. The tests cover round trips between formats, with and without compression, values that a format
- * cannot represent, selected and renamed columns, and conversion between pairs, positives and triplets.
+ * Tests aoe_data_convert. The tests cover round trips between formats, with and without compression, values that a
+ * format cannot represent, selected and renamed columns, and conversion between pairs, positives and triplets.
  */
 #include <math.h>
 #include <stdio.h>
@@ -60,9 +60,9 @@ static void expect_error(const char *name, const char *text, aoe_data_convert_op
     free(path);
 }
 
-/* Writes text to the file `name`, converts it to names[0], converts the result to names[1], and so on, and finally converts
- * names[n - 1] to the format of `name`. The file names determine the formats. Asserts that the final output equals text, byte
- * for byte. */
+/* Writes text to the file `name`, converts it to names[0], converts the result to names[1], and so on, and finally
+ * converts names[n - 1] to the format of `name`. The file names determine the formats. Asserts that the final output
+ * equals text, byte for byte. */
 static void round_trip(const char *name, const char *text, const char *const *names, size_t n) {
     char *path = test_write_text(test_dir, name, text);
     for (size_t i = 0; i < n; i++) {
@@ -79,7 +79,8 @@ static void round_trip(const char *name, const char *text, const char *const *na
 
 static void test_round_trips(void **state) {
     (void)state;
-    static const char *const all[] = {"a.csv", "b.jsonl", "c.tsv", "d.jsonl.gz", "e.csv.zst", "f.tsv.gz", "g.jsonl.zst"};
+    static const char *const all[] = {"a.csv",     "b.jsonl",  "c.tsv",      "d.jsonl.gz",
+                                      "e.csv.zst", "f.tsv.gz", "g.jsonl.zst"};
     static const char *const lossless[] = {"a.jsonl", "b.csv.gz", "c.jsonl.zst"};
     round_trip("in.tsv", "text1\tb \"c\"\tlabel\n\"a\" \xc3\xa9, \\n \tx\t5.000\n\t \t\n", all, 7);
     round_trip("one.tsv", "text\n\nx\n\n", all, 7);
@@ -102,18 +103,22 @@ static void test_json_values(void **state) {
     static const char text[] = "{\"a\":5,\"b\":[1,{\"c\":null},0.1],\"d\":true,\"e\":\"\"}\n"
                                "{\"e\": \"x\", \"d\": null, \"b\": [], \"a\": -2.50}\n";
     aoe_data_convert_options o = options("out.jsonl");
-    expect("in.jsonl", text, o,
-           "{\"a\":5,\"b\":[1,{\"c\":null},0.1],\"d\":true,\"e\":\"\"}\n{\"a\":-2.5,\"b\":[],\"d\":null,\"e\":\"x\"}\n");
+    expect(
+        "in.jsonl", text, o,
+        "{\"a\":5,\"b\":[1,{\"c\":null},0.1],\"d\":true,\"e\":\"\"}\n{\"a\":-2.5,\"b\":[],\"d\":null,\"e\":\"x\"}\n");
     o = options("out.csv");
-    expect_error("in.jsonl", text, o, AOE_EFORMAT,
-                 "in.jsonl:1: column 'b' contains a list or an object, which .csv cannot represent; use .jsonl for the output");
+    expect_error(
+        "in.jsonl", text, o, AOE_EFORMAT,
+        "in.jsonl:1: column 'b' contains a list or an object, which .csv cannot represent; use .jsonl for the output");
     o.keep = "d,a,e";
     o.rename = "a=label";
     expect("in.jsonl", text, o, "d,label,e\ntrue,5,\n,-2.5,x\n");
-    expect_error("in.jsonl", "{\"a\":1}\n{\"a\":1,\"b\":2}\n", options("out.csv"), AOE_EFORMAT,
-                 "in.jsonl:2: the row has 2 keys, but the first row has 1; choose the columns to write with options.keep");
-    expect_error("in.jsonl", "{\"a\":12345678901234567890}\n", options("out.csv"), AOE_EFORMAT,
-                 "in.jsonl:1: the number in 'a' is too large to be converted exactly; write it as a string in the input");
+    expect_error(
+        "in.jsonl", "{\"a\":1}\n{\"a\":1,\"b\":2}\n", options("out.csv"), AOE_EFORMAT,
+        "in.jsonl:2: the row has 2 keys, but the first row has 1; choose the columns to write with options.keep");
+    expect_error(
+        "in.jsonl", "{\"a\":12345678901234567890}\n", options("out.csv"), AOE_EFORMAT,
+        "in.jsonl:1: the number in 'a' is too large to be converted exactly; write it as a string in the input");
     expect_error("in.jsonl", "{}\n", options("out.csv"), AOE_EFORMAT,
                  "the table has no columns; in .jsonl, the keys of the first row are the columns");
 }
@@ -123,25 +128,32 @@ static void test_errors(void **state) {
     aoe_data_convert_options o = options("out.tsv");
     expect_error(
         "in.csv", "a,b\nx,y\n\"p\nq\",r\n", o, AOE_EFORMAT,
-        "in.csv:3: column 'a' contains a TAB or a line end, which .tsv cannot represent; use .jsonl or .csv for the output");
-    expect_error("in.csv", "\"a\tb\"\nx\n", o, AOE_EFORMAT,
-                 "out.tsv: the name of column 'a?b' contains a TAB or a line end, which .tsv cannot represent; rename it");
-    expect_error("in.csv", "\"a;b\"\nx\n", o, AOE_EFORMAT,
-                 "out.tsv: the header 'a;b' would be read as other columns; use .csv or .jsonl for the output, or rename the "
-                 "column");
-    expect_error("in.csv", "sep=,\nsep=,\nx,y\n", o, AOE_EFORMAT,
-                 "out.tsv: the header 'sep=?' would be read as other columns; use .csv or .jsonl for the output, or rename the "
-                 "column");
-    expect_error("in.jsonl", "{\"text\":\"a\\u0000b\\u0000\"}\n", options("out.txt"), AOE_EFORMAT,
-                 "in.jsonl: the first line contains NUL characters, so that the output would be read as UTF-16; use .jsonl or "
-                 ".csv for the output");
-    expect_error("in.csv", "a\n", o, AOE_EFORMAT, "in.csv: the table has no valid rows (0 bad rows); use a table with rows");
+        "in.csv:3: column 'a' contains a TAB or a line end, which .tsv cannot represent; use .jsonl or .csv for "
+        "the output");
+    expect_error(
+        "in.csv", "\"a\tb\"\nx\n", o, AOE_EFORMAT,
+        "out.tsv: the name of column 'a?b' contains a TAB or a line end, which .tsv cannot represent; rename it");
+    expect_error(
+        "in.csv", "\"a;b\"\nx\n", o, AOE_EFORMAT,
+        "out.tsv: the header 'a;b' would be read as other columns; use .csv or .jsonl for the output, or rename the "
+        "column");
+    expect_error(
+        "in.csv", "sep=,\nsep=,\nx,y\n", o, AOE_EFORMAT,
+        "out.tsv: the header 'sep=?' would be read as other columns; use .csv or .jsonl for the output, or rename the "
+        "column");
+    expect_error(
+        "in.jsonl", "{\"text\":\"a\\u0000b\\u0000\"}\n", options("out.txt"), AOE_EFORMAT,
+        "in.jsonl: the first line contains NUL characters, so that the output would be read as UTF-16; use .jsonl or "
+        ".csv for the output");
+    expect_error("in.csv", "a\n", o, AOE_EFORMAT,
+                 "in.csv: the table has no valid rows (0 bad rows); use a table with rows");
     expect_error("in.tsv", "a\ta\nx\ty\n", options("out.jsonl"), AOE_EFORMAT,
                  "out.jsonl: two columns are named 'a', but keys of .jsonl must be unique; rename one");
     expect_error("in.tsv", "a\tb\nx\ty\n", options("out.txt"), AOE_EARG,
                  "out.txt: a .txt file has one column, but there are 2; choose one with options.keep");
     o.keep = "a,c";
-    expect_error("in.tsv", "a\tb\nx\ty\n", o, AOE_EARG, "options.keep: no column 'c' in the output; name an existing column");
+    expect_error("in.tsv", "a\tb\nx\ty\n", o, AOE_EARG,
+                 "options.keep: no column 'c' in the output; name an existing column");
     o.keep = "a,a";
     expect_error("in.tsv", "a\tb\nx\ty\n", o, AOE_EARG, "options.keep: 'a' is given twice; remove one");
     o.keep = NULL;
@@ -206,13 +218,15 @@ static void test_triplets_of_nli(void **state) {
     expect("nli.tsv", nli, o, "query\tpositive\tnegative\np\te1\tc0\np\te2\tc1\n");
     o.equality = AOE_TEXT_EQUAL_EXACT;
     o.pairing = AOE_PAIRING_ALL;
-    expect("nli.tsv", nli, o, "query\tpositive\tnegative\np\te1\tc1\np\te1\tc2\np\te1\tc3\np\te2\tc1\np\te2\tc2\np\te2\tc3\n");
+    expect("nli.tsv", nli, o,
+           "query\tpositive\tnegative\np\te1\tc1\np\te1\tc2\np\te1\tc3\np\te2\tc1\np\te2\tc2\np\te2\tc3\n");
     o.pairing = AOE_PAIRING_SAMPLE;
     out = convert(path, o, &r);
     aoei_buffer again = convert(path, o, NULL);
     assert_string_equal(out.data, again.data);
     assert_int_equal(r.written, 2);
-    /* the unused rows are the rows of q and P, and those rows with c1, c2 or c3 that were not drawn as negatives of p */
+    /* the unused rows are the rows of q and P, and those rows with c1, c2 or c3 that were not drawn as negatives of
+     * p */
     assert_true(r.unused == 3 || r.unused == 4);
     assert_non_null(strstr(out.data, "p\te1\tc"));
     assert_non_null(strstr(out.data, "p\te2\tc"));
@@ -221,7 +235,8 @@ static void test_triplets_of_nli(void **state) {
     free(path);
     expect_error(
         "nli2.tsv", "premise\thypothesis\tlabel\np\ta\t1\nq\tb\t0\n", o, AOE_EFORMAT,
-        "nli2.tsv: none of the 2 rows can be converted: no text1 has both a positive and a negative pair; change options.threshold or options.label_map, or use other data");
+        "nli2.tsv: none of the 2 rows can be converted: no text1 has both a positive and a negative pair; change "
+        "options.threshold or options.label_map, or use other data");
 }
 
 static void test_other_conversions(void **state) {
@@ -240,19 +255,20 @@ static void test_other_conversions(void **state) {
            "{\"text1\":\"a\",\"text2\":\"b\",\"label\":5}\n{\"text1\":\"c,\",\"text2\":\"d\",\"label\":4}\n"
            "{\"text1\":\"e\",\"text2\":\"f\",\"label\":3.9}\n{\"text1\":\"g\",\"text2\":\"h\",\"label\":0}\n");
     expect("in.jsonl", triplets, o,
-           "{\"text1\":[\"a\",\"A\"],\"text2\":\"b\",\"label\":1}\n{\"text1\":[\"a\",\"A\"],\"text2\":\"c\",\"label\":0}\n");
+           "{\"text1\":[\"a\",\"A\"],\"text2\":\"b\",\"label\":1}\n"
+           "{\"text1\":[\"a\",\"A\"],\"text2\":\"c\",\"label\":0}\n");
     o.to = AOE_EXAMPLES_POSITIVES;
     expect("in.jsonl", triplets, o, "{\"query\":[\"a\",\"A\"],\"positive\":\"b\"}\n");
     o.to = AOE_EXAMPLES_TRIPLETS;
     expect("in.jsonl", triplets, o, triplets);
     o.name = "out.tsv";
-    expect_error(
-        "in.jsonl", triplets, o, AOE_EFORMAT,
-        "in.jsonl:1: column 'query' contains a list or an object, which .tsv cannot represent; use .jsonl for the output");
+    expect_error("in.jsonl", triplets, o, AOE_EFORMAT,
+                 "in.jsonl:1: column 'query' contains a list or an object, which .tsv cannot represent; use .jsonl for "
+                 "the output");
 }
 
-/* Tests negatives that are drawn at random. The file contains six texts, each of which forms a positive pair with two other
- * texts. Its possible negatives are the remaining three texts. */
+/* Tests negatives that are drawn at random. The file contains six texts, each of which forms a positive pair with two
+ * other texts. Its possible negatives are the remaining three texts. */
 static void test_drawn_negatives(void **state) {
     (void)state;
     static const char ring[] = "query\tpositive\na\tb\nb\tc\nc\td\nd\te\ne\tf\nf\ta\n";
@@ -292,7 +308,8 @@ static void test_drawn_negatives(void **state) {
     o.negatives = 1;
     expect_error(
         "two.tsv", "query\tpositive\na\tb\n", o, AOE_EFORMAT,
-        "two.tsv: none of the 1 rows can be converted: every text already occurs with every other text; change options.threshold or options.label_map, or use other data");
+        "two.tsv: none of the 1 rows can be converted: every text already occurs with every other text; change "
+        "options.threshold or options.label_map, or use other data");
     free(path);
 }
 
@@ -321,7 +338,8 @@ static int convert_once(void *arg) {
 static void test_memory(void **state) {
     (void)state;
     free(test_write_text(test_dir, "m.tsv", nli));
-    free(test_write_text(test_dir, "m.jsonl", "{\"query\":\"a\",\"positive\":\"b\"}\n{\"query\":\"c\",\"positive\":\"d\"}\n"));
+    free(test_write_text(test_dir, "m.jsonl",
+                         "{\"query\":\"a\",\"positive\":\"b\"}\n{\"query\":\"c\",\"positive\":\"d\"}\n"));
     memory_case cases[] = {{"m.tsv", "o.csv.gz", AOE_EXAMPLES_AUTO},
                            {"m.jsonl", "o.jsonl", AOE_EXAMPLES_AUTO},
                            {"m.tsv", "o.tsv", AOE_EXAMPLES_TRIPLETS},

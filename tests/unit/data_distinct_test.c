@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the table of distinct texts, the normalized keys that are compared to decide whether two texts are equal, classes of
- * equal texts, and the formatting of numbers.
+ * Tests the table of distinct texts, the normalized keys that are compared to decide whether two texts are equal,
+ * classes of equal texts, and the formatting of numbers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,8 +86,9 @@ static void test_keys(void **state) {
     aoei_free(scratch.point);
 }
 
-/* Computes the class of each text, which is the index of the first equal text, and asserts that the classes are the expected
- * classes. arg points to the aoe_text_equality that decides which texts are equal. Returns 0 or an error code. */
+/* Computes the class of each text, which is the index of the first equal text, and asserts that the classes are the
+ * expected classes. arg points to the aoe_text_equality that decides which texts are equal. Returns 0 or an error
+ * code. */
 static int classes(void *arg) {
     const aoe_text_equality equality = *(const aoe_text_equality *)arg;
     static const char *const texts[] = {"A b", "a  b", "A b.", "A  b", "\xc3\x89", "e\xcc\x81", "ab", "?", "!"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests how the format of a file is recognized: by the extension of its name, in upper and lower case, and by its first bytes.
- * Files that aoe cannot read must be rejected with a message that names the kind of file and the conversion.
+ * Tests how the format of a file is recognized: by the extension of its name, in upper and lower case, and by its first
+ * bytes. Files that aoe cannot read must be rejected with a message that names the kind of file and the conversion.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,13 +50,16 @@ static void test_rejected_extensions(void **state) {
         const char *path, *want;
     } cases[] = {
         {"a.md",
-         "a.md: a file of this type is usually one text, not a table (.tsv, .csv, .jsonl, .json) or one text per line (.txt); "
-         "set options.whole_files for one text per file, set options.input_format to the format of the file, or rename the file"},
+         "a.md: a file of this type is usually one text, not a table (.tsv, .csv, .jsonl, .json) or one text per line "
+         "(.txt); "
+         "set options.whole_files for one text per file, set options.input_format to the format of the file, or rename "
+         "the file"},
         {"b/a.HTML", "one text per file"},
         {"a.py", "one text per file"},
         {"a.tex.gz", "one text per file"},
-        {"a.parquet", "a.parquet: the file is a Parquet table; convert it, for example with python3 -c "
-                      "\"import pandas; pandas.read_parquet('FILE').to_json('FILE.jsonl', orient='records', lines=True)\""},
+        {"a.parquet",
+         "a.parquet: the file is a Parquet table; convert it, for example with python3 -c "
+         "\"import pandas; pandas.read_parquet('FILE').to_json('FILE.jsonl', orient='records', lines=True)\""},
         {"a.XLSX", "an Excel workbook"},
         {"a.xls", "an Excel workbook"},
         {"a.ods", "OpenDocument"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the search for near duplicates. For several thresholds, the result must be equal to the result of comparing all pairs
- * of texts. Other tests cover the splitting of texts into words, and failed allocations.
+ * Tests the search for near duplicates. For several thresholds, the result must be equal to the result of comparing all
+ * pairs of texts. Other tests cover the splitting of texts into words, and failed allocations.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,8 +81,8 @@ static void test_against_all_pairs(void **state) {
             check_join(thresholds[i], seed);
 }
 
-/* Tests how texts are split into words. Case, punctuation and repeated words must be ignored. Texts without words have no near
- * duplicates. */
+/* Tests how texts are split into words. Case, punctuation and repeated words must be ignored. Texts without words have
+ * no near duplicates. */
 static void test_words(void **state) {
     (void)state;
     static const char *const texts[] = {"\xc3\x89t\xc3\xa9 a-b",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the loading of labeled pairs. Labels may be numbers or names from a label map. The messages for bad rows are compared
- * word for word.
+ * Tests the loading of labeled pairs. Labels may be numbers or names from a label map. The messages for bad rows are
+ * compared word for word.
  */
 #include <locale.h>
 #include <math.h>
@@ -15,7 +15,8 @@
 #include "table/examples.h"
 #include "table/pairs.h"
 
-/* Writes text to the file `name` in the test directory and loads its pairs. The caller frees the result with aoe_pairs_free. */
+/* Writes text to the file `name` in the test directory and loads its pairs. The caller frees the result with
+ * aoe_pairs_free. */
 static aoe_pairs *load(const char *name, const char *text, const aoe_table_options *o) {
     aoe_error err = {0};
     aoe_pairs *p;
@@ -50,8 +51,8 @@ static void expect_error(const char *name, const char *text, const aoe_table_opt
 }
 
 #define ROW_REMEDY "; correct the row or set options.skip_bad_rows"
-#define LABEL_REMEDY                                                                                                           \
-    " is neither a number nor a known label name; correct it, give it a value in options.label_map, or set "                   \
+#define LABEL_REMEDY                                                                                                   \
+    " is neither a number nor a known label name; correct it, give it a value in options.label_map, or set "           \
     "options.skip_bad_rows"
 
 static void test_numbers(void **state) {
@@ -99,7 +100,8 @@ static void test_numbers_ignore_the_locale(void **state) {
 
 static void test_scores(void **state) {
     (void)state;
-    aoe_pairs *p = load("s.tsv", "score\tsentence1\tsentence2\tgenre\n5.000\tA \"b\"\tC\tx\n2.5\t\xC3\xA9\t d \tx", NULL);
+    aoe_pairs *p =
+        load("s.tsv", "score\tsentence1\tsentence2\tgenre\n5.000\tA \"b\"\tC\tx\n2.5\t\xC3\xA9\t d \tx", NULL);
     assert_int_equal(aoe_pairs_count(p), 2);
     assert_int_equal(aoe_pairs_skipped(p), 0);
     assert_int_equal(aoe_pairs_dropped(p), 0);
@@ -136,7 +138,8 @@ static void test_label_names(void **state) {
 static void test_label_map_of_numbers(void **state) {
     (void)state;
     aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .label_map = "5=1,4=1,0=drop,a=b=-2"};
-    aoe_pairs *p = load("joci.tsv", "label\tcontext\thypothesis\n5.0\ta\tb\n4\tc\td\n3\te\tf\n0\tg\th\na=b\ti\tj\n", &o);
+    aoe_pairs *p =
+        load("joci.tsv", "label\tcontext\thypothesis\n5.0\ta\tb\n4\tc\td\n3\te\tf\n0\tg\th\na=b\ti\tj\n", &o);
     assert_int_equal(aoe_pairs_count(p), 4);
     assert_int_equal(aoe_pairs_dropped(p), 1);
     expect_pair(p, 0, "a", "b", 1, 2);
@@ -216,8 +219,8 @@ static void test_bad_rows(void **state) {
                  "b.jsonl:1: column 'label': the label is neither a number, a name nor a boolean" ROW_REMEDY);
     expect_error("b.jsonl", "{\"text1\": 3, \"text2\": \"b\", \"label\": 1}\n", NULL, AOE_EFORMAT,
                  "b.jsonl:1: column 'text1': the text is not a JSON string" ROW_REMEDY);
-    expect_error("b.jsonl", "{\"text1\": \"a\", \"text2\": \"b\", \"label\": 1}\n{\"text1\": \"a\", \"label\": 1}\n", NULL,
-                 AOE_EFORMAT, "b.jsonl:2: the object has no key 'text2'" ROW_REMEDY);
+    expect_error("b.jsonl", "{\"text1\": \"a\", \"text2\": \"b\", \"label\": 1}\n{\"text1\": \"a\", \"label\": 1}\n",
+                 NULL, AOE_EFORMAT, "b.jsonl:2: the object has no key 'text2'" ROW_REMEDY);
 }
 
 static void test_skip_bad_rows(void **state) {
@@ -252,7 +255,8 @@ static void test_no_usable_row(void **state) {
                  "h.tsv: the table has no rows; use a table with one row per pair");
     expect_error(
         "n.tsv", "text1\ttext2\tlabel\na\tb\tneutral\na\tb\tx\n", &o, AOE_EFORMAT,
-        "n.tsv: the table has no valid rows (bad: 1, dropped because of their labels: 1); check options.columns and options.label_map, or correct the rows");
+        "n.tsv: the table has no valid rows (bad: 1, dropped because of their labels: 1); check options.columns and "
+        "options.label_map, or correct the rows");
     expect_error("t.txt", "just text\n", NULL, AOE_EFORMAT,
                  "t.txt: a .txt file has no columns; use a .tsv, .csv or .jsonl table");
 }
@@ -270,15 +274,16 @@ static void test_compressed(void **state) {
     path = test_write(test_dir, "nli.tsv.gz", gz, size - 9);
     aoe_error err = {0};
     char want[300];
-    snprintf(want, sizeof want, "%s: the gzip data are incomplete: the file ends at byte %zu; copy or download it again", path,
-             size - 9);
+    snprintf(want, sizeof want,
+             "%s: the gzip data are incomplete: the file ends at byte %zu; copy or download it again", path, size - 9);
     assert_int_equal(aoe_pairs_load(&p, path, NULL, &err), AOE_EFORMAT);
     assert_string_equal(err.message, want);
     free(path);
     free(gz);
 }
 
-/* Pairs are stored in chunks of memory. Tests more rows than fit in one chunk, and a text that is larger than a chunk. */
+/* Pairs are stored in chunks of memory. Tests more rows than fit in one chunk, and a text that is larger than a
+ * chunk. */
 static void test_many_and_large(void **state) {
     (void)state;
     enum { ROWS = 50000, LONG = 3000000 };
@@ -318,7 +323,8 @@ static void test_decimal_comma(void **state) {
     static const aoe_table_options comma = {
         .struct_size = sizeof(aoe_table_options), .decimal_comma = 1, .label_map = "0.25=drop"};
     (void)state;
-    aoe_pairs *p = load("comma.csv", "text1;text2;label\na;b;0,5\nc;d;-1,25e1\ne;f;2.5\ng;h;0,25\ni;j;entailment\n", &comma);
+    aoe_pairs *p =
+        load("comma.csv", "text1;text2;label\na;b;0,5\nc;d;-1,25e1\ne;f;2.5\ng;h;0,25\ni;j;entailment\n", &comma);
     assert_int_equal(aoe_pairs_count(p), 4);
     expect_pair(p, 0, "a", "b", 0.5, 2);
     expect_pair(p, 1, "c", "d", -12.5, 3);
@@ -328,8 +334,9 @@ static void test_decimal_comma(void **state) {
     aoe_pairs_free(p);
     expect_error("two.csv", "text1;text2;label\na;b;1,000,5\n", &comma, AOE_EFORMAT,
                  "two.csv:2: column 'label': '1,000,5'" LABEL_REMEDY);
-    expect_error("point.csv", "text1;text2;label\na;b;0,5\n", NULL, AOE_EFORMAT,
-                 "point.csv:2: column 'label': '0,5' has a decimal comma; set options.decimal_comma, or write a decimal point");
+    expect_error(
+        "point.csv", "text1;text2;label\na;b;0,5\n", NULL, AOE_EFORMAT,
+        "point.csv:2: column 'label': '0,5' has a decimal comma; set options.decimal_comma, or write a decimal point");
 }
 
 int main(void) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests reading of byte streams and of lines. The files may be compressed, concatenated, truncated or corrupt. Other tests
- * cover line ends, byte order marks, and invalid UTF-8.
+ * Tests reading of byte streams and of lines. The files may be compressed, concatenated, truncated or corrupt. Other
+ * tests cover line ends, byte order marks, and invalid UTF-8.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "table/lines.h"
 #include "table/stream.h"
 
-/* Reads the file to its end, with at most `step` bytes per call. Returns 0 or an error code. *out is set to the bytes that were
- * read; the caller frees *out. */
+/* Reads the file to its end, with at most `step` bytes per call. Returns 0 or an error code. *out is set to the bytes
+ * that were read; the caller frees *out. */
 static int read_all(const char *path, size_t step, char **out, size_t *size, aoe_error *err) {
     aoei_stream *s;
     *out = NULL;
@@ -133,8 +133,8 @@ static void test_concatenated(void **state) {
     free(path);
 }
 
-/* Writes the result of two_parts to the file `name`, truncated at every byte in turn. Asserts that reading fails, unless the
- * file is truncated exactly after its first part. */
+/* Writes the result of two_parts to the file `name`, truncated at every byte in turn. Asserts that reading fails,
+ * unless the file is truncated exactly after its first part. */
 static void check_truncation(compress_fn compress, const char *name, const char *codec) {
     size_t size, first;
     free(compress("hello ", 6, &first));
@@ -142,7 +142,8 @@ static void check_truncation(compress_fn compress, const char *name, const char 
     for (size_t end = 0; end < size; end++) {
         char *path = test_write(test_dir, name, both, end);
         char message[100];
-        snprintf(message, sizeof message, "%s: the %s data are incomplete: the file ends at byte %zu; ", name, codec, end);
+        snprintf(message, sizeof message, "%s: the %s data are incomplete: the file ends at byte %zu; ", name, codec,
+                 end);
         if (end == first)
             expect_contents(path, 100, "hello ", 6);
         else
@@ -170,11 +171,13 @@ static void test_corrupt(void **state) {
     free(gz);
     free(text);
     path = test_write_text(test_dir, "plain.gz", "this is not gzip data at all\n");
-    expect_failure(path, AOE_EFORMAT,
-                   "plain.gz: the file is not compressed with gzip, although its name ends in .gz; remove this extension");
+    expect_failure(
+        path, AOE_EFORMAT,
+        "plain.gz: the file is not compressed with gzip, although its name ends in .gz; remove this extension");
     free(path);
     path = test_write_text(test_dir, "plain.zst", "this is not zstd data at all\n");
-    expect_failure(path, AOE_EFORMAT, "plain.zst: the file is not compressed with zstd, although its name ends in .zst");
+    expect_failure(path, AOE_EFORMAT,
+                   "plain.zst: the file is not compressed with zstd, although its name ends in .zst");
     free(path);
     gz = test_gzip("x\n", 2, &gz_size);
     gz = realloc(gz, gz_size + 5);
@@ -205,7 +208,8 @@ static aoei_lines *lines_of(const char *name, const char *data, size_t size) {
     return l;
 }
 
-/* Asserts that the next line has this text, this line number and this byte offset. eol: number of bytes of its line end. */
+/* Asserts that the next line has this text, this line number and this byte offset. eol: number of bytes of its line
+ * end. */
 static void expect_line(aoei_lines *l, const char *text, size_t len, size_t eol, size_t number, size_t offset) {
     aoe_error err = {0};
     aoei_line line;
@@ -281,8 +285,8 @@ static void test_invalid_utf8(void **state) {
         aoei_line line;
         char want[200];
         snprintf(want, sizeof want,
-                 "%s/%s: invalid UTF-8 at byte 22, in line 3; convert the file to UTF-8, for example with iconv", test_dir,
-                 names[i]);
+                 "%s/%s: invalid UTF-8 at byte 22, in line 3; convert the file to UTF-8, for example with iconv",
+                 test_dir, names[i]);
         assert_int_equal(aoei_lines_next(l, &line, &err), AOE_EFORMAT);
         assert_string_equal(err.message, want);
         aoei_lines_close(l);

@@ -77,8 +77,8 @@ static void expect_end(aoei_table *t) {
     aoei_table_close(t);
 }
 
-#define UNFINISHED                                                                                                             \
-    ": the line ends before the JSON object does; write each object on one line, for example with jq -c, or set "              \
+#define UNFINISHED                                                                                                     \
+    ": the line ends before the JSON object does; write each object on one line, for example with jq -c, or set "      \
     "options.skip_bad_rows"
 #define ROW_REMEDY "; correct the row or set options.skip_bad_rows"
 
@@ -121,13 +121,14 @@ static void test_csv_bad_quotes(void **state) {
     aoei_table *t = open_all("q.csv", text, sizeof text - 1);
     expect_bad(
         t,
-        "q.csv:2:4: a quote inside an unquoted field; enclose the whole field in quotes and double the quotes in it, set options.quoting to none, or set options.skip_bad_rows");
+        "q.csv:2:4: a quote inside an unquoted field; enclose the whole field in quotes and double the quotes in it, "
+        "set options.quoting to none, or set options.skip_bad_rows");
     expect_bad(
-        t,
-        "q.csv:3:4: text after a closing quote; enclose the whole field in quotes and double the quotes in it, set options.quoting to none, or set options.skip_bad_rows");
+        t, "q.csv:3:4: text after a closing quote; enclose the whole field in quotes and double the quotes in it, set "
+           "options.quoting to none, or set options.skip_bad_rows");
     expect_bad(
-        t,
-        "q.csv:5:7: text after a closing quote; enclose the whole field in quotes and double the quotes in it, set options.quoting to none, or set options.skip_bad_rows");
+        t, "q.csv:5:7: text after a closing quote; enclose the whole field in quotes and double the quotes in it, set "
+           "options.quoting to none, or set options.skip_bad_rows");
     expect_row(t, 6, "3|4");
     aoe_error err = {0};
     aoei_row row;
@@ -235,8 +236,8 @@ static void test_delimiters(void **state) {
     }
 }
 
-/* Tests options.input_format. It is required if the file name has no known extension, for example if the file is a pipe. If the
- * name has a known extension, options.input_format overrides the extension. */
+/* Tests options.input_format. It is required if the file name has no known extension, for example if the file is a
+ * pipe. If the name has a known extension, options.input_format overrides the extension. */
 static void test_given_format(void **state) {
     static const aoe_table_options jsonl = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_JSONL},
                                    csv = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_CSV},
@@ -315,8 +316,8 @@ static void expect_open_error(const char *name, const char *data, size_t size, i
     free(path);
 }
 
-/* Tests .jsonl files that begin with bad rows. The columns of the table are the keys of the first valid row. The bad rows
- * before it are returned first. If there are more than 100 such rows, the file is rejected. */
+/* Tests .jsonl files that begin with bad rows. The columns of the table are the keys of the first valid row. The bad
+ * rows before it are returned first. If there are more than 100 such rows, the file is rejected. */
 static void test_jsonl_bad_first_rows(void **state) {
     (void)state;
     static const char text[] = "[1]\n\n{\"a\": \n{\"a\": \"x\", \"b\": 1}\n]\n{\"a\": \"y\", \"b\": 2}\n";
@@ -349,10 +350,12 @@ static void test_open_errors(void **state) {
                       "e.tsv: the file is empty; expected a header line with the names of the columns");
     expect_open_error("e.csv", "\xEF\xBB\xBF", 3, AOE_EFORMAT,
                       "e.csv: the file is empty; expected a header line with the names of the columns");
-    expect_open_error("e.jsonl", "\n \n", 3, AOE_EFORMAT, "e.jsonl: the file is empty; expected one JSON object per line");
+    expect_open_error("e.jsonl", "\n \n", 3, AOE_EFORMAT,
+                      "e.jsonl: the file is empty; expected one JSON object per line");
     expect_open_error(
         "h.csv", "a\"b,c\n", 6, AOE_EFORMAT,
-        "h.csv:1:2: a quote inside an unquoted field; enclose the whole field in quotes and double the quotes in it, set options.quoting to none, or set options.skip_bad_rows");
+        "h.csv:1:2: a quote inside an unquoted field; enclose the whole field in quotes and double the quotes in it, "
+        "set options.quoting to none, or set options.skip_bad_rows");
     expect_open_error("h.jsonl", "\"text\"\n", 7, AOE_EFORMAT, "h.jsonl:1: the line is not a JSON object" ROW_REMEDY);
     expect_open_error("u.tsv", "a\t\xFF\n", 4, AOE_EFORMAT,
                       "u.tsv: invalid UTF-8 at byte 2, in line 1; convert the file to UTF-8, for example with iconv");
@@ -367,9 +370,11 @@ static void test_open_errors(void **state) {
                       "be.tsv: the text is UTF-16; convert it to UTF-8, for example with iconv -f UTF-16BE -t UTF-8");
     expect_open_error(
         "data.dat", "x", 1, AOE_EARG,
-        "data.dat: the file name has no known extension (.tsv, .csv, .jsonl, .json or .txt, optionally followed by .gz or .zst); "
+        "data.dat: the file name has no known extension (.tsv, .csv, .jsonl, .json or .txt, optionally followed by .gz "
+        "or .zst); "
         "rename the file");
-#define CR_REMEDY ": lines end in CR (old Mac OS) instead of LF or CRLF; convert the file, for example with tr '\\r' '\\n'"
+#define CR_REMEDY                                                                                                      \
+    ": lines end in CR (old Mac OS) instead of LF or CRLF; convert the file, for example with tr '\\r' '\\n'"
     expect_open_error("mac.csv", "a,b\rx,y\r", 8, AOE_EFORMAT, "mac.csv" CR_REMEDY);
     expect_open_error("mac.tsv", "a\tb\rx\ty\r", 8, AOE_EFORMAT, "mac.tsv" CR_REMEDY);
     expect_open_error("mac2.csv", "a,b\rx,\"y\n\"\r", 11, AOE_EFORMAT, "mac2.csv" CR_REMEDY);
@@ -393,8 +398,9 @@ static void test_open_errors(void **state) {
 /* A .json file contains an array of objects, which may span several lines, or JSON lines. */
 static void test_json(void **state) {
     (void)state;
-    static const char text[] = "\n [\n  {\"a\": \"x]\\\\\\\"\",\n   \"b\": 1}, {\"b\": [\"y\", {}], \"a\": \"\\u0000\"}\n"
-                               "  , 3, {\"a\": \"x\"},\n\"text, ]\", {\"a\"\n: 1 2}\n,{\"a\":\n\"last\",\"b\":null}]\r\n\n";
+    static const char text[] =
+        "\n [\n  {\"a\": \"x]\\\\\\\"\",\n   \"b\": 1}, {\"b\": [\"y\", {}], \"a\": \"\\u0000\"}\n"
+        "  , 3, {\"a\": \"x\"},\n\"text, ]\", {\"a\"\n: 1 2}\n,{\"a\":\n\"last\",\"b\":null}]\r\n\n";
     aoei_table *t = open_all("t.json", text, sizeof text - 1);
     assert_int_equal(aoei_table_format(t), AOE_TABLE_JSONL);
     expect_row(t, 3, "x]\\\"|#1");
@@ -420,13 +426,16 @@ static void test_json_errors(void **state) {
         {"empty.json", " \n", "empty.json: the file is empty; expected one JSON object per line"},
         {"none.json", "[\n]\n", "none.json: the JSON array is empty; expected JSON objects"},
         {"open.json", "[\n\n", "open.json:2:1: the file ends before the JSON array does; correct the JSON array"},
-        {"cut.json", "[\n{\"a\": \"", "cut.json:2: the file ends inside this element of the JSON array; correct the array"},
+        {"cut.json", "[\n{\"a\": \"",
+         "cut.json:2: the file ends inside this element of the JSON array; correct the array"},
         {"comma.json", "[,1]", "comma.json:1:2: expected an element of the JSON array; correct the JSON array"},
         {"a.jsonl", "[{\"a\": 1}]",
-         "a.jsonl: the file contains a JSON array, not one JSON object per line; rename it to .json, or set options.input_format "
+         "a.jsonl: the file contains a JSON array, not one JSON object per line; rename it to .json, or set "
+         "options.input_format "
          "to json"},
         {"b.jsonl", "\n[\n{\"a\": 1},\n{\"a\": 2}]\n",
-         "b.jsonl: the file contains a JSON array, not one JSON object per line; rename it to .json, or set options.input_format "
+         "b.jsonl: the file contains a JSON array, not one JSON object per line; rename it to .json, or set "
+         "options.input_format "
          "to json"},
     };
     static const struct {
@@ -503,8 +512,8 @@ static void test_quoting(void **state) {
     aoei_table_close(t);
 }
 
-/* Asserts which columns of a table with the header `header` are selected for examples of the given kind. want: the names of the
- * expected columns, joined by '|'. */
+/* Asserts which columns of a table with the header `header` are selected for examples of the given kind. want: the
+ * names of the expected columns, joined by '|'. */
 static void expect_columns(const char *header, aoe_example_kind kind, const char *columns, const char *want) {
     aoe_error err = {0};
     aoei_table *t = open_table("columns.tsv", header, strlen(header));
@@ -535,12 +544,13 @@ static void test_recognized_columns(void **state) {
     expect_columns("context\tquestion\tsentence\tscore\n", AOE_EXAMPLES_PAIRS, NULL, "question|sentence|score");
     expect_columns("positive\tquery\n", AOE_EXAMPLES_POSITIVES, NULL, "query|positive");
     expect_columns("query\tpositive\tnegative\n", AOE_EXAMPLES_TRIPLETS, NULL, "query|positive|negative");
-    expect_columns("premise\tentailment\tcontradiction\n", AOE_EXAMPLES_TRIPLETS, NULL, "premise|entailment|contradiction");
+    expect_columns("premise\tentailment\tcontradiction\n", AOE_EXAMPLES_TRIPLETS, NULL,
+                   "premise|entailment|contradiction");
     expect_columns("id\ttext\n", AOE_EXAMPLES_TEXTS, NULL, "text");
 }
 
-/* Tests column names in upper and lower case. A column with exactly a recognized name has priority. If there is no such column,
- * case is ignored. */
+/* Tests column names in upper and lower case. A column with exactly a recognized name has priority. If there is no such
+ * column, case is ignored. */
 static void test_case_of_columns(void **state) {
     (void)state;
     expect_columns("Text1\tTEXT2\tLabel\n", AOE_EXAMPLES_PAIRS, NULL, "Text1|TEXT2|Label");
@@ -571,21 +581,25 @@ static void test_column_errors(void **state) {
     (void)state;
     expect_column_error(
         "m.tsv", "id\tsentence1\tscore\n", NULL, AOE_EFORMAT,
-        "m.tsv: no column for text2: expected text2, sentence2, question2, hypothesis, sentence, positive, answer; found id, "
+        "m.tsv: no column for text2: expected text2, sentence2, question2, hypothesis, sentence, positive, answer; "
+        "found id, "
         "sentence1, score; set options.columns to text2=NAME");
     expect_column_error("m.tsv", "text1\ttext2\tlabel\n", "label=gold", AOE_EFORMAT,
                         "m.tsv: no column 'gold' (from options.columns label=gold); found text1, text2, label");
     expect_column_error(
         "m.csv", "a\tb\n", NULL, AOE_EFORMAT,
-        "m.csv: no column for text1: expected text1, sentence1, question1, premise, question, context, query, anchor; found "
+        "m.csv: no column for text1: expected text1, sentence1, question1, premise, question, context, query, "
+        "anchor; found "
         "a, b; set options.columns to text1=NAME");
     expect_column_error(
         "c.tsv", "Text1\ttext2\tTEXT1\tlabel\n", NULL, AOE_EFORMAT,
-        "c.tsv: no column for text1: expected text1, sentence1, question1, premise, question, context, query, anchor; found "
+        "c.tsv: no column for text1: expected text1, sentence1, question1, premise, question, context, query, "
+        "anchor; found "
         "Text1, text2, TEXT1, label; set options.columns to text1=NAME");
     expect_column_error(
         "m.jsonl", "{}\n", NULL, AOE_EFORMAT,
-        "m.jsonl: no column for text1: expected text1, sentence1, question1, premise, question, context, query, anchor; found "
+        "m.jsonl: no column for text1: expected text1, sentence1, question1, premise, question, context, query, "
+        "anchor; found "
         "none; set options.columns to text1=NAME");
     expect_column_error("u.csv", "left^right^rating\n", NULL, AOE_EFORMAT,
                         "u.csv: the header has one field, 'left^right^rating'; set options.delimiter if the fields are "
@@ -596,17 +610,22 @@ static void test_column_errors(void **state) {
                         "d.tsv: 2 columns are named 'text1'; rename all but one");
     expect_column_error(
         "o.tsv", "a\tb\n", "first=a", AOE_EARG,
-        "options.columns: 'first=a' is not ROLE=NAME with one of the roles text1, text2, label; write for example text1=NAME");
+        "options.columns: 'first=a' is not ROLE=NAME with one of the roles text1, text2, label; write for example "
+        "text1=NAME");
     expect_column_error(
         "o.tsv", "a\tb\n", "text1", AOE_EARG,
-        "options.columns: 'text1' is not ROLE=NAME with one of the roles text1, text2, label; write for example text1=NAME");
+        "options.columns: 'text1' is not ROLE=NAME with one of the roles text1, text2, label; write for example "
+        "text1=NAME");
     expect_column_error(
         "o.tsv", "a\tb\n", "text1=", AOE_EARG,
-        "options.columns: 'text1=' is not ROLE=NAME with one of the roles text1, text2, label; write for example text1=NAME");
+        "options.columns: 'text1=' is not ROLE=NAME with one of the roles text1, text2, label; write for example "
+        "text1=NAME");
     expect_column_error(
         "o.tsv", "a\tb\n", "txt1=a,text2=b", AOE_EARG,
-        "options.columns: 'txt1=a' is not ROLE=NAME with one of the roles text1, text2, label; did you mean text1=NAME?");
-    expect_column_error("o.tsv", "a\tb\n", "text1=a,text1=b", AOE_EARG, "options.columns: text1 is given twice; remove one");
+        "options.columns: 'txt1=a' is not ROLE=NAME with one of the roles text1, text2, label; did you mean "
+        "text1=NAME?");
+    expect_column_error("o.tsv", "a\tb\n", "text1=a,text1=b", AOE_EARG,
+                        "options.columns: text1 is given twice; remove one");
 }
 
 /* An unknown role is reported although the kind of the examples is detected. */
@@ -617,8 +636,9 @@ static void test_unknown_role(void **state) {
     aoe_example_kind kind;
     aoei_table *t = open_table("role.tsv", header, strlen(header));
     assert_int_equal(aoei_columns_detect(&kind, t, "query=a,positiv=b,negative=c", &err), AOE_EARG);
-    assert_string_equal(err.message, "options.columns: 'positiv=b' is not ROLE=NAME with one of the roles text1, text2, label, "
-                                     "query, positive, negative; did you mean positive=NAME?");
+    assert_string_equal(err.message,
+                        "options.columns: 'positiv=b' is not ROLE=NAME with one of the roles text1, text2, label, "
+                        "query, positive, negative; did you mean positive=NAME?");
     assert_int_equal(aoei_columns_detect(&kind, t, "query=a,positive=b,negative=c", &err), 0);
     assert_int_equal(kind, AOE_EXAMPLES_TRIPLETS);
     aoei_table_close(t);

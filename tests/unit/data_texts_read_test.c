@@ -18,7 +18,8 @@ typedef struct collected {
     char text[400]; /* texts that the callback received, each followed by '|' */
 } collected;
 
-/* A callback that appends the text and '|' to the `collected` object that user points to. Fails if the text is "stop". */
+/* A callback that appends the text and '|' to the `collected` object that user points to. Fails if the text is
+ * "stop". */
 static int collect(void *user, aoe_text text, aoe_error *err) {
     collected *c = user;
     if (text.len == 4 && memcmp(text.data, "stop", 4) == 0)
@@ -32,8 +33,8 @@ static int collect(void *user, aoe_text text, aoe_error *err) {
 static void expect_texts(const char *path, const char *columns, const char *want) {
     collected c = {{0}};
     aoe_error err = {0};
-    if (aoe_texts_read(path, &(aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = columns}, collect, &c,
-                       &err))
+    if (aoe_texts_read(path, &(aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = columns},
+                       collect, &c, &err))
         fail_msg("%s", err.message);
     assert_string_equal(c.text, want);
 }
@@ -48,13 +49,15 @@ static void check_error(const char *name, const char *text, const char *columns,
     char *path = test_write_text(test_dir, name, text);
     collected c = {{0}};
     aoe_error err = {0};
-    assert_int_equal(aoe_texts_read(path, &(aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = columns},
+    assert_int_equal(aoe_texts_read(path,
+                                    &(aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = columns},
                                     collect, &c, &err),
                      code);
     assert_int_equal(err.code, code);
     assert_memory_equal(err.message, test_dir, strlen(test_dir));
     assert_string_equal(err.message + strlen(test_dir) + 1, want);
-    assert_int_equal(aoe_texts_read(path, &(aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = columns},
+    assert_int_equal(aoe_texts_read(path,
+                                    &(aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = columns},
                                     collect, &c, NULL),
                      code);
     free(path);
@@ -68,9 +71,10 @@ static void file_kinds(void **state) {
     check_text("s.tsv", "sentence\ttext\n1\ta\n", "", "a|");
     check_text("s.txt", "one\n", "", "one|");
     check_text("a.csv", "query,positive,negative\nq,\"p,\",n\n", NULL, "q|p,|n|");
-    check_text("a.jsonl",
-               "{\"query\": [\"a\", \"b\"], \"positive\": \"c\", \"n\": 1}\n{\"query\": [], \"positive\": \"d\", \"n\": 2}\n",
-               NULL, "a|b|c|d|");
+    check_text(
+        "a.jsonl",
+        "{\"query\": [\"a\", \"b\"], \"positive\": \"c\", \"n\": 1}\n{\"query\": [], \"positive\": \"d\", \"n\": 2}\n",
+        NULL, "a|b|c|d|");
     check_text("b.tsv", "body\ttext\ttitle\nb\tt\tc\n", "title,body", "b|c|");
     check_text("b.tsv", "body\ttext\ttitle\nb\tt\tc\n", NULL, "t|");
     check_text("empty.txt", "", NULL, "");
@@ -87,8 +91,8 @@ static void *write_fifo(void *path) {
     return NULL;
 }
 
-/* Tests reading from a pipe, such as a process substitution of a shell. A pipe has no file name extension and can be read only
- * once. */
+/* Tests reading from a pipe, such as a process substitution of a shell. A pipe has no file name extension and can be
+ * read only once. */
 static void pipes(void **state) {
     const aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_CSV};
     pthread_t writer;
@@ -117,19 +121,21 @@ static void compressed(void **state) {
 
 static void errors(void **state) {
     (void)state;
-    check_error(
-        "a.tsv", "label\tx\n1\ta\n", NULL, AOE_EFORMAT,
-        "a.tsv: no column has a recognized name for texts (text, text1, text2, sentence, sentence1, sentence2, question, question1, "
-        "question2, premise, hypothesis, context, query, positive, negative, entailment, contradiction); found label, x; set "
-        "options.columns to the names of the columns of texts");
+    check_error("a.tsv", "label\tx\n1\ta\n", NULL, AOE_EFORMAT,
+                "a.tsv: no column has a recognized name for texts (text, text1, text2, sentence, sentence1, sentence2, "
+                "question, question1, "
+                "question2, premise, hypothesis, context, query, positive, negative, entailment, contradiction); found "
+                "label, x; set "
+                "options.columns to the names of the columns of texts");
     check_error("a.tsv", "label\tx\n1\ta\n", "x,y", AOE_EFORMAT,
                 "a.tsv: no column 'y'; found label, x; correct options.columns");
     check_error("a.tsv", "label\tx\n1\ta\n", "text=y", AOE_EFORMAT,
                 "a.tsv: no column 'y' (from options.columns text=y); found label, x");
     check_error("a.txt", "text\na\n", "text", AOE_EFORMAT,
                 "a.txt: a .txt file has no columns; use a .tsv, .csv or .jsonl table");
-    check_error("a.jsonl", "{\"text\": 5}\n", NULL, AOE_EFORMAT,
-                "a.jsonl:1: column 'text': the value is neither a JSON string nor a list of JSON strings; correct the row");
+    check_error(
+        "a.jsonl", "{\"text\": 5}\n", NULL, AOE_EFORMAT,
+        "a.jsonl:1: column 'text': the value is neither a JSON string nor a list of JSON strings; correct the row");
     check_error("a.jsonl", "{\"text\": [\"a\", 5]}\n", NULL, AOE_EFORMAT,
                 "a.jsonl:1: column 'text': an element of the list is not a JSON string; correct the row");
     check_error("b.tsv", "x\ttext\nx\tgo\nx\tstop\nx\tgo\n", NULL, AOE_ECANCELLED, "b.tsv:3: column 'text': no more");
@@ -140,14 +146,15 @@ static void errors(void **state) {
 static int read_again(void *path) {
     collected c = {{0}};
     aoe_error err = {0};
-    const int code = aoe_texts_read(path, &(aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = "b,a"},
-                                    collect, &c, &err);
+    const int code = aoe_texts_read(
+        path, &(aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = "b,a"}, collect, &c, &err);
     assert_true(code || !strcmp(c.text, "1|2|3|4|"));
     return code;
 }
 
 static void without_memory(void **state) {
-    char *path = test_write_text(test_dir, "m.jsonl", "{\"a\": [\"1\", \"2\"], \"b\": \"3\"}\n{\"a\": \"4\", \"b\": []}\n");
+    char *path =
+        test_write_text(test_dir, "m.jsonl", "{\"a\": [\"1\", \"2\"], \"b\": \"3\"}\n{\"a\": \"4\", \"b\": []}\n");
     (void)state;
     assert_true(test_alloc_failures(read_again, path, 0) > 5);
     free(path);
@@ -163,7 +170,8 @@ static int collect_pair(void *user, aoe_text a, aoe_text b, size_t line, aoe_err
     return 0;
 }
 
-/* Asserts the result of aoe_text_pairs_read. want: the expected texts if code is 0, otherwise the end of the message. */
+/* Asserts the result of aoe_text_pairs_read. want: the expected texts if code is 0, otherwise the end of the
+ * message. */
 static void expect_pairs(const char *name, const char *rows, const char *columns, int code, const char *want) {
     collected c = {{0}};
     aoe_error err = {0};

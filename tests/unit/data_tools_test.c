@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests aoe_data_split, aoe_data_dedup, aoe_data_stats and aoe_data_check. Small tables have known results. Random tables are
- * used to check invariants. Other tests cover failed allocations.
+ * Tests aoe_data_split, aoe_data_dedup, aoe_data_stats and aoe_data_check. Small tables have known results. Random
+ * tables are used to check invariants. Other tests cover failed allocations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -64,8 +64,8 @@ static size_t part_of(const outputs *o, const char *line) {
     return found;
 }
 
-/* Splits random pairs of 300 texts, some of which differ only in case. The parts must contain every row exactly once, and no
- * text may be in two parts. */
+/* Splits random pairs of 300 texts, some of which differ only in case. The parts must contain every row exactly once,
+ * and no text may be in two parts. */
 static void test_split_invariants(void **state) {
     (void)state;
     aoei_buffer text = {0};
@@ -77,7 +77,8 @@ static void test_split_invariants(void **state) {
     aoei_buffer_printf(&text, "id\ttext1\ttext2\tlabel\r\n");
     for (size_t i = 0; i < ROWS; i++) {
         const uint32_t a = aoei_rng_below(&rng, 300), b = aoei_rng_below(&rng, 6) ? a : aoei_rng_below(&rng, 300);
-        snprintf(line[i], sizeof line[i], "%zu\t%s %u\t Text  %u\tword%zu\r\n", i, i % 2 ? "text" : "Text", a, b, i % 3);
+        snprintf(line[i], sizeof line[i], "%zu\t%s %u\t Text  %u\tword%zu\r\n", i, i % 2 ? "text" : "Text", a, b,
+                 i % 3);
         aoei_buffer_append(&text, line[i], strlen(line[i]));
     }
     char *path = test_write(test_dir, "pairs.tsv", text.data, text.len);
@@ -162,9 +163,10 @@ static void test_split_errors(void **state) {
     static const double bad[] = {1, 0};
     char *path = test_write_text(test_dir, "one.tsv", "text1\ttext2\na\tb\nb\tc\nc\td\n");
     assert_int_equal(aoe_data_split(path, &o, part, NULL, &err), AOE_EFORMAT);
-    assert_non_null(strstr(
-        err.message, "one.tsv: split 2 of 3 would have no rows, because rows that share a text are in one split "
-                     "(number of clusters of such rows: 1; largest cluster: 3 of 3 rows, from line 2); use fewer splits"));
+    assert_non_null(
+        strstr(err.message,
+               "one.tsv: split 2 of 3 would have no rows, because rows that share a text are in one split "
+               "(number of clusters of such rows: 1; largest cluster: 3 of 3 rows, from line 2); use fewer splits"));
     assert_null(out.part[0].data);
     o.group = "h";
     assert_int_equal(aoe_data_split(path, &o, part, NULL, &err), AOE_EFORMAT);
@@ -186,8 +188,8 @@ static void report_conflict(void *user, const aoe_data_conflict *c) {
     aoei_buffer_printf(&o->report, "|");
 }
 
-static void expect_dedup(const char *name, const char *text, aoe_data_dedup_options o, const char *want, const char *report,
-                         size_t duplicates, size_t conflicts, size_t dropped) {
+static void expect_dedup(const char *name, const char *text, aoe_data_dedup_options o, const char *want,
+                         const char *report, size_t duplicates, size_t conflicts, size_t dropped) {
     outputs out = {0};
     aoe_data_dedup_result r;
     aoe_error err;
@@ -218,8 +220,8 @@ static void test_dedup(void **state) {
                                 "c\t6\td\tx\n";
     aoe_data_dedup_options o;
     aoe_data_dedup_options_defaults(&o);
-    expect_dedup("p.tsv", pairs, o, "text1\tid\ttext2\tlabel\na\t1\tb\t1\nA\t4\tb\t1\nc\t6\td\tx\n", "2:1 4:0 a b|2:1 6:0 a b|",
-                 1, 2, 2);
+    expect_dedup("p.tsv", pairs, o, "text1\tid\ttext2\tlabel\na\t1\tb\t1\nA\t4\tb\t1\nc\t6\td\tx\n",
+                 "2:1 4:0 a b|2:1 6:0 a b|", 1, 2, 2);
     o.ordered = 1;
     expect_dedup("p.tsv", pairs, o, "text1\tid\ttext2\tlabel\na\t1\tb\t1\nb\t2\ta\t1.0\nA\t4\tb\t1\nc\t6\td\tx\n",
                  "2:1 4:0 a b|2:1 6:0 a b|", 0, 2, 2);
@@ -234,8 +236,9 @@ static void test_dedup(void **state) {
     expect_dedup("t.csv", "query,positive\r\n\"a\r\nb\",c\r\nc,\"a\r\nb\"\r\n\"a\r\nb\",\"c\"\r\n", o,
                  "query,positive\r\n\"a\r\nb\",c\r\nc,\"a\r\nb\"\r\n", "", 1, 0, 0);
     expect_dedup("l.txt", "a\nb\na\n\n\nb", o, "a\nb\n\n", "", 3, 0, 0);
-    expect_dedup("l.jsonl", "{\"query\":[\"a\",\"b\"],\"positive\":\"c\"}\n{\"query\":\"a\",\"positive\":[\"b\",\"c\"]}\n", o,
-                 "{\"query\":[\"a\",\"b\"],\"positive\":\"c\"}\n{\"query\":\"a\",\"positive\":[\"b\",\"c\"]}\n", "", 0, 0, 0);
+    expect_dedup(
+        "l.jsonl", "{\"query\":[\"a\",\"b\"],\"positive\":\"c\"}\n{\"query\":\"a\",\"positive\":[\"b\",\"c\"]}\n", o,
+        "{\"query\":[\"a\",\"b\"],\"positive\":\"c\"}\n{\"query\":\"a\",\"positive\":[\"b\",\"c\"]}\n", "", 0, 0, 0);
 }
 
 static void test_dedup_nothing_left(void **state) {
@@ -391,7 +394,8 @@ static void test_check(void **state) {
                                "d\te\tneutral\n"
                                "x");
     paths[1] = test_write_text(test_dir, "dev.csv", "text1,text2,label\nB,a,0\nc,f,0\ng,h,0\ng,h,0\na\"b,c,1\n");
-    paths[2] = test_write_text(test_dir, "test.jsonl", "{\"text1\":\"G\",\"text2\":\"i\",\"label\":1}\n{\"text1\":1}\n");
+    paths[2] =
+        test_write_text(test_dir, "test.jsonl", "{\"text1\":\"G\",\"text2\":\"i\",\"label\":1}\n{\"text1\":1}\n");
     const char *const files[] = {paths[0], paths[1], paths[2]};
     aoe_data_check_options o;
     aoe_data_check_options_defaults(&o);
@@ -441,7 +445,8 @@ static void test_check_errors(void **state) {
     o.table.label_map = "x";
     assert_int_equal(aoe_data_check(bad, 1, &o, NULL, &err), AOE_EARG);
     for (int k = 0; k < AOE_FINDING_COUNT; k++)
-        assert_true(strlen(aoe_finding_name((aoe_finding_kind)k)) > 3 && strlen(aoe_finding_text((aoe_finding_kind)k)) > 10);
+        assert_true(strlen(aoe_finding_name((aoe_finding_kind)k)) > 3 &&
+                    strlen(aoe_finding_text((aoe_finding_kind)k)) > 10);
     free(path);
 }
 

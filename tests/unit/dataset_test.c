@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the tokenized training set: token ids, labels, groups of texts with equal token ids, and upper bounds of the number of
- * tokens per batch. The fingerprint must depend on all contents. Errors must name the file and the line.
+ * Tests the tokenized training set: token ids, labels, groups of texts with equal token ids, and upper bounds of the
+ * number of tokens per batch. The fingerprint must depend on all contents. Errors must name the file and the line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,9 +51,9 @@ static int create(aoei_dataset *d, const aoe_model *m, const char *table, aoe_er
     return code;
 }
 
-/* The texts are numbered from 0, row by row: text1 and text2 of the first row, then text1 and text2 of the second row, and so
- * on. The comment of each row lists the group numbers of its text1 and its text2. A group number is the number of the first
- * text that has equal token ids. */
+/* The texts are numbered from 0, row by row: text1 and text2 of the first row, then text1 and text2 of the second row,
+ * and so on. The comment of each row lists the group numbers of its text1 and its text2. A group number is the number
+ * of the first text that has equal token ids. */
 static const char table[] = "text1\ttext2\tlabel\n"
                             "the cat\ta dog\t2\n"            /* 0 1 */
                             "The  CAT\tthe cat runs\t-1.5\n" /* 0 3 */
@@ -95,19 +95,21 @@ static uint64_t fingerprint(const char *text) {
 
 static void test_fingerprint(void **state) {
     (void)state;
-    static const char *const others[] = {
-        "text1\ttext2\tlabel\nthe cat\ta dog\t2\nbird\told\t1\n", "text1\ttext2\tlabel\nthe cat\ta dog\t2\nbird\told\t1.5\n",
-        "text1\ttext2\tlabel\nthe cat\ta dog\t2\nbird old\t\t1\n", "text1\ttext2\tlabel\nbird\told\t1\nthe cat\ta dog\t2\n",
-        "text1\ttext2\tlabel\nthe cat\ta dog\t2\n"};
+    static const char *const others[] = {"text1\ttext2\tlabel\nthe cat\ta dog\t2\nbird\told\t1\n",
+                                         "text1\ttext2\tlabel\nthe cat\ta dog\t2\nbird\told\t1.5\n",
+                                         "text1\ttext2\tlabel\nthe cat\ta dog\t2\nbird old\t\t1\n",
+                                         "text1\ttext2\tlabel\nbird\told\t1\nthe cat\ta dog\t2\n",
+                                         "text1\ttext2\tlabel\nthe cat\ta dog\t2\n"};
     for (size_t i = 0; i < 5; i++)
         for (size_t k = 0; k < 5; k++)
             assert_int_equal(fingerprint(others[i]) == fingerprint(others[k]), i == k);
     assert_true(fingerprint("text1\ttext2\tlabel\nthe cat\ta dog\t2\nbird\told\t1\n") ==
-                fingerprint("label\ttext1\ttext2\n2.0\tThe cat\ta  dog\n1\tbird\told\n")); /* equal token ids and labels */
+                fingerprint("label\ttext1\ttext2\n2.0\tThe cat\ta  dog\n1\tbird\told\n")); /* equal token ids and
+                                                                                              labels */
 }
 
-/* Creates a training set from 600 rows whose texts repeat. Compares the group of each text with the index of the first equal
- * text, found by a linear search. */
+/* Creates a training set from 600 rows whose texts repeat. Compares the group of each text with the index of the first
+ * equal text, found by a linear search. */
 static void test_many(void **state) {
     (void)state;
     enum { N = 600 };
@@ -123,7 +125,8 @@ static void test_many(void **state) {
         const size_t n = aoei_token_count(&d.tokens, i);
         size_t first = 0;
         while (aoei_token_count(&d.tokens, first) != n ||
-               memcmp(d.tokens.ids + d.tokens.offsets[first], d.tokens.ids + d.tokens.offsets[i], n * sizeof(int32_t)) != 0)
+               memcmp(d.tokens.ids + d.tokens.offsets[first], d.tokens.ids + d.tokens.offsets[i],
+                      n * sizeof(int32_t)) != 0)
             first++;
         assert_int_equal(d.groups[i], first);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests quantiles and bandwidths against values computed by hand. Kernel densities are compared with the numerical derivative
- * of their cumulative distribution function, which the test computes with erfc. The integral of each density must be 1.
+ * Tests quantiles and bandwidths against values computed by hand. Kernel densities are compared with the numerical
+ * derivative of their cumulative distribution function, which the test computes with erfc. The integral of each density
+ * must be 1.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -47,9 +48,10 @@ static void quantiles_at_the_edge(void **state) {
 }
 
 static void bandwidths_by_hand(void **state) {
-    const double even[] = {1, 2, 3, 4, 5, 6, 7, 8}; /* the squared deviations sum to 42; the quartiles are 2.75 and 6.25 */
-    const double outlier[] = {0, 1, 2, 3, 1000};    /* the quartiles are 1 and 3 */
-    const double repeated[] = {5, 5, 5, 5, 7};      /* the quartiles are equal; the standard deviation is sqrt(3.2 / 4) */
+    const double even[] = {1, 2, 3, 4,
+                           5, 6, 7, 8};          /* the squared deviations sum to 42; the quartiles are 2.75 and 6.25 */
+    const double outlier[] = {0, 1, 2, 3, 1000}; /* the quartiles are 1 and 3 */
+    const double repeated[] = {5, 5, 5, 5, 7};   /* the quartiles are equal; the standard deviation is sqrt(3.2 / 4) */
     /* the standard deviation, sqrt(0.5), is greater than the interquartile range / 1.34 = 0.5 / 1.34 */
     const double large[] = {1e9, 1e9 + 1};
     const double constant[] = {3, 3, 3}, infinite[] = {1, INFINITY};
@@ -62,8 +64,9 @@ static void bandwidths_by_hand(void **state) {
     assert_true(isnan(aoe_bandwidth(infinite, 2)));
 }
 
-/* Returns the value at t of the cumulative distribution function of the kernel density of x [n] with bandwidth h. For each
- * finite bound `low` or `high`, every value of x is mirrored at the bound, and the kernel of the mirrored value is added. */
+/* Returns the value at t of the cumulative distribution function of the kernel density of x [n] with bandwidth h. For
+ * each finite bound `low` or `high`, every value of x is mirrored at the bound, and the kernel of the mirrored value is
+ * added. */
 static double cumulative(const double *x, size_t n, double h, double low, double high, double t) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -118,8 +121,8 @@ static void density_by_hand(void **state) {
     assert_int_equal(aoe_density(x, 1, 2, -INFINITY, INFINITY, at, 2, density, NULL), 0);
     near(density[0], 0.39894228040143268 / 2, 1e-16);
     near(density[1], 0.24197072451914337 / 2, 1e-16);
-    /* the only value is at the bound 0.5, so its kernel and the mirrored kernel are equal; outside the bounds, the density
-     * is 0 */
+    /* the only value is at the bound 0.5, so its kernel and the mirrored kernel are equal; outside the bounds, the
+     * density is 0 */
     assert_int_equal(aoe_density(x, 1, 0.5, 0.5, INFINITY, at, 4, density, NULL), 0);
     near(density[2], 2 * 0.24197072451914337 / 0.5, 1e-15);
     assert_true(density[3] == 0);
@@ -161,8 +164,9 @@ static void without_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles_by_hand), cmocka_unit_test(quantiles_at_the_edge), cmocka_unit_test(bandwidths_by_hand),
-        cmocka_unit_test(densities),         cmocka_unit_test(density_by_hand),       cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(quantiles_by_hand),  cmocka_unit_test(quantiles_at_the_edge),
+        cmocka_unit_test(bandwidths_by_hand), cmocka_unit_test(densities),
+        cmocka_unit_test(density_by_hand),    cmocka_unit_test(bad_arguments),
         cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

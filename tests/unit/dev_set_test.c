@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
  * Tests the dev set, with which a training run evaluates its model. The score must be the Spearman correlation that
- * aoe_eval_pairs computes. Each warning must be logged only once. A dev set must be rejected if its score cannot distinguish
- * models, for example if all labels are equal.
+ * aoe_eval_pairs computes. Each warning must be logged only once. A dev set must be rejected if its score cannot
+ * distinguish models, for example if all labels are equal.
  */
 #include <math.h>
 #include <stdio.h>
@@ -46,8 +46,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Evaluates the tiny model, opened with this max_length, twice on the dev set d. Returns the second score. Unless pairs is
- * NULL, also evaluates the model on these pairs with aoe_eval_pairs and writes the result to *pairs_result. */
+/* Evaluates the tiny model, opened with this max_length, twice on the dev set d. Returns the second score. Unless pairs
+ * is NULL, also evaluates the model on these pairs with aoe_eval_pairs and writes the result to *pairs_result. */
 static double evaluate(aoe_dev_set *d, size_t max_length, aoe_sts_result *pairs_result, const aoe_pairs *pairs) {
     aoe_error err = {0};
     aoe_model *model = NULL;
@@ -93,9 +93,10 @@ static void logs_what_is_left_out(void **state) {
     aoe_dev_set *d = NULL;
     aoe_table_options o;
     char want[2048];
-    char *path = test_write_text(dir, "few.tsv",
-                                 "text1\ttext2\tlabel\nthe cat\tthe old dog and the bird\t1\nbird\t\t0\nbird\tcat\tneutral\n"
-                                 "bird\n");
+    char *path =
+        test_write_text(dir, "few.tsv",
+                        "text1\ttext2\tlabel\nthe cat\tthe old dog and the bird\t1\nbird\t\t0\nbird\tcat\tneutral\n"
+                        "bird\n");
     aoe_table_options_defaults(&o);
     o.skip_bad_rows = 1;
     messages[0] = 0;
@@ -112,8 +113,8 @@ static void logs_what_is_left_out(void **state) {
     free(path);
 }
 
-/* Tests a model for which all cosines are equal, so that the correlation is undefined. The score must be -1, and a warning must
- * be logged. */
+/* Tests a model for which all cosines are equal, so that the correlation is undefined. The score must be -1, and a
+ * warning must be logged. */
 static void undefined_correlation(void **state) {
     (void)state;
     aoe_error err = {0};
@@ -137,7 +138,8 @@ static void rejects_equal_labels(void **state) {
     aoe_dev_set *d = NULL;
     char *path = test_write_text(dir, "one.tsv", "text1\ttext2\tlabel\ncat\tdog\t1\nbird\tdog\t1\n");
     assert_int_equal(aoe_dev_set_load(&d, ctx, path, NULL, &err), AOE_EFORMAT);
-    assert_non_null(strstr(err.message, "one.tsv: all labels are equal, so models cannot be compared; use a dev set with"));
+    assert_non_null(
+        strstr(err.message, "one.tsv: all labels are equal, so models cannot be compared; use a dev set with"));
     assert_null(d);
     free(path);
     assert_int_equal(aoe_dev_set_load(&d, ctx, "missing.tsv", NULL, &err), AOE_ENOENT);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the method diffcse: the losses decrease, the results are bit-identical for any number of threads, with chunked batches
- * and after an interruption, only the encoder is saved, adapters can be trained, and wrong models and options are rejected.
+ * Tests the method diffcse: the losses decrease, the results are bit-identical for any number of threads, with chunked
+ * batches and after an interruption, only the encoder is saved, adapters can be trained, and wrong models and options
+ * are rejected.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +27,8 @@ static void begin(train_run *r) {
     assert_int_equal(r->o.args.epochs, 2);
     assert_int_equal(r->o.args.model_options.max_length, 32);
     assert_int_equal(r->o.args.model_options.pooling, AOE_POOLING_CLS);
-    assert_true(r->o.w_detection >= 0.005 && r->o.w_detection <= 0.005 && r->o.mask_rate >= 0.3 && r->o.mask_rate <= 0.3);
+    assert_true(r->o.w_detection >= 0.005 && r->o.w_detection <= 0.005 && r->o.mask_rate >= 0.3 &&
+                r->o.mask_rate <= 0.3);
     r->o.batch_size = run.batch_size;
     r->o.args.epochs = run.args.epochs;
     r->o.args.lr = run.args.lr;
@@ -60,8 +62,8 @@ static void results_are_bit_identical(void **state) {
     begin(&r);
     r.o.w_detection = 0.5;
     train_run_ok(&r, 1);
-    assert_int_equal(r.evaluations + r.start_evaluations,
-                     train_run_count(&r, AOE_TRAIN_EVAL)); /* the discriminator is not evaluated */
+    assert_int_equal(r.evaluations + r.start_evaluations, train_run_count(&r, AOE_TRAIN_EVAL)); /* the discriminator is
+                                                                                                   not evaluated */
     char *want = train_run_read(&r, "model.safetensors", &size);
     assert_non_null(want);
     again(&r, "threads");
@@ -138,8 +140,8 @@ static void losses_decrease(void **state) {
     end(&r);
 }
 
-/* Tests the losses of the first three steps against stored values. Instruction sets round sums differently, which changes a
- * loss by less than the tolerance. */
+/* Tests the losses of the first three steps against stored values. Instruction sets round sums differently, which
+ * changes a loss by less than the tolerance. */
 static void trace(void **state) {
     (void)state;
     static const double want[3][2] = {{5.9347040, 0.7254677}, {5.9825605, 0.7094613}, {10.3778000, 0.6947190}};
@@ -155,8 +157,8 @@ static void trace(void **state) {
         const aoe_objective_result *l = &r.events[k].loss;
         if (!(fabs(l->contrastive - want[step][0]) <= 1e-5 * (1 + want[step][0]) &&
               fabs(l->detection - want[step][1]) <= 1e-5 * (1 + want[step][1])))
-            fail_msg("step %zu: the losses are %.7f and %.7f, expected %.7f and %.7f", step, l->contrastive, l->detection,
-                     want[step][0], want[step][1]);
+            fail_msg("step %zu: the losses are %.7f and %.7f, expected %.7f and %.7f", step, l->contrastive,
+                     l->detection, want[step][0], want[step][1]);
         step++;
     }
     assert_int_equal(step, 3);
@@ -191,8 +193,8 @@ static void saves_the_encoder(void **state) {
     }
     char *record = train_run_read(&r, "aoe.json", NULL);
     assert_non_null(record);
-    static const char *const keys[] = {"\"dropped_parts\"", "\"discriminator\"", "\"w_detection\": 0.005", "\"mask_rate\": 0.3",
-                                       "\"generator_fingerprint\""};
+    static const char *const keys[] = {"\"dropped_parts\"", "\"discriminator\"", "\"w_detection\": 0.005",
+                                       "\"mask_rate\": 0.3", "\"generator_fingerprint\""};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         assert_non_null(strstr(record, keys[i]));
     free(record);
@@ -318,9 +320,13 @@ static void out_of_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_are_bit_identical), cmocka_unit_test(losses_decrease), cmocka_unit_test(trace),
-        cmocka_unit_test(saves_the_encoder),         cmocka_unit_test(trains_adapters), cmocka_unit_test(rejects_wrong_options),
-        cmocka_unit_test(rejects_another_generator), cmocka_unit_test(out_of_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(results_are_bit_identical),
+                                       cmocka_unit_test(losses_decrease),
+                                       cmocka_unit_test(trace),
+                                       cmocka_unit_test(saves_the_encoder),
+                                       cmocka_unit_test(trains_adapters),
+                                       cmocka_unit_test(rejects_wrong_options),
+                                       cmocka_unit_test(rejects_another_generator),
+                                       cmocka_unit_test(out_of_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

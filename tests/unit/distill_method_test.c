@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the method distill: the losses of training with and without a linear map, of several teachers and of prefixes, the
- * results of training, which are bit-identical for any number of threads, with chunked batches and after an interruption, the
- * saved models, and the rejection of wrong options.
+ * Tests the method distill: the losses of training with and without a linear map, of several teachers and of prefixes,
+ * the results of training, which are bit-identical for any number of threads, with chunked batches and after an
+ * interruption, the saved models, and the rejection of wrong options.
  */
 #include <math.h>
 #include <stdio.h>
@@ -76,7 +76,19 @@ static void again(distillation *d, const char *name) {
 }
 
 /* Variants of a run. The losses of those from LAYERS on have other terms. */
-enum { WITHOUT_MAP, DROPPED, KEPT, SQUARES, TWO_TEACHERS, PREFIXES, PREFIXES_WITHOUT_MAP, CACHED, LAYERS, ESE, VARIANTS };
+enum {
+    WITHOUT_MAP,
+    DROPPED,
+    KEPT,
+    SQUARES,
+    TWO_TEACHERS,
+    PREFIXES,
+    PREFIXES_WITHOUT_MAP,
+    CACHED,
+    LAYERS,
+    ESE,
+    VARIANTS
+};
 
 static void choose(distillation *d, int variant) {
     aoe_train_options *o = &d->r.o;
@@ -114,7 +126,8 @@ static int has(const train_run *r, const char *name) {
 /* Returns the weights of the encoder and, if the model has one, of the dense layer. The caller frees them. */
 static char *result(const train_run *r, size_t *size) {
     size_t n = 0;
-    char *out = train_run_read(r, "model.safetensors", size), *dense = train_run_read(r, "2_Dense/model.safetensors", &n);
+    char *out = train_run_read(r, "model.safetensors", size),
+         *dense = train_run_read(r, "2_Dense/model.safetensors", &n);
     assert_non_null(out);
     out = realloc(out, *size + n);
     assert_non_null(out);
@@ -233,8 +246,9 @@ static void use_texts(train_run *r) {
     r->o.args.schedule = AOE_SCHEDULE_CONSTANT;
 }
 
-/* The losses of three steps with one batch of all texts, which PyTorch 2 computed in float64 with BertModel of transformers,
- * torch.optim.AdamW (weight decay 0.01 for matrices), clip_grad_norm_ to 1, and the start weights of the map. */
+/* The losses of three steps with one batch of all texts, which PyTorch 2 computed in float64 with BertModel of
+ * transformers, torch.optim.AdamW (weight decay 0.01 for matrices), clip_grad_norm_ to 1, and the start weights of the
+ * map. */
 static void trace(void **state) {
     (void)state;
     static const struct {
@@ -314,7 +328,8 @@ static void several_teachers(void **state) {
     end(&d);
 }
 
-/* The weight of the distillation loss of other methods has no effect, although it is 1 in aoe_train_options_defaults. */
+/* The weight of the distillation loss of other methods has no effect, although it is 1 in
+ * aoe_train_options_defaults. */
 static void ignores_w_teacher(void **state) {
     (void)state;
     distillation d;
@@ -384,8 +399,8 @@ static void saved_maps(void **state) {
     }
 }
 
-/* A run that starts from a model with a kept map continues to train it. Its start weights are the identity and random values
- * with the standard deviation 0.02. */
+/* A run that starts from a model with a kept map continues to train it. Its start weights are the identity and random
+ * values with the standard deviation 0.02. */
 static void kept_map_is_trained_further(void **state) {
     (void)state;
     enum { ROWS = 20 };
@@ -474,7 +489,8 @@ static void rejected_options(void **state) {
                     "options.method distill needs another model, whose embeddings it learns; set options.teachers");
     r->o = valid;
     r->o.teacher_map = AOE_TEACHER_MAP_NONE;
-    expect_rejected(r, AOE_EARG, "the embeddings have 16 components and the vectors of the teacher 20; set it to dropped");
+    expect_rejected(r, AOE_EARG,
+                    "the embeddings have 16 components and the vectors of the teacher 20; set it to dropped");
     r->o.teacher_map = (aoe_teacher_map)4;
     expect_rejected(r, AOE_EARG, "options.teacher_map must be a value of aoe_teacher_map");
     r->o = valid;
@@ -499,7 +515,8 @@ static void rejected_options(void **state) {
     end(&d);
 }
 
-/* A map that is kept is the last module of the model, so it cannot follow a module with a nonlinear activation function. */
+/* A map that is kept is the last module of the model, so it cannot follow a module with a nonlinear activation
+ * function. */
 static void rejected_modules(void **state) {
     (void)state;
     distillation d;
@@ -523,8 +540,8 @@ static void rejected_modules(void **state) {
     end(&d);
 }
 
-/* With prefixes, the map `auto` is dropped even if the sizes are equal, because a teacher without prefixes gives no targets for
- * them. */
+/* With prefixes, the map `auto` is dropped even if the sizes are equal, because a teacher without prefixes gives no
+ * targets for them. */
 static void prefixes_use_map(void **state) {
     (void)state;
     distillation d;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests training with a teacher model (distillation). The student learns the teacher's similarities. For all kinds of examples,
- * each text must be compared with its own teacher embedding. Prompts apply only to the student. Results must not depend on the
- * number of threads, on the division of batches into chunks, or on whether a run is stopped and resumed. aoe.json must contain
- * the settings of the distillation, and invalid teachers must be rejected.
+ * Tests training with a teacher model (distillation). The student learns the teacher's similarities. For all kinds of
+ * examples, each text must be compared with its own teacher embedding. Prompts apply only to the student. Results must
+ * not depend on the number of threads, on the division of batches into chunks, or on whether a run is stopped and
+ * resumed. aoe.json must contain the settings of the distillation, and invalid teachers must be rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,8 +22,8 @@
 #include "modeldir/safetensors.h"
 #include "modeldir/safetensors_writer.h"
 
-/* Writes a transformer model with the tests' vocabulary and this hidden size to the directory r->dir/name. Returns the path of
- * the directory, which the caller frees. */
+/* Writes a transformer model with the tests' vocabulary and this hidden size to the directory r->dir/name. Returns the
+ * path of the directory, which the caller frees. */
 static char *write_teacher(const train_run *r, const char *name, size_t hidden, uint32_t seed) {
     tiny_model shape = tiny_defaults();
     shape.hidden = hidden;
@@ -43,8 +43,8 @@ static void copy_vocab(const train_run *r, const char *dir) {
     free(from);
 }
 
-/* Writes a static model with embeddings of size 5 to the directory r->dir/name. Returns the path of the directory, which the
- * caller frees. */
+/* Writes a static model with embeddings of size 5 to the directory r->dir/name. Returns the path of the directory,
+ * which the caller frees. */
 static char *write_static(const train_run *r, const char *name) {
     enum { WIDTH = 5 };
     char *dir = test_path(r->dir, name);
@@ -119,8 +119,9 @@ static double difference(const train_run *r, const char *a, const char *b) {
     return sum;
 }
 
-/* Trains with the distillation loss as the only loss term. Asserts that this loss decreases, and that the cosines of the
- * student approach the cosines of the teacher. hidden: hidden size of the teacher; 0: the teacher is a static model. */
+/* Trains with the distillation loss as the only loss term. Asserts that this loss decreases, and that the cosines of
+ * the student approach the cosines of the teacher. hidden: hidden size of the teacher; 0: the teacher is a static
+ * model. */
 static void expect_learning(const char *name, size_t hidden, aoe_distill distill) {
     train_run r;
     train_run_create(&r);
@@ -134,13 +135,14 @@ static void expect_learning(const char *name, size_t hidden, aoe_distill distill
     r.o.args.save_every = 1000;
     r.o.args.lr = 5e-3;
     train_run_ok(&r, 2);
-    const double first = teacher_loss(&r, 0, 6), last = teacher_loss(&r, 114, 6), after = difference(&r, r.output, teacher);
+    const double first = teacher_loss(&r, 0, 6), last = teacher_loss(&r, 114, 6),
+                 after = difference(&r, r.output, teacher);
     for (size_t i = 0; i < r.n; i++)
         if (r.events[i].kind == AOE_TRAIN_STEP)
             assert_true(r.events[i].loss.total == r.events[i].loss.teacher && r.events[i].loss.cosine == 0);
     if (!(last < 0.1 * first && (distill == AOE_DISTILL_KL || after < 0.1 * before)))
-        fail_msg("%s: the loss changed from %g to %g and the difference of cosines from %g to %g; both should decrease", name,
-                 first, last, before, after);
+        fail_msg("%s: the loss changed from %g to %g and the difference of cosines from %g to %g; both should decrease",
+                 name, first, last, before, after);
     free(teacher);
     train_run_destroy(&r);
 }
@@ -153,10 +155,12 @@ static void test_learns(void **state) {
 }
 
 static char *equal_labels(const train_run *r) {
-    return test_write_text(r->dir, "equal.tsv", "text1\ttext2\tlabel\nthe old cat\ta dog\t1\nhouse\tthe cat\t1\na\tb c\t1\n");
+    return test_write_text(r->dir, "equal.tsv",
+                           "text1\ttext2\tlabel\nthe old cat\ta dog\t1\nhouse\tthe cat\t1\na\tb c\t1\n");
 }
 
-/* Tests pairs whose labels are all equal. They must be rejected if a loss term ranks pairs by label, and accepted otherwise. */
+/* Tests pairs whose labels are all equal. They must be rejected if a loss term ranks pairs by label, and accepted
+ * otherwise. */
 static void test_labels(void **state) {
     (void)state;
     train_run r;
@@ -258,18 +262,18 @@ static void test_threads_and_chunks(void **state) {
         }
 }
 
-/* Tests that each text is compared with its own teacher embedding. The student equals its teacher and is not updated, so the
- * loss must be 0. The training data are pairs, triplets, and rows with lists of alternative texts. Training compares embeddings
- * that are not normalized, although aoe.json of the model requests normalization. A prompt changes only the embeddings of the
- * student, so with a prompt the loss must be positive. */
+/* Tests that each text is compared with its own teacher embedding. The student equals its teacher and is not updated,
+ * so the loss must be 0. The training data are pairs, triplets, and rows with lists of alternative texts. Training
+ * compares embeddings that are not normalized, although aoe.json of the model requests normalization. A prompt changes
+ * only the embeddings of the student, so with a prompt the loss must be positive. */
 static void test_own_teacher(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
-    char *triplets =
-             test_write_text(r.dir, "triplets.tsv",
-                             "query\tpositive\tnegative\nthe cat\told cat\ta dog runs\nhouse\tthe house\tcat\nrun\ta run\tb\n"
-                             "old\tthe old\trun run\ndog\ta dog\tthe old house\n"),
+    char *triplets = test_write_text(
+             r.dir, "triplets.tsv",
+             "query\tpositive\tnegative\nthe cat\told cat\ta dog runs\nhouse\tthe house\tcat\nrun\ta run\tb\n"
+             "old\tthe old\trun run\ndog\ta dog\tthe old house\n"),
          *lists = test_write_text(r.dir, "lists.jsonl",
                                   "{\"query\": [\"the old cat\", \"cat\", \"a\"], \"positive\": [\"old cat\", \"b\"]}\n"
                                   "{\"query\": \"dog\", \"positive\": [\"the dog runs\", \"c d\", \"a dog\"]}\n"
@@ -310,8 +314,10 @@ static void test_own_teacher(void **state) {
     train_run_destroy(&r);
 }
 
-/* Stops the run at the given step and resumes it. Asserts that the result equals the result of the uninterrupted run. */
-static void expect_equal_after_resume(train_run *r, size_t step, const char *weights, size_t size, const char *settings) {
+/* Stops the run at the given step and resumes it. Asserts that the result equals the result of the uninterrupted
+ * run. */
+static void expect_equal_after_resume(train_run *r, size_t step, const char *weights, size_t size,
+                                      const char *settings) {
     char name[32];
     snprintf(name, sizeof name, "stop-%zu", step);
     train_run_output(r, name);
@@ -353,8 +359,8 @@ static void expect_changed(train_run *r, const char *name) {
         fail_msg("expected a message about %s, found: %s", want, err.message);
 }
 
-/* Tests resuming with a changed teacher. The directory of the teacher may be renamed. A change of its contents or of a setting
- * must be rejected. */
+/* Tests resuming with a changed teacher. The directory of the teacher may be renamed. A change of its contents or of a
+ * setting must be rejected. */
 static void test_changed_teacher(void **state) {
     (void)state;
     train_run r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests dropout of hidden states. A mask must depend only on the key of the optimizer step, the site (the number of the place
- * in the model where dropout is applied), the text, the token and the column. It must not depend on the number of threads, the
- * batch, the instruction set or the data type. If the dropout probability p is 0, the operation only adds the residual or, if
- * there is no residual, copies its input.
+ * Tests dropout of hidden states. A mask must depend only on the key of the optimizer step, the site (the number of the
+ * place in the model where dropout is applied), the text, the token and the column. It must not depend on the number of
+ * threads, the batch, the instruction set or the data type. If the dropout probability p is 0, the operation only adds
+ * the residual or, if there is no residual, copies its input.
  */
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,8 @@ enum { D = 300 };
 
 static const size_t lengths[] = {3, 1, 60, 17, 2};
 
-/* Computes the mask by its definition: returns 1 if dropout keeps the element in this column of the token's hidden state. */
+/* Computes the mask by its definition: returns 1 if dropout keeps the element in this column of the token's hidden
+ * state. */
 static int kept(const aoei_dropout *drop, uint32_t text, size_t token, size_t column) {
     const uint32_t counter[4] = {(uint32_t)(column / 64 * 16 + column % 16), (uint32_t)token, text, drop->site << 16};
     uint32_t word[4];
@@ -27,9 +28,10 @@ static int kept(const aoei_dropout *drop, uint32_t text, size_t token, size_t co
     return word[column % 64 / 16] >= (uint32_t)(drop->p * 4294967296.0);
 }
 
-/* Computes y [N, D] by the definition of dropout. The mask of a text is computed from b->text_index[text]. If b->text_index is
- * NULL, it is computed from the index of the text in the batch. */
-static void reference(aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *b, const aoei_dropout *drop) {
+/* Computes y [N, D] by the definition of dropout. The mask of a text is computed from b->text_index[text]. If
+ * b->text_index is NULL, it is computed from the index of the text in the batch. */
+static void reference(aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *b,
+                      const aoei_dropout *drop) {
     const float scale = (float)(1 / (1 - drop->p));
     for (size_t text = 0; text < b->n_texts; text++)
         for (size_t r = b->offsets[text]; r < b->offsets[text + 1]; r++)
@@ -69,14 +71,16 @@ static void test_masks(void **state) {
     test_batch_free(b, 0);
 }
 
-/* Checks dropout with output in bf16. The masks must equal the masks in float32, and the result must be the float32 result,
- * rounded once. x_type: data type of the input; float32 is possible only if summed is 0. summed: 1 if a residual is added. */
+/* Checks dropout with output in bf16. The masks must equal the masks in float32, and the result must be the float32
+ * result, rounded once. x_type: data type of the input; float32 is possible only if summed is 0. summed: 1 if a
+ * residual is added. */
 static void check_bf16(const aoe_context *ctx, aoei_dtype x_type, int summed) {
     aoei_batch b = test_batch(lengths, 5, 10);
     const size_t n = b.n_tokens;
     const aoei_tensor none = {0};
     aoei_tensor x = test_tensor_typed(x_type, n, D, D + 4, 1, 1), wide = test_tensor_poisoned(n, D, 0);
-    aoei_tensor residual = test_tensor_typed(AOEI_BF16, n, D, D + 1, 1, 2), wide_residual = test_tensor_poisoned(n, D, 0);
+    aoei_tensor residual = test_tensor_typed(AOEI_BF16, n, D, D + 1, 1, 2),
+                wide_residual = test_tensor_poisoned(n, D, 0);
     aoei_tensor sum = test_tensor_poisoned(n, D, 0), want = test_poisoned_typed(AOEI_BF16, n, D, 0);
     aoei_tensor y = test_poisoned_typed(AOEI_BF16, n, D, D + 2);
     aoei_dropout drop = {.p = 0.1, .site = 7};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the eigenvalue solver for symmetric matrices. Eigenvalues are compared with an independent implementation of Jacobi's
- * method. The solver processes a matrix in blocks; the largest tested matrices consist of several blocks. For an eigenvector v
- * with the eigenvalue lambda, the residual A v - lambda v must be small, and the eigenvectors must be orthonormal. Other tests
- * cover matrices of low rank, diagonal matrices, repeated and tiny eigenvalues, the signs of the eigenvectors, and different
- * numbers of threads.
+ * Tests the eigenvalue solver for symmetric matrices. Eigenvalues are compared with an independent implementation of
+ * Jacobi's method. The solver processes a matrix in blocks; the largest tested matrices consist of several blocks. For
+ * an eigenvector v with the eigenvalue lambda, the residual A v - lambda v must be small, and the eigenvectors must be
+ * orthonormal. Other tests cover matrices of low rank, diagonal matrices, repeated and tiny eigenvalues, the signs of
+ * the eigenvectors, and different numbers of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ enum { MAX_N = 150, SMALL = 24 };
 
 static double a[MAX_N * MAX_N], v[MAX_N * MAX_N], value[MAX_N];
 
-/* Sets the matrix `a` [n, n] to X X^T / n + shift * I for a random matrix X [n, rank] whose column k is scaled by decay^k. */
+/* Sets the matrix `a` [n, n] to X X^T / n + shift * I for a random matrix X [n, rank] whose column k is scaled by
+ * decay^k. */
 static void covariance(size_t n, size_t rank, double decay, double shift) {
     static double x[MAX_N * MAX_N];
     aoei_rng rng;
@@ -50,8 +51,9 @@ static double largest(size_t n) {
     return most;
 }
 
-/* Asserts that the eigenvalues are in descending order, that each residual is at most a small multiple of the rounding error,
- * that the eigenvectors are orthonormal, and that the component of largest magnitude of each eigenvector is positive. */
+/* Asserts that the eigenvalues are in descending order, that each residual is at most a small multiple of the rounding
+ * error, that the eigenvectors are orthonormal, and that the component of largest magnitude of each eigenvector is
+ * positive. */
 static void check(size_t n) {
     const double bound = 4e-16 * 8 * sqrt((double)n) * (1 + largest(n));
     for (size_t i = 0; i < n; i++) {
@@ -87,7 +89,8 @@ static void jacobi(const double *from, double *out, size_t n) {
             for (size_t q = p + 1; q < n; q++) {
                 if (m[p * n + q] == 0)
                     continue;
-                const double angle = atan2(2 * m[p * n + q], m[q * n + q] - m[p * n + p]) / 2, c = cos(angle), s = sin(angle);
+                const double angle = atan2(2 * m[p * n + q], m[q * n + q] - m[p * n + p]) / 2, c = cos(angle),
+                             s = sin(angle);
                 for (size_t k = 0; k < n; k++) {
                     const double x = m[k * n + p], y = m[k * n + q];
                     m[k * n + p] = c * x - s * y;

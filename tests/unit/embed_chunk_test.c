@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests embedding in chunks, which is used for texts longer than the maximum length. Tests which tokens each chunk contains and
- * which options are rejected. The embedding of a text must be the mean of the embeddings of its chunks, and must not depend on
- * the batch or on the number of threads.
+ * Tests embedding in chunks, which is used for texts longer than the maximum length. Tests which tokens each chunk
+ * contains and which options are rejected. The embedding of a text must be the mean of the embeddings of its chunks,
+ * and must not depend on the batch or on the number of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -79,11 +79,11 @@ static void copy_ids(int32_t *to, const int32_t *from, size_t n) {
         to[i] = from[i];
 }
 
-/* Computes want [D], the expected vector of the long text, in double: the mean of the vectors of n chunks, divided by its norm
- * if normalize is 1. Chunk i consists of [CLS], the tokens of `before`, the words [first[i], first[i] + words) of the long
- * text, the tokens of `after`, and [SEP]. */
-static void expected(const session *s, const char *before, const char *after, const size_t *first, size_t n, size_t words,
-                     int normalize, double *want) {
+/* Computes want [D], the expected vector of the long text, in double: the mean of the vectors of n chunks, divided by
+ * its norm if normalize is 1. Chunk i consists of [CLS], the tokens of `before`, the words [first[i], first[i] + words)
+ * of the long text, the tokens of `after`, and [SEP]. */
+static void expected(const session *s, const char *before, const char *after, const size_t *first, size_t n,
+                     size_t words, int normalize, double *want) {
     const aoe_tokenizer *t = aoe_model_tokenizer(s->model);
     const aoe_encode_options bare = {.struct_size = sizeof(aoe_encode_options), .no_special_tokens = 1};
     aoe_ids own = {0}, head = {0}, tail = {0};
@@ -121,8 +121,8 @@ static void expected(const session *s, const char *before, const char *after, co
     aoe_ids_free(&tail);
 }
 
-static void check(const char *prompt, const char *before, const char *after, size_t overlap, const size_t *first, size_t n,
-                  size_t words) {
+static void check(const char *prompt, const char *before, const char *after, size_t overlap, const size_t *first,
+                  size_t n, size_t words) {
     for (int normalize = 0; normalize < 2; normalize++) {
         const session s = session_open(1, prompt, normalize, overlap, 64);
         const aoe_text text = aoe_text_of(long_text);
@@ -151,8 +151,8 @@ static void test_chunks(void **state) {
     check("{text} fast", "", "fast", 7, (const size_t[]){0, 1, 2, 3, 4, 5, 6}, 7, 5);
 }
 
-/* Tests that the embedding of a text is bit-identical for any other texts, any batch size and any number of threads. A text
- * must have several chunks only if it is longer than the maximum length. */
+/* Tests that the embedding of a text is bit-identical for any other texts, any batch size and any number of threads. A
+ * text must have several chunks only if it is longer than the maximum length. */
 static void test_bits_depend_on_text_only(void **state) {
     (void)state;
     enum { N = 30 };

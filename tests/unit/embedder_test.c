@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads emulated
- * Tests the embedder in float32, bf16 and int8. The bits of an embedding must depend only on its text and on the instruction
- * set of the CPU. In float32 and bf16, its values must agree with a double-precision reference. A weight view (a model whose
- * weights belong to a trainer) must give the embeddings of a model that owns equal weights. Other tests cover options,
- * truncation, empty texts, and texts that cannot be embedded.
+ * Tests the embedder in float32, bf16 and int8. The bits of an embedding must depend only on its text and on the
+ * instruction set of the CPU. In float32 and bf16, its values must agree with a double-precision reference. A weight
+ * view (a model whose weights belong to a trainer) must give the embeddings of a model that owns equal weights. Other
+ * tests cover options, truncation, empty texts, and texts that cannot be embedded.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@
 #include "model/open.h"
 #include "model/weight_view.h"
 
-/* Tolerance for the norm of the error of an embedding, divided by the norm of the double-precision reference. The tests in
- * tests/golden use equal tolerances. */
+/* Tolerance for the norm of the error of an embedding, divided by the norm of the double-precision reference. The tests
+ * in tests/golden use equal tolerances. */
 static const double tolerance[] = {[AOE_DTYPE_F32] = 2e-6, [AOE_DTYPE_BF16] = 1e-2};
 
 enum { TEXTS = 40, D = 16 };
@@ -94,8 +94,8 @@ static void embed(const session *s, const aoe_text *t, size_t n, float *vectors,
     assert_int_equal(aoe_embed_failed_text(s->embedder), (size_t)-1);
 }
 
-/* Embeds each text alone, and all texts together in three other orders. Asserts that the embedding of text i is bit-identical
- * to row i of want [TEXTS, D]. */
+/* Embeds each text alone, and all texts together in three other orders. Asserts that the embedding of text i is
+ * bit-identical to row i of want [TEXTS, D]. */
 static void check_orders(const session *s, const float *want) {
     float got[TEXTS * D];
     aoe_text order[TEXTS];
@@ -126,7 +126,8 @@ static void test_bits_depend_on_text_only(void **state) {
         float want[TEXTS * D];
         for (size_t threads = 1; threads <= 3; threads++)
             for (size_t k = 0; k < sizeof batch_tokens / sizeof *batch_tokens; k++) {
-                session s = session_create(test_context((aoei_tier)(tier / 3), threads), model_dir, &o, batch_tokens[k]);
+                session s =
+                    session_create(test_context((aoei_tier)(tier / 3), threads), model_dir, &o, batch_tokens[k]);
                 if (threads == 1 && k == 0)
                     embed(&s, texts, TEXTS, want, NULL);
                 check_orders(&s, want);
@@ -135,8 +136,8 @@ static void test_bits_depend_on_text_only(void **state) {
     }
 }
 
-/* Computes the embeddings of the texts t [n] in double precision. Stores them in vectors [n, D]. The token ids come from the
- * tokenizer of the model. */
+/* Computes the embeddings of the texts t [n] in double precision. Stores them in vectors [n, D]. The token ids come
+ * from the tokenizer of the model. */
 static void reference(const session *s, const aoe_text *t, size_t n, double *vectors) {
     aoei_token_lists lists;
     aoei_batch_buffer b;
@@ -183,8 +184,8 @@ static void test_values(void **state) {
             }
 }
 
-/* Tests a weight view, which uses the parameters of a trainer. It must give the embeddings of a model with equal weights.
- * Parameters of a trainer have packed copies only in bf16. */
+/* Tests a weight view, which uses the parameters of a trainer. It must give the embeddings of a model with equal
+ * weights. Parameters of a trainer have packed copies only in bf16. */
 static void test_view(void **state) {
     (void)state;
     char *path = test_path(dir, "other");
@@ -297,8 +298,8 @@ static void test_bad_text(void **state) {
     session_destroy(s);
 }
 
-/* Tests aoe_embedder_set_dims: the vectors must have the bits of a model that was opened with options.dims, texts must not be
- * embedded again, and an error must not leave a text without a vector. */
+/* Tests aoe_embedder_set_dims: the vectors must have the bits of a model that was opened with options.dims, texts must
+ * not be embedded again, and an error must not leave a text without a vector. */
 static void test_dims(void **state) {
     (void)state;
     aoe_text_info want_info[TEXTS], info[TEXTS];

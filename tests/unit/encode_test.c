@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the tokenization of many texts. For any number of threads, each token list must equal the token list of the text alone.
- * If several texts fail, the error must report the lowest index. Also tests lowercasing before the tokenizer, and the buffer
- * that stores a batch.
+ * Tests the tokenization of many texts. For any number of threads, each token list must equal the token list of the
+ * text alone. If several texts fail, the error must report the lowest index. Also tests lowercasing before the
+ * tokenizer, and the buffer that stores a batch.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,8 @@ static void test_lists(void **state) {
         o.max_length = 9;
         o.prompt = "the {text} cat";
         aoe_model *m = test_model_open(ctx, model_dir, &o);
-        const aoe_encode_options e = {.struct_size = sizeof(aoe_encode_options), .max_length = 9, .prompt = "the {text} cat"};
+        const aoe_encode_options e = {
+            .struct_size = sizeof(aoe_encode_options), .max_length = 9, .prompt = "the {text} cat"};
         aoei_token_lists lists;
         size_t failed = 3, truncated_texts = 0;
         assert_int_equal(aoei_encode_texts(m, texts, TEXTS, &lists, &failed, NULL), 0);
@@ -126,17 +127,20 @@ static void test_lowest_failure(void **state) {
     free_texts(texts);
 }
 
-/* Tests do_lower_case in sentence_bert_config.json: texts are lowercased before a case-sensitive tokenizer receives them. */
+/* Tests do_lower_case in sentence_bert_config.json: texts are lowercased before a case-sensitive tokenizer receives
+ * them. */
 static void test_lowercase(void **state) {
     (void)state;
     char *path = test_path(dir, "cased");
     tiny_model shape = tiny_defaults();
     tiny_model_write(path, &shape);
-    free(test_write_text(path, "tokenizer_config.json", "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": false}"));
+    free(test_write_text(path, "tokenizer_config.json",
+                         "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": false}"));
     aoe_context *ctx = tiny_context(1);
     static const char *const files[] = {"{\"max_seq_length\": 30, \"do_lower_case\": false}",
                                         "{\"max_seq_length\": 30, \"do_lower_case\": true}"};
-    const aoe_text texts[2] = {aoe_text_of("THE [SEP] Cat"), aoe_text_of("the [SEP] cat")}, bad = aoe_text_of("THE C\xc3");
+    const aoe_text texts[2] = {aoe_text_of("THE [SEP] Cat"), aoe_text_of("the [SEP] cat")},
+                   bad = aoe_text_of("THE C\xc3");
     for (int lower = 0; lower < 2; lower++) {
         free(test_write_text(path, "sentence_bert_config.json", files[lower]));
         aoe_model *m;
@@ -148,7 +152,8 @@ static void test_lowercase(void **state) {
         assert_int_equal(aoe_model_open(&m, ctx, path, &o, NULL), 0);
         assert_int_equal(m->settings.lowercase, lower);
         assert_int_equal(aoei_encode_texts(m, texts, 2, &l, NULL, NULL), 0);
-        const int32_t old = aoei_tokenizer_id(m->tokenizer, "old", 3), unknown = aoei_tokenizer_id(m->tokenizer, "[UNK]", 5);
+        const int32_t old = aoei_tokenizer_id(m->tokenizer, "old", 3),
+                      unknown = aoei_tokenizer_id(m->tokenizer, "[UNK]", 5);
         assert_int_equal(l.ids[1], lower ? old : unknown);
         const int equal = aoei_token_count(&l, 0) == aoei_token_count(&l, 1) &&
                           memcmp(l.ids, l.ids + l.offsets[1], aoei_token_count(&l, 0) * sizeof *l.ids) == 0;
@@ -160,7 +165,8 @@ static void test_lowercase(void **state) {
         assert_int_equal(aoe_tokenizer_encode(m->tokenizer, texts[0], &encode, &ids, NULL), 0);
         assert_int_equal(ids.n, aoei_token_count(&l, 0));
         assert_memory_equal(ids.id, l.ids, ids.n * sizeof *ids.id);
-        assert_int_equal(ids.id[3], aoei_tokenizer_id(m->tokenizer, "[SEP]", 5)); /* special tokens are not lowercased */
+        assert_int_equal(ids.id[3], aoei_tokenizer_id(m->tokenizer, "[SEP]", 5)); /* special tokens are not
+                                                                                     lowercased */
         aoe_ids_free(&ids);
         aoei_token_lists_free(&l);
         assert_int_equal(aoei_encode_texts(m, &bad, 1, &l, NULL, &err), AOE_EFORMAT);
@@ -183,7 +189,8 @@ static void test_buffer(void **state) {
         aoei_batch_add(&b, ids + 1, 3, 30);
         aoei_batch_add(&b, ids + 3, 2, 20);
         static const int32_t want_ids[] = {7, 8, 9, 10, 10, 11};
-        static const uint32_t want_positions[] = {0, 0, 1, 2, 0, 1}, want_offsets[] = {0, 1, 4, 6}, want_index[] = {40, 30, 20};
+        static const uint32_t want_positions[] = {0, 0, 1, 2, 0, 1}, want_offsets[] = {0, 1, 4, 6},
+                              want_index[] = {40, 30, 20};
         assert_int_equal(b.batch.n_tokens, 6);
         assert_int_equal(b.batch.n_texts, 3);
         assert_int_equal(b.batch.longest, 3);

@@ -4,8 +4,8 @@
  * - the hidden states of a text, for any other texts in the batch and any number of threads
  * - gradients accumulated over parts of a batch, and the gradients of the whole batch
  * - training with and without recomputation of activations
- * The values must also agree with a double-precision reference within a tolerance, for shapes that are not multiples of a block
- * size.
+ * The values must also agree with a double-precision reference within a tolerance, for shapes that are not multiples of
+ * a block size.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,22 +23,25 @@
 #include "nn/gemm.h"
 #include "nn/pooling.h"
 
-/* Tolerance for the norm of the error of the hidden states, divided by the norm of the double-precision reference. The tests in
- * tests/golden use equal tolerances. */
+/* Tolerance for the norm of the error of the hidden states, divided by the norm of the double-precision reference. The
+ * tests in tests/golden use equal tolerances. */
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2};
-/* bf16 tolerance for models with pre-LayerNorm: their residual sums are not normalized, so rounding errors accumulate */
+/* bf16 tolerance for models with pre-LayerNorm: their residual sums are not normalized, so rounding errors
+ * accumulate */
 #define PRE_NORM_BF16 2e-2
 
 /* Tolerance for the norm of the error of the bf16 gradient, divided by the norm of the float32 gradient. The tests in
  * tests/golden use an equal tolerance. */
 #define BF16_GRADIENT 5e-2
 
-/* Lengths of the texts in tokens. The first 8 texts have 32 tokens together, the first 12 texts 96, and the first 13 texts
+/* Lengths of the texts in tokens. The first 8 texts have 32 tokens together, the first 12 texts 96, and the first 13
+ * texts
  * 160. */
 enum { TEXTS = 14 };
 static const size_t lengths[TEXTS] = {1, 2, 3, 4, 5, 6, 7, 4, 9, 17, 33, 5, 64, 70};
 
-/* DeBERTa in which adjacent distances may have buckets that are not adjacent, so a text may use more rows than distances. */
+/* DeBERTa in which adjacent distances may have buckets that are not adjacent, so a text may use more rows than
+ * distances. */
 static void steep_deberta(aoei_encoder_config *c) {
     tiny_deberta(c);
     c->relative.max_distance = 7;
@@ -47,7 +50,13 @@ static void steep_deberta(aoei_encoder_config *c) {
 static const tiny_model shapes[] = {
     {.hidden = 16, .layers = 2, .heads = 2, .intermediate = 24, .positions = 80, .types = 2},
     {.hidden = 40, .layers = 1, .heads = 5, .intermediate = 72, .positions = 70, .types = 0},
-    {.hidden = 33, .layers = 3, .heads = 3, .intermediate = 50, .positions = 70, .types = 1, .activation = AOEI_GELU_TANH},
+    {.hidden = 33,
+     .layers = 3,
+     .heads = 3,
+     .intermediate = 50,
+     .positions = 70,
+     .types = 1,
+     .activation = AOEI_GELU_TANH},
     {.hidden = 16, .layers = 2, .heads = 2, .intermediate = 24, .positions = 72, .options = tiny_roberta},
     {.hidden = 32, .layers = 2, .heads = 4, .intermediate = 40, .positions = 70, .options = tiny_llama},
     {.hidden = 24, .layers = 2, .heads = 2, .intermediate = 33, .positions = 70, .options = tiny_mistral},
@@ -63,7 +72,13 @@ static const tiny_model shapes[] = {
     {.hidden = 16, .layers = 1, .heads = 2, .intermediate = 16, .positions = 70, .options = steep_deberta},
     {.hidden = 24, .layers = 2, .heads = 3, .intermediate = 24, .positions = 70, .options = tiny_jina_code},
     {.hidden = 32, .layers = 2, .heads = 2, .intermediate = 24, .positions = 70, .types = 2, .options = tiny_nomic},
-    {.hidden = 32, .layers = 2, .heads = 2, .intermediate = 24, .positions = 70, .types = 2, .options = tiny_nomic_partial},
+    {.hidden = 32,
+     .layers = 2,
+     .heads = 2,
+     .intermediate = 24,
+     .positions = 70,
+     .types = 2,
+     .options = tiny_nomic_partial},
     {.hidden = 32, .layers = 2, .heads = 2, .intermediate = 24, .positions = 70, .types = 2, .options = tiny_electra},
     {.hidden = 32, .layers = 3, .heads = 2, .intermediate = 24, .positions = 70, .types = 2, .options = tiny_albert},
 };
@@ -151,16 +166,18 @@ static float *copy_of(const setup *s, aoei_tensor t) {
     return host;
 }
 
-/* Calls `check` for float32 and bf16, every instruction set except those that differ from a lower one only in int8, every
- * shape, and 1 to 3 threads (under a sanitizer only 3 threads). */
+/* Calls `check` for float32 and bf16, every instruction set except those that differ from a lower one only in int8,
+ * every shape, and 1 to 3 threads (under a sanitizer only 3 threads). */
 static void for_all_configurations(void (*check)(setup *s, float **kept)) {
     for (int k = 0; k < 2 * ((int)test_best_tier() + 1) * SHAPES; k++) {
         if (test_skips_tier((aoei_tier)(k / 2 / SHAPES)))
             continue;
-        float *kept[2] = {NULL, NULL}; /* results with the first number of threads, with which later results are compared */
+        float *kept[2] = {NULL, NULL}; /* results with the first number of threads, with which later results are
+                                          compared */
         for (size_t threads = TEST_SANITIZED ? 3 : 1; threads <= 3; threads++) {
             setup s;
-            setup_create(&s, k % 2 ? AOEI_BF16 : AOEI_F32, (aoei_tier)(k / 2 / SHAPES), threads, &shapes[k / 2 % SHAPES]);
+            setup_create(&s, k % 2 ? AOEI_BF16 : AOEI_F32, (aoei_tier)(k / 2 / SHAPES), threads,
+                         &shapes[k / 2 % SHAPES]);
             check(&s, kept);
             setup_destroy(&s);
         }
@@ -217,8 +234,8 @@ static void test_forward(void **state) {
     for_all_configurations(check_forward);
 }
 
-/* Asserts that the hidden states of a text in s->batch are equal to its hidden states in a batch that contains only this text.
- * This must also hold with dropout, because the dropout masks depend on text_index. */
+/* Asserts that the hidden states of a text in s->batch are equal to its hidden states in a batch that contains only
+ * this text. This must also hold with dropout, because the dropout masks depend on text_index. */
 static void check_alone(setup *s, float **kept) {
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     const size_t D = s->c.hidden;
@@ -238,8 +255,8 @@ static void test_alone(void **state) {
     for_all_configurations(check_alone);
 }
 
-/* Returns a new batch of the texts [first, end) of b. Each text keeps its text_index. The caller frees the array `offsets` of
- * the new batch. */
+/* Returns a new batch of the texts [first, end) of b. Each text keeps its text_index. The caller frees the array
+ * `offsets` of the new batch. */
 static aoei_batch part(const aoei_batch *b, size_t first, size_t end) {
     uint32_t *offsets = malloc((end - first + 1) * sizeof *offsets);
     assert_non_null(offsets);
@@ -257,22 +274,23 @@ static aoei_batch part(const aoei_batch *b, size_t first, size_t end) {
     return p;
 }
 
-/* Runs the forward and backward passes of the texts [first, end) and adds the gradients of the weights to s->params.grad.
- * s->dpooled is used as the gradient of the pooled vectors. */
+/* Runs the forward and backward passes of the texts [first, end) and adds the gradients of the weights to
+ * s->params.grad. s->dpooled is used as the gradient of the pooled vectors. */
 static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling pooling, size_t first, size_t end,
                          const aoei_encoder_dropout *drop) {
     const aoei_batch b = part(&s->batch, first, end);
     const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->c, s->params.values, &b, state, drop);
-    aoei_pool_backward(s->ctx, aoei_encoder_grad_first(state, b.n_tokens), aoei_encoder_grad_last(state, b.n_tokens), pooling,
-                       aoei_tensor_rows(s->dpooled, first, end - first), last, &b);
+    aoei_pool_backward(s->ctx, aoei_encoder_grad_first(state, b.n_tokens), aoei_encoder_grad_last(state, b.n_tokens),
+                       pooling, aoei_tensor_rows(s->dpooled, first, end - first), last, &b);
     aoei_encoder_backward(s->ctx, &s->c, s->params.values, s->params.grads, &b, state, drop,
                           pooling == AOE_POOLING_FIRST_LAST_AVG);
     free((void *)(uintptr_t)b.offsets);
 }
 
-/* Asserts that the gradient `sum` over parts of a batch equals the gradient `whole`. With relative positions, the gradients of
- * the query and key layers contain a product of sums over texts, so the results may differ by rounding errors. The results may
- * also differ if several layers use the same weights, because the gradient is then a sum over layers and texts. */
+/* Asserts that the gradient `sum` over parts of a batch equals the gradient `whole`. With relative positions, the
+ * gradients of the query and key layers contain a product of sums over texts, so the results may differ by rounding
+ * errors. The results may also differ if several layers use the same weights, because the gradient is then a sum over
+ * layers and texts. */
 static void same_gradient(const setup *s, const float *whole, const float *sum) {
     double difference = 0, norm = 0;
     if (!s->c.relative.span && !s->c.layer_groups) {
@@ -287,12 +305,12 @@ static void same_gradient(const setup *s, const float *whole, const float *sum) 
         fail_msg("type %d, heads %zu: relative difference %g", s->type, s->c.heads, sqrt(difference / norm));
 }
 
-/* Asserts that gradients accumulated over parts of a batch equal the gradients of the whole batch. In bf16, this is true only
- * if each part ends at a multiple of 32 tokens. */
+/* Asserts that gradients accumulated over parts of a batch equal the gradients of the whole batch. In bf16, this is
+ * true only if each part ends at a multiple of 32 tokens. */
 static void check_accumulation(setup *s, float **kept) {
     static const aoe_pooling poolings[2] = {AOE_POOLING_LAST_MAX, AOE_POOLING_FIRST_LAST_AVG};
-    static const size_t part_bounds[2][2][4] = {
-        [AOEI_F32] = {{0, 6, TEXTS, TEXTS}, {0, 1, 12, TEXTS}}, [AOEI_BF16] = {{0, 8, TEXTS, TEXTS}, {0, 12, 13, TEXTS}}};
+    static const size_t part_bounds[2][2][4] = {[AOEI_F32] = {{0, 6, TEXTS, TEXTS}, {0, 1, 12, TEXTS}},
+                                                [AOEI_BF16] = {{0, 8, TEXTS, TEXTS}, {0, 12, 13, TEXTS}}};
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     for (int k = 0; k < 2; k++) {
         const aoei_encoder_dropout *d = k ? &drop : NULL;
@@ -320,8 +338,8 @@ static void test_gradient_accumulation(void **state) {
     for_all_configurations(check_accumulation);
 }
 
-/* Asserts that recomputation of activations does not change hidden states and gradients. This must also hold for a batch that
- * is smaller than the planned size, and for a second batch in the same memory. */
+/* Asserts that recomputation of activations does not change hidden states and gradients. This must also hold for a
+ * batch that is smaller than the planned size, and for a second batch in the same memory. */
 static void check_recompute(setup *s, float **kept) {
     static const size_t ends[3] = {TEXTS, 11, TEXTS};
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
@@ -355,7 +373,8 @@ static void test_recompute(void **state) {
     for_all_configurations(check_recompute);
 }
 
-/* Tests that bf16 gradients agree with float32 gradients, except for rounding errors in the forward and backward passes. */
+/* Tests that bf16 gradients agree with float32 gradients, except for rounding errors in the forward and backward
+ * passes. */
 static void test_bf16_gradient(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++)
@@ -378,8 +397,8 @@ static void test_bf16_gradient(void **state) {
                 norm += pow((double)grads[0][i], 2);
             }
             if (!(sqrt(difference) <= BF16_GRADIENT * sqrt(norm)))
-                fail_msg("tier %d, shape %zu: relative difference %g, expected at most %g", tier, k, sqrt(difference / norm),
-                         BF16_GRADIENT);
+                fail_msg("tier %d, shape %zu: relative difference %g, expected at most %g", tier, k,
+                         sqrt(difference / norm), BF16_GRADIENT);
             free(grads[0]);
             free(grads[1]);
         }
@@ -401,8 +420,8 @@ static void test_no_dropout(void **state) {
     }
 }
 
-/* Tests the planned size of the memory. It must increase with the number of tokens. With 1000 tokens, it must also increase
- * from each element of `modes` to the next. If a size overflows, planning must fail. */
+/* Tests the planned size of the memory. It must increase with the number of tokens. With 1000 tokens, it must also
+ * increase from each element of `modes` to the next. If a size overflows, planning must fail. */
 static void test_plan(void **state) {
     (void)state;
     static const aoei_encoder_mode modes[] = {{.type = AOEI_BF16},
@@ -418,11 +437,13 @@ static void test_plan(void **state) {
     size_t before[sizeof modes / sizeof *modes] = {0};
     for (size_t n = 1; n <= 1000; n *= 10) {
         size_t last = 0;
-        for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) { /* the modes are ordered by the memory that they need */
+        for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) { /* the modes are ordered by the memory that they
+                                                                       need */
             aoei_arena_measure(&a);
             assert_int_equal(aoei_encoder_layout(&s, ctx, &c, &a, n, n, 80, modes[k], NULL), 0);
             assert_true(a.used > before[k]);
-            /* with fewer tokens, a mode may need more memory than the next mode, because some workspaces have a fixed size */
+            /* with fewer tokens, a mode may need more memory than the next mode, because some workspaces have a fixed
+             * size */
             assert_true(n < 1000 || a.used > last);
             assert_true(s.kept_bytes > 0 && s.kept_bytes < a.used);
             before[k] = last = a.used;
@@ -437,9 +458,12 @@ static void test_plan(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forward),   cmocka_unit_test(test_alone),         cmocka_unit_test(test_gradient_accumulation),
-        cmocka_unit_test(test_recompute), cmocka_unit_test(test_bf16_gradient), cmocka_unit_test(test_no_dropout),
-        cmocka_unit_test(test_plan)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forward),
+                                       cmocka_unit_test(test_alone),
+                                       cmocka_unit_test(test_gradient_accumulation),
+                                       cmocka_unit_test(test_recompute),
+                                       cmocka_unit_test(test_bf16_gradient),
+                                       cmocka_unit_test(test_no_dropout),
+                                       cmocka_unit_test(test_plan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the example of a training method in docs/methods.md: finite differences of its loss, a training run that decreases the
- * loss, identical bits for threads, chunks and a resumed run, and the listing in the documentation, which has fewer than 60
- * lines.
+ * Tests the example of a training method in docs/methods.md: finite differences of its loss, a training run that
+ * decreases the loss, identical bits for threads, chunks and a resumed run, and the listing in the documentation, which
+ * has fewer than 60 lines.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -86,8 +86,8 @@ static void training_run(void **state) {
     char rows[2000] = "query\tpositive\tnegative\n";
     train_run_create(&r);
     for (int i = 0; i < 20; i++)
-        snprintf(rows + strlen(rows), sizeof rows - strlen(rows), "the cat %c\ta cat %c\tthe house %c\n", 'a' + i, 'a' + i,
-                 'b' + i);
+        snprintf(rows + strlen(rows), sizeof rows - strlen(rows), "the cat %c\ta cat %c\tthe house %c\n", 'a' + i,
+                 'a' + i, 'b' + i);
     char *path = test_write_text(r.dir, "triplets.tsv", rows);
     r.source.path = path;
     r.o.evaluate = NULL;
@@ -128,8 +128,8 @@ static void training_run(void **state) {
     train_run_destroy(&r);
 }
 
-/* Asserts that the listing after *page is the file `path` without changes. Moves *page to the end of the listing. Returns the
- * number of lines of the file. */
+/* Asserts that the listing after *page is the file `path` without changes. Moves *page to the end of the listing.
+ * Returns the number of lines of the file. */
 static size_t expect_listing(const char **page, const char *path) {
     size_t lines = 0, size;
     char *code = test_read(path, &size);

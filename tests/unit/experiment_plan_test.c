@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the memory estimates of the runs of an experiment: they depend on the number of tokens of the texts, for files of every
- * kind.
+ * Tests the memory estimates of the runs of an experiment: they depend on the number of tokens of the texts, for files
+ * of every kind.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +46,8 @@ static void set_options(aoe_train_options *o, const aoe_train_data *data, aoe_me
     o->batch_size = 4;
 }
 
-/* Returns the estimate for a run that trains on the file or folder with this path, without the memory for the bytes of the
- * file. */
+/* Returns the estimate for a run that trains on the file or folder with this path, without the memory for the bytes of
+ * the file. */
 static size_t estimate(aoe_method method, const char *path) {
     aoe_train_options o;
     aoe_train_data data;
@@ -78,9 +78,11 @@ static void texts_are_measured(void **state) {
     assert_int_equal(aoei_make_dir(folder, NULL), 0);
     free(test_write_text(folder, "STS.input.a.txt", "the cat\ta dog\nthe bird\tthe old dog\n"));
     const size_t plain = estimate_text(AOE_METHOD_SIMCSE_UNSUP, "a.txt", "the cat\na dog\nthe bird\nthe old dog\n"),
-                 table = estimate_text(AOE_METHOD_SIMCSE_UNSUP, "a.tsv", "text\nthe cat\na dog\nthe bird\nthe old dog\n"),
-                 longer = estimate_text(AOE_METHOD_SIMCSE_UNSUP, "b.txt",
-                                        "the cat\na dog\nthe bird\nthe old dog and the cat and the bird and the old house\n");
+                 table =
+                     estimate_text(AOE_METHOD_SIMCSE_UNSUP, "a.tsv", "text\nthe cat\na dog\nthe bird\nthe old dog\n"),
+                 longer = estimate_text(
+                     AOE_METHOD_SIMCSE_UNSUP, "b.txt",
+                     "the cat\na dog\nthe bird\nthe old dog and the cat and the bird and the old house\n");
     assert_int_equal(plain, table);
     assert_int_equal(plain, estimate(AOE_METHOD_SIMCSE_UNSUP, folder));
     assert_true(plain < longer);
@@ -100,7 +102,8 @@ static void examples_are_measured(void **state) {
             for (int i = 0; i < 6; i++) {
                 snprintf(last, sizeof last, end[kind], i % 2);
                 at += (size_t)snprintf(text + at, sizeof text - at, "the cat\t%s%s",
-                                       is_long ? "the old dog and the cat and the bird and the old house" : "the dog", last);
+                                       is_long ? "the old dog and the cat and the bird and the old house" : "the dog",
+                                       last);
             }
             const size_t estimated = estimate_text(AOE_METHOD_ANGLE, "examples.tsv", text);
             if (is_long)

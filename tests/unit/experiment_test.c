@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests the library functions that run experiments (several training runs with different options). The tests cover the ranking
- * of configurations, the recorded results, resuming after an interruption, failed runs, changed options in an existing output
- * directory, and the choice of the best model if some scores are undefined.
+ * Tests the library functions that run experiments (several training runs with different options). The tests cover the
+ * ranking of configurations, the recorded results, resuming after an interruption, failed runs, changed options in an
+ * existing output directory, and the choice of the best model if some scores are undefined.
  */
 #include <math.h>
 #include <stdio.h>
@@ -146,8 +146,8 @@ static void grid_ranks_and_resumes(void **state) {
     free(x.output);
 }
 
-/* Tests that an interrupted experiment that is resumed gives the scores of an uninterrupted experiment, and does not repeat
- * finished runs. */
+/* Tests that an interrupted experiment that is resumed gives the scores of an uninterrupted experiment, and does not
+ * repeat finished runs. */
 static void interrupted_resumes(void **state) {
     (void)state;
     experiment x;
@@ -157,8 +157,8 @@ static void interrupted_resumes(void **state) {
     aoe_grid_options_defaults(&o);
     create(&x, "whole", &o.experiment);
     for (size_t i = 0; i < 2; i++)
-        /* 40 epochs take so long that the callback, which is called at intervals, can stop the experiment before all four runs
-         * have finished */
+        /* 40 epochs take so long that the callback, which is called at intervals, can stop the experiment before all
+         * four runs have finished */
         x.configuration[i].train.args.epochs = 40;
     assert_int_equal(aoe_grid(&o, &whole, &err), 0);
     free(x.output);
@@ -294,8 +294,8 @@ typedef struct fake {
     aoei_trial trial[3];
 } fake;
 
-/* Creates three finished trials (training runs of an experiment) with the scores score[0] to score[2]. Each trial has a model
- * directory. */
+/* Creates three finished trials (training runs of an experiment) with the scores score[0] to score[2]. Each trial has a
+ * model directory. */
 static void create_fake(fake *f, const char *output, const double score[3]) {
     static const char *const names[] = {"a", "b", "c"};
     aoe_error err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the hashes of a model: they do not depend on the directory, and the hash of embeddings changes with everything that
- * changes an embedding.
+ * Tests the hashes of a model: they do not depend on the directory, and the hash of embeddings changes with everything
+ * that changes an embedding.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,8 +116,8 @@ static void settings(void **state) {
 
 /* A changed file of the tokenizer or of the configuration changes the hash. */
 static void files(void **state) {
-    static const char *const names[] = {"vocab.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-                                        "config.json"};
+    static const char *const names[] = {"vocab.txt", "tokenizer_config.json", "special_tokens_map.json",
+                                        "added_tokens.json", "config.json"};
     static const char *const added[] = {"\nnewword\n", NULL, "{\"unk_token\": \"[UNK]\"}", "{}", NULL};
     enum { N = sizeof names / sizeof *names };
     uint64_t hash[N + 1];
@@ -185,8 +185,8 @@ static void replace(const char *model, const char *name, const char *from, const
     free(path);
 }
 
-/* Adapters are merged into the weights when a model is opened for embedding. The hash changes with the adapters, their scale
- * and the weights of the base model that have adapters. */
+/* Adapters are merged into the weights when a model is opened for embedding. The hash changes with the adapters, their
+ * scale and the weights of the base model that have adapters. */
 static void adapters(void **state) {
     uint64_t hash[6];
     (void)state;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests BERT-flow: the training of the flow against values that NumPy computed, and aoe_flow, which adds the flow to a model.
- * The saved model must compute the flow of the embeddings of the start model. Other tests cover examples with several texts,
- * several threads, copies of the model, further training, damaged files, rejected options, cancellation, and failed
- * allocations.
+ * Tests BERT-flow: the training of the flow against values that NumPy computed, and aoe_flow, which adds the flow to a
+ * model. The saved model must compute the flow of the embeddings of the start model. Other tests cover examples with
+ * several texts, several threads, copies of the model, further training, damaged files, rejected options, cancellation,
+ * and failed allocations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -68,8 +68,9 @@ static void reference_fit(void **state) {
     (void)state;
     enum { DIMS = 8, N = 12 };
     static const size_t index[] = {0, 9, 16, 31, 34, 40, 50, 60}, first[] = {0, 2, 4, 6, 8, 10, 12};
-    static const double want[] = {-0.08696902819898886, 0.18691184058471866,  0.09783550660151852,  0.8309182107046919,
-                                  -0.07845643914514348, 0.018737260839093387, 0.007405382932390267, 0.007402991774570053};
+    static const double want[] = {-0.08696902819898886, 0.18691184058471866,  0.09783550660151852,
+                                  0.8309182107046919,   -0.07845643914514348, 0.018737260839093387,
+                                  0.007405382932390267, 0.007402991774570053};
     const aoei_flow_shape shape = {.dims = DIMS, .levels = 2, .depth = 2, .width = 3};
     float x[N * DIMS];
     for (int k = 0; k < N * DIMS; k++)
@@ -80,7 +81,8 @@ static void reference_fit(void **state) {
         aoe_context *ctx = tiny_context(threads);
         aoei_flow_fit_result r;
         aoei_flow f;
-        double *memory = malloc(aoei_flow_doubles(&shape, AOEI_FLOW_FIT_ROWS, 1) * sizeof *memory), sum = 0, squares = 0;
+        double *memory = malloc(aoei_flow_doubles(&shape, AOEI_FLOW_FIT_ROWS, 1) * sizeof *memory), sum = 0,
+               squares = 0;
         aoei_flow_place(&f, &shape, AOEI_FLOW_FIT_ROWS, 1, memory);
         assert_int_equal(aoei_flow_fit(&f, &data, &o, ctx->pool, &r, NULL), 0);
         assert_int_equal(f.parameters, 228);
@@ -146,8 +148,8 @@ static char *bytes_of(const char *name, size_t *size) {
     return data;
 }
 
-/* Checks that the model in `out` computes the flow in its folder of the embeddings of the model `from`. Returns the mean loss
- * of the texts in bits per component. */
+/* Checks that the model in `out` computes the flow in its folder of the embeddings of the model `from`. Returns the
+ * mean loss of the texts in bits per component. */
 static double check(const char *from, const aoe_model_options *options) {
     static float before[TEXTS * D], after[TEXTS * D];
     const aoei_flow_shape shape = {.dims = D, .levels = 3, .depth = 3, .width = 32};
@@ -199,8 +201,9 @@ static void fits(void **state) {
         char *readme = bytes_of("README.md", NULL), *settings = bytes_of("aoe.json", NULL),
              *modules = bytes_of("modules.json", NULL);
         /* sentence-transformers has no such modules, so it cannot open the directory */
-        assert_non_null(strstr(modules, poolings[i] == AOE_POOLING_FIRST_LAST_AVG ? "sentence_transformers.models.AoePooling\""
-                                                                                  : "sentence_transformers.models.AoeFlow\""));
+        assert_non_null(strstr(modules, poolings[i] == AOE_POOLING_FIRST_LAST_AVG
+                                            ? "sentence_transformers.models.AoePooling\""
+                                            : "sentence_transformers.models.AoeFlow\""));
         free(modules);
         assert_null(strstr(readme, "library_name: sentence-transformers"));
         assert_non_null(strstr(readme, "Use aoe for this model: sentence-transformers cannot open the model"));
@@ -250,7 +253,8 @@ static void examples_of_tables(void **state) {
     for (size_t i = 0; i < 40; i += 2)
         sprintf(pairs + strlen(pairs), "%.*s\t%.*s\tperhaps\n", (int)text[i].len, text[i].data, (int)text[i + 1].len,
                 text[i + 1].data);
-    char *files[] = {test_write_text(dir, "pairs.tsv", pairs), test_write_text(dir, "more.txt", "a cat\na dog\nthe house\n")};
+    char *files[] = {test_write_text(dir, "pairs.tsv", pairs),
+                     test_write_text(dir, "more.txt", "a cat\na dog\nthe house\n")};
     aoe_flow_options o = defaults();
     aoe_flow_result r;
     o.texts = (const char *const *)files;
@@ -275,8 +279,8 @@ static void examples_of_tables(void **state) {
     free(pairs);
 }
 
-/* Writes a static model, whose component `constant` has the same value for all tokens, unless it is D. Returns its path, which
- * the caller frees. */
+/* Writes a static model, whose component `constant` has the same value for all tokens, unless it is D. Returns its
+ * path, which the caller frees. */
 static char *write_static(const char *name, size_t constant) {
     char *fixed = test_path(dir, name), *vocab = test_path(bert, "vocab.txt"), *list = test_read(vocab, NULL);
     assert_int_equal(aoei_make_dir(fixed, NULL), 0);
@@ -391,13 +395,15 @@ static void rejected_options(void **state) {
     aoe_context *ctx = tiny_context(1);
     aoe_error err;
     assert_int_equal(aoe_whiten(ctx, flowed, out, &white, NULL, &err), AOE_EARG);
-    assert_non_null(strstr(err.message, "the model already has a flow after the pooling; start from the model without it"));
+    assert_non_null(
+        strstr(err.message, "the model already has a flow after the pooling; start from the model without it"));
     aoe_context_destroy(ctx);
     o.n_texts = 0;
     expect_rejected(bert, &o, AOE_EARG, "options.texts is empty");
     o = defaults();
     o.levels = 5;
-    expect_rejected(bert, &o, AOE_EARG, "an embedding has 16 components, but a flow with 5 levels needs a multiple of 32");
+    expect_rejected(bert, &o, AOE_EARG,
+                    "an embedding has 16 components, but a flow with 5 levels needs a multiple of 32");
     o.levels = 9;
     expect_rejected(bert, &o, AOE_EARG, "options.levels is 9, but must be 1 to 8");
     o = defaults();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the generator of DiffCSE (train/generator.h): the masks, the predicted tokens against a double-precision model, with
- * and without dropout, the bits for several batches and numbers of threads, and wrong directories.
+ * Tests the generator of DiffCSE (train/generator.h): the masks, the predicted tokens against a double-precision model,
+ * with and without dropout, the bits for several batches and numbers of threads, and wrong directories.
  */
 #include "train/generator.h"
 
@@ -77,13 +77,15 @@ static void fill(aoei_batch_buffer *b, size_t first, size_t last) {
         aoei_rng r;
         aoei_rng_init(&r, 5, AOEI_STREAM_TEST, (uint32_t)i);
         for (size_t t = 0; t < lengths[i]; t++)
-            ids[t] = t == 0 ? CLS : t + 1 < lengths[i] ? 5 + (int32_t)aoei_rng_below(&r, (uint32_t)tiny_vocab() - 5) : SEP;
+            ids[t] = t == 0               ? CLS
+                     : t + 1 < lengths[i] ? 5 + (int32_t)aoei_rng_below(&r, (uint32_t)tiny_vocab() - 5)
+                                          : SEP;
         aoei_batch_add(b, ids, lengths[i], (uint32_t)(10 + i));
     }
 }
 
-/* Special tokens are never masked. The other tokens are selected with the given rate; of those, 80 % become [MASK] and about
- * 10 % another token. The masks are a function of the key, the text and the position only. */
+/* Special tokens are never masked. The other tokens are selected with the given rate; of those, 80 % become [MASK] and
+ * about 10 % another token. The masks are a function of the key, the text and the position only. */
 static void masks(void **state) {
     (void)state;
     enum { N = 20000 };

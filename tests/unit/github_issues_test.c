@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests the collection of GitHub issues with a local server that implements GitHub's API. All duplicate issues that the server
- * knows must be found, even if some requests fail. Cached responses must not be requested again. The access token must be sent
- * only to the API.
+ * Tests the collection of GitHub issues with a local server that implements GitHub's API. All duplicate issues that the
+ * server knows must be found, even if some requests fail. Cached responses must not be requested again. The access
+ * token must be sent only to the API.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,8 @@
 
 static test_server *server;
 static test_github github;
-static double slept; /* number of seconds for which the collector has slept, measured with the simulated clock of the test */
+static double slept; /* number of seconds for which the collector has slept, measured with the simulated clock of the
+                        test */
 
 static double clock_now(void *user) {
     (void)user;
@@ -66,7 +67,8 @@ static void on_missing(void *user, const char *repository, const char *why) {
     aoei_buffer_printf(&r->missing, "%s: %s\n", repository, why);
 }
 
-static const char *const default_repositories[] = {"old/anvils", "acme/rockets", "acme/secret", "acme/quiet", "acme/anvils"};
+static const char *const default_repositories[] = {"old/anvils", "acme/rockets", "acme/secret", "acme/quiet",
+                                                   "acme/anvils"};
 
 static void begin(run *r, const char *cache) {
     *r = (run){0};
@@ -112,8 +114,8 @@ static size_t count(const char *text, const char *part) {
     return n;
 }
 
-/* Returns 1 if exactly one row of all output files has the label 1 and consists of the issues `duplicate` and `original`, which
- * have the form "owner/name#N". */
+/* Returns 1 if exactly one row of all output files has the label 1 and consists of the issues `duplicate` and
+ * `original`, which have the form "owner/name#N". */
 static int has_pair(const run *r, const char *duplicate, const char *original) {
     char jsonl[200], tsv[200], csv[200];
     snprintf(jsonl, sizeof jsonl, "\"label\":1,\"id1\":\"%s\",\"id2\":\"%s\"}", duplicate, original);
@@ -122,8 +124,8 @@ static int has_pair(const run *r, const char *duplicate, const char *original) {
     return count(r->out[0].data, jsonl) + count(r->out[1].data, tsv) + count(r->out[2].data, csv) == 1;
 }
 
-/* Asserts that the positive pairs in the output files are the known duplicates, each exactly once. Every positive pair must
- * also have a negative pair, unless its split contains no candidates for negatives. */
+/* Asserts that the positive pairs in the output files are the known duplicates, each exactly once. Every positive pair
+ * must also have a negative pair, unless its split contains no candidates for negatives. */
 static void check_known(const run *r, int all, int graphql) {
     static const char *const repos[] = {"acme/anvils", "acme/rockets"};
     size_t known = 0, positives = 0, negatives = 0;
@@ -135,8 +137,8 @@ static void check_known(const run *r, int all, int graphql) {
                 continue;
             known++;
             if (!has_pair(r, duplicate, original))
-                fail_msg("the outputs do not contain the pair of the duplicate %s and its original %s exactly once", duplicate,
-                         original);
+                fail_msg("the outputs do not contain the pair of the duplicate %s and its original %s exactly once",
+                         duplicate, original);
         }
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
         positives += r->result.positives[i];
@@ -308,8 +310,9 @@ static void test_stopped(void **state) {
         assert_true(stops > 1);
         assert_true(equal_outputs(&whole, &r));
         assert_int_equal(test_server_count(server, "GET /repos/acme/anvils/issues/9999"), 1);
-        assert_int_equal(
-            test_server_count(server, "GET /repos/acme/anvils/issues?state=all&sort=created&direction=asc&per_page=100"), 1);
+        assert_int_equal(test_server_count(
+                             server, "GET /repos/acme/anvils/issues?state=all&sort=created&direction=asc&per_page=100"),
+                         1);
         assert_true(test_server_count(server, NULL) <= whole.result.requests + 2 + 2 * stops);
         end(&r);
         free(other);
@@ -358,9 +361,9 @@ static void answer_repository(void *user, const test_request *q, test_answer *a)
     test_answer_printf(a, "{\"full_name\":\"a/b\"}");
 }
 
-/* Collects from a server that sends the response c to the request for the list of issues. Asserts that the collection returns
- * `expected`, and that the error message contains `part` but not the token. If `expected` is 0, the repository is reported as
- * missing, and the reported reason must contain `part` but not the token. */
+/* Collects from a server that sends the response c to the request for the list of issues. Asserts that the collection
+ * returns `expected`, and that the error message contains `part` but not the token. If `expected` is 0, the repository
+ * is reported as missing, and the reported reason must contain `part` but not the token. */
 static void check_response(canned c, int expected, const char *part) {
     static const char *const repos[] = {"a/b"};
     test_server *other = test_server_start();
@@ -389,19 +392,21 @@ static void test_error_responses(void **state) {
     (void)state;
     check_response((canned){401, NULL, "{\"message\":\"Bad credentials\"}"}, AOE_EIO, "the token is rejected");
     check_response((canned){422, NULL, "{\"message\":\"No more pages\"}"}, AOE_OK, "status 422: No more pages");
-    check_response((canned){422, NULL, "{\"message\":\"no " TOKEN " and \\u0067hp_tokenthatnobodymaysee0123456789\"}"}, AOE_OK,
-                   "422: no ####");
-    check_response((canned){422, NULL, "{\"message\":\"" FIFTY FIFTY FIFTY " inspect this:           " TOKEN "\"}"}, AOE_OK,
-                   "422: we");
+    check_response((canned){422, NULL, "{\"message\":\"no " TOKEN " and \\u0067hp_tokenthatnobodymaysee0123456789\"}"},
+                   AOE_OK, "422: no ####");
+    check_response((canned){422, NULL, "{\"message\":\"" FIFTY FIFTY FIFTY " inspect this:           " TOKEN "\"}"},
+                   AOE_OK, "422: we");
     check_response((canned){500, NULL, ""}, AOE_OK, "no response after 6 attempts");
     check_response((canned){200, NULL, "{\"x\":1}"}, AOE_EFORMAT, "not a list");
     check_response((canned){200, NULL, "[[["}, AOE_OK, "invalid response");
-    check_response((canned){200, "Link: <https://elsewhere.example/x>; rel=\"next\"", "[]"}, AOE_EFORMAT, "has another origin");
+    check_response((canned){200, "Link: <https://elsewhere.example/x>; rel=\"next\"", "[]"}, AOE_EFORMAT,
+                   "has another origin");
     check_response((canned){451, NULL, ""}, AOE_OK, "not available (451)");
     check_response((canned){403, NULL, "{}"}, AOE_OK, "forbidden (403)");
     check_response((canned){200, NULL, "[]"}, AOE_OK, "");
     check_response(
-        (canned){200, NULL, "[1,null,{},{\"number\":-1},{\"number\":1,\"title\":5,\"labels\":[1,{\"name\":2}],\"body\":[]}]"},
+        (canned){200, NULL,
+                 "[1,null,{},{\"number\":-1},{\"number\":1,\"title\":5,\"labels\":[1,{\"name\":2}],\"body\":[]}]"},
         AOE_OK, "");
 }
 
@@ -428,8 +433,8 @@ static void answer_page(void *user, const test_request *q, test_answer *a) {
     }
 }
 
-/* Collects with the options in r->o from a server with these pages. In the last element of `pages`, path is NULL. Returns the
- * error code of the collection. The caller calls end(r). */
+/* Collects with the options in r->o from a server with these pages. In the last element of `pages`, path is NULL.
+ * Returns the error code of the collection. The caller calls end(r). */
 static int collect_pages(run *r, const fixed_page *pages, const char *const *repos, size_t n) {
     char name[32];
     static int calls;
@@ -461,10 +466,11 @@ static int collect_pages(run *r, const fixed_page *pages, const char *const *rep
     return code;
 }
 
-#define LIST(name)                  "/repos/" name "/issues?state=all&sort=created&direction=asc&per_page=100"
-#define OPEN(number, title)         "{\"number\":" number ",\"title\":\"" title "\",\"state\":\"open\"}"
-#define CLOSED(number, title, body) "{\"number\":" number ",\"title\":\"" title "\",\"state\":\"closed\",\"body\":\"" body "\"}"
-#define MARKED(number, title)                                                                                                  \
+#define LIST(name)          "/repos/" name "/issues?state=all&sort=created&direction=asc&per_page=100"
+#define OPEN(number, title) "{\"number\":" number ",\"title\":\"" title "\",\"state\":\"open\"}"
+#define CLOSED(number, title, body)                                                                                    \
+    "{\"number\":" number ",\"title\":\"" title "\",\"state\":\"closed\",\"body\":\"" body "\"}"
+#define MARKED(number, title)                                                                                          \
     "{\"number\":" number ",\"title\":\"" title "\",\"state\":\"closed\",\"state_reason\":\"duplicate\",\"comments\":3}"
 #define COMMENT(body) "[{\"event\":\"commented\",\"body\":\"" body "\"}]"
 #define GOOD          "[" OPEN("1", "one") "," CLOSED("2", "two", "Duplicate of #1") "," OPEN("3", "three") "]"
@@ -508,7 +514,8 @@ static void answer_forbidden(void *user, const test_request *q, test_answer *a) 
     test_answer_printf(a, strstr(q->body, "\"a\"")
                               ? "{\"data\":{\"repository\":null},\"errors\":[{\"type\":\"FORBIDDEN\",\"message\":"
                                 "\"SAML for " TOKEN "\"}]}"
-                              : "{\"data\":{\"repository\":{\"nameWithOwner\":\"c/d\",\"issues\":{\"nodes\":" GOOD "}}}}");
+                              : "{\"data\":{\"repository\":{\"nameWithOwner\":\"c/d\",\"issues\":{\"nodes\":" GOOD
+                                "}}}}");
 }
 
 static void test_one_forbidden(void **state) {
@@ -527,7 +534,8 @@ static void test_one_forbidden(void **state) {
     /* the next run repeats the request, because access may have been granted in the meantime */
     for (int again = 0; again < 2; again++) {
         must_collect(&r);
-        assert_string_equal(r.missing.data, "a/b: access is forbidden (403: SAML for ###################################)\n");
+        assert_string_equal(r.missing.data,
+                            "a/b: access is forbidden (403: SAML for ###################################)\n");
         assert_int_equal(r.result.repositories, 1);
         assert_int_equal(r.result.requests, again ? 1 : 2);
         assert_int_equal(r.result.positives[0] + r.result.positives[1] + r.result.positives[2], 1);
@@ -570,8 +578,8 @@ static void test_links_to_github(void **state) {
     static const fixed_page pages[] = {
         {"/repos/a/b", 200, NULL, "{\"full_name\":\"a/b\"}"},
         {LIST("a/b"), 200, NULL,
-         "[" OPEN("1", "one") "," CLOSED("2", "two", "Duplicate of https://github.com/a/b/issues/1") "," OPEN("3",
-                                                                                                              "three") "]"},
+         "[" OPEN("1", "one") "," CLOSED("2", "two",
+                                         "Duplicate of https://github.com/a/b/issues/1") "," OPEN("3", "three") "]"},
         {0}};
     run r = {0};
     (void)state;
@@ -580,8 +588,8 @@ static void test_links_to_github(void **state) {
     end(&r);
 }
 
-/* Tests issues with equal texts. Issues whose texts differ only in white space and case must be in one cluster. Issues whose
- * texts are equal after cleaning must be used in only one split. */
+/* Tests issues with equal texts. Issues whose texts differ only in white space and case must be in one cluster. Issues
+ * whose texts are equal after cleaning must be used in only one split. */
 static void test_equal_texts(void **state) {
     static const char *const repos[] = {"a/b"};
     enum { TWINS = 30 };
@@ -589,11 +597,12 @@ static void test_equal_texts(void **state) {
     for (int clean = 0; clean < 2; clean++) {
         aoei_buffer list = {0};
         for (int i = 1; i <= TWINS; i++)
-            aoei_buffer_printf(&list,
-                               "%s" CLOSED("%d", "%s %d", "a line %d") "," CLOSED("%d", "Twin %d", "a%sline %d%s") "," CLOSED(
-                                   "%d", "dup %d", "Duplicate of #%d") "," CLOSED("%d", "more %d", "Duplicate of #%d"),
-                               i > 1 ? "," : "[", i, clean ? "Twin" : "TWIN", i, i, 1000 + i, i, clean ? " " : "\\n ", i,
-                               clean ? "\\nof a template" : "", 2000 + i, i, i, 3000 + i, i, 1000 + i);
+            aoei_buffer_printf(
+                &list,
+                "%s" CLOSED("%d", "%s %d", "a line %d") "," CLOSED("%d", "Twin %d", "a%sline %d%s") "," CLOSED(
+                    "%d", "dup %d", "Duplicate of #%d") "," CLOSED("%d", "more %d", "Duplicate of #%d"),
+                i > 1 ? "," : "[", i, clean ? "Twin" : "TWIN", i, i, 1000 + i, i, clean ? " " : "\\n ", i,
+                clean ? "\\nof a template" : "", 2000 + i, i, i, 3000 + i, i, 1000 + i);
         aoei_buffer_printf(&list, "]");
         const fixed_page pages[] = {
             {"/repos/a/b", 200, NULL, "{\"full_name\":\"a/b\"}"}, {LIST("a/b"), 200, NULL, list.data}, {0}};
@@ -636,9 +645,9 @@ static void test_token_in_a_body(void **state) {
     end(&r);
 }
 
-/* Tests a chain of duplicates over two repositories: a/b#10 is a duplicate of c/d#5, which is a duplicate of c/d#6, which is a
- * duplicate of a/b#20. The query a/b#10 and a/b#20 are therefore in one cluster, and a/b#20 must not be used as a negative of
- * a/b#10. */
+/* Tests a chain of duplicates over two repositories: a/b#10 is a duplicate of c/d#5, which is a duplicate of c/d#6,
+ * which is a duplicate of a/b#20. The query a/b#10 and a/b#20 are therefore in one cluster, and a/b#20 must not be used
+ * as a negative of a/b#10. */
 static void test_original_is_a_duplicate(void **state) {
     static const char *const repos[] = {"a/b"};
     static const fixed_page pages[] = {
@@ -659,12 +668,14 @@ static void test_original_is_a_duplicate(void **state) {
     end(&r);
 }
 
-/* Responds with a list whose pages form a cycle: page 1 links to page 2, page 2 to page 3, and page 3 back to page 2. */
+/* Responds with a list whose pages form a cycle: page 1 links to page 2, page 2 to page 3, and page 3 back to page
+ * 2. */
 static void answer_with_page_cycle(void *user, const test_request *q, test_answer *a) {
     const char *text = test_request_query(q, "page");
     const int page = text ? atoi(text) : 1;
     (void)user;
-    test_answer_header(a, "Link: <%s%s?page=%d>; rel=\"next\"", test_server_url(q->server), q->path, page == 3 ? 2 : page + 1);
+    test_answer_header(a, "Link: <%s%s?page=%d>; rel=\"next\"", test_server_url(q->server), q->path,
+                       page == 3 ? 2 : page + 1);
     test_answer_printf(a, "[]");
 }
 
@@ -762,9 +773,9 @@ static void test_arguments(void **state) {
     r.o.negatives = 1;
     r.o.api = "http://api.example.org";
     assert_int_equal(collect(&r), AOE_EARG); /* unencrypted HTTP is accepted only for local addresses */
-    static const char *const with_password[] = {"https://user:PASSWORD@example.org", "https://PASSWORD@example.org/api/v3",
-                                                "https://example.org/?t=PASSWORD",   "https://example.org/#PASSWORD",
-                                                "ftp://user:PASSWORD@example.org",   "user:PASSWORD@example.org"};
+    static const char *const with_password[] = {
+        "https://user:PASSWORD@example.org", "https://PASSWORD@example.org/api/v3", "https://example.org/?t=PASSWORD",
+        "https://example.org/#PASSWORD",     "ftp://user:PASSWORD@example.org",     "user:PASSWORD@example.org"};
     for (size_t i = 0; i < sizeof with_password / sizeof *with_password; i++) {
         r.o.api = with_password[i];
         assert_int_equal(collect(&r), AOE_EARG);
@@ -800,8 +811,9 @@ static void test_limit_and_triplets(void **state) {
     assert_int_equal(r.result.negatives[0], 6);
     assert_int_equal(count(r.out[0].data, "\n"), 6);
     assert_non_null(strstr(r.out[0].data, "{\"query\":\"The rope breaks when dropped from height 8\\n"));
-    assert_non_null(strstr(
-        r.out[0].data, "\"query_id\":\"acme/rockets#8\",\"positive_id\":\"acme/rockets#6\",\"negative_id\":\"acme/rockets#"));
+    assert_non_null(
+        strstr(r.out[0].data,
+               "\"query_id\":\"acme/rockets#8\",\"positive_id\":\"acme/rockets#6\",\"negative_id\":\"acme/rockets#"));
     assert_null(strstr(r.out[0].data, "a hint"));
     assert_null(strstr(r.out[0].data, "shot"));
     assert_null(strstr(r.out[0].data, "No response"));
@@ -833,7 +845,8 @@ static int collect_offline(void *arg) {
     r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES;
     const int code = aoe_github_issues(&r.o, &r.result, &r.err);
     end(&r);
-    /* if an allocation for the test's own buffers fails, the callback cancels the run, which counts as a failed allocation */
+    /* if an allocation for the test's own buffers fails, the callback cancels the run, which counts as a failed
+     * allocation */
     return code == AOE_ECANCELLED ? AOE_ENOMEM : code;
 }
 

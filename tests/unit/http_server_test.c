@@ -53,7 +53,8 @@ static void test_program(void **state) {
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     char *logged = test_read(log, NULL);
-    assert_string_equal(logged, "GET /greet/x?name=A%20%c3%a9+b 200\nGET /greet/x?name=A%20%c3%a9+b 200\nGET /other 404\n");
+    assert_string_equal(logged,
+                        "GET /greet/x?name=A%20%c3%a9+b 200\nGET /greet/x?name=A%20%c3%a9+b 200\nGET /other 404\n");
     aoei_http_response_free(&r);
     aoei_http_destroy(h);
     free(logged);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests downloads of models of the Hub from a server with faults (tests/support/hub_server.h): messages, redirects, the token,
- * wrong answers, waits, time-outs, and caches without symbolic links. tests/fault/hub_fault_test.c tests interrupted
- * downloads, and tests/cli/pull.sh the program.
+ * Tests downloads of models of the Hub from a server with faults (tests/support/hub_server.h): messages, redirects, the
+ * token, wrong answers, waits, time-outs, and caches without symbolic links. tests/fault/hub_fault_test.c tests
+ * interrupted downloads, and tests/cli/pull.sh the program.
  *
  * The program starts itself as "hub_pull_test pull", which downloads acme/tiny and is killed by a test.
  * tags: network
@@ -77,7 +77,8 @@ static void expect_failure(const char *name, int code, const char *text) {
         fail_msg("%s: the code is %d, expected %d; '%s' does not contain '%s'", name, rc, code, err.message, text);
 }
 
-/* Uses a new, empty cache and no faults. Returns the directory of the model acme/tiny in the cache, which the caller frees. */
+/* Uses a new, empty cache and no faults. Returns the directory of the model acme/tiny in the cache, which the caller
+ * frees. */
 static char *begin(void) {
     static int n;
     const char *folder = hub.folder;
@@ -109,7 +110,8 @@ static char *in_snapshot(const char *model, const char *name) {
 static void expect_complete(const char *model) {
     if (pull("acme/tiny"))
         fail_msg("%s", err.message);
-    char *path = in_snapshot(model, "model.safetensors"), *served = test_path(hub.folder, "acme/tiny/model.safetensors");
+    char *path = in_snapshot(model, "model.safetensors"),
+         *served = test_path(hub.folder, "acme/tiny/model.safetensors");
     size_t size = 0, expected = 0;
     char *data = test_read(path, &size), *want = test_read(served, &expected);
     assert_true(data && want && size == expected);
@@ -120,8 +122,8 @@ static void expect_complete(const char *model) {
     free(path);
 }
 
-/* Downloads the model, and replaces the blob of its weights by a partial file with `size` bytes. intact: 1 if they are the
- * beginning of the weights. */
+/* Downloads the model, and replaces the blob of its weights by a partial file with `size` bytes. intact: 1 if they are
+ * the beginning of the weights. */
 static void make_partial(const char *model, size_t size, int intact) {
     char *path = in_snapshot(model, "model.safetensors"), blob[4096], partial[4200];
     expect_complete(model);
@@ -313,7 +315,8 @@ static void test_without_links(void **state) {
 
 static void test_absent_files(void **state) {
     (void)state;
-    static const char *const absent[] = {"adapter_config.json", "special_tokens_map.json", "model.safetensors.index.json"};
+    static const char *const absent[] = {"adapter_config.json", "special_tokens_map.json",
+                                         "model.safetensors.index.json"};
     static const char *const present[] = {"config.json", "modules.json", "tokenizer.json", "model.safetensors"};
     char *model = begin(), *folder = test_path(model, ".no_exist/" TEST_HUB_COMMIT);
     struct stat st;
@@ -348,8 +351,8 @@ static int has_partial(const char *dir) {
     return found;
 }
 
-/* While another process downloads the weights, the download waits. When the other process is killed, the download continues
- * its partial file. */
+/* While another process downloads the weights, the download waits. When the other process is killed, the download
+ * continues its partial file. */
 static void test_killed_owner(void **state) {
     (void)state;
     char *model = begin(), *blobs = test_path(model, "blobs");
@@ -377,7 +380,7 @@ static void test_killed_owner(void **state) {
 
 /* ------------------------------------------------------------- cross-encoders */
 
-#define TRANSFORMER_ONLY                                                                                                       \
+#define TRANSFORMER_ONLY                                                                                               \
     "[{\"idx\":0,\"name\":\"0\",\"path\":\"\",\"type\":\"sentence_transformers.base.modules.transformer.Transformer\"}]"
 
 /* Copies the model to the server, so that its name is acme/NAME. */
@@ -417,8 +420,8 @@ static void expect_kind(const char *name, int cross_encoder) {
         fail_msg("%s: found %d, opens %d, cross-encoder %d", name, listed.found, listed.opens, listed.cross_encoder);
 }
 
-/* All forms of cross-encoders are downloaded and listed as such: a head in the weights, with and without a modules.json that
- * contains only a Transformer, a language model with LogitScore, and a head that consists of modules. */
+/* All forms of cross-encoders are downloaded and listed as such: a head in the weights, with and without a modules.json
+ * that contains only a Transformer, a language model with LogitScore, and a head that consists of modules. */
 static void test_kinds(void **state) {
     (void)state;
     free(serve("tests/golden/cross_encoders/bert", "plain"));
@@ -438,11 +441,11 @@ static void test_kinds(void **state) {
     free(tokenizer);
     free(dir);
     expect_kind("acme/embedding", 0);
-    dir =
-        serve("tests/golden/cross_encoders/bert", "broken"); /* an error of a cross-encoder, whose weights are not downloaded */
+    dir = serve("tests/golden/cross_encoders/bert", "broken"); /* an error of a cross-encoder, whose weights are not
+                                                                  downloaded */
     free(test_write_text(dir, "modules.json", TRANSFORMER_ONLY));
-    free(
-        test_write_text(dir, "config_sentence_transformers.json", "{\"activation_fn\": \"torch.nn.modules.activation.GELU\"}"));
+    free(test_write_text(dir, "config_sentence_transformers.json",
+                         "{\"activation_fn\": \"torch.nn.modules.activation.GELU\"}"));
     char *model = begin();
     expect_failure("acme/broken", AOE_EUNSUPPORTED, "were not downloaded");
     expect_failure("acme/broken", AOE_EUNSUPPORTED, "GELU' of the scores is not supported");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests models whose linear layers are computed in int8 (AOE_DTYPE_INT8). A linear layer must give the bits of its formula for
- * any number of threads and any division of its rows. Weights that are quantized when a model is opened must be equal to those
- * of a converted model. Embeddings of all transformers must be close to those in float32. Training and other encoders must be
- * rejected. embedder_test.c tests that the bits of an embedding depend only on its text.
+ * Tests models whose linear layers are computed in int8 (AOE_DTYPE_INT8). A linear layer must give the bits of its
+ * formula for any number of threads and any division of its rows. Weights that are quantized when a model is opened
+ * must be equal to those of a converted model. Embeddings of all transformers must be close to those in float32.
+ * Training and other encoders must be rejected. embedder_test.c tests that the bits of an embedding depend only on its
+ * text.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -142,9 +143,9 @@ static void check_split_row(const aoei_int8_split *split, const float *x, const 
         assert_true(fabsf(sum[k] * scale - x[k]) <= 0.501f * scale);
 }
 
-/* The int8 values of the columns of a split channel must add up to the value of the channel in units of the scale, for inputs
- * of both types in every tier. A component that is NaN or infinite must make the scale of its row NaN, and must not change
- * other rows. */
+/* The int8 values of the columns of a split channel must add up to the value of the channel in units of the scale, for
+ * inputs of both types in every tier. A component that is NaN or infinite must make the scale of its row NaN, and must
+ * not change other rows. */
 static void split_channels(void **state) {
     (void)state;
     static const float columns[CHANNELS] = {1, 1, 2, 1, 1, 5, 1, 2, 1};
@@ -224,10 +225,10 @@ static void (*const kinds[])(aoei_encoder_config *) = {
     tiny_mistral, tiny_qwen2,   tiny_qwen3, tiny_gemma3,  tiny_modernbert, tiny_distilbert, tiny_camembert,
     tiny_electra, tiny_albert,  tiny_gte,   tiny_new,     tiny_nomic,      tiny_nomic_fused};
 
-/* Embeddings of every architecture in int8 must be close to those in float32. The rounding errors of a row of 32 values, whose
- * largest magnitude is about 2.5 times its root mean square, are 2.5 / 127 / sqrt(12) = 0.6% of it. The products of a gated
- * layer and the softmax of scores add the errors of several linear layers. The largest error, 1 - cosine = 0.0012, is that of
- * mistral, and it is equal in all tiers that compute the other operations in float32. */
+/* Embeddings of every architecture in int8 must be close to those in float32. The rounding errors of a row of 32
+ * values, whose largest magnitude is about 2.5 times its root mean square, are 2.5 / 127 / sqrt(12) = 0.6% of it. The
+ * products of a gated layer and the softmax of scores add the errors of several linear layers. The largest error, 1 -
+ * cosine = 0.0012, is that of mistral, and it is equal in all tiers that compute the other operations in float32. */
 static void architectures(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);

@@ -18,7 +18,8 @@ enum {
 
 static const struct {
     unsigned clean;
-    const char *body, *text; /* body: body of an issue with the title "T". text: expected text of this issue after cleaning. */
+    const char *body, *text; /* body: body of an issue with the title "T". text: expected text of this issue after
+                                cleaning. */
 } cases[] = {
     {NOTHING, "", "T"},
     {NOTHING, "a\r\nb\r\n", "T\na\nb"},
@@ -52,10 +53,11 @@ static void test_table(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoei_buffer_clear(&out);
-        assert_int_equal(aoei_issue_text(&out, aoe_text_of(" T\r"), aoe_text_of(cases[i].body), cases[i].clean, NULL, NULL),
-                         AOE_OK);
+        assert_int_equal(
+            aoei_issue_text(&out, aoe_text_of(" T\r"), aoe_text_of(cases[i].body), cases[i].clean, NULL, NULL), AOE_OK);
         if (strcmp(out.data, cases[i].text) != 0) {
-            printf("clean %u of \"%s\": got \"%s\", expected \"%s\"\n", cases[i].clean, cases[i].body, out.data, cases[i].text);
+            printf("clean %u of \"%s\": got \"%s\", expected \"%s\"\n", cases[i].clean, cases[i].body, out.data,
+                   cases[i].text);
             wrong++;
         }
     }
@@ -74,8 +76,8 @@ static void test_templates(void **state) {
         assert_int_equal(aoei_line_counts_add(&counts, aoe_text_of(body), NULL), AOE_OK);
     }
     assert_int_equal(counts.bodies, 100);
-    const aoe_text body =
-        aoe_text_of("Please fill this in  \nmine\nsix have it\nfour have it\n```\nreturn 0;\nPlease fill this in\n```\n");
+    const aoe_text body = aoe_text_of(
+        "Please fill this in  \nmine\nsix have it\nfour have it\n```\nreturn 0;\nPlease fill this in\n```\n");
     assert_int_equal(aoei_issue_text(&out, aoe_text_of("T"), body, TEMPLATES, &counts, NULL), AOE_OK);
     assert_string_equal(out.data, "T\nmine\nfour have it\n```\nreturn 0;\nPlease fill this in\n```");
     aoei_buffer_clear(&out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests how training pairs are formed from GitHub issues. A link states that one issue is a duplicate of another issue. Linked
- * issues are in one cluster, and some links also become pairs. No cluster may be used in two splits, and equal inputs must give
- * equal outputs. Other tests cover the three kinds of negatives and the set that stores the issues.
+ * Tests how training pairs are formed from GitHub issues. A link states that one issue is a duplicate of another issue.
+ * Linked issues are in one cluster, and some links also become pairs. No cluster may be used in two splits, and equal
+ * inputs must give equal outputs. Other tests cover the three kinds of negatives and the set that stores the issues.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +40,8 @@ static void link_issues(aoei_issues *s, uint32_t from, uint32_t to, int weak) {
     assert_int_equal(aoei_issues_link_add(s, from, to, weak, NULL), AOE_OK);
 }
 
-/* Adds n issues with random titles and labels, alternating between two repositories. Every fifth issue is a duplicate of an
- * earlier issue: the second or the fourth before it. */
+/* Adds n issues with random titles and labels, alternating between two repositories. Every fifth issue is a duplicate
+ * of an earlier issue: the second or the fourth before it. */
 static void fill(aoei_issues *s, uint32_t n) {
     static const char *const words[] = {"crash", "window", "menu", "font",   "slow", "network",
                                         "theme", "print",  "undo", "search", "tab"};
@@ -52,8 +52,8 @@ static void fill(aoei_issues *s, uint32_t n) {
     repo_of(s, "a/two");
     for (uint32_t i = 0; i < n; i++) {
         char title[100];
-        snprintf(title, sizeof title, "%s %s number%u", words[aoei_rng_below(&rng, 11)], words[aoei_rng_below(&rng, 11)],
-                 i / 7);
+        snprintf(title, sizeof title, "%s %s number%u", words[aoei_rng_below(&rng, 11)],
+                 words[aoei_rng_below(&rng, 11)], i / 7);
         add(s, i % 2, i + 1, title, labels[aoei_rng_below(&rng, 3)]);
         if (i % 5 == 4)
             link_issues(s, i, i - 2 - 2 * aoei_rng_below(&rng, 2), 0);
@@ -61,13 +61,14 @@ static void fill(aoei_issues *s, uint32_t n) {
 }
 
 static int make(aoei_issue_pairs *p, const aoei_issues *s, aoe_issue_negatives kind, size_t negatives, uint64_t seed) {
-    const aoei_issue_pair_options o = {.share = ratios, .n_splits = SPLITS, .negatives = negatives, .kind = kind, .seed = seed};
+    const aoei_issue_pair_options o = {
+        .share = ratios, .n_splits = SPLITS, .negatives = negatives, .kind = kind, .seed = seed};
     aoe_error err;
     return aoei_issue_pairs_make(p, s, &o, &err);
 }
 
-/* Sets of[i] to the cluster of issue i, for all s->n issues. The number of a cluster is the lowest index of its issues. This
- * reference implementation is slow but simple. */
+/* Sets of[i] to the cluster of issue i, for all s->n issues. The number of a cluster is the lowest index of its issues.
+ * This reference implementation is slow but simple. */
 static void slow_clusters(const aoei_issues *s, uint32_t *of) {
     for (uint32_t i = 0; i < s->n; i++)
         of[i] = i;
@@ -81,8 +82,8 @@ static void slow_clusters(const aoei_issues *s, uint32_t *of) {
     }
 }
 
-/* Checks the pairs. The two issues of a pair must be in one cluster. The negatives of a query must be distinct issues of the
- * query's repository that are in other clusters. No issue and no cluster may be used in two splits. */
+/* Checks the pairs. The two issues of a pair must be in one cluster. The negatives of a query must be distinct issues
+ * of the query's repository that are in other clusters. No issue and no cluster may be used in two splits. */
 static void check_pairs(const aoei_issues *s, const aoei_issue_pairs *p, size_t negatives) {
     enum { NONE = 9 };
     uint32_t *of = calloc(s->n, sizeof *of);
@@ -133,8 +134,8 @@ static void test_random_sets(void **state) {
             size_t in_train = 0;
             for (size_t i = 0; i < p.n; i++)
                 in_train += p.pair[i].split == 0;
-            /* according to the ratios, the training split should contain 160 pairs; the number may differ because all pairs of
-             * a cluster are in one split */
+            /* according to the ratios, the training split should contain 160 pairs; the number may differ because all
+             * pairs of a cluster are in one split */
             assert_in_range(in_train, 150, 170);
             aoei_issue_pairs_free(&p);
             aoei_issue_pairs_free(&again);
@@ -196,7 +197,8 @@ static void test_links_that_become_pairs(void **state) {
     assert_int_equal(p.pair[0].query, one);
     assert_int_equal(p.pair[0].positive, two);
     assert_int_equal(p.equal, 2);
-    /* the issue `marked` is counted in p.unknown: its label says that it is a duplicate, but no link names the original */
+    /* the issue `marked` is counted in p.unknown: its label says that it is a duplicate, but no link names the
+     * original */
     assert_int_equal(p.unknown, 1);
     assert_int_equal(p.clusters, 1);
     assert_int_equal(p.clustered, 5); /* one, two, three, twin, empty */
@@ -208,8 +210,9 @@ static void test_links_that_become_pairs(void **state) {
     aoei_issues_free(&s);
 }
 
-/* Tests a pair (third, marked) whose original, `marked`, has the label "duplicate". It is not known of which issue `marked` is
- * a duplicate, so it may be a duplicate of any other original. Its cluster must therefore not be used for negatives. */
+/* Tests a pair (third, marked) whose original, `marked`, has the label "duplicate". It is not known of which issue
+ * `marked` is a duplicate, so it may be a duplicate of any other original. Its cluster must therefore not be used for
+ * negatives. */
 static void test_marked_target(void **state) {
     aoei_issues s = {0};
     aoei_issue_pairs p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests which references to duplicates are found in texts of GitHub issues. The texts have the style of people and bots on
- * GitHub. A table contains the expected references for each text.
+ * Tests which references to duplicates are found in texts of GitHub issues. The texts have the style of people and bots
+ * on GitHub. A table contains the expected references for each text.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "collect/issues_refs.h"
 #include "collect/markdown.h"
 
-/* found: the expected references in the order of the text, or "" if there are none. A reference is "#N" or "owner/name#N". The
- * prefix "?" marks a guess, and the prefix "!" marks a denial. */
+/* found: the expected references in the order of the text, or "" if there are none. A reference is "#N" or
+ * "owner/name#N". The prefix "?" marks a guess, and the prefix "!" marks a denial. */
 static const struct {
     const char *text, *found;
 } cases[] = {
@@ -179,8 +179,9 @@ static void test_table(void **state) {
 
 static void test_other_host(void **state) {
     aoei_issue_refs r = {0};
-    const aoe_text text = aoe_text_of("duplicate of https://git.example.org/a/b/issues/4, https://github.com/c/d/issues/5, "
-                                      "https://git.example.orgs/a/b/issues/6");
+    const aoe_text text =
+        aoe_text_of("duplicate of https://git.example.org/a/b/issues/4, https://github.com/c/d/issues/5, "
+                    "https://git.example.orgs/a/b/issues/6");
     (void)state;
     assert_int_equal(aoei_issue_refs_find(&r, text, other, NULL), AOE_OK);
     assert_int_equal(r.n, 2);

@@ -10,7 +10,8 @@ static void test_sort(void **state) {
     template_output("{{ ['b', 'A', 'c', 'B', 'a'] | sort(true) }}", "['c', 'b', 'B', 'A', 'a']");
     template_output("{{ ['b', 'A', 'a'] | sort(case_sensitive=true) }} {{ 'cab' | sort }} {{ [] | sort }}",
                     "['A', 'a', 'b'] ['a', 'b', 'c'] []");
-    template_output("{{ [{'a': {'b': 2}}, {'a': {'b': 1}}] | sort(attribute='a.b') }}", "[{'a': {'b': 1}}, {'a': {'b': 2}}]");
+    template_output("{{ [{'a': {'b': 2}}, {'a': {'b': 1}}] | sort(attribute='a.b') }}",
+                    "[{'a': {'b': 1}}, {'a': {'b': 2}}]");
     template_error("{{ [1, 'a'] | sort }}", AOE_EFORMAT, "compares the order of");
     template_error("{{ [1] | sort(attribute='a,b') }}", AOE_EUNSUPPORTED, "'sort'");
 }
@@ -26,7 +27,8 @@ static void test_dictsort(void **state) {
 
 static void test_unique(void **state) {
     (void)state;
-    template_output("{{ ['b', 'a', 'B', 'b'] | unique | list }} {{ ['b', 'B'] | unique(true) | join }}", "['b', 'a'] bB");
+    template_output("{{ ['b', 'a', 'B', 'b'] | unique | list }} {{ ['b', 'B'] | unique(true) | join }}",
+                    "['b', 'a'] bB");
     template_output("{{ [1, true, '1'] | unique | list }} {{ [{'a': 1}, {'a': 1}] | unique(attribute='a') | list }}",
                     "[1, '1'] [{'a': 1}]");
     template_error("{{ [[1]] | unique | list }}", AOE_EFORMAT, "a list");
@@ -34,8 +36,9 @@ static void test_unique(void **state) {
 
 static void test_int(void **state) {
     (void)state;
-    template_output("{{ 5 | int }} {{ true | int }} {{ ' -42 ' | int }} {{ 'x' | int }} {{ '' | int(3) }} {{ none | int }}",
-                    "5 1 -42 0 3 0");
+    template_output(
+        "{{ 5 | int }} {{ true | int }} {{ ' -42 ' | int }} {{ 'x' | int }} {{ '' | int(3) }} {{ none | int }}",
+        "5 1 -42 0 3 0");
     template_error("{{ '1.5' | int }}", AOE_EUNSUPPORTED, "'int'");
     template_error("{{ 1.5 | int }}", AOE_EUNSUPPORTED, "'int'");
     template_error("{{ nope | int }}", AOE_EUNSUPPORTED, "'int'");
@@ -44,8 +47,9 @@ static void test_int(void **state) {
 
 static void test_selections(void **state) {
     (void)state;
-    template_output("{{ [1, 2, 3] | select('odd') | list }} {{ [1, 2] | reject('odd') | join }} {{ [0, 1] | select | join }}",
-                    "[1, 3] 2 1");
+    template_output(
+        "{{ [1, 2, 3] | select('odd') | list }} {{ [1, 2] | reject('odd') | join }} {{ [0, 1] | select | join }}",
+        "[1, 3] 2 1");
     template_output("{{ [{'a': 1}, {'a': 2}] | selectattr('a', 'gt', 1) | map(attribute='a') | first }}", "2");
     template_output("{{ none | selectattr('a') | list }} {{ 0 | map('upper') | list }} {{ false | reject | list }}",
                     "[] [] []");
@@ -56,9 +60,11 @@ static void test_selections(void **state) {
 
 static void test_strings(void **state) {
     (void)state;
-    template_output("{{ 'aBc' | upper }}{{ 'aBc'.lower() }}{{ 'aBC' | capitalize }}{{ 'a b'.title() }}", "ABCabcAbcA B");
-    template_output("{{ ' x ' | trim }}{{ 'xax'.strip('x') }}{{ 'aXbX' | replace('X', 'y') }}{{ 'aXbX'.replace('X', '', 1) }}",
-                    "xaaybyabX");
+    template_output("{{ 'aBc' | upper }}{{ 'aBc'.lower() }}{{ 'aBC' | capitalize }}{{ 'a b'.title() }}",
+                    "ABCabcAbcA B");
+    template_output(
+        "{{ ' x ' | trim }}{{ 'xax'.strip('x') }}{{ 'aXbX' | replace('X', 'y') }}{{ 'aXbX'.replace('X', '', 1) }}",
+        "xaaybyabX");
     template_output("{{ 'a,b,,c'.split(',') }} {{ ' a  b '.split() }} {{ 'a-b-c'.rsplit('-', 1) }}",
                     "['a', 'b', '', 'c'] ['a', 'b'] ['a-b', 'c']");
     template_output(
@@ -66,7 +72,8 @@ static void test_strings(void **state) {
         "2 2 bc True");
     template_output("{{ ' a b c '.split(none, 1) }} {{ 'a'.rsplit('-', 1) }} {{ 'abc'.removesuffix('c') }}",
                     "['a', 'b c'] ['a'] ab");
-    template_output("{{ ['a', 1] | join(' ') }} {{ ' '.join(['a', 'b']) }} {{ [[1], 'b'] | join(',') }}", "a 1 a b [1],b");
+    template_output("{{ ['a', 1] | join(' ') }} {{ ' '.join(['a', 'b']) }} {{ [[1], 'b'] | join(',') }}",
+                    "a 1 a b [1],b");
     template_error("{{ ' '.join(['a', 1]) }}", AOE_EFORMAT, "joins an integer");
     template_error("{{ '\xc3\xa9' | upper }}", AOE_EUNSUPPORTED, "'upper' of text that is not ASCII");
     template_error("{{ 'a' | nope }}", AOE_EUNSUPPORTED, "the filter 'nope'");
@@ -76,7 +83,8 @@ static void test_strings(void **state) {
 static void test_other_filters(void **state) {
     (void)state;
     template_output(
-        "{{ nope | default('d') }}{{ '' | d('e', true) }}{{ 'a' | default('b') }} {{ [1, 2] | last }}{{ 'abc' | first }}",
+        "{{ nope | default('d') }}{{ '' | d('e', true) }}{{ 'a' | default('b') }} {{ [1, 2] | last }}{{ 'abc' | "
+        "first }}",
         "dea 2a");
     template_output(
         "{{ '\xc3\xa9' | length }}{{ {'a': 1} | count }} {{ [1, 2] | reverse | list }} {{ {'a': 1} | items | list }}",
@@ -87,10 +95,12 @@ static void test_other_filters(void **state) {
 
 static void test_mappings(void **state) {
     (void)state;
-    template_output("{{ {'a': 1}.get('a') }} {{ {'a': 1}.get('b') }} {{ {'a': 1}.get('b', 2) }} {{ {'a': 1}.items() | list }}",
-                    "1 None 2 [('a', 1)]");
-    template_output("{{ {'a': 1}.keys() | list }} {{ {'a': 1}.values() | join }} {{ {'a': 1} | length }}{{ nope | length }}",
-                    "['a'] 1 10");
+    template_output(
+        "{{ {'a': 1}.get('a') }} {{ {'a': 1}.get('b') }} {{ {'a': 1}.get('b', 2) }} {{ {'a': 1}.items() | list }}",
+        "1 None 2 [('a', 1)]");
+    template_output(
+        "{{ {'a': 1}.keys() | list }} {{ {'a': 1}.values() | join }} {{ {'a': 1} | length }}{{ nope | length }}",
+        "['a'] 1 10");
     template_error("{{ {}.update({}) }}", AOE_EUNSUPPORTED, "the method 'update'");
     template_error("{{ [].append(1) }}", AOE_EUNSUPPORTED, "the method 'append'");
 }
@@ -123,7 +133,8 @@ static void test_arguments(void **state) {
 static void test_tests(void **state) {
     (void)state;
     template_output(
-        "{{ 'x' is string }} {{ 1 is number }} {{ true is integer }} {{ {} is mapping }} {{ [] is iterable }} {{ nope is undefined }}",
+        "{{ 'x' is string }} {{ 1 is number }} {{ true is integer }} {{ {} is mapping }} {{ [] is iterable }} {{ nope "
+        "is undefined }}",
         "True True False True True True");
     template_output("{{ 1 is ne 2 }} {{ 2 is gt(1) }} {{ 1 is in [1] }} {{ 9 is divisibleby 3 }} {{ 2 is le(1) }}",
                     "True True True True False");

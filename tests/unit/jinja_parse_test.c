@@ -10,7 +10,8 @@ static void test_precedence(void **state) {
     (void)state;
     template_output("{{ 1 + 2 * 3 }} {{ (1 + 2) * 3 }} {{ -7 // 2 }} {{ -7 % 2 }} {{ 1 ~ 2 * 3 }} {{ 'a' + 2 ~ 3 }}",
                     "7 9 -4 1 16 a23");
-    template_output("{{ not 1 == 2 }} {{ 0 or 1 and 2 }} {{ 1 if 0 else 2 if 0 else 3 }} {{ 1 < 2 < 3 }}", "True 2 3 True");
+    template_output("{{ not 1 == 2 }} {{ 0 or 1 and 2 }} {{ 1 if 0 else 2 if 0 else 3 }} {{ 1 < 2 < 3 }}",
+                    "True 2 3 True");
     template_output("{{ 'a' ~ 'b' | upper }} {{ -1 | string | length }}", "aB 2");
     template_output("{{ 1 not in [2] }} {{ 'a'.upper().lower()[0] }} {{ (1, 2)[1] }} {{ 1, 2 }}", "True a 2 (1, 2)");
 }
@@ -18,7 +19,8 @@ static void test_precedence(void **state) {
 static void test_is(void **state) {
     (void)state;
     template_output("{{ ('a' is string) is true }} {{ 1 is eq(1) is true }}", "True True");
-    template_output("{{ 'a' if 1 is none else 'b' }} {{ 1 is odd and 2 is even or 0 }} {{ 1 is not none }}", "b True True");
+    template_output("{{ 'a' if 1 is none else 'b' }} {{ 1 is odd and 2 is even or 0 }} {{ 1 is not none }}",
+                    "b True True");
     template_output("{{ 2 is eq 2 }} {{ 4 is divisibleby 2 }}", "True True");
     template_error("{{ 'a' is string is none }}", AOE_EFORMAT, "cannot be chained");
     template_error("{{ 1 is none not in [1] }}", AOE_EUNSUPPORTED, "'none'");
@@ -37,7 +39,8 @@ static void test_syntax_errors(void **state) {
     template_error("{% if 1 %}", AOE_EFORMAT, "ends before 'elif'");
     template_error("{% for a in b %}{% endif %}", AOE_EUNSUPPORTED, "'endif'");
     template_error("{% break %}", AOE_EFORMAT, "not in a loop");
-    template_error("{% for i in [] %}{% macro m() %}{% break %}{% endmacro %}{% endfor %}", AOE_EFORMAT, "not in a loop");
+    template_error("{% for i in [] %}{% macro m() %}{% break %}{% endmacro %}{% endfor %}", AOE_EFORMAT,
+                   "not in a loop");
     template_error("a\n{% include 'x' %}", AOE_EUNSUPPORTED,
                    "t:2: the chat template uses a statement that is not supported, 'include'");
     template_error("{% set x | upper %}a{% endset %}", AOE_EUNSUPPORTED, "a filter in {% set %}");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the operations on values of chat templates and their limits: a template whose rendering needs many operations is
- * rejected quickly. Printed values have the form of Python.
+ * Tests the operations on values of chat templates and their limits: a template whose rendering needs many operations
+ * is rejected quickly. Printed values have the form of Python.
  */
 #include <string.h>
 
@@ -41,11 +41,13 @@ static void test_texts(void **state) {
     check_limit("{% set a = 'abcdefgh' %}", 19, twice,
                 "{% for i in range(2000) %}{% if a|length == 1 %}x{% endif %}{% endfor %}");
     check_limit("{% set a = 'abcdefgh' %}", 19, twice, "{% for i in range(2000) %}{{ a[99999999] }}{% endfor %}");
-    check_limit("{% set a = 'abcdefgh' %}", 19, twice,
-                "{% set b = a ~ 'x' %}{% set a = a ~ 'x' %}{% for i in range(2000) %}{% if a == b %}{% endif %}{% endfor %}");
+    check_limit(
+        "{% set a = 'abcdefgh' %}", 19, twice,
+        "{% set b = a ~ 'x' %}{% set a = a ~ 'x' %}{% for i in range(2000) %}{% if a == b %}{% endif %}{% endfor %}");
     check_limit("{% set a = 'aaaaaaaa' %}", 13, twice, "{% set b = a ~ 'b' %}{% set c = a ~ a ~ a %}{{ b in c }}");
     check_limit("{% set a = 'aaaaaaaa' %}", 13, twice, "{% set b = a ~ 'b' %}{% set c = a ~ a ~ a %}{{ c.find(b) }}");
-    check_limit("{% set a = 'aaaaaaaa' %}", 13, twice, "{% set b = a ~ 'b' %}{% set c = a ~ a ~ a %}{{ c.replace(b, '') }}");
+    check_limit("{% set a = 'aaaaaaaa' %}", 13, twice,
+                "{% set b = a ~ 'b' %}{% set c = a ~ a ~ a %}{{ c.replace(b, '') }}");
     check_limit("{% set a = 'aaaaaaaa' %}", 13, twice, "{% set b = a ~ 'b' %}{% set c = a ~ a ~ a %}{{ c.split(b) }}");
     check_limit("{% set a = 'aaaaaaaa' %}", 13, twice, "{% set b = a.replace('a', 'b') ~ 'a' %}{{ a.strip(b) }}");
     check_limit("{% set a = 'aaaaaaaa' %}", 13, twice, "{% set b = a.replace('a', 'b') ~ 'a' %}{{ a|trim(b) }}");
@@ -53,8 +55,9 @@ static void test_texts(void **state) {
 
 static void test_ordinary_templates(void **state) {
     (void)state;
-    template_output("{{ [1, {'a': 'b'}] == [1, {'a': 'b'}] }} {{ 'b' in 'abc' }} {{ [1] in [[1]] }} {{ 'xay'.strip('xy') }}",
-                    "True True True a");
+    template_output(
+        "{{ [1, {'a': 'b'}] == [1, {'a': 'b'}] }} {{ 'b' in 'abc' }} {{ [1] in [[1]] }} {{ 'xay'.strip('xy') }}",
+        "True True True a");
 }
 
 /* Lists, tuples and mappings are printed as str of Python prints them. */
@@ -79,8 +82,9 @@ static void test_printed_values(void **state) {
 /* Python has other types than lists for ranges and for the keys of a mapping. */
 static void test_forms_of_sequences(void **state) {
     (void)state;
-    template_output("{{ {'a': 1}.keys() == ['a'] }} {{ range(2) == [0, 1] }} {{ (1,) == [1] }} {{ range(2) == range(0, 2) }}",
-                    "False False False True");
+    template_output(
+        "{{ {'a': 1}.keys() == ['a'] }} {{ range(2) == [0, 1] }} {{ (1,) == [1] }} {{ range(2) == range(0, 2) }}",
+        "False False False True");
     template_output("{{ {'a': 1}.keys() is sequence }} {{ range(2) is sequence }} {{ range(5)[2] }}", "False True 2");
     template_output("{{ {'a': 1}.keys() | list == ['a'] }} {{ range(5)[1:3] | list }}", "True [1, 2]");
     template_error("{{ {'a': 1}.keys()[0] }}", AOE_EUNSUPPORTED, "an index of the result of items, keys or values");
@@ -94,7 +98,8 @@ static void test_json(void **state) {
     template_output("{{ {'a': [1, {'b': []}]} | tojson(indent=2) }}",
                     "{\n  \"a\": [\n    1,\n    {\n      \"b\": []\n    }\n  ]\n}");
     template_output("{{ [1, 2] | tojson(indent=0) }}", "[\n1,\n2\n]");
-    template_output("{{ '\xc3\xa9\\U0001f600\\x7f\\n' | tojson(ensure_ascii=true) }}", "\"\\u00e9\\ud83d\\ude00\\u007f\\n\"");
+    template_output("{{ '\xc3\xa9\\U0001f600\\x7f\\n' | tojson(ensure_ascii=true) }}",
+                    "\"\\u00e9\\ud83d\\ude00\\u007f\\n\"");
     template_output("{{ '\xc3\xa9' | tojson(ensure_ascii=false) }}", "\"\xc3\xa9\"");
     template_error("{{ [1] | tojson(sort_keys=true) }}", AOE_EUNSUPPORTED, "'tojson'");
     template_error("{{ 1.5 | tojson }}", AOE_EUNSUPPORTED, "a number with a fraction");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the lists of keys of JSON files. A key that is on no list causes one warning that names the key and the file, and the
- * model opens. A key that would change the embeddings is rejected by name. Every architecture has a list, which contains all
- * keys that aoe writes.
+ * Tests the lists of keys of JSON files. A key that is on no list causes one warning that names the key and the file,
+ * and the model opens. A key that would change the embeddings is rejected by name. Every architecture has a list, which
+ * contains all keys that aoe writes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,8 @@ static void write_model(void) {
         "[{\"idx\":0,\"name\":\"0\",\"path\":\"\",\"type\":\"sentence_transformers.models.Transformer\"},"
         "{\"idx\":1,\"name\":\"1\",\"path\":\"1_Pooling\",\"type\":\"sentence_transformers.models.Pooling\"}]"));
     mkdir(folder, 0777);
-    free(test_write_text(test_dir, "1_Pooling/config.json", "{\"word_embedding_dimension\": 8, \"pooling_mode\": \"mean\"}"));
+    free(test_write_text(test_dir, "1_Pooling/config.json",
+                         "{\"word_embedding_dimension\": 8, \"pooling_mode\": \"mean\"}"));
     free(test_write_text(test_dir, "sentence_bert_config.json", "{\"max_seq_length\": 10}"));
     free(test_write_text(test_dir, "config_sentence_transformers.json", "{\"prompts\": {}}"));
     free(folder);
@@ -114,7 +115,8 @@ static void warns_about_keys_of_rotary_positions(void **state) {
         {"llama", "{\"rope_parameters\": {\"rope_type\": \"default\", \"new_key\": 1}, \"a\": 1}",
          "unknown keys \"rope_parameters.new_key\", \"a\" are ignored"},
         {"gemma3_text",
-         "{\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"default\"}, \"sliding_attention\": null}}", NULL},
+         "{\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"default\"}, \"sliding_attention\": null}}",
+         NULL},
         {"gemma3_text", "{\"rope_parameters\": {\"sliding_attention\": {\"new_key\": 1}}}",
          "unknown key \"rope_parameters.new_key\" is ignored"},
     };
@@ -164,12 +166,14 @@ static void warns_about_bidirectional_attention(void **state) {
 /* Tests the keys of tokenizer.json and of its components. */
 static void warns_about_keys_of_tokenizers(void **state) {
     (void)state;
-    static const char model[] = "\"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", \"vocab\": {\"[UNK]\": 0}%s}";
+    static const char model[] =
+        "\"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", \"vocab\": {\"[UNK]\": 0}%s}";
     static const struct {
         const char *before, *in_model, *warning;
     } cases[] = {
-        {"\"version\": \"1.0\", \"decoder\": {\"type\": \"x\", \"new\": 1}, \"normalizer\": {\"type\": \"Lowercase\"}, ", "",
-         NULL},
+        {"\"version\": \"1.0\", \"decoder\": {\"type\": \"x\", \"new\": 1}, \"normalizer\": {\"type\": "
+         "\"Lowercase\"}, ",
+         "", NULL},
         {"\"new_key\": 1, ", "", "tokenizer.json: unknown key \"new_key\" is ignored"},
         {"", ", \"new_key\": 1", "unknown key \"model.new_key\" is ignored"},
         {"\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Lowercase\", \"new_key\": 1}]}, ", "",
@@ -205,15 +209,18 @@ static void rejects_keys_that_change_embeddings(void **state) {
         {"tokenizer_config.json", "{\"split_special_tokens\": true}", "split_special_tokens has a value"},
         {"tokenizer_config.json", "{\"fast_tokenizer_files\": [\"tokenizer.json\", \"tokenizer.4.0.0.json\"]}",
          "fast_tokenizer_files has a value"},
-        {"tokenizer_config.json", "{\"fast_tokenizer_files\": [[\"tokenizer.json\"]]}", "fast_tokenizer_files has a value"},
+        {"tokenizer_config.json", "{\"fast_tokenizer_files\": [[\"tokenizer.json\"]]}",
+         "fast_tokenizer_files has a value"},
         {"sentence_bert_config.json", "{\"transformer_task\": \"text-generation\"}",
          "transformer_task 'text-generation' gives no token embeddings"},
         {"sentence_bert_config.json", "{\"transformer_task\": \"sequence-classification\"}",
          "transformer_task 'sequence-classification' gives no token embeddings"}};
     static const char *const accepted[] = {
         "{\"tokenizer_args\": {\"model_max_length\": 5}, \"config_args\": {}, \"model_args\": null}",
-        "{\"transformer_task\": \"feature-extraction\", \"module_output_name\": \"token_embeddings\", \"modality_config\": "
-        "{\"text\": {\"method\": \"forward\", \"method_output_name\": \"last_hidden_state\"}}, \"unpad_inputs\": false}"};
+        "{\"transformer_task\": \"feature-extraction\", \"module_output_name\": \"token_embeddings\", "
+        "\"modality_config\": "
+        "{\"text\": {\"method\": \"forward\", \"method_output_name\": \"last_hidden_state\"}}, "
+        "\"unpad_inputs\": false}"};
     aoe_error err;
     char text[600];
     write_model();
@@ -252,9 +259,10 @@ static void names_the_files_that_need_modules_json(void **state) {
     free(path);
     assert_int_equal(open_model(&err), 0);
     assert_int_equal(n_warnings, 1);
-    test_message(last, ": the directory contains 1_Pooling/config.json, sentence_bert_config.json, "
-                       "config_sentence_transformers.json but no modules.json; aoe uses these files, and sentence-transformers "
-                       "ignores them");
+    test_message(
+        last, ": the directory contains 1_Pooling/config.json, sentence_bert_config.json, "
+              "config_sentence_transformers.json but no modules.json; aoe uses these files, and sentence-transformers "
+              "ignores them");
 }
 
 static void warns_about_adapters_without_weights(void **state) {
@@ -264,7 +272,8 @@ static void warns_about_adapters_without_weights(void **state) {
     char *path = test_write_text(test_dir, "adapter_config.json", "{\"peft_type\": \"LORA\"}");
     assert_int_equal(open_model(&err), 0);
     assert_int_equal(n_warnings, 1);
-    test_message(last, ": the directory contains adapter_config.json but no weights of adapters; the model is used without");
+    test_message(last,
+                 ": the directory contains adapter_config.json but no weights of adapters; the model is used without");
     assert_int_equal(remove(path), 0);
     free(path);
 }
@@ -309,8 +318,9 @@ static void knows_the_keys_of_architectures(void **state) {
         json_t *written = json_object();
         arch->defaults(&c);
         arch->set_shape(
-            &c, &(aoe_shape){
-                    .hidden = 8, .layers = 2, .heads = 2, .kv_heads = 2, .intermediate = 16, .vocab = 10, .positions = 16});
+            &c,
+            &(aoe_shape){
+                .hidden = 8, .layers = 2, .heads = 2, .kv_heads = 2, .intermediate = 16, .vocab = 10, .positions = 16});
         c.arch = arch;
         assert_int_equal(arch->write(&c, written), 0);
         n_warnings = 0;

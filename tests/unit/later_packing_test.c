@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests models whose weights are packed when they are used (aoei_model_choose_weights). The first batch is computed with
- * unpacked weights if it has few tokens, and all later batches with packed weights. The results must be equal to those of a
- * model whose weights are packed when it is opened. tags: numbers threads
+ * Tests models whose weights are packed when they are used (aoei_model_choose_weights). The first batch is computed
+ * with unpacked weights if it has few tokens, and all later batches with packed weights. The results must be equal to
+ * those of a model whose weights are packed when it is opened. tags: numbers threads
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -66,8 +66,8 @@ static aoe_embedder *embedder_of(aoe_model *m) {
     return e;
 }
 
-/* Compares the vectors of the model in `path` with those of the same model with packed weights. n_first: number of texts of the
- * batch that is computed with unpacked weights. */
+/* Compares the vectors of the model in `path` with those of the same model with packed weights. n_first: number of
+ * texts of the batch that is computed with unpacked weights. */
 static void check_model(aoe_context *ctx, const char *path, aoe_dtype dtype, size_t n_first) {
     static float want[TEXTS * HIDDEN], v[TEXTS * HIDDEN];
     aoe_model *packed = open_model(ctx, path, dtype, 0), *m = open_model(ctx, path, dtype, 1);
@@ -104,7 +104,8 @@ static void test_equal_results(void **state) {
             const aoe_convert_options o = {.struct_size = sizeof o, .storage = (aoe_storage)storage};
             char *converted = test_path(dir, "converted");
             assert_int_equal(aoe_convert(ctx, path, converted, &o, NULL, NULL), 0);
-            for (size_t n_first = 1; n_first <= 15; n_first += 14) { /* the weights are packed per task, and by all threads */
+            for (size_t n_first = 1; n_first <= 15; n_first += 14) { /* the weights are packed per task, and by all
+                                                                        threads */
                 check_model(ctx, converted, AOE_DTYPE_F32, n_first);
                 check_model(ctx, converted, AOE_DTYPE_BF16, n_first);
             }
@@ -283,9 +284,12 @@ static void test_threads(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal_results), cmocka_unit_test(test_many_tokens), cmocka_unit_test(test_packed_at_opening),
-        cmocka_unit_test(test_cross_encoder), cmocka_unit_test(test_failed_call), cmocka_unit_test(test_failed_allocation),
-        cmocka_unit_test(test_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_equal_results),
+                                       cmocka_unit_test(test_many_tokens),
+                                       cmocka_unit_test(test_packed_at_opening),
+                                       cmocka_unit_test(test_cross_encoder),
+                                       cmocka_unit_test(test_failed_call),
+                                       cmocka_unit_test(test_failed_allocation),
+                                       cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

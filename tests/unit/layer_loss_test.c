@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests losses on the hidden states of all layers: values that were computed independently, finite differences of the terms,
- * properties of the targets of ESE, training runs, and rejected options. tests/grad/layer_grad_test.c tests the gradient of a
- * whole training step.
+ * Tests losses on the hidden states of all layers: values that were computed independently, finite differences of the
+ * terms, properties of the targets of ESE, training runs, and rejected options. tests/grad/layer_grad_test.c tests the
+ * gradient of a whole training step.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -49,7 +49,8 @@ static double term(size_t N, size_t D, const double *u, const double *t, double 
 }
 
 /* Computes the target of m [N, D] with c components. */
-static void target(double *k, const double *m, size_t N, size_t D, size_t c, uint64_t seed, aoei_tier tier, size_t threads) {
+static void target(double *k, const double *m, size_t N, size_t D, size_t c, uint64_t seed, aoei_tier tier,
+                   size_t threads) {
     const size_t bytes = aoei_ese_target_workspace(N, D, c);
     aoe_error err = {0};
     aoe_context *ctx = test_context(tier, threads);
@@ -173,12 +174,14 @@ static void exact_matrix(const double *m, double *out) {
     free(a);
 }
 
-/* The Gram matrix of the target, in which signs do not matter, must be that of the exact decomposition, and the target must not
- * depend on the number of threads. With another seed, the target may differ by the error of the approximation only. */
+/* The Gram matrix of the target, in which signs do not matter, must be that of the exact decomposition, and the target
+ * must not depend on the number of threads. With another seed, the target may differ by the error of the approximation
+ * only. */
 static void decomposition_of_larger_matrices(void **state) {
     (void)state;
     static const size_t sizes[] = {8, 24, 31, COLS};
-    static double m[ROWS * COLS], k[ROWS * COLS], other[ROWS * COLS], vectors[COLS * COLS], value[COLS], want[ROWS * COLS];
+    static double m[ROWS * COLS], k[ROWS * COLS], other[ROWS * COLS], vectors[COLS * COLS], value[COLS],
+        want[ROWS * COLS];
     fill_vectors(m);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         const size_t c = sizes[s];
@@ -211,7 +214,8 @@ static void decomposition_of_larger_matrices(void **state) {
     }
 }
 
-/* If one component of the vectors is much larger than the others, A has rank 1 up to rounding, and the target is finite. */
+/* If one component of the vectors is much larger than the others, A has rank 1 up to rounding, and the target is
+ * finite. */
 static void one_large_component(void **state) {
     (void)state;
     static double m[ROWS * COLS], k[ROWS * 16];
@@ -244,7 +248,8 @@ static char *weights_of(const train_run *r, size_t *size) {
     return data;
 }
 
-/* Trains with the options of r into the directory `name` and asserts that the weights are equal (equal is 1) or differ. */
+/* Trains with the options of r into the directory `name` and asserts that the weights are equal (equal is 1) or
+ * differ. */
 static void expect_weights(train_run *r, const char *name, size_t threads, const char *want, size_t size, int equal) {
     size_t n;
     train_run_output(r, name);
@@ -260,7 +265,8 @@ static const aoe_prefix sizes[] = {{TRAIN_DIMS, 1}, {8, 0.5}};
 
 /* Sets the options of case k. */
 static void set_options(train_run *r, size_t k) {
-    static const aoe_method methods[] = {AOE_METHOD_ANGLE, AOE_METHOD_SBERT_REGRESSION, AOE_METHOD_ANGLE, AOE_METHOD_COSENT};
+    static const aoe_method methods[] = {AOE_METHOD_ANGLE, AOE_METHOD_SBERT_REGRESSION, AOE_METHOD_ANGLE,
+                                         AOE_METHOD_COSENT};
     r->o.method = methods[k];
     r->o.layers.adaptive = k < 3;
     r->o.layers.ese = k == 3;
@@ -271,7 +277,8 @@ static void set_options(train_run *r, size_t k) {
     r->o.matryoshka_per_step = k == 2;
 }
 
-/* Training must give identical bits for all numbers of threads and chunk sizes, with recomputation, and if it is resumed. */
+/* Training must give identical bits for all numbers of threads and chunk sizes, with recomputation, and if it is
+ * resumed. */
 static void training_runs(void **state) {
     (void)state;
     for (size_t k = 0; k < 4; k++) {
@@ -332,10 +339,18 @@ static void rejected_options(void **state) {
     } cases[] = {
         {AOE_METHOD_ANGLE, {.adaptive = 1, .ese = 1}, 0, 0, "cannot be combined"},
         {AOE_METHOD_ANGLE, {.adaptive = 1, .per_step = 0}, 0, 0, "options.layers.per_step must be at least 1"},
-        {AOE_METHOD_ANGLE, {.adaptive = 1, .temperature = -1}, 0, 0, "options.layers.temperature must be a number above 0"},
+        {AOE_METHOD_ANGLE,
+         {.adaptive = 1, .temperature = -1},
+         0,
+         0,
+         "options.layers.temperature must be a number above 0"},
         {AOE_METHOD_ANGLE, {.adaptive = 1, .w_kl = -1}, 0, 0, "must be at least 0 and finite"},
         {AOE_METHOD_ANGLE, {.adaptive = 1, .per_step = 3}, 0, 0, "must be at most 2, the number of layers"},
-        {AOE_METHOD_ANGLE, {.ese = 1, .ese_dims = 17}, 0, 0, "options.layers.ese_dims is 17, but the embeddings have only 16"},
+        {AOE_METHOD_ANGLE,
+         {.ese = 1, .ese_dims = 17},
+         0,
+         0,
+         "options.layers.ese_dims is 17, but the embeddings have only 16"},
         {AOE_METHOD_ANGLE, {.ese = 1, .ese_dims = 5}, 0, 0, "the angle loss requires an even size"},
         {AOE_METHOD_ANGLE, {.ese = 1}, 0, 0, "options.layers.ese_dims must be at least 1"},
         {AOE_METHOD_ANGLE, {.ese = 1, .ese_dims = 4}, 0, 1, "already trains a prefix"},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the training of LoRA adapters. Results are bit-identical for any number of threads, with recomputation of activations,
- * and if a run is interrupted and resumed. Checkpoints contain only the adapters and the state of the optimizer. The base model
- * does not change. The embeddings of saved adapters equal the embeddings during the last evaluation. Training can continue from
- * saved adapters. Changed options are rejected when a run resumes.
+ * Tests the training of LoRA adapters. Results are bit-identical for any number of threads, with recomputation of
+ * activations, and if a run is interrupted and resumed. Checkpoints contain only the adapters and the state of the
+ * optimizer. The base model does not change. The embeddings of saved adapters equal the embeddings during the last
+ * evaluation. Training can continue from saved adapters. Changed options are rejected when a run resumes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -55,8 +55,8 @@ static char *bytes_of(const char *dir, const char *name, size_t *size) {
     return data;
 }
 
-/* Tests that results do not depend on the number of threads or on the recomputation of activations. Covers float32 and bf16,
- * with frozen weights as they are stored and with frozen weights converted to int8. */
+/* Tests that results do not depend on the number of threads or on the recomputation of activations. Covers float32 and
+ * bf16, with frozen weights as they are stored and with frozen weights converted to int8. */
 static void results_are_bit_identical(void **state) {
     (void)state;
     train_run r;
@@ -93,8 +93,8 @@ static void results_are_bit_identical(void **state) {
     train_run_destroy(&r);
 }
 
-/* Asserts that the checkpoint of step `step` contains the adapters, two optimizer moments per value of the adapters, and no
- * weights of the base model. */
+/* Asserts that the checkpoint of step `step` contains the adapters, two optimizer moments per value of the adapters,
+ * and no weights of the base model. */
 static void check_checkpoint(const train_run *r, size_t step) {
     char name[32];
     snprintf(name, sizeof name, "step-%zu", step);
@@ -180,8 +180,8 @@ static void rejects_changed_options(void **state) {
     train_run_destroy(&r);
 }
 
-/* Sets v [TRAIN_DIMS] to the embedding of a fixed text, computed with the model in dir. If dir contains adapters, `base` is the
- * directory of their base model. If base is NULL, the directory recorded with the adapters is used. */
+/* Sets v [TRAIN_DIMS] to the embedding of a fixed text, computed with the model in dir. If dir contains adapters,
+ * `base` is the directory of their base model. If base is NULL, the directory recorded with the adapters is used. */
 static void probe(const char *dir, const char *base, float *v) {
     aoe_context *ctx = tiny_context(1);
     aoe_model_options o;
@@ -211,9 +211,9 @@ static double distance(const float *a, const float *b) {
     return sqrt(difference / norm);
 }
 
-/* Tests a second run that starts with the adapters saved by a first run. It must use the rank, the scale, the values and the
- * base model of these adapters. The embeddings of the saved adapters must equal the embeddings in the last evaluation of the
- * first run. */
+/* Tests a second run that starts with the adapters saved by a first run. It must use the rank, the scale, the values
+ * and the base model of these adapters. The embeddings of the saved adapters must equal the embeddings in the last
+ * evaluation of the first run. */
 static void continues_from_saved_adapters(void **state) {
     (void)state;
     train_run r;
@@ -265,8 +265,8 @@ static void continues_from_saved_adapters(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests that adapters can replace a full model in a directory, and that a full model can replace adapters. No file of the
- * replaced model may remain. */
+/* Tests that adapters can replace a full model in a directory, and that a full model can replace adapters. No file of
+ * the replaced model may remain. */
 static void replaces_models_and_adapters(void **state) {
     (void)state;
     train_run r;
@@ -329,8 +329,8 @@ static void never_replaces_the_base(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests that a resumed run uses the base model recorded in its checkpoint, even if the adapters from which the run started
- * record another base model. */
+/* Tests that a resumed run uses the base model recorded in its checkpoint, even if the adapters from which the run
+ * started record another base model. */
 static void resumes_with_the_base_of_the_checkpoint(void **state) {
     (void)state;
     train_run r;

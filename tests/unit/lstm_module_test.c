@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the modules WordEmbeddings and LSTM of sentence-transformers: the embeddings against a direct computation in double,
- * saved models, and the rejection of wrong directories. tests/peers compares the embeddings with sentence-transformers.
+ * Tests the modules WordEmbeddings and LSTM of sentence-transformers: the embeddings against a direct computation in
+ * double, saved models, and the rejection of wrong directories. tests/peers compares the embeddings with
+ * sentence-transformers.
  */
 #include <math.h>
 #include <stdio.h>
@@ -125,7 +126,8 @@ static void direction(double *y, size_t stride, const double *x, size_t n, size_
     }
 }
 
-/* Computes the embedding of a text in double. max: 1: maximum, 0: mean over the tokens. Returns the number of components. */
+/* Computes the embedding of a text in double. max: 1: maximum, 0: mean over the tokens. Returns the number of
+ * components. */
 static size_t reference(double *v, const char *text, size_t layers, size_t directions, int max) {
     double x[MAX_TOKENS * MAX_DIMS] = {0}, y[MAX_TOKENS * MAX_DIMS] = {0};
     size_t n = 0, in = D, width = directions * H;
@@ -185,8 +187,8 @@ static void equals_reference(void **state) {
                 reference(want, texts[i], layers, directions, max);
                 for (size_t k = 0; k < dims; k++)
                     if (!(fabs((double)got[i * dims + k] - want[k]) < 2e-6))
-                        fail_msg("%zu layers, %zu directions, text %zu, [%zu]: %g, expected %g", layers, directions, i, k,
-                                 (double)got[i * dims + k], want[k]);
+                        fail_msg("%zu layers, %zu directions, text %zu, [%zu]: %g, expected %g", layers, directions, i,
+                                 k, (double)got[i * dims + k], want[k]);
             }
             check_saved(got, dims);
         }
@@ -230,7 +232,8 @@ static void rejects_invalid_modules(void **state) {
         {"{\"hidden_dim\": 0}", AOE_EFORMAT, "hidden_dim"},
         {"{\"hidden_dim\": 4, \"num_layers\": 5}", AOE_EFORMAT, "num_layers"},
         {"{\"hidden_dim\": 4, \"dropout\": 2}", AOE_EFORMAT, "dropout"},
-        {"{\"hidden_dim\": 4, \"num_layers\": 2}", AOE_EFORMAT, "tensor 'encoder.weight_ih_l1' of the module LSTM is missing"},
+        {"{\"hidden_dim\": 4, \"num_layers\": 2}", AOE_EFORMAT,
+         "tensor 'encoder.weight_ih_l1' of the module LSTM is missing"},
     };
     put_words(words_config, "max", 2 * (size_t)H);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -239,7 +242,8 @@ static void rejects_invalid_modules(void **state) {
     }
     put_lstm(1, 2, "{\"hidden_dim\": 4}"); /* the defaults are one layer and two directions */
     assert_int_equal(test_model_open_once(test_dir), 0);
-    put_words("{\"tokenizer_class\": \"sentence_transformers.models.tokenizer.PhraseTokenizer\"}", "max", 2 * (size_t)H);
+    put_words("{\"tokenizer_class\": \"sentence_transformers.models.tokenizer.PhraseTokenizer\"}", "max",
+              2 * (size_t)H);
     expect_rejected(AOE_EUNSUPPORTED, "PhraseTokenizer");
     put_words(words_config, "max", H);
     expect_rejected(AOE_EFORMAT, "word_embedding_dimension is 4, but the model's hidden size is 8");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests Matryoshka representation learning, the loss of prefixes of the embeddings: values that were computed independently,
- * finite differences for every loss with and without a teacher, properties of the loss, and training runs.
+ * Tests Matryoshka representation learning, the loss of prefixes of the embeddings: values that were computed
+ * independently, finite differences for every loss with and without a teacher, properties of the loss, and training
+ * runs.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -230,7 +231,8 @@ static double plain_loss(problem *p, size_t index, const double *v, size_t d, co
                                           .joint = 1,
                                           .weight = 1,
                                           .tau = p->o.tau_ibn,
-                                          .guide = losses[index].loss == &aoei_loss_of_guided_directions ? &guide : NULL};
+                                          .guide =
+                                              losses[index].loss == &aoei_loss_of_guided_directions ? &guide : NULL};
         code = aoei_direction_objective(&o, &e, workspace, sizeof workspace, NULL, &r, &err);
     }
     aoei_distill distill = p->distill;
@@ -244,7 +246,8 @@ static double plain_loss(problem *p, size_t index, const double *v, size_t d, co
 
 static size_t loss_index; /* index of the loss that loss_of computes */
 
-/* Returns the loss of the problem's prefixes of the vectors x, computed in float64 with the objectives of whole vectors. */
+/* Returns the loss of the problem's prefixes of the vectors x, computed in float64 with the objectives of whole
+ * vectors. */
 static double loss_of(void *arg, const double *x) {
     problem *p = arg;
     double sum = 0;
@@ -258,8 +261,8 @@ static double loss_of(void *arg, const double *x) {
     return sum;
 }
 
-/* Compares the loss with the sum of the losses of float64 prefixes, and the gradient with finite differences. Components
- * beyond the largest size have no gradient. */
+/* Compares the loss with the sum of the losses of float64 prefixes, and the gradient with finite differences.
+ * Components beyond the largest size have no gradient. */
 static void finite_differences(void **state) {
     (void)state;
     static const aoe_prefix sizes[] = {{6, 1}, {2, 0.5}, {4, 2}};
@@ -329,7 +332,8 @@ static char *weights_of(const train_run *r, size_t *size) {
     return data;
 }
 
-/* Trains with the options of r into the directory `name` and asserts that the weights are equal (equal is 1) or differ. */
+/* Trains with the options of r into the directory `name` and asserts that the weights are equal (equal is 1) or
+ * differ. */
 static void expect_weights(train_run *r, const char *name, size_t threads, const char *want, size_t size, int equal) {
     size_t n;
     train_run_output(r, name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests that the memory plan of a training method equals the memory that a step of the method allocates: with the layers that
- * the method adds, without those that it removes, and with the empty templates of PromptBERT and the map of distill. Also tests
- * the number of texts that a batch of a method contains, and the estimate of the memory of a run of an experiment.
+ * Tests that the memory plan of a training method equals the memory that a step of the method allocates: with the
+ * layers that the method adds, without those that it removes, and with the empty templates of PromptBERT and the map of
+ * distill. Also tests the number of texts that a batch of a method contains, and the estimate of the memory of a run of
+ * an experiment.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,8 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arit
         assert_int_equal(aoei_templates_create(&t, trained, o->second_prompt, LENGTH, &err), 0);
         const size_t n = TEXTS / t.count;
         sizes.references = t.count * n;
-        sizes.tokens = n * LENGTH; /* in the first template, with references of as many different lengths as there are texts */
+        sizes.tokens = n * LENGTH; /* in the first template, with references of as many different lengths as there are
+                                      texts */
         for (size_t k = 0; k < t.count; k++)
             sizes.tokens += n * t.empty[k].n;
         if (t.count > 1) {
@@ -88,7 +90,8 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arit
                  host = 2 * rows * width * sizeof(float) + (sizes.references ? texts * D * sizeof(float) : 0);
     assert_int_equal(plan.parameters, step.params.count * sizeof(float));
     assert_int_equal(plan.moments / plan.parameters, aoei_optimizer_moments(o->args.optimizer));
-    assert_int_equal(plan.training - plan.frozen, step.arena.used - descriptions(&step.params) + host + step.workspace_bytes);
+    assert_int_equal(plan.training - plan.frozen,
+                     step.arena.used - descriptions(&step.params) + host + step.workspace_bytes);
     assert_int_equal(plan.frozen > 0, o->method == AOE_METHOD_INFERSENT);
     aoei_pair_step_destroy(&step);
     aoei_templates_destroy(&t);
@@ -190,7 +193,8 @@ static void experiments(void **state) {
     static const struct {
         aoe_method method;
         size_t texts; /* number of texts that are encoded for an example */
-    } cases[] = {{AOE_METHOD_ANGLE, 2}, {AOE_METHOD_CT, 10}, {AOE_METHOD_CONSERT_SUP, 4}, {AOE_METHOD_CROSS_ENCODER, 1}};
+    } cases[] = {
+        {AOE_METHOD_ANGLE, 2}, {AOE_METHOD_CT, 10}, {AOE_METHOD_CONSERT_SUP, 4}, {AOE_METHOD_CROSS_ENCODER, 1}};
     train_run r;
     aoe_context *ctx;
     aoe_model *m;
@@ -198,8 +202,8 @@ static void experiments(void **state) {
     aoe_error err;
     (void)state;
     train_run_create(&r);
-    char *data =
-        test_write_text(r.dir, "classes.tsv", "text1\ttext2\tlabel\nthe old cat\ta dog\t1\nhouse\tthe cat\t0\na\tb c\t1\n");
+    char *data = test_write_text(r.dir, "classes.tsv",
+                                 "text1\ttext2\tlabel\nthe old cat\ta dog\t1\nhouse\tthe cat\t0\na\tb c\t1\n");
     r.source.path = data;
     aoe_context_options_defaults(&one);
     one.threads = 1;
@@ -302,7 +306,8 @@ static void shapes(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(methods), cmocka_unit_test(batches), cmocka_unit_test(experiments),
-                                       cmocka_unit_test(distill), cmocka_unit_test(shapes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(methods), cmocka_unit_test(batches),
+                                       cmocka_unit_test(experiments), cmocka_unit_test(distill),
+                                       cmocka_unit_test(shapes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

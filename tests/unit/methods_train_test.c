@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the training methods. Each method must reduce its own loss and log it by name. Results must be bit-identical for any
- * number of threads, with chunked batches, with recomputation, and after an interruption. Every method must be able to train
- * every kind of encoder, and LoRA adapters. Other tests cover which of the layers after the pooling are saved, how labels are
- * read, and which options are rejected.
+ * Tests the training methods. Each method must reduce its own loss and log it by name. Results must be bit-identical
+ * for any number of threads, with chunked batches, with recomputation, and after an interruption. Every method must be
+ * able to train every kind of encoder, and LoRA adapters. Other tests cover which of the layers after the pooling are
+ * saved, how labels are read, and which options are rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -54,8 +54,9 @@ static char *write_small_model(const train_run *r) {
     return path;
 }
 
-/* Prepares a run of the method. The training data are labeled pairs. If with_triplets is 1, methods for positives and triplets
- * use triplets instead. A method that needs a teacher has the start model as teacher or, if it maps vectors, a smaller model.
+/* Prepares a run of the method. The training data are labeled pairs. If with_triplets is 1, methods for positives and
+ * triplets use triplets instead. A method that needs a teacher has the start model as teacher or, if it maps vectors, a
+ * smaller model.
  */
 static void begin(train_run *r, aoe_method method, int with_triplets) {
     const int has_hard_negative = method == AOE_METHOD_SIMCSE_SUP || method == AOE_METHOD_CONTRASTIVE;
@@ -81,8 +82,8 @@ static void begin(train_run *r, aoe_method method, int with_triplets) {
     }
 }
 
-/* Returns the concatenated contents of all output files that depend on trained values. *size is set to the number of bytes. The
- * caller frees the result. */
+/* Returns the concatenated contents of all output files that depend on trained values. *size is set to the number of
+ * bytes. The caller frees the result. */
 static char *result(const train_run *r, size_t *size) {
     static const char *const names[] = {"model.safetensors", "adapter_model.safetensors", "2_Dense/model.safetensors",
                                         "2_Dense/config.json", "aoe.json"};
@@ -137,7 +138,8 @@ static void results_are_bit_identical(void **state) {
         expect_result(&r, want, size);
         free(want);
         r.o.args.resume = 0;
-        begin_again(&r, "chunks"); /* aoe.json records the chunk size, so it differs and only the weights are compared */
+        begin_again(&r, "chunks"); /* aoe.json records the chunk size, so it differs and only the weights are
+                                      compared */
         r.o.cache_chunk = 3;
         train_run_ok(&r, 1);
         char *whole = train_run_read(&r, "model.safetensors", &size);
@@ -165,8 +167,8 @@ static double method_loss(aoe_method m, const aoe_objective_result *l) {
                                                   : l->contrastive;
 }
 
-/* Tests the loss of every method. It must decrease by at least 17 % in 20 epochs. The total loss must equal the sum of the loss
- * terms of the method. The log must contain this loss under its name, for example "angle". */
+/* Tests the loss of every method. It must decrease by at least 17 % in 20 epochs. The total loss must equal the sum of
+ * the loss terms of the method. The log must contain this loss under its name, for example "angle". */
 static void loss_decreases(void **state) {
     (void)state;
     for (size_t i = 0; i < METHODS; i++) {
@@ -235,9 +237,9 @@ static char *path_in(const train_run *r, const char *name) {
     return test_path(r->dir, name);
 }
 
-/* Writes three models with the vocabulary of the tests: a LLaMA model to paths[0], a RAN (recurrent additive network) to
- * paths[1], and a static model to paths[2]. paths[3] is the path of the static model's vocab.txt. The caller frees the four
- * paths. */
+/* Writes three models with the vocabulary of the tests: a LLaMA model to paths[0], a RAN (recurrent additive network)
+ * to paths[1], and a static model to paths[2]. paths[3] is the path of the static model's vocab.txt. The caller frees
+ * the four paths. */
 static void write_models(const train_run *r, char *paths[4]) {
     static const char *const names[] = {"llama", "ran", "static", "static/vocab.txt"};
     for (size_t i = 0; i < 4; i++)
@@ -248,8 +250,8 @@ static void write_models(const train_run *r, char *paths[4]) {
     aoe_context *ctx = tiny_context(1);
     aoe_init_options o;
     aoe_init_options_defaults(&o);
-    o.shape =
-        (aoe_shape){.hidden = 16, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
+    o.shape = (aoe_shape){
+        .hidden = 16, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
     o.tokenizer_from = r->model;
     assert_int_equal(aoe_init(ctx, paths[1], &o, NULL, NULL), 0);
     aoe_context_destroy(ctx);
@@ -290,8 +292,8 @@ static void probe(const train_run *r, float v[TRAIN_DIMS]) {
     aoe_context_destroy(ctx);
 }
 
-/* Tests three training steps with every method and every encoder. Training must change the embeddings. The embeddings of the
- * saved model must equal the embeddings in the last evaluation. */
+/* Tests three training steps with every method and every encoder. Training must change the embeddings. The embeddings
+ * of the saved model must equal the embeddings in the last evaluation. */
 static void every_encoder(void **state) {
     (void)state;
     for (size_t i = 0; i < METHODS; i++)
@@ -332,17 +334,23 @@ static int has(const train_run *r, const char *name) {
     return found;
 }
 
-/* Tests which layers are saved. A layer that only training needs is saved in checkpoints, but not in the final model. The
- * projection of simcse-sup becomes the dense layer of the final model, and a second run continues to train this layer. */
+/* Tests which layers are saved. A layer that only training needs is saved in checkpoints, but not in the final model.
+ * The projection of simcse-sup becomes the dense layer of the final model, and a second run continues to train this
+ * layer. */
 static void saved_layers(void **state) {
     (void)state;
     static const struct {
         aoe_method method;
         int no_projection, head, dense;
-    } cases[] = {
-        {AOE_METHOD_SIMCSE_UNSUP, 0, 1, 0}, {AOE_METHOD_SIMCSE_UNSUP, 1, 0, 0}, {AOE_METHOD_SBERT_CLASSIFICATION, 0, 1, 0},
-        {AOE_METHOD_SIMCSE_SUP, 0, 0, 1},   {AOE_METHOD_SIMCSE_SUP, 1, 0, 0},   {AOE_METHOD_COSENT, 0, 0, 0},
-        {AOE_METHOD_CONSERT, 0, 0, 0},      {AOE_METHOD_CONSERT_SUP, 0, 1, 0},  {AOE_METHOD_DISTILL, 0, 1, 0}};
+    } cases[] = {{AOE_METHOD_SIMCSE_UNSUP, 0, 1, 0},
+                 {AOE_METHOD_SIMCSE_UNSUP, 1, 0, 0},
+                 {AOE_METHOD_SBERT_CLASSIFICATION, 0, 1, 0},
+                 {AOE_METHOD_SIMCSE_SUP, 0, 0, 1},
+                 {AOE_METHOD_SIMCSE_SUP, 1, 0, 0},
+                 {AOE_METHOD_COSENT, 0, 0, 0},
+                 {AOE_METHOD_CONSERT, 0, 0, 0},
+                 {AOE_METHOD_CONSERT_SUP, 0, 1, 0},
+                 {AOE_METHOD_DISTILL, 0, 1, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         train_run r;
         aoe_context *ctx = tiny_context(1);
@@ -403,8 +411,8 @@ static const char nli[] =
     "premise\thypothesis\tlabel\nthe cat\ta cat\tentailment\nthe dog\ta cat\tcontradiction\nthe house\tthe "
     "cat\tneutral\nthe\told\tentailment\n";
 
-/* Tests the number of classes. The label names of NLI (natural language inference) data are three classes, unless a label map
- * changes them. A numeric label is the index of its class. */
+/* Tests the number of classes. The label names of NLI (natural language inference) data are three classes, unless a
+ * label map changes them. A numeric label is the index of its class. */
 static void classes(void **state) {
     (void)state;
     static const char numbers[] = "text1\ttext2\tlabel\na\tb\t0\nb\tc\t1\nc\td\t0\n";
@@ -430,8 +438,8 @@ static void classes(void **state) {
     }
 }
 
-/* Tests how sbert-regression scales labels. Each label is divided by options.label_max or, if this option is not set, by the
- * highest label. If the cosine of every pair equals its scaled label, the loss must be 0. */
+/* Tests how sbert-regression scales labels. Each label is divided by options.label_max or, if this option is not set,
+ * by the highest label. If the cosine of every pair equals its scaled label, the loss must be 0. */
 static void label_scales(void **state) {
     (void)state;
     static const char text[] = "text1\ttext2\tlabel\nthe cat\tthe cat\t5\nthe cat\tthe cat\t5\n";
@@ -464,13 +472,13 @@ static size_t count_examples(train_run *r) {
     return 0;
 }
 
-/* Tests which examples the SimCSE methods use. For simcse-sup and contrastive, a labeled pair is a positive pair if its label
- * is at least the threshold. simcse-unsup uses every text of any file, with or without labels. */
+/* Tests which examples the SimCSE methods use. For simcse-sup and contrastive, a labeled pair is a positive pair if its
+ * label is at least the threshold. simcse-unsup uses every text of any file, with or without labels. */
 static void examples_by_method(void **state) {
     (void)state;
     static const char pairs[] = "text1\ttext2\tlabel\na\tb\t5\nb\tc\t4\nc\td\t3.9\nd\te\t0\n",
-                      words[] = "sentence1\tsentence2\tlabel\na\tb\tmaybe\nb\tc\tno\n", plain[] = "the cat\na dog\nb c\n",
-                      lists[] = "{\"query\": [\"a\", \"b\"], \"positive\": \"c\"}\n";
+                      words[] = "sentence1\tsentence2\tlabel\na\tb\tmaybe\nb\tc\tno\n",
+                      plain[] = "the cat\na dog\nb c\n", lists[] = "{\"query\": [\"a\", \"b\"], \"positive\": \"c\"}\n";
     static const struct {
         aoe_method method;
         const char *name, *text, *columns;
@@ -502,8 +510,8 @@ static void count_guide_warnings(void *user, aoe_log_level level, const char *me
     *(size_t *)user += level == AOE_LOG_WARNING && strstr(message, "leaves out all negatives") != NULL;
 }
 
-/* Returns the number of log messages of a run of gist with this margin that contain "leaves out all negatives". The guide is
- * the start model. */
+/* Returns the number of log messages of a run of gist with this margin that contain "leaves out all negatives". The
+ * guide is the start model. */
 static size_t guide_warnings(double margin, size_t accumulate, size_t *negatives, size_t *left_out) {
     train_run r;
     size_t warnings = 0;
@@ -529,9 +537,9 @@ static size_t guide_warnings(double margin, size_t accumulate, size_t *negatives
     return warnings;
 }
 
-/* The result of a step counts the negatives of all its batches, and of them those that the guide leaves out. A run in which
- * none are left logs one warning. An example has a positive and a negative, so B examples have B (2 B - 1 + B - 1 + B - 1)
- * negatives. */
+/* The result of a step counts the negatives of all its batches, and of them those that the guide leaves out. A run in
+ * which none are left logs one warning. An example has a positive and a negative, so B examples have B (2 B - 1 + B - 1
+ * + B - 1) negatives. */
 static void negatives_left_out(void **state) {
     enum { EPOCHS = 2, BATCHES = 4, NEGATIVES = 4 * (7 + 3 + 3), REST = 2 * (3 + 1 + 1) };
     (void)state;
@@ -570,7 +578,8 @@ static void rejected_options(void **state) {
         {AOE_METHOD_SBERT_CLASSIFICATION, zeros, AOE_EFORMAT, "bad.tsv:3: label -1 is not a class"},
         {AOE_METHOD_SBERT_CLASSIFICATION, one_class, AOE_EFORMAT, "bad.tsv: all examples have the class 1"},
         {AOE_METHOD_DAN, one_class, AOE_EFORMAT, "bad.tsv: all examples have the class 1"},
-        {AOE_METHOD_SBERT_CLASSIFICATION, positives, AOE_EARG, "options.method sbert-classification trains on labeled pairs"},
+        {AOE_METHOD_SBERT_CLASSIFICATION, positives, AOE_EARG,
+         "options.method sbert-classification trains on labeled pairs"},
         {AOE_METHOD_SBERT_REGRESSION, positives, AOE_EARG, "options.method sbert-regression trains on labeled pairs"},
         {AOE_METHOD_SBERT_REGRESSION, zeros, AOE_EFORMAT, "the highest label is 0; set options.label_max"},
         {AOE_METHOD_COSENT, positives, AOE_EARG, "options.method cosent trains on labeled pairs"},
@@ -654,8 +663,8 @@ static void rejected_options(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests that resuming is rejected if the options of the method have changed, or if the checkpoint does not contain the head
- * (the layer that only training uses). */
+/* Tests that resuming is rejected if the options of the method have changed, or if the checkpoint does not contain the
+ * head (the layer that only training uses). */
 static void rejected_resume(void **state) {
     (void)state;
     train_run r;
@@ -696,8 +705,8 @@ static int run_failing(void *arg) {
 /* Tests that methods that train an additional layer report every failed allocation. */
 static void out_of_memory(void **state) {
     (void)state;
-    static const aoe_method methods[] = {AOE_METHOD_SBERT_CLASSIFICATION, AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP,
-                                         AOE_METHOD_DISTILL};
+    static const aoe_method methods[] = {AOE_METHOD_SBERT_CLASSIFICATION, AOE_METHOD_SIMCSE_UNSUP,
+                                         AOE_METHOD_SIMCSE_SUP, AOE_METHOD_DISTILL};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         train_run r;
         begin(&r, methods[i], 1);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the mining of hard negatives. The model is a static model whose words are five degrees apart on a circle, so that every
- * cosine is known. The tests cover texts that must never be negatives, options that limit the candidates, random sampling of
- * candidates, rows in which the query or the positive is a list of alternative texts, and invalid input. For a BERT model and
- * thousands of rows, the results are compared with a direct computation, with several numbers of threads.
+ * Tests the mining of hard negatives. The model is a static model whose words are five degrees apart on a circle, so
+ * that every cosine is known. The tests cover texts that must never be negatives, options that limit the candidates,
+ * random sampling of candidates, rows in which the query or the positive is a list of alternative texts, and invalid
+ * input. For a BERT model and thousands of rows, the results are compared with a direct computation, with several
+ * numbers of threads.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,8 +25,8 @@ enum { WORDS = 73, FIRST = 5, MAX_TRIPLETS = 20000 };
 static char *dir, *circle, *bert;
 static aoe_context *context;
 
-/* Writes a static model with the words w00 to w72. The embedding of wNN is at 5 * NN degrees on a circle, so w72 and w00 have
- * equal embeddings. */
+/* Writes a static model with the words w00 to w72. The embedding of wNN is at 5 * NN degrees on a circle, so w72 and
+ * w00 have equal embeddings. */
 static void write_circle(const char *path) {
     char vocab[8 * (WORDS + FIRST)] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n", name[] = "embeddings";
     const aoei_st_entry e = {name, AOEI_ST_F32, 2, {FIRST + WORDS, 2}};
@@ -67,7 +68,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* The results of a run. A triplet is stored as a string "query|positive|negative". Alternative texts are joined by '/'. */
+/* The results of a run. A triplet is stored as a string "query|positive|negative". Alternative texts are joined by
+ * '/'. */
 typedef struct outcome {
     char *triplet[MAX_TRIPLETS]; /* [n] triplets, owned */
     double positive_score[MAX_TRIPLETS], negative_score[MAX_TRIPLETS];
@@ -114,8 +116,8 @@ static void clear(outcome *o) {
     memset(o, 0, sizeof *o);
 }
 
-/* Mines o->files with the model in model_dir and writes the results to out. The fields `most` and `stop_stage` of out are
- * inputs and must be set by the caller. Returns the error code. */
+/* Mines o->files with the model in model_dir and writes the results to out. The fields `most` and `stop_stage` of out
+ * are inputs and must be set by the caller. Returns the error code. */
 static int mine_with(outcome *out, aoe_context *ctx, const char *model_dir, aoe_mine_options *o) {
     aoe_model *m;
     aoe_embedder *e;
@@ -155,8 +157,8 @@ static int mine_text(outcome *out, const char *name, const char *text, aoe_mine_
     return code;
 }
 
-/* Asserts that mining the text gives the expected triplets, and that `without` rows have no negative. triplets: the expected
- * triplets, separated by spaces. */
+/* Asserts that mining the text gives the expected triplets, and that `without` rows have no negative. triplets: the
+ * expected triplets, separated by spaces. */
 static void expect(const char *name, const char *text, aoe_mine_options o, const char *triplets, size_t without) {
     static outcome out;
     char got[4096] = "";
@@ -182,8 +184,8 @@ static void expect_failure(const char *name, const char *text, aoe_mine_options 
 
 static const char simple[] = "query\tpositive\nw00\tw10\nw30\tw33\nw50\tw53\nw20\tw24\n";
 
-/* Tests which candidates are chosen. The candidates are w10, w33, w53 and w24. Two words that are N steps apart on the circle
- * have the cosine of 5 * N degrees. */
+/* Tests which candidates are chosen. The candidates are w10, w33, w53 and w24. Two words that are N steps apart on the
+ * circle have the cosine of 5 * N degrees. */
 static void test_choice(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
@@ -203,15 +205,16 @@ static void test_choice(void **state) {
     o.range = 2;
     expect("a.tsv", simple, o, "w00|w10|w53 w30|w33|w10 w50|w53|w33 w20|w24|w10", 0);
     o = defaults();
-    /* the minimum cosine is the cosine of 11 steps; only w24 (for the query w30) and w10 (for the query w20) are similar
-     * enough */
+    /* the minimum cosine is the cosine of 11 steps; only w24 (for the query w30) and w10 (for the query w20) are
+     * similar enough */
     o.min_score = cos(11 * 5 * acos(-1) / 180);
     expect("a.tsv", simple, o, "w30|w33|w24 w20|w24|w10", 2);
     o.max_score = cos(9 * 5 * acos(-1) / 180);
     expect("a.tsv", simple, o, "w20|w24|w10", 3);
 }
 
-/* Tests options.margin. The positives are 10, 2, 5 and 18 steps from their queries, so the cosines are 0.64, 0.98, 0.91 and
+/* Tests options.margin. The positives are 10, 2, 5 and 18 steps from their queries, so the cosines are 0.64, 0.98, 0.91
+ * and
  * 0. */
 static void test_margin(void **state) {
     (void)state;
@@ -231,8 +234,8 @@ static void test_margin(void **state) {
 static void test_known(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
-    /* w02 and w03 are positives of w00, so neither is a negative of w00 in any row. A row contains both w05 and w00, so w05 is
-     * not a negative of w00 either. */
+    /* w02 and w03 are positives of w00, so neither is a negative of w00 in any row. A row contains both w05 and w00, so
+     * w05 is not a negative of w00 either. */
     static const char rows[] = "query\tpositive\nw00\tw02\nw00\tw03\nw05\tw00\nw20\tw21\n";
     expect("a.tsv", rows, o, "w00|w02|w21 w00|w03|w21 w05|w00|w03 w20|w21|w03", 0);
     o.from_queries = 1;
@@ -247,9 +250,10 @@ static void test_known(void **state) {
     /* no candidates remain: the positives of a query are never its negatives */
     expect("a.tsv", "query\tpositive\nw00\tw01\n", o, "", 1);
     expect("a.tsv", "query\tpositive\nw00\tw01\nw00\tw02\nw03\tW00\n", o, "w03|W00|w02", 2);
-    /* The model does not know the words xyz and zyx. A query without known words gets no negative. A candidate without known
-     * words has the cosine 0 with every query. */
-    expect("a.tsv", "query\tpositive\nxyz\tw01\nw00\tw01\nw30\tzyx\nw36\tw37\n", o, "w00|w01|zyx w30|zyx|w37 w36|w37|zyx", 1);
+    /* The model does not know the words xyz and zyx. A query without known words gets no negative. A candidate without
+     * known words has the cosine 0 with every query. */
+    expect("a.tsv", "query\tpositive\nxyz\tw01\nw00\tw01\nw30\tzyx\nw36\tw37\n", o,
+           "w00|w01|zyx w30|zyx|w37 w36|w37|zyx", 1);
 }
 
 /* Tests that the first candidate in the file is chosen if several candidates have equal embeddings. */
@@ -260,7 +264,8 @@ static void test_ties(void **state) {
     expect("a.tsv", "query\tpositive\nw10\tw40\nw00\tw12\nw00\tw12 w12\nw00\tw12 w12 w12\n", o,
            "w10|w40|w12 w10|w40|w12 w12 w10|w40|w12 w12 w12 w00|w12|w40 w00|w12 w12|w40 w00|w12 w12 w12|w40", 0);
     o.negatives = 1;
-    expect("a.tsv", "query\tpositive\nw10\tw40\nw00\tw12 w12\nw00\tw12\n", o, "w10|w40|w12 w12 w00|w12 w12|w40 w00|w12|w40", 0);
+    expect("a.tsv", "query\tpositive\nw10\tw40\nw00\tw12 w12\nw00\tw12\n", o,
+           "w10|w40|w12 w12 w00|w12 w12|w40 w00|w12|w40", 0);
 }
 
 static void test_pairs(void **state) {
@@ -289,12 +294,13 @@ static void test_pairs(void **state) {
     assert_true(out.done[0] == 3 && out.total[0] == 3 && out.done[1] == 1 && out.total[1] == 1);
     o.table.label_map = "neutral=1";
     expect("a.tsv", words, o, "w00|w01|w03 w00|w02|w03", 0);
-    o.table =
-        (aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = "text1=b,text2=a,label=c", .skip_bad_rows = 1};
+    o.table = (aoe_table_options){
+        .struct_size = sizeof(aoe_table_options), .columns = "text1=b,text2=a,label=c", .skip_bad_rows = 1};
     assert_int_equal(mine_text(&out, "a.tsv", "a\tb\tc\nw00\tw01\t1\nw02\nw05\tw02\t0\n", o), 0);
     assert_string_equal(out.triplet[0], "w01|w00|w05");
     assert_int_equal(out.result.skipped, 1);
-    /* the file has the columns of pairs and the columns of positives; it is read as pairs, unless options.kind is set */
+    /* the file has the columns of pairs and the columns of positives; it is read as pairs, unless options.kind is
+     * set */
     o.table = (aoe_table_options){0};
     static const char both[] = "text1\ttext2\tlabel\tquery\tpositive\nw00\tw01\t1\tw20\tw21\nw00\tw03\t0\tw30\tw31\n";
     expect("a.tsv", both, o, "w00|w01|w03", 0);
@@ -303,8 +309,9 @@ static void test_pairs(void **state) {
     clear(&out);
 }
 
-/* Tests rows in which the query or the positive is a list of alternative texts. The cosine of a row and a candidate is the
- * highest cosine of an alternative query and the candidate. An alternative must never be a negative of its own row. */
+/* Tests rows in which the query or the positive is a list of alternative texts. The cosine of a row and a candidate is
+ * the highest cosine of an alternative query and the candidate. An alternative must never be a negative of its own
+ * row. */
 static void test_alternatives(void **state) {
     (void)state;
     aoe_mine_options o = defaults();
@@ -375,15 +382,16 @@ static void test_corpus(void **state) {
 }
 
 /* Tests options.sample. Negatives are drawn at random from the `range` most similar candidates, except the first `skip`
- * candidates. A row gets each text at most once, and its negatives are sorted by decreasing cosine. The samples depend on the
- * seed and on the row. */
+ * candidates. A row gets each text at most once, and its negatives are sorted by decreasing cosine. The samples depend
+ * on the seed and on the row. */
 static void test_sample(void **state) {
     (void)state;
     static outcome a, b;
     aoe_mine_options o = defaults();
     char text[4096] = "query\tpositive\n";
     size_t at = strlen(text), seen[WORDS] = {0};
-    for (int i = 0; i < 36; i++) /* 36 rows have the query w00; later rows with the query w35 add the candidates w36 to w71 */
+    for (int i = 0; i < 36; i++) /* 36 rows have the query w00; later rows with the query w35 add the candidates w36 to
+                                    w71 */
         at += (size_t)snprintf(text + at, sizeof text - at, "%s\t%s%02d\n", "w00", i ? "w01 w" : "w", i ? 0 : 2);
     for (int i = 36; i < 72; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "w35\tw%02d\n", i);
@@ -440,19 +448,23 @@ static void test_invalid_input(void **state) {
     o.max_score = NAN;
     expect_failure("a.tsv", simple, o, AOE_EARG, "options.max_score is not a number");
     o = defaults();
-    expect_failure("a.tsv", "query\tpositive\nw00\t\n", o, AOE_EFORMAT, "a.tsv:2: column 'positive': the text is empty");
+    expect_failure("a.tsv", "query\tpositive\nw00\t\n", o, AOE_EFORMAT,
+                   "a.tsv:2: column 'positive': the text is empty");
     expect_failure("a.tsv", "query\nw00\n", o, AOE_EFORMAT, "no column for positive");
     expect_failure("a.tsv", "query\tpositive\n", o, AOE_EFORMAT, "no rows");
     expect_failure("a.dat", simple, o, AOE_EARG, "no known extension");
-    /* With for_tsv, a text that a .tsv file cannot contain is rejected, whether it is a query, a positive or a negative. */
+    /* With for_tsv, a text that a .tsv file cannot contain is rejected, whether it is a query, a positive or a
+     * negative. */
     o.for_tsv = 1;
     expect("a.jsonl", "{\"query\": \"w00\", \"positive\": [\"w01\"]}\n{\"query\": \"w09\", \"positive\": \"w10\"}\n", o,
            "w00|w01|w10 w09|w10|w01", 0);
+    expect_failure(
+        "a.jsonl",
+        "{\"query\": \"w00\", \"positive\": \"w01\"}\n{\"query\": \"w09\", \"positive\": [\"w08\", \"w10\"]}\n", o,
+        AOE_EFORMAT, "a.jsonl:2: the row contains a list of alternatives");
     expect_failure("a.jsonl",
-                   "{\"query\": \"w00\", \"positive\": \"w01\"}\n{\"query\": \"w09\", \"positive\": [\"w08\", \"w10\"]}\n", o,
-                   AOE_EFORMAT, "a.jsonl:2: the row contains a list of alternatives");
-    expect_failure("a.jsonl", "{\"query\": \"w00\", \"positive\": \"w01\"}\n{\"query\": \"w0\\t9\", \"positive\": \"w08\"}\n",
-                   o, AOE_EFORMAT, "a.jsonl:2: the text contains a TAB");
+                   "{\"query\": \"w00\", \"positive\": \"w01\"}\n{\"query\": \"w0\\t9\", \"positive\": \"w08\"}\n", o,
+                   AOE_EFORMAT, "a.jsonl:2: the text contains a TAB");
     expect_failure("a.csv", "query,positive\nw00,\"w0\n1\"\n", o, AOE_EFORMAT,
                    "a.csv:2: the text contains a TAB or a line end");
     /* a callback stops the run */
@@ -481,8 +493,8 @@ static int related(const row *rows, size_t n, const char *a, const char *b) {
     return 0;
 }
 
-/* Asserts for every 37th row that no candidate that is unrelated to the query has a higher cosine than the negative, except for
- * rounding errors. */
+/* Asserts for every 37th row that no candidate that is unrelated to the query has a higher cosine than the negative,
+ * except for rounding errors. */
 static void check_best(const outcome *out, const row *rows, size_t n, const aoe_model_options *options) {
     aoe_model *m;
     aoe_embedder *e;
@@ -516,8 +528,8 @@ static void check_best(const outcome *out, const row *rows, size_t n, const aoe_
     free(texts);
 }
 
-/* Tests a file with more rows, queries and candidates than the function processes at a time. Some queries occur in many rows.
- * The results must be equal with 1 to 3 threads. */
+/* Tests a file with more rows, queries and candidates than the function processes at a time. Some queries occur in many
+ * rows. The results must be equal with 1 to 3 threads. */
 static void test_large(void **state) {
     (void)state;
     enum { N = 5000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the average of models. Every weight must be the mean of the weights of the models, rounded once. The settings must be
- * copied from the first model. Models that cannot be averaged must be rejected.
+ * Tests the average of models. Every weight must be the mean of the weights of the models, rounded once. The settings
+ * must be copied from the first model. Models that cannot be averaged must be rejected.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +29,9 @@ static aoe_model *open_at(const char *path) {
     return m;
 }
 
-/* Creates the model test_dir/name. Its shape is bert-tiny with `layers` layers and with smaller hidden and intermediate sizes.
- * The weights are random numbers that depend on `seed`, and the tokenizer is copied from test_dir/tokens. Returns its path,
- * which the caller frees. */
+/* Creates the model test_dir/name. Its shape is bert-tiny with `layers` layers and with smaller hidden and intermediate
+ * sizes. The weights are random numbers that depend on `seed`, and the tokenizer is copied from test_dir/tokens.
+ * Returns its path, which the caller frees. */
 static char *make(const char *name, size_t layers, uint64_t seed, const char *tokens) {
     char *path = test_path(test_dir, name), *from = test_path(test_dir, tokens);
     aoe_init_options o;
@@ -121,7 +121,8 @@ static void averages_the_weights(void **state) {
     free(to);
 }
 
-/* Asserts that models a and b cannot be averaged, that the error message contains `fragment`, and that no output is written. */
+/* Asserts that models a and b cannot be averaged, that the error message contains `fragment`, and that no output is
+ * written. */
 static void expect_rejected(const char *a, const char *b, const char *fragment) {
     const char *paths[2] = {a, b};
     char *to = test_path(test_dir, "none");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * Tests config.json of all architectures: which keys are read, which values are rejected, and the error messages. Also tests
- * the list of the weights of a model, and model shapes that are selected by name.
+ * Tests config.json of all architectures: which keys are read, which values are rejected, and the error messages. Also
+ * tests the list of the weights of a model, and model shapes that are selected by name.
  */
 #include <math.h>
 #include <stdio.h>
@@ -113,10 +113,12 @@ static void rejects_values_for_bert(void **state) {
         int code;
     } cases[] = {
         {"model_type", NULL, "config.json: no \"model_type\"; add it (supported: bert, roberta", AOE_EFORMAT},
-        {"model_type", "\"t5\"", "model_type 't5' is not supported (supported: bert, roberta, xlm-roberta, ", AOE_EUNSUPPORTED},
+        {"model_type", "\"t5\"", "model_type 't5' is not supported (supported: bert, roberta, xlm-roberta, ",
+         AOE_EUNSUPPORTED},
         {"model_type", "7", "\"model_type\" is not a string", AOE_EFORMAT},
         {"hidden_act", "\"mish\"",
-         "hidden_act \"mish\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, quick_gelu, silu, "
+         "hidden_act \"mish\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, "
+         "quick_gelu, silu, "
          "relu)",
          AOE_EUNSUPPORTED},
         {"position_embedding_type", "\"relative_key\"", "position_embedding_type \"relative_key\" is not supported",
@@ -158,8 +160,8 @@ static void rejects_values_for_bert(void **state) {
     FRAGMENT(err, "config.json: not a JSON object");
 }
 
-#define SIZES                                                                                                                  \
-    "\"hidden_size\": 32, \"num_attention_heads\": 4, \"intermediate_size\": 12, \"num_hidden_layers\": 3, "                   \
+#define SIZES                                                                                                          \
+    "\"hidden_size\": 32, \"num_attention_heads\": 4, \"intermediate_size\": 12, \"num_hidden_layers\": 3, "           \
     "\"vocab_size\": 16, \"max_position_embeddings\": 100"
 
 /* Reads a configuration with the model type `type`, the sizes in SIZES, and the keys in `more`. */
@@ -208,12 +210,13 @@ static void reads_jina_bert(void **state) {
         "\"jinaai/jina-bert-implementation\", \"hidden_act\": \"gelu_new\""};
     static const struct {
         const char *more, *fragment;
-    } rejected[] = {{"\"position_embedding_type\": \"alibi\"", "\"feed_forward_type\" is missing; it must be \"geglu\""},
-                    {"\"position_embedding_type\": \"alibi\", \"feed_forward_type\": \"reglu\"",
-                     "feed_forward_type \"reglu\" is not supported (supported: geglu)"},
-                    {"\"feed_forward_type\": \"geglu\"", "\"position_embedding_type\" is missing; it must be \"alibi\""},
-                    {"\"auto_map\": {\"AutoConfig\": \"jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig\"}",
-                     "\"position_embedding_type\" is missing"}};
+    } rejected[] = {
+        {"\"position_embedding_type\": \"alibi\"", "\"feed_forward_type\" is missing; it must be \"geglu\""},
+        {"\"position_embedding_type\": \"alibi\", \"feed_forward_type\": \"reglu\"",
+         "feed_forward_type \"reglu\" is not supported (supported: geglu)"},
+        {"\"feed_forward_type\": \"geglu\"", "\"position_embedding_type\" is missing; it must be \"alibi\""},
+        {"\"auto_map\": {\"AutoConfig\": \"jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig\"}",
+         "\"position_embedding_type\" is missing"}};
     aoei_encoder_config c;
     aoei_slot s;
     for (size_t i = 0; i < sizeof recognized / sizeof *recognized; i++) {
@@ -224,11 +227,12 @@ static void reads_jina_bert(void **state) {
         aoei_slot_describe(&c, AOEI_W_POSITION, &s);
         assert_true(s.absent && c.arch->max_length(&c) == 100);
     }
-    assert_int_equal(read_type(&c, "bert",
-                               "\"position_embedding_type\": \"alibi\", \"feed_forward_type\": \"geglu\", \"_name_or_path\": "
-                               "\"jinaai/jina-bert-v2-qk-post-norm\"",
-                               NULL),
-                     0);
+    assert_int_equal(
+        read_type(&c, "bert",
+                  "\"position_embedding_type\": \"alibi\", \"feed_forward_type\": \"geglu\", \"_name_or_path\": "
+                  "\"jinaai/jina-bert-v2-qk-post-norm\"",
+                  NULL),
+        0);
     aoei_slot_describe(&c, aoei_layer_slot(1, AOEI_LW_K_NORM_BIAS), &s);
     assert_string_equal(s.name, "encoder.layer.1.attention.self.layer_norm_k.bias");
     assert_true(c.second_norm && s.cols == 32 && !s.absent);
@@ -244,8 +248,9 @@ static void reads_jina_bert(void **state) {
     FRAGMENT(err, "feed_forward_type \"geglu\" is not supported (supported: original)");
 }
 
-#define DEBERTA                                                                                                                \
-    "\"relative_attention\": true, \"share_att_key\": true, \"position_buckets\": 16, \"norm_rel_ebd\": \"layer_norm\", "
+#define DEBERTA                                                                                                        \
+    "\"relative_attention\": true, \"share_att_key\": true, \"position_buckets\": 16, \"norm_rel_ebd\": "              \
+    "\"layer_norm\", "
 
 static void reads_deberta(void **state) {
     (void)state;
@@ -259,21 +264,21 @@ static void reads_deberta(void **state) {
         {DEBERTA "\"embedding_size\": 16", "embedding_size 16 is not supported", AOE_EUNSUPPORTED},
         {DEBERTA "\"pos_att_type\": []", "pos_att_type contains neither \"c2p\" nor \"p2c\"", AOE_EUNSUPPORTED},
         {DEBERTA "\"max_relative_positions\": 9, \"pos_att_type\": \"c2p\"", "\"position_buckets\" is 16", AOE_EFORMAT},
-        {DEBERTA "\"max_relative_positions\": 10000000, \"pos_att_type\": \"c2p\"", "\"max_relative_positions\" is 10000000",
-         AOE_EFORMAT},
+        {DEBERTA "\"max_relative_positions\": 10000000, \"pos_att_type\": \"c2p\"",
+         "\"max_relative_positions\" is 10000000", AOE_EFORMAT},
     };
     aoei_encoder_config c;
     aoei_slot s;
-    assert_int_equal(read_type(&c, "deberta-v2", DEBERTA "\"pos_att_type\": \"p2c|c2p\", \"max_relative_positions\": -1", NULL),
-                     0);
+    assert_int_equal(
+        read_type(&c, "deberta-v2", DEBERTA "\"pos_att_type\": \"p2c|c2p\", \"max_relative_positions\": -1", NULL), 0);
     assert_true(c.relative.span == 16 && c.relative.buckets == 16 && c.relative.max_distance == 100);
     assert_true(c.relative.keys && c.relative.queries && c.relative.norm && !c.no_position_table && c.token_types == 0);
     assert_true(fabs(c.attention_scale - 1 / sqrt(24.0)) < 1e-12);
     aoei_slot_describe(&c, AOEI_W_RELATIVE, &s);
     assert_string_equal(s.name, "encoder.rel_embeddings.weight");
     assert_true(s.rows == 32 && s.cols == 32 && s.decay && !s.absent);
-    assert_int_equal(read_type(&c, "deberta-v2", DEBERTA "\"pos_att_type\": [\"c2p\"], \"position_biased_input\": false", NULL),
-                     0);
+    assert_int_equal(
+        read_type(&c, "deberta-v2", DEBERTA "\"pos_att_type\": [\"c2p\"], \"position_biased_input\": false", NULL), 0);
     assert_true(c.relative.keys && !c.relative.queries && c.no_position_table);
     aoei_slot_describe(&c, AOEI_W_POSITION, &s);
     assert_true(s.absent);
@@ -288,7 +293,8 @@ static void reads_llama(void **state) {
     (void)state;
     aoei_encoder_config c;
     assert_int_equal(read_type(&c, "llama", "", NULL), 0);
-    assert_true(c.causal && c.bidirectional_from == AOEI_NO_LAYER && c.pre_norm && c.gated && c.activation == AOEI_SILU);
+    assert_true(c.causal && c.bidirectional_from == AOEI_NO_LAYER && c.pre_norm && c.gated &&
+                c.activation == AOEI_SILU);
     assert_true(c.no_qkv_bias && c.no_output_bias && c.no_ffn_bias && c.norm == AOEI_RMSNORM && c.norm_eps == 1e-6);
     assert_true(aoei_kv_heads(&c) == 4 && aoei_head_dim(&c) == 8 && c.rope.theta == 10000 && !c.window);
     assert_int_equal(c.arch->default_pooling, AOE_POOLING_LAST_TOKEN);
@@ -297,11 +303,12 @@ static void reads_llama(void **state) {
     assert_int_equal(c.default_pooling, AOE_POOLING_LAST_AVG);
     assert_int_equal(read_type(&c, "llama", "\"architectures\": [\"LlamaForCausalLM\"]", NULL), 0);
     assert_int_equal(c.default_pooling, AOE_POOLING_AUTO);
-    assert_int_equal(read_type(&c, "llama",
-                               "\"num_key_value_heads\": 2, \"head_dim\": 16, \"attention_bias\": true, \"mlp_bias\": true, "
-                               "\"rope_theta\": 5e5, \"rms_norm_eps\": 1e-5",
-                               NULL),
-                     0);
+    assert_int_equal(
+        read_type(&c, "llama",
+                  "\"num_key_value_heads\": 2, \"head_dim\": 16, \"attention_bias\": true, \"mlp_bias\": true, "
+                  "\"rope_theta\": 5e5, \"rms_norm_eps\": 1e-5",
+                  NULL),
+        0);
     assert_true(!c.no_qkv_bias && !c.no_output_bias && !c.no_ffn_bias && c.rope.theta == 5e5 && c.norm_eps == 1e-5);
     assert_true(aoei_query_width(&c) == 64 && aoei_key_width(&c) == 32);
     aoei_slot s;
@@ -321,10 +328,13 @@ static void reads_nomic(void **state) {
     (void)state;
     aoei_encoder_config c;
     assert_int_equal(read_type(&c, "nomic_bert", "", NULL), 0);
-    assert_true(c.gated && c.activation == AOEI_SILU && c.no_qkv_bias && c.no_output_bias && c.no_ffn_bias && !c.pre_norm);
-    assert_true(c.norm == AOEI_LAYERNORM && c.rope.theta == 1000 && c.token_types == 2 && c.arch->max_length(&c) == 100);
+    assert_true(c.gated && c.activation == AOEI_SILU && c.no_qkv_bias && c.no_output_bias && c.no_ffn_bias &&
+                !c.pre_norm);
+    assert_true(c.norm == AOEI_LAYERNORM && c.rope.theta == 1000 && c.token_types == 2 &&
+                c.arch->max_length(&c) == 100);
     static const char published[] =
-        "{\"model_type\": \"nomic_bert\", \"n_embd\": 24, \"n_head\": 3, \"n_layer\": 2, \"n_inner\": 300, \"n_positions\": "
+        "{\"model_type\": \"nomic_bert\", \"n_embd\": 24, \"n_head\": 3, \"n_layer\": 2, \"n_inner\": 300, "
+        "\"n_positions\": "
         "8192, \"vocab_size\": 30522, \"pad_vocab_size_multiple\": 64, \"activation_function\": \"swiglu\", "
         "\"rotary_emb_fraction\": 1.0, \"rotary_emb_base\": 1000, \"rotary_scaling_factor\": null, "
         "\"max_trained_positions\": 2048, \"qkv_proj_bias\": false, \"mlp_fc1_bias\": false, \"mlp_fc2_bias\": false, "
@@ -358,9 +368,10 @@ static void reads_nomic(void **state) {
         if (cases[i].fragment)
             FRAGMENT(err, cases[i].fragment);
         else
-            assert_true(c.hidden == 24 && c.heads == 3 && c.layers == 2 && c.intermediate == 512 && c.positions == 8192 &&
-                        c.vocab == 30528 && c.gated && c.rope.theta == 1000 && c.no_up_bias == (i == 2) &&
-                        c.no_ffn_bias == (i != 2) && c.rope.scaling == (i == 1 ? AOEI_ROPE_DYNAMIC : AOEI_ROPE_PLAIN) &&
+            assert_true(c.hidden == 24 && c.heads == 3 && c.layers == 2 && c.intermediate == 512 &&
+                        c.positions == 8192 && c.vocab == 30528 && c.gated && c.rope.theta == 1000 &&
+                        c.no_up_bias == (i == 2) && c.no_ffn_bias == (i != 2) &&
+                        c.rope.scaling == (i == 1 ? AOEI_ROPE_DYNAMIC : AOEI_ROPE_PLAIN) &&
                         c.rope.dims == (i == 3 ? 4 : 0));
     }
 }
@@ -371,7 +382,8 @@ static void reads_gte(void **state) {
     aoei_encoder_config c;
     aoe_error err;
     assert_int_equal(read_type(&c, "gte", "", NULL), 0);
-    assert_true(c.gated && c.activation == AOEI_GELU && c.no_up_bias && !c.no_ffn_bias && !c.no_qkv_bias && !c.pre_norm);
+    assert_true(c.gated && c.activation == AOEI_GELU && c.no_up_bias && !c.no_ffn_bias && !c.no_qkv_bias &&
+                !c.pre_norm);
     assert_true(c.rope.theta == 160000 && c.token_types == 1 && c.arch->default_pooling == AOE_POOLING_CLS);
     assert_int_equal(
         read_type(&c, "new",
@@ -403,15 +415,19 @@ static void reads_gte(void **state) {
 static void reads_distilbert_and_electra(void **state) {
     (void)state;
     static const char distilbert[] =
-        "{\"model_type\": \"distilbert\", \"dim\": 24, \"n_heads\": 3, \"n_layers\": 2, \"hidden_dim\": 48, \"vocab_size\": 16, "
-        "\"max_position_embeddings\": 64, \"activation\": \"gelu_new\", \"dropout\": 0.25, \"attention_dropout\": 0.125}";
+        "{\"model_type\": \"distilbert\", \"dim\": 24, \"n_heads\": 3, \"n_layers\": 2, \"hidden_dim\": 48, "
+        "\"vocab_size\": 16, "
+        "\"max_position_embeddings\": 64, \"activation\": \"gelu_new\", \"dropout\": 0.25, "
+        "\"attention_dropout\": 0.125}";
     aoei_encoder_config c;
     aoe_error err;
     assert_int_equal(read_text(&c, distilbert, NULL), 0);
-    assert_true(c.hidden == 24 && c.heads == 3 && c.layers == 2 && c.intermediate == 48 && c.vocab == 16 && c.positions == 64);
+    assert_true(c.hidden == 24 && c.heads == 3 && c.layers == 2 && c.intermediate == 48 && c.vocab == 16 &&
+                c.positions == 64);
     assert_true(c.activation == AOEI_GELU_TANH && c.hidden_dropout == 0.25 && c.attention_dropout == 0.125);
     assert_true(c.token_types == 0 && c.norm_eps == 1e-12);
-    assert_int_equal(read_text(&c, "{\"model_type\": \"distilbert\", \"activation\": \"tanh\"}", &err), AOE_EUNSUPPORTED);
+    assert_int_equal(read_text(&c, "{\"model_type\": \"distilbert\", \"activation\": \"tanh\"}", &err),
+                     AOE_EUNSUPPORTED);
     FRAGMENT(err, "activation \"tanh\" is not supported");
     assert_int_equal(read_type(&c, "electra", "", NULL), 0);
     assert_true(c.embed_width == 128 && aoei_embed_width(&c) == 128);
@@ -428,13 +444,15 @@ static void reads_albert(void **state) {
     aoe_error err;
     aoei_slot s;
     assert_int_equal(read_type(&c, "albert", "\"num_hidden_groups\": 2, \"embedding_size\": 12", NULL), 0);
-    assert_true(c.layers == 3 && aoei_distinct_layers(&c) == 2 && c.embed_width == 12 && c.activation == AOEI_GELU_TANH);
+    assert_true(c.layers == 3 && aoei_distinct_layers(&c) == 2 && c.embed_width == 12 &&
+                c.activation == AOEI_GELU_TANH);
     assert_true(aoei_layer_group(&c, 0) == 0 && aoei_layer_group(&c, 1) == 0 && aoei_layer_group(&c, 2) == 1);
     assert_int_equal(aoei_slot_count(&c), aoei_layer_slot(2, 0));
     aoei_slot_describe(&c, aoei_layer_slot(1, AOEI_LW_UP), &s);
     assert_string_equal(s.name, "encoder.albert_layer_groups.1.albert_layers.0.ffn.weight");
     aoei_slot_describe(&c, AOEI_W_EMBED_PROJECTION, &s);
-    assert_true(!strcmp(s.name, "encoder.embedding_hidden_mapping_in.weight") && s.rows == 32 && s.cols == 12 && !s.absent);
+    assert_true(!strcmp(s.name, "encoder.embedding_hidden_mapping_in.weight") && s.rows == 32 && s.cols == 12 &&
+                !s.absent);
     assert_int_equal(read_type(&c, "albert", "\"inner_group_num\": 2", &err), AOE_EUNSUPPORTED);
     FRAGMENT(err, "inner_group_num 2 is not supported (supported: 1)");
     assert_int_equal(read_type(&c, "albert", "\"num_hidden_groups\": 4", &err), AOE_EFORMAT);
@@ -445,8 +463,8 @@ static void reads_sliding_windows(void **state) {
     (void)state;
     aoei_encoder_config all;
     assert_int_equal(read_type(&all, "mistral", "\"num_key_value_heads\": null", NULL), 0);
-    /* if num_key_value_heads is null, it equals num_attention_heads; if the key is missing, the default of the architecture is
-     * used */
+    /* if num_key_value_heads is null, it equals num_attention_heads; if the key is missing, the default of the
+     * architecture is used */
     assert_int_equal(aoei_kv_heads(&all), all.heads);
     static const struct {
         const char *type, *more;
@@ -457,9 +475,11 @@ static void reads_sliding_windows(void **state) {
         {"mistral", "\"sliding_window\": null", 0, 0},
         {"mistral", "\"sliding_window\": 9", 9, 7},
         {"ministral",
-         "\"sliding_window\": 9, \"layer_types\": [\"full_attention\", \"sliding_attention\", \"sliding_attention\"]", 9, 6},
+         "\"sliding_window\": 9, \"layer_types\": [\"full_attention\", \"sliding_attention\", \"sliding_attention\"]",
+         9, 6},
         {"ministral",
-         "\"sliding_window\": 9, \"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\"]", 9, 5},
+         "\"sliding_window\": 9, \"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\"]",
+         9, 5},
         {"mistral", "\"sliding_window\": 9, \"is_causal\": false", 10, 7},
         {"qwen2",
          "\"num_key_value_heads\": 1, \"use_sliding_window\": true, \"sliding_window\": 9, \"is_causal\": false, "
@@ -467,8 +487,9 @@ static void reads_sliding_windows(void **state) {
          10, 2},
         {"qwen2", "\"num_key_value_heads\": 1", 0, 0},
         {"qwen2", "\"num_key_value_heads\": 1, \"use_sliding_window\": false, \"sliding_window\": 9", 0, 0},
-        {"qwen2", "\"num_key_value_heads\": 1, \"use_sliding_window\": true, \"sliding_window\": 9, \"max_window_layers\": 2",
-         9, 4},
+        {"qwen2",
+         "\"num_key_value_heads\": 1, \"use_sliding_window\": true, \"sliding_window\": 9, \"max_window_layers\": 2", 9,
+         4},
         {"qwen2", "\"num_key_value_heads\": 1, \"use_sliding_window\": true, \"sliding_window\": null", 0, 0},
         {"llama", "\"sliding_window\": 9", 0, 0},
     };
@@ -495,8 +516,8 @@ static void reads_sliding_windows(void **state) {
  * transformers, and that a written file is read as the same configuration. */
 static void reads_local_layers(void **state) {
     (void)state;
-#define NESTED                                                                                                                 \
-    "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"linear\", \"factor\": 2, \"rope_theta\": 30}, "               \
+#define NESTED                                                                                                         \
+    "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"linear\", \"factor\": 2, \"rope_theta\": 30}, "       \
     "\"sliding_attention\": {\"rope_type\": \"default\", \"rope_theta\": 20}}"
     static const struct {
         const char *type, *more;
@@ -510,20 +531,22 @@ static void reads_local_layers(void **state) {
         {"gemma3_text", "\"sliding_window\": 512, \"use_bidirectional_attention\": true", 257, 7, 1e6, 1e4, 0, 0},
         {"gemma3_text", "\"sliding_window\": 1, \"use_bidirectional_attention\": true", 1, 7, 1e6, 1e4, 0, 0},
         {"gemma3_text", "\"sliding_window\": 9, \"is_causal\": false", 10, 7, 1e6, 1e4, 0, 0},
-        {"gemma3_text", "\"sliding_window\": 1073741824, \"is_causal\": false", ((size_t)1 << 29) + 1, 7, 1e6, 1e4, 0, 0},
+        {"gemma3_text", "\"sliding_window\": 1073741824, \"is_causal\": false", ((size_t)1 << 29) + 1, 7, 1e6, 1e4, 0,
+         0},
         {"gemma3_text", "\"rope_theta\": 10, \"rope_local_base_freq\": 5", 4096, 7, 10, 5, 1, 0},
         {"gemma3_text", "\"rope_theta\": 10, " NESTED, 4096, 7, 30, 20, 1, 1},
         {"modernbert", "", 65, 6, 160000, 10000, 0, 0},
         {"modernbert", "\"local_attention\": 10, \"global_attn_every_n_layers\": 2", 6, 2, 160000, 10000, 0, 0},
-        {"modernbert", "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"full_attention\"]", 65, 1, 160000, 10000,
-         0, 0},
+        {"modernbert", "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"full_attention\"]", 65, 1,
+         160000, 10000, 0, 0},
         {"modernbert", "\"global_rope_theta\": 10, \"local_rope_theta\": null", 65, 6, 10, 10, 0, 0},
         {"modernbert", "\"global_rope_theta\": null, \"local_rope_theta\": null, " NESTED, 65, 6, 30, 20, 0, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoei_encoder_config c, again;
         assert_int_equal(read_type(&c, cases[i].type, cases[i].more, NULL), 0);
-        assert_true(c.window == cases[i].window && c.rope.theta == cases[i].global && c.rope_local.theta == cases[i].local);
+        assert_true(c.window == cases[i].window && c.rope.theta == cases[i].global &&
+                    c.rope_local.theta == cases[i].local);
         assert_true(c.causal == cases[i].causal && (c.rope.scaling == AOEI_ROPE_LINEAR) == cases[i].linear);
         assert_int_equal(c.rope_local.scaling, AOEI_ROPE_PLAIN);
         for (size_t l = 0; l < c.layers; l++)
@@ -537,7 +560,8 @@ static void reads_local_layers(void **state) {
     aoei_encoder_config c;
     aoei_slot s;
     assert_int_equal(read_type(&c, "gemma3_text", "\"query_pre_attn_scalar\": 100", NULL), 0);
-    assert_true(c.attention_scale == 0.1 && c.embed_scale == sqrt(32) && aoei_head_dim(&c) == 256 && aoei_kv_heads(&c) == 4);
+    assert_true(c.attention_scale == 0.1 && c.embed_scale == sqrt(32) && aoei_head_dim(&c) == 256 &&
+                aoei_kv_heads(&c) == 4);
     aoei_slot_describe(&c, aoei_layer_slot(1, AOEI_LW_NORM3), &s);
     assert_true(!strcmp(s.name, "layers.1.post_attention_layernorm.weight") && !s.norm && s.cols == 32);
     aoei_slot_describe(&c, aoei_layer_slot(1, AOEI_LW_K_NORM), &s);
@@ -549,10 +573,12 @@ static void reads_local_layers(void **state) {
     assert_true(!strcmp(s.name, "layers.1.mlp.Wi.weight") && s.first == 12 && s.stored_rows == 24);
 }
 
-/* Tests that query_pre_attn_scalar is written so that the same attention scale is read, and as an integer if it is one. */
+/* Tests that query_pre_attn_scalar is written so that the same attention scale is read, and as an integer if it is
+ * one. */
 static void writes_attention_scale(void **state) {
     (void)state;
-    static const char *const scalars[] = {"1", "168", "1073741823", "0.3333333", "256.0000000001", "2.5e15", "1e-320", "1e308"};
+    static const char *const scalars[] = {"1",      "168",    "1073741823", "0.3333333", "256.0000000001",
+                                          "2.5e15", "1e-320", "1e308"};
     for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
         aoei_encoder_config c, again;
         char more[64];
@@ -583,7 +609,8 @@ static void reads_rope_scaling(void **state) {
         {"\"rope_theta\": 20, \"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 4}",
          {.theta = 20, .scaling = AOEI_ROPE_DYNAMIC, .factor = 4, .positions = 100},
          400},
-        {"\"rope_parameters\": {\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 1, \"high_freq_factor\": 4, "
+        {"\"rope_parameters\": {\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 1, "
+         "\"high_freq_factor\": 4, "
          "\"original_max_position_embeddings\": 32, \"rope_theta\": 500000}",
          {.theta = 5e5, .scaling = AOEI_ROPE_LLAMA3, .factor = 8, .low = 1, .high = 4, .positions = 32},
          100},
@@ -598,7 +625,8 @@ static void reads_rope_scaling(void **state) {
     }
 }
 
-/* Tests the parameters of YaRN: the default magnitude is 0.1 ln(factor) + 1, and a written file is read again as it was. */
+/* Tests the parameters of YaRN: the default magnitude is 0.1 ln(factor) + 1, and a written file is read again as it
+ * was. */
 static void reads_yarn(void **state) {
     (void)state;
     static const struct {
@@ -608,7 +636,8 @@ static void reads_yarn(void **state) {
     } cases[] = {
         {"\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4, \"original_max_position_embeddings\": 25}", 4, 32, 1,
          1.1386294361119891, 0},
-        {"\"rope_scaling\": {\"rope_type\": \"yarn\", \"original_max_position_embeddings\": 50, \"beta_fast\": 8, \"beta_slow\": 2, "
+        {"\"rope_scaling\": {\"rope_type\": \"yarn\", \"original_max_position_embeddings\": 50, \"beta_fast\": 8, "
+         "\"beta_slow\": 2, "
          "\"attention_factor\": 1.5, \"truncate\": false}",
          2, 8, 2, 1.5, 1},
         {"\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 1, \"rope_theta\": 50}", 1, 32, 1, 1, 0},
@@ -616,9 +645,10 @@ static void reads_yarn(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoei_encoder_config c, again;
         assert_int_equal(read_type(&c, "llama", cases[i].more, NULL), 0);
-        assert_true(c.rope.scaling == AOEI_ROPE_YARN && c.rope.factor == cases[i].factor && c.rope.high == cases[i].high &&
-                    c.rope.low == cases[i].low && fabs(c.rope.magnitude - cases[i].magnitude) < 1e-15 &&
-                    c.rope.fractional == cases[i].fractional && c.arch->max_length(&c) == 100);
+        assert_true(c.rope.scaling == AOEI_ROPE_YARN && c.rope.factor == cases[i].factor &&
+                    c.rope.high == cases[i].high && c.rope.low == cases[i].low &&
+                    fabs(c.rope.magnitude - cases[i].magnitude) < 1e-15 && c.rope.fractional == cases[i].fractional &&
+                    c.arch->max_length(&c) == 100);
         json_t *root = json_object();
         assert_int_equal(c.arch->write(&c, root), 0);
         assert_int_equal(aoei_config_read(&again, root, "config.json", NULL), 0);
@@ -627,8 +657,8 @@ static void reads_yarn(void **state) {
     }
 }
 
-/* Tests the parameters of LongRoPE: the default magnitude is sqrt(1 + ln(factor) / ln(original_max_position_embeddings)), and a
- * written file is read again as it was. */
+/* Tests the parameters of LongRoPE: the default magnitude is sqrt(1 + ln(factor) /
+ * ln(original_max_position_embeddings)), and a written file is read again as it was. */
 static void reads_longrope(void **state) {
     (void)state;
 #define FACTORS "\"short_factor\": [1, 1.5, 2, 3], \"long_factor\": [2, 4, 8, 0.1]"
@@ -639,12 +669,14 @@ static void reads_longrope(void **state) {
     } cases[] = {
         {"\"rope_scaling\": {\"type\": \"longrope\", \"original_max_position_embeddings\": 25, " FACTORS "}",
          1.1961089240003993, 25},
-        {"\"rope_parameters\": {\"rope_type\": \"longrope\", \"factor\": 8, \"original_max_position_embeddings\": 50, " FACTORS
-         "}",
+        {"\"rope_parameters\": {\"rope_type\": \"longrope\", \"factor\": 8, "
+         "\"original_max_position_embeddings\": 50, " FACTORS "}",
          1.2375586694806326, 50},
-        {"\"rope_parameters\": {\"rope_type\": \"longrope\", \"attention_factor\": 1.5, \"factor\": 8, " FACTORS "}", 1.5, 100},
+        {"\"rope_parameters\": {\"rope_type\": \"longrope\", \"attention_factor\": 1.5, \"factor\": 8, " FACTORS "}",
+         1.5, 100},
         {"\"rope_parameters\": {\"rope_type\": \"longrope\", \"factor\": null, " FACTORS "}", 1, 100},
-        {"\"rope_scaling\": {\"rope_type\": \"longrope\", " FACTORS "}, \"rope_parameters\": {\"rope_theta\": 5}", 1, 100},
+        {"\"rope_scaling\": {\"rope_type\": \"longrope\", " FACTORS "}, \"rope_parameters\": {\"rope_theta\": 5}", 1,
+         100},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoei_encoder_config c, again;
@@ -688,11 +720,14 @@ static void rejects_values_for_other_architectures(void **state) {
         const char *type, *more, *fragment;
         int code;
     } cases[] = {
-        {"roberta", "\"pad_token_id\": 200", "\"max_position_embeddings\" is 100; it must be between 202 and", AOE_EFORMAT},
-        {"roberta", "\"hidden_act\": \"tanh\"", "hidden_act \"tanh\" is not supported (supported: gelu,", AOE_EUNSUPPORTED},
+        {"roberta", "\"pad_token_id\": 200", "\"max_position_embeddings\" is 100; it must be between 202 and",
+         AOE_EFORMAT},
+        {"roberta", "\"hidden_act\": \"tanh\"", "hidden_act \"tanh\" is not supported (supported: gelu,",
+         AOE_EUNSUPPORTED},
         {"llama", "\"num_key_value_heads\": 3", "num_attention_heads 4 is not a multiple of num_key_value_heads 3",
          AOE_EFORMAT},
-        {"llama", "\"num_key_value_heads\": 8", "\"num_key_value_heads\" is 8; it must be between 1 and 4", AOE_EFORMAT},
+        {"llama", "\"num_key_value_heads\": 8", "\"num_key_value_heads\" is 8; it must be between 1 and 4",
+         AOE_EFORMAT},
         {"llama", "\"num_key_value_heads\": 0", "\"num_key_value_heads\" is 0", AOE_EFORMAT},
         {"llama", "\"head_dim\": 0", "\"head_dim\" is 0", AOE_EFORMAT},
         {"llama", "\"head_dim\": 7", "\"head_dim\" is 7; it must be even", AOE_EFORMAT},
@@ -714,11 +749,12 @@ static void rejects_values_for_other_architectures(void **state) {
         {"llama", "\"rope_scaling\": 3", "\"rope_scaling\" is not an object", AOE_EFORMAT},
         {"llama", "\"rope_scaling\": {\"type\": \"mrope\", \"factor\": 4}", "rope_type \"mrope\" is not supported",
          AOE_EUNSUPPORTED},
-        {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 0.5}", "rope_type \"yarn\" requires", AOE_EFORMAT},
+        {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 0.5}", "rope_type \"yarn\" requires",
+         AOE_EFORMAT},
         {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 2, \"beta_fast\": 1, \"beta_slow\": 3}",
          "rope_type \"yarn\" requires", AOE_EFORMAT},
-        {"llama", "\"rope_theta\": 1, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 2}", "rope_type \"yarn\" requires",
-         AOE_EFORMAT},
+        {"llama", "\"rope_theta\": 1, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 2}",
+         "rope_type \"yarn\" requires", AOE_EFORMAT},
         {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 8, \"mscale\": -9, \"mscale_all_dim\": 1}",
          "mscale -9 and mscale_all_dim 1", AOE_EFORMAT},
         {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 1e9, \"mscale\": 1e308, \"mscale_all_dim\": 1}",
@@ -726,10 +762,11 @@ static void rejects_values_for_other_architectures(void **state) {
         {"llama", "\"rope_scaling\": {\"factor\": 4}", "\"factor\" but no \"rope_type\"", AOE_EUNSUPPORTED},
         {"llama", "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"linear\"}}", "\"full_attention\" but no",
          AOE_EUNSUPPORTED},
-        {"llama", "\"rope_scaling\": {\"type\": \"linear\"}", "\"factor\" in rope_scaling or rope_parameters is missing or 0",
-         AOE_EFORMAT},
+        {"llama", "\"rope_scaling\": {\"type\": \"linear\"}",
+         "\"factor\" in rope_scaling or rope_parameters is missing or 0", AOE_EFORMAT},
         {"llama",
-         "\"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 4, \"high_freq_factor\": 4, "
+         "\"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 4, "
+         "\"high_freq_factor\": 4, "
          "\"original_max_position_embeddings\": 32}",
          "high_freq_factor above low_freq_factor", AOE_EFORMAT},
         {"llama", "\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2, \"original_max_position_embeddings\": 0}",
@@ -746,32 +783,38 @@ static void rejects_values_for_other_architectures(void **state) {
         {"qwen3", "\"num_key_value_heads\": 2, \"layer_types\": [\"full_attention\"]", "\"layer_types\" is not a list",
          AOE_EFORMAT},
         {"modernbert", "\"embedding_dropout\": 1", "\"embedding_dropout\" is 1", AOE_EFORMAT},
-        {"gemma3_text", "\"attn_logit_softcapping\": 50", "attn_logit_softcapping 50 is not supported", AOE_EUNSUPPORTED},
+        {"gemma3_text", "\"attn_logit_softcapping\": 50", "attn_logit_softcapping 50 is not supported",
+         AOE_EUNSUPPORTED},
         {"gemma3_text", "\"attn_logit_softcapping\": 0", "attn_logit_softcapping 0 is not supported", AOE_EUNSUPPORTED},
-        {"deberta-v2", "\"relative_attention\": true, \"attention_head_size\": 0", "\"attention_head_size\" is 0", AOE_EFORMAT},
-        {"nomic_bert", "\"head_dim\": 0", "\"head_dim\" is 0", AOE_EFORMAT},
-        {"gemma3_text", "\"use_bidirectional_attention\": \"all\"", "\"use_bidirectional_attention\" is not true or false",
+        {"deberta-v2", "\"relative_attention\": true, \"attention_head_size\": 0", "\"attention_head_size\" is 0",
          AOE_EFORMAT},
+        {"nomic_bert", "\"head_dim\": 0", "\"head_dim\" is 0", AOE_EFORMAT},
+        {"gemma3_text", "\"use_bidirectional_attention\": \"all\"",
+         "\"use_bidirectional_attention\" is not true or false", AOE_EFORMAT},
         {"gemma3_text", "\"sliding_window_pattern\": 0", "\"sliding_window_pattern\" is 0", AOE_EFORMAT},
         {"gemma3_text",
          "\"sliding_window\": null, \"layer_types\": [\"full_attention\", \"full_attention\", \"sliding_attention\"]",
          "the size of the window is missing", AOE_EFORMAT},
         {"gemma3_text", "\"query_pre_attn_scalar\": 0", "\"query_pre_attn_scalar\" is 0", AOE_EFORMAT},
-        {"gemma3_text", "\"rope_parameters\": {\"rope_type\": \"default\"}", "rope_parameters has the key \"rope_type\"",
-         AOE_EUNSUPPORTED},
-        {"gemma3_text", "\"rope_parameters\": {\"full_attention\": 3}", "\"full_attention\" is not an object", AOE_EFORMAT},
+        {"gemma3_text", "\"rope_parameters\": {\"rope_type\": \"default\"}",
+         "rope_parameters has the key \"rope_type\"", AOE_EUNSUPPORTED},
+        {"gemma3_text", "\"rope_parameters\": {\"full_attention\": 3}", "\"full_attention\" is not an object",
+         AOE_EFORMAT},
         {"modernbert", "\"global_attn_every_n_layers\": 0", "\"global_attn_every_n_layers\" is 0", AOE_EFORMAT},
         {"modernbert", "\"global_rope_theta\": null", "\"global_rope_theta\" is null and rope_parameters is missing",
          AOE_EFORMAT},
         {"modernbert", "\"local_rope_theta\": 0.5", "\"local_rope_theta\" is 0.5; it must be at least 1", AOE_EFORMAT},
         {"modernbert",
-         "\"global_attn_every_n_layers\": 3, \"layer_types\": [\"full_attention\", \"full_attention\", \"sliding_attention\"]",
+         "\"global_attn_every_n_layers\": 3, \"layer_types\": [\"full_attention\", \"full_attention\", "
+         "\"sliding_attention\"]",
          "layer_types contradicts global_attn_every_n_layers 3", AOE_EFORMAT},
-        {"modernbert", "\"hidden_activation\": \"prelu\"", "hidden_activation \"prelu\" is not supported", AOE_EUNSUPPORTED},
+        {"modernbert", "\"hidden_activation\": \"prelu\"", "hidden_activation \"prelu\" is not supported",
+         AOE_EUNSUPPORTED},
         {"mistral", "\"num_key_value_heads\": 2, \"layer_types\": [\"full_attention\"]",
          "\"layer_types\" is not a list of 3 names", AOE_EFORMAT},
         {"mistral",
-         "\"num_key_value_heads\": 2, \"layer_types\": [\"sliding_attention\", \"linear_attention\", \"sliding_attention\"]",
+         "\"num_key_value_heads\": 2, \"layer_types\": [\"sliding_attention\", \"linear_attention\", "
+         "\"sliding_attention\"]",
          "layer_types \"linear_attention\" of layer 1 is not supported", AOE_EUNSUPPORTED},
         {"qwen2", "", "\"num_key_value_heads\" is 32; it must be between 1 and 4", AOE_EFORMAT},
     };
@@ -783,8 +826,8 @@ static void rejects_values_for_other_architectures(void **state) {
     }
 }
 
-/* Tests the number of the random stream from which each weight is initialized. The number must not change when a later version
- * of the library has additional slots (kinds of weights), because a seed must always give equal weights. */
+/* Tests the number of the random stream from which each weight is initialized. The number must not change when a later
+ * version of the library has additional slots (kinds of weights), because a seed must always give equal weights. */
 static void random_streams_are_stable(void **state) {
     (void)state;
     aoei_encoder_config c;
@@ -797,7 +840,8 @@ static void random_streams_are_stable(void **state) {
     enum { LATER = 1 << 28, OUTER = 7, A_LAYER = 32, ADAPTERS = 18 };
     assert_int_equal(aoei_slot_stream(&c, AOEI_W_FINAL_NORM), LATER + 5);
     assert_int_equal(aoei_slot_stream(&c, aoei_layer_slot(1, AOEI_LW_GATE)), LATER + OUTER + A_LAYER + 16);
-    assert_int_equal(aoei_slot_stream(&c, aoei_layer_slot(1, AOEI_LW_ADAPTERS + 3)), LATER + OUTER + A_LAYER + ADAPTERS + 3);
+    assert_int_equal(aoei_slot_stream(&c, aoei_layer_slot(1, AOEI_LW_ADAPTERS + 3)),
+                     LATER + OUTER + A_LAYER + ADAPTERS + 3);
     for (size_t a = 0; a < aoei_slot_count(&c); a++)
         for (size_t b = 0; b < a; b++)
             assert_true(aoei_slot_stream(&c, a) != aoei_slot_stream(&c, b));
@@ -898,12 +942,13 @@ static void finds_the_named_shapes(void **state) {
     static const struct {
         const char *name;
         size_t hidden, layers, heads, intermediate, vocab, positions;
-    } cases[] = {{"bert-base", 768, 12, 12, 3072, 30522, 512},        {"bert-large", 1024, 24, 16, 4096, 30522, 512},
-                 {"bert-small", 512, 4, 8, 2048, 30522, 512},         {"bert-mini", 256, 4, 4, 1024, 30522, 512},
-                 {"bert-tiny", 128, 2, 2, 512, 30522, 512},           {"minilm-l6", 384, 6, 12, 1536, 30522, 512},
-                 {"minilm-l12", 384, 12, 12, 1536, 30522, 512},       {"aoe-mini", 256, 3, 4, 1024, 12000, 128},
-                 {"roberta-base", 768, 12, 12, 3072, 50265, 514},     {"llama2-7b", 4096, 32, 32, 11008, 32000, 4096},
-                 {"tinyllama-1.1b", 2048, 22, 32, 5632, 32000, 2048}, {"qwen2.5-0.5b", 896, 24, 14, 4864, 151936, 32768}};
+    } cases[] = {
+        {"bert-base", 768, 12, 12, 3072, 30522, 512},        {"bert-large", 1024, 24, 16, 4096, 30522, 512},
+        {"bert-small", 512, 4, 8, 2048, 30522, 512},         {"bert-mini", 256, 4, 4, 1024, 30522, 512},
+        {"bert-tiny", 128, 2, 2, 512, 30522, 512},           {"minilm-l6", 384, 6, 12, 1536, 30522, 512},
+        {"minilm-l12", 384, 12, 12, 1536, 30522, 512},       {"aoe-mini", 256, 3, 4, 1024, 12000, 128},
+        {"roberta-base", 768, 12, 12, 3072, 50265, 514},     {"llama2-7b", 4096, 32, 32, 11008, 32000, 4096},
+        {"tinyllama-1.1b", 2048, 22, 32, 5632, 32000, 2048}, {"qwen2.5-0.5b", 896, 24, 14, 4864, 151936, 32768}};
     aoe_shape s;
     aoe_error err;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

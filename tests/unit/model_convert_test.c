@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the conversion of model directories. Weights must be rounded correctly to every storage type. Conversions that lose no
- * information must give equal bytes. Other files and settings must be copied. Malformed int8 and int5 files must be rejected.
+ * Tests the conversion of model directories. Weights must be rounded correctly to every storage type. Conversions that
+ * lose no information must give equal bytes. Other files and settings must be copied. Malformed int8 and int5 files
+ * must be rejected.
  */
 #include <float.h>
 #include <math.h>
@@ -45,15 +46,17 @@ static const char *name_of(int storage) {
     return aoei_storage_name(o.storage, o.embedding_storage);
 }
 
-/* Creates the model test_dir/in. Each of its settings has a value. Returns the path of the model, which the caller frees. */
+/* Creates the model test_dir/in. Each of its settings has a value. Returns the path of the model, which the caller
+ * frees. */
 static char *make_input(const test_model_spec *spec) {
     char *in = test_path(test_dir, "in");
     assert_int_equal(aoei_make_dir(in, NULL), 0);
     test_model_write(in, spec);
-    free(test_write_text(in, "aoe.json",
-                         "{\"format_version\": 1, \"pooling\": \"cls-last-avg\", \"prompts\": {\"default\": \"q: {text}\", "
-                         "\"other\": \"o: {text}\"}, \"max_length\": 9, \"normalize\": true, \"lowercase\": true, "
-                         "\"training\": {\"steps\": 7}}"));
+    free(test_write_text(
+        in, "aoe.json",
+        "{\"format_version\": 1, \"pooling\": \"cls-last-avg\", \"prompts\": {\"default\": \"q: {text}\", "
+        "\"other\": \"o: {text}\"}, \"max_length\": 9, \"normalize\": true, \"lowercase\": true, "
+        "\"training\": {\"steps\": 7}}"));
     return in;
 }
 
@@ -113,7 +116,8 @@ static void expect_equal_files(const char *a, const char *b, int all) {
     free(y);
 }
 
-/* Saves m to test_dir/name as F32 with random weights of all magnitudes, including subnormal numbers, -0 and rows of zeros. */
+/* Saves m to test_dir/name as F32 with random weights of all magnitudes, including subnormal numbers, -0 and rows of
+ * zeros. */
 static void save_extreme_weights(const aoe_model *m, const char *name) {
     const size_t n = aoei_slot_count(&m->config);
     aoei_tensor *weights = calloc(n, sizeof *weights);
@@ -155,7 +159,9 @@ static void round_row(float *v, size_t n, int storage, const aoei_slot *slot) {
         scale = aoei_int8_row(q, v, n);
     }
     for (size_t i = 0; i < n; i++)
-        v[i] = storage == AOE_STORAGE_BF16 ? aoei_bf16_to_f32(aoei_bf16_from_f32(v[i])) : scaled ? (float)q[i] * scale : v[i];
+        v[i] = storage == AOE_STORAGE_BF16 ? aoei_bf16_to_f32(aoei_bf16_from_f32(v[i]))
+               : scaled                    ? (float)q[i] * scale
+                                           : v[i];
 }
 
 /* Asserts that each weight of the model test_dir/to is the weight of test_dir/from rounded to the storage type. */
@@ -246,12 +252,14 @@ static void copies_files_and_settings(void **state) {
         const aoei_st_tensor *t = aoei_safetensors_find(m->files.weights, "pooler.dense.weight");
         const aoei_st_tensor *bias = aoei_safetensors_find(m->files.weights, "pooler.dense.bias");
         assert_true(t && bias);
-        assert_int_equal(t->dtype, s == AOE_STORAGE_F32 ? AOEI_ST_F32 : s == AOE_STORAGE_BF16 ? AOEI_ST_BF16 : AOEI_ST_I8);
+        assert_int_equal(t->dtype, s == AOE_STORAGE_F32    ? AOEI_ST_F32
+                                   : s == AOE_STORAGE_BF16 ? AOEI_ST_BF16
+                                                           : AOEI_ST_I8);
         assert_int_equal(bias->dtype, s == AOE_STORAGE_BF16 ? AOEI_ST_BF16 : AOEI_ST_F32);
         float v[TEST_HIDDEN * TEST_HIDDEN];
         aoei_st_to_float(v, t);
-        /* the magnitudes are at most 1/2, so a quantization step of int8 is at most 0.5 / 127, and rounding changes a value by
-         * half a step */
+        /* the magnitudes are at most 1/2, so a quantization step of int8 is at most 0.5 / 127, and rounding changes a
+         * value by half a step */
         for (size_t i = 0; i < sizeof v / sizeof *v; i++)
             assert_true(fabsf(v[i] - test_model_value(1000, i)) <= (t->scale ? 0.5f / 127 / 2 : 0));
         aoe_model_close(m);
@@ -283,10 +291,10 @@ static void expect_equal_embeddings(int storage) {
         assert_int_equal(aoe_model_open(&m, test_model_context, path, NULL, NULL), 0);
         assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
         assert_int_equal(aoe_embed(e, &text, 1, v[i], NULL, NULL), 0);
-        assert_int_equal(aoe_model_plan(m,
-                                        &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 2, .length = 4},
-                                        &plan, NULL),
-                         0);
+        assert_int_equal(
+            aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 2, .length = 4},
+                           &plan, NULL),
+            0);
         assert_int_equal(plan.weights, m->files.stored_bytes);
         assert_int_equal(m->weights[AOEI_W_WORD].type, i == 0 ? AOEI_I8 : AOEI_F32);
         aoe_embedder_destroy(e);
@@ -336,7 +344,8 @@ static void checks_the_request(void **state) {
     o.storage = AOE_STORAGE_BF16;
     o.embedding_storage = AOE_EMBEDDING_STORAGE_INT5;
     assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), AOE_EARG);
-    FRAGMENT(err, "AOE_EMBEDDING_STORAGE_INT5 in options.embedding_storage requires AOE_STORAGE_INT8 in options.storage");
+    FRAGMENT(err,
+             "AOE_EMBEDDING_STORAGE_INT5 in options.embedding_storage requires AOE_STORAGE_INT8 in options.storage");
     o.embedding_storage = (aoe_embedding_storage)2;
     o.storage = AOE_STORAGE_INT8;
     assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), AOE_EARG);
@@ -440,7 +449,8 @@ static void expect_malformed(int storage, const malformed *c, size_t index) {
     rewrite("small", &c->d);
     const int code = aoe_model_open(&m, test_model_context, small, NULL, &err);
     if (code != c->code)
-        fail_msg("case %zu: found code %d (%s), expected code %d", index, code, code ? err.message : "no error", c->code);
+        fail_msg("case %zu: found code %d (%s), expected code %d", index, code, code ? err.message : "no error",
+                 c->code);
     assert_null(m);
     FRAGMENT(err, "/small/model.safetensors: ");
     FRAGMENT(err, c->fragment);
@@ -455,7 +465,9 @@ static void rejects_malformed_int8(void **state) {
     (void)state;
     static const float bad[] = {-0x1p-20f, NAN, INFINITY, 0x1p122f};
     static const malformed cases[] = {
-        {{MATRIX "_scale", .drop = 1}, AOE_EFORMAT, "the scales '" MATRIX "_scale' of the I8 tensor '" MATRIX "' are missing"},
+        {{MATRIX "_scale", .drop = 1},
+         AOE_EFORMAT,
+         "the scales '" MATRIX "_scale' of the I8 tensor '" MATRIX "' are missing"},
         {{MATRIX "_scale", .name = "other"}, AOE_EFORMAT, "are missing"},
         {{MATRIX "_scale", .dtype = AOEI_ST_F16, .n_dims = 1, .shape = {8}},
          AOE_EFORMAT,
@@ -463,7 +475,9 @@ static void rejects_malformed_int8(void **state) {
         {{MATRIX "_scale", .dtype = AOEI_ST_F32, .n_dims = 1, .shape = {7}},
          AOE_EFORMAT,
          "tensor '" MATRIX "_scale' does not have the shape [8], one scale for each row of '" MATRIX "'"},
-        {{MATRIX "_scale", .dtype = AOEI_ST_F32, .n_dims = 2, .shape = {8, 1}}, AOE_EFORMAT, "does not have the shape [8]"},
+        {{MATRIX "_scale", .dtype = AOEI_ST_F32, .n_dims = 2, .shape = {8, 1}},
+         AOE_EFORMAT,
+         "does not have the shape [8]"},
         {{MATRIX "_scale", .value = &bad[0]}, AOE_EFORMAT, "_scale' contains -9.53674e-07 at element 3"},
         {{MATRIX "_scale", .value = &bad[1]}, AOE_ENUMERIC, "_scale' contains nan at element 3"},
         {{MATRIX "_scale", .value = &bad[2]}, AOE_ENUMERIC, "_scale' contains inf at element 3"},
@@ -491,8 +505,8 @@ static void rejects_malformed_int8(void **state) {
     free(make_input(&(test_model_spec){.pooler = 1}));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_malformed(AOE_STORAGE_INT8, &cases[i], i);
-    /* In a file without int8 weights, the name of a tensor may end in _scale. The storage type of a file with F16 and int8
-     * weights is reported as "mixed". */
+    /* In a file without int8 weights, the name of a tensor may end in _scale. The storage type of a file with F16 and
+     * int8 weights is reported as "mixed". */
     rewrite("in", &(damage){"pooler.dense.bias", .name = "head.logit_scale"});
     aoe_model_close(open_model("in"));
     convert("in", "small", AOE_STORAGE_INT8);
@@ -506,7 +520,9 @@ static void rejects_malformed_int5(void **state) {
     (void)state;
     static const float bad[] = {-0x1p-20f, NAN, INFINITY, 0x1p126f};
     static const malformed cases[] = {
-        {{TABLE "_scale", .drop = 1}, AOE_EFORMAT, "the scales '" TABLE "_scale' of the U8 tensor '" TABLE "' are missing"},
+        {{TABLE "_scale", .drop = 1},
+         AOE_EFORMAT,
+         "the scales '" TABLE "_scale' of the U8 tensor '" TABLE "' are missing"},
         {{TABLE "_scale", .dtype = AOEI_ST_F16, .n_dims = 1, .shape = {16}},
          AOE_EFORMAT,
          "the data type of tensor '" TABLE "_scale' is F16, but scales must be F32"},
@@ -518,7 +534,8 @@ static void rejects_malformed_int5(void **state) {
         {{TABLE "_scale", .value = &bad[2]}, AOE_ENUMERIC, "_scale' contains inf at element 3"},
         {{TABLE "_scale", .value = &bad[3]},
          AOE_ENUMERIC,
-         "_scale' contains 8.50706e+37 at element 3; a scale must not be negative, and 15 times the scale must be finite"},
+         "_scale' contains 8.50706e+37 at element 3; a scale must not be negative, and 15 times the scale must "
+         "be finite"},
         {{TABLE, .dtype = AOEI_ST_U8, .n_dims = 2, .shape = {16, 8}},
          AOE_EFORMAT,
          "the U8 tensor '" TABLE "' does not have rows of 5 bytes, which contain 8 int5 values"},
@@ -542,7 +559,8 @@ static void rejects_malformed_int5(void **state) {
          "tensor '" MATRIX "' has shape [8, 6], but config.json requires [8, 12]"},
         {{MATRIX, .dtype = AOEI_ST_U8, .n_dims = 2, .shape = {8, 12}},
          AOE_EUNSUPPORTED,
-         "the data type of tensor '" MATRIX "' is U8; weights must be F32, F16, BF16, I8 matrices with scales, or U8 token "
+         "the data type of tensor '" MATRIX
+         "' is U8; weights must be F32, F16, BF16, I8 matrices with scales, or U8 token "
          "embeddings with scales"},
     };
     free(make_input(&(test_model_spec){.pooler = 1}));
@@ -562,8 +580,8 @@ static void rejects_malformed_int5(void **state) {
     free(small);
 }
 
-/* Tests weights with values that bf16 or int8 cannot represent. The conversion to bf16 or int8 must be rejected before a
- * directory is created. The conversion to float32 must succeed. */
+/* Tests weights with values that bf16 or int8 cannot represent. The conversion to bf16 or int8 must be rejected before
+ * a directory is created. The conversion to float32 must succeed. */
 static void rejects_values_out_of_range(void **state) {
     (void)state;
     static const float most = FLT_MAX, nan = NAN;
@@ -574,7 +592,8 @@ static void rejects_values_out_of_range(void **state) {
             aoe_error err;
             const aoe_convert_options o = options_of(s);
             assert_int_equal(aoe_convert(test_model_context, in, out, &o, NULL, &err), AOE_ENUMERIC);
-            FRAGMENT(err, pooler ? "tensor 'pooler.dense.weight' contains nan" : "tensor '" MATRIX "' contains 3.40282e+38");
+            FRAGMENT(err,
+                     pooler ? "tensor 'pooler.dense.weight' contains nan" : "tensor '" MATRIX "' contains 3.40282e+38");
             FRAGMENT(err, "store this model as f32");
             assert_false(aoei_exists(out));
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the creation of models. The vocabulary is trained from files or copied from another model. Other tests cover the
- * initial weights, and invalid input, which must be rejected before a file is written.
+ * Tests the creation of models. The vocabulary is trained from files or copied from another model. Other tests cover
+ * the initial weights, and invalid input, which must be rejected before a file is written.
  */
 #include <math.h>
 #include <stdio.h>
@@ -27,10 +27,10 @@ typedef struct corpus {
 static void make_corpus(corpus *c) {
     c->dir = test_dir_create();
     c->path[0] = test_write_text(c->dir, "a.txt", "the plane is taking off\nthe plane lands\n");
-    c->path[1] = test_write_text(c->dir, "b.tsv",
-                                 "sentence1\tsentence2\tscore\nzebra zebra\tzebra xylophone\t4.5\nquick zebra\txylophone\t0\n");
-    c->path[2] =
-        test_write_text(c->dir, "c.jsonl", "{\"text\": \"wombat wombat\", \"id\": 7}\n{\"text\": \"wombat\", \"id\": 8}\n");
+    c->path[1] = test_write_text(
+        c->dir, "b.tsv", "sentence1\tsentence2\tscore\nzebra zebra\tzebra xylophone\t4.5\nquick zebra\txylophone\t0\n");
+    c->path[2] = test_write_text(c->dir, "c.jsonl",
+                                 "{\"text\": \"wombat wombat\", \"id\": 7}\n{\"text\": \"wombat\", \"id\": 8}\n");
 }
 
 static void free_corpus(corpus *c) {
@@ -94,8 +94,9 @@ static void makes_a_model(void **state) {
     free_corpus(&c);
 }
 
-/* Tests the ids of [PAD] and [UNK]. In RoBERTa and MPNet, the token with id 1 is the padding token, which has no position of
- * its own in other programs. If this id belonged to [UNK], they would compute other embeddings for texts with unknown words. */
+/* Tests the ids of [PAD] and [UNK]. In RoBERTa and MPNet, the token with id 1 is the padding token, which has no
+ * position of its own in other programs. If this id belonged to [UNK], they would compute other embeddings for texts
+ * with unknown words. */
 static void places_the_padding_token(void **state) {
     (void)state;
     static const char *const architectures[] = {NULL, "roberta", "mpnet"};
@@ -203,8 +204,9 @@ static void weights_depend_on_the_seed_only(void **state) {
     aoe_context *one;
     aoe_init_options o = options(&c);
     size_t na, nb, nc;
-    assert_int_equal(
-        aoe_context_create(&one, &(aoe_context_options){.struct_size = sizeof(aoe_context_options), .threads = 1}, NULL), 0);
+    assert_int_equal(aoe_context_create(
+                         &one, &(aoe_context_options){.struct_size = sizeof(aoe_context_options), .threads = 1}, NULL),
+                     0);
     assert_int_equal(aoe_init(test_model_context, a, &o, NULL, NULL), 0);
     assert_int_equal(aoe_init(one, b, &o, NULL, NULL), 0);
     o.seed = 43;
@@ -267,8 +269,8 @@ static void needs_force_to_replace(void **state) {
     free_corpus(&c);
 }
 
-/* Tests that aoe_init fails and names the file if it would overwrite a file in the output directory. With options.force, it
- * must succeed. */
+/* Tests that aoe_init fails and names the file if it would overwrite a file in the output directory. With
+ * options.force, it must succeed. */
 static void needs_force_to_overwrite_files(void **state) {
     (void)state;
     static const char *const names[] = {"README.md",
@@ -290,7 +292,8 @@ static void needs_force_to_overwrite_files(void **state) {
         free(test_write_text(to, "notes.txt", "mine too"));
         char *path = test_write_text(to, names[i], "mine");
         assert_int_equal(aoe_init(test_model_context, to, &o, NULL, &err), AOE_EEXIST);
-        snprintf(fragment, sizeof fragment, ": the directory already contains %s, which the new model would replace", names[i]);
+        snprintf(fragment, sizeof fragment, ": the directory already contains %s, which the new model would replace",
+                 names[i]);
         FRAGMENT(err, fragment);
         FRAGMENT(err, to);
         const int is_model = !strcmp(names[i], "aoe.json") || !strcmp(names[i], "modules.json");
@@ -326,7 +329,8 @@ static void keeps_other_files(void **state) {
     free_corpus(&c);
 }
 
-/* Asserts that creating the model fails with `code` and a message that contains `fragment`, and that nothing is written. */
+/* Asserts that creating the model fails with `code` and a message that contains `fragment`, and that nothing is
+ * written. */
 static void expect_rejected(const corpus *c, const aoe_init_options *o, int code, const char *fragment) {
     char *to = test_path(c->dir, "new");
     aoe_error err;

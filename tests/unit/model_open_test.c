@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the opening of model directories. Every layout of the files and every storage type must give equal weights. Every kind
- * of damaged file must be rejected with a message. Other tests cover options, views of a model (models that use other weights
- * but share everything else), and the memory plan.
+ * Tests the opening of model directories. Every layout of the files and every storage type must give equal weights.
+ * Every kind of damaged file must be rejected with a message. Other tests cover options, views of a model (models that
+ * use other weights but share everything else), and the memory plan.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,8 +142,8 @@ static void reports_model_info(void **state) {
     test_dir_remove(dir);
 }
 
-/* Writes a model as specified by spec and asserts that opening it fails with the error `code`. The message must contain the
- * path of the directory, `fragment` and `fragment2`. */
+/* Writes a model as specified by spec and asserts that opening it fails with the error `code`. The message must contain
+ * the path of the directory, `fragment` and `fragment2`. */
 static void expect_rejected(const test_model_spec *spec, int code, const char *fragment, const char *fragment2) {
     char *dir = test_dir_create();
     aoe_model *m;
@@ -166,8 +166,8 @@ static void rejects_damaged_weights(void **state) {
                     "/model.safetensors: ", "tensor 'bert.embeddings.LayerNorm.bias' is missing");
     expect_rejected(&(test_model_spec){.missing = "embeddings.word_embeddings.weight"}, AOE_EFORMAT,
                     "no tensor 'embeddings.word_embeddings.weight'", "BertModel");
-    expect_rejected(&(test_model_spec){.prefix = "roberta."}, AOE_EFORMAT, "no tensor 'embeddings.word_embeddings.weight'",
-                    "with or without a prefix");
+    expect_rejected(&(test_model_spec){.prefix = "roberta."}, AOE_EFORMAT,
+                    "no tensor 'embeddings.word_embeddings.weight'", "with or without a prefix");
     expect_rejected(&(test_model_spec){.misshapen = "encoder.layer.0.output.dense.weight"}, AOE_EFORMAT,
                     "tensor 'encoder.layer.0.output.dense.weight' has shape [9, 12], but config.json requires [8, 12]",
                     "/model.safetensors: ");
@@ -175,13 +175,15 @@ static void rejects_damaged_weights(void **state) {
                     "has shape [9], but config.json requires [8]", "/model.safetensors: ");
     expect_rejected(&(test_model_spec){.damaged = "encoder.layer.1.output.dense.weight"}, AOE_ENUMERIC,
                     "tensor 'encoder.layer.1.output.dense.weight' contains NaN at element 5", "/model.safetensors: ");
-    expect_rejected(&(test_model_spec){.damaged = "embeddings.word_embeddings.weight", .dtype = AOEI_ST_F16, .prefix = "bert."},
-                    AOE_ENUMERIC, "tensor 'bert.embeddings.word_embeddings.weight' contains NaN at element 5", "damaged");
+    expect_rejected(
+        &(test_model_spec){.damaged = "embeddings.word_embeddings.weight", .dtype = AOEI_ST_F16, .prefix = "bert."},
+        AOE_ENUMERIC, "tensor 'bert.embeddings.word_embeddings.weight' contains NaN at element 5", "damaged");
     expect_rejected(&(test_model_spec){.mixed = "none", .dtype = AOEI_ST_F32, .config = "{\"model_type\": \"bert\""},
                     AOE_EFORMAT, "/config.json:1: ", "byte");
     expect_rejected(&(test_model_spec){.config = "{\"model_type\": \"gpt2\"}"}, AOE_EUNSUPPORTED,
                     "/config.json: model_type 'gpt2' is not supported", "supported: bert");
-    expect_rejected(&(test_model_spec){.config = "{}"}, AOE_EFORMAT, "/config.json: no \"model_type\"", "supported: bert");
+    expect_rejected(&(test_model_spec){.config = "{}"}, AOE_EFORMAT, "/config.json: no \"model_type\"",
+                    "supported: bert");
 }
 
 static void rejects_other_types(void **state) {
@@ -196,7 +198,9 @@ static void rejects_other_types(void **state) {
     memcpy(at, "\"U32\"", 5);
     free(test_write(dir, "model.safetensors", file, size));
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EUNSUPPORTED);
-    FRAGMENT(err, "the data type of tensor 'embeddings.word_embeddings.weight' is unsupported; weights must be F32, F16, BF16");
+    FRAGMENT(
+        err,
+        "the data type of tensor 'embeddings.word_embeddings.weight' is unsupported; weights must be F32, F16, BF16");
     free(file);
     free(path);
     test_dir_remove(dir);
@@ -271,11 +275,15 @@ static void checks_the_options(void **state) {
         const char *fragment;
     } cases[] = {
 #define OTHERS .struct_size = sizeof(aoe_model_options), .bidirectional_from = AOE_AUTO, .activation = AOE_AUTO
-        {{OTHERS, .dtype = (aoe_dtype)9, .max_length = AOE_AUTO, .normalize = AOE_AUTO}, AOE_EARG, "options.dtype is 9"},
+        {{OTHERS, .dtype = (aoe_dtype)9, .max_length = AOE_AUTO, .normalize = AOE_AUTO},
+         AOE_EARG,
+         "options.dtype is 9"},
         {{OTHERS, .pooling = AOE_POOLING_COUNT, .max_length = AOE_AUTO, .normalize = AOE_AUTO},
          AOE_EARG,
          "options.pooling is 15"},
-        {{OTHERS, .max_length = 11, .normalize = AOE_AUTO}, AOE_EARG, "options.max_length is 11, but must be at most 10"},
+        {{OTHERS, .max_length = 11, .normalize = AOE_AUTO},
+         AOE_EARG,
+         "options.max_length is 11, but must be at most 10"},
         {{OTHERS, .max_length = 0, .normalize = AOE_AUTO}, AOE_EARG, "options.max_length must be at least 1"},
         {{OTHERS, .prompt = "no place", .max_length = AOE_AUTO, .normalize = AOE_AUTO},
          AOE_EARG,
@@ -325,19 +333,19 @@ static void views_share_everything_except_weights(void **state) {
     test_dir_remove(dir);
 }
 
-/* Returns the number of bytes that the trainer allocates for a batch of n_texts texts with `length` tokens each. *kept is set
- * to the number of these bytes that store activations for the backward pass. */
+/* Returns the number of bytes that the trainer allocates for a batch of n_texts texts with `length` tokens each. *kept
+ * is set to the number of these bytes that store activations for the backward pass. */
 static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, int recompute, size_t *kept) {
     aoei_pair_step step;
     const aoei_pair_step_options o = {
         .pairs = n_texts / 2, .tokens = n_texts * length, .longest = length, .type = m->type, .recompute = recompute};
     assert_int_equal(aoei_pair_step_create(&step, test_model_context, &m->config, &o, NULL), 0);
-    /* subtracts the parts of the arena that the plan does not include: the arrays of tensors and of optimizer segments; adds
-     * the memory outside the arena */
+    /* subtracts the parts of the arena that the plan does not include: the arrays of tensors and of optimizer segments;
+     * adds the memory outside the arena */
     const size_t vectors = n_texts * m->config.hidden * sizeof(float);
     const size_t slots = step.params.n_slots, views = 4 * ((slots * sizeof(aoei_tensor) + 63) / 64 * 64),
-                 segments = (slots * sizeof(aoei_optimizer_segment) + 63) / 64 * 64, host = 2 * vectors + step.workspace_bytes,
-                 bytes = step.arena.used;
+                 segments = (slots * sizeof(aoei_optimizer_segment) + 63) / 64 * 64,
+                 host = 2 * vectors + step.workspace_bytes, bytes = step.arena.used;
     *kept = step.state.kept_bytes;
     assert_int_equal(step.arena.used, step.arena.size);
     aoei_pair_step_destroy(&step);
@@ -349,8 +357,9 @@ static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
     aoe_memory_plan p;
     size_t kept, kept_recompute, parameters = 0;
     assert_int_equal(
-        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = n_texts, .length = length},
-                       &p, NULL),
+        aoe_model_plan(
+            m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = n_texts, .length = length}, &p,
+            NULL),
         0);
     assert_int_equal(p.dtype, aoei_public_dtype(m->type));
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
@@ -378,8 +387,9 @@ static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
     aoei_encoder_state state;
     const aoei_encoder_mode mode = {.type = m->type, .unpacked = 1};
     assert_int_equal(aoei_arena_create(&arena, p.activations, NULL), 0);
-    assert_int_equal(
-        aoei_encoder_layout(&state, test_model_context, &m->config, &arena, n_texts * length, n_texts, length, mode, NULL), 0);
+    assert_int_equal(aoei_encoder_layout(&state, test_model_context, &m->config, &arena, n_texts * length, n_texts,
+                                         length, mode, NULL),
+                     0);
     assert_true(!arena.overflow && arena.used == p.activations);
     aoei_arena_destroy(&arena);
 }
@@ -411,25 +421,30 @@ static void plans_memory(void **state) {
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, NULL), 0);
     size_t parameters = aoei_parameter_count(&m->config);
     assert_int_equal(
-        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 4, .length = 10}, &p, NULL),
+        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 4, .length = 10}, &p,
+                       NULL),
         0);
     assert_true(p.packed >= parameters * 4);
     assert_true(p.activations > 40 * TEST_HIDDEN * aoei_dtype_size(m->type));
     assert_true(p.training >= p.activations + 4 * 4 * parameters);
-    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 8, .length = 10},
-                                    &larger, NULL),
-                     0);
+    assert_int_equal(
+        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 8, .length = 10},
+                       &larger, NULL),
+        0);
     assert_true(larger.activations > p.activations && larger.training > p.training);
     assert_int_equal(
-        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 4, .length = 11}, &p, &err),
+        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 4, .length = 11}, &p,
+                       &err),
         AOE_EARG);
     FRAGMENT(err, "a text of 11 tokens is longer than the maximum length of the model, 10");
     assert_int_equal(
-        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 0, .length = 10}, &p, &err),
+        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 0, .length = 10}, &p,
+                       &err),
         AOE_EARG);
     assert_int_equal(
-        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = SIZE_MAX / 2, .length = 10},
-                       &p, &err),
+        aoe_model_plan(
+            m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = SIZE_MAX / 2, .length = 10}, &p,
+            &err),
         AOE_EARG);
     FRAGMENT(err, "cannot be planned");
     aoe_model_close(m);

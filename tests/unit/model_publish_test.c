@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests what happens if the process is killed while it saves a model over an older one. A save moves the files of the older
- * model to a staging folder and then moves the new files to their place. The process is killed before each step that changes
- * the directory. Afterwards, the directory must contain the complete older model, the complete newer model, or no model. In the
- * last case, recovery must restore the older model. The test replaces rename() and unlinkat() by functions that count the
- * steps.
+ * Tests what happens if the process is killed while it saves a model over an older one. A save moves the files of the
+ * older model to a staging folder and then moves the new files to their place. The process is killed before each step
+ * that changes the directory. Afterwards, the directory must contain the complete older model, the complete newer
+ * model, or no model. In the last case, recovery must restore the older model. The test replaces rename() and
+ * unlinkat() by functions that count the steps.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,8 +35,8 @@ static int steps_left; /* the process is killed, or calls begin to fail, at this
 static int adapters;   /* 1: adapters are saved instead of a full model */
 static int failing;    /* 1: the process is not killed, but all further calls of rename() fail */
 
-/* Counts a step. At the step that steps_left selects, kills the process or, if `failing` is 1, returns -1 with errno set, which
- * makes the calling function fail. Otherwise, returns 0. */
+/* Counts a step. At the step that steps_left selects, kills the process or, if `failing` is 1, returns -1 with errno
+ * set, which makes the calling function fail. Otherwise, returns 0. */
 static int step(void) {
     if (!steps_left || --steps_left)
         return 0;
@@ -52,14 +52,15 @@ int rename(const char *from, const char *to) {
 }
 
 int unlinkat(int parent, const char *name, int flags) {
-    /* if `failing` is 1, unlinkat() succeeds, because the worst case is a save that can still remove files but cannot rename
-     * them */
+    /* if `failing` is 1, unlinkat() succeeds, because the worst case is a save that can still remove files but cannot
+     * rename them */
     if (!failing)
         step();
     return (int)syscall(SYS_unlinkat, parent, name, flags);
 }
 
-/* Calls fn(dir) in a child process and kills the process before its n-th step. Returns 1 if fn returned before that step. */
+/* Calls fn(dir) in a child process and kills the process before its n-th step. Returns 1 if fn returned before that
+ * step. */
 static int run_killed(void (*fn)(const char *dir), const char *dir, int n) {
     int status;
     pid_t pid = fork();
@@ -76,7 +77,8 @@ static int run_killed(void (*fn)(const char *dir), const char *dir, int n) {
 
 static aoe_context *child_context(void) {
     aoe_context *ctx;
-    if (aoe_context_create(&ctx, &(aoe_context_options){.struct_size = sizeof(aoe_context_options), .threads = 1}, NULL))
+    if (aoe_context_create(&ctx, &(aoe_context_options){.struct_size = sizeof(aoe_context_options), .threads = 1},
+                           NULL))
         _exit(1);
     return ctx;
 }
@@ -116,7 +118,8 @@ static void write_older(const char *to, int shards) {
     free(folder);
 }
 
-/* Writes the newer model to the directory `from`. If `adapters` is 1, writes adapters, and their base model to dir/base. */
+/* Writes the newer model to the directory `from`. If `adapters` is 1, writes adapters, and their base model to
+ * dir/base. */
 static void write_newer(const char *dir, const char *from) {
     if (!adapters) {
         test_model_write(from, NULL);
@@ -129,8 +132,8 @@ static void write_newer(const char *dir, const char *from) {
     free(base);
 }
 
-/* Asserts that the directory `to` contains all files of one model and no file of the other model. Returns 1 for the newer
- * model, 0 for the older model. n: step at which the save was killed, for messages. */
+/* Asserts that the directory `to` contains all files of one model and no file of the other model. Returns 1 for the
+ * newer model, 0 for the older model. n: step at which the save was killed, for messages. */
 static int check_complete(const char *to, int n) {
     aoe_model *m;
     aoe_model_info info;
@@ -150,10 +153,10 @@ static int check_complete(const char *to, int n) {
     return newer;
 }
 
-/* Kills a save before its n-th step or, if `failing` is 1, makes its renames fail from the n-th step. The weights of the older
- * model are in two shards if shards is 2, otherwise in one file. Then runs recovery again and again, killing it after one step,
- * until it completes. Increments *missing if the directory contains no model after the save. Increments *older if it contains
- * the older model after the recovery. Returns 1 if the save completed. */
+/* Kills a save before its n-th step or, if `failing` is 1, makes its renames fail from the n-th step. The weights of
+ * the older model are in two shards if shards is 2, otherwise in one file. Then runs recovery again and again, killing
+ * it after one step, until it completes. Increments *missing if the directory contains no model after the save.
+ * Increments *older if it contains the older model after the recovery. Returns 1 if the save completed. */
 static int kill_at(int n, int shards, size_t *older, size_t *missing) {
     char *dir = test_dir_create(), *to = test_path(dir, "to"), *from = test_path(dir, "new"), *stranded;
     aoe_model *m;
@@ -173,9 +176,9 @@ static int kill_at(int n, int shards, size_t *older, size_t *missing) {
     } else {
         newer = 0;
         assert_int_equal(aoe_model_open(&m, test_model_context, to, NULL, &err), AOE_ENOENT);
-        FRAGMENT(
-            err,
-            ": the directory contains no model, because saving a model was interrupted; the previous model is in .staging-");
+        FRAGMENT(err,
+                 ": the directory contains no model, because saving a model was interrupted; the previous model is in "
+                 ".staging-");
         FRAGMENT(err, stranded);
         assert_int_equal(aoei_model_dir_check(to, 0, &err), AOE_EEXIST);
         FRAGMENT(err, stranded);
@@ -219,8 +222,8 @@ static void recovers_after_a_kill_with_adapters(void **state) {
     adapters = 0;
 }
 
-/* Tests saves in which every rename() fails after the first error. The save then cannot move the files of the older model back,
- * so they remain in the staging folder. Recovery must restore these files. */
+/* Tests saves in which every rename() fails after the first error. The save then cannot move the files of the older
+ * model back, so they remain in the staging folder. Recovery must restore these files. */
 static void recovers_after_failed_renames(void **state) {
     (void)state;
     failing = 1;
@@ -244,8 +247,8 @@ static void move(const char *from, const char *to, const char *name) {
     free(b);
 }
 
-/* Tests recovery if the staging folder contains only the weights of the older model, because the process was killed between the
- * first two steps. In the second pass, the directory also contains an index of sharded weights. */
+/* Tests recovery if the staging folder contains only the weights of the older model, because the process was killed
+ * between the first two steps. In the second pass, the directory also contains an index of sharded weights. */
 static void restores_moved_weights(void **state) {
     (void)state;
     for (int both = 0; both < 2; both++) {
@@ -274,8 +277,8 @@ static void restores_moved_weights(void **state) {
     }
 }
 
-/* Tests that recovery removes a staging folder without a message if it contains no files of an older model, or if a newer model
- * has replaced the older model. */
+/* Tests that recovery removes a staging folder without a message if it contains no files of an older model, or if a
+ * newer model has replaced the older model. */
 static void removes_unneeded_staging_folders(void **state) {
     (void)state;
     static const char *const folders[] = {DEAD, DEAD "/old", DEAD "/replaced"};

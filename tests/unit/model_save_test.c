@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the saving of model directories. A saved model must have equal weights and settings when it is opened again. The files
- * that sentence-transformers reads must be equal, byte for byte, to expected files. No file of an older model may remain.
+ * Tests the saving of model directories. A saved model must have equal weights and settings when it is opened again.
+ * The files that sentence-transformers reads must be equal, byte for byte, to expected files. No file of an older model
+ * may remain.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@
 #include "model/weight_view.h"
 #include "modeldir/layout.h"
 
-/* Asserts that the contents of the file dir/name equal `want`. If want is NULL, asserts that the file does not exist. */
+/* Asserts that the contents of the file dir/name equal `want`. If want is NULL, asserts that the file does not
+ * exist. */
 static void check_file(const char *dir, const char *name, const char *want) {
     char *path = test_path(dir, name), *text = test_read(path, NULL);
     if (!want)
@@ -35,8 +37,8 @@ static int has(const char *dir, const char *name) {
     return aoei_entry_exists(dir, name);
 }
 
-/* Opens the model in dir with options o and saves it to the directory `to`. record: JSON description of the training, which is
- * saved with the model; NULL: none. */
+/* Opens the model in dir with options o and saves it to the directory `to`. record: JSON description of the training,
+ * which is saved with the model; NULL: none. */
 static void resave(const char *dir, const char *to, const aoe_model_options *o, json_t *record) {
     aoe_model *m;
     aoe_error err;
@@ -54,8 +56,8 @@ static void expect_equal_weights(const aoe_model *a, const aoe_model *b) {
     }
 }
 
-/* Saves a model with these settings, opens it without options and asserts that the settings are equal. Then removes aoe.json
- * and repeats the check, because the files for sentence-transformers must also contain the settings. */
+/* Saves a model with these settings, opens it without options and asserts that the settings are equal. Then removes
+ * aoe.json and repeats the check, because the files for sentence-transformers must also contain the settings. */
 static void round_trip(aoe_pooling pooling, int normalize, const char *prompt) {
     char *dir = test_dir_create(), *to = test_path(dir, "new/model"), *own = test_path(to, "aoe.json");
     aoe_model *a, *b;
@@ -103,13 +105,15 @@ static void reopens_with_equal_settings(void **state) {
                 round_trip((aoe_pooling)p, normalize, prompts[i]);
 }
 
-#define MODULE_TEXT(idx, path, type)                                                                                           \
-    "  {\n    \"idx\": " #idx ",\n    \"name\": \"" #idx "\",\n    \"path\": \"" path                                          \
+#define MODULE_TEXT(idx, path, type)                                                                                   \
+    "  {\n    \"idx\": " #idx ",\n    \"name\": \"" #idx "\",\n    \"path\": \"" path                                  \
     "\",\n    \"type\": \"sentence_transformers.models." type "\"\n  }"
-#define POOLING_TEXT(cls, mean)                                                                                                \
-    "{\n  \"word_embedding_dimension\": 8,\n  \"pooling_mode_cls_token\": " cls ",\n  \"pooling_mode_mean_tokens\": " mean     \
-    ",\n  \"pooling_mode_max_tokens\": false,\n  \"pooling_mode_mean_sqrt_len_tokens\": false,\n"                              \
-    "  \"pooling_mode_weightedmean_tokens\": false,\n  \"pooling_mode_lasttoken\": false,\n  \"include_prompt\": true\n}\n"
+#define POOLING_TEXT(cls, mean)                                                                                        \
+    "{\n  \"word_embedding_dimension\": 8,\n  \"pooling_mode_cls_token\": " cls                                        \
+    ",\n  \"pooling_mode_mean_tokens\": " mean                                                                         \
+    ",\n  \"pooling_mode_max_tokens\": false,\n  \"pooling_mode_mean_sqrt_len_tokens\": false,\n"                      \
+    "  \"pooling_mode_weightedmean_tokens\": false,\n  \"pooling_mode_lasttoken\": false,\n"                           \
+    "  \"include_prompt\": true\n}\n"
 
 static void writes_sentence_transformers_files(void **state) {
     (void)state;
@@ -132,10 +136,10 @@ static void writes_sentence_transformers_files(void **state) {
     check_file(to, "config_sentence_transformers.json",
                "{\n  \"prompts\": {\n    \"default\": \"query: \"\n  },\n"
                "  \"default_prompt_name\": \"default\",\n  \"similarity_fn_name\": \"cosine\"\n}\n");
-    check_file(
-        to, "aoe.json",
-        "{\n  \"format_version\": 1,\n  \"pooling\": \"cls-last-avg\",\n  \"prompts\": {\n    \"default\": \"query: {text}\"\n"
-        "  },\n  \"max_length\": 10,\n  \"normalize\": true\n}\n");
+    check_file(to, "aoe.json",
+               "{\n  \"format_version\": 1,\n  \"pooling\": \"cls-last-avg\",\n  \"prompts\": {\n"
+               "    \"default\": \"query: {text}\"\n"
+               "  },\n  \"max_length\": 10,\n  \"normalize\": true\n}\n");
     char *folder = test_path(to, "3_Normalize");
     assert_int_equal(test_count_entries(folder), 0);
     free(folder);
@@ -181,8 +185,8 @@ static void readme_lists_limits(void **state) {
     text = test_read(readme, NULL);
     assert_null(strstr(text, "from sentence_transformers"));
     assert_non_null(strstr(text, "## Limits"));
-    assert_non_null(
-        strstr(text, "they do not support first-last-avg pooling, and they do not support prompts with text after {text}."));
+    assert_non_null(strstr(
+        text, "they do not support first-last-avg pooling, and they do not support prompts with text after {text}."));
     assert_non_null(strstr(text, "| prompt | `\"{text} in\\nshort\"` |"));
     free(text);
     free(readme);
@@ -193,7 +197,8 @@ static void readme_lists_limits(void **state) {
 static void writes_config_and_record(void **state) {
     (void)state;
     char *dir = test_dir_create(), *to = test_path(dir, "out"), *path = test_path(to, "config.json");
-    json_t *record = json_pack("{s:[s, s], s:s, s:i}", "data", "train.tsv", "/home/me/sts.tsv", "prompt", "/query", "steps", 7);
+    json_t *record =
+        json_pack("{s:[s, s], s:s, s:i}", "data", "train.tsv", "/home/me/sts.tsv", "prompt", "/query", "steps", 7);
     test_model_write(dir, &(test_model_spec){.pooler = 1});
     resave(dir, to, NULL, record);
     char *text = test_read(path, NULL);
@@ -250,7 +255,8 @@ static void keeps_the_named_prompts(void **state) {
     (void)state;
     char *dir = test_dir_create(), *to = test_path(dir, "out");
     test_model_write(dir, NULL);
-    free(test_write_text(dir, "config_sentence_transformers.json", "{\"prompts\":{\"query\":\"q: \",\"document\":\"d: \"}}"));
+    free(test_write_text(dir, "config_sentence_transformers.json",
+                         "{\"prompts\":{\"query\":\"q: \",\"document\":\"d: \"}}"));
     resave(dir, to, NULL, NULL);
     check_file(to, "config_sentence_transformers.json",
                "{\n  \"prompts\": {\n    \"query\": \"q: \",\n    \"document\": \"d: \"\n  },\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests how the settings of a model are determined. The sources, in order of priority, are options, aoe.json, the files of
- * sentence-transformers in their old and new layout, and defaults. Other tests cover files that must be rejected.
+ * Tests how the settings of a model are determined. The sources, in order of priority, are options, aoe.json, the files
+ * of sentence-transformers in their old and new layout, and defaults. Other tests cover files that must be rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +22,17 @@
 #define POOLING                 MODULE(1, "1_Pooling", OLD_TYPE("Pooling"))
 #define DENSE                   MODULE(2, "2_Dense", OLD_TYPE("Dense"))
 #define NORMALIZE               MODULE(2, "2_Normalize", OLD_TYPE("Normalize"))
-#define DENSE_CONFIG                                                                                                           \
-    "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":\"torch.nn.modules.linear.Identity\"}"
+#define DENSE_CONFIG                                                                                                   \
+    "{\"in_features\":16,\"out_features\":8,\"bias\":false,"                                                           \
+    "\"activation_function\":\"torch.nn.modules.linear.Identity\"}"
+
+#define NEW_TYPE(path)     "sentence_transformers." path
+#define NEW_POOLING_TYPE   NEW_TYPE("sentence_transformer.modules.pooling.Pooling")
+#define NEW_NORMALIZE_TYPE NEW_TYPE("base.modules.normalize.Normalize")
+#define NEW_TRANSFORMER    MODULE(0, "", NEW_TYPE("base.modules.transformer.Transformer"))
+#define NEW_POOLING        MODULE(1, "1_Pooling", NEW_POOLING_TYPE)
+#define NEW_DENSE          MODULE(2, "2_Dense", NEW_TYPE("base.modules.dense.Dense"))
+#define NEW_NORMALIZE      MODULE(2, "2_Normalize", NEW_NORMALIZE_TYPE)
 
 /* Writes text to the file dir/name. If name has the form FOLDER/FILE, creates the folder first. */
 static void put(const char *dir, const char *name, const char *text) {
@@ -91,7 +100,8 @@ static void settings_follow_their_precedence(void **state) {
     put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," NORMALIZE "]");
     put(dir, "1_Pooling/config.json", "{\"pooling_mode_mean_tokens\":true}");
     put(dir, "sentence_bert_config.json", "{\"max_seq_length\":7,\"do_lower_case\":true}");
-    put(dir, "config_sentence_transformers.json", "{\"prompts\":{\"q\":\"query: \",\"d\":\"\"},\"default_prompt_name\":\"q\"}");
+    put(dir, "config_sentence_transformers.json",
+        "{\"prompts\":{\"q\":\"query: \",\"d\":\"\"},\"default_prompt_name\":\"q\"}");
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
     check(&s, AOE_POOLING_LAST_AVG, "1_Pooling/config.json", 7, "sentence_bert_config.json", "query: {text}", 1);
     assert_true(s.lowercase);
@@ -137,8 +147,8 @@ static void rejects_an_invalid_aoe_json(void **state) {
         const char *text, *fragment;
         int code;
     } cases[] = {
-        {"{\"format_version\":11}", "aoe.json: format_version is 11, but this version of aoe supports at most 10; update aoe",
-         AOE_EUNSUPPORTED},
+        {"{\"format_version\":11}",
+         "aoe.json: format_version is 11, but this version of aoe supports at most 10; update aoe", AOE_EUNSUPPORTED},
         {"{}", "aoe.json: \"format_version\" is missing", AOE_EFORMAT},
         {"[]", "aoe.json: not a JSON object", AOE_EFORMAT},
         {"{", "aoe.json:1: ", AOE_EFORMAT},
@@ -157,7 +167,8 @@ static void rejects_an_invalid_aoe_json(void **state) {
         {"{\"format_version\":2,\"dense\":2}", "aoe.json: \"dense\" is not a string", AOE_EFORMAT},
         {"{\"format_version\":10,\"chat_template\":{\"options\":{\"tools\":[]}}}", "aoe.json: this value of \"tools\"",
          AOE_EUNSUPPORTED},
-        {"{\"format_version\":10,\"chat_template\":\"x\"}", "aoe.json: \"chat_template\" is not an object with", AOE_EFORMAT},
+        {"{\"format_version\":10,\"chat_template\":\"x\"}", "aoe.json: \"chat_template\" is not an object with",
+         AOE_EFORMAT},
     };
     char *dir = test_dir_create();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -172,8 +183,8 @@ static void rejects_an_invalid_aoe_json(void **state) {
     test_dir_remove(dir);
 }
 
-/* Writes the weights [8, 16] of the module 2_Dense. The elements [r, r] and [r, r + 8] are `diagonal`, and all other elements
- * are `other`. */
+/* Writes the weights [8, 16] of the module 2_Dense. The elements [r, r] and [r, r + 8] are `diagonal`, and all other
+ * elements are `other`. */
 static void write_dense(const char *dir, float diagonal, float other) {
     const aoei_st_entry e = {"linear.weight", AOEI_ST_F32, 2, {8, 16}};
     char *path = test_path(dir, "2_Dense/model.safetensors");
@@ -193,8 +204,10 @@ static void reads_the_old_layout(void **state) {
         aoe_pooling pooling;
     } cases[] = {
         {"{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":false}", AOE_POOLING_CLS},
-        {"{\"word_embedding_dimension\":8,\"pooling_mode_cls_token\":false,\"pooling_mode_mean_tokens\":true,\"pooling_mode_max_tokens\":false,"
-         "\"pooling_mode_mean_sqrt_len_tokens\":false,\"pooling_mode_weightedmean_tokens\":false,\"pooling_mode_lasttoken\":false,"
+        {"{\"word_embedding_dimension\":8,\"pooling_mode_cls_token\":false,\"pooling_mode_mean_tokens\":true,"
+         "\"pooling_mode_max_tokens\":false,"
+         "\"pooling_mode_mean_sqrt_len_tokens\":false,\"pooling_mode_weightedmean_tokens\":false,"
+         "\"pooling_mode_lasttoken\":false,"
          "\"include_prompt\":true}",
          AOE_POOLING_LAST_AVG},
         {"{\"pooling_mode_max_tokens\":true}", AOE_POOLING_LAST_MAX},
@@ -219,13 +232,8 @@ static void reads_the_new_layout(void **state) {
     char *dir = test_dir_create();
     aoei_settings s;
     put(dir, "modules.json",
-        "[" MODULE(
-            0, "",
-            "sentence_transformers.base.modules.transformer.Transformer") ","
-                                                                          "{\"idx\":1,\"name\":\"1\",\"path\":\"1_Pooling\",\"type\":\"sentence_transformers.sentence_transformer.modules.pooling.Pooling\","
-                                                                          "\"kwargs\":[\"task\"]}," MODULE(2, "2_Dense", "sentence_transformers.base.modules.dense.Dense") "," MODULE(
-                                                                              3, "3_Normalize",
-                                                                              "sentence_transformers.base.modules.normalize.Normalize") "]");
+        "[" NEW_TRANSFORMER ",{\"idx\":1,\"name\":\"1\",\"path\":\"1_Pooling\",\"type\":\"" NEW_POOLING_TYPE
+        "\",\"kwargs\":[\"task\"]}," NEW_DENSE "," MODULE(3, "3_Normalize", NEW_NORMALIZE_TYPE) "]");
     put(dir, "1_Pooling/config.json",
         "{\"embedding_dimension\":8,\"pooling_mode\":[\"cls\",\"mean\"],\"include_prompt\":true}");
     put(dir, "2_Dense/config.json",
@@ -250,8 +258,8 @@ static void reads_the_new_layout(void **state) {
     test_dir_remove(dir);
 }
 
-/* Asserts that reading the settings of dir fails with the error `code` and a message that contains `fragment` and the path
- * `dir`. */
+/* Asserts that reading the settings of dir fails with the error `code` and a message that contains `fragment` and the
+ * path `dir`. */
 static void expect_rejected(const char *dir, int code, const char *fragment) {
     aoei_settings s;
     aoe_error err;
@@ -269,16 +277,18 @@ static void rejects_unsupported_poolings(void **state) {
         const char *config, *fragment;
         int code;
     } cases[] = {
-        {"{\"pooling_mode\":\"attention\"}", "1_Pooling/config.json: pooling 'attention' in pooling_mode is not supported",
-         AOE_EUNSUPPORTED},
+        {"{\"pooling_mode\":\"attention\"}",
+         "1_Pooling/config.json: pooling 'attention' in pooling_mode is not supported", AOE_EUNSUPPORTED},
         {"{\"pooling_mode\":[\"cls\",\"cls\"]}", "pooling 'cls' in pooling_mode is not supported, or is given twice",
          AOE_EUNSUPPORTED},
-        {"{\"pooling_mode\":[\"mean\",\"cls\"]}", "the order of the modes in pooling_mode is not supported", AOE_EUNSUPPORTED},
+        {"{\"pooling_mode\":[\"mean\",\"cls\"]}", "the order of the modes in pooling_mode is not supported",
+         AOE_EUNSUPPORTED},
         {"{\"pooling_mode\":[]}", "pooling_mode contains 0 modes", AOE_EUNSUPPORTED},
         {"{\"pooling_mode\":[1]}", "\"pooling_mode\" is neither a string nor a list of strings", AOE_EFORMAT},
         {"{\"pooling_mode\":\"mean\",\"include_prompt\":1}", "\"include_prompt\" is not true or false", AOE_EFORMAT},
         {"{\"pooling_mode_cls_token\":1}", "\"pooling_mode_cls_token\" is not true or false", AOE_EFORMAT},
-        {"{\"word_embedding_dimension\":9}", "word_embedding_dimension is 9, but the model's hidden size is 8", AOE_EFORMAT},
+        {"{\"word_embedding_dimension\":9}", "word_embedding_dimension is 9, but the model's hidden size is 8",
+         AOE_EFORMAT},
         {"{\"embedding_dimension\":9}", "embedding_dimension is 9", AOE_EFORMAT},
         {"7", "1_Pooling/config.json: neither a JSON object nor an array", AOE_EFORMAT},
         {"{", "1_Pooling/config.json:1: ", AOE_EFORMAT},
@@ -366,14 +376,9 @@ static void recognizes_averaging_dense_modules(void **state) {
     test_dir_remove(dir);
 }
 
-#define NEW_TRANSFORMER MODULE(0, "", "sentence_transformers.base.modules.transformer.Transformer")
-#define NEW_POOLING     MODULE(1, "1_Pooling", "sentence_transformers.sentence_transformer.modules.pooling.Pooling")
-#define NEW_DENSE       MODULE(2, "2_Dense", "sentence_transformers.base.modules.dense.Dense")
-#define NEW_NORMALIZE   MODULE(2, "2_Normalize", "sentence_transformers.base.modules.normalize.Normalize")
-
-/* Tests every combination of options.pooling and options.normalize, with module files in the old and in the new layout. An
- * option replaces only its own value. All other modules must still be checked, and the maximum length must still be read from
- * the files. */
+/* Tests every combination of options.pooling and options.normalize, with module files in the old and in the new layout.
+ * An option replaces only its own value. All other modules must still be checked, and the maximum length must still be
+ * read from the files. */
 static void options_do_not_replace_module_checks(void **state) {
     (void)state;
     static const char *const plain[] = {"[" TRANSFORMER "," POOLING "," NORMALIZE "]",
@@ -381,13 +386,15 @@ static void options_do_not_replace_module_checks(void **state) {
     static const char *const dense[] = {"[" TRANSFORMER "," POOLING "," DENSE "]",
                                         "[" NEW_TRANSFORMER "," NEW_POOLING "," NEW_DENSE "]"};
     static const char *const unknown[] = {"[" TRANSFORMER "," POOLING "," MODULE(2, "2_CNN", OLD_TYPE("CNN")) "]",
-                                          "[" NEW_TRANSFORMER "," NEW_POOLING "," MODULE(2, "2_CNN", OLD_TYPE("CNN")) "]"};
+                                          "[" NEW_TRANSFORMER "," NEW_POOLING
+                                          "," MODULE(2, "2_CNN", OLD_TYPE("CNN")) "]"};
     char *dir = test_dir_create();
     aoei_settings s;
     aoe_error err;
     put(dir, "1_Pooling/config.json", "{\"pooling_mode\":\"max\"}");
     put(dir, "2_Dense/config.json",
-        "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":\"torch.nn.modules.activation.Tanh\"}");
+        "{\"in_features\":16,\"out_features\":8,\"bias\":false,"
+        "\"activation_function\":\"torch.nn.modules.activation.Tanh\"}");
     put(dir, "tokenizer_config.json", "{\"model_max_length\":9}");
     for (int layout = 0; layout < 2; layout++)
         for (int pooling = 0; pooling < AOE_POOLING_CELL_LAST; pooling++)
@@ -405,16 +412,16 @@ static void options_do_not_replace_module_checks(void **state) {
                 FRAGMENT(err, "module 2 of type 'sentence_transformers");
                 put(dir, "modules.json", plain[layout]);
                 assert_int_equal(read_dir(&s, dir, &o, NULL), 0);
-                check(&s, pooling ? (aoe_pooling)pooling : AOE_POOLING_LAST_MAX, pooling ? "option" : "1_Pooling/config.json",
-                      9, "tokenizer_config.json", "", normalize != 0);
+                check(&s, pooling ? (aoe_pooling)pooling : AOE_POOLING_LAST_MAX,
+                      pooling ? "option" : "1_Pooling/config.json", 9, "tokenizer_config.json", "", normalize != 0);
                 aoei_settings_free(&s);
             }
     test_dir_remove(dir);
 }
 
-/* Tests that the module files of sentence-transformers are not checked if aoe.json has both "pooling" and "normalize". If
- * aoe.json has only one of these keys, the module files must be checked. In both cases, the maximum length must be read from
- * the files. */
+/* Tests that the module files of sentence-transformers are not checked if aoe.json has both "pooling" and "normalize".
+ * If aoe.json has only one of these keys, the module files must be checked. In both cases, the maximum length must be
+ * read from the files. */
 static void aoe_json_replaces_module_checks(void **state) {
     (void)state;
     char *dir = test_dir_create();
@@ -438,9 +445,9 @@ static const char *module_path(const aoei_settings *s, size_t i) {
     return json_string_value(json_object_get(json_array_get(s->modules, i), "path"));
 }
 
-/* Tests which Dense module is used as the dense layer of the model. It is the Dense module whose input size is the hidden size.
- * If the model concatenates two pooled vectors, the first Dense module averages them, and the second Dense module is the dense
- * layer. */
+/* Tests which Dense module is used as the dense layer of the model. It is the Dense module whose input size is the
+ * hidden size. If the model concatenates two pooled vectors, the first Dense module averages them, and the second Dense
+ * module is the dense layer. */
 static void finds_a_dense_layer(void **state) {
     (void)state;
     static const char layer[] = "{\"in_features\":8,\"out_features\":3,\"bias\":true,\"activation_function\":"
@@ -476,7 +483,8 @@ static void finds_a_dense_layer(void **state) {
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
     assert_null(s.modules);
     aoei_settings_free(&s);
-    put(dir, "aoe.json", "{\"format_version\":2,\"pooling\":\"first-last-avg\",\"normalize\":false,\"dense\":\"3_Dense\"}");
+    put(dir, "aoe.json",
+        "{\"format_version\":2,\"pooling\":\"first-last-avg\",\"normalize\":false,\"dense\":\"3_Dense\"}");
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
     assert_string_equal(module_path(&s, 0), "3_Dense");
     aoei_settings_free(&s);
@@ -499,7 +507,8 @@ static void checks_the_transformer_module(void **state) {
         {"{\"module_output_name\":\"x\"}", "module_output_name 'x' is not supported"},
         {"{\"query_length\":8}", "\"query_length\" is not supported"},
         {"{\"modality_config\":{\"image\":{}}}", "modality_config has no modality 'text'"},
-        {"{\"modality_config\":{\"text\":{\"method\":\"get_text_features\"}}}", "method 'get_text_features' is not supported"},
+        {"{\"modality_config\":{\"text\":{\"method\":\"get_text_features\"}}}",
+         "method 'get_text_features' is not supported"},
         {"{\"modality_config\":{\"text\":{\"method_output_name\":\"pooler_output\"}}}",
          "method_output_name 'pooler_output' is not supported"},
     };
@@ -508,8 +517,9 @@ static void checks_the_transformer_module(void **state) {
         size_t length;
         const char *from;
     } accepted[] = {
-        {"{\"model_args\":{\"torch_dtype\":\"float16\"},\"config_args\":{},\"tokenizer_args\":{\"model_max_length\":7}}", 7,
-         "sentence_bert_config.json"},
+        {"{\"model_args\":{\"torch_dtype\":\"float16\"},\"config_args\":{},"
+         "\"tokenizer_args\":{\"model_max_length\":7}}",
+         7, "sentence_bert_config.json"},
         {"{\"processor_kwargs\":{\"model_max_length\":6},\"max_seq_length\":null,\"query_length\":null}", 6,
          "sentence_bert_config.json"},
         {"{\"max_seq_length\":12,\"processor_kwargs\":{\"model_max_length\":5}}", 5, "sentence_bert_config.json"},
@@ -518,7 +528,8 @@ static void checks_the_transformer_module(void **state) {
         {"{\"max_seq_length\":6,\"tokenizer_args\":{\"model_max_length\":null}}", 10, "sentence_bert_config.json"},
         {"{\"modality_config\":{\"text\":{\"method\":\"forward\",\"method_output_name\":\"last_hidden_state\"}}}", 9,
          "tokenizer_config.json"},
-        {"{\"modality_config\":{\"text\":{}},\"config_kwargs\":{\"trust_remote_code\":true}}", 9, "tokenizer_config.json"},
+        {"{\"modality_config\":{\"text\":{}},\"config_kwargs\":{\"trust_remote_code\":true}}", 9,
+         "tokenizer_config.json"},
     };
     char *dir = test_dir_create();
     aoei_settings s;
@@ -601,8 +612,8 @@ static void reads_prompts(void **state) {
     } cases[] = {
         {"{\"prompts\":{\"a\":\"x {text}\"}}", "prompt \"a\" contains {text}", AOE_EUNSUPPORTED},
         {"{\"prompts\":{\"a\":7}}", "prompt \"a\" is not a string", AOE_EFORMAT},
-        {"{\"prompts\":{\"a\":\"x\"},\"default_prompt_name\":\"b\"}", "default_prompt_name \"b\" is not among the prompts",
-         AOE_EFORMAT},
+        {"{\"prompts\":{\"a\":\"x\"},\"default_prompt_name\":\"b\"}",
+         "default_prompt_name \"b\" is not among the prompts", AOE_EFORMAT},
         {"{\"truncate_dim\":0}", "truncate_dim is 0, but must be at least 1", AOE_EFORMAT},
         {"{\"similarity_fn_name\":\"maxsim\"}", "similarity_fn_name 'maxsim' is not supported", AOE_EUNSUPPORTED},
     };
@@ -613,7 +624,8 @@ static void reads_prompts(void **state) {
         expect_rejected(dir, cases[i].code, cases[i].fragment);
     }
     put(dir, "config_sentence_transformers.json",
-        "{\"__version__\":{\"sentence_transformers\":\"9.0\"},\"prompts\":{\"query\":\"\",\"document\":\"\"},\"default_prompt_name\":\"query\","
+        "{\"__version__\":{\"sentence_transformers\":\"9.0\"},\"prompts\":{\"query\":\"\",\"document\":\"\"},"
+        "\"default_prompt_name\":\"query\","
         "\"similarity_fn_name\":\"cosine\",\"truncate_dim\":null}");
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
     check(&s, AOE_POOLING_LAST_AVG, "default", 10, "default", "", 0);
@@ -627,7 +639,8 @@ static void names_limits_of_sentence_transformers(void **state) {
     aoei_settings s = {.pooling = AOE_POOLING_CLS, .prompt = (char *)"query: {text}"};
     assert_null(aoei_settings_limits(&s, buf, sizeof buf));
     s.prompt = (char *)"{text} ?";
-    assert_non_null(strstr(aoei_settings_limits(&s, buf, sizeof buf), "they do not support prompts with text after {text}"));
+    assert_non_null(
+        strstr(aoei_settings_limits(&s, buf, sizeof buf), "they do not support prompts with text after {text}"));
     s.pooling = AOE_POOLING_FIRST_LAST_AVG;
     assert_non_null(strstr(aoei_settings_limits(&s, buf, sizeof buf),
                            "they do not support first-last-avg pooling, and they do not support prompts"));

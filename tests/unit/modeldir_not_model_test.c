@@ -49,7 +49,8 @@ static void names_what_a_directory_without_config_contains(void **state) {
     put("notes.txt", "x");
     expect(aoei_fail_no_config, ": the directory contains no config.json; give a model directory");
     put("model.gguf", "x");
-    expect(aoei_fail_no_config, "no config.json, but model.gguf (GGUF), which aoe does not read; give a model directory");
+    expect(aoei_fail_no_config,
+           "no config.json, but model.gguf (GGUF), which aoe does not read; give a model directory");
     put("1_Pooling/config.json", "{}"); /* a folder of a module is not a model, even with weights */
     put("1_Pooling/model.safetensors", "x");
     expect(aoei_fail_no_config, "no config.json, but model.gguf (GGUF)");
@@ -70,7 +71,8 @@ static void names_weights_that_are_not_read(void **state) {
     put("config.json", "{}");
     expect(aoei_fail_no_weights, "pytorch_model.bin.index.json); download the weights in one of these formats");
     put("onnx/model.onnx", "x");
-    expect(aoei_fail_no_weights, "; it contains the folder onnx, which has another name or format; download the weights");
+    expect(aoei_fail_no_weights,
+           "; it contains the folder onnx, which has another name or format; download the weights");
     put("tf_model.h5", "x");
     expect(aoei_fail_no_weights, "; it contains tf_model.h5 (TensorFlow), which has another name or format");
     put("model.fp16.safetensors", "x");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the search for the k nearest vectors against a brute-force search in double. Vectors of small integers have exact
- * scores, many of which are equal. Scores of unit vectors are compared with a tolerance. Results must not depend on the number
- * of threads or on the number of queries per call. Other tests cover texts that a callback skips, and a k that is larger than
- * the number of texts.
+ * Tests the search for the k nearest vectors against a brute-force search in double. Vectors of small integers have
+ * exact scores, many of which are equal. Scores of unit vectors are compared with a tolerance. Results must not depend
+ * on the number of threads or on the number of queries per call. Other tests cover texts that a callback skips, and a k
+ * that is larger than the number of texts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -49,8 +49,8 @@ static int best_first(const void *pa, const void *pb) {
     return a->text < b->text ? -1 : 1;
 }
 
-/* Searches by brute force. For query i, writes all texts that are not skipped to want + i * t->n, in descending order of their
- * scores. n[i] is set to the number of these texts. */
+/* Searches by brute force. For query i, writes all texts that are not skipped to want + i * t->n, in descending order
+ * of their scores. n[i] is set to the number of these texts. */
 static void reference(scored *want, size_t *n, const vectors *q, const vectors *t, aoei_nearest_skip_fn skip_fn,
                       const void *user) {
     for (size_t i = 0; i < q->n; i++) {
@@ -107,12 +107,14 @@ static void test_exact(void **state) {
     static const struct {
         size_t Q, N, D, k;
         uint32_t max_abs;
-    } cases[] = {{1, 1, 1, 1, 3},      {1, 100, 3, 1, 1},     {3, 17, 5, 16, 2}, {70, 1023, 8, 10, 1}, {5, 1025, 4, 1, 1},
-                 {40, 3100, 2, 50, 1}, {1030, 1040, 3, 4, 1}, {7, 30, 6, 31, 2}, {2, 40, 4, 200, 1},   {9, 2500, 64, 7, 3}};
+    } cases[] = {{1, 1, 1, 1, 3},    {1, 100, 3, 1, 1},    {3, 17, 5, 16, 2},     {70, 1023, 8, 10, 1},
+                 {5, 1025, 4, 1, 1}, {40, 3100, 2, 50, 1}, {1030, 1040, 3, 4, 1}, {7, 30, 6, 31, 2},
+                 {2, 40, 4, 200, 1}, {9, 2500, 64, 7, 3}};
     static const size_t shift = 1;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         const size_t Q = cases[c].Q, N = cases[c].N, k = cases[c].k;
-        vectors q = whole_vectors(Q, cases[c].D, cases[c].max_abs, 1), t = whole_vectors(N, cases[c].D, cases[c].max_abs, 2);
+        vectors q = whole_vectors(Q, cases[c].D, cases[c].max_abs, 1),
+                t = whole_vectors(N, cases[c].D, cases[c].max_abs, 2);
         scored *want = malloc(Q * N * sizeof *want);
         size_t *n = malloc(Q * sizeof *n);
         aoei_neighbor *best = malloc(Q * k * sizeof *best);
@@ -151,9 +153,9 @@ static void test_all_equal(void **state) {
     free(t.x);
 }
 
-/* Tests unit vectors. Up to rounding errors, the score at every rank must equal the reference score at this rank, and the score
- * of each text must equal the reference score of this text. Results must be bit-identical for any number of threads, and must
- * not depend on the other queries of a call. */
+/* Tests unit vectors. Up to rounding errors, the score at every rank must equal the reference score at this rank, and
+ * the score of each text must equal the reference score of this text. Results must be bit-identical for any number of
+ * threads, and must not depend on the other queries of a call. */
 static void test_unit_vectors(void **state) {
     (void)state;
     enum { Q = 130, N = 2300, D = 96, K = 25 };
@@ -200,8 +202,8 @@ static void test_unit_vectors(void **state) {
     free(t.x);
 }
 
-/* Tests that a text with a NaN score is never a neighbor, and that a search without texts, without queries or with k = 0 is
- * valid. */
+/* Tests that a text with a NaN score is never a neighbor, and that a search without texts, without queries or with k =
+ * 0 is valid. */
 static void test_nan_and_empty_inputs(void **state) {
     (void)state;
     enum { N = 40, K = 3 };
@@ -235,6 +237,7 @@ static void test_nan_and_empty_inputs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_exact), cmocka_unit_test(test_all_equal),
-                                       cmocka_unit_test(test_unit_vectors), cmocka_unit_test(test_nan_and_empty_inputs)};
+                                       cmocka_unit_test(test_unit_vectors),
+                                       cmocka_unit_test(test_nan_and_empty_inputs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

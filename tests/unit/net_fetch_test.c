@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests aoei_fetch, which sends HTTP requests with retries, rate limits and a cache. A local HTTP server fails requests or
- * limits their rate. The tests check how many requests are sent, how long the fetcher waits, and which responses come from the
- * cache. Time is simulated.
+ * Tests aoei_fetch, which sends HTTP requests with retries, rate limits and a cache. A local HTTP server fails requests
+ * or limits their rate. The tests check how many requests are sent, how long the fetcher waits, and which responses
+ * come from the cache. Time is simulated.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -115,8 +115,8 @@ static int stop(void **state) {
     return test_dir_tear_down(state);
 }
 
-/* Returns a URL on the server, which is valid until the next call. Handlers must not call this function, because they run in
- * other threads and would overwrite the buffer. */
+/* Returns a URL on the server, which is valid until the next call. Handlers must not call this function, because they
+ * run in other threads and would overwrite the buffer. */
 static const char *url_on(const char *path) {
     static char url[256];
     snprintf(url, sizeof url, "%s%s", test_server_url(server), path);
@@ -146,7 +146,8 @@ static void assert_message(const char *part) {
         fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
 }
 
-/* Asserts that the simulated clock has advanced by low to high seconds. Only waits of the fetcher advance this clock. */
+/* Asserts that the simulated clock has advanced by low to high seconds. Only waits of the fetcher advance this
+ * clock. */
 static void assert_passed(double low, double high) {
     const double passed = fake_now(NULL);
     if (!(passed >= low && passed <= high))
@@ -157,11 +158,13 @@ static void assert_passed(double low, double high) {
 
 /* ------------------------------------------------------------------- retries */
 
-/* The responses of the server to the first requests of a path. Every later request gets status 200 with the body "[1]". */
+/* The responses of the server to the first requests of a path. Every later request gets status 200 with the body
+ * "[1]". */
 typedef struct script {
     const char *const
-        /* The responses in order. Each is a status ("503"), a status with headers ("429 NAME: VALUE|NAME: VALUE"), "cut" (the
-         * connection is closed during the response) or "reset" (the connection is reset). The array ends with NULL. */
+        /* The responses in order. Each is a status ("503"), a status with headers ("429 NAME: VALUE|NAME: VALUE"),
+         * "cut" (the connection is closed during the response) or "reset" (the connection is reset). The array ends
+         * with NULL. */
         *steps;
     const char *body; /* body of the responses in steps; NULL: {"message": "no"} */
 } script;
@@ -190,13 +193,13 @@ static void follow(void *user, const test_request *q, test_answer *a) {
     }
 }
 
-#define STEPS(...)                                                                                                             \
-    (const char *const[]) {                                                                                                    \
-        __VA_ARGS__, NULL                                                                                                      \
+#define STEPS(...)                                                                                                     \
+    (const char *const[]) {                                                                                            \
+        __VA_ARGS__, NULL                                                                                              \
     }
 
-/* Requests the path; the server responds as s specifies. Asserts that the fetcher succeeds. Returns the number of requests that
- * it sent. */
+/* Requests the path; the server responds as s specifies. Asserts that the fetcher succeeds. Returns the number of
+ * requests that it sent. */
 static size_t requests_needed(script *s, const char *path) {
     test_server_route(server, "*", path, follow, s);
     if (get(path))
@@ -288,7 +291,8 @@ static void test_retry_after(void **state) {
     assert_passed(90, 90.1);
     assert_string_equal(reported.why, "secondary rate limit");
     use_options((aoei_fetch_options){0}); /* the date in Retry-After is 100 s after the server's Date header */
-    assert_int_equal(requests_needed(&(script){STEPS("429 Retry-After: Tue, 14 Nov 2023 22:15:00 GMT"), NULL}, "/c"), 2);
+    assert_int_equal(requests_needed(&(script){STEPS("429 Retry-After: Tue, 14 Nov 2023 22:15:00 GMT"), NULL}, "/c"),
+                     2);
     assert_passed(100, 100.1);
     use_options((aoei_fetch_options){0});
     assert_int_equal(requests_needed(&(script){STEPS("503 Retry-After: 33"), NULL}, "/d"), 2);
@@ -303,7 +307,9 @@ static void test_primary_limit(void **state) {
     /* both the server and the fetcher use the simulated clock, which starts at START; the limit is reset 600 s later */
     assert_int_equal(
         requests_needed(
-            &(script){STEPS("403 X-RateLimit-Limit: 5000|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1700000600"), NULL}, "/a"),
+            &(script){STEPS("403 X-RateLimit-Limit: 5000|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1700000600"),
+                      NULL},
+            "/a"),
         2);
     assert_passed(601, 601.1);
     assert_string_equal(reported.why, "the quota of 5000 requests is used up");
@@ -324,10 +330,12 @@ static void test_primary_limit(void **state) {
 static void test_secondary_limit(void **state) {
     (void)state;
     static const char words[] = "{\"message\": \"You have exceeded a Secondary Rate Limit. Please wait\"}";
-    assert_int_equal(requests_needed(&(script){STEPS("403", "403 X-RateLimit-Remaining: 4000", "429"), words}, "/a"), 4);
+    assert_int_equal(requests_needed(&(script){STEPS("403", "403 X-RateLimit-Remaining: 4000", "429"), words}, "/a"),
+                     4);
     assert_passed(60 + 120 + 240, 420.5);
     use_options((aoei_fetch_options){0});
-    assert_int_equal(requests_needed(&(script){STEPS("403"), "You have triggered an abuse detection mechanism"}, "/b"), 2);
+    assert_int_equal(requests_needed(&(script){STEPS("403"), "You have triggered an abuse detection mechanism"}, "/b"),
+                     2);
     assert_passed(60, 60.1);
 }
 
@@ -336,7 +344,8 @@ static void test_limits_beyond_max_wait(void **state) {
     script far = {STEPS("429 Retry-After: 7200"), NULL};
     test_server_route(server, "GET", "/far", follow, &far);
     assert_int_equal(get("/far"), AOE_EIO);
-    assert_message("/far: rate limit: the server rejects requests for another 7200 s; run again after 2023-11-15 00:13:21 UTC");
+    assert_message(
+        "/far: rate limit: the server rejects requests for another 7200 s; run again after 2023-11-15 00:13:21 UTC");
     assert_passed(0, 0);
     assert_int_equal(get("/far"), AOE_EIO); /* the limit still applies, so no second request is sent */
     assert_int_equal(test_server_count(server, NULL), 1);
@@ -547,8 +556,8 @@ static void test_post_with_cache_key(void **state) {
     test_server_route(server, "POST", "/chat", follow, &s);
     aoei_http_request q = {.method = "POST", .url = url_on("/chat"), .body = "{}", .body_len = 2, .token = TOKEN};
     for (int again = 0; again < 2; again++) {
-        assert_int_equal(aoei_fetch_cached(fetch, client, store, aoe_text_of("model {}"), AOEI_AGE_ANY, &q, NULL, NULL, &answer,
-                                           &from_store, &err),
+        assert_int_equal(aoei_fetch_cached(fetch, client, store, aoe_text_of("model {}"), AOEI_AGE_ANY, &q, NULL, NULL,
+                                           &answer, &from_store, &err),
                          0);
         assert_int_equal(from_store, again);
         assert_string_equal(answer.body.data, "[1]");
@@ -569,7 +578,8 @@ static void test_no_secret_is_stored(void **state) {
     test_server_route(server, "GET", "/echo", echo_token, NULL);
     assert_int_equal(get_cached("/list?x=1", AOEI_AGE_ANY, &from_store), 0);
     assert_int_equal(test_server_count_header(server, "Bearer " TOKEN), 1);
-    /* the token must be redacted both in the response and in the store, from which the second pass reads the response */
+    /* the token must be redacted both in the response and in the store, from which the second pass reads the
+     * response */
     for (int again = 0; again < 2; again++) {
         assert_int_equal(get_cached("/echo", AOEI_AGE_ANY, &from_store), 0);
         assert_string_equal(answer.body.data, "[\"Bearer #######################\"]");
@@ -589,8 +599,8 @@ static void test_no_secret_is_stored(void **state) {
     }
 }
 
-/* Requests the first page of /list, from the store or the server, and then follows the links to the next page. *pages is set to
- * the number of pages. Returns 0 or the error code of the first failure. */
+/* Requests the first page of /list, from the store or the server, and then follows the links to the next page. *pages
+ * is set to the number of pages. Returns 0 or the error code of the first failure. */
 static int all_pages(int *pages) {
     char *next = NULL;
     int rc = get_cached("/list?x=1", AOEI_AGE_ANY, NULL);
@@ -645,8 +655,8 @@ static void *fetch_many(void *arg) {
         char url[256];
         snprintf(url, sizeof url, "%s/list?x=%d", test_server_url(server), i);
         const aoei_http_request q = {.url = url, .token = TOKEN};
-        if (aoei_fetch_cached(arg, h, store, aoe_text_of(url), AOEI_AGE_ANY, &q, aoei_classify_json, NULL, &r, NULL, NULL) ==
-                0 &&
+        if (aoei_fetch_cached(arg, h, store, aoe_text_of(url), AOEI_AGE_ANY, &q, aoei_classify_json, NULL, &r, NULL,
+                              NULL) == 0 &&
             r.status == 200)
             good_answers++;
     }
@@ -681,7 +691,8 @@ static int use_once(void *arg) {
     if (!rc)
         rc = aoei_http_create(&h, NULL, &err);
     for (int again = 0; again < 2 && !rc; again++)
-        rc = aoei_fetch_cached(f, h, store, aoe_text_of(arg), AOEI_AGE_NONE, &q, aoei_classify_json, NULL, &r, NULL, &err);
+        rc = aoei_fetch_cached(f, h, store, aoe_text_of(arg), AOEI_AGE_NONE, &q, aoei_classify_json, NULL, &r, NULL,
+                               &err);
     if (rc)
         assert_message("out of memory");
     aoei_http_response_free(&r);

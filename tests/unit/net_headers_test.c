@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests the parsing of HTTP header lines and of the headers Link, Retry-After and X-RateLimit-*, with valid and invalid values.
+ * Tests the parsing of HTTP header lines and of the headers Link, Retry-After and X-RateLimit-*, with valid and invalid
+ * values.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,8 @@ static aoei_headers headers_of(const char *line) {
     return h;
 }
 
-/* Tests an empty list of headers, whose pointers are NULL. The undefined-behavior sanitizer detects if such a pointer is passed
- * to a function that does not accept NULL. */
+/* Tests an empty list of headers, whose pointers are NULL. The undefined-behavior sanitizer detects if such a pointer
+ * is passed to a function that does not accept NULL. */
 static void test_no_headers(void **state) {
     (void)state;
     aoei_headers h = {0};
@@ -62,11 +63,14 @@ static void test_lines(void **state) {
 static void test_links(void **state) {
     (void)state;
     static const struct {
-        const char *line, *next; /* line: header line. next: expected URL of the link with rel=next; NULL: no such link. */
+        const char *line, *next; /* line: header line. next: expected URL of the link with rel=next; NULL: no such
+                                    link. */
     } cases[] = {
-        {"Link: <https://api.github.com/repositories/1/issues?page=2>; rel=\"next\", <https://api.github.com/x?page=9>; rel=\"last\"",
+        {"Link: <https://api.github.com/repositories/1/issues?page=2>; rel=\"next\", "
+         "<https://api.github.com/x?page=9>; rel=\"last\"",
          "https://api.github.com/repositories/1/issues?page=2"},
-        {"Link: <https://h/x?page=1>; rel=\"prev\", <https://h/x?after=a%2C;b,c>; rel=\"next\"", "https://h/x?after=a%2C;b,c"},
+        {"Link: <https://h/x?page=1>; rel=\"prev\", <https://h/x?after=a%2C;b,c>; rel=\"next\"",
+         "https://h/x?after=a%2C;b,c"},
         {"Link: </issues?page=3>; rel=next", "https://base.example/issues?page=3"},
         {"Link: <?page=3>;rel=next;title=x,<b>;rel=last", "https://base.example/dir/list?page=3"},
         {"Link: <b>; title=\"rel=next; , <x>\"; REL=\"prev NEXT\"", "https://base.example/dir/b"},
@@ -87,7 +91,8 @@ static void test_links(void **state) {
         char *url;
         assert_int_equal(aoei_headers_link(&h, "next", "https://base.example/dir/list?page=1", &url), 0);
         if (!url != !cases[i].next || (url && strcmp(url, cases[i].next) != 0))
-            fail_msg("%s: found %s, expected %s", cases[i].line, url ? url : "none", cases[i].next ? cases[i].next : "none");
+            fail_msg("%s: found %s, expected %s", cases[i].line, url ? url : "none",
+                     cases[i].next ? cases[i].next : "none");
         aoei_free(url);
         aoei_headers_free(&h);
     }
@@ -129,7 +134,8 @@ static void test_retry_after(void **state) {
         aoei_headers h = headers_of(cases[i].line);
         const int64_t seconds = aoei_headers_retry_after(&h, NOW);
         if (seconds != cases[i].seconds)
-            fail_msg("%s: found %lld seconds, expected %lld", cases[i].line, (long long)seconds, (long long)cases[i].seconds);
+            fail_msg("%s: found %lld seconds, expected %lld", cases[i].line, (long long)seconds,
+                     (long long)cases[i].seconds);
         aoei_headers_free(&h);
     }
     /* the time in a Date header is used instead of the local clock */
@@ -158,7 +164,8 @@ static void test_rates(void **state) {
     assert_int_equal(aoei_headers_add(&h, date, sizeof date - 1), 0);
     assert_int_equal(aoei_headers_rate(&h, NOW + 100).reset_after, 20);
     aoei_headers_free(&h);
-    h = headers_of("X-RateLimit-Reset: 6m0s"); /* some services send a duration in this header; such a value is ignored */
+    h = headers_of("X-RateLimit-Reset: 6m0s"); /* some services send a duration in this header; such a value is
+                                                  ignored */
     assert_int_equal(aoei_headers_rate(&h, NOW).reset_after, -1);
     aoei_headers_free(&h);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests the HTTP client against a local server over real sockets: responses, redirects, the servers to which the access token
- * of a request is sent, rejected requests, size limits, and the failures that are reported as transient. net_tls_test.c tests
- * TLS.
+ * Tests the HTTP client against a local server over real sockets: responses, redirects, the servers to which the access
+ * token of a request is sent, rejected requests, size limits, and the failures that are reported as transient.
+ * net_tls_test.c tests TLS.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -97,10 +97,15 @@ static void test_methods(void **state) {
     assert_int_equal(answer.moved, 0);
     assert_non_null(aoei_headers_get(&answer.headers, "date", 0));
     static const char *const headers[] = {"Accept: application/vnd.github+json", "X-Other: 1"};
-    aoei_http_request q = {
-        .method = "POST", .url = url_on(server, "/echo"), .headers = headers, .n_headers = 2, .body = "{}", .body_len = 2};
+    aoei_http_request q = {.method = "POST",
+                           .url = url_on(server, "/echo"),
+                           .headers = headers,
+                           .n_headers = 2,
+                           .body = "{}",
+                           .body_len = 2};
     assert_int_equal(aoei_http_send(client, &q, &answer, &err), 0);
-    assert_body("POST /echo type=application/json accept=application/vnd.github+json agent=aoe/" AOE_VERSION " body={}");
+    assert_body("POST /echo type=application/json accept=application/vnd.github+json agent=aoe/" AOE_VERSION
+                " body={}");
     q.method = "HEAD";
     q.body = NULL;
     assert_int_equal(aoei_http_send(client, &q, &answer, &err), 0);
@@ -202,7 +207,8 @@ static void test_redirects(void **state) {
     assert_string_equal(answer.url, url_on(other, "/echo"));
     aoei_http_request post = {.method = "POST", .url = url_on(server, "/here?status=301"), .body = "{}", .body_len = 2};
     assert_int_equal(aoei_http_send(client, &post, &answer, &err), 0);
-    assert_int_equal(answer.status, 301); /* redirects of POST requests are not followed, so the response is the redirect */
+    assert_int_equal(answer.status, 301); /* redirects of POST requests are not followed, so the response is the
+                                             redirect */
     assert_string_equal(aoei_headers_get(&answer.headers, "location", 0), "/echo?redirected=1");
     assert_int_equal(test_server_count(server, "POST /echo?redirected=1"), 0);
 }
@@ -259,8 +265,8 @@ static void test_tokens_rejected(void **state) {
         assert_int_equal(aoei_http_send(client, &q, &answer, &err), AOE_EARG);
         assert_message("token");
     }
-    static const char *const headers[] = {"Authorization: Bearer " TOKEN, "cookie : " TOKEN, "Proxy-Authorization:" TOKEN,
-                                          "X: " TOKEN "\r\nY: 1", TOKEN};
+    static const char *const headers[] = {"Authorization: Bearer " TOKEN, "cookie : " TOKEN,
+                                          "Proxy-Authorization:" TOKEN, "X: " TOKEN "\r\nY: 1", TOKEN};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
         aoei_http_request q = {.url = url_on(server, "/"), .headers = &headers[i], .n_headers = 1};
         assert_int_equal(aoei_http_send(client, &q, &answer, &err), AOE_EARG);
@@ -283,8 +289,9 @@ static void test_errors_contain_no_secret(void **state) {
 
 static void test_urls(void **state) {
     (void)state;
-    static const char *const good[] = {"http://127.0.0.1/",       "http://127.9.9.9:80", "http://localhost:8080/v1",
-                                       "http://LOCALHOST/",       "http://[::1]:11434/", "https://api.github.com/repos?x=y",
+    static const char *const good[] = {"http://127.0.0.1/",        "http://127.9.9.9:80",
+                                       "http://localhost:8080/v1", "http://LOCALHOST/",
+                                       "http://[::1]:11434/",      "https://api.github.com/repos?x=y",
                                        "HTTPS://example.com:8443"};
     static const char *const bad[] = {"http://example.com/",
                                       "http://127.0.0.1.example.com/",

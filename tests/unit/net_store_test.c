@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests the store of HTTP responses. Stored responses can be read by other threads, by other processes, and after the process
- * that stored them was killed. Files that are not stores must be rejected and must not be changed. The messages for a full disk
- * and for a damaged store must say what the user can do.
+ * Tests the store of HTTP responses. Stored responses can be read by other threads, by other processes, and after the
+ * process that stored them was killed. Files that are not stores must be rejected and must not be changed. The messages
+ * for a full disk and for a damaged store must say what the user can do.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -67,7 +67,8 @@ static int64_t query(const char *path, const char *sql) {
 
 /* ---------------------------------------------------------- stored responses */
 
-/* Tests file permissions. A new store is readable only by its owner, for any umask. An existing file keeps its permissions. */
+/* Tests file permissions. A new store is readable only by its owner, for any umask. An existing file keeps its
+ * permissions. */
 static void test_private(void **state) {
     static const char *const endings[] = {"", "-wal", "-shm"};
     (void)state;
@@ -94,7 +95,8 @@ static void test_answers(void **state) {
     (void)state;
     char *path = test_path(test_dir, "answers.store");
     aoei_store *s = open_store(path);
-    aoei_http_response in = {.status = 404, .moved = 1, .url = (char *)(size_t) "https://example.com/final?page=2"}, out = {0};
+    aoei_http_response in = {.status = 404, .moved = 1, .url = (char *)(size_t) "https://example.com/final?page=2"},
+                       out = {0};
     int64_t time = 0;
     const aoe_text key = {"GET \0 key", 9};
     static const char *const lines[] = {"ETag: W/\"abc\"",
@@ -208,7 +210,8 @@ static void assert_open_fails(const char *path, int code, const char *message) {
 static void test_other_files(void **state) {
     (void)state;
     aoei_store *s;
-    char *text = test_write_text(test_dir, "text.store", "this is a text of more than sixteen bytes, and no database at all");
+    char *text =
+        test_write_text(test_dir, "text.store", "this is a text of more than sixteen bytes, and no database at all");
     assert_open_fails(text, AOE_EFORMAT, "move it away");
     char *other = test_path(test_dir, "other.store");
     execute_sql(other, "CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES ('x')");
@@ -252,8 +255,9 @@ static void test_damage(void **state) {
     }
     aoei_store_close(s);
     /* changes one byte of a body */
-    execute_sql(path,
-                "UPDATE answers SET body = CAST(substr(body, 1, 40) || x'00' || substr(body, 42) AS BLOB) WHERE key = 'key 7'");
+    execute_sql(
+        path,
+        "UPDATE answers SET body = CAST(substr(body, 1, 40) || x'00' || substr(body, 42) AS BLOB) WHERE key = 'key 7'");
     s = open_store(path);
     assert_int_equal(aoei_store_get(s, aoe_text_of("key 7"), &r, &time, &err), AOE_EFORMAT);
     assert_message("damaged");
@@ -289,7 +293,8 @@ static void test_damage(void **state) {
 /* --------------------------------------------------------- failing writes */
 
 static sqlite3_vfs *default_vfs;               /* SQLite's default file system */
-static sqlite3_io_methods real[2], failing[2]; /* file methods; [0]: of the database file; [1]: of its write-ahead log */
+static sqlite3_io_methods real[2], failing[2]; /* file methods; [0]: of the database file; [1]: of its write-ahead
+                                                  log */
 static int writes_left = -1;                   /* number of writes before the first failure; -1: no write fails */
 static int failure;                            /* SQLite error code that a failing write returns */
 
@@ -310,9 +315,9 @@ static int open_failing(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int
     return rc;
 }
 
-/* Stores 40 responses. For response n, the store is opened anew, and after n successful writes, the next write fails with the
- * SQLite error `code`. Asserts that the function that fails returns `expected`. Asserts that a response can be read if and only
- * if it was stored without an error. */
+/* Stores 40 responses. For response n, the store is opened anew, and after n successful writes, the next write fails
+ * with the SQLite error `code`. Asserts that the function that fails returns `expected`. Asserts that a response can be
+ * read if and only if it was stored without an error. */
 static void check_failing_writes(int code, int expected) {
     char *path = test_path(test_dir, "full.store");
     static char body[20000];
@@ -440,8 +445,8 @@ static void test_processes(void **state) {
     free(path);
 }
 
-/* Stores the responses first, first + 1, ... until the process is killed. Writes the number of each stored response to the
- * pipe. */
+/* Stores the responses first, first + 1, ... until the process is killed. Writes the number of each stored response to
+ * the pipe. */
 static void put_until_killed(const char *path, int first, int pipe_end) {
     aoei_store *s;
     if (aoei_store_open(&s, path, &err))
@@ -484,8 +489,8 @@ static void test_kill(void **state) {
     }
     assert_int_equal(query(path, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
     const int64_t count = query(path, "SELECT count(*) FROM answers");
-    /* the last process may have been killed after it stored a response and before it wrote the number of this response to the
-     * pipe */
+    /* the last process may have been killed after it stored a response and before it wrote the number of this response
+     * to the pipe */
     assert_true(count == last + 1 || count == last + 2);
     free(path);
 }

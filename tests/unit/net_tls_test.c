@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests TLS against `openssl s_server` with a self-signed certificate. The certificate must be rejected unless the environment
- * variable CURL_CA_BUNDLE contains its path. It must also be rejected if the URL contains another host name than the
- * certificate. A redirect from https:// to http:// must not be followed.
+ * Tests TLS against `openssl s_server` with a self-signed certificate. The certificate must be rejected unless the
+ * environment variable CURL_CA_BUNDLE contains its path. It must also be rejected if the URL contains another host name
+ * than the certificate. A redirect from https:// to http:// must not be followed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -45,8 +45,8 @@ static void start_tls(void) {
         close(ends[1]);
         if (chdir(test_dir) || !freopen("/dev/null", "w", stderr))
             _exit(1);
-        execlp("openssl", "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", "cert.pem", "-key", "key.pem", "-HTTP",
-               (char *)NULL);
+        execlp("openssl", "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", "cert.pem", "-key", "key.pem",
+               "-HTTP", (char *)NULL);
         _exit(1);
     }
     close(ends[1]);
@@ -84,8 +84,8 @@ static int tear_down(void **state) {
     return test_dir_tear_down(state);
 }
 
-/* Sends a request for a file to the server. The request contains the access token TOKEN. ca: value of the environment variable
- * CURL_CA_BUNDLE; NULL: the variable is not set. */
+/* Sends a request for a file to the server. The request contains the access token TOKEN. ca: value of the environment
+ * variable CURL_CA_BUNDLE; NULL: the variable is not set. */
 static int get(const char *host, const char *path, const char *ca, aoei_http_response *r) {
     aoei_http *h;
     char url[256];
@@ -128,7 +128,8 @@ static void test_named_certificate(void **state) {
     if (get("localhost", "good", certificate, &r))
         fail_msg("%s", err.message);
     assert_string_equal(r.body.data, "[\"tls\"]");
-    assert_int_equal(get("127.0.0.1", "good", certificate, &r), AOE_EIO); /* the certificate is valid for localhost only */
+    assert_int_equal(get("127.0.0.1", "good", certificate, &r), AOE_EIO); /* the certificate is valid for localhost
+                                                                             only */
     assert_message("your own certificates");
     assert_int_equal(get("localhost", "good", "/no/such/file.pem", &r), AOE_EIO);
     assert_message("install ca-certificates");
@@ -142,7 +143,8 @@ static void test_no_redirect_to_http(void **state) {
     if (!tls)
         skip();
     test_server *plain = test_server_start();
-    snprintf(text, sizeof text, "HTTP/1.0 302 Found\r\nLocation: %s/x\r\nContent-Length: 0\r\n\r\n", test_server_url(plain));
+    snprintf(text, sizeof text, "HTTP/1.0 302 Found\r\nLocation: %s/x\r\nContent-Length: 0\r\n\r\n",
+             test_server_url(plain));
     free(test_write_text(test_dir, "down", text));
     assert_int_equal(get("localhost", "down", certificate, &r), AOE_EIO);
     assert_message("/down: redirected from https:// to http://, which is not followed");

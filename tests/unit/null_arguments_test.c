@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Calls every function of the public headers once for each of its pointer arguments, with only this argument set to NULL.
+ * Calls every function of the public headers once for each of its pointer arguments, with only this argument set to
+ * NULL.
  * The awk program tests/api/null_arguments.awk generates the calls from the headers.
  */
 #include <math.h>
@@ -19,8 +20,8 @@
 #include "aoe_plan.h"
 #include "aoe_train.h"
 
-/* All pointer arguments that are not NULL point to this memory. A function checks all its pointers before it uses one of them,
- * so the contents do not matter. */
+/* All pointer arguments that are not NULL point to this memory. A function checks all its pointers before it uses one
+ * of them, so the contents do not matter. */
 static alignas(64) char dummy[1 << 16];
 
 static void dummy_function(void) {
@@ -41,15 +42,15 @@ static void check(const char *function, const char *argument, int code, int quie
 
 static void every_pointer_argument(void **state) {
     (void)state;
-#define REJECTS(function, argument, arguments, without_error)                                                                  \
-    {                                                                                                                          \
-        aoe_error error = {0};                                                                                                 \
-        memset(dummy, 0, sizeof dummy);                                                                                        \
-        const int code = function arguments;                                                                                   \
-        check(#function, argument, code, function without_error, &error);                                                      \
+#define REJECTS(function, argument, arguments, without_error)                                                          \
+    {                                                                                                                  \
+        aoe_error error = {0};                                                                                         \
+        memset(dummy, 0, sizeof dummy);                                                                                \
+        const int code = function arguments;                                                                           \
+        check(#function, argument, code, function without_error, &error);                                              \
     }
-#define SURVIVES(function, arguments)                                                                                          \
-    memset(dummy, 0, sizeof dummy);                                                                                            \
+#define SURVIVES(function, arguments)                                                                                  \
+    memset(dummy, 0, sizeof dummy);                                                                                    \
     (void)function arguments;
 #define TAKES_OPTIONS(function)
 #include "null_arguments.inc"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Passes NULL as the options argument to every function of the public API that has such an argument. NULL selects the default
- * of every option. Each call must either succeed, or return AOE_EARG with a message that names an option without a default. The
- * list of functions is generated from the headers.
+ * Passes NULL as the options argument to every function of the public API that has such an argument. NULL selects the
+ * default of every option. Each call must either succeed, or return AOE_EARG with a message that names an option
+ * without a default. The list of functions is generated from the headers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,23 +62,23 @@ static int ignore_pair(void *user, aoe_text text1, aoe_text text2, size_t line, 
 static const char *called[64]; /* names of the functions that were called */
 static size_t n_called;
 
-/* CALL(function, arguments): the call must succeed. MISSING(function, option, arguments): the call must fail with a message
- * that names the missing option. */
-#define CALL(function, arguments)                                                                                              \
-    do {                                                                                                                       \
-        aoe_error err = {0};                                                                                                   \
-        called[n_called++] = #function;                                                                                        \
-        if (function arguments)                                                                                                \
-            fail_msg("%s with NULL options: expected success, found: %s", #function, err.message);                             \
+/* CALL(function, arguments): the call must succeed. MISSING(function, option, arguments): the call must fail with a
+ * message that names the missing option. */
+#define CALL(function, arguments)                                                                                      \
+    do {                                                                                                               \
+        aoe_error err = {0};                                                                                           \
+        called[n_called++] = #function;                                                                                \
+        if (function arguments)                                                                                        \
+            fail_msg("%s with NULL options: expected success, found: %s", #function, err.message);                     \
     } while (0)
-#define MISSING(function, option, arguments)                                                                                   \
-    do {                                                                                                                       \
-        aoe_error err = {0};                                                                                                   \
-        called[n_called++] = #function;                                                                                        \
-        const int code = function arguments;                                                                                   \
-        if (code != AOE_EARG || !strstr(err.message, "options." option))                                                       \
-            fail_msg("%s with NULL options: expected an error about options.%s, found code %d: %s", #function, option, code,   \
-                     err.message);                                                                                             \
+#define MISSING(function, option, arguments)                                                                           \
+    do {                                                                                                               \
+        aoe_error err = {0};                                                                                           \
+        called[n_called++] = #function;                                                                                \
+        const int code = function arguments;                                                                           \
+        if (code != AOE_EARG || !strstr(err.message, "options." option))                                               \
+            fail_msg("%s with NULL options: expected an error about options.%s, found code %d: %s", #function, option, \
+                     code, err.message);                                                                               \
     } while (0)
 
 /* dir: a model directory; path: a table of pairs. */
@@ -162,8 +162,9 @@ static void call_data_functions(const char *path) {
 /* Writes a model to the cache of the Hub, so that aoe_hub_pull needs no requests. */
 static void call_hub_functions(const char *dir) {
     static const char commit[] = "0123456789abcdef0123456789abcdef01234567";
-    char *refs = test_path(dir, "models--a--b/refs"), *snapshot = test_path(dir, "models--a--b/snapshots/"
-                                                                                 "0123456789abcdef0123456789abcdef01234567");
+    char *refs = test_path(dir, "models--a--b/refs"),
+         *snapshot = test_path(dir, "models--a--b/snapshots/"
+                                    "0123456789abcdef0123456789abcdef01234567");
     aoe_hub_result pulled;
     assert_int_equal(aoei_make_dir(refs, NULL), 0);
     assert_int_equal(aoei_make_dir(snapshot, NULL), 0);
@@ -228,8 +229,8 @@ static void null_options(void **state) {
     call_hub_functions(dir);
 #define REJECTS(function, argument, arguments, without_error)
 #define SURVIVES(function, arguments)
-#define TAKES_OPTIONS(function)                                                                                                \
-    if (!was_called(#function))                                                                                                \
+#define TAKES_OPTIONS(function)                                                                                        \
+    if (!was_called(#function))                                                                                        \
         fail_msg("%s takes options, but this test does not call it", #function);
 #include "null_arguments.inc"
     free(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests aoe_objective, the training loss of labeled pairs: its defaults, counts of pairs, row strides, weights of the loss
- * terms, and rejected arguments. The scores of single pairs are compared with values computed by hand.
+ * Tests aoe_objective, the training loss of labeled pairs: its defaults, counts of pairs, row strides, weights of the
+ * loss terms, and rejected arguments. The scores of single pairs are compared with values computed by hand.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -100,8 +100,8 @@ static void all_weights_zero(void **state) {
             assert_true(f.gx[i * STRIDE + k] == 0.0f && f.gy[i * STRIDE + k] == 0.0f);
 }
 
-/* Tests rows with padding. The padding must be neither read nor written, and rows without padding must give bit-identical
- * results. */
+/* Tests rows with padding. The padding must be neither read nor written, and rows without padding must give
+ * bit-identical results. */
 static void strides(void **state) {
     fixture f;
     float x[B * D], y[B * D], gx[B * D], gy[B * D];
@@ -125,8 +125,8 @@ static void strides(void **state) {
     }
 }
 
-/* Asserts that the objective fails with the error `code` and a message that contains `part`. Then sets all arguments in f to
- * valid values again. */
+/* Asserts that the objective fails with the error `code` and a message that contains `part`. Then sets all arguments in
+ * f to valid values again. */
 static void expect_error(fixture *f, int code, const char *part) {
     assert_int_equal(run(f), code);
     assert_int_equal(f->err.code, code);
@@ -231,7 +231,8 @@ static void memory_failure(void **state) {
 }
 
 static void cosine_by_hand(void **state) {
-    const float x[] = {3, 4, 0}, y[] = {4, 3, 0}, zero[] = {0, 0, 0}, tiny[] = {1e-45f, 0, 0}, huge[] = {3e38f, 3e38f, 3e38f};
+    const float x[] = {3, 4, 0}, y[] = {4, 3, 0}, zero[] = {0, 0, 0}, tiny[] = {1e-45f, 0, 0},
+                huge[] = {3e38f, 3e38f, 3e38f};
     const float broken[] = {NAN, 0, 0};
     float back[] = {-3, -4, 0}, random[101];
     aoei_rng rng;
@@ -252,13 +253,14 @@ static void cosine_by_hand(void **state) {
     }
 }
 
-/* Tests angle scores of vectors that represent complex numbers. For z = 1 and w = e^(i t), the product z conj(w) has the real
- * part cos t and the imaginary part -sin t. */
+/* Tests angle scores of vectors that represent complex numbers. For z = 1 and w = e^(i t), the product z conj(w) has
+ * the real part cos t and the imaginary part -sin t. */
 static void angle_by_hand(void **state) {
     const float one[] = {1, 0}, i_[] = {0, 1}, minus[] = {-1, 0}, diagonal[] = {1, 1}, zero[] = {0, 0};
     (void)state;
     assert_true(aoe_angle_score(one, one, 2, AOE_ANGLE_REFERENCE) == 1.0);
-    assert_true(aoe_angle_score(one, minus, 2, AOE_ANGLE_REFERENCE) == 1.0); /* the sign of a vector must have no effect */
+    assert_true(aoe_angle_score(one, minus, 2, AOE_ANGLE_REFERENCE) == 1.0); /* the sign of a vector must have no
+                                                                                effect */
     assert_true(aoe_angle_score(one, i_, 2, AOE_ANGLE_REFERENCE) == 1.0);
     assert_true(aoe_angle_score(one, diagonal, 2, AOE_ANGLE_REFERENCE) == 0.0);
     /* the reference form of the score is not symmetric in x and y */
@@ -268,14 +270,15 @@ static void angle_by_hand(void **state) {
     assert_true(aoe_angle_score(one, one, 2, AOE_ANGLE_PHASE) == 0.0);
     assert_true(fabs(aoe_angle_score(one, i_, 2, AOE_ANGLE_PHASE) + PI / 2) < 1e-15);
     assert_true(fabs(aoe_angle_score(one, diagonal, 2, AOE_ANGLE_PHASE) + PI / 4) < 1e-15);
-    assert_true(aoe_angle_score(diagonal, one, 2, AOE_ANGLE_PHASE) == aoe_angle_score(one, diagonal, 2, AOE_ANGLE_PHASE));
+    assert_true(aoe_angle_score(diagonal, one, 2, AOE_ANGLE_PHASE) ==
+                aoe_angle_score(one, diagonal, 2, AOE_ANGLE_PHASE));
     assert_true(fabs(aoe_angle_score(one, minus, 2, AOE_ANGLE_PHASE) + PI) < 1e-15);
     assert_true(aoe_angle_score(one, zero, 2, AOE_ANGLE_PHASE) == 0.0);
     assert_true(isnan(aoe_angle_score(one, one, 1, AOE_ANGLE_PHASE)) &&
                 isnan(aoe_angle_score(one, one, 1, AOE_ANGLE_REFERENCE)));
 
-    /* The complex vectors are z = (1, 2i) and w = (1, 2). In the phase form, the angles 0 and pi/2 have the weights 1 and 4. In
-     * the reference form, the score is (1 + 4) / (sqrt(5) sqrt(5)). */
+    /* The complex vectors are z = (1, 2i) and w = (1, 2). In the phase form, the angles 0 and pi/2 have the weights 1
+     * and 4. In the reference form, the score is (1 + 4) / (sqrt(5) sqrt(5)). */
     const float x[] = {1, 0, 0, 2}, y[] = {1, 2, 0, 0};
     assert_true(fabs(aoe_angle_score(x, y, 4, AOE_ANGLE_PHASE) + 4.0 * (PI / 2) / 5.0) < 1e-15);
     assert_true(fabs(aoe_angle_score(x, y, 4, AOE_ANGLE_REFERENCE) - 1.0) < 1e-15);

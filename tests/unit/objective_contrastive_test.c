@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests aoe_contrastive, the training loss of queries with positives and negatives, with every instruction set. The expected
- * values are computed by a simple reference implementation. The tests cover different shapes and weights, both forms of the
- * angle loss, zero vectors, several threads, and rejected arguments. Scores that do not fit in the workspace are computed in
- * strips of queries.
+ * Tests aoe_contrastive, the training loss of queries with positives and negatives, with every instruction set. The
+ * expected values are computed by a simple reference implementation. The tests cover different shapes and weights, both
+ * forms of the angle loss, zero vectors, several threads, and rejected arguments. Scores that do not fit in the
+ * workspace are computed in strips of queries.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -70,8 +70,8 @@ static double cosine(const double *x, const double *y, size_t n) {
     return size > 0.0 ? sum / size : 0.0;
 }
 
-/* Computes the gradients of the cosine of x and y. Adds scale times the gradient with respect to x to gx, and scale times the
- * gradient with respect to y to gy. */
+/* Computes the gradients of the cosine of x and y. Adds scale times the gradient with respect to x to gx, and scale
+ * times the gradient with respect to y to gy. */
 static void add_cosine_grad(const double *x, const double *y, size_t n, double scale, double *gx, double *gy) {
     double a = norm(x, n), b = norm(y, n), c = cosine(x, y, n);
     for (size_t k = 0; k < n && a > 0.0 && b > 0.0; k++) {
@@ -80,10 +80,11 @@ static void add_cosine_grad(const double *x, const double *y, size_t n, double s
     }
 }
 
-/* Returns the angle score of x and y. The first half of a vector is the real part of a complex vector, the second half its
- * imaginary part. Unless gx is NULL, adds scale times the gradient of the score with respect to x to gx, and with respect to y
- * to gy. */
-static double angle(const double *x, const double *y, size_t D, aoe_angle_form form, double scale, double *gx, double *gy) {
+/* Returns the angle score of x and y. The first half of a vector is the real part of a complex vector, the second half
+ * its imaginary part. Unless gx is NULL, adds scale times the gradient of the score with respect to x to gx, and with
+ * respect to y to gy. */
+static double angle(const double *x, const double *y, size_t D, aoe_angle_form form, double scale, double *gx,
+                    double *gy) {
     const size_t h = D / 2;
     const double X = norm(x, D), Y = norm(y, D);
     double sum = 0.0, weights = 0.0;
@@ -145,15 +146,16 @@ static double naive_contrastive(const problem *p, size_t M, double weight, doubl
         loss += max + log(sum) - s[i];
         for (size_t j = 0; j < M; j++) {
             double d = (exp(s[j] - max) / sum - (i == j)) * weight / p->o.tau_ibn / (double)p->B;
-            add_cosine_grad(p->v + q, p->v + offset_of_candidate(p, j), p->D, d, grad + q, grad + offset_of_candidate(p, j));
+            add_cosine_grad(p->v + q, p->v + offset_of_candidate(p, j), p->D, d, grad + q,
+                            grad + offset_of_candidate(p, j));
         }
     }
     test_free(s);
     return loss / (double)p->B;
 }
 
-/* Returns log(1 + sum over i and j of exp(s_i - s_j)), where i is a negative pair and j a positive pair, whose index is a
- * multiple of `pairs`. Writes the gradient to d[n]. */
+/* Returns log(1 + sum over i and j of exp(s_i - s_j)), where i is a negative pair and j a positive pair, whose index is
+ * a multiple of `pairs`. Writes the gradient to d[n]. */
 static double naive_rank_loss(const double *s, size_t n, size_t pairs, double *d) {
     double total = 1.0;
     memset(d, 0, n * sizeof *d);
@@ -169,22 +171,23 @@ static double naive_rank_loss(const double *s, size_t n, size_t pairs, double *d
     return log(total);
 }
 
-/* Returns the weighted sum of the cosine loss and the angle loss over the pairs of query i with its positive and with each of
- * its negatives. Adds the gradient of the sum to grad. Writes the two losses to *r. */
+/* Returns the weighted sum of the cosine loss and the angle loss over the pairs of query i with its positive and with
+ * each of its negatives. Adds the gradient of the sum to grad. Writes the two losses to *r. */
 static double naive_pair_terms(const problem *p, double *grad, aoe_objective_result *r) {
     const size_t pairs = p->arity - 1, n = pairs * p->B, D = p->D;
     const aoe_objective_options *o = &p->o;
     double *s = test_malloc(2 * n * sizeof *s), *d = s + n;
     for (size_t u = 0; u < n; u++)
-        s[u] = cosine(p->v + offset_of(p, u / pairs, 0), p->v + offset_of(p, u / pairs, 1 + u % pairs), D) / o->tau_cosine;
+        s[u] =
+            cosine(p->v + offset_of(p, u / pairs, 0), p->v + offset_of(p, u / pairs, 1 + u % pairs), D) / o->tau_cosine;
     r->cosine = o->w_cosine > 0.0 ? naive_rank_loss(s, n, pairs, d) : 0.0;
     for (size_t u = 0; u < n && o->w_cosine > 0.0; u++) {
         const size_t x = offset_of(p, u / pairs, 0), y = offset_of(p, u / pairs, 1 + u % pairs);
         add_cosine_grad(p->v + x, p->v + y, D, o->w_cosine * d[u] / o->tau_cosine, grad + x, grad + y);
     }
     for (size_t u = 0; u < n && o->w_angle > 0.0; u++)
-        s[u] = angle(p->v + offset_of(p, u / pairs, 0), p->v + offset_of(p, u / pairs, 1 + u % pairs), D, o->angle_form, 0.0,
-                     NULL, NULL) /
+        s[u] = angle(p->v + offset_of(p, u / pairs, 0), p->v + offset_of(p, u / pairs, 1 + u % pairs), D, o->angle_form,
+                     0.0, NULL, NULL) /
                o->tau_angle;
     r->angle = o->w_angle > 0.0 ? naive_rank_loss(s, n, pairs, d) : 0.0;
     for (size_t u = 0; u < n && o->w_angle > 0.0; u++) {
@@ -219,7 +222,8 @@ static void solve(problem *p, const aoe_context *ctx) {
     const size_t bytes = aoei_contrastive_objective_workspace(p->B, p->D, p->arity);
     void *workspace = aoei_aligned(bytes);
     assert_non_null(workspace);
-    memset(workspace, 0xff, bytes); /* fills the workspace with NaN, so that reading uninitialized memory changes the result */
+    memset(workspace, 0xff, bytes); /* fills the workspace with NaN, so that reading uninitialized memory changes the
+                                       result */
     memset(p->grad, 0xff, element_count(p) * sizeof *p->grad);
     if (aoei_contrastive_objective(&p->o, &b, workspace, bytes, ctx, &p->r, &err))
         fail_msg("%s", err.message);
@@ -258,8 +262,8 @@ static void check(problem *p, const aoe_context *ctx) {
         size += want[i] * want[i];
         error += (p->grad[i] - want[i]) * (p->grad[i] - want[i]);
     }
-    /* If there is only one candidate or D = 1, the gradient is a sum of terms of magnitude 1 / norm that cancel. Only their
-     * rounding errors remain. */
+    /* If there is only one candidate or D = 1, the gradient is a sum of terms of magnitude 1 / norm that cancel. Only
+     * their rounding errors remain. */
     if (!(sqrt(error) <= 1e-12 * fmax(sqrt(size), 1.0 / smallest_norm(p))))
         fail_msg("B %zu, D %zu, arity %zu: gradient of norm %g, error of norm %g", p->B, p->D, p->arity, sqrt(size),
                  sqrt(error));
@@ -312,7 +316,8 @@ static void check_large(const aoe_context *ctx) {
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         create(&p, shapes[i][0], shapes[i][1], shapes[i][2], i);
         set_weights(&p, 1.0, 2.0, 0.0, 0.0);
-        assert_true(aoei_contrastive_objective_workspace(p.B, p.D, p.arity) < p.B * (p.arity - 1) * p.B * sizeof(double));
+        assert_true(aoei_contrastive_objective_workspace(p.B, p.D, p.arity) <
+                    p.B * (p.arity - 1) * p.B * sizeof(double));
         check(&p, ctx);
         destroy(&p);
     }
@@ -335,7 +340,8 @@ static void large_batches(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Tests that the cosine and angle losses are bit-identical to the losses that aoe_objective computes for the same pairs. */
+/* Tests that the cosine and angle losses are bit-identical to the losses that aoe_objective computes for the same
+ * pairs. */
 static void pair_terms_match_pair_objective(void **state) {
     problem p;
     (void)state;
@@ -351,7 +357,8 @@ static void pair_terms_match_pair_objective(void **state) {
         memcpy(y + u * D, p.v + offset_of(&p, u / 2, 1 + u % 2), D * sizeof *y);
         label[u] = u % 2 == 0;
     }
-    const aoei_pair_batch b = {.B = B, .D = D, .stride = D, .x64 = x, .y64 = y, .grad_x64 = gx, .grad_y64 = gy, .label = label};
+    const aoei_pair_batch b = {
+        .B = B, .D = D, .stride = D, .x64 = x, .y64 = y, .grad_x64 = gx, .grad_y64 = gy, .label = label};
     aoe_objective_result r;
     assert_int_equal(aoei_pair_objective(&p.o, &b, workspace, bytes, NULL, &r, NULL), 0);
     assert_true(r.total == p.r.total && r.cosine == p.r.cosine && r.angle == p.r.angle && r.total > 0.0);
@@ -386,8 +393,8 @@ static void zero_vectors(void **state) {
     }
 }
 
-/* Tests a batch of one example. Without a negative, the positive is the only candidate, so the loss is 0. With a negative,
- * there are two candidates. */
+/* Tests a batch of one example. Without a negative, the positive is the only candidate, so the loss is 0. With a
+ * negative, there are two candidates. */
 static void one_example(void **state) {
     problem p;
     (void)state;
@@ -428,7 +435,8 @@ static void bits_do_not_depend_on_threads(void **state) {
 
 enum { LONG_B = 300, LONG_M = 450, LONG_D = 31 };
 
-/* Returns the InfoNCE loss. The scores are computed in strips of `blocks` blocks of 96 queries, or of all queries if blocks is
+/* Returns the InfoNCE loss. The scores are computed in strips of `blocks` blocks of 96 queries, or of all queries if
+ * blocks is
  * 0. Writes the gradients of the queries and then of the candidates to dz[LONG_B + LONG_M][LONG_D]. */
 static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candidates, double *dz) {
     aoei_arena a;
@@ -465,7 +473,8 @@ static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candi
     return loss;
 }
 
-/* Tests that results are bit-identical for any number of queries per strip, and that unused candidates have gradient 0. */
+/* Tests that results are bit-identical for any number of queries per strip, and that unused candidates have gradient
+ * 0. */
 static void bits_do_not_depend_on_strips(void **state) {
     static const size_t used[] = {LONG_B, 401, LONG_M};
     static double want[(LONG_B + LONG_M) * LONG_D], got[(LONG_B + LONG_M) * LONG_D];
@@ -529,8 +538,8 @@ static void float32(void **state) {
     }
 }
 
-/* Asserts that the objective fails with the error `code` and a message that contains `part`. Then sets all arguments in f to
- * valid values again. */
+/* Asserts that the objective fails with the error `code` and a message that contains `part`. Then sets all arguments in
+ * f to valid values again. */
 static void expect_error(fixture *f, int code, const char *part) {
     assert_int_equal(run(f), code);
     assert_int_equal(f->err.code, code);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests in-batch negatives in several directions, with and without a guide: values that were computed independently, a direct
- * implementation of the definition, and properties of the loss.
+ * Tests in-batch negatives in several directions, with and without a guide: values that were computed independently, a
+ * direct implementation of the definition, and properties of the loss.
  * tags: numbers threads
  */
 #include <math.h>
@@ -80,7 +80,8 @@ static double guide_cosine(const problem *p, size_t u, size_t w) {
     return cosine_of(x, y, p->D);
 }
 
-/* Adds exp(score) of the candidates of example i in one direction to *sum. Returns the number of candidates left out. */
+/* Adds exp(score) of the candidates of example i in one direction to *sum. Returns the number of candidates left
+ * out. */
 static size_t add_direction(const problem *p, unsigned direction, size_t i, double *sum) {
     const int from_query = direction == AOE_QUERY_TO_DOCUMENT || direction == AOE_QUERY_TO_QUERY,
               to_query = direction == AOE_QUERY_TO_QUERY || direction == AOE_DOCUMENT_TO_QUERY,
@@ -125,17 +126,19 @@ static double naive(const problem *p, size_t *left_out) {
     return total / (double)p->B;
 }
 
-/* Returns the number of candidates of all examples that are left out in any case, because they belong to the example itself. */
+/* Returns the number of candidates of all examples that are left out in any case, because they belong to the example
+ * itself. */
 static size_t own_candidates(const problem *p) {
     const size_t documents = p->o.guide ? 1 : p->arity - 1;
-    return p->B *
-           ((p->o.directions & AOE_QUERY_TO_QUERY ? 1 : 0) + (p->o.directions & AOE_DOCUMENT_TO_DOCUMENT ? documents : 0));
+    return p->B * ((p->o.directions & AOE_QUERY_TO_QUERY ? 1 : 0) +
+                   (p->o.directions & AOE_DOCUMENT_TO_DOCUMENT ? documents : 0));
 }
 
-/* Returns the number of negatives of all examples before the guide leaves any out: all candidates of other examples, and the
- * candidates of the example itself other than the target of each softmax. */
+/* Returns the number of negatives of all examples before the guide leaves any out: all candidates of other examples,
+ * and the candidates of the example itself other than the target of each softmax. */
 static size_t negatives(const problem *p) {
-    const size_t documents = p->B * (p->arity - 1), targets = p->o.joint || p->o.directions == AOE_QUERY_TO_DOCUMENT ? 1 : 2;
+    const size_t documents = p->B * (p->arity - 1),
+                 targets = p->o.joint || p->o.directions == AOE_QUERY_TO_DOCUMENT ? 1 : 2;
     size_t n = p->B * (p->o.directions & AOE_QUERY_TO_DOCUMENT ? documents : 0);
     n += p->B * (p->o.directions & AOE_QUERY_TO_QUERY ? p->B : 0);
     n += p->B * (p->o.directions & AOE_DOCUMENT_TO_QUERY ? p->B : 0);
@@ -148,8 +151,8 @@ static void assert_close(double got, double want, double tolerance) {
         fail_msg("found %.15g, expected %.15g", got, want);
 }
 
-/* Fills the vectors with three queries, rows 0 to 2, and three positives, rows 3 to 5. The guide has the rows 1 to 3 and 4
- * to 6. */
+/* Fills the vectors with three queries, rows 0 to 2, and three positives, rows 3 to 5. The guide has the rows 1 to 3
+ * and 4 to 6. */
 static void fill_rows(problem *p) {
     create(p, 3, 4, 2, 0);
     for (size_t i = 0; i < 3; i++)
@@ -188,7 +191,8 @@ static void known_values(void **state) {
     assert_close(p.r.total, 40.312786717701 / 2, 1e-11);
 }
 
-/* Compares the loss with its definition for all directions, batches beyond several tiles, pairs and triplets, and guides. */
+/* Compares the loss with its definition for all directions, batches beyond several tiles, pairs and triplets, and
+ * guides. */
 static void matches_definition(void **state) {
     static const size_t batches[] = {1, 2, 3, 25, 97, MAX_B};
     static problem p;
@@ -221,7 +225,8 @@ static void threads_do_not_change_bits(void **state) {
     aoe_context *serial = test_context(test_best_tier(), 1), *parallel = test_context(test_best_tier(), 4);
     (void)state;
     create(&one, MAX_B, MAX_D, 3, 5);
-    one.o = (aoei_direction_options){.directions = AOE_ALL_DIRECTIONS, .joint = 1, .weight = 1, .tau = 0.1, .guide = &one.g};
+    one.o = (aoei_direction_options){
+        .directions = AOE_ALL_DIRECTIONS, .joint = 1, .weight = 1, .tau = 0.1, .guide = &one.g};
     create(&many, MAX_B, MAX_D, 3, 5);
     many.o = one.o;
     many.o.guide = &many.g;
@@ -233,8 +238,8 @@ static void threads_do_not_change_bits(void **state) {
     aoe_context_destroy(parallel);
 }
 
-/* Tests that exchanging queries and positives exchanges the gradients and does not change the loss, if the loss contains both
- * directions and there are no negatives. */
+/* Tests that exchanging queries and positives exchanges the gradients and does not change the loss, if the loss
+ * contains both directions and there are no negatives. */
 static void symmetric_in_both_sides(void **state) {
     static problem p, q;
     (void)state;
@@ -251,8 +256,8 @@ static void symmetric_in_both_sides(void **state) {
             assert_close(q.grad[(u ^ 1) * 10 + k], p.grad[u * 10 + k], 1e-14);
 }
 
-/* Tests the margin with a guide that finds all texts equal. With a margin above 0, only the target remains, so the loss and the
- * gradient are 0. With the margin 0, no candidate is left out except the text itself. */
+/* Tests the margin with a guide that finds all texts equal. With a margin above 0, only the target remains, so the loss
+ * and the gradient are 0. With the margin 0, no candidate is left out except the text itself. */
 static void guide_that_finds_all_texts_equal(void **state) {
     static problem p;
     size_t left_out;

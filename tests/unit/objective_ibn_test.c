@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the loss with in-batch negatives against a simple reference implementation, with and without identical texts. Some
- * batches are so large that their scores do not fit in the workspace. The environment variable AOE_CPU selects the instruction
- * set.
+ * Tests the loss with in-batch negatives against a simple reference implementation, with and without identical texts.
+ * Some batches are so large that their scores do not fit in the workspace. The environment variable AOE_CPU selects the
+ * instruction set.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -60,7 +60,8 @@ static const double *row_of(const problem *p, size_t u) {
     return p->v + ((u % 2) * p->B + u / 2) * p->D;
 }
 
-/* Returns the target of anchor u and candidate v: 1 if u and v are a positive pair, plus 1 if their texts are identical. */
+/* Returns the target of anchor u and candidate v: 1 if u and v are a positive pair, plus 1 if their texts are
+ * identical. */
 static double target_of(const problem *p, size_t u, size_t v) {
     double t = 0.0;
     if (u == v)
@@ -82,7 +83,8 @@ static double dot(const double *a, const double *b, size_t n) {
 /* Returns the loss, computed by its definition. Writes its gradient to grad, which has the layout of p->v. */
 static double naive(const problem *p, double *grad) {
     size_t N = p->N, D = p->D;
-    double *s = test_malloc(N * N * sizeof *s), *g = test_malloc(N * N * sizeof *g), *norm = test_malloc(N * sizeof *norm);
+    double *s = test_malloc(N * N * sizeof *s), *g = test_malloc(N * N * sizeof *g),
+           *norm = test_malloc(N * sizeof *norm);
     double loss = 0.0;
     for (size_t u = 0; u < N; u++)
         norm[u] = sqrt(dot(row_of(p, u), row_of(p, u), D));
@@ -135,7 +137,8 @@ static double solve(problem *p, const aoe_context *ctx) {
     size_t bytes = aoei_pair_objective_workspace(p->B, p->D);
     void *workspace = aoei_aligned(bytes);
     assert_non_null(workspace);
-    memset(workspace, 0xff, bytes); /* fills the workspace with NaN, so that reading uninitialized memory changes the result */
+    memset(workspace, 0xff, bytes); /* fills the workspace with NaN, so that reading uninitialized memory changes the
+                                       result */
     if (aoei_pair_objective(&p->o, &b, workspace, bytes, ctx, &r, &err))
         fail_msg("%s", err.message);
     aoei_aligned_free(workspace);
@@ -180,8 +183,8 @@ static void large_batch(void **state) {
     create(&p, 2300, 3, 5);
     assert_true(aoei_pair_objective_workspace(p.B, p.D) < p.N * p.N / 2 * sizeof(double));
     check(&p);
-    /* The threshold is greater than all labels, so no pair is positive. Only identical texts are targets, and blocks of scores
-     * without targets are skipped. */
+    /* The threshold is greater than all labels, so no pair is positive. Only identical texts are targets, and blocks of
+     * scores without targets are skipped. */
     p.o.ibn_threshold = 5.5;
     for (size_t u = 0; u < p.N; u++)
         p.group[u] = (uint32_t)(u == 4000 ? 10 : u);

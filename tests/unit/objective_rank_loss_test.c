@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the ranking loss, on which the cosine and angle losses are based. The loss is compared with its definition, computed in
- * long double over all ordered pairs. Also tests the stable sort that the loss uses.
+ * Tests the ranking loss, on which the cosine and angle losses are based. The loss is compared with its definition,
+ * computed in long double over all ordered pairs. Also tests the stable sort that the loss uses.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -25,8 +25,8 @@ typedef struct problem {
     aoei_ranking ranking;
 } problem;
 
-/* Returns the loss L and writes dL/ds to grad[n]. Both are computed as sums over all ordered pairs. The largest exponent is
- * subtracted from all exponents, so that exp does not overflow. */
+/* Returns the loss L and writes dL/ds to grad[n]. Both are computed as sums over all ordered pairs. The largest
+ * exponent is subtracted from all exponents, so that exp does not overflow. */
 static long double naive(const problem *p, long double *grad) {
     long double max = 0.0L, sum;
     for (size_t i = 0; i < p->n; i++)
@@ -104,7 +104,8 @@ static void extreme_scores(void **state) {
     assert_true(fabs(value - (2e4 + log(3.0))) < 1e-11);
 }
 
-/* Tests the loss log(1 + x) for scores in the right order, for which x is tiny. Adding x to 1 would lose the digits of x. */
+/* Tests the loss log(1 + x) for scores in the right order, for which x is tiny. Adding x to 1 would lose the digits of
+ * x. */
 static void small_loss_is_precise(void **state) {
     problem p = {.n = 2, .label = {0, 1}, .s = {0, 100}};
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the options of the optimizer and of the learning rate: ten steps of every optimizer compared with values that PyTorch
- * and a separate program computed, the learning rates of training runs, bit-identical resumed runs, and rejected options.
+ * Tests the options of the optimizer and of the learning rate: ten steps of every optimizer compared with values that
+ * PyTorch and a separate program computed, the learning rates of training runs, bit-identical resumed runs, and
+ * rejected options.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -20,8 +21,9 @@
 
 enum { P = 4, STEPS = 10 };
 
-/* The expected values are those of torch.optim.RMSprop(lr=0.01, alpha=0.9, eps=1e-7) and torch.optim.SGD(lr=0.01) of PyTorch
- * 2.13 in float64, and of the formula of AdamW without bias correction with eps 1e-6, for the gradients below. */
+/* The expected values are those of torch.optim.RMSprop(lr=0.01, alpha=0.9, eps=1e-7) and torch.optim.SGD(lr=0.01) of
+ * PyTorch 2.13 in float64, and of the formula of AdamW without bias correction with eps 1e-6, for the gradients
+ * below. */
 static void ten_steps(void **state) {
     (void)state;
     static const struct {
@@ -63,7 +65,8 @@ static void ten_steps(void **state) {
             }
             for (size_t k = 0; k < P; k++)
                 if (!(fabs((double)test_at(w, 0, k) - cases[c].want[k]) < 2e-6))
-                    fail_msg("case %zu: value %zu is %.9g, expected %.12g", c, k, (double)test_at(w, 0, k), cases[c].want[k]);
+                    fail_msg("case %zu: value %zu is %.9g, expected %.12g", c, k, (double)test_at(w, 0, k),
+                             cases[c].want[k]);
             test_tensor_free(w);
             test_tensor_free(g);
             test_tensor_free(m);
@@ -150,8 +153,8 @@ static void learning_rates(void **state) {
     train_run_destroy(&r);
 }
 
-/* The learning rate is divided after every evaluation whose score is not better than the best one, also if the run was resumed,
- * and training stops below min_lr. */
+/* The learning rate is divided after every evaluation whose score is not better than the best one, also if the run was
+ * resumed, and training stops below min_lr. */
 static void divided_rates(void **state) {
     (void)state;
     static const double scores[] = {0.5, 0.4, 0.6, 0.5, 0.6, 0.1};
@@ -178,13 +181,15 @@ static void divided_rates(void **state) {
         close_to(rate(&r, 4), 2e-4); /* after the second evaluation */
         close_to(rate(&r, 7), 2e-4);
         close_to(rate(&r, 8), 4e-5);                               /* after the fourth evaluation */
-        assert_int_equal(train_run_count(&r, AOE_TRAIN_STEP), 10); /* after the fifth evaluation, the rate would be 8e-6 */
+        assert_int_equal(train_run_count(&r, AOE_TRAIN_STEP), 10); /* after the fifth evaluation, the rate would be
+                                                                      8e-6 */
         assert_int_equal(train_run_count(&r, AOE_TRAIN_DONE), 1);
         train_run_destroy(&r);
     }
 }
 
-/* Every optimizer gives identical bits for any number of threads and after an interruption, and another result than AdamW. */
+/* Every optimizer gives identical bits for any number of threads and after an interruption, and another result than
+ * AdamW. */
 static void identical_runs(void **state) {
     (void)state;
     for (int kind = AOE_OPTIMIZER_ADAMW; kind <= AOE_OPTIMIZER_SGD; kind++) {
@@ -236,8 +241,10 @@ static void rejected_options(void **state) {
         {{.optimizer = AOE_OPTIMIZER_SGD, .no_bias_correction = 1}, "only AdamW has a bias correction"},
         {{.lr_divide = 5}, "set options.schedule to constant"},
         {{.schedule = AOE_SCHEDULE_CONSTANT, .max_minutes = 1}, "options.max_minutes requires the linear schedule"},
-        {{.schedule = AOE_SCHEDULE_CONSTANT, .lr_steps = {{5, 1}, {5, 2}}, .n_lr_steps = 2}, "change 2, to 2 from step 5 on"},
-        {{.schedule = AOE_SCHEDULE_CONSTANT, .lr_epoch_factor = 2}, "options.lr_epoch_factor must be above 0 and at most 1"},
+        {{.schedule = AOE_SCHEDULE_CONSTANT, .lr_steps = {{5, 1}, {5, 2}}, .n_lr_steps = 2},
+         "change 2, to 2 from step 5 on"},
+        {{.schedule = AOE_SCHEDULE_CONSTANT, .lr_epoch_factor = 2},
+         "options.lr_epoch_factor must be above 0 and at most 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         train_run r;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the training step on labeled pairs. A step that processes a batch in chunks (GradCache) is compared with a step without
- * chunks. In float32, losses and gradients must be bit-identical. In bf16, the losses must be bit-identical; the gradients must
- * be bit-identical if chunks end at multiples of 32 tokens, and close otherwise. The tests cover dropout, recomputation of
- * activations, gradient accumulation, and several numbers of threads. The tests in tests/grad compare the gradients with finite
- * differences.
+ * Tests the training step on labeled pairs. A step that processes a batch in chunks (GradCache) is compared with a step
+ * without chunks. In float32, losses and gradients must be bit-identical. In bf16, the losses must be bit-identical;
+ * the gradients must be bit-identical if chunks end at multiples of 32 tokens, and close otherwise. The tests cover
+ * dropout, recomputation of activations, gradient accumulation, and several numbers of threads. The tests in tests/grad
+ * compare the gradients with finite differences.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -25,8 +25,8 @@ static const size_t even[TEXTS] = {8, 8, 1, 15, 10, 6, 3, 13, 9, 7, 5, 11, 2, 14
 /* the two texts of a pair have 7 to 30 tokens together */
 static const size_t uneven[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7, 4, 6, 15, 15, 14, 13};
 
-/* Relative tolerance for bf16 gradients if the terms of the sums over tokens are added in another order. The sums are float32
- * sums of a few dozen terms, and the tolerance covers their rounding errors. */
+/* Relative tolerance for bf16 gradients if the terms of the sums over tokens are added in another order. The sums are
+ * float32 sums of a few dozen terms, and the tolerance covers their rounding errors. */
 #define BF16_TOLERANCE 1e-6
 
 static const double labels[PAIRS] = {5, 1, 3.5, 4, 0, 4.5, 2};
@@ -60,8 +60,8 @@ static void fill_batch(aoei_pair_step *step, const size_t *lengths, size_t pairs
     }
 }
 
-/* Computes the gradient of v->batches batches. If there are two batches, the second has one pair less. The memory is filled
- * with NaN first, so that reading uninitialized memory changes the result. */
+/* Computes the gradient of v->batches batches. If there are two batches, the second has one pair less. The memory is
+ * filled with NaN first, so that reading uninitialized memory changes the result. */
 static outcome run(const variant *v) {
     outcome out = {0};
     aoei_encoder_config c;
@@ -81,7 +81,8 @@ static outcome run(const variant *v) {
     tiny_config(&c, &shape);
     assert_int_equal(aoei_pair_step_create(&step, ctx, &c, &o, NULL), 0);
     memset(step.arena.base, 0xff, step.arena.size);
-    /* the arena also contains tensor views and optimizer segments, which memset has overwritten, so it is laid out again */
+    /* the arena also contains tensor views and optimizer segments, which memset has overwritten, so it is laid out
+     * again */
     aoei_arena again = step.arena;
     again.used = 0;
     assert_int_equal(aoei_pair_step_layout(&step, ctx, &c, &o, &again, NULL), 0);
@@ -94,8 +95,8 @@ static outcome run(const variant *v) {
     objective.ibn_threshold = 4;
     for (int k = 0; k < v->batches; k++) {
         fill_batch(&step, v->lengths, PAIRS - (size_t)k, (uint32_t)k);
-        assert_int_equal(aoei_pair_step_gradient(&step, v->pooling, &objective, labels, groups, v->dropout ? &drop : NULL,
-                                                 1.0 / v->batches, &out.result[k], NULL),
+        assert_int_equal(aoei_pair_step_gradient(&step, v->pooling, &objective, labels, groups,
+                                                 v->dropout ? &drop : NULL, 1.0 / v->batches, &out.result[k], NULL),
                          0);
     }
     out.count = step.params.count;
@@ -115,16 +116,17 @@ static void assert_identical(const outcome *want, const variant *v) {
     assert_int_equal(got.count, want->count);
     for (size_t i = 0; i < got.count; i++)
         if (memcmp(&got.grad[i], &want->grad[i], sizeof(float)) != 0)
-            fail_msg("type %d, tier %d, %zu threads, chunks of %zu pairs, dropout %d, recompute %d: gradient[%zu] is %.9g, "
-                     "expected %.9g",
-                     (int)v->type, (int)v->tier, v->threads, v->chunk_pairs, v->dropout, v->recompute, i, (double)got.grad[i],
-                     (double)want->grad[i]);
+            fail_msg(
+                "type %d, tier %d, %zu threads, chunks of %zu pairs, dropout %d, recompute %d: gradient[%zu] is %.9g, "
+                "expected %.9g",
+                (int)v->type, (int)v->tier, v->threads, v->chunk_pairs, v->dropout, v->recompute, i,
+                (double)got.grad[i], (double)want->grad[i]);
     assert_memory_equal(got.result, want->result, sizeof got.result);
     free(got.grad);
 }
 
-/* Runs the step with each of the n chunk sizes, with and without recomputation. Chunk size i uses 1 + i % 3 threads. Asserts
- * that the results equal the results of the step without chunks on one thread. */
+/* Runs the step with each of the n chunk sizes, with and without recomputation. Chunk size i uses 1 + i % 3 threads.
+ * Asserts that the results equal the results of the step without chunks on one thread. */
 static void check_chunks(variant v, const size_t *chunks, size_t n) {
     v.threads = 1;
     v.chunk_pairs = 0;
@@ -157,8 +159,8 @@ static void test_float32(void **state) {
             }
 }
 
-/* Tests bf16 with chunks of 2 and 4 pairs, which have 32 and 64 tokens, and with one chunk of all pairs, so that results are
- * bit-identical. */
+/* Tests bf16 with chunks of 2 and 4 pairs, which have 32 and 64 tokens, and with one chunk of all pairs, so that
+ * results are bit-identical. */
 static void test_bf16_multiples(void **state) {
     (void)state;
     static const size_t chunks[] = {2, 4, PAIRS};
@@ -204,8 +206,8 @@ static void test_bf16_close(void **state) {
             }
 }
 
-/* Tests that dropout changes the loss and the gradient. Without such an effect, the other tests would not detect wrong dropout
- * masks in chunks. */
+/* Tests that dropout changes the loss and the gradient. Without such an effect, the other tests would not detect wrong
+ * dropout masks in chunks. */
 static void test_dropout_has_effect(void **state) {
     (void)state;
     variant v = {.type = AOEI_F32, .threads = 1, .batches = 1, .pooling = AOE_POOLING_CLS, .lengths = uneven};
@@ -222,7 +224,8 @@ static void test_dropout_has_effect(void **state) {
 static void test_memory(void **state) {
     (void)state;
     for (int type = AOEI_F32; type <= AOEI_BF16; type++) {
-        variant v = {.type = (aoei_dtype)type, .threads = 1, .batches = 1, .pooling = AOE_POOLING_CLS, .lengths = uneven};
+        variant v = {
+            .type = (aoei_dtype)type, .threads = 1, .batches = 1, .pooling = AOE_POOLING_CLS, .lengths = uneven};
         size_t bytes[3];
         for (int k = 0; k < 3; k++) {
             v.chunk_pairs = k == 1 ? 1 : 0;

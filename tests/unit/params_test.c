@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the parameter set, which stores all trained weights in one flat tensor. A slot is the range of elements of one weight.
- * Slots must not overlap, and the padding between slots must stay zero. Weight decay applies to all weights except biases and
- * normalization weights. Loading weights must be exact. In bf16, every linear weight has a packed copy, which must always equal
- * the weight.
+ * Tests the parameter set, which stores all trained weights in one flat tensor. A slot is the range of elements of one
+ * weight. Slots must not overlap, and the padding between slots must stay zero. Weight decay applies to all weights
+ * except biases and normalization weights. Loading weights must be exact. In bf16, every linear weight has a packed
+ * copy, which must always equal the weight.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -45,8 +45,8 @@ static size_t offset(aoei_tensor view, aoei_tensor flat) {
     return (size_t)(aoei_f32(view) - aoei_f32(flat));
 }
 
-/* Returns an array with one number per element of the flat tensor: the index of the element's slot plus 1, or 0 for padding.
- * The caller frees the array. */
+/* Returns an array with one number per element of the flat tensor: the index of the element's slot plus 1, or 0 for
+ * padding. The caller frees the array. */
 static uint32_t *owners(const set *s) {
     uint32_t *owner = calloc(s->p.count, sizeof *owner);
     assert_non_null(owner);
@@ -131,8 +131,8 @@ static void test_load(void **state) {
     set_destroy(&source);
 }
 
-/* Tests an optimizer step with zero gradients. It must not change the padding, and it must decay only the weights to which
- * weight decay applies. */
+/* Tests an optimizer step with zero gradients. It must not change the padding, and it must decay only the weights to
+ * which weight decay applies. */
 static void test_update(void **state) {
     (void)state;
     tiny_model shape = tiny_defaults();
@@ -169,8 +169,8 @@ static void test_update(void **state) {
     set_destroy(&s);
 }
 
-/* Asserts that every linear weight has a packed copy that equals a new packing of its values, and that no other weight has
- * one. */
+/* Asserts that every linear weight has a packed copy that equals a new packing of its values, and that no other weight
+ * has one. */
 static void check_packed(const set *s) {
     size_t bytes = 0;
     for (size_t i = 0; i < s->p.n_slots; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests reading and writing PEFT's adapter_config.json: round trips, the directory of the base model, names of target modules,
- * and messages for configurations that are not valid or not supported.
+ * Tests reading and writing PEFT's adapter_config.json: round trips, the directory of the base model, names of target
+ * modules, and messages for configurations that are not valid or not supported.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,9 @@ static void reads_configurations(void **state) {
     assert_true(l.r == 4 && l.alpha == 8 && l.dropout == 0.1 && !l.rank_stabilized);
     assert_int_equal(l.targets, bit(AOEI_LW_Q) | bit(AOEI_LW_O));
     assert_int_equal(
-        read_text(&l, "{\"peft_type\": \"LORA\", \"r\": 2, \"use_rslora\": true, \"target_modules\": [\"dense\"]}", &err), 0);
+        read_text(&l, "{\"peft_type\": \"LORA\", \"r\": 2, \"use_rslora\": true, \"target_modules\": [\"dense\"]}",
+                  &err),
+        0);
     assert_true(l.alpha == 8 && l.dropout == 0 && l.rank_stabilized);
     assert_int_equal(l.targets, bit(AOEI_LW_O) | bit(AOEI_LW_UP) | bit(AOEI_LW_DOWN));
     assert_int_equal(read_text(&l, "{\"peft_type\": \"LORA\", \"r\": 2, \"target_modules\": \"all-linear\"}", &err), 0);
@@ -92,7 +94,8 @@ static void reads_patterns(void **state) {
         char text[512];
         aoei_lora l;
         aoe_error err = {0};
-        snprintf(text, sizeof text, "{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\", \"value\"], %s}",
+        snprintf(text, sizeof text,
+                 "{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\", \"value\"], %s}",
                  cases[i].settings);
         if (read_text(&l, text, &err))
             fail_msg("case %zu: %s", i, err.message);
@@ -106,7 +109,8 @@ static void reads_patterns(void **state) {
             fail_msg("case %zu: wrong rank of the value layer", i);
     }
     aoei_lora l;
-    assert_int_equal(read_text(&l, "{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \".*(query|value)\"}", NULL), 0);
+    assert_int_equal(
+        read_text(&l, "{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \".*(query|value)\"}", NULL), 0);
     assert_int_equal(l.targets, bit(AOEI_LW_Q) | bit(AOEI_LW_V));
 }
 
@@ -132,8 +136,8 @@ static void test_rejected(void **state) {
         {"{\"peft_type\": \"LORA\", \"bias\": \"some\"}", "bias \"some\"", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \"(\"}", "", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \"query\"}", "'query'", AOE_EFORMAT},
-        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\"], \"rank_pattern\": {\"query\": 999}}", "rank 999",
-         AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\"], \"rank_pattern\": {\"query\": 999}}",
+         "rank 999", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\"], \"rank_pattern\": {\"query\": 0}}",
          "rank_pattern", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\"], \"alpha_pattern\": {\"query\": -1}}",
@@ -142,8 +146,8 @@ static void test_rejected(void **state) {
          "alpha_pattern is not an object", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\"], \"rank_pattern\": 2}",
          "rank_pattern is not an object", AOE_EFORMAT},
-        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\"], \"exclude_modules\": [7]}", "exclude_modules",
-         AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\"], \"exclude_modules\": [7]}",
+         "exclude_modules", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"target_modules\": [\"query\"]}", "\"r\"", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 0, \"target_modules\": [\"query\"]}", "\"r\" is 0", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 99999, \"target_modules\": [\"query\"]}", "\"r\" is 99999", AOE_EFORMAT},
@@ -151,7 +155,8 @@ static void test_rejected(void **state) {
          AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 1e308, \"target_modules\": [\"query\"]}", "lora_alpha",
          AOE_EFORMAT},
-        {"{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 0, \"target_modules\": [\"query\"]}", "lora_alpha", AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 0, \"target_modules\": [\"query\"]}", "lora_alpha",
+         AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\"], \"layers_to_transform\": -1}",
          "layers_to_transform is neither", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\"], \"layers_to_transform\": true}",
@@ -161,8 +166,8 @@ static void test_rejected(void **state) {
         {"{\"peft_type\": \"LORA\", \"kasa_config\": {}}", "kasa_config is set", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"r\": 4}", "target_modules", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [7]}", "not a name", AOE_EFORMAT},
-        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"q_proj\"]}", "'q_proj'; its linear layers are query, key",
-         AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"q_proj\"]}",
+         "'q_proj'; its linear layers are query, key", AOE_EFORMAT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoei_lora l;
@@ -173,8 +178,8 @@ static void test_rejected(void **state) {
     }
 }
 
-/* Tests target names that contain a layer number. Such a name selects the module in all layers. A name may begin with the
- * prefix that tensor names have in the checkpoint, such as "bert.". */
+/* Tests target names that contain a layer number. Such a name selects the module in all layers. A name may begin with
+ * the prefix that tensor names have in the checkpoint, such as "bert.". */
 static void names_with_layer_numbers(void **state) {
     (void)state;
     static const struct {
@@ -202,7 +207,8 @@ static void test_round_trip(void **state) {
     char *path = test_path(test_dir, AOEI_PEFT_CONFIG);
     for (unsigned targets = 1; targets < 1u << 6; targets++) {
         aoei_lora l;
-        c.lora = (aoei_lora){.r = 5, .alpha = 7.5, .dropout = 0.25, .rank_stabilized = (int)(targets & 1), .targets = targets};
+        c.lora = (aoei_lora){
+            .r = 5, .alpha = 7.5, .dropout = 0.25, .rank_stabilized = (int)(targets & 1), .targets = targets};
         json_t *j = aoei_peft_to_json(&c, "/models/base", "");
         assert_non_null(j);
         assert_int_equal(aoei_json_save(j, path, NULL), 0);
@@ -216,9 +222,9 @@ static void test_round_trip(void **state) {
     free(path);
 }
 
-/* Tests the names that are written for a set of targets. PEFT adapts every module whose name ends with a target name, so
- * "output.dense" also selects the module "attention.output.dense". If a target name would select modules that are not targets,
- * it is written once per layer, with the number of the layer. The pooler is never a target. */
+/* Tests the names that are written for a set of targets. PEFT adapts every module whose name ends with a target name,
+ * so "output.dense" also selects the module "attention.output.dense". If a target name would select modules that are
+ * not targets, it is written once per layer, with the number of the layer. The pooler is never a target. */
 static void test_written_names(void **state) {
     (void)state;
     aoei_encoder_config c = bert();
@@ -259,7 +265,8 @@ static void test_base_directory(void **state) {
     aoei_free(base);
     free(test_write_text(test_dir, AOEI_PEFT_CONFIG, "{\"base_model_name_or_path\": \"somebody/model\"}"));
     assert_int_equal(aoei_peft_base(&base, test_dir, NULL, &err), AOE_ENOENT);
-    assert_non_null(strstr(err.message, "the directory 'somebody/model' of the base model does not exist; set options.base"));
+    assert_non_null(
+        strstr(err.message, "the directory 'somebody/model' of the base model does not exist; set options.base"));
     free(test_write_text(test_dir, AOEI_PEFT_CONFIG, "{}"));
     assert_int_equal(aoei_peft_base(&base, test_dir, NULL, &err), AOE_EFORMAT);
     free(inside);
@@ -280,9 +287,10 @@ static void test_names(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reads_configurations), cmocka_unit_test(reads_patterns),
-                                       cmocka_unit_test(test_rejected),        cmocka_unit_test(names_with_layer_numbers),
-                                       cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_written_names),
-                                       cmocka_unit_test(test_base_directory),  cmocka_unit_test(test_names)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_configurations), cmocka_unit_test(reads_patterns),
+        cmocka_unit_test(test_rejected),        cmocka_unit_test(names_with_layer_numbers),
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_written_names),
+        cmocka_unit_test(test_base_directory),  cmocka_unit_test(test_names)};
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests pretraining: the token sequences formed from texts, whole-word masking, and training runs. The trained weights must not
- * depend on the number of threads, on recomputation of activations, or on whether a run is stopped and resumed. The head that
- * predicts masked tokens must be saved and loaded. Invalid options and files must be rejected.
+ * Tests pretraining: the token sequences formed from texts, whole-word masking, and training runs. The trained weights
+ * must not depend on the number of threads, on recomputation of activations, or on whether a run is stopped and
+ * resumed. The head that predicts masked tokens must be saved and loaded. Invalid options and files must be rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,13 +56,14 @@ static int tear_down(void **state) {
 
 /* ------------------------------------------------------------------ sequences */
 
-/* Forms token sequences from the text and returns them as one string, which the caller frees. Spaces separate tokens, and '|'
- * separates sequences, for example: "[CLS] the cat [SEP]|[CLS] a dog [SEP]". */
+/* Forms token sequences from the text and returns them as one string, which the caller frees. Spaces separate tokens,
+ * and '|' separates sequences, for example: "[CLS] the cat [SEP]|[CLS] a dog [SEP]". */
 static char *sequences_of(const char *text, size_t max_length, int pack) {
     static const aoe_table_options table;
     char *path = test_write_text(dir, "s.txt", text), *out = calloc(1, 1 << 16);
     const char *files[] = {path};
-    const aoei_sequences_options o = {.files = files, .n_files = 1, .table = &table, .max_length = max_length, .pack = pack};
+    const aoei_sequences_options o = {
+        .files = files, .n_files = 1, .table = &table, .max_length = max_length, .pack = pack};
     aoei_sequences *s;
     const int32_t *ids;
     size_t n;
@@ -102,13 +103,14 @@ static void test_sequences(void **state) {
     aoei_sequences *s;
     aoe_error err;
     static const aoe_table_options table;
-    const aoei_sequences_options o = {.files = (const char *const[]){texts}, .n_files = 1, .table = &table, .max_length = 2};
+    const aoei_sequences_options o = {
+        .files = (const char *const[]){texts}, .n_files = 1, .table = &table, .max_length = 2};
     assert_int_equal(aoei_sequences_open(&s, model, &o, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "special tokens"));
 }
 
-/* Tests held-out texts. About a quarter of the texts must be held out. Each text occurs twice; either both copies must be held
- * out, or both must be used for training. */
+/* Tests held-out texts. About a quarter of the texts must be held out. Each text occurs twice; either both copies must
+ * be held out, or both must be used for training. */
 static void test_held_out(void **state) {
     (void)state;
     static const aoe_table_options table;
@@ -130,8 +132,8 @@ static void test_held_out(void **state) {
     }
     assert_int_equal(count[0] + count[1], 2 * TEXTS);
     assert_int_equal(count[1] % 2, 0);
-    /* The number of distinct held-out texts may differ from TEXTS / 4 by at most 30, which is 4 standard deviations. count[1]
-     * counts each of them twice. */
+    /* The number of distinct held-out texts may differ from TEXTS / 4 by at most 30, which is 4 standard deviations.
+     * count[1] counts each of them twice. */
     assert_true(count[1] > 2 * TEXTS / 4 - 2 * 30 && count[1] < 2 * TEXTS / 4 + 2 * 30);
 }
 
@@ -184,12 +186,12 @@ static void test_masking(void **state) {
         tokens += maskable;
     }
     const double share = (double)masked / (double)tokens, n = (double)masked;
-    /* a word is skipped if selecting it would select more than 15% of the tokens, so the fraction of selected tokens may be
-     * below 0.15 */
+    /* a word is skipped if selecting it would select more than 15% of the tokens, so the fraction of selected tokens
+     * may be below 0.15 */
     assert_true(share > 0.10 && share < 0.16);
     assert_true(fabs((double)as_mask / n - 0.8) < 4 * sqrt(0.8 * 0.2 / n));
-    /* 10% of the selected tokens are kept, 10% are replaced by a random token, and this random token may equal the original
-     * token */
+    /* 10% of the selected tokens are kept, 10% are replaced by a random token, and this random token may equal the
+     * original token */
     const double unchanged = 0.1 + 0.1 / (double)m.n_ordinary;
     assert_true(fabs((double)kept / n - unchanged) < 4 * sqrt(unchanged * (1 - unchanged) / n));
     assert_int_equal(random_special, 0);
@@ -290,8 +292,8 @@ static void test_runs(void **state) {
         assert_true(r.held_out < r.first_loss && isfinite(r.held_out)); /* training must reduce the loss */
         char *want = weights_of(&r, &size);
         free(r.output);
-        /* Two runs are stopped and then resumed with 1 thread. The first run has 2 threads and stops in the first epoch. The
-         * second run has 3 threads, recomputes activations and stops in the second epoch. */
+        /* Two runs are stopped and then resumed with 1 thread. The first run has 2 threads and stops in the first
+         * epoch. The second run has 3 threads, recomputes activations and stops in the second epoch. */
         for (size_t threads = 2; threads <= 3; threads++) {
             snprintf(name, sizeof name, "stopped-%d-%zu", type, threads);
             run_create(&r, name);
@@ -309,8 +311,8 @@ static void test_runs(void **state) {
     }
 }
 
-/* Tests a run that packs several texts into a sequence, and a second run that starts from the encoder and the head of the first
- * run. aoe_model_open must open the encoder without the head. */
+/* Tests a run that packs several texts into a sequence, and a second run that starts from the encoder and the head of
+ * the first run. aoe_model_open must open the encoder without the head. */
 static void test_head(void **state) {
     (void)state;
     run r, next;
@@ -371,7 +373,8 @@ static void test_bad_input(void **state) {
     r.o.batch_size = 4;
     r.file = "nowhere.txt";
     expect_rejected(&r, AOE_ENOENT, "nowhere.txt");
-    char *empty = test_write_text(dir, "empty.txt", "\n\n"), *broken = test_write_text(dir, "broken.txt", "the cat\nb\xff\n"),
+    char *empty = test_write_text(dir, "empty.txt", "\n\n"),
+         *broken = test_write_text(dir, "broken.txt", "the cat\nb\xff\n"),
          *table = test_write_text(dir, "columns.tsv", "a\tb\nc\td\n");
     r.file = empty;
     expect_rejected(&r, AOE_EFORMAT, "no text to train on");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the methods promptbert and promptbert-sup: the batches of texts in two templates with their references, the results of
- * training, which are bit-identical for any number of threads, with chunked batches and after an interruption, the saved
- * models, and the rejection of wrong templates and options.
+ * Tests the methods promptbert and promptbert-sup: the batches of texts in two templates with their references, the
+ * results of training, which are bit-identical for any number of threads, with chunked batches and after an
+ * interruption, the saved models, and the rejection of wrong templates and options.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -53,8 +53,8 @@ static void again(train_run *r, const char *name) {
     r->n = r->evaluations = 0;
 }
 
-/* The references of texts of the same length and template are equal, and the positions of the tokens after the place of the
- * text continue after the text. */
+/* The references of texts of the same length and template are equal, and the positions of the tokens after the place of
+ * the text continue after the text. */
 static void batches(void **state) {
     (void)state;
     train_run r;
@@ -189,9 +189,9 @@ static void saves_the_template(void **state) {
     train_run_destroy(&r);
 }
 
-/* The saved model contains the transform and subtracts the vector of the empty template. A text without tokens therefore has
- * the embedding 0, and embeddings do not depend on the other texts and on the size of batches. Further training starts from the
- * saved layers. */
+/* The saved model contains the transform and subtracts the vector of the empty template. A text without tokens
+ * therefore has the embedding 0, and embeddings do not depend on the other texts and on the size of batches. Further
+ * training starts from the saved layers. */
 static void subtracts_the_template(void **state) {
     (void)state;
     static const char *const texts[] = {"", "a cat", "the cat a house dog", "cat", "a house", "the dog"};

@@ -60,8 +60,8 @@ static void test_ranges(void **state) {
     }
 }
 
-/* Values outside the ranges become the smallest or the largest value. The value 1 is 254 and not 255, because the step is
- * rounded up to float32. */
+/* Values outside the ranges become the smallest or the largest value. The value 1 is 254 and not 255, because the step
+ * is rounded up to float32. */
 static void test_values_outside_the_ranges(void **state) {
     (void)state;
     const float ranges[] = {-1, 1}, vectors[] = {-FLT_MAX, -1.001f, -1, 1, 1.01f, FLT_MAX};
@@ -103,8 +103,10 @@ static void test_errors(void **state) {
     expect_error(aoe_quantize(AOE_PRECISION_INT8, vectors, 1, 2, NULL, out, &err), AOE_EARG, &err, "aoe_ranges_add");
     expect_error(aoe_quantize(AOE_PRECISION_INT8, vectors, 1, 2, swapped, out, &err), AOE_EARG, &err, "component 1");
     expect_error(aoe_quantize(AOE_PRECISION_UINT8, vectors, 1, 2, empty, out, &err), AOE_EARG, &err, "component 0");
-    expect_error(aoe_quantize(AOE_PRECISION_UINT8, vectors, 0, 2, infinite, out, &err), AOE_ENUMERIC, &err, "component 1");
-    expect_error(aoe_quantize(AOE_PRECISION_UINT8, vectors, 1, 2, undefined, out, &err), AOE_ENUMERIC, &err, "component 0");
+    expect_error(aoe_quantize(AOE_PRECISION_UINT8, vectors, 0, 2, infinite, out, &err), AOE_ENUMERIC, &err,
+                 "component 1");
+    expect_error(aoe_quantize(AOE_PRECISION_UINT8, vectors, 1, 2, undefined, out, &err), AOE_ENUMERIC, &err,
+                 "component 0");
     expect_error(aoe_quantize(AOE_PRECISION_UINT8, vectors, 1, 2, huge, out, &err), AOE_ENUMERIC, &err, "component 1");
     expect_error(aoe_quantize(AOE_PRECISION_UINT8, vectors, 2, 2, ranges, out, &err), AOE_ENUMERIC, &err,
                  "component 1 of vector 1");
@@ -121,8 +123,8 @@ static void test_errors(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values_of_sentence_transformers), cmocka_unit_test(test_ranges),
-                                       cmocka_unit_test(test_values_outside_the_ranges), cmocka_unit_test(test_bytes),
-                                       cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values_of_sentence_transformers),
+                                       cmocka_unit_test(test_ranges), cmocka_unit_test(test_values_outside_the_ranges),
+                                       cmocka_unit_test(test_bytes), cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests model directories of RANs (recurrent additive networks): creation, conversion to other storage types, embedding,
- * pretraining and training. An embedding must not depend on the other texts of a batch. Trained weights must not depend on the
- * number of threads, on interruptions, on recomputation of activations, or on the division of batches into chunks. Invalid
- * values in config.json must be rejected.
+ * Tests model directories of RANs (recurrent additive networks): creation, conversion to other storage types,
+ * embedding, pretraining and training. An embedding must not depend on the other texts of a batch. Trained weights must
+ * not depend on the number of threads, on interruptions, on recomputation of activations, or on the division of batches
+ * into chunks. Invalid values in config.json must be rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -91,10 +91,11 @@ static void test_directory(void **state) {
     assert_true(info.window == 4 && info.min_window == 4 && info.head_size == 6 && info.heads == 2 && info.layers == 2);
     assert_true(!info.positions && !info.intermediate && !info.token_types && info.max_length == 32 && info.dims == D);
     assert_int_equal(info.pooling, AOE_POOLING_CELL_MEAN);
-    /* D is the hidden size, and H = 2 * 6 = 12 is the total size of the heads. Each layer has matrices with 4 D H + 10 D^2
-     * elements, biases with 3 H + 11 D elements, and normalization weights with 8 D elements. The model also has an initial
-     * cell with D elements, and token embeddings. */
-    assert_int_equal(info.parameters, 2 * (4 * D * 12 + 10 * D * D + 3 * 12 + 11 * D + 8 * D) + D + tiny_vocab() * D + 2 * D);
+    /* D is the hidden size, and H = 2 * 6 = 12 is the total size of the heads. Each layer has matrices with 4 D H + 10
+     * D^2 elements, biases with 3 H + 11 D elements, and normalization weights with 8 D elements. The model also has an
+     * initial cell with D elements, and token embeddings. */
+    assert_int_equal(info.parameters,
+                     2 * (4 * D * 12 + 10 * D * D + 3 * 12 + 11 * D + 8 * D) + D + tiny_vocab() * D + 2 * D);
     assert_false(has_file(ran, "modules.json"));
     char *readme = test_path(ran, "README.md"), *text = test_read(readme, NULL);
     assert_non_null(strstr(text, "windows of 4 tokens"));
@@ -150,7 +151,8 @@ static float *embed(const char *model, size_t threads, size_t batch_tokens, cons
 static void test_embed(void **state) {
     (void)state;
     for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++)
-        for (int pooling = AOE_POOLING_CLS; pooling <= AOE_POOLING_CELL_MAX; pooling++) { /* the others need a transformer */
+        for (int pooling = AOE_POOLING_CLS; pooling <= AOE_POOLING_CELL_MAX; pooling++) { /* the others need a
+                                                                                             transformer */
             aoe_model_options o;
             aoe_model_options_defaults(&o);
             o.dtype = (aoe_dtype)dtype;
@@ -175,8 +177,8 @@ static void test_embed(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Tests the conversion of models. A model stored in bf16 or int8 must give similar embeddings. A model stored in float32 must
- * give bit-identical embeddings. */
+/* Tests the conversion of models. A model stored in bf16 or int8 must give similar embeddings. A model stored in
+ * float32 must give bit-identical embeddings. */
 static void test_convert(void **state) {
     (void)state;
     static const char *const names[] = {"as-f32", "as-bf16", "as-int8"};
@@ -218,7 +220,8 @@ typedef struct run_settings {
     size_t chunk;  /* examples per chunk (GradCache); 0: no chunks */
 } run_settings;
 
-static int pretrain(const char *from, const char *to, const run_settings *how, aoe_train_fn event, int resume, aoe_error *err) {
+static int pretrain(const char *from, const char *to, const run_settings *how, aoe_train_fn event, int resume,
+                    aoe_error *err) {
     aoe_context *ctx = tiny_context(how->threads);
     aoe_pretrain_options o;
     aoe_pretrain_options_defaults(&o);
@@ -239,7 +242,8 @@ static int pretrain(const char *from, const char *to, const run_settings *how, a
     return rc;
 }
 
-static int train(const char *from, const char *to, const run_settings *how, aoe_train_fn event, int resume, aoe_error *err) {
+static int train(const char *from, const char *to, const run_settings *how, aoe_train_fn event, int resume,
+                 aoe_error *err) {
     aoe_context *ctx = tiny_context(how->threads);
     aoe_train_options o;
     aoe_train_data data;
@@ -262,7 +266,8 @@ static int train(const char *from, const char *to, const run_settings *how, aoe_
     return rc;
 }
 
-typedef int run_fn(const char *from, const char *to, const run_settings *how, aoe_train_fn event, int resume, aoe_error *err);
+typedef int run_fn(const char *from, const char *to, const run_settings *how, aoe_train_fn event, int resume,
+                   aoe_error *err);
 
 static char *weights_of(const char *model, size_t *size) {
     char *path = test_path(model, "model.safetensors"), *data = test_read(path, size);
@@ -270,9 +275,10 @@ static char *weights_of(const char *model, size_t *size) {
     return data;
 }
 
-/* Runs `run` with each of n settings. Asserts that all runs write identical weights, and that these weights differ from the
- * weights of the initial model. */
-static void assert_identical_weights(run_fn *run, const char *from, const char *name, const run_settings *settings, size_t n) {
+/* Runs `run` with each of n settings. Asserts that all runs write identical weights, and that these weights differ from
+ * the weights of the initial model. */
+static void assert_identical_weights(run_fn *run, const char *from, const char *name, const run_settings *settings,
+                                     size_t n) {
     size_t size, other_size;
     char *whole = NULL, *before = weights_of(from, &size);
     for (size_t i = 0; i < n; i++) {
@@ -342,8 +348,10 @@ static void test_configurations(void **state) {
         {"min_window_size", "0", "\"min_window_size\" is 0", AOE_EFORMAT},
         {"dropout", "1", "\"dropout\" is 1", AOE_EFORMAT},
         {"layer_norm_eps", "0", "\"layer_norm_eps\" is 0", AOE_EFORMAT},
-        {"norm_variant", "\"rms\"", "norm_variant \"rms\" is not supported (supported: textbook, langml)", AOE_EUNSUPPORTED},
-        {"cell_pooling", "\"first\"", "cell_pooling \"first\" is not supported (supported: last, mean, max)", AOE_EUNSUPPORTED},
+        {"norm_variant", "\"rms\"", "norm_variant \"rms\" is not supported (supported: textbook, langml)",
+         AOE_EUNSUPPORTED},
+        {"cell_pooling", "\"first\"", "cell_pooling \"first\" is not supported (supported: last, mean, max)",
+         AOE_EUNSUPPORTED},
         {"memory_review", "false", "memory_review is false", AOE_EUNSUPPORTED},
     };
     aoei_encoder_config c, again;
@@ -366,7 +374,8 @@ static void test_configurations(void **state) {
     json_object_set_new(config, "cell_pooling", json_string("max"));
     json_object_set_new(config, "norm_variant", json_string("langml"));
     assert_int_equal(aoei_config_read(&c, config, "config.json", NULL), 0);
-    assert_true(c.pooling == AOE_POOLING_CELL_MAX && c.ran.langml_norm && c.ran.window == 256 && c.ran.min_window == 16);
+    assert_true(c.pooling == AOE_POOLING_CELL_MAX && c.ran.langml_norm && c.ran.window == 256 &&
+                c.ran.min_window == 16);
     assert_true(c.norm_eps == 1e-7 && c.attention_dropout == 0.1);
     assert_int_equal(c.arch->write(&c, written), 0);
     assert_int_equal(aoei_config_read(&again, written, "config.json", NULL), 0);
@@ -405,8 +414,8 @@ static void test_config_pooling(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Tests the shapes that can be selected by name. They must have the documented numbers of parameters. ran-mini must be about as
- * large as the BERT model aoe-mini. */
+/* Tests the shapes that can be selected by name. They must have the documented numbers of parameters. ran-mini must be
+ * about as large as the BERT model aoe-mini. */
 static void test_shapes(void **state) {
     (void)state;
     static const struct {

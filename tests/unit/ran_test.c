@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the recurrent encoder (RAN, recurrent additive network). The encoder divides a text into windows of tokens and
- * processes the windows of a batch in one or more rounds, each of which computes some of the windows at once. Its results are
- * compared with a reference in double, for texts that end at every position of a window, and with both kinds of normalization.
- * In float32 and bf16, training, inference and recomputation must be bit-identical. Results must not depend on the other texts
- * of a batch, on the number of threads, or on the number of rounds. Float32 gradients must not depend on how a batch is split.
+ * processes the windows of a batch in one or more rounds, each of which computes some of the windows at once. Its
+ * results are compared with a reference in double, for texts that end at every position of a window, and with both
+ * kinds of normalization. In float32 and bf16, training, inference and recomputation must be bit-identical. Results
+ * must not depend on the other texts of a batch, on the number of threads, or on the number of rounds. Float32
+ * gradients must not depend on how a batch is split.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -22,19 +23,19 @@
 #include "nn/batch.h"
 #include "nn/gemm.h"
 
-/* Tolerance for the norm of the error, divided by the norm of the reference in double. For float32, the tests in tests/golden
- * use an equal tolerance. For bf16, the tolerance is derived from the number of roundings. The hidden state of a token is
- * rounded about 15 times per layer. A cell, the vector that summarizes the text up to a window, is also rounded about 15 times
- * in each of up to 7 earlier windows. Each rounding has a root mean square error of 1.1e-3. Three layers have about 200
- * roundings, with a total error of about 1.6e-2. The tolerance is twice this error. */
+/* Tolerance for the norm of the error, divided by the norm of the reference in double. For float32, the tests in
+ * tests/golden use an equal tolerance. For bf16, the tolerance is derived from the number of roundings. The hidden
+ * state of a token is rounded about 15 times per layer. A cell, the vector that summarizes the text up to a window, is
+ * also rounded about 15 times in each of up to 7 earlier windows. Each rounding has a root mean square error of 1.1e-3.
+ * Three layers have about 200 roundings, with a total error of about 1.6e-2. The tolerance is twice this error. */
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 3.2e-2};
 
-/* Tolerance for the norm of the error of the bf16 gradient of all parameters, divided by the norm of the float32 gradient. The
- * tests in tests/golden use an equal tolerance. */
+/* Tolerance for the norm of the error of the bf16 gradient of all parameters, divided by the norm of the float32
+ * gradient. The tests in tests/golden use an equal tolerance. */
 #define BF16_GRADIENT 5e-2
 
-/* Lengths of the texts in tokens. A window has 4 tokens, and the last window of a text has at least 2. A text therefore ends
- * with a full window, with a window of 2 or 3 tokens, or with one token that is added to the previous window. */
+/* Lengths of the texts in tokens. A window has 4 tokens, and the last window of a text has at least 2. A text therefore
+ * ends with a full window, with a window of 2 or 3 tokens, or with one token that is added to the previous window. */
 enum { TEXTS = 14, MAX_LENGTH = 64 };
 static const size_t lengths[TEXTS] = {1, 3, 4, 5, 6, 7, 8, 9, 14, 4, 2, 13, 12, 29};
 
@@ -54,7 +55,8 @@ typedef struct setup {
 
 static int layout_state(setup *s, aoei_encoder_state *state, aoei_arena *arena, int training, int recompute) {
     const aoei_encoder_mode mode = {.type = s->type, .training = training, .recompute = recompute};
-    return aoei_encoder_layout(state, s->ctx, &s->c, arena, s->batch.n_tokens, s->batch.n_texts, s->batch.longest, mode, NULL);
+    return aoei_encoder_layout(state, s->ctx, &s->c, arena, s->batch.n_tokens, s->batch.n_texts, s->batch.longest, mode,
+                               NULL);
 }
 
 static int layout(setup *s, aoei_arena *arena) {
@@ -83,9 +85,10 @@ static void pack(setup *s) {
     }
 }
 
-/* Fills in s. The memory of the activations is filled with NaN, so that reading uninitialized memory changes the results. */
-static void setup_create(setup *s, aoei_dtype type, aoei_tier tier, size_t threads, aoei_encoder_config c, const size_t *length,
-                         size_t n_texts) {
+/* Fills in s. The memory of the activations is filled with NaN, so that reading uninitialized memory changes the
+ * results. */
+static void setup_create(setup *s, aoei_dtype type, aoei_tier tier, size_t threads, aoei_encoder_config c,
+                         const size_t *length, size_t n_texts) {
     memset(s, 0, sizeof *s);
     s->type = type;
     s->ctx = test_context(tier, threads);
@@ -120,8 +123,8 @@ static float *copy_of(const setup *s, aoei_tensor t) {
     return host;
 }
 
-/* Returns configuration `which`, 0 or 1. The two configurations differ in the number of layers, in the kind of normalization,
- * and in the sizes of the hidden states and of the heads. */
+/* Returns configuration `which`, 0 or 1. The two configurations differ in the number of layers, in the kind of
+ * normalization, and in the sizes of the hidden states and of the heads. */
 static aoei_encoder_config config(size_t which) {
     aoei_encoder_config c = ran_tiny_config();
     if (which == 1) {
@@ -135,9 +138,9 @@ static aoei_encoder_config config(size_t which) {
 }
 enum { CONFIGS = 2 };
 
-/* Calls `check` for float32 and bf16, the lowest and the highest instruction set, 1 and 3 threads, and every configuration.
- * Sanitizer builds use only 3 threads. kept: results with the first number of threads, with which later results are
- * compared. */
+/* Calls `check` for float32 and bf16, the lowest and the highest instruction set, 1 and 3 threads, and every
+ * configuration. Sanitizer builds use only 3 threads. kept: results with the first number of threads, with which later
+ * results are compared. */
 static void run_in_all_setups(void (*check)(setup *s, float **kept)) {
     for (int k = 0; k < 4 * CONFIGS; k++) {
         float *kept[2] = {NULL, NULL};
@@ -209,8 +212,8 @@ static void test_forward(void **state) {
     run_in_all_setups(forward);
 }
 
-/* Asserts that the hidden states of a text in s->batch are bit-identical to its hidden states in a batch that contains only
- * this text. This must also hold with dropout, because the dropout masks depend on text_index. */
+/* Asserts that the hidden states of a text in s->batch are bit-identical to its hidden states in a batch that contains
+ * only this text. This must also hold with dropout, because the dropout masks depend on text_index. */
 static void text_alone(setup *s, float **kept) {
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     const size_t D = s->c.hidden;
@@ -236,8 +239,8 @@ static void test_text_alone(void **state) {
     run_in_all_setups(text_alone);
 }
 
-/* Returns a new batch of the texts [first, end) of b. Each text keeps its text_index. The caller frees the array `offsets` of
- * the new batch. */
+/* Returns a new batch of the texts [first, end) of b. Each text keeps its text_index. The caller frees the array
+ * `offsets` of the new batch. */
 static aoei_batch subbatch(const aoei_batch *b, size_t first, size_t end) {
     uint32_t *offsets = malloc((end - first + 1) * sizeof *offsets);
     assert_non_null(offsets);
@@ -255,19 +258,20 @@ static aoei_batch subbatch(const aoei_batch *b, size_t first, size_t end) {
     return p;
 }
 
-/* Runs the forward and backward passes of the texts [first, end) and adds the gradients of the weights to s->params.grad.
- * s->dpooled is used as the gradient of the pooled vectors. */
+/* Runs the forward and backward passes of the texts [first, end) and adds the gradients of the weights to
+ * s->params.grad. s->dpooled is used as the gradient of the pooled vectors. */
 static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling pooling, size_t first, size_t end,
                          const aoei_encoder_dropout *drop) {
     const aoei_batch b = subbatch(&s->batch, first, end);
     const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->c, s->params.values, &b, state, drop);
-    const int with_first =
-        aoei_encoder_pool_backward(s->ctx, &s->c, pooling, aoei_tensor_rows(s->dpooled, first, end - first), last, &b, state);
+    const int with_first = aoei_encoder_pool_backward(
+        s->ctx, &s->c, pooling, aoei_tensor_rows(s->dpooled, first, end - first), last, &b, state);
     aoei_encoder_backward(s->ctx, &s->c, s->params.values, s->params.grads, &b, state, drop, with_first);
     free((void *)(uintptr_t)b.offsets);
 }
 
-/* Asserts that in float32, gradients accumulated over parts of a batch are bit-identical to the gradient of the whole batch. */
+/* Asserts that in float32, gradients accumulated over parts of a batch are bit-identical to the gradient of the whole
+ * batch. */
 static void split_batches(setup *s, float **kept) {
     static const aoe_pooling poolings[2] = {AOE_POOLING_CELL_MEAN, AOE_POOLING_FIRST_LAST_AVG};
     static const size_t splits[2][4] = {{0, 6, TEXTS, TEXTS}, {0, 1, 12, TEXTS}};
@@ -297,8 +301,8 @@ static void test_split_batches(void **state) {
     run_in_all_setups(split_batches);
 }
 
-/* Asserts that gradients are bit-identical with and without recomputation of activations. This must also hold for a batch that
- * is smaller than the planned size, and for a second batch in the same memory. */
+/* Asserts that gradients are bit-identical with and without recomputation of activations. This must also hold for a
+ * batch that is smaller than the planned size, and for a second batch in the same memory. */
 static void recompute(setup *s, float **kept) {
     static const size_t ends[3] = {TEXTS, 11, TEXTS};
     static const aoe_pooling poolings[3] = {AOE_POOLING_FIRST_LAST_AVG, AOE_POOLING_CELL_MAX, AOE_POOLING_CELL_LAST};
@@ -352,8 +356,8 @@ static void test_bf16_gradient(void **state) {
     }
 }
 
-/* Tests the division of a text into windows. For every length below MAX_LENGTH, the windows must equal the windows of the
- * reference. */
+/* Tests the division of a text into windows. For every length below MAX_LENGTH, the windows must equal the windows of
+ * the reference. */
 static void test_windows(void **state) {
     (void)state;
     for (size_t window = 1; window <= 6; window++)
@@ -397,8 +401,8 @@ static void test_every_length(void **state) {
     }
 }
 
-/* Tests that results do not depend on the number of rounds. Inference processes long texts in several rounds and blocks,
- * whereas training uses one round. The results must be bit-identical. */
+/* Tests that results do not depend on the number of rounds. Inference processes long texts in several rounds and
+ * blocks, whereas training uses one round. The results must be bit-identical. */
 static void test_rounds(void **state) {
     (void)state;
     static const size_t long_lengths[] = {5000, 3, 6001, 17};
@@ -431,8 +435,8 @@ static void test_rounds(void **state) {
     }
 }
 
-/* Tests the planned size of the memory. It must be larger for longer texts, and much smaller for inference than for training.
- * If a size overflows, planning must fail. */
+/* Tests the planned size of the memory. It must be larger for longer texts, and much smaller for inference than for
+ * training. If a size overflows, planning must fail. */
 static void test_plan(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);

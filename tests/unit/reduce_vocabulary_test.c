@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests aoe_convert with options.vocabulary, options.vocab_size and options.count_on. The selected tokens must keep their
- * embeddings and get new ids in the tokenizer and in config.json. Equally frequent tokens are selected in the order of their
- * ids. Invalid options and files must be rejected.
+ * Tests aoe_convert with options.vocabulary, options.vocab_size and options.count_on. The selected tokens must keep
+ * their embeddings and get new ids in the tokenizer and in config.json. Equally frequent tokens are selected in the
+ * order of their ids. Invalid options and files must be rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,14 +19,14 @@
 #include "model/model.h"
 #include "model/open.h"
 
-/* The model has the special tokens 0 to 4 and the characters a, b, ##a and ##b (5 to 8), which are always kept, and the other
- * tokens ab, ba, aa, bb, ##ab, ##ba and abba (9 to 15). */
+/* The model has the special tokens 0 to 4 and the characters a, b, ##a and ##b (5 to 8), which are always kept, and the
+ * other tokens ab, ba, aa, bb, ##ab, ##ba and abba (9 to 15). */
 static const char vocab[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##a\n##b\nab\nba\naa\nbb\n##ab\n##ba\nabba\n";
 static const char always[] = "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##a ##b";
 enum { ALWAYS = 9 };
 
-/* Writes the model to test_dir/from, with config.json and aoe.json, unless they are NULL. Returns the path, which the caller
- * frees. */
+/* Writes the model to test_dir/from, with config.json and aoe.json, unless they are NULL. Returns the path, which the
+ * caller frees. */
 static char *write_model(const char *config, const char *settings) {
     char *from = test_path(test_dir, "from");
     (void)aoei_remove_tree(from, NULL);
@@ -45,7 +45,8 @@ static aoe_convert_options options(void) {
     return o;
 }
 
-/* Options that keep `size` tokens, counted on the file test_dir/texts.txt with the contents `text`. path: path of the file. */
+/* Options that keep `size` tokens, counted on the file test_dir/texts.txt with the contents `text`. path: path of the
+ * file. */
 static aoe_convert_options counted(size_t size, const char *text, const char **path) {
     aoe_convert_options o = options();
     *path = test_write_text(test_dir, "texts.txt", text);
@@ -107,11 +108,11 @@ static void keeps_frequent_tokens(void **state) {
         size_t tokens, kept, after; /* numbers of tokens of the texts */
         size_t found;               /* number of kept tokens that occur in the texts */
     } cases[] = {
-        {"bb bb ab\nba bb\n", 10, "bb", 5, 3, 7, 1},            /* bb 3, ab 1, ba 1 */
-        {"bb bb ab\nba bb\n", 11, "ab bb", 5, 4, 6, 2},         /* ab has a lower id than ba */
-        {"bb bb ab\nba bb\n", 12, "ab ba bb", 5, 5, 5, 3},      /* all tokens of the texts */
-        {"bb bb ab\nba bb\n", 13, "ab ba aa bb", 5, 5, 5, 3},   /* aa has the lowest id of the tokens that do not occur */
-        {"abba\naaab\nabba\n", 10, "abba", 4, 2, 6, 1},         /* aa ##ab becomes a ##a ##a ##b */
+        {"bb bb ab\nba bb\n", 10, "bb", 5, 3, 7, 1},          /* bb 3, ab 1, ba 1 */
+        {"bb bb ab\nba bb\n", 11, "ab bb", 5, 4, 6, 2},       /* ab has a lower id than ba */
+        {"bb bb ab\nba bb\n", 12, "ab ba bb", 5, 5, 5, 3},    /* all tokens of the texts */
+        {"bb bb ab\nba bb\n", 13, "ab ba aa bb", 5, 5, 5, 3}, /* aa has the lowest id of the tokens that do not occur */
+        {"abba\naaab\nabba\n", 10, "abba", 4, 2, 6, 1},       /* aa ##ab becomes a ##a ##a ##b */
         {"abba\naaab\nabba\n", 12, "aa ##ab abba", 4, 4, 4, 3}, /* aa and ##ab are equally frequent */
         {"a b c\n", 9, "", 3, 3, 3, 3},                         /* c is unknown before and after */
         {"", 9, "", 0, 0, 0, 0},
@@ -199,8 +200,8 @@ static void keeps_referenced_tokens(void **state) {
              "%.*s, \"pad_token_id\": 0, \"bos_token_id\": 12, \"eos_token_id\": [3, 14], \"x_token_id\": "
              "-1, \"y_token_id\": 99, \"z_token_id\": null, \"token_id\": 7}",
              (int)strlen(test_config_json) - 1, test_config_json);
-    char *from =
-        write_model(config, "{\"format_version\": 1, \"prompts\": {\"default\": \"aa {text}\", \"other\": \"{text} ba\"}}");
+    char *from = write_model(
+        config, "{\"format_version\": 1, \"prompts\": {\"default\": \"aa {text}\", \"other\": \"{text} ba\"}}");
     const char *path;
     const aoe_convert_options o = counted(ALWAYS + 4, "abba\n", &path);
     aoe_model *m = convert(&o, NULL);

@@ -33,9 +33,10 @@ static void write_folder(void) {
     char *qrels = test_path(test_dir, "beir/qrels");
     assert_int_equal(aoei_make_dir(beir, NULL), 0);
     assert_int_equal(aoei_make_dir(qrels, NULL), 0);
-    free(test_write_text(beir, "corpus.jsonl",
-                         "{\"_id\":\"a\",\"title\":\"w1\",\"text\":\"w2\"}\n{\"_id\":\"b\",\"title\":\"\",\"text\":\"w1 w2\"}\n"
-                         "{\"_id\":\"q\",\"title\":\"\",\"text\":\"w3\"}\n"));
+    free(test_write_text(
+        beir, "corpus.jsonl",
+        "{\"_id\":\"a\",\"title\":\"w1\",\"text\":\"w2\"}\n{\"_id\":\"b\",\"title\":\"\",\"text\":\"w1 w2\"}\n"
+        "{\"_id\":\"q\",\"title\":\"\",\"text\":\"w3\"}\n"));
     free(test_write_text(beir, "queries.jsonl", "{\"_id\":\"q\",\"text\":\"w9\"}\n{\"_id\":\"r\",\"text\":\"w8\"}\n"));
     free(test_write_text(qrels, "test.tsv", "query-id\tcorpus-id\tscore\nq\ta\t1\nr\tb\t1\n"));
     free(qrels);
@@ -102,7 +103,8 @@ static void test_by_hand(void **state) {
     assert_float_equal(r.reranked.recall, 0, 1e-6);
 }
 
-static void expect_error(aoe_embedder *e, const char *folder, const aoe_rerank_options *o, int code, const char *message) {
+static void expect_error(aoe_embedder *e, const char *folder, const aoe_rerank_options *o, int code,
+                         const char *message) {
     aoe_rerank_result r;
     aoe_error err = {0};
     assert_int_equal(aoe_eval_rerank(e, folder, o, &r, &err), code);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the retrieval evaluation. An encoder for tests maps each text to a unit vector: the text is the angle in degrees. For
- * groups of texts (the texts of a group are relevant to each other) and for folders in the format of BEIR, the metrics are
- * compared with values computed by hand. For random groups, they are compared with a brute-force reference. Other tests cover
- * the random choice of a query for each group, ties and invalid input.
+ * Tests the retrieval evaluation. An encoder for tests maps each text to a unit vector: the text is the angle in
+ * degrees. For groups of texts (the texts of a group are relevant to each other) and for folders in the format of BEIR,
+ * the metrics are compared with values computed by hand. For random groups, they are compared with a brute-force
+ * reference. Other tests cover the random choice of a query for each group, ties and invalid input.
  */
 #include <math.h>
 #include <stdio.h>
@@ -64,8 +64,8 @@ static void write_in(const char *folder, const char *name, const char *text) {
 
 /* ------------------------------------------------------------------ groups */
 
-/* Writes a table with the groups a (angles 0, 1, 2), b (50, 52, 53), c (100, 1.5) and d (200). Returns its path, which the
- * caller frees. */
+/* Writes a table with the groups a (angles 0, 1, 2), b (50, 52, 53), c (100, 1.5) and d (200). Returns its path, which
+ * the caller frees. */
 static char *write_groups(void) {
     return test_write_text(
         test_dir, "groups.tsv",
@@ -73,8 +73,9 @@ static char *write_groups(void) {
         "\t3\t53\n");
 }
 
-/* Tests metrics computed by hand. "1.5c" stands for the text 1.5 of group c. The nearest texts of the query 0 are 0a 1a 1.5c
- * 2a. The nearest texts of the query 50 are 50b 52b 53b. The nearest texts of the query 100 are 100c 53b 52b 50b 2a 1.5c. */
+/* Tests metrics computed by hand. "1.5c" stands for the text 1.5 of group c. The nearest texts of the query 0 are 0a 1a
+ * 1.5c 2a. The nearest texts of the query 50 are 50b 52b 53b. The nearest texts of the query 100 are 100c 53b 52b 50b
+ * 2a 1.5c. */
 static void test_groups_by_hand(void **state) {
     (void)state;
     char *path = write_groups();
@@ -94,8 +95,8 @@ static void test_groups_by_hand(void **state) {
     assert_near(r.result[0].recall[1], 1, "recall at 5");
     assert_near(r.result[0].mrr, (1 + 1 + 0.2) / 3, "MRR");
     assert_near(r.result[0].ndcg, ((1 + 1 / log2(4)) / (1 + 1 / log2(3)) + 1 + 1 / log2(6)) / 3, "nDCG");
-    /* With count_query, the query itself is a relevant text, and it is the first text of its own ranking. The strict accuracy
-     * must not change. */
+    /* With count_query, the query itself is a relevant text, and it is the first text of its own ranking. The strict
+     * accuracy must not change. */
     o.count_query = 1;
     o.top = 2;
     assert_int_equal(run(&r, path, &o, NULL), 0);
@@ -106,7 +107,8 @@ static void test_groups_by_hand(void **state) {
     free(path);
 }
 
-/* Tests texts with equal cosines. They must be ranked in the order of the file, even if one of them is the query itself. */
+/* Tests texts with equal cosines. They must be ranked in the order of the file, even if one of them is the query
+ * itself. */
 static void test_ties(void **state) {
     (void)state;
     char *path = test_write_text(test_dir, "ties.csv", "group,text\ny,10\nx,10\nx,10\ny,80\n");
@@ -116,7 +118,8 @@ static void test_ties(void **state) {
     o.query = AOE_QUERY_FIRST;
     o.n_recall = 1;
     assert_int_equal(run(&r, path, &o, NULL), 0);
-    /* the ranking of the query y is y (the query itself), x, x, 80; the ranking of the query x is y, x (the query itself), x */
+    /* the ranking of the query y is y (the query itself), x, x, 80; the ranking of the query x is y, x (the query
+     * itself), x */
     assert_near(r.result[0].strict, 0, "strict accuracy");
     assert_near(r.result[0].recall[0], 0, "recall at 1");
     assert_near(r.result[0].mrr, (1.0 / 3 + 1.0 / 2) / 2, "MRR");
@@ -165,8 +168,8 @@ static int nearest_first(const void *pa, const void *pb) {
 
 enum { TEXTS = 60, GROUPS = 18, TOP = 7 };
 
-/* Computes the metrics by brute force. Each text that belongs to a group of at least 2 texts is a query. The metrics in *want
- * are sums over the queries, not means. */
+/* Computes the metrics by brute force. Each text that belongs to a group of at least 2 texts is a query. The metrics in
+ * *want are sums over the queries, not means. */
 static void reference(aoe_retrieval_result *want, const double *angle, const size_t *group, int count_query) {
     size_t queries = 0;
     *want = (aoe_retrieval_result){0};
@@ -204,9 +207,9 @@ static void reference(aoe_retrieval_result *want, const double *angle, const siz
     want->queries = queries;
 }
 
-/* Returns 1 if the angle `a` can be added to the n angles in `angle` without a ranking that depends on rounding errors of
- * float32. No two angles may have nearly equal distances from a third angle, because rounding errors would then determine their
- * order. All angles must be at least 0.5 apart. */
+/* Returns 1 if the angle `a` can be added to the n angles in `angle` without a ranking that depends on rounding errors
+ * of float32. No two angles may have nearly equal distances from a third angle, because rounding errors would then
+ * determine their order. All angles must be at least 0.5 apart. */
 static int is_clear(const double *angle, size_t n, double a) {
     for (size_t i = 0; i < n; i++) {
         if (fabs(a - angle[i]) < 0.5)
@@ -272,8 +275,8 @@ static void test_random_groups(void **state) {
     free(path);
 }
 
-/* Tests different encoders for queries and texts. In this test, both encoders give equal embeddings, and each encoder counts
- * the texts that it embeds. */
+/* Tests different encoders for queries and texts. In this test, both encoders give equal embeddings, and each encoder
+ * counts the texts that it embeds. */
 static void test_two_encoders(void **state) {
     (void)state;
     char *path = write_groups();
@@ -317,9 +320,9 @@ static void write_beir(const char *name) {
              "query-id\tcorpus-id\tscore\nq2\td5\t1\nq1\td1\t1\nq1\td2\t0\nq1\td3\t2\nq3\td1\t0\nq1\td1\t1\n");
 }
 
-/* Tests metrics computed by hand. The query q1 (angle 1.5) has the ranking d2 d1 d3 q2 d5 with the relevances 0 1 2 0 0. The
- * query q2 (angle 31) has the ranking d3 d2 d1 d5, in which the text q2 itself is omitted. The query q3 has no relevant
- * text, so its metrics are 0. */
+/* Tests metrics computed by hand. The query q1 (angle 1.5) has the ranking d2 d1 d3 q2 d5 with the relevances 0 1 2 0
+ * 0. The query q2 (angle 31) has the ranking d3 d2 d1 d5, in which the text q2 itself is omitted. The query q3 has no
+ * relevant text, so its metrics are 0. */
 static void test_beir_by_hand(void **state) {
     (void)state;
     write_beir("beir");
@@ -343,9 +346,10 @@ static void test_beir_by_hand(void **state) {
     free(path);
 }
 
-/* Tests metrics computed by hand of a folder with judgments of missing texts and queries, negative gains, repeated judgments
- * and ids, white space around texts, and equal scores, which trec_eval orders by descending id: the ranking of q1 is d3 b a B
- * d1. The missing texts of q1 have the gains 3 and 1 (the last judgment of m1 counts), and b has the gain 1. */
+/* Tests metrics computed by hand of a folder with judgments of missing texts and queries, negative gains, repeated
+ * judgments and ids, white space around texts, and equal scores, which trec_eval orders by descending id: the ranking
+ * of q1 is d3 b a B d1. The missing texts of q1 have the gains 3 and 1 (the last judgment of m1 counts), and b has the
+ * gain 1. */
 static void test_odd_beir(void **state) {
     (void)state;
     write_in("odd", "corpus.jsonl",
@@ -378,8 +382,8 @@ static void test_odd_beir(void **state) {
     free(path);
 }
 
-/* Asserts that the evaluation of the file or folder `name` in the test directory fails with the error `code` and the message
- * `want`. */
+/* Asserts that the evaluation of the file or folder `name` in the test directory fails with the error `code` and the
+ * message `want`. */
 static void expect_error(const char *name, const aoe_retrieval_options *o, int code, const char *want) {
     char *path = test_path(test_dir, name), relative[1024] = "";
     reports r;
@@ -402,11 +406,13 @@ static void test_beir_errors(void **state) {
     aoe_retrieval_options_defaults(&o);
     write_beir("wrong");
     o.split = "dev";
-    expect_error("wrong", &o, AOE_ENOENT, "wrong/qrels/dev.tsv: no such file; set options.split to a split that exists: test");
+    expect_error("wrong", &o, AOE_ENOENT,
+                 "wrong/qrels/dev.tsv: no such file; set options.split to a split that exists: test");
     o.split = "test";
     write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\tscore\nq9\td5\t1\nq1\td9\t1\nq1\td1\tgood\nq1\td1\t1\n");
-    expect_error("wrong", &o, AOE_EFORMAT,
-                 "wrong/qrels/test.tsv:4: 'score': the value is not a number; correct the row or set options.skip_bad_rows");
+    expect_error(
+        "wrong", &o, AOE_EFORMAT,
+        "wrong/qrels/test.tsv:4: 'score': the value is not a number; correct the row or set options.skip_bad_rows");
     o.table.skip_bad_rows = 1;
     char *path = test_path(test_dir, "wrong");
     assert_int_equal(run(&r, path, &o, NULL), 0);
@@ -418,17 +424,21 @@ static void test_beir_errors(void **state) {
     expect_error("wrong", &o, AOE_EFORMAT,
                  "wrong/qrels/test.tsv: no text is relevant to any query; choose another split with options.split");
     write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\nq1\td1\n");
-    expect_error("wrong", &o, AOE_EFORMAT,
-                 "wrong/qrels/test.tsv: column 'score' is missing; the file must have the columns query-id, corpus-id, score");
+    expect_error(
+        "wrong", &o, AOE_EFORMAT,
+        "wrong/qrels/test.tsv: column 'score' is missing; the file must have the columns query-id, corpus-id, score");
     write_in("wrong", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
-    expect_error("wrong", &o, AOE_EFORMAT,
-                 "wrong/queries.jsonl:1: '_id': the value is not a JSON string; correct the row or set options.skip_bad_rows");
+    expect_error(
+        "wrong", &o, AOE_EFORMAT,
+        "wrong/queries.jsonl:1: '_id': the value is not a JSON string; correct the row or set options.skip_bad_rows");
     write_in("wrong", "corpus.jsonl", "{\"_id\":\"d1\",\"text\":\"1\"}\n{\"_id\":\"d2\",\"title\":7,\"text\":\"1\"}\n");
-    expect_error("wrong", &o, AOE_EFORMAT,
-                 "wrong/corpus.jsonl:2: 'title': the value is not a JSON string; correct the row or set options.skip_bad_rows");
+    expect_error(
+        "wrong", &o, AOE_EFORMAT,
+        "wrong/corpus.jsonl:2: 'title': the value is not a JSON string; correct the row or set options.skip_bad_rows");
     write_in("none", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
-    expect_error("none", &o, AOE_ENOENT,
-                 "none/corpus.jsonl: no such file; a folder for retrieval contains corpus.jsonl, queries.jsonl and qrels");
+    expect_error(
+        "none", &o, AOE_ENOENT,
+        "none/corpus.jsonl: no such file; a folder for retrieval contains corpus.jsonl, queries.jsonl and qrels");
 }
 
 /* Judgments of TREC, in a BEIR folder and as a file of their own, and judgments without a header. */
@@ -455,12 +465,14 @@ static void test_trec_qrels(void **state) {
         }
     }
     write_in("trec/qrels", "test.tsv", "q1\td1\t1\n");
-    expect_error("trec", &o, AOE_EFORMAT,
-                 "trec/qrels/test.tsv: the file has no header; its first line must be query-id TAB corpus-id TAB score");
+    expect_error(
+        "trec", &o, AOE_EFORMAT,
+        "trec/qrels/test.tsv: the file has no header; its first line must be query-id TAB corpus-id TAB score");
     free(test_write_text(test_dir, "words.tsv", "one\ttwo\tthree\tfour\n"));
-    expect_error("words.tsv", &o, AOE_EFORMAT,
-                 "words.tsv: no column for group: expected group, image; found one, two, three, four; set options.columns to "
-                 "group=NAME");
+    expect_error(
+        "words.tsv", &o, AOE_EFORMAT,
+        "words.tsv: no column for group: expected group, image; found one, two, three, four; set options.columns to "
+        "group=NAME");
 }
 
 static void test_group_errors(void **state) {
@@ -518,10 +530,12 @@ static void test_cancelling(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups_by_hand), cmocka_unit_test(test_ties),         cmocka_unit_test(test_random_queries),
-        cmocka_unit_test(test_random_groups),  cmocka_unit_test(test_two_encoders), cmocka_unit_test(test_beir_by_hand),
-        cmocka_unit_test(test_odd_beir),       cmocka_unit_test(test_beir_errors),  cmocka_unit_test(test_group_errors),
-        cmocka_unit_test(test_cancelling),     cmocka_unit_test(test_trec_qrels),
+        cmocka_unit_test(test_groups_by_hand), cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_random_queries), cmocka_unit_test(test_random_groups),
+        cmocka_unit_test(test_two_encoders),   cmocka_unit_test(test_beir_by_hand),
+        cmocka_unit_test(test_odd_beir),       cmocka_unit_test(test_beir_errors),
+        cmocka_unit_test(test_group_errors),   cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_trec_qrels),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

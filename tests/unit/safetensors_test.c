@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests reading and writing safetensors files. The bytes of a written file and the values of read tensors are compared with
- * expected bytes and values. Files with invalid headers, invalid tensors, or an invalid index of shards must be rejected with a
- * message.
+ * Tests reading and writing safetensors files. The bytes of a written file and the values of read tensors are compared
+ * with expected bytes and values. Files with invalid headers, invalid tensors, or an invalid index of shards must be
+ * rejected with a message.
  */
 #include "../support/model_dir.h"
 #include "../support/support.h"
@@ -16,8 +16,8 @@
 #include "modeldir/safetensors.h"
 #include "modeldir/safetensors_writer.h"
 
-/* Returns the contents of a safetensors file: the length of the header, the header, and `data` zero bytes. The caller frees the
- * result. */
+/* Returns the contents of a safetensors file: the length of the header, the header, and `data` zero bytes. The caller
+ * frees the result. */
 static char *make_file(const char *header, size_t data, size_t *size) {
     uint64_t n = strlen(header);
     char *file = calloc(1, 8 + n + data);
@@ -28,8 +28,8 @@ static char *make_file(const char *header, size_t data, size_t *size) {
     return file;
 }
 
-/* Asserts that a file with this header and `data` bytes of data is rejected with the error `code` and a message that contains
- * `fragment`. */
+/* Asserts that a file with this header and `data` bytes of data is rejected with the error `code` and a message that
+ * contains `fragment`. */
 static void expect_rejected(const char *header, size_t data, int code, const char *fragment) {
     aoei_safetensors *s;
     aoe_error err;
@@ -100,11 +100,12 @@ static void checks_number_of_bytes(void **state) {
 static void reads_tensors(void **state) {
     (void)state;
     size_t size;
-    char *file = make_file("{\"__metadata__\":{\"x\":\"y\"},\"w.b\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
-                           "\"w.a\":{\"dtype\":\"I64\",\"shape\":[2,1],\"data_offsets\":[8,24]},"
-                           "\"none\":{\"dtype\":\"F16\",\"shape\":[0,3],\"data_offsets\":[4,4]},"
-                           "\"new\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[24,26]}}",
-                           32, &size);
+    char *file =
+        make_file("{\"__metadata__\":{\"x\":\"y\"},\"w.b\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
+                  "\"w.a\":{\"dtype\":\"I64\",\"shape\":[2,1],\"data_offsets\":[8,24]},"
+                  "\"none\":{\"dtype\":\"F16\",\"shape\":[0,3],\"data_offsets\":[4,4]},"
+                  "\"new\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[24,26]}}",
+                  32, &size);
     aoei_safetensors *s;
     assert_int_equal(aoei_safetensors_open_memory(&s, file, size, "x", NULL), 0);
     assert_int_equal(aoei_safetensors_count(s), 4);
@@ -150,7 +151,8 @@ static void converts_half_precision(void **state) {
     static const float want[] = {0.0f,     -0.0f,     1.0f, -2.0f,      65504.0f, 0x1p-14f, 0x1p-24f, -1023 * 0x1p-24f,
                                  INFINITY, -INFINITY, NAN,  0x1.554p-2f};
     float out[12];
-    aoei_st_tensor t = {.dtype = AOEI_ST_F16, .n_dims = 1, .shape = {12}, .data = (const unsigned char *)half, .bytes = 24};
+    aoei_st_tensor t = {
+        .dtype = AOEI_ST_F16, .n_dims = 1, .shape = {12}, .data = (const unsigned char *)half, .bytes = 24};
     aoei_st_to_float(out, &t);
     for (size_t i = 0; i < 12; i++)
         if (isnan(want[i]))
@@ -159,7 +161,8 @@ static void converts_half_precision(void **state) {
             assert_memory_equal(&out[i], &want[i], 4);
     static const uint16_t brain[] = {0x3f80, 0xc000, 0x7f80, 0x0001};
     static const float brain_want[] = {1.0f, -2.0f, INFINITY, 0x1p-133f};
-    t = (aoei_st_tensor){.dtype = AOEI_ST_BF16, .n_dims = 1, .shape = {4}, .data = (const unsigned char *)brain, .bytes = 8};
+    t = (aoei_st_tensor){
+        .dtype = AOEI_ST_BF16, .n_dims = 1, .shape = {4}, .data = (const unsigned char *)brain, .bytes = 8};
     aoei_st_to_float(out, &t);
     assert_memory_equal(out, brain_want, sizeof brain_want);
     t = (aoei_st_tensor){
@@ -208,13 +211,16 @@ static void rejects_invalid_headers(void **state) {
     expect_rejected("{\"a\":", 8, AOE_EFORMAT, "the header is not valid JSON at byte 13");
     expect_rejected("[]", 8, AOE_EFORMAT, "the header is not a JSON object");
     expect_rejected(
-        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],"
+        "\"data_offsets\":[4,8]}}",
         8, AOE_EFORMAT, "duplicate");
     expect_rejected(
-        "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],"
+        "\"data_offsets\":[4,8]}}",
         8, AOE_EFORMAT, "tensors 'a' and 'b' overlap");
     expect_rejected(
-        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],"
+        "\"data_offsets\":[0,4]}}",
         8, AOE_EFORMAT, "overlap");
 }
 
@@ -223,7 +229,8 @@ static void rejects_invalid_tensors(void **state) {
     expect_rejected("{\"a\":7}", 8, AOE_EFORMAT, "tensor 'a' has no dtype");
     expect_rejected("{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT, "tensor 'a' has no dtype");
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT, "tensor 'a' has no shape");
-    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 8, AOE_EFORMAT, "tensor 'a' has no valid data_offsets");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 8, AOE_EFORMAT,
+                    "tensor 'a' has no valid data_offsets");
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 8, AOE_EFORMAT,
                     "no valid data_offsets");
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,8]}}", 8, AOE_EFORMAT,
@@ -232,19 +239,21 @@ static void rejects_invalid_tensors(void **state) {
                     "no valid data_offsets");
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
                     "invalid shape (dimension 0)");
-    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
-                    "invalid shape (dimension 1)");
-    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
-                    "has 4 bytes");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}", 8,
+                    AOE_EFORMAT, "invalid shape (dimension 1)");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904],\"data_offsets\":[0,4]}}", 8,
+                    AOE_EFORMAT, "has 4 bytes");
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
                     "tensor 'a' of type F32 has 4 bytes, but its shape requires 8");
-    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 8, AOE_EUNSUPPORTED,
-                    "9 dimensions");
+    expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 8,
+                    AOE_EUNSUPPORTED, "9 dimensions");
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[4,20]}}", 10, AOE_EFORMAT,
                     "the file is truncated: tensor 'a' has 16 bytes at offset 4, but the file contains only 6 of them");
     expect_rejected(
-        "{\"a\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[9223372036854775806,9223372036854775807]}}", 10, AOE_EFORMAT,
-        "the file is truncated: tensor 'a' has 1 bytes at offset 9223372036854775806, but the file contains only 0 of them");
+        "{\"a\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[9223372036854775806,9223372036854775807]}}", 10,
+        AOE_EFORMAT,
+        "the file is truncated: tensor 'a' has 1 bytes at offset 9223372036854775806, but the file contains only "
+        "0 of them");
     expect_rejected("{\"evil\\nname\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
                     "tensor 'evil?name'");
 }
@@ -278,8 +287,9 @@ static void reads_shards(void **state) {
     write_shard(dir, "one.safetensors", "a", 1);
     write_shard(dir, "two.safetensors", "b", 2);
     assert_int_equal(
-        open_index(dir, "{\"weight_map\":{\"a\":\"one.safetensors\",\"b\":\"two.safetensors\",\"both\":\"two.safetensors\"}}",
-                   &s, &err),
+        open_index(
+            dir, "{\"weight_map\":{\"a\":\"one.safetensors\",\"b\":\"two.safetensors\",\"both\":\"two.safetensors\"}}",
+            &s, &err),
         0);
     assert_int_equal(aoei_safetensors_count(s), 3);
     aoei_st_to_float(&v, aoei_safetensors_find(s, "both"));
@@ -304,8 +314,8 @@ static void rejects_invalid_indexes(void **state) {
         {"{\"weight_map\":{\"a\":\"\"}}", "not a plain file name", AOE_EFORMAT},
         {"{\"weight_map\":{\"a\":7}}", "not a plain file name", AOE_EFORMAT},
         {"{\"weight_map\":{\"a\":\"three.safetensors\"}}", "three.safetensors", AOE_ENOENT},
-        {"{\"weight_map\":{\"a\":\"one.safetensors\",\"b\":\"one.safetensors\"}}", "tensor 'b' is not in one.safetensors",
-         AOE_EFORMAT},
+        {"{\"weight_map\":{\"a\":\"one.safetensors\",\"b\":\"one.safetensors\"}}",
+         "tensor 'b' is not in one.safetensors", AOE_EFORMAT},
     };
     char *dir = test_dir_create();
     write_shard(dir, "one.safetensors", "a", 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the biases of attention scores: the bucket of every distance, the slopes of linear biases, the expansion of a table,
- * and the sum of the gradients of several texts. tags: numbers
+ * Tests the biases of attention scores: the bucket of every distance, the slopes of linear biases, the expansion of a
+ * table, and the sum of the gradients of several texts. tags: numbers
  */
 #include <math.h>
 
@@ -51,9 +51,11 @@ static void check_slopes(const double *slopes, size_t heads) {
 
 static void test_slopes(void **state) {
     (void)state;
-    const double one[] = {1.0 / 256}, three[] = {1.0 / 16, 1.0 / 256, 1.0 / 4}, four[] = {0.25, 0.0625, 1.0 / 64, 1.0 / 256};
+    const double one[] = {1.0 / 256}, three[] = {1.0 / 16, 1.0 / 256, 1.0 / 4},
+                 four[] = {0.25, 0.0625, 1.0 / 64, 1.0 / 256};
     const double s = sqrt(0.5);
-    const double twelve[] = {0.5, 0.25, 0.125, 1.0 / 16, 1.0 / 32, 1.0 / 64, 1.0 / 128, 1.0 / 256, s, s / 2, s / 4, s / 8};
+    const double twelve[] = {0.5,       0.25,      0.125, 1.0 / 16, 1.0 / 32, 1.0 / 64,
+                             1.0 / 128, 1.0 / 256, s,     s / 2,    s / 4,    s / 8};
     check_slopes(one, 1);
     check_slopes(three, 3);
     check_slopes(four, 4);

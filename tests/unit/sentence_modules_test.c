@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests settings of sentence-transformers that change the vectors of a model: truncate_dim,
- * include_prompt and the module WeightedLayerPooling. The vectors must be those that sentence-transformers computes, and a
- * saved model must have the same settings.
+ * include_prompt and the module WeightedLayerPooling. The vectors must be those that sentence-transformers computes,
+ * and a saved model must have the same settings.
  */
 #include <math.h>
 #include <stdio.h>
@@ -28,8 +28,8 @@ static void on_log(void *user, aoe_log_level level, const char *message) {
     n_warnings += level == AOE_LOG_WARNING && !strstr(message, "\"note\""); /* test_config_json has this key */
 }
 
-/* Computes the embeddings of `texts` with the model in `from`. Returns the number of components. v: [TEXTS, MAX_DIMS]; the rows
- * of the embeddings are consecutive. */
+/* Computes the embeddings of `texts` with the model in `from`. Returns the number of components. v: [TEXTS, MAX_DIMS];
+ * the rows of the embeddings are consecutive. */
 static size_t embed(const char *from, const aoe_model_options *o, aoe_chunk chunk, float *v) {
     aoe_model *m = test_model_open(test_model_context, from, o);
     aoe_embedder *e;
@@ -81,13 +81,14 @@ static void expect_rejected(const char *file, const char *text, int code, const 
 
 static void put_modules(const char *modules) {
     free(test_write_text(test_dir, "modules.json", modules));
-    free(test_write_text(test_dir, "1_Pooling/config.json", "{\"word_embedding_dimension\": 8, \"pooling_mode\": \"mean\"}"));
+    free(test_write_text(test_dir, "1_Pooling/config.json",
+                         "{\"word_embedding_dimension\": 8, \"pooling_mode\": \"mean\"}"));
 }
 
 #define MODULE(path, type) "{\"path\": \"" path "\", \"type\": \"sentence_transformers.models." type "\"}"
 
-/* The embeddings are the first components of the normalized embeddings. They are normalized again only if the caller requests
- * normalization. */
+/* The embeddings are the first components of the normalized embeddings. They are normalized again only if the caller
+ * requests normalization. */
 static void truncates_after_all_modules(void **state) {
     (void)state;
     static const char *const modules[] = {
@@ -145,7 +146,8 @@ static void truncates_after_all_modules(void **state) {
     free(folder);
 }
 
-/* Writes a model with a pooling mode of sentence-transformers and computes the vector v[8] of "d" with the prompt "a b ". */
+/* Writes a model with a pooling mode of sentence-transformers and computes the vector v[8] of "d" with the prompt "a b
+ * ". */
 static void embed_prompted(const char *mode, int include_prompt, float *v) {
     char text[200];
     aoe_embedder *e;
@@ -154,7 +156,8 @@ static void embed_prompted(const char *mode, int include_prompt, float *v) {
     aoe_model_options_defaults(&o);
     o.prompt_name = "query";
     put_modules("[" MODULE("", "Transformer") ", " MODULE("1_Pooling", "Pooling") "]");
-    snprintf(text, sizeof text, "{\"pooling_mode\": \"%s\", \"include_prompt\": %s}", mode, include_prompt ? "true" : "false");
+    snprintf(text, sizeof text, "{\"pooling_mode\": \"%s\", \"include_prompt\": %s}", mode,
+             include_prompt ? "true" : "false");
     free(test_write_text(test_dir, "1_Pooling/config.json", text));
     free(test_write_text(test_dir, "config_sentence_transformers.json", "{\"prompts\": {\"query\": \"a b \"}}"));
     aoe_model *m = test_model_open(test_model_context, test_dir, &o);
@@ -164,8 +167,8 @@ static void embed_prompted(const char *mode, int include_prompt, float *v) {
     aoe_model_close(m);
 }
 
-/* The tokens are [CLS] a b d [SEP]. Without the prompt, the pooling uses the hidden states of d and [SEP], which depend on the
- * prompt. */
+/* The tokens are [CLS] a b d [SEP]. Without the prompt, the pooling uses the hidden states of d and [SEP], which depend
+ * on the prompt. */
 static void leaves_out_the_prompt(void **state) {
     (void)state;
     char *folder = test_path(test_dir, "1_Pooling"), *to = test_path(test_dir, "saved");
@@ -215,14 +218,15 @@ static void put_layer_weights(const float *weights, size_t n) {
     free(folder);
 }
 
-static const char layer_modules[] =
-    "[" MODULE("", "Transformer") ", " MODULE("1_Weights", "WeightedLayerPooling") ", " MODULE("1_Pooling", "Pooling") "]";
+static const char layer_modules[] = "[" MODULE("", "Transformer") ", " MODULE(
+    "1_Weights", "WeightedLayerPooling") ", " MODULE("1_Pooling", "Pooling") "]";
 
 /* Mean pooling is linear, so the embedding is the weighted mean of the embeddings that the hidden states give alone. */
 static void computes_the_mean_of_layers(void **state) {
     (void)state;
     static const float one[3][3] = {{2, 0, 0}, {0, -1, 0}, {0, 0, 3}}, all[3] = {1, -0.5f, 2}, last[2] = {3, 1};
-    char *folder = test_path(test_dir, "1_Pooling"), *to = test_path(test_dir, "saved"), *config = strdup(test_config_json);
+    char *folder = test_path(test_dir, "1_Pooling"), *to = test_path(test_dir, "saved"),
+         *config = strdup(test_config_json);
     aoe_model *m;
     aoe_error err;
     float alone[3][TEXTS * MAX_DIMS], plain[TEXTS * MAX_DIMS], got[TEXTS * MAX_DIMS];
@@ -263,8 +267,9 @@ static void computes_the_mean_of_layers(void **state) {
     free(folder);
 }
 
-/* The poolings last-two-avg and layer1-last-avg are the mean of the embeddings of two hidden states. sentence-transformers
- * computes them with WeightedLayerPooling, so that the embeddings are bit-identical if aoe.json is missing. */
+/* The poolings last-two-avg and layer1-last-avg are the mean of the embeddings of two hidden states.
+ * sentence-transformers computes them with WeightedLayerPooling, so that the embeddings are bit-identical if aoe.json
+ * is missing. */
 static void computes_the_mean_of_two_layers(void **state) {
     (void)state;
     static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
@@ -272,7 +277,8 @@ static void computes_the_mean_of_two_layers(void **state) {
         aoe_pooling pooling;
         size_t layer;
     } cases[] = {{AOE_POOLING_LAST_TWO_AVG, 1}, {AOE_POOLING_LAYER1_LAST_AVG, 1}};
-    char *folder = test_path(test_dir, "1_Pooling"), *to = test_path(test_dir, "saved"), *config = strdup(test_config_json);
+    char *folder = test_path(test_dir, "1_Pooling"), *to = test_path(test_dir, "saved"),
+         *config = strdup(test_config_json);
     float alone[3][TEXTS * MAX_DIMS], got[TEXTS * MAX_DIMS], again[TEXTS * MAX_DIMS];
     aoe_model *m;
     aoe_error err;
@@ -408,7 +414,8 @@ static void keeps_the_similarity(void **state) {
     static const char *const names[] = {"cosine", "dot", "euclidean", "manhattan"};
     char *to = test_path(test_dir, "saved"), text[80];
     test_model_write(test_dir, NULL);
-    free(test_write_text(test_dir, "aoe.json", "{\"format_version\": 1}")); /* without this file, modules.json is required */
+    free(test_write_text(test_dir, "aoe.json", "{\"format_version\": 1}")); /* without this file, modules.json is
+                                                                               required */
     for (size_t i = 0; i < 4; i++) {
         snprintf(text, sizeof text, "{\"similarity_fn_name\": \"%s\"}", names[i]);
         free(test_write_text(test_dir, "config_sentence_transformers.json", text));

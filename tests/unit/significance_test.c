@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the t test, the incomplete beta function, the correction of Holm and the bootstrap. The script significance_figures.py
- * in this folder computed the expected values, except those of Holm's correction with few tests, with scipy. The tolerance is
- * 1e-9. Other tests cover cases in which a result is undefined: a single run, equal values, and bootstrap samples whose values
- * are all equal.
+ * Tests the t test, the incomplete beta function, the correction of Holm and the bootstrap. The script
+ * significance_figures.py in this folder computed the expected values, except those of Holm's correction with few
+ * tests, with scipy. The tolerance is 1e-9. Other tests cover cases in which a result is undefined: a single run, equal
+ * values, and bootstrap samples whose values are all equal.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -122,7 +122,8 @@ static const double beta[][4] = {
 /* Paired samples, and the expected results of their t test. */
 typedef struct paired_case {
     size_t n;              /* number of pairs */
-    double mean, sd, t, p; /* mean, sd: mean and standard deviation of the differences x - y. t, p: t statistic and p value. */
+    double mean, sd, t, p; /* mean, sd: mean and standard deviation of the differences x - y. t, p: t statistic and p
+                              value. */
     double x[7], y[7];     /* [n] samples */
 } paired_case;
 
@@ -349,7 +350,8 @@ static void test_bootstrap(void **state) {
     assert_int_equal(aoe_bootstrap_spearman(gold, PAIRS, x, y, RUNS, &o, &i, &err), 0);
     check_interval(&i, &intervals[2]);
     const double few[] = {0, 0, 0, 1}, one[] = {0.1, 0.4, 0.3, 0.2};
-    o = (aoe_bootstrap_options){.struct_size = sizeof(aoe_bootstrap_options), .replicates = 50, .confidence = 0.9, .seed = 1};
+    o = (aoe_bootstrap_options){
+        .struct_size = sizeof(aoe_bootstrap_options), .replicates = 50, .confidence = 0.9, .seed = 1};
     assert_int_equal(aoe_bootstrap_spearman(few, 4, one, NULL, 1, &o, &i, &err), 0);
     check_interval(&i, &intervals[3]);
 }
@@ -387,7 +389,8 @@ static void test_bootstrap_errors(void **state) {
 
 static int bootstrap_both(void *arg) {
     double gold[PAIRS], x[RUNS * PAIRS], y[RUNS * PAIRS];
-    aoe_bootstrap_options o = {.struct_size = sizeof(aoe_bootstrap_options), .replicates = 3, .confidence = 0.9, .seed = 1};
+    aoe_bootstrap_options o = {
+        .struct_size = sizeof(aoe_bootstrap_options), .replicates = 3, .confidence = 0.9, .seed = 1};
     aoe_interval i;
     (void)arg;
     make_runs(gold, x, y);

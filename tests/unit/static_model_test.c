@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests static models. Directories with every layout and every storage type can be opened. The embedding of a text must be
- * exactly the mean of the embeddings of its tokens. Unknown and special tokens are not included. If no token remains, the
- * embedding is the zero vector. The embedding must not depend on the batch or on the number of threads. Other tests cover
- * saving, the gradient, and rejected directories.
+ * Tests static models. Directories with every layout and every storage type can be opened. The embedding of a text must
+ * be exactly the mean of the embeddings of its tokens. Unknown and special tokens are not included. If no token
+ * remains, the embedding is the zero vector. The embedding must not depend on the batch or on the number of threads.
+ * Other tests cover saving, the gradient, and rejected directories.
  */
 #include <math.h>
 #include <stdio.h>
@@ -39,8 +39,10 @@ static const char tokenizer_json[] =
     "\"normalizer\": {\"type\": \"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": true, "
     "\"strip_accents\": null, \"lowercase\": true}, \"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, "
     "\"post_processor\": {\"type\": \"BertProcessing\", \"sep\": [\"[SEP]\", 3], \"cls\": [\"[CLS]\", 2]}, "
-    "\"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", \"vocab\": {\"[PAD]\": 0, \"[UNK]\": 1, \"[CLS]\": 2, "
-    "\"[SEP]\": 3, \"[MASK]\": 4, \"the\": 5, \"cat\": 6, \"cafe\": 7, \"run\": 8, \"##s\": 9, \",\": 10, \"dog\": 11}}}";
+    "\"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", \"vocab\": {\"[PAD]\": 0, \"[UNK]\": 1, "
+    "\"[CLS]\": 2, "
+    "\"[SEP]\": 3, \"[MASK]\": 4, \"the\": 5, \"cat\": 6, \"cafe\": 7, \"run\": 8, \"##s\": 9, \",\": 10, "
+    "\"dog\": 11}}}";
 
 /* A config.json in the format of Model2Vec. */
 static const char model2vec_json[] =
@@ -52,8 +54,8 @@ static float row(int32_t id, size_t k) {
     return test_model_value((size_t)id, k);
 }
 
-/* Describes the contents of a model directory. If all fields are zero, the directory contains vocab.txt and a float32 tensor
- * "embeddings". */
+/* Describes the contents of a model directory. If all fields are zero, the directory contains vocab.txt and a float32
+ * tensor "embeddings". */
 typedef struct spec {
     const char *config;  /* contents of config.json; NULL: there is no config.json */
     aoei_st_dtype dtype; /* type of the tensor */
@@ -116,8 +118,8 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Writes the expected embedding of text i to out[D]: the mean of the token embeddings in double, rounded once to float. If
- * normalize is 1, the mean is divided by its norm. */
+/* Writes the expected embedding of text i to out[D]: the mean of the token embeddings in double, rounded once to float.
+ * If normalize is 1, the mean is divided by its norm. */
 static void reference(size_t i, int normalize, float *out) {
     float mean[D];
     double squares = 0;
@@ -138,7 +140,8 @@ static void embed(aoe_model *m, size_t batch_tokens, const aoe_text *texts, size
     for (size_t i = 0; i < n * D; i++)
         v[i] = NAN;
     if (aoe_embedder_create(
-            &e, m, &(aoe_embedder_options){.struct_size = sizeof(aoe_embedder_options), .batch_tokens = batch_tokens}, &err) ||
+            &e, m, &(aoe_embedder_options){.struct_size = sizeof(aoe_embedder_options), .batch_tokens = batch_tokens},
+            &err) ||
         aoe_embed(e, texts, n, v, info, &err))
         fail_msg("%s", err.message);
     aoe_embedder_destroy(e);
@@ -188,7 +191,8 @@ static void opens_every_layout(void **state) {
         assert_string_equal(info.architecture, "static");
         assert_string_equal(info.storage, layouts[i].storage);
         assert_true(!info.layers && !info.heads && !info.intermediate && !info.positions && !info.token_types);
-        assert_true(info.hidden == D && info.dims == D && info.vocab == V && info.parameters == V * D && info.dropout == 0);
+        assert_true(info.hidden == D && info.dims == D && info.vocab == V && info.parameters == V * D &&
+                    info.dropout == 0);
         assert_int_equal(info.pooling, AOE_POOLING_LAST_AVG);
         assert_int_equal(info.max_length, 512);
         assert_int_equal(info.normalize, layouts[i].normalize);
@@ -197,8 +201,9 @@ static void opens_every_layout(void **state) {
         assert_true(o.no_special_tokens && o.drop_unknown && !o.max_length && !o.prompt);
         check_vectors(m, 4096, layouts[i].normalize);
         assert_int_equal(
-            aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 4, .length = 5000}, &plan,
-                           NULL),
+            aoe_model_plan(m,
+                           &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 4, .length = 5000},
+                           &plan, NULL),
             0); /* static models have no maximum length */
         assert_true(plan.packed == m->memory.converted_bytes && plan.training_packed == 0 &&
                     plan.kept == 4 * 5000 * D * sizeof(float));
@@ -239,9 +244,9 @@ static void computes_in_bf16(void **state) {
     test_dir_remove(dir);
 }
 
-/* Tests truncation to max_length. Unknown tokens are dropped before the truncation, so they are not counted. The tokens of a
- * prompt are counted. As in Model2Vec, the text is first truncated to 3 max_length characters, because the median length of the
- * tokens is 3. */
+/* Tests truncation to max_length. Unknown tokens are dropped before the truncation, so they are not counted. The tokens
+ * of a prompt are counted. As in Model2Vec, the text is first truncated to 3 max_length characters, because the median
+ * length of the tokens is 3. */
 static void truncates_after_dropping(void **state) {
     (void)state;
     static const struct {
@@ -299,8 +304,8 @@ static void needs_no_special_tokens(void **state) {
     test_dir_remove(dir);
 }
 
-/* Tests which setting selects normalization of the embeddings. modules.json or config.json can specify it. The setting in
- * aoe.json overrides both files, and options.normalize overrides aoe.json. */
+/* Tests which setting selects normalization of the embeddings. modules.json or config.json can specify it. The setting
+ * in aoe.json overrides both files, and options.normalize overrides aoe.json. */
 static void normalizes_as_specified(void **state) {
     (void)state;
     static const char plain[] = "[{\"path\": \".\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]";
@@ -335,9 +340,9 @@ static void normalizes_as_specified(void **state) {
     }
 }
 
-/* Directories of the module StaticEmbedding of sentence-transformers. Unknown tokens are not dropped, texts are truncated only
- * if tokenizer.json requires it, and a text without tokens is the zero vector before the other modules. The models can be saved
- * and opened again, as float32 and as int8. */
+/* Directories of the module StaticEmbedding of sentence-transformers. Unknown tokens are not dropped, texts are
+ * truncated only if tokenizer.json requires it, and a text without tokens is the zero vector before the other modules.
+ * The models can be saved and opened again, as float32 and as int8. */
 static void opens_sentence_transformers_models(void **state) {
     (void)state;
     const char *end = strstr(tokenizer_json, "\"truncation\"");
@@ -345,8 +350,9 @@ static void opens_sentence_transformers_models(void **state) {
     const aoe_text texts[] = {aoe_text_of("the bird"), aoe_text_of(""), aoe_text_of(long_text)};
     for (int k = 0; k < 4; k++) {
         const int subfolder = k % 2, truncated = k / 2;
-        char *dir = test_dir_create(), *folder = test_path(dir, "0_StaticEmbedding"), *dense = test_path(dir, "1_Dense"),
-             modules[600], *to = test_path(dir, "to"), *tokenizer = strdup(tokenizer_json);
+        char *dir = test_dir_create(), *folder = test_path(dir, "0_StaticEmbedding"),
+             *dense = test_path(dir, "1_Dense"), modules[600], *to = test_path(dir, "to"),
+             *tokenizer = strdup(tokenizer_json);
         mkdir(folder, 0777);
         mkdir(dense, 0777);
         write_model(subfolder ? folder : dir, &(spec){.name = "embedding.weight", .json = 1});
@@ -361,7 +367,8 @@ static void opens_sentence_transformers_models(void **state) {
         free(test_write_text(dense, "config.json",
                              "{\"in_features\": 70, \"out_features\": 1, \"activation_function\": "
                              "\"torch.nn.modules.linear.Identity\"}"));
-        const aoei_st_entry entries[] = {{"linear.weight", AOEI_ST_F32, 2, {1, D}}, {"linear.bias", AOEI_ST_F32, 1, {1}}};
+        const aoei_st_entry entries[] = {{"linear.weight", AOEI_ST_F32, 2, {1, D}},
+                                         {"linear.bias", AOEI_ST_F32, 1, {1}}};
         char *path = test_path(dense, "model.safetensors");
         aoei_st_writer *w;
         assert_int_equal(aoei_st_writer_open(&w, path, entries, 2, NULL), 0);
@@ -438,8 +445,8 @@ static void embeds_long_texts(void **state) {
     test_dir_remove(dir);
 }
 
-/* Writes the model directory that s describes. Unless name is NULL, also writes text to the file `name` in the directory.
- * Asserts that opening the directory fails with the error `code` and a message that contains `fragment`. */
+/* Writes the model directory that s describes. Unless name is NULL, also writes text to the file `name` in the
+ * directory. Asserts that opening the directory fails with the error `code` and a message that contains `fragment`. */
 static void expect_rejected(const spec *s, const char *name, const char *text, const aoe_model_options *o, int code,
                             const char *fragment) {
     char *dir = test_dir_create();
@@ -477,18 +484,21 @@ static void rejects_invalid_directories(void **state) {
                     "model.safetensors: tensor 'mapping' in addition to 'embeddings'");
     expect_rejected(&(spec){.config = "{}", .name = "words"}, NULL, NULL, NULL, AOE_EFORMAT, "no \"model_type\"");
     expect_rejected(&(spec){.config = "[]"}, NULL, NULL, NULL, AOE_EFORMAT, "not a JSON object");
-    expect_rejected(&(spec){.config = "{\"model_type\": \"model2vec\", \"hidden_size\": 64}"}, NULL, NULL, NULL, AOE_EFORMAT,
-                    "tensor 'embeddings' has shape [12, 70], but config.json requires [12, 64]");
+    expect_rejected(&(spec){.config = "{\"model_type\": \"model2vec\", \"hidden_size\": 64}"}, NULL, NULL, NULL,
+                    AOE_EFORMAT, "tensor 'embeddings' has shape [12, 70], but config.json requires [12, 64]");
     expect_rejected(&(spec){.config = "{\"normalize\": \"yes\"}"}, NULL, NULL, NULL, AOE_EFORMAT, "\"normalize\"");
     expect_rejected(&(spec){.config = "{\"max_length\": 0}"}, NULL, NULL, NULL, AOE_EFORMAT, "\"max_length\" is 0");
-    expect_rejected(&(spec){.damaged = 1}, NULL, NULL, NULL, AOE_ENUMERIC, "tensor 'embeddings' contains NaN at element 5");
-    expect_rejected(&(spec){0}, "modules.json", "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"}]",
-                    NULL, AOE_EUNSUPPORTED, "modules.json: module 0 of type 'Transformer' is not supported at this position");
+    expect_rejected(&(spec){.damaged = 1}, NULL, NULL, NULL, AOE_ENUMERIC,
+                    "tensor 'embeddings' contains NaN at element 5");
     expect_rejected(&(spec){0}, "modules.json",
-                    "[{\"path\": \"0_Static\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]", NULL, AOE_ENOENT,
-                    "/0_Static: no such directory");
-    expect_rejected(&(spec){0}, "modules.json", "[{\"path\": \"0_CNN\", \"type\": \"sentence_transformers.models.CNN\"}]", NULL,
-                    AOE_EUNSUPPORTED, "modules.json: the first module, 'CNN', is not supported");
+                    "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"}]", NULL,
+                    AOE_EUNSUPPORTED, "modules.json: module 0 of type 'Transformer' is not supported at this position");
+    expect_rejected(&(spec){0}, "modules.json",
+                    "[{\"path\": \"0_Static\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]", NULL,
+                    AOE_ENOENT, "/0_Static: no such directory");
+    expect_rejected(&(spec){0}, "modules.json",
+                    "[{\"path\": \"0_CNN\", \"type\": \"sentence_transformers.models.CNN\"}]", NULL, AOE_EUNSUPPORTED,
+                    "modules.json: the first module, 'CNN', is not supported");
     expect_rejected(&(spec){0}, "modules.json", "{}", NULL, AOE_EFORMAT, "modules.json: not a list of modules");
 }
 
@@ -498,8 +508,8 @@ static char *read_file(const char *dir, const char *name) {
     return text;
 }
 
-/* Tests that a saved model gives equal embeddings, and that saving it again writes identical files. Its config.json must have
- * the keys that Model2Vec reads. */
+/* Tests that a saved model gives equal embeddings, and that saving it again writes identical files. Its config.json
+ * must have the keys that Model2Vec reads. */
 static void saves_and_opens_again(void **state) {
     (void)state;
     for (int k = 0; k < 2; k++) {
@@ -557,8 +567,9 @@ static void rejects_training_texts_without_tokens(void **state) {
     test_dir_remove(dir);
 }
 
-/* Tests the gradient of the token embeddings. The gradient of a token's embedding is a sum over all occurrences of the token.
- * Each occurrence adds the gradient of the embedding of its text, divided by the number of tokens of the text. */
+/* Tests the gradient of the token embeddings. The gradient of a token's embedding is a sum over all occurrences of the
+ * token. Each occurrence adds the gradient of the embedding of its text, divided by the number of tokens of the
+ * text. */
 static void adds_gradients_to_rows(void **state) {
     (void)state;
     const aoei_encoder_config c = {.arch = &aoei_arch_static, .hidden = D, .vocab = V, .no_embed_norm = 1};

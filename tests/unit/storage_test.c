@@ -31,8 +31,8 @@ static uint32_t bits_of(float v) {
     return bits;
 }
 
-/* Asserts that the row x is quantized to int8 as documented. Dequantizes the row to v and asserts that quantizing v gives
- * identical bytes. q, again and v are buffers of n elements, like x. */
+/* Asserts that the row x is quantized to int8 as documented. Dequantizes the row to v and asserts that quantizing v
+ * gives identical bytes. q, again and v are buffers of n elements, like x. */
 static void check_row(const float *x, size_t n, int8_t *q, int8_t *again, float *v) {
     const float scale = aoei_int8_row(q, x, n);
     float maximum = 0;
@@ -42,8 +42,8 @@ static void check_row(const float *x, size_t n, int8_t *q, int8_t *again, float 
         highest = abs(q[i]) > highest ? abs(q[i]) : highest;
         v[i] = (float)q[i] * scale;
         assert_true(q[i] >= -127 && isfinite(v[i]));
-        /* The difference x - q * scale is exact in double. q must be the integer nearest to x / scale. If two integers are
-         * equally near, q must be the even integer. */
+        /* The difference x - q * scale is exact in double. q must be the integer nearest to x / scale. If two integers
+         * are equally near, q must be the even integer. */
         const double off = fabs((double)x[i] - (double)q[i] * (double)scale);
         assert_true(scale == 0 || off < (double)scale / 2 || (off == (double)scale / 2 && q[i] % 2 == 0));
     }
@@ -78,8 +78,9 @@ static void set_stored(unsigned char *packed, size_t i, int stored) {
     }
 }
 
-/* Returns the sum of the squared differences between the row x and its int5 values with the scale s, and writes the values to
- * q[n]. Each value is found by comparing x with every multiple of s. If two multiples are equally near, it is the even one. */
+/* Returns the sum of the squared differences between the row x and its int5 values with the scale s, and writes the
+ * values to q[n]. Each value is found by comparing x with every multiple of s. If two multiples are equally near, it is
+ * the even one. */
 static long double nearest_int5(int8_t *q, const float *x, size_t n, float s) {
     long double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -96,7 +97,8 @@ static long double nearest_int5(int8_t *q, const float *x, size_t n, float s) {
     return sum;
 }
 
-/* Asserts that the row x is quantized to int5 as documented, and that quantizing the dequantized row gives identical bytes. */
+/* Asserts that the row x is quantized to int5 as documented, and that quantizing the dequantized row gives identical
+ * bytes. */
 static void check_int5_row(const float *x, size_t n) {
     enum { MAX = 255 };
     unsigned char packed[(MAX + 7) / 8 * 5], again[(MAX + 7) / 8 * 5];
@@ -132,8 +134,9 @@ static void check_int5_row(const float *x, size_t n) {
         assert_int_equal(highest, 15);
     const float scale2 = aoei_int5_row(again, v, n);
     if (bits_of(scale2) != bits_of(scale) || memcmp(packed, again, aoei_int5_bytes(n)) != 0)
-        fail_msg("row with maximum %a: quantizing the dequantized row to int5 changes the scale %a to %a or changes values",
-                 (double)maximum, (double)scale, (double)scale2);
+        fail_msg(
+            "row with maximum %a: quantizing the dequantized row to int5 changes the scale %a to %a or changes values",
+            (double)maximum, (double)scale, (double)scale2);
 }
 
 static void check_value(float x) {
@@ -143,11 +146,12 @@ static void check_value(float x) {
     check_int5_row(&x, 1);
 }
 
-/* Tests that a row that is quantized, dequantized and quantized again keeps its scale. The scale depends only on the largest
- * magnitude of the row. The test uses rows with every largest magnitude in [1, 4). Doubling the magnitude changes only
- * exponents, unless the scale is subnormal, so other magnitudes need no test. The smallest and largest magnitudes of float32
- * are tested separately. Some of them are so small that the scale is 2^-126, the smallest positive scale. For int5, the largest
- * magnitude is 15 times the scale, and the same is tested for every magnitude to which a row can be limited. */
+/* Tests that a row that is quantized, dequantized and quantized again keeps its scale. The scale depends only on the
+ * largest magnitude of the row. The test uses rows with every largest magnitude in [1, 4). Doubling the magnitude
+ * changes only exponents, unless the scale is subnormal, so other magnitudes need no test. The smallest and largest
+ * magnitudes of float32 are tested separately. Some of them are so small that the scale is 2^-126, the smallest
+ * positive scale. For int5, the largest magnitude is 15 times the scale, and the same is tested for every magnitude to
+ * which a row can be limited. */
 static void every_maximum_keeps_its_scale(void **state) {
     (void)state;
     for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits++) {
@@ -160,8 +164,9 @@ static void every_maximum_keeps_its_scale(void **state) {
         check_value(of_bits(bits));
     for (uint32_t bits = 0; bits < bits_of(FLT_MAX); bits += 4099)
         check_value(-of_bits(bits));
-    static const float ends[] = {0,           0x1p-149f,    0x1p-128f,        0x1p-127f,        0x1.000002p-127f, 0x1p-126f,
-                                 0x1.8p-126f, 0x1.fcp-120f, 0x1.fbfffep-120f, 0x1.fc0002p-120f, 0x1.fffffcp127f};
+    static const float ends[] = {
+        0,           0x1p-149f,    0x1p-128f,        0x1p-127f,        0x1.000002p-127f, 0x1p-126f,
+        0x1.8p-126f, 0x1.fcp-120f, 0x1.fbfffep-120f, 0x1.fc0002p-120f, 0x1.fffffcp127f};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         check_value(ends[i]);
         check_value(-ends[i]);
@@ -227,8 +232,8 @@ static void random_and_adversarial_rows(void **state) {
     check_int5_row(x, 0);
 }
 
-/* Tests that a value halfway between two integers is rounded to the even integer, and that the next float values above and
- * below are rounded to the nearest integer. */
+/* Tests that a value halfway between two integers is rounded to the even integer, and that the next float values above
+ * and below are rounded to the nearest integer. */
 static void rounds_ties_to_even(void **state) {
     (void)state;
     const float x[] = {127, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 126.5f, 125.5f, 0x1.000002p-1f, 0x1.fffffep-2f};
@@ -238,8 +243,8 @@ static void rounds_ties_to_even(void **state) {
     assert_memory_equal(q, want, sizeof want);
 }
 
-/* Tests rows of int5 values whose scales and packed values are known: multiples of the scale, values halfway between two
- * multiples, and a row in which limiting the largest element reduces the error. */
+/* Tests rows of int5 values whose scales and packed values are known: multiples of the scale, values halfway between
+ * two multiples, and a row in which limiting the largest element reduces the error. */
 static void packs_int5_rows(void **state) {
     (void)state;
     enum { N = 255 };
@@ -269,8 +274,8 @@ static void packs_int5_rows(void **state) {
     check_int5_row(x, N);
 }
 
-/* Tests every stored value at every position of a group, with all other values of the row at random, for rows of every length
- * up to 17. The elements after the row must not be changed. */
+/* Tests every stored value at every position of a group, with all other values of the row at random, for rows of every
+ * length up to 17. The elements after the row must not be changed. */
 static void every_int5_value_at_every_position(void **state) {
     (void)state;
     enum { MAX = 17 };
@@ -296,7 +301,10 @@ static void every_int5_value_at_every_position(void **state) {
                     assert_true((float)q[i] == x[i]);
                 assert_int_equal(q[n], 0x55);
                 const float scale = 0.75f;
-                const aoei_st_tensor scales = {.dtype = AOEI_ST_F32, .n_dims = 1, .shape = {1}, .data = (const void *)&scale},
+                const aoei_st_tensor scales = {.dtype = AOEI_ST_F32,
+                                               .n_dims = 1,
+                                               .shape = {1},
+                                               .data = (const void *)&scale},
                                      t = {.dtype = AOEI_ST_I5,
                                           .n_dims = 2,
                                           .shape = {1, n},
@@ -326,7 +334,8 @@ static void every_int5_value_at_every_position(void **state) {
     assert_true(q == 0x55 && packed == 0x55 && aoei_int5_bytes(0) == 0);
 }
 
-/* Tests rows of 1 to 16 columns. Each padding value must be 0; the message names the row and the column of another value. */
+/* Tests rows of 1 to 16 columns. Each padding value must be 0; the message names the row and the column of another
+ * value. */
 static void checks_int5_padding(void **state) {
     (void)state;
     static const int other[] = {0, 1, 15, 17, 31};
@@ -350,8 +359,9 @@ static void checks_int5_padding(void **state) {
                 for (size_t k = 0; k < sizeof other / sizeof *other; k++) {
                     unsigned char *row = (unsigned char *)data + ((const char *)t->data - data) + r * bytes;
                     char message[128];
-                    snprintf(message, sizeof message, "w: the padding of tensor 'm' contains %d at row %zu, column %zu, but",
-                             other[k] - 16, r, c);
+                    snprintf(message, sizeof message,
+                             "w: the padding of tensor 'm' contains %d at row %zu, column %zu, but", other[k] - 16, r,
+                             c);
                     set_stored(row, c, other[k]);
                     assert_int_equal(aoei_int5_check(s, t, cols, &err), c < cols ? 0 : AOE_EFORMAT);
                     if (c >= cols)
@@ -381,9 +391,9 @@ static void names_and_sizes(void **state) {
     assert_int_equal(aoei_int5_storage_bytes(3, 9), 42);
 }
 
-/* Tests tensors of several shapes that are written in pieces and read again. The writer converts values in blocks. The tensors
- * include a matrix larger than a block, a matrix whose rows are longer than a block, a vector, empty tensors, a scalar, and a
- * tensor of three dimensions. */
+/* Tests tensors of several shapes that are written in pieces and read again. The writer converts values in blocks. The
+ * tensors include a matrix larger than a block, a matrix whose rows are longer than a block, a vector, empty tensors, a
+ * scalar, and a tensor of three dimensions. */
 static void writes_and_reads_tensors(void **state) {
     (void)state;
     static const aoei_st_entry entries[] = {
@@ -428,7 +438,9 @@ static void writes_and_reads_tensors(void **state) {
                 assert_non_null(t);
                 assert_int_equal(t->n_dims, entries[e].n_dims);
                 assert_memory_equal(t->shape, entries[e].shape, t->n_dims * sizeof *t->shape);
-                assert_int_equal(t->dtype, rows ? AOEI_ST_I8 : storage == AOE_STORAGE_BF16 ? AOEI_ST_BF16 : AOEI_ST_F32);
+                assert_int_equal(t->dtype, rows                          ? AOEI_ST_I8
+                                           : storage == AOE_STORAGE_BF16 ? AOEI_ST_BF16
+                                                                         : AOEI_ST_F32);
                 assert_int_equal(t->scale != NULL, rows);
                 if (rows)
                     assert_int_equal(aoei_int8_check(s, t, NULL), 0);
@@ -441,7 +453,8 @@ static void writes_and_reads_tensors(void **state) {
                         assert_true(y[r * cols + i] == (float)q[i] * scale);
                 }
                 for (size_t i = 0; !rows && i < n; i++)
-                    assert_true(y[i] == (storage == AOE_STORAGE_BF16 ? aoei_bf16_to_f32(aoei_bf16_from_f32(x[i])) : x[i]));
+                    assert_true(y[i] ==
+                                (storage == AOE_STORAGE_BF16 ? aoei_bf16_to_f32(aoei_bf16_from_f32(x[i])) : x[i]));
             }
             if (pass)
                 aoei_safetensors_close(s);
@@ -456,9 +469,9 @@ static void writes_and_reads_tensors(void **state) {
     free(q);
 }
 
-/* Tests matrices that are stored as int5, in files with other tensors. The rows of one matrix are padded; another matrix is
- * larger than a block, and the packed rows of a third matrix, which is written in one call, have more bytes than values. If the
- * storage type is float32, the matrices are stored as float32. */
+/* Tests matrices that are stored as int5, in files with other tensors. The rows of one matrix are padded; another
+ * matrix is larger than a block, and the packed rows of a third matrix, which is written in one call, have more bytes
+ * than values. If the storage type is float32, the matrices are stored as float32. */
 static void writes_int5_matrices(void **state) {
     (void)state;
     static const aoei_st_entry entries[] = {{"padded", AOEI_ST_I5, 2, {3, 5}},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests reading the sentences of SentEval's STS folders as texts: the names of the files, their columns, the order of the
- * texts, bad lines, and folders without such files.
+ * Tests reading the sentences of SentEval's STS folders as texts: the names of the files, their columns, the order of
+ * the texts, bad lines, and folders without such files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,8 @@ static void files(void **state) {
     write_file("all/STS16", "STS.input.a.txt", "\"quoted\t text\r\n");
     write_file("all/STS16", "STS.input.txt", "x\ty\n");
     write_file("all/SICK", "SICK_trial.txt", "pair_ID\tsentence_A\tsentence_B\tscore\n7\ttrial a\ttrial b\t4.5\n");
-    expect("all", NULL, "trial a|trial b|\"quoted| text|first|second|no gold|neither|csv one|csv two|three|four|", 0, 4);
+    expect("all", NULL, "trial a|trial b|\"quoted| text|first|second|no gold|neither|csv one|csv two|three|four|", 0,
+           4);
     expect("all/STS16", NULL, "\"quoted| text|first|second|no gold|neither|", 0, 2);
 }
 

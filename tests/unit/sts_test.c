@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the STS evaluation. An encoder for tests maps each text to a unit vector: the text is the angle in degrees, so that
- * every cosine is known. Other tests cover the folders of SentEval: which files and lines are read, skipped or rejected.
+ * Tests the STS evaluation. An encoder for tests maps each text to a unit vector: the text is the angle in degrees, so
+ * that every cosine is known. Other tests cover the folders of SentEval: which files and lines are read, skipped or
+ * rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -124,25 +125,28 @@ static void expect_folder_error(const char *folder, int skip, const char *want) 
 static void test_folder_errors(void **state) {
     (void)state;
     write_in("none", "STS.gs.x.txt", "1\n");
-    expect_folder_error("none", 0,
-                        "none: no SentEval files found; give a folder with STS.input.SUBSET.txt and STS.gs.SUBSET.txt, or "
-                        "give tables");
+    expect_folder_error(
+        "none", 0,
+        "none: no SentEval files found; give a folder with STS.input.SUBSET.txt and STS.gs.SUBSET.txt, or "
+        "give tables");
     write_in("nogold", "STS.input.x.txt", "1\t2\n");
     expect_folder_error("nogold", 0,
                         "nogold/STS.input.x.txt: the gold file STS.gs.x.txt is missing; add it or remove the input");
     write_in("count", "STS.input.x.txt", "1\t2\n1\t2\n");
     write_in("count", "STS.gs.x.txt", "1\n2\n3\n4\n5\n");
-    expect_folder_error("count", 1,
-                        "count/STS.input.x.txt has 2 lines but count/STS.gs.x.txt has 5; the files must match line by line, "
-                        "so download both again");
+    expect_folder_error(
+        "count", 1,
+        "count/STS.input.x.txt has 2 lines but count/STS.gs.x.txt has 5; the files must match line by line, "
+        "so download both again");
     write_in("count", "STS.gs.x.txt", "1\n");
-    expect_folder_error("count", 0,
-                        "count/STS.input.x.txt has 2 lines but count/STS.gs.x.txt has 1; the files must match line by line, "
-                        "so download both again");
+    expect_folder_error(
+        "count", 0,
+        "count/STS.input.x.txt has 2 lines but count/STS.gs.x.txt has 1; the files must match line by line, "
+        "so download both again");
     write_in("tab", "STS.input.x.txt", "1\t2\nno tab\n");
     write_in("tab", "STS.gs.x.txt", "1\n2\n");
-    expect_folder_error("tab", 0,
-                        "tab/STS.input.x.txt:2: no TAB between two sentences; correct the row or set options.skip_bad_rows");
+    expect_folder_error(
+        "tab", 0, "tab/STS.input.x.txt:2: no TAB between two sentences; correct the row or set options.skip_bad_rows");
     write_in("score", "STS.input.x.txt", "1\t2\n1\t2\n");
     write_in("score", "STS.gs.x.txt", "1\ngood\n");
     expect_folder_error("score", 0,
@@ -179,8 +183,8 @@ static int record_progress(void *user, size_t done, size_t total) {
 static void test_run_of_tables_and_folders(void **state) {
     (void)state;
     write_good_folder("STS99-en-test");
-    char *table =
-        test_write_text(test_dir, "t.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n0\t50\tneutral\n0\t45\t4\n0\t\t2\n");
+    char *table = test_write_text(test_dir, "t.tsv",
+                                  "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n0\t50\tneutral\n0\t45\t4\n0\t\t2\n");
     char *folder = test_path(test_dir, "STS99-en-test//");
     const char *paths[] = {table, folder};
     circle c = {.specials = 2};
@@ -304,7 +308,8 @@ static void test_failure_names_the_line(void **state) {
     free(path);
 }
 
-/* Tests blocks of pairs. Equal texts of a block are embedded only once. The results must not depend on the number of blocks. */
+/* Tests blocks of pairs. Equal texts of a block are embedded only once. The results must not depend on the number of
+ * blocks. */
 static void test_blocks_of_pairs_and_equal_texts(void **state) {
     (void)state;
     enum { PAIRS = 10000 };

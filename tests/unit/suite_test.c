@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the evaluation suite. An encoder for tests maps each text to a unit vector: the text is the angle in degrees. The
- * results for the three settings of SentEval (all, mean, wmean) are compared with their definitions. Other tests cover the
- * table of evaluation sets, the folders in which the sets are searched for, missing files, and the published numbers of pairs
- * in the real data.
+ * Tests the evaluation suite. An encoder for tests maps each text to a unit vector: the text is the angle in degrees.
+ * The results for the three settings of SentEval (all, mean, wmean) are compared with their definitions. Other tests
+ * cover the table of evaluation sets, the folders in which the sets are searched for, missing files, and the published
+ * numbers of pairs in the real data.
  */
 #include <math.h>
 #include <stdio.h>
@@ -64,8 +64,8 @@ static void write_file(const char *dir, const char *name, const char *text) {
 
 enum { PAIRS = 7 };
 
-/* degrees_of returns the angle between the two texts of pair i, and score_of returns the gold score of this pair. Pair i
- * belongs to subset k of the year `year`. All subsets are different. */
+/* degrees_of returns the angle between the two texts of pair i, and score_of returns the gold score of this pair. Pair
+ * i belongs to subset k of the year `year`. All subsets are different. */
 static double degrees_of(size_t year, size_t k, size_t i) {
     return (double)((i * 37 + k * 11 + year * 5) % 83) + 0.5 * (double)k;
 }
@@ -78,8 +78,8 @@ static size_t pairs_of(size_t k) {
     return PAIRS - k % 3; /* the subsets have three different sizes */
 }
 
-/* Writes the data set of the year `year` to its folder inside the folder `below`. Each subset has one line without a gold
- * score. */
+/* Writes the data set of the year `year` to its folder inside the folder `below`. Each subset has one line without a
+ * gold score. */
 static void write_year(const char *below, size_t year) {
     const aoei_suite_set *s = &aoei_suite_sets[year];
     char dir[200], name[100], input[1000], gold[1000];
@@ -170,7 +170,8 @@ static void test_settings(void **state) {
         assert_near(mean->pearson[k], (p0[k] + p3[k]) / 2, "average pearson");
         assert_true(isnan(missing->spearman[k]) && isnan(missing->pearson[k]));
     }
-    assert_true(fabs(s0[0] - s0[1]) > 1e-3 && fabs(s0[1] - s0[2]) > 1e-4); /* the three settings must give different values */
+    assert_true(fabs(s0[0] - s0[1]) > 1e-3 && fabs(s0[1] - s0[2]) > 1e-4); /* the three settings must give different
+                                                                              values */
     assert_int_equal(a->row, AOE_SUITE_SET);
     assert_int_equal(a->parts, 5);
     assert_int_equal(a->pairs, 7 + 6 + 5 + 7 + 6);
@@ -183,12 +184,13 @@ static void test_settings(void **state) {
     free(dir);
 }
 
-static const char stsb[] = "g\tf\t2012\t1\t5.0\t0\t10\nmain\tf\t2012\t2\t4\t0\t\"20\tx\ty\nmain\tf\t2012\t3\t4.5\t0\t15\n";
+static const char stsb[] =
+    "g\tf\t2012\t1\t5.0\t0\t10\nmain\tf\t2012\t2\t4\t0\t\"20\tx\ty\nmain\tf\t2012\t3\t4.5\t0\t15\n";
 static const char sick[] = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
                            "1\t0\t10\t4.5\tNEUTRAL\n2\t0\t20\t3.6\tNEUTRAL\n3\t0\t30\t4\tENTAILMENT\r\n";
 
-/* Tests files whose columns are in another order. Each file contains the three pairs of `sick`, for which the coefficient is
- * 0.5. */
+/* Tests files whose columns are in another order. Each file contains the three pairs of `sick`, for which the
+ * coefficient is 0.5. */
 static void test_columns(void **state) {
     (void)state;
     static const struct {
@@ -238,8 +240,8 @@ static void test_column_errors(void **state) {
     }
 }
 
-/* Tests the folders in which the sets are searched for. All seven sets must be found in the folders of SentEval. If a set is
- * missing in the first folder, it must be read from the second folder. */
+/* Tests the folders in which the sets are searched for. All seven sets must be found in the folders of SentEval. If a
+ * set is missing in the first folder, it must be read from the second folder. */
 static void test_locations(void **state) {
     (void)state;
     for (size_t year = 0; year < AOEI_SUITE_YEARS; year++)
@@ -274,7 +276,8 @@ static void test_locations(void **state) {
     free(second);
 }
 
-/* Asserts that the evaluation of the folder `name` in the test directory fails with the error `code` and the message `want`. */
+/* Asserts that the evaluation of the folder `name` in the test directory fails with the error `code` and the message
+ * `want`. */
 static void expect_error(const char *name, const aoe_suite_options *o, int code, const char *want) {
     char *dir = test_path(test_dir, name), relative[1024] = "";
     const char *dirs[] = {dir};
@@ -294,27 +297,29 @@ static void expect_error(const char *name, const aoe_suite_options *o, int code,
 static void test_errors(void **state) {
     (void)state;
     write_file("empty", "readme", "");
-    expect_error(
-        "empty", NULL, AOE_ENOENT,
-        "empty: the folder contains none of the sets; give a folder of SentEval's data, which contains STS12-en-test to "
-        "STS16-en-test, STSBenchmark and SICK");
+    expect_error("empty", NULL, AOE_ENOENT,
+                 "empty: the folder contains none of the sets; give a folder of SentEval's data, which contains "
+                 "STS12-en-test to "
+                 "STS16-en-test, STSBenchmark and SICK");
     write_year("less", 1);
     char *path = test_path(test_dir, "less/STS13-en-test/STS.input.FNWN.txt");
     assert_int_equal(remove(path), 0);
     free(path);
     expect_error(
         "less", NULL, AOE_EFORMAT,
-        "less/STS13-en-test: STS.input.FNWN.txt, one of the 3 subsets of STS13, is missing; download it, or remove the folder");
+        "less/STS13-en-test: STS.input.FNWN.txt, one of the 3 subsets of STS13, is missing; download it, or remove "
+        "the folder");
     write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\t5.0\t0\n");
-    expect_error(
-        "stsb_bad", NULL, AOE_EFORMAT,
-        "stsb_bad/sts-test.csv:1: the line has 6 columns but must have at least 7; correct the row or set options.skip_bad_rows");
+    expect_error("stsb_bad", NULL, AOE_EFORMAT,
+                 "stsb_bad/sts-test.csv:1: the line has 6 columns but must have at least 7; correct the row or set "
+                 "options.skip_bad_rows");
     write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\tgood\t0\t1\n");
     expect_error("stsb_bad", NULL, AOE_EFORMAT,
                  "stsb_bad/sts-test.csv:1: 'good' is not a score; correct the row or set options.skip_bad_rows");
     const aoe_suite_options skip = {.struct_size = sizeof(aoe_suite_options), .skip_bad_rows = 1};
     expect_error("stsb_bad", &skip, AOE_EFORMAT, "stsb_bad/sts-test.csv: the file contains no pair; download it again");
-    write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\tgood\t0\t1\ng\tf\t2012\t1\t2\t0\t1\ng\tf\t2012\t1\t3\t0\t0\n");
+    write_file("stsb_bad", "sts-test.csv",
+               "g\tf\t2012\t1\tgood\t0\t1\ng\tf\t2012\t1\t2\t0\t1\ng\tf\t2012\t1\t3\t0\t0\n");
     char *dir = test_path(test_dir, "stsb_bad");
     const char *dirs[] = {dir};
     reports r;
@@ -373,8 +378,8 @@ static size_t number_after(const char *text, const char *name) {
     return strtoul(at, NULL, 10);
 }
 
-/* Compares the table of 24 subsets, which contains the numbers of pairs, with the README of the data sets. For the subsets
- * whose files are available, also compares the table with the numbers of pairs in the files. */
+/* Compares the table of 24 subsets, which contains the numbers of pairs, with the README of the data sets. For the
+ * subsets whose files are available, also compares the table with the numbers of pairs in the files. */
 static void test_published_counts(void **state) {
     (void)state;
     char *path = test_shared_path("data/sts12_14_15/README.txt");
@@ -403,7 +408,8 @@ static void test_published_counts(void **state) {
         for (size_t k = 0; k < s->n; k++, checked++) {
             assert_string_equal(read.subset[k].name, s->part[k].name);
             assert_int_equal(aoe_pairs_count(read.subset[k].pairs), s->part[k].pairs);
-            /* only STS15 has lines without a score; its README says, for example, "answers-forums 375 (of 2000 lines)" */
+            /* only STS15 has lines without a score; its README says, for example, "answers-forums 375 (of 2000
+             * lines)" */
             assert_int_equal(read.subset[k].unscored > 0, i == 3);
         }
         aoei_senteval_free(&read);
@@ -416,9 +422,15 @@ static void test_published_counts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table_of_sets),      cmocka_unit_test(test_settings),   cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_column_errors),      cmocka_unit_test(test_locations),  cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_additional_subsets), cmocka_unit_test(test_cancelling), cmocka_unit_test(test_published_counts),
+        cmocka_unit_test(test_table_of_sets),
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_column_errors),
+        cmocka_unit_test(test_locations),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_additional_subsets),
+        cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_published_counts),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

@@ -56,13 +56,17 @@ static void labels(void **state) {
     (void)state;
     assert_all(
         aoei_looks_like_label, 1,
-        "label Label score scores labels similarity relevance rating teacher_score gold-label ce_scores similarity_score "
-        "relatedness_score gold_label is_duplicate Is_Duplicate isDuplicate is_similar is-paraphrase class Class target targets "
+        "label Label score scores labels similarity relevance rating teacher_score gold-label ce_scores "
+        "similarity_score "
+        "relatedness_score gold_label is_duplicate Is_Duplicate isDuplicate is_similar is-paraphrase class Class "
+        "target targets "
         "gold_class grade entailment_judgment similarityScore cos_sim cosine relatedness");
     assert_all(
         aoei_looks_like_label, 0,
-        "pos_scores neg_scores negative_score positive_score text1_score scored labeled source id text label_text query_label "
-        "classification target_id is_public duplicate paraphrase is_duplicate_id class_name positiveScore weight isolated_match");
+        "pos_scores neg_scores negative_score positive_score text1_score scored labeled source id text label_text "
+        "query_label "
+        "classification target_id is_public duplicate paraphrase is_duplicate_id class_name positiveScore weight "
+        "isolated_match");
 }
 
 static void negatives(void **state) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests aoe_convert with options.take_layers. The new model must have exactly the selected layers, with their weights, sliding
- * windows and directions of attention, and all other weights of the model. Other selections must be rejected.
+ * Tests aoe_convert with options.take_layers. The new model must have exactly the selected layers, with their weights,
+ * sliding windows and directions of attention, and all other weights of the model. Other selections must be rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,14 +86,16 @@ static void expect_layers(const aoe_model *a, const aoe_model *b, const size_t *
         expect_equal_slots(a, i, b, i);
     for (size_t l = 0; l < n; l++) {
         for (size_t i = 0; i < per_layer; i++)
-            expect_equal_slots(a, aoei_slot_of_layer(&a->config, layers[l], i), b, aoei_slot_of_layer(&b->config, l, i));
+            expect_equal_slots(a, aoei_slot_of_layer(&a->config, layers[l], i), b,
+                               aoei_slot_of_layer(&b->config, l, i));
         assert_int_equal(aoei_layer_window(&a->config, layers[l]), aoei_layer_window(&b->config, l));
         assert_int_equal(aoei_has_local_rope(&a->config, layers[l]), aoei_has_local_rope(&b->config, l));
         assert_int_equal(layers[l] < a->config.bidirectional_from, l < b->config.bidirectional_from);
     }
     assert_int_equal(aoei_slot_count(&a->config) - aoei_head_slot(&a->config, 0),
                      aoei_slot_count(&b->config) - aoei_head_slot(&b->config, 0));
-    for (size_t i = aoei_head_slot(&a->config, 0), k = aoei_head_slot(&b->config, 0); i < aoei_slot_count(&a->config); i++, k++)
+    for (size_t i = aoei_head_slot(&a->config, 0), k = aoei_head_slot(&b->config, 0); i < aoei_slot_count(&a->config);
+         i++, k++)
         expect_equal_slots(a, i, b, k);
 }
 
@@ -162,7 +164,8 @@ static void first_layers_are_a_selection(void **state) {
 }
 
 /* Tests the sliding windows of ModernBERT, whose config.json describes them by global_attn_every_n_layers, and the key
- * sliding_window_pattern of Gemma 3. The key layer_types replaces them only if they do not describe the windows any more. */
+ * sliding_window_pattern of Gemma 3. The key layer_types replaces them only if they do not describe the windows any
+ * more. */
 static void keeps_windows(void **state) {
     (void)state;
     static const struct {
@@ -184,7 +187,8 @@ static void keeps_windows(void **state) {
         {tiny_qwen2, "\"use_sliding_window\": true, \"max_window_layers\": 3", {0, 2}, 2, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *from = write_model(cases[i].options, 7), *path = test_path(from, "config.json"), *text = test_read(path, NULL);
+        char *from = write_model(cases[i].options, 7), *path = test_path(from, "config.json"),
+             *text = test_read(path, NULL);
         json_t *config = json_loads(text, 0, NULL), *keys;
         char json[128];
         snprintf(json, sizeof json, "{%s}", cases[i].key);
@@ -212,7 +216,8 @@ static void keeps_windows(void **state) {
     }
 }
 
-/* Tests that the first bidirectional layer of a causal model is the first of the selected layers that was bidirectional. */
+/* Tests that the first bidirectional layer of a causal model is the first of the selected layers that was
+ * bidirectional. */
 static void keeps_the_direction(void **state) {
     (void)state;
     static const struct {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the vectors of teachers: those of several teachers, those of repeated texts, and the cache. The vectors in the cache
- * are rounded to bf16 and are not computed again, also after an interruption. Other texts and other teachers have other files.
- * Unusable files, a directory that cannot be written and a full disk give one error, without a partial file.
+ * Tests the vectors of teachers: those of several teachers, those of repeated texts, and the cache. The vectors in the
+ * cache are rounded to bf16 and are not computed again, also after an interruption. Other texts and other teachers have
+ * other files. Unusable files, a directory that cannot be written and a full disk give one error, without a partial
+ * file.
  */
 #include <errno.h>
 #include <math.h>
@@ -24,7 +25,8 @@
 
 enum { BLOCK = 4096 /* texts of a file */, MAX_DIMS = 32 };
 
-/* Two teachers with 20 and 12 components, a directory for the cache, and the numbers in the messages of the last call. */
+/* Two teachers with 20 and 12 components, a directory for the cache, and the numbers in the messages of the last
+ * call. */
 typedef struct fixture {
     char *dir, *cache, *teacher[2]; /* owned */
     aoe_context *ctx;
@@ -94,9 +96,10 @@ static void load(const fixture *f, aoei_examples *e, const char *name, const cha
     free(path);
 }
 
-/* Computes the vectors of n files with these teachers. Returns the error code. The caller calls aoei_teacher_destroy. */
-static int embed(fixture *f, aoei_teacher *t, const char *const *teachers, const char *cache, const aoei_examples *files,
-                 size_t n, aoe_error *err) {
+/* Computes the vectors of n files with these teachers. Returns the error code. The caller calls
+ * aoei_teacher_destroy. */
+static int embed(fixture *f, aoei_teacher *t, const char *const *teachers, const char *cache,
+                 const aoei_examples *files, size_t n, aoe_error *err) {
     const char *dirs[AOE_MAX_TEACHERS] = {teachers[0], teachers[1]};
     f->found = f->total = 0;
     aoe_training_args args;
@@ -122,8 +125,8 @@ static void assert_equal_vectors(const aoei_teacher *a, const aoei_teacher *b, c
 
 static const char two_texts[] = "the old cat\na dog runs\n", three_texts[] = "the old cat\na dog runs\nb c\n";
 
-/* Without a cache, the vector of a single teacher is its embedding, and that of several teachers is the concatenation of their
- * embeddings divided by their norms. The cache contains the embeddings rounded to bf16. */
+/* Without a cache, the vector of a single teacher is its embedding, and that of several teachers is the concatenation
+ * of their embeddings divided by their norms. The cache contains the embeddings rounded to bf16. */
 static void values(void **state) {
     fixture f;
     aoei_examples e[2];
@@ -132,7 +135,8 @@ static void values(void **state) {
     begin(&f);
     load(&f, &e[0], "a.txt", two_texts);
     load(&f, &e[1], "b.txt", three_texts);
-    const char *first[2] = {f.teacher[0], NULL}, *second[2] = {f.teacher[1], NULL}, *both[2] = {f.teacher[0], f.teacher[1]};
+    const char *first[2] = {f.teacher[0], NULL}, *second[2] = {f.teacher[1], NULL},
+               *both[2] = {f.teacher[0], f.teacher[1]};
     for (int cached = 0; cached < 2; cached++) {
         aoei_teacher one = {0}, other = {0}, pair = {0};
         const char *cache = cached ? f.cache : NULL;
@@ -153,7 +157,8 @@ static void values(void **state) {
                 for (size_t c = 0; c < 12; c++)
                     yy += (double)y[c] * (double)y[c];
                 for (size_t c = 0; c < 32; c++)
-                    assert_true(fabs((double)z[c] - (c < 20 ? (double)x[c] / sqrt(xx) : (double)y[c - 20] / sqrt(yy))) <= 1e-7);
+                    assert_true(
+                        fabs((double)z[c] - (c < 20 ? (double)x[c] / sqrt(xx) : (double)y[c - 20] / sqrt(yy))) <= 1e-7);
                 for (size_t c = 0; c < 20 && cached; c++)
                     assert_true(aoei_bf16_to_f32(aoei_bf16_from_f32(x[c])) >= x[c] &&
                                 aoei_bf16_to_f32(aoei_bf16_from_f32(x[c])) <= x[c]);
@@ -180,8 +185,9 @@ static void values(void **state) {
     end(&f);
 }
 
-/* A text that occurs several times in a file is embedded once. Every occurrence has the vector that the text has in a file
- * without repetitions. The messages and the progress count distinct texts. The cache has the same file for both. */
+/* A text that occurs several times in a file is embedded once. Every occurrence has the vector that the text has in a
+ * file without repetitions. The messages and the progress count distinct texts. The cache has the same file for
+ * both. */
 static void repeated_texts(void **state) {
     static const size_t same[] = {0, 1, 0, 2, 1, 1}; /* index of each text of the first file in the second file */
     fixture f;
@@ -214,10 +220,11 @@ static void repeated_texts(void **state) {
     end(&f);
 }
 
-/* A second run reads all vectors from the cache. Other texts, another order of the texts, and other settings of the teacher
- * have other files; another directory of the teacher or of the data has the same files. */
+/* A second run reads all vectors from the cache. Other texts, another order of the texts, and other settings of the
+ * teacher have other files; another directory of the teacher or of the data has the same files. */
 static void keys(void **state) {
-    static const char *const texts[] = {two_texts, three_texts, "a dog runs\nthe old cat\n", "the old\n cat a dog runs\n"};
+    static const char *const texts[] = {two_texts, three_texts, "a dog runs\nthe old cat\n",
+                                        "the old\n cat a dog runs\n"};
     enum { N = sizeof texts / sizeof *texts };
     fixture f;
     aoei_examples e[N];
@@ -261,8 +268,8 @@ static void keys(void **state) {
     end(&f);
 }
 
-/* If the second of two files cannot be written, or if the computation is stopped before it, the first one is in the cache, and
- * the next run continues with the second. The last file of a list of texts contains fewer texts. */
+/* If the second of two files cannot be written, or if the computation is stopped before it, the first one is in the
+ * cache, and the next run continues with the second. The last file of a list of texts contains fewer texts. */
 static void interruption(void **state) {
     enum { EXTRA = 5, N = BLOCK + EXTRA };
     fixture f;
@@ -326,7 +333,8 @@ static void expect_damaged(fixture *f, const aoei_examples *e, const char *path)
     assert_int_equal(embed(f, &t, teachers, f->cache, e, 1, &err), AOE_EFORMAT);
     aoei_teacher_destroy(&t);
     assert_true(!strncmp(err.message, path, strlen(path)));
-    if (!strstr(err.message, "the file is damaged, or does not contain the vectors of a teacher (bf16 [2, 20]); delete it"))
+    if (!strstr(err.message,
+                "the file is damaged, or does not contain the vectors of a teacher (bf16 [2, 20]); delete it"))
         fail_msg("%s", err.message);
 }
 
@@ -421,7 +429,8 @@ static void other_errors(void **state) {
     end(&f);
 }
 
-/* Opening the teachers creates no directory, because runs are also checked without being started (aoe_train_check_data). */
+/* Opening the teachers creates no directory, because runs are also checked without being started
+ * (aoe_train_check_data). */
 static void open_writes_nothing(void **state) {
     fixture f;
     aoei_teacher t;

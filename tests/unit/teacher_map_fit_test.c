@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the start weights of the linear map to the vectors of the teacher (train/teacher_map_fit.h): the loss with these
- * weights is that of a ridge regression which the test solves by Gaussian elimination, and runs with a fitted map can be
- * resumed.
+ * Tests the start weights of the linear map to the vectors of the teacher (train/teacher_map_fit.h): the loss with
+ * these weights is that of a ridge regression which the test solves by Gaussian elimination, and runs with a fitted map
+ * can be resumed.
  */
 #include <math.h>
 #include <stdio.h>
@@ -88,8 +88,8 @@ static void end(problem *p) {
     train_run_destroy(&p->r);
 }
 
-/* Solves (G + ridge I) w = c for the columns of c by Gaussian elimination. g: [D, D]; c: [D, T] becomes the solution. Both are
- * overwritten. */
+/* Solves (G + ridge I) w = c for the columns of c by Gaussian elimination. g: [D, D]; c: [D, T] becomes the solution.
+ * Both are overwritten. */
 static void eliminate(double g[D][D], double c[D][T]) {
     for (size_t i = 0; i < D; i++)
         for (size_t row = 0; row < D; row++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests tensors: allocation in arenas, views, zeroing, and reading, writing and copying with row strides. Tensors are float32
- * or bf16. Other tests cover the check for non-finite values, packed weights, and contexts.
+ * Tests tensors: allocation in arenas, views, zeroing, and reading, writing and copying with row strides. Tensors are
+ * float32 or bf16. Other tests cover the check for non-finite values, packed weights, and contexts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -50,9 +50,9 @@ static void test_views(void **state) {
     assert_true(v.data == x + 9 && v.rows == 13 && v.cols == 3 && v.ld == 3);
 }
 
-/* Tests writing, reading, copying and zeroing through a column view. The view has the shape [rows, cols] and is part of a
- * tensor [rows, left + cols + right]. Only the elements of the view may change. Large shapes are divided among several
- * tasks. */
+/* Tests writing, reading, copying and zeroing through a column view. The view has the shape [rows, cols] and is part of
+ * a tensor [rows, left + cols + right]. Only the elements of the view may change. Large shapes are divided among
+ * several tasks. */
 static void check_transfers(const aoe_context *ctx, size_t rows, size_t cols, size_t left, size_t right) {
     const size_t width = left + cols + right, n = rows * cols;
     aoei_tensor all = test_tensor_poisoned(rows, width, 0), t = aoei_tensor_cols(all, left, cols);
@@ -81,7 +81,8 @@ static void check_transfers(const aoe_context *ctx, size_t rows, size_t cols, si
     aoei_tensor_zero(ctx, t);
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < width; c++)
-            assert_true(c < left || c >= left + cols ? isnan(aoei_f32(all)[r * width + c]) : aoei_f32(all)[r * width + c] == 0);
+            assert_true(c < left || c >= left + cols ? isnan(aoei_f32(all)[r * width + c])
+                                                     : aoei_f32(all)[r * width + c] == 0);
     free(host);
     free(back);
     test_tensor_free(all);
@@ -91,7 +92,8 @@ static void check_transfers(const aoe_context *ctx, size_t rows, size_t cols, si
 static void test_transfers(void **state) {
     (void)state;
     aoe_context *ctx = test_context(AOEI_TIER_C, 2);
-    static const size_t shapes[][4] = {{1, 1, 0, 0}, {5, 3, 2, 1}, {400, 401, 0, 0}, {400, 401, 3, 0}, {3, 140000, 0, 7}};
+    static const size_t shapes[][4] = {
+        {1, 1, 0, 0}, {5, 3, 2, 1}, {400, 401, 0, 0}, {400, 401, 3, 0}, {3, 140000, 0, 7}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         check_transfers(ctx, shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3]);
     float x = 5;
@@ -107,7 +109,8 @@ static void test_transfers(void **state) {
 static void check_bf16_transfers(const aoe_context *ctx, size_t rows, size_t cols, size_t left, size_t right) {
     const size_t width = left + cols + right, n = rows * cols;
     aoei_tensor all = test_poisoned_typed(AOEI_BF16, rows, width, 0), t = aoei_tensor_cols(all, left, cols);
-    aoei_tensor narrow = test_poisoned_typed(AOEI_BF16, rows, cols, cols + 1), floats = test_tensor_poisoned(rows, cols, 0);
+    aoei_tensor narrow = test_poisoned_typed(AOEI_BF16, rows, cols, cols + 1),
+                floats = test_tensor_poisoned(rows, cols, 0);
     float *host = malloc(n * sizeof *host), *back = malloc(n * sizeof *back);
     assert_true(host && back && t.type == AOEI_BF16);
     test_fill_normal(host, n, 1, 1);
@@ -136,7 +139,8 @@ static void check_bf16_transfers(const aoe_context *ctx, size_t rows, size_t col
 }
 
 static void bf16_transfers(const aoe_context *ctx) {
-    static const size_t shapes[][4] = {{1, 1, 0, 0}, {5, 3, 2, 1}, {400, 401, 0, 0}, {40, 401, 3, 0}, {3, 140000, 0, 7}};
+    static const size_t shapes[][4] = {
+        {1, 1, 0, 0}, {5, 3, 2, 1}, {400, 401, 0, 0}, {40, 401, 3, 0}, {3, 140000, 0, 7}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         check_bf16_transfers(ctx, shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3]);
 }
@@ -146,8 +150,8 @@ static void test_bf16_transfers(void **state) {
     test_each_tier(bf16_transfers);
 }
 
-/* Tests that each element of a bf16 tensor occupies 2 bytes of the arena, and that the offsets of its views are numbers of
- * elements. */
+/* Tests that each element of a bf16 tensor occupies 2 bytes of the arena, and that the offsets of its views are numbers
+ * of elements. */
 static void test_bf16_views(void **state) {
     (void)state;
     aoei_arena a;
@@ -166,8 +170,8 @@ static void test_bf16_views(void **state) {
     test_tensor_free(t);
 }
 
-/* Asserts that aoei_weight_pack, which divides the work among several tasks, writes the bytes that a single call of the packing
- * kernel writes. */
+/* Asserts that aoei_weight_pack, which divides the work among several tasks, writes the bytes that a single call of the
+ * packing kernel writes. */
 static void check_weight_pack(const aoe_context *ctx, aoei_dtype type) {
     enum { OUT = 150, IN = 37 };
     const aoei_kernels *k = aoei_kernels_of(ctx);
@@ -184,8 +188,8 @@ static void check_weight_pack(const aoe_context *ctx, aoei_dtype type) {
     assert_ptr_equal(w.packed, got);
     assert_int_equal(w.packed_type, type);
     assert_memory_equal(got, want, n);
-    /* aoei_weight_pack must write every element: the bytes 0xff, with which the memory was filled, are a NaN in both data
-     * types */
+    /* aoei_weight_pack must write every element: the bytes 0xff, with which the memory was filled, are a NaN in both
+     * data types */
     for (size_t i = 0; i + 1 < bytes; i += 2)
         assert_false(got[i] == 0xff && got[i + 1] == 0xff);
     test_tensor_free(w);
@@ -203,8 +207,8 @@ static void test_weight_pack(void **state) {
     }
 }
 
-/* Tests the choice of the data type. AOE_DTYPE_AUTO must select bf16 if the instruction set has native bf16 products. An
- * explicit data type must be used with every instruction set. */
+/* Tests the choice of the data type. AOE_DTYPE_AUTO must select bf16 if the instruction set has native bf16 products.
+ * An explicit data type must be used with every instruction set. */
 static void test_type(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
@@ -262,9 +266,10 @@ static void test_context_options(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_take),           cmocka_unit_test(test_views),          cmocka_unit_test(test_transfers),
-        cmocka_unit_test(test_bf16_transfers), cmocka_unit_test(test_bf16_views),     cmocka_unit_test(test_weight_pack),
-        cmocka_unit_test(test_type),           cmocka_unit_test(test_context_memory), cmocka_unit_test(test_context_options)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_take),           cmocka_unit_test(test_views),
+                                       cmocka_unit_test(test_transfers),      cmocka_unit_test(test_bf16_transfers),
+                                       cmocka_unit_test(test_bf16_views),     cmocka_unit_test(test_weight_pack),
+                                       cmocka_unit_test(test_type),           cmocka_unit_test(test_context_memory),
+                                       cmocka_unit_test(test_context_options)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests how added tokens are searched for in a text: the effect of each flag, the rule that the leftmost and then the longest
- * match is chosen, and the ids of the tokens.
+ * Tests how added tokens are searched for in a text: the effect of each flag, the rule that the leftmost and then the
+ * longest match is chosen, and the ids of the tokens.
  */
 #include <string.h>
 
@@ -24,8 +24,8 @@ static void test_specials_in_text(void **state) {
     (void)state;
     aoe_tokenizer *t = test_tokenizer(&(test_tokenizer_spec){.words = words});
     assert_string_equal(test_tokens(t, "a[MASK]b [SEP] c", NULL), "[CLS] a [MASK] b [SEP] c [SEP]");
-    assert_string_equal(test_tokens(t, "[mask]", NULL),
-                        "[CLS] [UNK] [UNK] [UNK] [SEP]"); /* case is significant for special tokens */
+    assert_string_equal(test_tokens(t, "[mask]", NULL), "[CLS] [UNK] [UNK] [UNK] [SEP]"); /* case is significant for
+                                                                                             special tokens */
     assert_string_equal(test_tokens(t, "[CLS][CLS]", NULL), "[CLS] [CLS] [CLS] [SEP]");
     assert_string_equal(test_tokens(t, "[MASK", NULL), "[CLS] [UNK] [UNK] [SEP]");
     aoe_tokenizer_close(t);
@@ -35,8 +35,8 @@ static void test_normalized(void **state) {
     (void)state;
     aoe_tokenizer *t = tokenizer_with("[{\"id\":14,\"content\":\"Héllo\",\"normalized\":true,\"special\":false},"
                                       "{\"id\":15,\"content\":\"RAW\",\"normalized\":false,\"special\":false}]");
-    /* An added token with "normalized" is searched for in the normalized text. Case and accents are therefore ignored. The
-     * token is found even inside a word. */
+    /* An added token with "normalized" is searched for in the normalized text. Case and accents are therefore ignored.
+     * The token is found even inside a word. */
     assert_string_equal(test_tokens(t, "HELLO xhéLLo RAW raw", NULL), "Héllo x Héllo RAW [UNK]");
     assert_int_equal(aoei_tokenizer_id(t, "RAW", 3), 15);
     assert_int_equal(aoe_tokenizer_vocab_size(t), 16);
@@ -59,11 +59,13 @@ static void test_single_word(void **state) {
 
 static void test_strip(void **state) {
     (void)state;
-    /* This tokenizer has no normalizer and no pre-tokenizer, so the tokens show which spaces an added token includes. */
-    static const char json[] = "{\"added_tokens\":[{\"id\":2,\"content\":\"<m>\",\"lstrip\":true,\"rstrip\":true,"
-                               "\"normalized\":false,\"special\":true},{\"id\":3,\"content\":\"<n>\",\"normalized\":false,"
-                               "\"special\":true}],\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"<m>\":2,"
-                               "\"<n>\":3,\"a \":4,\" a\":5}}}";
+    /* This tokenizer has no normalizer and no pre-tokenizer, so the tokens show which spaces an added token
+     * includes. */
+    static const char json[] =
+        "{\"added_tokens\":[{\"id\":2,\"content\":\"<m>\",\"lstrip\":true,\"rstrip\":true,"
+        "\"normalized\":false,\"special\":true},{\"id\":3,\"content\":\"<n>\",\"normalized\":false,"
+        "\"special\":true}],\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"<m>\":2,"
+        "\"<n>\":3,\"a \":4,\" a\":5}}}";
     aoe_tokenizer *t;
     assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), (aoe_text){NULL, 0}, "j", NULL), 0);
     assert_string_equal(test_tokens(t, "a \t<m>\xe3\x80\x80 a", NULL), "a <m> a");
@@ -90,8 +92,8 @@ static void test_longest_and_first(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* Tests the ids of added tokens. An added token that is in the vocabulary keeps the id from the vocabulary. Other added tokens
- * get consecutive ids after the last id of the vocabulary. The ids in the file are ignored. */
+/* Tests the ids of added tokens. An added token that is in the vocabulary keeps the id from the vocabulary. Other added
+ * tokens get consecutive ids after the last id of the vocabulary. The ids in the file are ignored. */
 static void test_numbering(void **state) {
     (void)state;
     aoe_tokenizer *t = tokenizer_with("[{\"id\":99,\"content\":\"hello\",\"normalized\":false,\"special\":false},"
@@ -105,7 +107,8 @@ static void test_numbering(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* Tests that encoding 1 MiB of one repeated character takes linear time, even if a partial match starts at every position. */
+/* Tests that encoding 1 MiB of one repeated character takes linear time, even if a partial match starts at every
+ * position. */
 static void test_linear_time(void **state) {
     (void)state;
     enum { SIZE = 1 << 20 };

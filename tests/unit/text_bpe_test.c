@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests byte-pair encoding. For random merges and words, the result is compared with the definition of BPE. Other tests cover
- * each option, both formats of merges ("a b" and ["a","b"]), byte-level and metaspace pre-tokenization, a long line, and files
- * that must be rejected.
+ * Tests byte-pair encoding. For random merges and words, the result is compared with the definition of BPE. Other tests
+ * cover each option, both formats of merges ("a b" and ["a","b"]), byte-level and metaspace pre-tokenization, a long
+ * line, and files that must be rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +15,14 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
-/* Returns the CPU time of the process in seconds. Unlike wall-clock time, CPU time does not depend on other processes. */
+/* Returns the CPU time of the process in seconds. Unlike wall-clock time, CPU time does not depend on other
+ * processes. */
 static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
-#define BPE(options, vocab, merges) "{\"model\":{\"type\":\"BPE\"" options ",\"vocab\":{" vocab "},\"merges\":[" merges "]}}"
+#define BPE(options, vocab, merges)                                                                                    \
+    "{\"model\":{\"type\":\"BPE\"" options ",\"vocab\":{" vocab "},\"merges\":[" merges "]}}"
 
 static void expect(const char *json, const char *text, const char *want) {
     aoe_tokenizer *t = test_tokenizer_of(json);
@@ -41,7 +43,8 @@ static void test_merges(void **state) {
     expect(BPE("", ABC, "\"b c\",\"a bc\""), "abc", "abc");
     expect(BPE("", ABC, "[\"b\",\"c\"],[\"a\",\"bc\"]"), "abcab", "abc a b");
     expect(BPE("", ABC, "\"a a\""), "aaaaa", "aa aa a");            /* the leftmost pair is merged first */
-    expect(BPE("", ABC, "\"a b\",\"b c\",\"a b\""), "abc", "a bc"); /* the rank of a repeated merge is its last position */
+    expect(BPE("", ABC, "\"a b\",\"b c\",\"a b\""), "abc", "a bc"); /* the rank of a repeated merge is its last
+                                                                       position */
     expect(BPE("", ABC, "\"#version: 0.2\",\"a b\""), "abab", "ab ab");
     expect(BPE("", ABC, ""), "cab", "c a b");
     expect(BPE(",\"dropout\":0.0", ABC, "\"a b\""), "ab", "ab");
@@ -52,57 +55,64 @@ static void test_merges(void **state) {
 static void test_unknown(void **state) {
     (void)state;
 #define UNK ABC ",\"<u>\":7,\"<0xC3>\":8,\"<0xA9>\":9,\"<0x7A>\":10"
-    expect(BPE("", ABC, "\"a b\""), "axbxyab", "ab ab"); /* without an unknown token, x and y are dropped before merging */
+    expect(BPE("", ABC, "\"a b\""), "axbxyab", "ab ab"); /* without an unknown token, x and y are dropped before
+                                                            merging */
     expect(BPE("", ABC, "\"a b\""), "axb", "ab");
     expect(BPE(",\"unk_token\":\"<u>\"", UNK, "\"a b\""), "axyb", "a <u> <u> b");
     expect(BPE(",\"unk_token\":\"<u>\",\"fuse_unk\":true", UNK, ""), "axyb\xc3\xa9", "a <u> b <u>");
     expect(BPE(",\"unk_token\":\"<u>\",\"byte_fallback\":true", UNK, ""), "a\xc3\xa9x", "a <0xC3> <0xA9> <u>");
     /* the two x are fused into one unknown token, which is emitted after the byte token of z */
     expect(BPE(",\"unk_token\":\"<u>\",\"byte_fallback\":true,\"fuse_unk\":true", UNK, ""), "axzxa", "a <0x7A> <u> a");
-    expect(BPE(",\"byte_fallback\":true", UNK, ""), "a\xc3\xaa",
-           "a"); /* byte fallback is possible only if all bytes of the character have tokens */
+    expect(BPE(",\"byte_fallback\":true", UNK, ""), "a\xc3\xaa", "a"); /* byte fallback is possible only if all bytes of
+                                                                          the character have tokens */
     /* an unknown token can be merged with its neighbors */
-    expect("{\"model\":{\"type\":\"BPE\",\"unk_token\":\"u\",\"vocab\":{\"u\":0,\"a\":1,\"ua\":2},\"merges\":[\"u a\"]}}", "xa",
-           "ua");
+    expect(
+        "{\"model\":{\"type\":\"BPE\",\"unk_token\":\"u\",\"vocab\":{\"u\":0,\"a\":1,\"ua\":2},\"merges\":[\"u a\"]}}",
+        "xa", "ua");
     aoe_tokenizer *t = test_tokenizer_of(BPE(",\"unk_token\":\"<none>\"", ABC, "\"a b\""));
     aoe_ids ids = {0};
     aoe_error err = {0};
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("abx"), NULL, &ids, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "\"x\""));
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("abc"), NULL, &ids, &err), 0);
-    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("abx"),
-                                          &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1},
-                                          &ids, &err),
-                     0);
+    assert_int_equal(
+        aoe_tokenizer_encode(t, aoe_text_of("abx"),
+                             &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1}, &ids,
+                             &err),
+        0);
     assert_int_equal(ids.n, 1);
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("abx"), NULL, &ids, &err), AOE_EFORMAT);
     aoe_ids_free(&ids);
     aoe_tokenizer_close(t);
     t = test_tokenizer_of(BPE(",\"unk_token\":\"<u>\"", UNK, "\"a b\""));
     assert_string_equal(
-        test_tokens(t, "abxab", &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1}), "ab ab");
+        test_tokens(t, "abxab", &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1}),
+        "ab ab");
     aoe_tokenizer_close(t);
 }
 
 static void test_affixes(void **state) {
     (void)state;
-    expect("{\"pre_tokenizer\":{\"type\":\"WhitespaceSplit\"},\"model\":{\"type\":\"BPE\",\"continuing_subword_prefix\":\"##\","
+    expect("{\"pre_tokenizer\":{\"type\":\"WhitespaceSplit\"},\"model\":{\"type\":\"BPE\","
+           "\"continuing_subword_prefix\":\"##\","
            "\"unk_token\":\"?\",\"vocab\":{\"a\":0,\"##b\":1,\"ab\":2,\"##c\":3,\"?\":4,\"##bc\":5,\"abc\":6},"
            "\"merges\":[\"a ##b\",\"##b ##c\"]}}",
            "abc bc ab a", "ab ##c ? ##c ab a");
-    expect("{\"pre_tokenizer\":{\"type\":\"WhitespaceSplit\"},\"model\":{\"type\":\"BPE\",\"end_of_word_suffix\":\"</w>\","
-           "\"vocab\":{\"a\":0,\"b\":1,\"b</w>\":2,\"ab</w>\":3,\"a</w>\":4,\"ab\":5},\"merges\":[\"a b</w>\",\"a b\"]}}",
-           "ab aba a", "ab</w> ab a</w> a</w>");
     expect(
-        "{\"model\":{\"type\":\"BPE\",\"end_of_word_suffix\":\"!\",\"continuing_subword_prefix\":\"-\",\"byte_fallback\":true,"
-        "\"vocab\":{\"a\":0,\"<0x2D>\":1,\"<0x62>\":2,\"<0x21>\":3},\"merges\":[]}}",
-        "ab", "a <0x2D> <0x62> <0x21>");
+        "{\"pre_tokenizer\":{\"type\":\"WhitespaceSplit\"},\"model\":{\"type\":\"BPE\",\"end_of_word_suffix\":\"</w>\","
+        "\"vocab\":{\"a\":0,\"b\":1,\"b</w>\":2,\"ab</w>\":3,\"a</w>\":4,\"ab\":5},\"merges\":[\"a b</w>\",\"a b\"]}}",
+        "ab aba a", "ab</w> ab a</w> a</w>");
+    expect("{\"model\":{\"type\":\"BPE\",\"end_of_word_suffix\":\"!\",\"continuing_subword_prefix\":\"-\","
+           "\"byte_fallback\":true,"
+           "\"vocab\":{\"a\":0,\"<0x2D>\":1,\"<0x62>\":2,\"<0x21>\":3},\"merges\":[]}}",
+           "ab", "a <0x2D> <0x62> <0x21>");
 }
 
 static void test_byte_level(void **state) {
     (void)state;
     static const char json[] =
-        "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"added_tokens\":[{\"content\":\"<s>\",\"special\":true,"
+        "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"added_tokens\":[{\"content\":\"<s>\","
+        "\"special\":true,"
         "\"lstrip\":true}],\"model\":{\"type\":\"BPE\",\"vocab\":{\"<s>\":0,\"a\":1,\"b\":2,\"\\u0120\":3,\"\xc4\xa0"
         "a\":4,\"\xc3\x83\":5,"
         "\"\xc2\xa9\":6,\"\xc3\x83\xc2\xa9\":7,\"\\u0100\":8,\"ab\":9},"
@@ -111,14 +121,15 @@ static void test_byte_level(void **state) {
     assert_string_equal(aoe_tokenizer_kind(t), "BPE");
     assert_string_equal(test_tokens(t, "ab ab\xc3\xa9 ", NULL), "ab \xc4\xa0"
                                                                 "a b \xc3\x83\xc2\xa9 \xc4\xa0");
-    assert_string_equal(test_tokens_n(t, "a\0z a", 5, NULL),
-                        "a \xc4\x80 \xc4\xa0"
-                        "a"); /* z is not in the vocabulary, and there is no unknown token */
+    assert_string_equal(test_tokens_n(t, "a\0z a", 5, NULL), "a \xc4\x80 \xc4\xa0"
+                                                             "a"); /* z is not in the vocabulary, and there is no
+                                                                      unknown token */
     assert_string_equal(test_tokens(t, "a  <s> a", NULL), "a <s> \xc4\xa0"
                                                           "a");
     /* truncation must remove tokens of the text, but no tokens of the prompt */
     aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = "b{text}b", .max_length = 4};
-    assert_string_equal(test_tokens(t, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", &o), "b \xc3\x83\xc2\xa9 \xc3\x83\xc2\xa9 b");
+    assert_string_equal(test_tokens(t, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", &o),
+                        "b \xc3\x83\xc2\xa9 \xc3\x83\xc2\xa9 b");
     uint8_t kind[10];
     aoei_tokenizer_kinds(t, kind, 10);
     assert_int_equal(kind[0], AOEI_TOKEN_SPECIAL);
@@ -127,17 +138,19 @@ static void test_byte_level(void **state) {
     assert_int_equal(kind[4], AOEI_TOKEN_WORD);
     assert_int_equal(kind[7], AOEI_TOKEN_CONTINUATION);
     aoe_tokenizer_close(t);
-    /* Byte-level pre-tokenization maps each byte to a letter. If this letter is not in the vocabulary, byte fallback gives the
-     * tokens of the UTF-8 bytes of the letter. */
-    expect(
-        "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":false,\"add_prefix_space\":false},\"model\":{\"type\":\"BPE\","
-        "\"byte_fallback\":true,\"vocab\":{\"a\":0,\"<0xC4>\":1,\"<0xA0>\":2},\"merges\":[]}}",
-        "a ", "a <0xC4> <0xA0>");
-    expect("{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":false},\"model\":{\"type\":\"BPE\",\"ignore_merges\":true,"
+    /* Byte-level pre-tokenization maps each byte to a letter. If this letter is not in the vocabulary, byte fallback
+     * gives the tokens of the UTF-8 bytes of the letter. */
+    expect("{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":false,\"add_prefix_space\":false},"
+           "\"model\":{\"type\":\"BPE\","
+           "\"byte_fallback\":true,\"vocab\":{\"a\":0,\"<0xC4>\":1,\"<0xA0>\":2},\"merges\":[]}}",
+           "a ", "a <0xC4> <0xA0>");
+    expect("{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":false},\"model\":{\"type\":\"BPE\","
+           "\"ignore_merges\":true,"
            "\"vocab\":{\"a\":0,\"\xc4\xa0\":1,\"\xc4\xa0"
            "a\xc3\x83\":2,\"\xc3\x83\":3,\"\xc2\xa9\":4},\"merges\":[]}}",
            "a\xc3\xa9", "\xc4\xa0 a \xc3\x83 \xc2\xa9");
-    expect("{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":false},\"model\":{\"type\":\"BPE\",\"ignore_merges\":true,"
+    expect("{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":false},\"model\":{\"type\":\"BPE\","
+           "\"ignore_merges\":true,"
            "\"vocab\":{\"a\":0,\"\xc4\xa0\":1,\"\xc4\xa0"
            "a\xc3\x83\xc2\xa9\":2,\"\xc3\x83\":3,\"\xc2\xa9\":4},\"merges\":[]}}",
            "a\xc3\xa9",
@@ -146,17 +159,21 @@ static void test_byte_level(void **state) {
 }
 
 #define U "\xe2\x96\x81"
-/* A tokenizer like the tokenizer of LLaMA 2. The normalizer prepends U+2581 to the text and replaces each space with U+2581.
- * There is no pre-tokenizer. */
-#define LLAMA(merges)                                                                                                                \
-    "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"" U                                 \
-    "\"},{\"type\":\"Replace\","                                                                                                     \
-    "\"pattern\":{\"String\":\" \"},\"content\":\"" U "\"}]},"                                                                       \
-    "\"added_tokens\":[{\"content\":\"<s>\",\"special\":true,\"normalized\":true},{\"content\":\"</s>\",\"special\":true}],"         \
-    "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\"}},{\"Sequence\":{\"id\":"     \
-    "\"A\"}}],\"special_tokens\":{\"<s>\":{\"ids\":[1]}}},"                                                                          \
-    "\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"fuse_unk\":true,\"byte_fallback\":true,\"vocab\":{\"<unk>\":0,\"<s>\":1," \
-    "\"</s>\":2,\"<0x0A>\":3,\"" U "\":4,\"a\":5,\"b\":6,\"" U "a\":7,\"" U U "\":8,\"ab\":9,\"" U "ab\":10,\"b" U "\":11},"         \
+/* A tokenizer like the tokenizer of LLaMA 2. The normalizer prepends U+2581 to the text and replaces each space with
+ * U+2581. There is no pre-tokenizer. */
+#define LLAMA(merges)                                                                                                  \
+    "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"" U                   \
+    "\"},{\"type\":\"Replace\","                                                                                       \
+    "\"pattern\":{\"String\":\" \"},\"content\":\"" U "\"}]},"                                                         \
+    "\"added_tokens\":[{\"content\":\"<s>\",\"special\":true,\"normalized\":true},{\"content\":\"</s>\","              \
+    "\"special\":true}],"                                                                                              \
+    "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\"}},"             \
+    "{\"Sequence\":{\"id\":"                                                                                           \
+    "\"A\"}}],\"special_tokens\":{\"<s>\":{\"ids\":[1]}}},"                                                            \
+    "\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"fuse_unk\":true,\"byte_fallback\":true,"                    \
+    "\"vocab\":{\"<unk>\":0,\"<s>\":1,"                                                                                \
+    "\"</s>\":2,\"<0x0A>\":3,\"" U "\":4,\"a\":5,\"b\":6,\"" U "a\":7,\"" U U "\":8,\"ab\":9,\"" U "ab\":10,\"b" U     \
+    "\":11},"                                                                                                          \
     "\"merges\":[" merges "]}}"
 
 static void test_metaspace(void **state) {
@@ -242,8 +259,8 @@ static char *model_json(const model *m) {
     return json;
 }
 
-/* Encodes s by the definition of BPE: merges the leftmost of the pairs with the lowest rank, until no adjacent pair has a rank.
- * Writes the token ids to id and returns their number. */
+/* Encodes s by the definition of BPE: merges the leftmost of the pairs with the lowest rank, until no adjacent pair has
+ * a rank. Writes the token ids to id and returns their number. */
 static size_t encode_by_definition(const model *m, const char *s, int *id) {
     size_t n = strlen(s);
     for (size_t i = 0; i < n; i++)
@@ -307,7 +324,8 @@ static void test_against_definition(void **state) {
 static void test_long_line(void **state) {
     (void)state;
     enum { SIZE = 1 << 20 };
-    aoe_tokenizer *t = test_tokenizer_of(BPE("", ABC ",\"aaaa\":7,\"aaaaaaaa\":8", "\"a a\",\"aa aa\",\"aaaa aaaa\",\"b c\""));
+    aoe_tokenizer *t =
+        test_tokenizer_of(BPE("", ABC ",\"aaaa\":7,\"aaaaaaaa\":8", "\"a a\",\"aa aa\",\"aaaa aaaa\",\"b c\""));
     char *text = malloc(SIZE);
     aoe_ids ids = {0};
     assert_non_null(text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests texts that are rendered with a chat template and tokenized. The ends of the template are computed once per prompt, so
- * the ids must not depend on the texts that were encoded before, and several threads must be able to use one template, whose
- * variables they share.
+ * Tests texts that are rendered with a chat template and tokenized. The ends of the template are computed once per
+ * prompt, so the ids must not depend on the texts that were encoded before, and several threads must be able to use one
+ * template, whose variables they share.
  */
 #include <stdio.h>
 #include <string.h>
@@ -85,7 +85,8 @@ static void test_other_template(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* Encodes text i with one of many prompts, as a text or as a pair, truncated or with the numbers of tokens of the template. */
+/* Encodes text i with one of many prompts, as a text or as a pair, truncated or with the numbers of tokens of the
+ * template. */
 static void encode(const aoe_tokenizer *t, size_t i, aoe_ids *ids, size_t counts[2]) {
     static const char *const words[] = {"a", "b", "c", "d", "e", "f"};
     char prompt[64], text[128] = "";
@@ -96,7 +97,8 @@ static void encode(const aoe_tokenizer *t, size_t i, aoe_ids *ids, size_t counts
     o.prompt = i % 4 ? prompt : NULL;
     aoe_error err = {0};
     counts[0] = counts[1] = 0;
-    const int rc = i % 5 == 0  ? aoei_tokenizer_encode_marked(t, aoe_text_of(text), &o, ids, &counts[0], &counts[1], &err)
+    const int rc = i % 5 == 0
+                       ? aoei_tokenizer_encode_marked(t, aoe_text_of(text), &o, ids, &counts[0], &counts[1], &err)
                    : i % 5 < 3 ? aoe_tokenizer_encode(t, aoe_text_of(text), &o, ids, &err)
                                : aoe_tokenizer_encode_pair(t, aoe_text_of(text), aoe_text_of("e f"), &o, ids, &err);
     if (rc)
@@ -155,7 +157,8 @@ static int encode_truncated(void *arg) {
 static void test_failed_allocations(void **state) {
     (void)state;
     aoe_tokenizer *t = open_shared();
-    for (char c = 'a'; c < 'j'; c++) /* more prompts than stored ends, so that new ends replace those of another prompt */
+    for (char c = 'a'; c < 'j'; c++) /* more prompts than stored ends, so that new ends replace those of another
+                                        prompt */
         assert_non_null(strstr(tokens(t, "a b", (char[]){c, ' ', '{', 't', 'e', 'x', 't', '}', 0}, 9), " user x end"));
     assert_true(test_alloc_failures(encode_truncated, t, 500) > 5);
     assert_string_equal(tokens(t, "a b c d e f", "f f {text}", 13), "x y x y system f f user a b c x end");

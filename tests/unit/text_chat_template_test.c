@@ -18,20 +18,44 @@ typedef struct rendering {
     const char *prompt, *text, *second, *expected;
 } rendering;
 
-/* The expected strings are those of render_jinja_template of transformers 5.23 (bos_token is <s>, eos_token is </s>). */
+/* The expected strings are those of render_jinja_template of transformers 5.23 (bos_token is <s>, eos_token is
+ * </s>). */
 static const rendering renderings[] = {
-    {"{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}",
-     0, "Be brief.\n", " hello ", NULL, "<|im_start|>system\nBe brief.\n<|im_end|>\n<|im_start|>user\n hello <|im_end|>\n"},
-    {"{% if messages[0]['role'] == 'system' %}{% set loop_messages = messages[1:] %}{% set system_message = messages[0]['content'] %}{% else %}{% set loop_messages = messages %}{% set system_message = false %}{% endif %}{% for message in loop_messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{% endif %}{% if loop.index0 == 0 and system_message != false %}{% set content = '<<SYS>>\\n' + system_message + '\\n<</SYS>>\\n\\n' + message['content'] %}{% else %}{% set content = message['content'] %}{% endif %}{% if message['role'] == 'user' %}{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}{% elif message['role'] == 'assistant' %}{{ ' '  + content.strip() + ' ' + eos_token }}{% endif %}{% endfor %}",
+    {"{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\n"
+     "You are a helpful assistant.<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n"
+     "' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ "
+     "'<|im_start|>assistant\n' }}{% endif %}",
+     0, "Be brief.\n", " hello ", NULL,
+     "<|im_start|>system\nBe brief.\n<|im_end|>\n<|im_start|>user\n hello <|im_end|>\n"},
+    {"{% if messages[0]['role'] == 'system' %}{% set loop_messages = messages[1:] %}{% set system_message = "
+     "messages[0]['content'] %}{% else %}{% set loop_messages = messages %}{% set system_message = false %}{% endif "
+     "%}{% for message in loop_messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ "
+     "raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{% endif %}{% if "
+     "loop.index0 == 0 and system_message != false %}{% set content = '<<SYS>>\\n' + system_message + "
+     "'\\n<</SYS>>\\n\\n' + message['content'] %}{% else %}{% set content = message['content'] %}{% endif %}{% if "
+     "message['role'] == 'user' %}{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}{% elif message['role'] == "
+     "'assistant' %}{{ ' '  + content.strip() + ' ' + eos_token }}{% endif %}{% endfor %}",
      0, "Be brief.\n", " hello ", NULL, "<s>[INST] <<SYS>>\nBe brief.\n\n<</SYS>>\n\n hello [/INST]"},
-    {"{% for message in messages %}{% if message['role'] == 'system' and message['content'] %}{{'<|system|>\n' + message['content'] + '<|end|>\n'}}{% elif message['role'] == 'user' %}{{'<|user|>\n' + message['content'] + '<|end|>\n'}}{% elif message['role'] == 'assistant' %}{{'<|assistant|>\n' + message['content'] + '<|end|>\n'}}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% else %}{{ eos_token }}{% endif %}",
+    {"{% for message in messages %}{% if message['role'] == 'system' and message['content'] %}{{'<|system|>\n"
+     "' + message['content'] + '<|end|>\n'}}{% elif message['role'] == 'user' %}{{'<|user|>\n"
+     "' + message['content'] + '<|end|>\n'}}{% elif message['role'] == 'assistant' %}{{'<|assistant|>\n"
+     "' + message['content'] + '<|end|>\n'}}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\n"
+     "' }}{% else %}{{ eos_token }}{% endif %}",
      0, "Be brief.\n", " hello ", NULL, "<|system|>\nBe brief.\n<|end|>\n<|user|>\n hello <|end|>\n</s>"},
-    {"{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\n' + message['content'] + eos_token }}\n{% elif message['role'] == 'system' %}\n{{ '<|system|>\n' + message['content'] + eos_token }}\n{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\n'  + message['content'] + eos_token }}\n{% endif %}\n{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}",
+    {"{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\n"
+     "' + message['content'] + eos_token }}\n{% elif message['role'] == 'system' %}\n{{ '<|system|>\n"
+     "' + message['content'] + eos_token }}\n{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\n"
+     "'  + message['content'] + eos_token }}\n{% endif %}\n{% if loop.last and add_generation_prompt %}\n"
+     "{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}",
      0, "Be brief.\n", " hello ", NULL, "<|system|>\nBe brief.\n</s>\n<|user|>\n hello </s>\n"},
-    {"<|im_start|>system\nJudge.<|im_end|>\n<|im_start|>user\n<Query>: {{ messages | selectattr(\"role\", \"eq\", \"query\") | map(attribute=\"content\") | first }}\n<Document>: {{ messages | selectattr(\"role\", \"eq\", \"document\") | map(attribute=\"content\") | first }}<|im_end|>\n",
+    {"<|im_start|>system\nJudge.<|im_end|>\n<|im_start|>user\n"
+     "<Query>: {{ messages | selectattr(\"role\", \"eq\", \"query\") | map(attribute=\"content\") | first }}\n"
+     "<Document>: {{ messages | selectattr(\"role\", \"eq\", \"document\") | map(attribute=\"content\") | first "
+     "}}<|im_end|>\n",
      0, NULL, "q \xc3\xa9", " d\n",
      "<|im_start|>system\nJudge.<|im_end|>\n<|im_start|>user\n<Query>: q \xc3\xa9\n<Document>:  d\n<|im_end|>"},
-    {"<Query>: {{ (messages | selectattr(\"role\", \"eq\", \"query\") | first).content[0].text }}\n    <Document>: {{ (messages | selectattr(\"role\", \"eq\", \"document\") | first).content[0].text }}\n",
+    {"<Query>: {{ (messages | selectattr(\"role\", \"eq\", \"query\") | first).content[0].text }}\n"
+     "    <Document>: {{ (messages | selectattr(\"role\", \"eq\", \"document\") | first).content[0].text }}\n",
      1, NULL, "q", "d", "<Query>: q\n    <Document>: d"},
     {"a\n  {% if true %}\n  b\n  {% endif %}\n  c\n", 0, "p", "hello", NULL, "a\n  b\n  c"},
     {"a {%- if 1 -%}\n b \n{%- endif -%} c", 0, "p", "hello", NULL, "abc"},
@@ -42,12 +66,14 @@ static const rendering renderings[] = {
     {"{% for i in [1, 2, 3] if i != 2 %}{{ loop.index }}{{ loop.last }},{% else %}e{% endfor %}", 0, "p", "hello", NULL,
      "1False,2True,"},
     {"{% set x = 1 %}{% for i in [1, 2] %}{% set x = x + i %}{{ x }}{% endfor %}{{ x }}", 0, "p", "hello", NULL, "231"},
-    {"{% set n = namespace(x=1) %}{% for i in [1, 2] %}{% set n.x = n.x + i %}{% endfor %}{{ n.x }}", 0, "p", "hello", NULL,
-     "4"},
-    {"{% macro m(a, b='d') %}[{{ a }}{{ b }}]{% endmacro %}{{ m(1) }}{{ m(b=2, a=3) }}", 0, "p", "hello", NULL, "[1d][32]"},
+    {"{% set n = namespace(x=1) %}{% for i in [1, 2] %}{% set n.x = n.x + i %}{% endfor %}{{ n.x }}", 0, "p", "hello",
+     NULL, "4"},
+    {"{% macro m(a, b='d') %}[{{ a }}{{ b }}]{% endmacro %}{{ m(1) }}{{ m(b=2, a=3) }}", 0, "p", "hello", NULL,
+     "[1d][32]"},
     {"{{ messages | map(attribute='role') | join(',') }} {{ messages[-1].content | upper }}", 0, "p", "hello", NULL,
      "system,user HELLO"},
-    {"{{ 'a,b,,c'.split(',') | join('|') }} {{ ' x '.strip() }}|{{ 'xax' | trim('x') }}", 0, "p", "hello", NULL, "a|b||c x|a"},
+    {"{{ 'a,b,,c'.split(',') | join('|') }} {{ ' x '.strip() }}|{{ 'xax' | trim('x') }}", 0, "p", "hello", NULL,
+     "a|b||c x|a"},
     {"{% raw %}{{ a }}{% endraw %}{# c #}{{ 'x' if false }}!", 0, "p", "hello", NULL, "{{ a }}!"}};
 
 static json_t *tokens(void) {
@@ -84,7 +110,8 @@ static void test_renderings(void **state) {
         if (render(&out, r, &err))
             fail_msg("%s: %s", r->template, err.message);
         if (out.len != strlen(r->expected) || memcmp(out.data ? out.data : "", r->expected, out.len) != 0)
-            fail_msg("%s: got \"%.*s\", expected \"%s\"", r->template, (int)out.len, out.data ? out.data : "", r->expected);
+            fail_msg("%s: got \"%.*s\", expected \"%s\"", r->template, (int)out.len, out.data ? out.data : "",
+                     r->expected);
         aoei_buffer_free(&out);
     }
 }
@@ -139,7 +166,8 @@ static void test_limits(void **state) {
     static const char *const long_runs[] = {
         "{% for i in range(10**9) %}x{% endfor %}",
         "{% for i in range(1000000000) %}x{% endfor %}",
-        "{% for i in range(9999) %}{% for j in range(9999) %}{% for k in range(9999) %}{% endfor %}{% endfor %}{% endfor %}",
+        "{% for i in range(9999) %}{% for j in range(9999) %}{% for k in range(9999) %}{% endfor %}{% endfor %}{% "
+        "endfor %}",
         "{% set n = namespace(s='x') %}{% for i in range(99) %}{% set n.s = n.s + n.s %}{% endfor %}{{ n.s }}",
         "{{ 'x' * 999999999 }}",
         "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",

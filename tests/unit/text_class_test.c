@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the selection of the tokenizer class, and the normalizers and pre-tokenizers that the classes build. The tokens must be
- * those of the tokenizer classes of the library transformers, which ignore these components of tokenizer.json.
+ * Tests the selection of the tokenizer class, and the normalizers and pre-tokenizers that the classes build. The tokens
+ * must be those of the tokenizer classes of the library transformers, which ignore these components of tokenizer.json.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +16,16 @@
 #define E_ACUTE "\xc3\xa9"
 
 /* Components that no class builds: without the class, texts are lowercased and split at "b". */
-#define OTHER_COMPONENTS                                                                                                       \
-    ", \"normalizer\": {\"type\": \"Lowercase\"}, \"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"String\": \"b\"}, " \
+#define OTHER_COMPONENTS                                                                                               \
+    ", \"normalizer\": {\"type\": \"Lowercase\"}, \"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"String\": " \
+    "\"b\"}, "                                                                                                         \
     "\"behavior\": \"Removed\", \"invert\": false}, \"added_tokens\": [{\"id\": 2, \"content\": \"[X]\"}]}"
 
 static const char unigram[] =
-    "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"byte_fallback\": true, \"vocab\": [[\"?\", 0], [\"u\", 0], [\"[X]\", 0], "
-    "[\"?3\", 0], [\"" SPACE "\", -1], [\"a\", -1], [\"b\", -1], [\"A\", -1], [\"e\", -1], [\"" E_ACUTE "\", -1], [\"'\", -1], "
+    "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"byte_fallback\": true, \"vocab\": [[\"?\", 0], [\"u\", 0], "
+    "[\"[X]\", 0], "
+    "[\"?3\", 0], [\"" SPACE "\", -1], [\"a\", -1], [\"b\", -1], [\"A\", -1], [\"e\", -1], [\"" E_ACUTE
+    "\", -1], [\"'\", -1], "
     "[\"\\\"\", -1], [\".\", -1], [\" \", -1], [\"a.a\", -1], [\"<0x5A>\", -1]]}" OTHER_COMPONENTS;
 static const char bpe[] =
     "{\"model\": {\"type\": \"BPE\", \"unk_token\": \"?\", \"ignore_merges\": true, \"vocab\": {\"?\": 0, "
@@ -55,9 +58,10 @@ static void expect(const char *json, const char *config, const char *model, cons
 }
 
 /* Settings of a class whose template consists of the tokens "?" and "u" */
-#define SETTINGS(class)                                                                                                        \
-    "{\"tokenizer_class\": \"" class                                                                                           \
-        "\", \"bos_token\": \"?\", \"cls_token\": \"?\", \"eos_token\": \"u\", \"sep_token\": \"u\", \"unk_token\": \"?3\""
+#define SETTINGS(class)                                                                                                \
+    "{\"tokenizer_class\": \"" class                                                                                   \
+        "\", \"bos_token\": \"?\", \"cls_token\": \"?\", \"eos_token\": \"u\", \"sep_token\": \"u\", "                 \
+        "\"unk_token\": \"?3\""
 
 static void builds_xlm_roberta(void **state) {
     (void)state;
@@ -69,20 +73,22 @@ static void builds_xlm_roberta(void **state) {
     expect(unigram, "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}", "{}", "Ab", "a");
 }
 
-/* Of the normalizer in tokenizer.json, some classes use a Precompiled. The table of this one is damaged, so that the classes
- * that use it reject the file. */
+/* Of the normalizer in tokenizer.json, some classes use a Precompiled. The table of this one is damaged, so that the
+ * classes that use it reject the file. */
 static void keeps_a_precompiled_normalizer(void **state) {
     (void)state;
-    static const char *const forms[] = {"{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"!\"}",
-                                        "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Lowercase\"}, {\"type\": "
-                                        "\"Precompiled\", \"precompiled_charsmap\": \"!\"}]}"};
+    static const char *const forms[] = {
+        "{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"!\"}",
+        "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Lowercase\"}, {\"type\": "
+        "\"Precompiled\", \"precompiled_charsmap\": \"!\"}]}"};
     static const char *const classes[] = {SETTINGS("XLMRobertaTokenizer") "}", SETTINGS("CamembertTokenizer") "}",
                                           SETTINGS("AlbertTokenizer") "}"};
     static const char lowercase[] = "{\"type\": \"Lowercase\"}";
     const char *other = strstr(unigram, lowercase);
     for (size_t i = 0; i < 2; i++) {
         char json[2000];
-        snprintf(json, sizeof json, "%.*s%s%s", (int)(other - unigram), unigram, forms[i], other + sizeof lowercase - 1);
+        snprintf(json, sizeof json, "%.*s%s%s", (int)(other - unigram), unigram, forms[i],
+                 other + sizeof lowercase - 1);
         for (size_t k = 0; k < 3; k++) {
             aoe_tokenizer *t;
             aoe_error err = {0};
@@ -97,7 +103,8 @@ static void builds_albert(void **state) {
     (void)state;
     static const char text[] = "A ''" E_ACUTE "";
     expect(unigram, SETTINGS("AlbertTokenizer") "}", "{}", text, "? " SPACE " a " SPACE " \" e u");
-    expect(unigram, SETTINGS("AlbertTokenizer") ", \"do_lower_case\": false}", "{}", text, "? " SPACE " A " SPACE " \" e u");
+    expect(unigram, SETTINGS("AlbertTokenizer") ", \"do_lower_case\": false}", "{}", text,
+           "? " SPACE " A " SPACE " \" e u");
     expect(unigram, SETTINGS("AlbertTokenizer") ", \"keep_accents\": true}", "{}", text,
            "? " SPACE " a " SPACE " \" " E_ACUTE " u");
     expect(unigram, SETTINGS("AlbertTokenizer") ", \"add_prefix_space\": false}", "{}", text, "? a \" e u");
@@ -108,7 +115,8 @@ static void builds_deberta(void **state) {
     static const char text[] = "A\n e"
                                "\xcc\x81"
                                "[X]a.a ";
-    expect(unigram, SETTINGS("DebertaV2Tokenizer") "}", "{}", text, "? " SPACE " A " SPACE " " E_ACUTE " [X] " SPACE " a.a u");
+    expect(unigram, SETTINGS("DebertaV2Tokenizer") "}", "{}", text,
+           "? " SPACE " A " SPACE " " E_ACUTE " [X] " SPACE " a.a u");
     expect(unigram, SETTINGS("DebertaV2Tokenizer") ", \"do_lower_case\": true, \"split_by_punct\": true}", "{}", text,
            "? " SPACE " a " SPACE " " E_ACUTE " [X] " SPACE " a " SPACE " . " SPACE " a u");
     /* the prefix is then added to the first piece */
@@ -181,8 +189,8 @@ static void uses_the_selected_class(void **state) {
     snprintf(json, sizeof json, "%.*s, \"decoder\": {\"type\": \"ByteLevel\"}}", (int)strlen(bpe) - 1, bpe);
     expect(json, "{\"tokenizer_class\": \"LlamaTokenizer\"}", "{\"model_type\": \"llama\"}", "aB", "a");
     /* the libraries of static models do not read tokenizer_config.json */
-    expect(wordpiece, "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": false}", "{\"model_type\": \"model2vec\"}",
-           "Ab", "a");
+    expect(wordpiece, "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": false}",
+           "{\"model_type\": \"model2vec\"}", "Ab", "a");
 }
 
 static void rejects_models_of_other_types(void **state) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests tokenizer files: tokenizer.json and the older files (vocab.txt, or vocab.json with merges.txt). Options and unusual
- * files must give the tokens that Hugging Face Tokenizers gives. Unsupported files must be rejected with a message that names
- * the file. Saving a tokenizer must copy its files.
+ * Tests tokenizer files: tokenizer.json and the older files (vocab.txt, or vocab.json with merges.txt). Options and
+ * unusual files must give the tokens that Hugging Face Tokenizers gives. Unsupported files must be rejected with a
+ * message that names the file. Saving a tokenizer must copy its files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,11 +34,14 @@ static void expect(const char *text, const char *config, const char *input, cons
 
 static void test_vocab_lines(void **state) {
     (void)state;
-    aoe_tokenizer *t = open_vocab("[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\n\r\nb\r\na\r\nlast", NULL, NULL, NULL);
+    aoe_tokenizer *t =
+        open_vocab("[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\n\r\nb\r\na\r\nlast", NULL, NULL, NULL);
     assert_int_equal(aoei_tokenizer_id(t, "b", 1), 7);
-    assert_int_equal(aoei_tokenizer_id(t, "a", 1), 8); /* the id of a token that occurs twice is the number of its last line */
+    assert_int_equal(aoei_tokenizer_id(t, "a", 1), 8); /* the id of a token that occurs twice is the number of its last
+                                                          line */
     assert_null(aoe_tokenizer_token(t, 5).data);
-    assert_null(aoe_tokenizer_token(t, 6).data); /* an empty line is not a token; its line number is not used as an id */
+    assert_null(aoe_tokenizer_token(t, 6).data); /* an empty line is not a token; its line number is not used as an
+                                                    id */
     assert_int_equal(aoei_tokenizer_id(t, "last", 4), 9);
     assert_int_equal(aoe_tokenizer_vocab_size(t), 10);
     aoe_tokenizer_close(t);
@@ -48,19 +51,21 @@ static void test_config(void **state) {
     (void)state;
     expect(SPECIALS "e\nE\n\xc3\xa9\n", NULL, "E \xc3\xa9", "[CLS] e e [SEP]");
     expect(SPECIALS "e\nE\n\xc3\xa9\n", "{\"do_lower_case\": false}", "E \xc3\xa9", "[CLS] E \xc3\xa9 [SEP]");
-    expect(SPECIALS "e\nE\n\xc3\xa9\n", "{\"do_lower_case\": false, \"strip_accents\": true}", "E \xc3\xa9", "[CLS] E e [SEP]");
+    expect(SPECIALS "e\nE\n\xc3\xa9\n", "{\"do_lower_case\": false, \"strip_accents\": true}", "E \xc3\xa9",
+           "[CLS] E e [SEP]");
     expect(SPECIALS "e\nE\n\xc3\xa9\n", "{\"strip_accents\": false}", "E \xc3\x89", "[CLS] e \xc3\xa9 [SEP]");
     expect(SPECIALS "a\n##\xe4\xb8\xad\n\xe4\xb8\xad\n", "{\"tokenize_chinese_chars\": false}", "a\xe4\xb8\xad",
            "[CLS] a ##\xe4\xb8\xad [SEP]");
-    expect(SPECIALS "a\n##\xe4\xb8\xad\n\xe4\xb8\xad\n", "{\"tokenizer_class\": \"BertTokenizerFast\"}", "a\xe4\xb8\xad",
-           "[CLS] a \xe4\xb8\xad [SEP]");
-    expect(
-        "<p>\n<u>\n<s>\n</s>\na\n",
-        "{\"pad_token\":\"<p>\",\"unk_token\":{\"content\":\"<u>\"},\"cls_token\":\"<s>\",\"sep_token\":{\"content\":\"</s>\","
-        "\"lstrip\":false},\"mask_token\":\"<none>\",\"model_max_length\":1000000000000000019884624838656,"
-        "\"never_split\":[\"x\"],\"do_basic_tokenize\":true}",
-        "a b</s>", "<s> a <u> </s> </s>");
-    expect("a\nb\n[UNK]\n", NULL, "a b c", "a b [UNK]"); /* static models may have a vocabulary without [CLS] and [SEP] */
+    expect(SPECIALS "a\n##\xe4\xb8\xad\n\xe4\xb8\xad\n", "{\"tokenizer_class\": \"BertTokenizerFast\"}",
+           "a\xe4\xb8\xad", "[CLS] a \xe4\xb8\xad [SEP]");
+    expect("<p>\n<u>\n<s>\n</s>\na\n",
+           "{\"pad_token\":\"<p>\",\"unk_token\":{\"content\":\"<u>\"},\"cls_token\":\"<s>\","
+           "\"sep_token\":{\"content\":\"</s>\","
+           "\"lstrip\":false},\"mask_token\":\"<none>\",\"model_max_length\":1000000000000000019884624838656,"
+           "\"never_split\":[\"x\"],\"do_basic_tokenize\":true}",
+           "a b</s>", "<s> a <u> </s> </s>");
+    expect("a\nb\n[UNK]\n", NULL, "a b c", "a b [UNK]"); /* static models may have a vocabulary without [CLS] and
+                                                            [SEP] */
 }
 
 static void test_more_tokens(void **state) {
@@ -81,7 +86,8 @@ static void test_more_tokens(void **state) {
     aoe_tokenizer_close(t);
     /* Without "added_tokens_decoder", special_tokens_map.json overrides tokenizer_config.json, and the tokens of
      * added_tokens.json get the ids after the last id of the vocabulary. */
-    t = open_vocab(text, "{\"unk_token\": \"[UNK]\"}", "{\"unk_token\": {\"content\": \"b\"}}", "{\"Two\": 8, \"One\": 7}");
+    t = open_vocab(text, "{\"unk_token\": \"[UNK]\"}", "{\"unk_token\": {\"content\": \"b\"}}",
+                   "{\"Two\": 8, \"One\": 7}");
     assert_string_equal(test_tokens(t, "a zz oneTWO", NULL), "[CLS] a b One Two [SEP]");
     assert_int_equal(aoei_tokenizer_id(t, "Two", 3), 8);
     aoe_tokenizer_close(t);
@@ -90,7 +96,8 @@ static void test_more_tokens(void **state) {
 static void expect_json_rejected(const char *json, int code, const char *part) {
     aoe_tokenizer *t = (aoe_tokenizer *)&t;
     aoe_error err = {0};
-    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), (aoe_text){NULL, 0}, "tokenizer.json", &err), code);
+    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), (aoe_text){NULL, 0}, "tokenizer.json", &err),
+                     code);
     assert_null(t);
     if (strncmp(err.message, "tokenizer.json", 14) != 0 || !strstr(err.message, part))
         fail_msg("error message \"%s\": expected the file name at its start, and \"%s\"", err.message, part);
@@ -111,7 +118,8 @@ static void test_json_rejected(void **state) {
     expect_json_rejected("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":\"b\"}}}", AOE_EFORMAT, "\"a\"");
     expect_json_rejected("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":-1}}}", AOE_EFORMAT, "id -1");
     expect_json_rejected("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":99999999}}}", AOE_EFORMAT, "id 99999999");
-    expect_json_rejected("{\"normalizer\":{\"type\":\"Unidecode\"}," MODEL "}", AOE_EUNSUPPORTED, "normalizer \"Unidecode\"");
+    expect_json_rejected("{\"normalizer\":{\"type\":\"Unidecode\"}," MODEL "}", AOE_EUNSUPPORTED,
+                         "normalizer \"Unidecode\"");
     expect_json_rejected("{\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":1}," MODEL "}", AOE_EFORMAT,
                          "\"lowercase\"");
     expect_json_rejected("{\"normalizer\":{}," MODEL "}", AOE_EFORMAT, "\"type\"");
@@ -122,23 +130,26 @@ static void test_json_rejected(void **state) {
                          "\"PairProcessing\"");
     expect_json_rejected("{\"post_processor\":{\"type\":\"RobertaProcessing\"}," MODEL "}", AOE_EFORMAT, "id");
     expect_json_rejected("{\"post_processor\":{\"type\":\"Sequence\"}," MODEL "}", AOE_EFORMAT, "\"processors\"");
-    expect_json_rejected("{\"post_processor\":{\"type\":\"Sequence\",\"processors\":[{}]}," MODEL "}", AOE_EFORMAT, "\"type\"");
-    expect_json_rejected("{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[]}," MODEL "}", AOE_EUNSUPPORTED,
-                         "exactly once");
+    expect_json_rejected("{\"post_processor\":{\"type\":\"Sequence\",\"processors\":[{}]}," MODEL "}", AOE_EFORMAT,
+                         "\"type\"");
+    expect_json_rejected("{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[]}," MODEL "}",
+                         AOE_EUNSUPPORTED, "exactly once");
     expect_json_rejected(
         "{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"B\"}}]}," MODEL "}",
         AOE_EUNSUPPORTED, "exactly once");
     expect_json_rejected(
-        "{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"[X]\"}}]}," MODEL "}",
+        "{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"[X]\"}}]}," MODEL
+        "}",
         AOE_EFORMAT, "\"[X]\"");
-    expect_json_rejected("{\"post_processor\":{\"type\":\"BertProcessing\",\"cls\":[\"[CLS]\"]}," MODEL "}", AOE_EFORMAT, "id");
+    expect_json_rejected("{\"post_processor\":{\"type\":\"BertProcessing\",\"cls\":[\"[CLS]\"]}," MODEL "}",
+                         AOE_EFORMAT, "id");
     expect_json_rejected("{\"added_tokens\":{}," MODEL "}", AOE_EFORMAT, "\"added_tokens\"");
     expect_json_rejected("{\"added_tokens\":[{\"id\":1}]," MODEL "}", AOE_EFORMAT, "\"content\"");
-    expect_json_rejected("{\"added_tokens\":[{\"content\":\"a\",\"special\":\"yes\"}]," MODEL "}", AOE_EFORMAT, "\"special\"");
-    expect_json_rejected(
-        "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"added_tokens\":[{\"content\":\"\\u200b\",\"normalized\":true}]," MODEL
-        "}",
-        AOE_EFORMAT, "empty after normalization");
+    expect_json_rejected("{\"added_tokens\":[{\"content\":\"a\",\"special\":\"yes\"}]," MODEL "}", AOE_EFORMAT,
+                         "\"special\"");
+    expect_json_rejected("{\"normalizer\":{\"type\":\"BertNormalizer\"},\"added_tokens\":[{\"content\":\"\\u200b\","
+                         "\"normalized\":true}]," MODEL "}",
+                         AOE_EFORMAT, "empty after normalization");
 }
 
 static void test_other_components(void **state) {
@@ -227,8 +238,8 @@ static void expect_merges(const char *vocab_text, const char *config, const char
 static void test_merges(void **state) {
     (void)state;
     static const char gpt2[] = "{\"a\":0,\"b\":1,\"" G "\":2,\"" G "a\":3,\"ab\":4,\"<|endoftext|>\":5,\"1\":6}";
-    expect_merges(vocab_json, NULL, "ab ab <mask>",
-                  "<s> ab " G "a b <mask> </s>"); /* the mask token includes the space before it */
+    expect_merges(vocab_json, NULL, "ab ab <mask>", "<s> ab " G "a b <mask> </s>"); /* the mask token includes the space
+                                                                                       before it */
     expect_merges(vocab_json, "{\"tokenizer_class\":\"RobertaTokenizerFast\",\"add_prefix_space\":true}", "ab",
                   "<s> " G "a b </s>");
     expect_merges(vocab_json, "{\"mask_token\":{\"content\":\"<mask>\"}}", "a <mask>", "<s> a " G " <mask> </s>");
@@ -238,7 +249,8 @@ static void test_merges(void **state) {
     expect_merges(gpt2, NULL, "ab ab<|endoftext|>", "ab " G "a b <|endoftext|>");
     expect_merges(gpt2, "{\"tokenizer_class\":\"GPT2Tokenizer\",\"add_bos_token\":true}", "ab", "<|endoftext|> ab");
     expect_merges(gpt2, "{\"tokenizer_class\":\"Qwen2Tokenizer\"}", "ab 11", "ab " G " 1 1");
-    expect_merges(gpt2, "{\"added_tokens_decoder\":{\"7\":{\"content\":\"<x>\",\"special\":true}}}", "a<x>b", "a <x> b");
+    expect_merges(gpt2, "{\"added_tokens_decoder\":{\"7\":{\"content\":\"<x>\",\"special\":true}}}", "a<x>b",
+                  "a <x> b");
     aoe_error err = {0};
     aoe_tokenizer *t =
         open_merges(vocab_json, merges_txt, NULL, "{\"mask_token\":{\"content\":\"<mask>\",\"lstrip\":false}}", &err);
@@ -272,9 +284,10 @@ static void test_merges_rejected(void **state) {
                            "\"BertTokenizer\"");
     expect_merges_rejected("{\"a\":0,\"b\":1,\"ab\":2,\"" G "\":3,\"" G "a\":4,\"</s>\":5}", merges_txt,
                            "{\"tokenizer_class\":\"RobertaTokenizer\"}", AOE_EFORMAT, "\"<s>\"");
-    expect_merges_rejected("{\"a\":0,\"b\":1,\"ab\":2,\"" G "\":3,\"" G "a\":4}", merges_txt, "{\"add_bos_token\":true}",
-                           AOE_EFORMAT, "bos_token");
-    expect_merges_rejected(vocab_json, merges_txt, "{\"add_prefix_space\":\"no\"}", AOE_EFORMAT, "\"add_prefix_space\"");
+    expect_merges_rejected("{\"a\":0,\"b\":1,\"ab\":2,\"" G "\":3,\"" G "a\":4}", merges_txt,
+                           "{\"add_bos_token\":true}", AOE_EFORMAT, "bos_token");
+    expect_merges_rejected(vocab_json, merges_txt, "{\"add_prefix_space\":\"no\"}", AOE_EFORMAT,
+                           "\"add_prefix_space\"");
 }
 
 static void test_directories(void **state) {
@@ -291,8 +304,8 @@ static void test_directories(void **state) {
     free(test_write_text(dir, "tokenizer.model", "x"));
     assert_int_equal(aoe_tokenizer_open(&t, dir, &err), AOE_EUNSUPPORTED);
     assert_non_null(strstr(err.message, "tokenizer.model"));
-    /* vocab.txt has priority over vocab.json with merges.txt, and tokenizer.json has priority over all other files. The test
-     * adds the files in ascending order of priority. */
+    /* vocab.txt has priority over vocab.json with merges.txt, and tokenizer.json has priority over all other files. The
+     * test adds the files in ascending order of priority. */
     free(test_write_text(dir, "vocab.json", vocab_json));
     assert_int_equal(aoe_tokenizer_open(&t, dir, &err), AOE_ENOENT);
     assert_non_null(strstr(err.message, "merges.txt"));
@@ -329,9 +342,11 @@ static void test_directories(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vocab_lines),   cmocka_unit_test(test_config),           cmocka_unit_test(test_more_tokens),
-        cmocka_unit_test(test_json_rejected), cmocka_unit_test(test_other_components), cmocka_unit_test(test_vocab_rejected),
-        cmocka_unit_test(test_directories),   cmocka_unit_test(test_merges),           cmocka_unit_test(test_merges_rejected),
+        cmocka_unit_test(test_vocab_lines),      cmocka_unit_test(test_config),
+        cmocka_unit_test(test_more_tokens),      cmocka_unit_test(test_json_rejected),
+        cmocka_unit_test(test_other_components), cmocka_unit_test(test_vocab_rejected),
+        cmocka_unit_test(test_directories),      cmocka_unit_test(test_merges),
+        cmocka_unit_test(test_merges_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

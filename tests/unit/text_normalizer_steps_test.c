@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests all text normalizers except BertNormalizer, alone and in sequences. The tests cover the results, the origin of each
- * byte of a result in the text, and linear running time. The character map of SentencePiece ("Precompiled") is tested with
- * tables that this file builds.
+ * Tests all text normalizers except BertNormalizer, alone and in sequences. The tests cover the results, the origin of
+ * each byte of a result in the text, and linear running time. The character map of SentencePiece ("Precompiled") is
+ * tested with tables that this file builds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 #include "base/utf8.h"
 #include "tokenizer/normalizer.h"
 
-/* Returns the CPU time of the process in seconds. Unlike wall-clock time, CPU time does not depend on other processes. */
+/* Returns the CPU time of the process in seconds. Unlike wall-clock time, CPU time does not depend on other
+ * processes. */
 static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
@@ -30,15 +31,16 @@ static void open_json(aoei_normalizer *n, const char *json) {
     json_decref(section);
 }
 
-/* Asserts that s [len] is normalized to want [want_len], with and without recorded origins. The origin of an output byte is the
- * offset in s from which the byte comes. Also asserts that every origin is the start of a character of s. */
+/* Asserts that s [len] is normalized to want [want_len], with and without recorded origins. The origin of an output
+ * byte is the offset in s from which the byte comes. Also asserts that every origin is the start of a character of
+ * s. */
 static void check(const aoei_normalizer *n, const char *s, size_t len, const char *want, size_t want_len) {
     aoei_normalized out = {0}, tracked = {.track = 1};
     assert_int_equal(aoei_normalize(n, s, len, &out, NULL), 0);
     assert_int_equal(aoei_normalize(n, s, len, &tracked, NULL), 0);
     if (out.len != want_len || memcmp(out.data, want, want_len) != 0)
-        fail_msg("\"%.*s\" was normalized to \"%.*s\", expected \"%.*s\"", (int)len, s, (int)out.len, out.data, (int)want_len,
-                 want);
+        fail_msg("\"%.*s\" was normalized to \"%.*s\", expected \"%.*s\"", (int)len, s, (int)out.len, out.data,
+                 (int)want_len, want);
     assert_int_equal(tracked.len, out.len);
     assert_memory_equal(tracked.data, out.data, out.len);
     for (size_t i = 0; i < out.len; i++)
@@ -58,7 +60,8 @@ static void expect(const char *json, const char *s, const char *want) {
 
 static void test_forms(void **state) {
     (void)state;
-    /* spellings of e with a dot below and an acute accent, which differ in the order and in the composition of the marks */
+    /* spellings of e with a dot below and an acute accent, which differ in the order and in the composition of the
+     * marks */
     static const char *const spellings[] = {"\xe1\xba\xb9\xcc\x81", "e\xcc\xa3\xcc\x81", "e\xcc\x81\xcc\xa3",
                                             "\xc3\xa9\xcc\xa3"};
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
@@ -68,13 +71,14 @@ static void test_forms(void **state) {
     expect("{\"type\":\"NFC\"}", "ab\xc3\xa9 x\xc4\xb0", "ab\xc3\xa9 x\xc4\xb0");
     /* the Angstrom sign becomes the letter A with ring above */
     expect("{\"type\":\"NFC\"}", "a\xcc\x8a\xe2\x84\xab", "\xc3\xa5\xc3\x85");
-    expect("{\"type\":\"NFC\"}", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8",
-           "\xea\xb0\x81"); /* jamo are composed into a syllable */
+    expect("{\"type\":\"NFC\"}", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8", "\xea\xb0\x81"); /* jamo are composed into a
+                                                                                             syllable */
     expect("{\"type\":\"NFC\"}", "\xea\xb0\x80\xe1\x86\xa8", "\xea\xb0\x81");
     expect("{\"type\":\"NFD\"}", "\xea\xb0\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8");
-    expect("{\"type\":\"NFC\"}", "\xe0\xa6\x95\xe0\xa7\x87\xe0\xa6\xbe",
-           "\xe0\xa6\x95\xe0\xa7\x8b"); /* two vowel signs are composed */
-    expect("{\"type\":\"NFC\"}", "\xe0\xa4\x95\xe0\xa4\xbc\xe0\xa5\x98", "\xe0\xa4\x95\xe0\xa4\xbc\xe0\xa4\x95\xe0\xa4\xbc");
+    expect("{\"type\":\"NFC\"}", "\xe0\xa6\x95\xe0\xa7\x87\xe0\xa6\xbe", "\xe0\xa6\x95\xe0\xa7\x8b"); /* two vowel signs
+                                                                                                         are composed */
+    expect("{\"type\":\"NFC\"}", "\xe0\xa4\x95\xe0\xa4\xbc\xe0\xa5\x98",
+           "\xe0\xa4\x95\xe0\xa4\xbc\xe0\xa4\x95\xe0\xa4\xbc");
     expect("{\"type\":\"NFC\"}", "\xef\xac\x81\xe2\x91\xa0", "\xef\xac\x81\xe2\x91\xa0");
     expect("{\"type\":\"NFKC\"}", "\xef\xac\x81\xe2\x91\xa0\xc2\xbd\xef\xbc\xa1\xcc\x8a",
            "fi1"
@@ -92,9 +96,10 @@ static void test_forms(void **state) {
 /* Compares each normalization form with utf8proc on random texts. */
 static void test_forms_against_utf8proc(void **state) {
     (void)state;
-    static const uint32_t letters[] = {'a',    'e',    ' ',    0xE9,   0xC5,   0x301, 0x323,  0x302,   0x327,   0x1EB9, 0x1E69,
-                                       0x1100, 0x1161, 0x11A8, 0xAC00, 0xAC01, 0x9C7, 0x9BE,  0x212B,  0x3C5,   0x308,  0x345,
-                                       0xFB01, 0xFF21, 0x2460, 0x915,  0x93C,  0x958, 0x4E2D, 0x1D15E, 0x1F600, 0x5D0,  0x5BC};
+    static const uint32_t letters[] = {'a',    'e',    ' ',     0xE9,    0xC5,   0x301,  0x323,  0x302, 0x327,
+                                       0x1EB9, 0x1E69, 0x1100,  0x1161,  0x11A8, 0xAC00, 0xAC01, 0x9C7, 0x9BE,
+                                       0x212B, 0x3C5,  0x308,   0x345,   0xFB01, 0xFF21, 0x2460, 0x915, 0x93C,
+                                       0x958,  0x4E2D, 0x1D15E, 0x1F600, 0x5D0,  0x5BC};
     static const struct {
         const char *json;
         int options;
@@ -147,9 +152,10 @@ static void test_small_steps(void **state) {
     expect("{\"type\":\"Replace\",\"pattern\":{\"String\":\"x\"},\"content\":\"\"}", "xaxx", "a");
     expect("{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"x*\"},\"content\":\"-\"}", "axb", "-a-b-");
     expect("{\"type\":\"ByteLevel\"}", "a \xc3\xa9", "a\xc4\xa0\xc3\x83\xc2\xa9");
-    expect("{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFD\"},{\"type\":\"StripAccents\"},{\"type\":\"Sequence\","
-           "\"normalizers\":[{\"type\":\"Lowercase\"},{\"type\":\"Prepend\",\"prepend\":\">\"}]}]}",
-           "\xc3\x89t\xc3\xa9", ">ete");
+    expect(
+        "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFD\"},{\"type\":\"StripAccents\"},{\"type\":\"Sequence\","
+        "\"normalizers\":[{\"type\":\"Lowercase\"},{\"type\":\"Prepend\",\"prepend\":\">\"}]}]}",
+        "\xc3\x89t\xc3\xa9", ">ete");
     expect("{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"BertNormalizer\",\"lowercase\":true},"
            "{\"type\":\"Replace\",\"pattern\":{\"String\":\"e\"},\"content\":\"\xc3\xa4\"}]}",
            "\xc3\x89\xe4\xb8\xad", "\xc3\xa4 \xe4\xb8\xad ");
@@ -160,8 +166,9 @@ static void test_origins(void **state) {
     (void)state;
     aoei_normalizer n;
     aoei_normalized out = {.track = 1};
-    open_json(&n, "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Strip\"},{\"type\":\"NFD\"},{\"type\":\"Prepend\","
-                  "\"prepend\":\"__\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\"b\"},\"content\":\"xy\"}]}");
+    open_json(&n,
+              "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Strip\"},{\"type\":\"NFD\"},{\"type\":\"Prepend\","
+              "\"prepend\":\"__\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\"b\"},\"content\":\"xy\"}]}");
     assert_int_equal(aoei_normalize(&n,
                                     " \xc3\xa9"
                                     "b",
@@ -179,8 +186,9 @@ static void test_origins(void **state) {
 static void test_linear_time(void **state) {
     (void)state;
     enum { PAIRS = 200000 };
-    static const char *const steps[] = {"{\"type\":\"NFC\"}", "{\"type\":\"NFKD\"}",
-                                        "{\"type\":\"Replace\",\"pattern\":{\"String\":\"\xcc\x81\"},\"content\":\"abc\"}"};
+    static const char *const steps[] = {
+        "{\"type\":\"NFC\"}", "{\"type\":\"NFKD\"}",
+        "{\"type\":\"Replace\",\"pattern\":{\"String\":\"\xcc\x81\"},\"content\":\"abc\"}"};
     char *text = malloc(PAIRS * 5 + 1);
     assert_non_null(text);
     text[0] = 'a';
@@ -203,16 +211,16 @@ static void test_linear_time(void **state) {
     free(text);
 }
 
-/* A double-array trie in the format of SentencePiece. Each node is a unit. A unit stores its label, the offset of its children,
- * and a flag that says whether the child with label 0 stores a value. In this simple trie, the children of a node have their
- * own block of 256 units, and the offset of the children is the start of this block. */
+/* A double-array trie in the format of SentencePiece. Each node is a unit. A unit stores its label, the offset of its
+ * children, and a flag that says whether the child with label 0 stores a value. In this simple trie, the children of a
+ * node have their own block of 256 units, and the offset of the children is the start of this block. */
 typedef struct array {
     uint32_t unit[64 * 256];
     size_t blocks; /* number of blocks in use */
 } array;
 
-/* Adds all descendants of `node` to a. key: the n keys below this node, sorted; their first `depth` bytes are equal. value:
- * value of each key. */
+/* Adds all descendants of `node` to a. key: the n keys below this node, sorted; their first `depth` bytes are equal.
+ * value: value of each key. */
 static void build(array *a, uint32_t node, const char *const *key, const uint32_t *value, size_t n, size_t depth) {
     const uint32_t base = (uint32_t)(256 * a->blocks++);
     a->unit[node] |= (base ^ node) << 10;
@@ -233,8 +241,8 @@ static void build(array *a, uint32_t node, const char *const *key, const uint32_
     }
 }
 
-/* Returns the JSON of a "Precompiled" normalizer that replaces key[i] with to[i]. The keys must be sorted. The result is in
- * static memory and is valid until the next call. */
+/* Returns the JSON of a "Precompiled" normalizer that replaces key[i] with to[i]. The keys must be sorted. The result
+ * is in static memory and is valid until the next call. */
 static char *charsmap_json(const char *const *key, const char *const *to, size_t n) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     static array a;
@@ -282,7 +290,8 @@ static void test_charsmap(void **state) {
            "A\xcc\x8a e",
            "\xc3\xa9\xc3\x85 e"); /* a grapheme cluster is replaced as a whole */
     expect(json, "x\xc2\xady", "xy");
-    /* the key "\r" is a prefix of the short grapheme cluster "\r\n", so the value of this key replaces the whole cluster */
+    /* the key "\r" is a prefix of the short grapheme cluster "\r\n", so the value of this key replaces the whole
+     * cluster */
     expect(json, "\r\n", " ");
     expect(json, "\xef\xbc\xa1\xcc\x81", "A"); /* a cluster of 5 bytes is short enough to be replaced as a whole */
     /* a longer cluster is replaced character by character */
@@ -298,8 +307,8 @@ static void test_charsmap(void **state) {
 }
 
 /* Asserts that the first character of the normalized text has the origin 0, as in Hugging Face tokenizers, even if the
- * normalizer removed or reordered the first characters of s. Metaspace depends on this origin if its prefix is added to the
- * first piece. */
+ * normalizer removed or reordered the first characters of s. Metaspace depends on this origin if its prefix is added to
+ * the first piece. */
 static void check_first_origin(const char *json, const char *s) {
     aoei_normalizer n;
     aoei_normalized out = {.track = 1};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests BertNormalizer: each option, the canonical order of the combining marks that remain, the origin of each output byte,
- * and linear running time on long sequences of combining marks.
+ * Tests BertNormalizer: each option, the canonical order of the combining marks that remain, the origin of each output
+ * byte, and linear running time on long sequences of combining marks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +19,13 @@
 static void check(const char *switches, const char *text, size_t len, const char *want) {
     aoei_normalizer n = {0};
     aoei_normalized out = {0}, tracked = {.track = 1};
-    assert_int_equal(
-        aoei_normalizer_add_bert(&n, switches[0] == '1', switches[1] == '1', switches[2] == '1', switches[3] == '1', NULL), 0);
+    assert_int_equal(aoei_normalizer_add_bert(&n, switches[0] == '1', switches[1] == '1', switches[2] == '1',
+                                              switches[3] == '1', NULL),
+                     0);
     assert_int_equal(aoei_normalize(&n, text, len, &out, NULL), 0);
     if (out.len != strlen(want) || memcmp(out.data, want, out.len) != 0)
-        fail_msg("%s: \"%s\" was normalized to \"%.*s\", expected \"%s\"", switches, text, (int)out.len, out.data, want);
+        fail_msg("%s: \"%s\" was normalized to \"%.*s\", expected \"%s\"", switches, text, (int)out.len, out.data,
+                 want);
     for (size_t i = 0; i < AOEI_NORMALIZED_SLACK; i++)
         assert_int_equal(out.data[out.len + i], 0);
     assert_int_equal(aoei_normalize(&n, text, len, &tracked, NULL), 0);
@@ -31,7 +33,8 @@ static void check(const char *switches, const char *text, size_t len, const char
     assert_memory_equal(tracked.data, out.data, out.len);
     for (size_t i = 0; i < tracked.len; i++) {
         assert_true(tracked.origin[i] < len);
-        assert_true(((unsigned char)text[tracked.origin[i]] & 0xC0) != 0x80); /* the origin is not a continuation byte */
+        assert_true(((unsigned char)text[tracked.origin[i]] & 0xC0) != 0x80); /* the origin is not a continuation
+                                                                                 byte */
     }
     aoei_normalized_free(&out);
     aoei_normalized_free(&tracked);
@@ -66,7 +69,8 @@ static void test_switches(void **state) {
         /* first, spaces are added around a compatibility ideograph; then the ideograph is decomposed */
         {"0110", "\xef\xa4\x80", " \xe8\xb1\x88 "},
         {"0010", "éÅİ", "eAI"},
-        {"0010", "\xea\xb0\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8"}, /* the syllable is decomposed into three jamo */
+        {"0010", "\xea\xb0\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8"}, /* the syllable is decomposed into three
+                                                                             jamo */
         {"0001", "ÀÉİΣẞǅ",
          "àé"
          "i\xcc\x87"
@@ -83,8 +87,8 @@ static void test_switches(void **state) {
 
 static void test_canonical_order(void **state) {
     (void)state;
-    /* Spacing marks are not removed. If they have a combining class, they are sorted by this class: U+302E has class 224, and
-     * U+1D165 has class 216. */
+    /* Spacing marks are not removed. If they have a combining class, they are sorted by this class: U+302E has class
+     * 224, and U+1D165 has class 216. */
     check("0010", "a\xe3\x80\xae\xf0\x9d\x85\xa5", 8, "a\xf0\x9d\x85\xa5\xe3\x80\xae");
     /* a removed nonspacing mark of class 0 (U+0941) between two marks prevents sorting */
     check("0010", "a\xe3\x80\xae\xe0\xa5\x81\xf0\x9d\x85\xa5", 11, "a\xe3\x80\xae\xf0\x9d\x85\xa5");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the regular expressions of tokenizer files. They have the syntax of Oniguruma, and PCRE2 executes them. The tests cover
- * the matches in a text, expressions that Oniguruma and PCRE2 interpret differently, and expressions that must be rejected.
+ * Tests the regular expressions of tokenizer files. They have the syntax of Oniguruma, and PCRE2 executes them. The
+ * tests cover the matches in a text, expressions that Oniguruma and PCRE2 interpret differently, and expressions that
+ * must be rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +11,14 @@
 #include "../support/support.h"
 #include "tokenizer/pattern.h"
 
-/* Returns the CPU time of the process in seconds. Unlike wall-clock time, CPU time does not depend on other processes. */
+/* Returns the CPU time of the process in seconds. Unlike wall-clock time, CPU time does not depend on other
+ * processes. */
 static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
-/* Returns the matches of p in s [len], joined with '|'. The result is in static memory and is valid until the next call. */
+/* Returns the matches of p in s [len], joined with '|'. The result is in static memory and is valid until the next
+ * call. */
 static const char *matches(const aoei_pattern *p, const char *s, size_t len) {
     static char out[4096];
     aoei_pattern_search search = {0};
@@ -24,8 +27,8 @@ static const char *matches(const aoei_pattern *p, const char *s, size_t len) {
     out[0] = 0;
     aoei_pattern_begin(&search, p, s, len);
     while ((rc = aoei_pattern_next(&search, &start, &end, NULL)) > 0)
-        at += (size_t)snprintf(out + at, sizeof out - at, "%s%.*s", search.n_matches > 1 || at ? "|" : "", (int)(end - start),
-                               s + start);
+        at += (size_t)snprintf(out + at, sizeof out - at, "%s%.*s", search.n_matches > 1 || at ? "|" : "",
+                               (int)(end - start), s + start);
     assert_int_equal(rc, 0);
     aoei_pattern_end(&search);
     return out;
@@ -51,7 +54,8 @@ static void test_matches(void **state) {
     expect("(?i:'s|'LL)", "'S'll's", "'S|'ll|'s");
     expect("(?i)ab|C", "ABc", "AB|c");
     expect("x*", "axb", "|x|");  /* directly after the match "x", there is no empty match */
-    expect("", "\xc3\xa9", "|"); /* an empty expression matches before and after the character, but not between its bytes */
+    expect("", "\xc3\xa9", "|"); /* an empty expression matches before and after the character, but not between its
+                                    bytes */
     expect("^b|a$", "a\nb\na", "a|b|a"); /* ^ and $ match at the start and end of every line */
     expect(".", "a\n\r", "a|\r");
     expect("(?m:.)", "a\n", "a|\n");
@@ -74,11 +78,13 @@ static void test_classes(void **state) {
     expect("[^\\w]", "a\xcc\x81-", "-");
     expect("\\W", "a\xcc\x81-", "-");
     expect("\\h+", "xaF0g", "aF0");
-    expect(" ?[^(\\s|[.,!?])]+", "(ab |cd.) e", "ab|cd| e"); /* a class inside a class adds its members to the outer class */
+    expect(" ?[^(\\s|[.,!?])]+", "(ab |cd.) e", "ab|cd| e"); /* a class inside a class adds its members to the outer
+                                                                class */
     expect("[a[bc]d]+", "xabcd]", "abcd");
     expect("\\d+", "1\xd9\xa1x", "1\xd9\xa1");
     expect("\\D", "1x", "x");
-    expect("[\\s-x]", "-y x", "-| |x"); /* after a class such as \s, the character - is a literal and does not form a range */
+    expect("[\\s-x]", "-y x", "-| |x"); /* after a class such as \s, the character - is a literal and does not form a
+                                           range */
     expect("[[:alpha:]]+",
            "a\xc3\xa9"
            "1",
@@ -176,14 +182,14 @@ static void test_literal(void **state) {
     aoei_pattern_free(&p);
 }
 
-/* Tests that matching 1 MiB of one repeated character takes linear time, and that matching ends with an error if an expression
- * would backtrack exponentially. */
+/* Tests that matching 1 MiB of one repeated character takes linear time, and that matching ends with an error if an
+ * expression would backtrack exponentially. */
 static void test_time(void **state) {
     (void)state;
     enum { SIZE = 1 << 20 };
-    static const char llama3[] =
-        "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|"
-        "\\s+(?!\\S)|\\s+";
+    static const char llama3[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
+                                 "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|"
+                                 "\\s+(?!\\S)|\\s+";
     char *text = malloc(SIZE);
     assert_non_null(text);
     static const char fill[] = {'a', ' ', '\n', '!', '1'};

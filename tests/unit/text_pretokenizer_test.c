@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests pre-tokenizers, which split a text into words, alone and in sequences. The tests cover all options, the five behaviors
- * of Split, batches of words, and the origin of each byte of a word in the text.
+ * Tests pre-tokenizers, which split a text into words, alone and in sequences. The tests cover all options, the five
+ * behaviors of Split, batches of words, and the origin of each byte of a word in the text.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ static void open_json(aoei_pretokenizer *p, const char *json) {
     json_decref(section);
 }
 
-/* Returns the words of s[start, len), each in parentheses. The result is in static memory and is valid until the next call. s
- * may be a part of a longer text; base is the offset in bytes of s in this text. */
+/* Returns the words of s[start, len), each in parentheses. The result is in static memory and is valid until the next
+ * call. s may be a part of a longer text; base is the offset in bytes of s in this text. */
 static const char *words_of(const aoei_pretokenizer *p, const char *s, size_t len, size_t start, size_t base) {
     static char out[8192];
     const aoei_normalizer none = {0};
@@ -59,7 +59,7 @@ static void expect(const char *json, const char *s, const char *want) {
     aoei_pretokenizer_free(&p);
 }
 
-#define SPLIT(pattern, behavior, invert)                                                                                       \
+#define SPLIT(pattern, behavior, invert)                                                                               \
     "{\"type\":\"Split\",\"pattern\":" pattern ",\"behavior\":\"" behavior "\",\"invert\":" invert "}"
 #define DASH "{\"String\":\"-\"}"
 
@@ -86,7 +86,8 @@ static void test_behaviors(void **state) {
 static void test_byte_level(void **state) {
     (void)state;
 #define G "\xc4\xa0" /* the letter to which byte-level pre-tokenization maps a space */
-    expect("{\"type\":\"ByteLevel\",\"add_prefix_space\":false}", "Hi  you're 12,", "(Hi)(" G ")(" G "you)('re)(" G "12)(,)");
+    expect("{\"type\":\"ByteLevel\",\"add_prefix_space\":false}", "Hi  you're 12,",
+           "(Hi)(" G ")(" G "you)('re)(" G "12)(,)");
     expect("{\"type\":\"ByteLevel\"}", "Hi", "(" G "Hi)");
     expect("{\"type\":\"ByteLevel\"}", " Hi", "(" G "Hi)");
     expect("{\"type\":\"ByteLevel\",\"use_regex\":false}", "Hi you", "(" G "Hi" G "you)");
@@ -188,13 +189,16 @@ static void test_rejected(void **state) {
     expect_rejected("{\"type\":\"Split\"}", AOE_EFORMAT, "\"pattern\"");
     expect_rejected("{\"type\":\"Split\",\"pattern\":\"x\"}", AOE_EFORMAT, "\"pattern\"");
     expect_rejected("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(\"}}", AOE_EUNSUPPORTED, "\"(\"");
-    expect_rejected("{\"type\":\"Split\",\"pattern\":{\"String\":\"x\"},\"behavior\":\"Kept\"}", AOE_EUNSUPPORTED, "\"Kept\"");
+    expect_rejected("{\"type\":\"Split\",\"pattern\":{\"String\":\"x\"},\"behavior\":\"Kept\"}", AOE_EUNSUPPORTED,
+                    "\"Kept\"");
     expect_rejected("{\"type\":\"Split\",\"pattern\":{\"String\":\"x\"},\"invert\":1}", AOE_EFORMAT, "\"invert\"");
     expect_rejected("{\"type\":\"Metaspace\"}", AOE_EFORMAT, "\"replacement\"");
     expect_rejected("{\"type\":\"Metaspace\",\"replacement\":\"ab\"}", AOE_EFORMAT, "\"replacement\"");
-    expect_rejected("{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"last\"}", AOE_EUNSUPPORTED, "\"last\"");
-    expect_rejected("{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"first\",\"add_prefix_space\":false}",
-                    AOE_EFORMAT, "\"first\"");
+    expect_rejected("{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"last\"}", AOE_EUNSUPPORTED,
+                    "\"last\"");
+    expect_rejected(
+        "{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"first\",\"add_prefix_space\":false}",
+        AOE_EFORMAT, "\"first\"");
     expect_rejected("{\"type\":\"Digits\",\"individual_digits\":\"no\"}", AOE_EFORMAT, "\"individual_digits\"");
     expect_rejected("{\"type\":\"CharDelimiterSplit\",\"delimiter\":\"\"}", AOE_EFORMAT, "\"delimiter\"");
 #define SEQUENCE(x) "{\"type\":\"Sequence\",\"pretokenizers\":[" x "]}"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests truncation and prompts: which tokens are kept, which tokens are removed by truncation, and which inputs are rejected.
+ * Tests truncation and prompts: which tokens are kept, which tokens are removed by truncation, and which inputs are
+ * rejected.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,8 @@ static const test_tokenizer_spec spec = {.words = "q : a b c d e ##b ##c qa é e
 
 static void expect(const aoe_tokenizer *t, const char *prompt, const char *text, size_t max_length, const char *want) {
     const char *got = test_tokens(
-        t, text, &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .prompt = prompt, .max_length = max_length});
+        t, text,
+        &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .prompt = prompt, .max_length = max_length});
     if (strcmp(got, want) != 0)
         fail_msg("prompt \"%s\", text \"%s\", max_length %zu: got \"%s\", expected \"%s\"", prompt ? prompt : "", text,
                  max_length, got, want);
@@ -39,11 +41,13 @@ static void test_truncation(void **state) {
     expect(t, NULL, "abc d", 4, "[CLS] a ##b [SEP]"); /* truncation removes the last piece of the word "abc" */
     expect(t, NULL, "a b", 3, "[CLS] a [SEP]");
     expect(t, NULL, "", 3, "[CLS] [SEP]");
-    expect_error(t, NULL, "a", 2, AOE_EARG, "options.max_length is 2, but must be larger than the number of special tokens, 2");
+    expect_error(t, NULL, "a", 2, AOE_EARG,
+                 "options.max_length is 2, but must be larger than the number of special tokens, 2");
     expect_error(t, NULL, "", 1, AOE_EARG, "options.max_length is 1, ");
     assert_string_equal(
-        test_tokens(t, "a b",
-                    &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .max_length = 1, .no_special_tokens = 1}),
+        test_tokens(
+            t, "a b",
+            &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .max_length = 1, .no_special_tokens = 1}),
         "a");
     aoe_ids ids = {0};
     aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .max_length = 4};
@@ -66,8 +70,8 @@ static void test_prompts(void **state) {
     expect(t, "q: {text} e", "a b c d", 8, "[CLS] q : a b c e [SEP]");
     expect(t, "q: {text} e", "a b c d", 6, "[CLS] q : a e [SEP]");
     expect(t, "q: {text} [MASK]", "a b c d", 6, "[CLS] q : a [MASK] [SEP]");
-    /* The prompt and the text are tokenized together. A token that contains characters of the prompt and of the text counts as
-     * a token of the prompt. */
+    /* The prompt and the text are tokenized together. A token that contains characters of the prompt and of the text
+     * counts as a token of the prompt. */
     expect(t, "q{text}", "a b", 0, "[CLS] qa b [SEP]");
     expect(t, "q{text}", "a b c", 4, "[CLS] qa b [SEP]");
     expect(t, "q {text}c", "a b d b", 6, "[CLS] q a b ##c [SEP]"); /* the piece ##c belongs to the prompt */
@@ -77,8 +81,8 @@ static void test_prompts(void **state) {
     expect(t, "{{text}", "a", 0, "[CLS] [UNK] a [SEP]");
     /* "{text}" in the text must not be replaced */
     expect(t, "q {text}", "{text}", 0, "[CLS] q [UNK] [UNK] [UNK] [SEP]");
-    /* Normalization changes the number of bytes of these characters. The position of a token must refer to the original text,
-     * so that tokens of the text and of the prompt are still distinguished. */
+    /* Normalization changes the number of bytes of these characters. The position of a token must refer to the original
+     * text, so that tokens of the text and of the prompt are still distinguished. */
     expect(t, "q \xc3\x89 {text} \xc3\x89", "\xc3\x89 \xc4\xb0 a b", 7, "[CLS] q e e [UNK] e [SEP]");
     expect(t, "q {text} e", "a [SEP] b [SEP] c", 7, "[CLS] q a [SEP] b e [SEP]");
     aoe_tokenizer_close(t);
@@ -98,7 +102,8 @@ static void test_rejected(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* Tests every max_length. The result must be the complete token list from which one contiguous range of tokens was removed. */
+/* Tests every max_length. The result must be the complete token list from which one contiguous range of tokens was
+ * removed. */
 static void test_every_length(void **state) {
     (void)state;
     static const char *const prompts[] = {"q: {text}", "{text} : q", "q {text} e", "q{text}b"};

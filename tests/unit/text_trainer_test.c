@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the trainer of WordPiece vocabularies. Small vocabularies are worked out by hand. For random texts, the vocabulary is
- * compared with the vocabulary of a slow trainer that counts all pairs again after every merge. Also tests the files that the
- * trainer writes.
+ * Tests the trainer of WordPiece vocabularies. Small vocabularies are worked out by hand. For random texts, the
+ * vocabulary is compared with the vocabulary of a slow trainer that counts all pairs again after every merge. Also
+ * tests the files that the trainer writes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,8 +56,8 @@ static void expect_vocab(const aoei_wordpiece_trainer *tr, const char *want) {
 
 static void test_by_hand(void **state) {
     (void)state;
-    /* The counts of the words are ab 3, abc 2, b 1. The letters are a b c ##b ##c. The counts of the pairs are (a,##b) 5 and
-     * (##b,##c) 2. After ab is merged, the pair (ab,##c) has the count 2. */
+    /* The counts of the words are ab 3, abc 2, b 1. The letters are a b c ##b ##c. The counts of the pairs are (a,##b)
+     * 5 and (##b,##c) 2. After ab is merged, the pair (ab,##c) has the count 2. */
     static const char *const texts[] = {"ab abc AB", "b abc ab"};
     aoei_wordpiece_trainer *tr = train(options(100), texts, 2, 0);
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] a b c ##b ##c ab abc");
@@ -75,8 +75,8 @@ static void test_by_hand(void **state) {
     tr = train(o, texts, 2, 0);
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##b ab");
     aoei_wordpiece_trainer_destroy(tr);
-    static const char *const repeated[] = {
-        "aaaa aaaa"}; /* the counts of the pairs are (a,##a) 2 and (##a,##a) 4; overlapping pairs are merged from the left */
+    static const char *const repeated[] = {"aaaa aaaa"}; /* the counts of the pairs are (a,##a) 2 and (##a,##a) 4;
+                                                            overlapping pairs are merged from the left */
     tr = train(options(100), repeated, 1, 0);
     expect_vocab(tr, "[PAD] [UNK] [CLS] [SEP] [MASK] a ##a ##aa aaa aaaa");
     aoei_wordpiece_trainer_destroy(tr);
@@ -92,8 +92,8 @@ typedef struct slow_words {
     size_t n;                  /* number of words */
 } slow_words;
 
-/* Counts all pairs of adjacent symbols and sets *left, *right and *count to the most frequent pair and its count. If several
- * pairs have equal counts, the pair with the smallest symbols is chosen. Returns 0 if there is no pair. */
+/* Counts all pairs of adjacent symbols and sets *left, *right and *count to the most frequent pair and its count. If
+ * several pairs have equal counts, the pair with the smallest symbols is chosen. Returns 0 if there is no pair. */
 static int slow_best(const slow_words *w, uint32_t n_symbols, uint32_t *left, uint32_t *right, uint64_t *count) {
     uint64_t *table = calloc((size_t)n_symbols * n_symbols, sizeof *table);
     assert_non_null(table);
@@ -158,8 +158,8 @@ static void test_against_recount(void **state) {
     }
 }
 
-/* Tests the files that the trainer writes. The tokenizer must give equal results with and without tokenizer.json, and no word
- * of the training texts may be unknown. */
+/* Tests the files that the trainer writes. The tokenizer must give equal results with and without tokenizer.json, and
+ * no word of the training texts may be unknown. */
 static void test_files(void **state) {
     (void)state;
     for (int lowercase = 0; lowercase < 2; lowercase++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests character classes and mappings of characters: the number of characters in each class, and characters that Unicode
- * versions and libraries classify differently.
+ * Tests character classes and mappings of characters: the number of characters in each class, and characters that
+ * Unicode versions and libraries classify differently.
  */
 #include "../support/support.h"
 #include "tokenizer/unicode.h"
@@ -33,13 +33,15 @@ static void test_single_characters(void **state) {
     assert_true(aoei_unicode_is_space(0x85) && aoei_unicode_is_space(0x3000) && !aoei_unicode_is_space(0x200B));
     assert_false(aoei_unicode_is_space(0xFEFF) || aoei_unicode_is_space(0x1F));
     assert_true(aoei_unicode_is_control(0x200B) && aoei_unicode_is_control(0xE000) && aoei_unicode_is_control(0xAD));
-    assert_false(aoei_unicode_is_control(0x378) ||
-                 aoei_unicode_is_control(0xFFFF)); /* unassigned code points are not control characters */
-    assert_true(aoei_unicode_is_punctuation('$') && aoei_unicode_is_punctuation('`') && aoei_unicode_is_punctuation(0x3002));
-    assert_false(aoei_unicode_is_punctuation(0x20AC) ||
-                 aoei_unicode_is_punctuation(0xD7)); /* symbols outside ASCII are not punctuation */
+    assert_false(aoei_unicode_is_control(0x378) || aoei_unicode_is_control(0xFFFF)); /* unassigned code points are not
+                                                                                        control characters */
+    assert_true(aoei_unicode_is_punctuation('$') && aoei_unicode_is_punctuation('`') &&
+                aoei_unicode_is_punctuation(0x3002));
+    assert_false(aoei_unicode_is_punctuation(0x20AC) || aoei_unicode_is_punctuation(0xD7)); /* symbols outside ASCII are
+                                                                                               not punctuation */
     /* these characters were added to their class after Unicode 8 */
-    assert_false(aoei_unicode_is_punctuation(0x2E43) || aoei_unicode_is_nonspacing(0x1E944) || aoei_unicode_is_control(0x8E2));
+    assert_false(aoei_unicode_is_punctuation(0x2E43) || aoei_unicode_is_nonspacing(0x1E944) ||
+                 aoei_unicode_is_control(0x8E2));
     /* these characters are in their class in Unicode 8, but no longer in Unicode 15 */
     assert_true(aoei_unicode_is_punctuation(0x166D) && aoei_unicode_is_nonspacing(0x1734));
     assert_true(aoei_unicode_is_word(0x24B6) && aoei_unicode_is_word('_') && aoei_unicode_is_word(0x301));

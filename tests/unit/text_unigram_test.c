@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the Unigram model. Scores are compared with an exhaustive search over all segmentations of a text into tokens. Other
- * tests cover unknown characters and byte fallback, the complete tokenizer of XLM-RoBERTa, a long line, and files that must be
- * rejected.
+ * Tests the Unigram model. Scores are compared with an exhaustive search over all segmentations of a text into tokens.
+ * Other tests cover unknown characters and byte fallback, the complete tokenizer of XLM-RoBERTa, a long line, and files
+ * that must be rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
-/* Returns the CPU time of the process in seconds. Unlike wall-clock time, CPU time does not depend on other processes. */
+/* Returns the CPU time of the process in seconds. Unlike wall-clock time, CPU time does not depend on other
+ * processes. */
 static double cpu_seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
@@ -67,13 +68,15 @@ static void test_unknown(void **state) {
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("ax"), NULL, &ids, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "\"x\""));
     assert_string_equal(
-        test_tokens(t, "axxc", &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1}), "a c");
+        test_tokens(t, "axxc", &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1}),
+        "a c");
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("ax"), NULL, &ids, &err), AOE_EFORMAT);
     aoe_ids_free(&ids);
     aoe_tokenizer_close(t);
     t = test_tokenizer_of(UNIGRAM(",\"unk_id\":0", VOCAB));
     assert_string_equal(
-        test_tokens(t, "axxc", &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1}), "a c");
+        test_tokens(t, "axxc", &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1}),
+        "a c");
     assert_string_equal(aoe_tokenizer_kind(t), "Unigram");
     aoe_tokenizer_close(t);
 }
@@ -81,15 +84,20 @@ static void test_unknown(void **state) {
 static void test_xlm_roberta(void **state) {
     (void)state;
     static const char json[] =
-        "{\"added_tokens\":[{\"id\":0,\"content\":\"<s>\",\"special\":true},{\"id\":2,\"content\":\"</s>\",\"special\":true},"
+        "{\"added_tokens\":[{\"id\":0,\"content\":\"<s>\",\"special\":true},{\"id\":2,\"content\":\"</s>\","
+        "\"special\":true},"
         "{\"id\":9,\"content\":\"<mask>\",\"special\":true,\"lstrip\":true}],"
-        "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"\"},"
+        "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Precompiled\","
+        "\"precompiled_charsmap\":\"\"},"
         "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\" \"}]},"
-        "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"WhitespaceSplit\"},{\"type\":\"Metaspace\","
+        "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"WhitespaceSplit\"},"
+        "{\"type\":\"Metaspace\","
         "\"replacement\":\"" U "\",\"add_prefix_space\":true}]},"
-        "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\"}},{\"Sequence\":{\"id\":\"A\"}},"
+        "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\"}},"
+        "{\"Sequence\":{\"id\":\"A\"}},"
         "{\"SpecialToken\":{\"id\":\"</s>\"}}],\"special_tokens\":{\"<s>\":{\"ids\":[0]},\"</s>\":{\"ids\":[2]}}},"
-        "\"model\":{\"type\":\"Unigram\",\"unk_id\":3,\"vocab\":[[\"<s>\",0.0],[\"<pad>\",0.0],[\"</s>\",0.0],[\"<unk>\",0.0],"
+        "\"model\":{\"type\":\"Unigram\",\"unk_id\":3,\"vocab\":[[\"<s>\",0.0],[\"<pad>\",0.0],[\"</s>\",0.0],"
+        "[\"<unk>\",0.0],"
         "[\"" U "\",-3],[\"" U "the\",-4],[\"s\",-5],[\"e\",-5.5],[\"" U "th\",-4.5]]}}";
     aoe_tokenizer *t = test_tokenizer_of(json);
     assert_string_equal(test_tokens(t, "the   thes <mask>e \n z", NULL),
@@ -107,8 +115,8 @@ static void test_xlm_roberta(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* Returns the highest score of all segmentations of s into the given n tokens and unknown characters, by exhaustive search.
- * unknown: score of an unknown character. */
+/* Returns the highest score of all segmentations of s into the given n tokens and unknown characters, by exhaustive
+ * search. unknown: score of an unknown character. */
 static double best_score(const char *const *token, const double *score, size_t n, double unknown, const char *s) {
     double found = -1e9;
     int known = 0;
@@ -156,7 +164,8 @@ static void test_against_definition(void **state) {
             covered += ids.id[i] ? strlen(token[ids.id[i]]) : 0;
         }
         unknown = n - covered;
-        sum += -19.0 * (double)unknown; /* the score of an unknown character is 10 less than the lowest score of a token */
+        sum += -19.0 * (double)unknown; /* the score of an unknown character is 10 less than the lowest score of a
+                                           token */
         assert_true(sum == best_score(token + 1, score + 1, N - 1, -19.0, text));
     }
     aoe_ids_free(&ids);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests the scanner, which reads the vocabulary directly from the bytes of a tokenizer.json because this is faster than JSON
- * parsing. If a file is unusual, the JSON parser reads the vocabulary instead of the scanner. The tests check which
- * vocabularies the scanner reads. The tokenizer must be equal, whether the scanner or the parser reads its vocabulary.
+ * Tests the scanner, which reads the vocabulary directly from the bytes of a tokenizer.json because this is faster than
+ * JSON parsing. If a file is unusual, the JSON parser reads the vocabulary instead of the scanner. The tests check
+ * which vocabularies the scanner reads. The tokenizer must be equal, whether the scanner or the parser reads its
+ * vocabulary.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,8 @@ static int scan(const char *json) {
 static void reads_vocabularies(void **state) {
     (void)state;
     const char *json =
-        " {\"a\" : [1, {\"model\": {\"vocab\": {\"no\": 7}}}, \"}\\\"{\"], \"b\": -1.5e3,\n\t\"model\" :{ \"type\": \"x\","
+        " {\"a\" : [1, {\"model\": {\"vocab\": {\"no\": 7}}}, \"}\\\"{\"], \"b\": -1.5e3,\n"
+        "\t\"model\" :{ \"type\": \"x\","
         "\"vocab\" : {\"a\":0, \"\\\"\\\\\\n\" : 12 ,\"\xc3\xa9\":3, \"\":4}, \"c\": null } , \"d\": true} trailing";
     assert_int_equal(scan(json), 1);
     assert_int_equal(vocab.n_tokens, 4);
@@ -88,8 +90,8 @@ static void leaves_other_files_to_the_parser(void **state) {
     aoei_vocab_free(&vocab);
 }
 
-/* Returns a copy of a tokenizer.json in which the key "model" contains an escape, so that the scanner leaves the vocabulary to
- * the JSON parser. The caller frees it. */
+/* Returns a copy of a tokenizer.json in which the key "model" contains an escape, so that the scanner leaves the
+ * vocabulary to the JSON parser. The caller frees it. */
 static char *with_escaped_key(const char *json) {
     const char *at = strstr(json, "\"model\"");
     assert_non_null(at);
@@ -134,8 +136,8 @@ static void both_ways_give_equal_tokenizers(void **state) {
     free(path);
 }
 
-/* Tests that line numbers in error messages are counted from the start of the file, even if the error is after a vocabulary
- * that the scanner has read. */
+/* Tests that line numbers in error messages are counted from the start of the file, even if the error is after a
+ * vocabulary that the scanner has read. */
 static void errors_have_line_numbers_of_the_file(void **state) {
     (void)state;
     const char *json = "{\"model\":{\"vocab\":{\"a\":1,\n\"b\":2}},\n\n\"c\": oops}";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the tokenizer WhitespaceTokenizer of sentence-transformers: the forms of a word, stop words, whitespace, lower case
- * with final sigmas, truncation and prompts, copies of the file, and malformed files. tests/peers compares it with Python.
+ * Tests the tokenizer WhitespaceTokenizer of sentence-transformers: the forms of a word, stop words, whitespace, lower
+ * case with final sigmas, truncation and prompts, copies of the file, and malformed files. tests/peers compares it with
+ * Python.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +60,8 @@ static void forms_of_words(void **state) {
     t = open_words("{\"vocab\":[\"cat\",\"Dog\",\"the\",\"\"],\"do_lower_case\":true}");
     assert_string_equal(test_tokens(t, "CAT Dog The", NULL), "cat the");
     aoe_ids ids = {0};
-    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("-- cat"), NULL, &ids, NULL), 0); /* the empty word is in the list */
+    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("-- cat"), NULL, &ids, NULL), 0); /* the empty word is in the
+                                                                                              list */
     assert_int_equal(ids.n, 2);
     assert_int_equal(ids.id[0], 3);
     assert_int_equal(ids.id[1], 0);
@@ -67,16 +69,26 @@ static void forms_of_words(void **state) {
     aoe_tokenizer_close(t);
 }
 
-/* A capital sigma becomes a final sigma if a cased letter precedes it and none follows it; characters such as the apostrophe
- * and combining marks are ignored. */
+/* A capital sigma becomes a final sigma if a cased letter precedes it and none follows it; characters such as the
+ * apostrophe and combining marks are ignored. */
 static void final_sigmas(void **state) {
     (void)state;
     static const struct {
         const char *word, *lower;
-    } cases[] = {
-        {"ΟΔΟΣ", "οδος"},       {"ΣΑΣ", "σας"},   {"Σ", "σ"},     {"ΑΣ'", "ας'"},   {"ΑΣ'Α", "ασ'α"},
-        {"Α'Σ", "α'ς"},         {"1Σ", "1σ"},     {"ΑΣ1", "ας1"}, {"ΑΣ1Α", "ας1α"}, {"Α\u0301Σ\u0301", "α\u0301ς\u0301"},
-        {"\u2160Σ", "\u2170ς"}, {"İ", "i\u0307"}, {"ǅ", "ǆ"},     {"ß", "ß"}};
+    } cases[] = {{"ΟΔΟΣ", "οδος"},
+                 {"ΣΑΣ", "σας"},
+                 {"Σ", "σ"},
+                 {"ΑΣ'", "ας'"},
+                 {"ΑΣ'Α", "ασ'α"},
+                 {"Α'Σ", "α'ς"},
+                 {"1Σ", "1σ"},
+                 {"ΑΣ1", "ας1"},
+                 {"ΑΣ1Α", "ας1α"},
+                 {"Α\u0301Σ\u0301", "α\u0301ς\u0301"},
+                 {"\u2160Σ", "\u2170ς"},
+                 {"İ", "i\u0307"},
+                 {"ǅ", "ǆ"},
+                 {"ß", "ß"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char json[200];
         snprintf(json, sizeof json, "{\"vocab\":[\"none\",\"%s\"],\"do_lower_case\":true}", cases[i].lower);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests the hash table that maps short words of a WordPiece vocabulary to their ids. For a word in the table, the table must
- * return the id of this word. For any other word, it must return no id. If a word has no place in the table, the tokenizer must
- * find it in the trie (prefix tree) of the vocabulary.
+ * Tests the hash table that maps short words of a WordPiece vocabulary to their ids. For a word in the table, the table
+ * must return the id of this word. For any other word, it must return no id. If a word has no place in the table, the
+ * tokenizer must find it in the trie (prefix tree) of the vocabulary.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,8 +52,8 @@ static void test_lengths(void **state) {
     aoei_vocab_free(&v);
 }
 
-/* Tests random words. More than 95% of the words of the vocabulary must be found, each with its own id. Words that are not in
- * the vocabulary must not be found. */
+/* Tests random words. More than 95% of the words of the vocabulary must be found, each with its own id. Words that are
+ * not in the vocabulary must not be found. */
 static void test_random(void **state) {
     (void)state;
     enum { N = 30000 };
@@ -87,8 +87,8 @@ static void test_random(void **state) {
     aoei_vocab_free(&v);
 }
 
-/* Tests words that all hash to one slot. The table stores only AOEI_WORD_TABLE_PROBES of these words. The WordPiece model must
- * nevertheless find all words. */
+/* Tests words that all hash to one slot. The table stores only AOEI_WORD_TABLE_PROBES of these words. The WordPiece
+ * model must nevertheless find all words. */
 static void test_crowded(void **state) {
     (void)state;
     enum { WANTED = 40 };

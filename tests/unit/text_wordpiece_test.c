@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests the WordPiece model, its vocabulary and its trie (prefix tree). Each rule is tested, and for random vocabularies the
- * result is compared with a simple greedy search. Many threads must be able to use a model, whose trie is built by the first
- * thread that splits a word.
+ * Tests the WordPiece model, its vocabulary and its trie (prefix tree). Each rule is tested, and for random
+ * vocabularies the result is compared with a simple greedy search. Many threads must be able to use a model, whose trie
+ * is built by the first thread that splits a word.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@
 
 static void test_rules(void **state) {
     (void)state;
-    aoe_tokenizer *t = test_tokenizer(&(test_tokenizer_spec){.words = "un ##aff ##able ##a ##ff affable u ##n , ! é ##é"});
+    aoe_tokenizer *t =
+        test_tokenizer(&(test_tokenizer_spec){.words = "un ##aff ##able ##a ##ff affable u ##n , ! é ##é"});
     assert_string_equal(test_tokens(t, "unaffable", NULL), "[CLS] un ##aff ##able [SEP]");
     assert_string_equal(test_tokens(t, "UNAFF", NULL), "[CLS] un ##aff [SEP]");
     assert_string_equal(test_tokens(t, "un,affable!!", NULL), "[CLS] un , affable ! ! [SEP]");
@@ -29,9 +30,11 @@ static void test_rules(void **state) {
     assert_string_equal(test_tokens(t, "unaf", NULL), "[CLS] [UNK] [SEP]");
     assert_string_equal(test_tokens(t, "", NULL), "[CLS] [SEP]");
     assert_string_equal(test_tokens(t, " \t\n ", NULL), "[CLS] [SEP]");
-    assert_string_equal(test_tokens_n(t, "un\0un", 5, NULL), "[CLS] [UNK] [SEP]"); /* NUL is removed, which gives "unun" */
+    assert_string_equal(test_tokens_n(t, "un\0un", 5, NULL), "[CLS] [UNK] [SEP]"); /* NUL is removed, which gives
+                                                                                      "unun" */
     assert_string_equal(
-        test_tokens(t, "un", &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .no_special_tokens = 1}), "un");
+        test_tokens(t, "un", &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .no_special_tokens = 1}),
+        "un");
     assert_string_equal(aoe_tokenizer_kind(t), "WordPiece");
     assert_int_equal(aoe_tokenizer_vocab_size(t), 17);
     assert_int_equal(aoei_tokenizer_id(t, "##able", 6), 7);
@@ -45,7 +48,8 @@ static void test_rules(void **state) {
 static void test_long_words(void **state) {
     (void)state;
     aoe_tokenizer *t = test_tokenizer(&(test_tokenizer_spec){
-        .words = "a ##a é ##é", .normalizer = "{\"type\":\"BertNormalizer\",\"strip_accents\":false,\"lowercase\":false}"});
+        .words = "a ##a é ##é",
+        .normalizer = "{\"type\":\"BertNormalizer\",\"strip_accents\":false,\"lowercase\":false}"});
     char text[512];
     for (int accent = 0; accent < 2; accent++) {
         for (size_t n = 99; n < 103; n++) {
@@ -76,8 +80,8 @@ static int find(const word_list *l, const char *s, size_t len) {
     return -1;
 }
 
-/* Encodes a word by the definition of WordPiece: each piece is the longest token of the vocabulary that matches at the current
- * position. Writes the ids to out and returns their number. */
+/* Encodes a word by the definition of WordPiece: each piece is the longest token of the vocabulary that matches at the
+ * current position. Writes the ids to out and returns their number. */
 static size_t encode_by_definition(const word_list *l, const char *word, int32_t *out) {
     size_t len = strlen(word), n = 0;
     char buffer[64];
@@ -100,8 +104,8 @@ static size_t encode_by_definition(const word_list *l, const char *word, int32_t
     return n;
 }
 
-/* Encodes a batch of random words with every possible limit on the number of tokens. Asserts that the ids are equal to the ids
- * by definition. */
+/* Encodes a batch of random words with every possible limit on the number of tokens. Asserts that the ids are equal to
+ * the ids by definition. */
 static void check_batch(const word_list *l, const aoei_wordpiece *w, aoei_rng *r) {
     enum { MAX_WORDS = 6, MAX_LEN = 24 };
     char text[MAX_WORDS * MAX_LEN + AOEI_WORD_TABLE_READ] = "";
@@ -125,8 +129,8 @@ static void check_batch(const word_list *l, const aoei_wordpiece *w, aoei_rng *r
         assert_int_equal(aoei_wordpiece_encode(w, text, &words, stop, &list, NULL), 0);
         while (stop > tokens_up_to[i])
             i++;
-        /* encoding stops after the first word at which the total number of tokens is at least `stop`; this word is encoded
-         * completely */
+        /* encoding stops after the first word at which the total number of tokens is at least `stop`; this word is
+         * encoded completely */
         assert_int_equal(ids.n, stop ? tokens_up_to[i] : 0);
         if (ids.n)
             assert_memory_equal(ids.id, want, ids.n * sizeof *want);
@@ -180,8 +184,8 @@ static void test_vocabulary(void **state) {
     assert_int_equal(aoei_vocab_id(&v, "one", 3), -1);
 }
 
-/* Tests that a vocabulary finds 10,000 random tokens, also as two parts, and no other tokens, and that its trie contains the
- * same tokens. */
+/* Tests that a vocabulary finds 10,000 random tokens, also as two parts, and no other tokens, and that its trie
+ * contains the same tokens. */
 static void test_many_tokens(void **state) {
     (void)state;
     enum { N = 10000 };
@@ -288,8 +292,12 @@ static void test_trie(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),      cmocka_unit_test(test_long_words),  cmocka_unit_test(test_against_definition),
-        cmocka_unit_test(test_vocabulary), cmocka_unit_test(test_many_tokens), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_long_words),
+        cmocka_unit_test(test_against_definition),
+        cmocka_unit_test(test_vocabulary),
+        cmocka_unit_test(test_many_tokens),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_trie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests BertPreTokenizer, which returns the words of a text in batches. For random texts, the words are compared with the words
- * that a simple reference finds character by character. Other tests use texts with about as many words as fit in a batch.
+ * Tests BertPreTokenizer, which returns the words of a text in batches. For random texts, the words are compared with
+ * the words that a simple reference finds character by character. Other tests use texts with about as many words as fit
+ * in a batch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 #include "tokenizer/unicode.h"
 #include "tokenizer/words_bert.h"
 
-/* Asserts that the words of s[from, len) equal the words that the reference in this function finds. Returns the number of
- * words. */
+/* Asserts that the words of s[from, len) equal the words that the reference in this function finds. Returns the number
+ * of words. */
 static size_t check(const char *s, size_t from, size_t len) {
     aoei_words words = {.n = 0};
     size_t pos = from, i = from, total = 0, at = 0;
@@ -95,7 +96,8 @@ static void test_batches(void **state) {
                 for (size_t i = 0; i < n; i++)
                     strcat(text, word[k]);
                 strcat(text, suffix[b]);
-                assert_int_equal(check(text, 4, strlen(text)), n * words_in[k] + (strchr("z\xe2", *suffix[b]) && *suffix[b]) +
+                assert_int_equal(check(text, 4, strlen(text)), n * words_in[k] +
+                                                                   (strchr("z\xe2", *suffix[b]) && *suffix[b]) +
                                                                    (suffix[b][0] == ' ' && suffix[b][1] == 'z'));
             }
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests tokenizers with a subset of the tokens of another tokenizer. The subset must contain the tokens that are needed for
- * texts of other tokens, and the files must give the tokens new ids in the same order. If the tokens of a text are in the
- * subset, both tokenizers must give the same tokens.
+ * Tests tokenizers with a subset of the tokens of another tokenizer. The subset must contain the tokens that are needed
+ * for texts of other tokens, and the files must give the tokens new ids in the same order. If the tokens of a text are
+ * in the subset, both tokenizers must give the same tokens.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,9 +106,9 @@ static void adds_characters_of_wordpiece(void **state) {
     aoe_tokenizer *t = test_tokenizer(&(test_tokenizer_spec){
         .words = "a b ##a ##b \xc3\xa9 ##\xc3\xa9 \xe4\xb8\xad ab ##bb abc ab\xc3\xa9 b\xe4\xb8\xad ##"});
     expect_alphabet(t, "", "a b ##a ##b");
-    expect_alphabet(t, "ab ##bb", "a b ##a ##b");                                  /* both consist of single characters */
-    expect_alphabet(t, "ab\xc3\xa9", "a b ##a ##b \xc3\xa9 ##\xc3\xa9");           /* and so does this token */
-    expect_alphabet(t, "abc", "a b ##a ##b abc");                                  /* there is no token ##c */
+    expect_alphabet(t, "ab ##bb", "a b ##a ##b");                        /* both consist of single characters */
+    expect_alphabet(t, "ab\xc3\xa9", "a b ##a ##b \xc3\xa9 ##\xc3\xa9"); /* and so does this token */
+    expect_alphabet(t, "abc", "a b ##a ##b abc");                        /* there is no token ##c */
     expect_alphabet(t, "b\xe4\xb8\xad", "a b ##a ##b \xe4\xb8\xad b\xe4\xb8\xad"); /* there is no token with ## */
     aoe_tokenizer_close(t);
 }
@@ -130,15 +130,18 @@ static void renumbers_settings(void **state) {
     static const char *const processors[] = {
         "{\"type\":\"BertProcessing\",\"cls\":[\"c\",8],\"sep\":[\"b\",6]}",
         "{\"type\":\"RobertaProcessing\",\"cls\":[\"c\",8],\"sep\":[\"b\",6],\"trim_offsets\":true}",
-        "{\"type\":\"Sequence\",\"processors\":[{\"type\":\"ByteLevel\"},{\"type\":\"BertProcessing\",\"cls\":[\"c\",8],"
+        "{\"type\":\"Sequence\",\"processors\":[{\"type\":\"ByteLevel\"},{\"type\":\"BertProcessing\","
+        "\"cls\":[\"c\",8],"
         "\"sep\":[\"b\",6]}]}",
         "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"c\"}},{\"Sequence\":{\"id\":\"A\"}},"
         "{\"SpecialToken\":{\"id\":\"b\"}}],\"pair\":[{\"Sequence\":{\"id\":\"A\"}},{\"SpecialToken\":{\"id\":\"b\"}},"
-        "{\"Sequence\":{\"id\":\"B\"}}],\"special_tokens\":{\"c\":{\"id\":\"c\",\"ids\":[8]},\"b\":{\"id\":\"b\",\"ids\":[6]}}}",
+        "{\"Sequence\":{\"id\":\"B\"}}],\"special_tokens\":{\"c\":{\"id\":\"c\",\"ids\":[8]},\"b\":{\"id\":\"b\","
+        "\"ids\":[6]}}}",
     };
     for (size_t i = 0; i < sizeof processors / sizeof *processors; i++) {
-        char *json = test_tokenizer_json(&(test_tokenizer_spec){
-            .words = "a b x c d", .post_processor = processors[i], .added_tokens = "[{\"id\":77,\"content\":\"<new>\"}]"});
+        char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b x c d",
+                                                                .post_processor = processors[i],
+                                                                .added_tokens = "[{\"id\":77,\"content\":\"<new>\"}]"});
         char *padding = strstr(json, "\"padding\":null"), changed[4096];
         snprintf(changed, sizeof changed, "%.*s\"padding\":{\"pad_id\":9}%s", (int)(padding - json), json,
                  padding + strlen("\"padding\":null"));
@@ -180,9 +183,9 @@ static void expect_file(const aoe_tokenizer *t, int which, const char *want) {
 /* Tests vocab.txt. The line number is the id, also if a line occurs twice or is empty. */
 static void writes_vocab_txt(void **state) {
     (void)state;
-    const char *const text[AOEI_FILE_COUNT] = {[AOEI_FILE_VOCAB_TXT] =
-                                                   "[PAD]\r\n[UNK]\r\nx\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\n\r\nb\r\na\r\n##b",
-                                               [AOEI_FILE_SPECIAL_MAP] = "{\"cls_token\": \"[CLS]\"}"};
+    const char *const text[AOEI_FILE_COUNT] = {
+        [AOEI_FILE_VOCAB_TXT] = "[PAD]\r\n[UNK]\r\nx\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\n\r\nb\r\na\r\n##b",
+        [AOEI_FILE_SPECIAL_MAP] = "{\"cls_token\": \"[CLS]\"}"};
     aoe_tokenizer *t = open_files(text), *small = reduced(t, "a ##b");
     expect_file(small, AOEI_FILE_VOCAB_TXT, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n");
     expect_file(small, AOEI_FILE_SPECIAL_MAP, text[AOEI_FILE_SPECIAL_MAP]);
@@ -201,7 +204,8 @@ static void writes_config(void **state) {
     aoe_tokenizer *t = open_files(text), *small = reduced(t, "a");
     expect_file(
         small, AOEI_FILE_CONFIG,
-        "{\n  \"added_tokens_decoder\": {\n    \"1\": {\n      \"content\": \"[CLS]\",\n      \"special\": true\n    },\n"
+        "{\n  \"added_tokens_decoder\": {\n    \"1\": {\n      \"content\": \"[CLS]\",\n      \"special\": true\n"
+        "    },\n"
         "    \"4\": {\n      \"content\": \"<new>\"\n    }\n  },\n  \"model_max_length\": 8\n}\n");
     expect_ids(small, "a <new> x", "1 3 4 0 2");
     aoe_tokenizer_close(small);
@@ -225,7 +229,9 @@ static void copies_other_files(void **state) {
 
 /* --------------------------------------------------------------------- BPE */
 
-#define ABC                  "\"<u>\":0,\"a\":1,\"b\":2,\"c\":3,\"ab\":4,\"bc\":5,\"abc\":6,\"abcab\":7,\"d\":8,\"cab\":9"
+#define ABC                                                                                                            \
+    "\"<u>\":0,\"a\":1,\"b\":2,\"c\":3,\"ab\":4,\"bc\":5,\"abc\":6,\"abcab\":7,\"d\":8,"                               \
+    "\"cab\":9"
 #define BPE(options, merges) "{\"model\":{\"type\":\"BPE\"" options ",\"vocab\":{" ABC "},\"merges\":[" merges "]}}"
 #define MERGES               "\"a b\",\"ab c\",\"b c\",\"c ab\",[\"abc\",\"ab\"]"
 
@@ -261,8 +267,9 @@ static void writes_merges(void **state) {
     aoe_tokenizer_close(small);
     aoe_tokenizer_close(t);
     const char *const text[AOEI_FILE_COUNT] = {
-        [AOEI_FILE_VOCAB_JSON] = "{\"<s>\":0,\"x\":1,\"<pad>\":2,\"</s>\":3,\"<unk>\":4,\"a\":5,\"b\":6,\"ab\":7,\"abx\":8,"
-                                 "\"<mask>\":9}",
+        [AOEI_FILE_VOCAB_JSON] =
+            "{\"<s>\":0,\"x\":1,\"<pad>\":2,\"</s>\":3,\"<unk>\":4,\"a\":5,\"b\":6,\"ab\":7,\"abx\":8,"
+            "\"<mask>\":9}",
         [AOEI_FILE_MERGES] = "#version: 0.2\na b\nab x\n"};
     t = open_files(text);
     small = reduced(t, "ab");
@@ -293,10 +300,11 @@ static void adds_bytes(void **state) {
     aoe_tokenizer_close(t);
     for (int fallback = 0; fallback < 2; fallback++) {
         char json[512];
-        snprintf(json, sizeof json,
-                 "{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"byte_fallback\":%s,\"vocab\":[[\"<u>\",0],[\"<0x41>\",-1],"
-                 "[\"a\",-2],[\"\xc3\xa9\",-2],[\"a\xc3\xa9\",-2],[\"a\xe4\xb8\xad\",-2]]}}",
-                 fallback ? "true" : "false");
+        snprintf(
+            json, sizeof json,
+            "{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"byte_fallback\":%s,\"vocab\":[[\"<u>\",0],[\"<0x41>\",-1],"
+            "[\"a\",-2],[\"\xc3\xa9\",-2],[\"a\xc3\xa9\",-2],[\"a\xe4\xb8\xad\",-2]]}}",
+            fallback ? "true" : "false");
         t = test_tokenizer_of(json);
         expect_alphabet(t, "", fallback ? "<0x41> a" : "a");
         expect_alphabet(t, "a\xc3\xa9", fallback ? "<0x41> a \xc3\xa9" : "a \xc3\xa9");
@@ -309,8 +317,9 @@ static void adds_bytes(void **state) {
 
 static void writes_unigram(void **state) {
     (void)state;
-    aoe_tokenizer *t = test_tokenizer_of("{\"model\":{\"type\":\"Unigram\",\"unk_id\":2,\"vocab\":[[\"x\",-9],[\"a\",-2.5],"
-                                         "[\"<u>\",0],[\"b\",-3.125],[\"ab\",-4],[\"ba\",-1]]}}");
+    aoe_tokenizer *t =
+        test_tokenizer_of("{\"model\":{\"type\":\"Unigram\",\"unk_id\":2,\"vocab\":[[\"x\",-9],[\"a\",-2.5],"
+                          "[\"<u>\",0],[\"b\",-3.125],[\"ab\",-4],[\"ba\",-1]]}}");
     aoe_tokenizer *small = reduced(t, "ab b a");
     assert_string_equal(test_tokens(small, "aba", NULL), "ab a");
     assert_string_equal(test_tokens(small, "bax", NULL), "b a <u>");
@@ -355,8 +364,8 @@ static aoe_tokenizer *random_bpe(aoei_rng *rng) {
     return t;
 }
 
-/* Tests random models and subsets: a word whose tokens are in the subset has the same tokens, and every other word has tokens
- * that form the word. */
+/* Tests random models and subsets: a word whose tokens are in the subset has the same tokens, and every other word has
+ * tokens that form the word. */
 static void equals_random_models(void **state) {
     (void)state;
     aoei_rng rng;
@@ -416,7 +425,8 @@ static void rejects_models(void **state) {
     (void)state;
     expect_rejected(BPE(",\"continuing_subword_prefix\":\"##\"", ""),
                     "dir: the vocabulary of a BPE model with continuing_subword");
-    expect_rejected(BPE(",\"end_of_word_suffix\":\"</w>\"", ""), "dir: the vocabulary of a BPE model with end_of_word_suffix");
+    expect_rejected(BPE(",\"end_of_word_suffix\":\"</w>\"", ""),
+                    "dir: the vocabulary of a BPE model with end_of_word_suffix");
     const char *const text[AOEI_FILE_COUNT] = {[AOEI_FILE_WORDS] = "{\"vocab\": [\"a\", \"b\"]}"};
     aoe_tokenizer *t = open_files(text);
     aoei_token_subset s;
@@ -454,7 +464,8 @@ static void rejects_ids(void **state) {
 /* If there is a vocab.txt, vocab.json is not read until the vocabulary is reduced. */
 static void rejects_files(void **state) {
     (void)state;
-    const char *const text[AOEI_FILE_COUNT] = {[AOEI_FILE_VOCAB_TXT] = "[UNK]\na\nb\n", [AOEI_FILE_VOCAB_JSON] = "\"a\""};
+    const char *const text[AOEI_FILE_COUNT] = {
+        [AOEI_FILE_VOCAB_TXT] = "[UNK]\na\nb\n", [AOEI_FILE_VOCAB_JSON] = "\"a\""};
     aoe_tokenizer *t = open_files(text), *small;
     aoei_token_subset s = create(t);
     aoe_error err = {0};

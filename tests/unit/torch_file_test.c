@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests reading files that torch.save wrote. Tensors are compared with the expected values: views, tied and transposed tensors
- * and all data types. Hostile and damaged files must be rejected with a message that names the reason.
+ * Tests reading files that torch.save wrote. Tensors are compared with the expected values: views, tied and transposed
+ * tensors and all data types. Hostile and damaged files must be rejected with a message that names the reason.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +49,8 @@ static test_bytes program_file(const char *text, size_t size) {
 
 static void reads_tensors(void **state) {
     (void)state;
-    static const size_t shape[] = {2, 3}, stride[] = {3, 1}, transposed_shape[] = {3, 2}, transposed[] = {1, 3}, two[] = {2},
-                        one[] = {1};
+    static const size_t shape[] = {2, 3}, stride[] = {3, 1}, transposed_shape[] = {3, 2}, transposed[] = {1, 3},
+                        two[] = {2}, one[] = {1};
     test_bytes program = {0};
     test_pickle_begin(&program);
     test_pickle_tensor(&program, "module.w", "FloatStorage", "0", 6, 0, 2, shape, stride);
@@ -217,21 +217,25 @@ static void rejects_archives(void **state) {
         {{{RECORD("a\\data.pkl")}}, AOE_EFORMAT, "is not a relative path"},
         {{{RECORD("a/data.pkl")}, {RECORD("b/version")}}, AOE_EFORMAT, "its records are not in one folder"},
         {{{RECORD("a/data.pkl")}, {RECORD("a/data.pkl")}}, AOE_EFORMAT, "two records have the name 'data.pkl'"},
-        {{{RECORD("a/data.pkl"), .local = "a/data.pkx"}}, AOE_EFORMAT, "the name in the local header of a record differs"},
+        {{{RECORD("a/data.pkl"), .local = "a/data.pkx"}},
+         AOE_EFORMAT,
+         "the name in the local header of a record differs"},
         {{{RECORD("a/data.pkl"), .claimed_size = 1000}}, AOE_EFORMAT, "ends beyond its place in the file"},
         {{{RECORD("a/data.pkl"), .claimed_size = 45}, {RECORD("a/version")}}, AOE_EFORMAT, "overlap"},
         {{{RECORD("a/version")}}, AOE_EFORMAT, "there is no record data.pkl"},
         {{{RECORD("a/data.pkl")}, {RECORD("a/constants.pkl")}}, AOE_EUNSUPPORTED, "TorchScript"},
         {{{RECORD("a/data.pkl")}, {RECORD("a/code/x.py")}}, AOE_EUNSUPPORTED, "TorchScript"},
-        {{{RECORD("a/data.pkl")}, {.name = "a/byteorder", .data = "big", .size = 3}}, AOE_EUNSUPPORTED, "not little-endian"},
+        {{{RECORD("a/data.pkl")}, {.name = "a/byteorder", .data = "big", .size = 3}},
+         AOE_EUNSUPPORTED,
+         "not little-endian"},
 #undef RECORD
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_rejected(test_zip(cases[i].records, cases[i].records[1].name ? 2 : 1), cases[i].code, cases[i].message);
 }
 
-/* Returns a file in the format of PyTorch before version 1.6 with one tensor `w` [2, 3] over a storage that the program says to
- * have 6 elements, and the file says to have `elements` elements. */
+/* Returns a file in the format of PyTorch before version 1.6 with one tensor `w` [2, 3] over a storage that the program
+ * says to have 6 elements, and the file says to have `elements` elements. */
 static test_bytes legacy_file(size_t elements, size_t size) {
     test_bytes program = {0};
     test_pickle_begin(&program);
@@ -256,7 +260,8 @@ static void reads_legacy_files(void **state) {
     test_bytes_free(&file);
 }
 
-/* Returns legacy_file(6, sizeof values) with the bytes `from`, which it contains once, replaced by `to` of equal length. */
+/* Returns legacy_file(6, sizeof values) with the bytes `from`, which it contains once, replaced by `to` of equal
+ * length. */
 static test_bytes changed(const char *from, const char *to, size_t n) {
     test_bytes file = legacy_file(6, sizeof values);
     for (size_t i = 0; i + n <= file.size; i++)
@@ -275,9 +280,11 @@ static void rejects_legacy_files(void **state) {
     expect_rejected(legacy_file(SIZE_MAX / 2, sizeof values), AOE_EFORMAT, ends);
     expect_rejected(legacy_file(5, sizeof values - 4), AOE_EFORMAT, "not the size of its storage");
     expect_rejected(legacy_file(5, sizeof values), AOE_EFORMAT, "data follows its last storage");
-    expect_rejected(changed("M\xe9\x03", "M\xea\x03", 3), AOE_EUNSUPPORTED, "the version of the file format is not 1001");
+    expect_rejected(changed("M\xe9\x03", "M\xea\x03", 3), AOE_EUNSUPPORTED,
+                    "the version of the file format is not 1001");
     expect_rejected(changed("\x88s.", "\x89s.", 3), AOE_EUNSUPPORTED, "is not little-endian");
-    expect_rejected(changed("]X\1\0\0\0000", "]X\1\0\0\0001", 7), AOE_EFORMAT, "it contains a storage that no tensor uses");
+    expect_rejected(changed("]X\1\0\0\0000", "]X\1\0\0\0001", 7), AOE_EFORMAT,
+                    "it contains a storage that no tensor uses");
     expect_rejected(changed("]X\1\0\0\0000", "]X\1\0\0\000/", 7), AOE_EFORMAT, "the key of a storage is not valid");
     expect_rejected(changed("a.", "0.", 2), AOE_EUNSUPPORTED, "the pickle instruction 0x30");
 }
@@ -312,7 +319,8 @@ static void limits_copies(void **state) {
         for (size_t i = 0; i < n; i++) {
             char name[8];
             snprintf(name, sizeof name, "w%zu", i);
-            test_pickle_tensor(&program, name, "FloatStorage", "0", ROWS * 2, 0, 2, (size_t[]){ROWS, 2}, (size_t[]){1, ROWS});
+            test_pickle_tensor(&program, name, "FloatStorage", "0", ROWS * 2, 0, 2, (size_t[]){ROWS, 2},
+                               (size_t[]){1, ROWS});
         }
         test_pickle_end(&program);
         test_bytes file = test_torch_file(&program, storage, sizeof storage);

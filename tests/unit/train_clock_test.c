@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests training runs with a time limit (max_minutes): when they end, the learning rate as a function of the elapsed time, and
- * resuming. The duration of a step is unknown, so every assertion must hold on a machine of any speed.
+ * Tests training runs with a time limit (max_minutes): when they end, the learning rate as a function of the elapsed
+ * time, and resuming. The duration of a step is unknown, so every assertion must hold on a machine of any speed.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -28,15 +28,15 @@ typedef struct observer {
     int done;          /* 1 after the event AOE_TRAIN_DONE */
 } observer;
 
-/* Returns the learning rate `seconds` after the start of the run. It rises linearly during the first tenth of the time limit
- * and then falls to 0. */
+/* Returns the learning rate `seconds` after the start of the run. It rises linearly during the first tenth of the time
+ * limit and then falls to 0. */
 static double schedule(double seconds) {
     const double fraction = fmin(seconds / SECONDS, 1);
     return PEAK * (fraction < 0.1 ? fraction / 0.1 : (1 - fraction) / 0.9);
 }
 
-/* Asserts that `rate`, the learning rate of the current step, is the scheduled rate at a time between the two previous step
- * events. */
+/* Asserts that `rate`, the learning rate of the current step, is the scheduled rate at a time between the two previous
+ * step events. */
 static void check_rate(const observer *w, double rate) {
     const double from = w->before[0] + w->earlier, to = w->before[1] + w->newer;
     const int peak = from <= 0.1 * SECONDS && to >= 0.1 * SECONDS;
@@ -97,13 +97,15 @@ static void test_resume(void **state) {
     create_with_time_limit(&r, &w);
     w.stop = 0.2 * SECONDS;
     const int code = train_run_go(&r, 1, NULL);
-    if (code == AOE_OK) { /* the run finished before it could be stopped, because a single step exceeded the time limit */
+    if (code == AOE_OK) { /* the run finished before it could be stopped, because a single step exceeded the time
+                             limit */
         train_run_destroy(&r);
         return;
     }
     assert_int_equal(code, AOE_ECANCELLED);
     const size_t step = w.step;
-    const double before = w.seconds; /* time of the checkpoint event, which is later than the time that the checkpoint stores */
+    const double before = w.seconds; /* time of the checkpoint event, which is later than the time that the checkpoint
+                                        stores */
     w = (observer){.before = {w.newer, before}, .stop = INFINITY, .first_rate = -1};
     r.o.args.resume = 1;
     r.o.args.max_minutes = 2 * MINUTES;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests inputs that training must reject. Training must reject them before it writes a file. The error message must be one line
- * that states what is wrong, where, and what to do. Also tests output directories that contain files or are in use.
+ * Tests inputs that training must reject. Training must reject them before it writes a file. The error message must be
+ * one line that states what is wrong, where, and what to do. Also tests output directories that contain files or are in
+ * use.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
 #include "base/lock.h"
 #include "base/path.h"
 
-/* Asserts that training returns the error `code` with a one-line message that contains `part`, and that no file is written.
- * Also asserts that training returns this error if the aoe_error argument is NULL. */
+/* Asserts that training returns the error `code` with a one-line message that contains `part`, and that no file is
+ * written. Also asserts that training returns this error if the aoe_error argument is NULL. */
 static void expect_rejected(train_run *r, int code, const char *part) {
     aoe_error err = {0};
     const int got = train_run_go(r, 1, &err);
@@ -35,11 +36,11 @@ static void test_options(void **state) {
     train_run_create(&r);
     const aoe_train_options good = r.o;
     const double nan = (double)NAN, inf = (double)INFINITY;
-#define BAD(field, value, part)                                                                                                \
-    do {                                                                                                                       \
-        r.o = good;                                                                                                            \
-        r.o.field = value;                                                                                                     \
-        expect_rejected(&r, AOE_EARG, part);                                                                                   \
+#define BAD(field, value, part)                                                                                        \
+    do {                                                                                                               \
+        r.o = good;                                                                                                    \
+        r.o.field = value;                                                                                             \
+        expect_rejected(&r, AOE_EARG, part);                                                                           \
     } while (0)
     BAD(args.model, NULL, "model");
     BAD(n_data, 0, "data");
@@ -190,7 +191,8 @@ static void test_existing_output(void **state) {
     r.o.args.seed = 42;
     r.n = 0;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
-    assert_true(strstr(err.message, "options.resume") && strstr(err.message, "options.force") && strstr(err.message, r.output));
+    assert_true(strstr(err.message, "options.resume") && strstr(err.message, "options.force") &&
+                strstr(err.message, r.output));
     assert_int_equal(r.n, 0);
     char *still = train_run_read(&r, "model.safetensors", NULL);
     assert_memory_equal(first, still, size);
@@ -212,8 +214,8 @@ static void test_existing_output(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests that an output directory with checkpoints is rejected, even if it contains no model. A directory with other files must
- * be accepted. */
+/* Tests that an output directory with checkpoints is rejected, even if it contains no model. A directory with other
+ * files must be accepted. */
 static void test_existing_checkpoints(void **state) {
     (void)state;
     train_run r;
@@ -229,12 +231,14 @@ static void test_existing_checkpoints(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests that a run that fails before it writes a file removes the directories that it created, and no other directories. */
+/* Tests that a run that fails before it writes a file removes the directories that it created, and no other
+ * directories. */
 static void test_created_output(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
-    char *parent = test_path(r.dir, "parent"), *nested = test_path(r.dir, "parent/a//b/c/"), *a = test_path(r.dir, "parent/a");
+    char *parent = test_path(r.dir, "parent"), *nested = test_path(r.dir, "parent/a//b/c/"),
+         *a = test_path(r.dir, "parent/a");
     assert_int_equal(aoei_make_dir(parent, NULL), 0);
     r.o.args.output = nested;
     r.source.path = "missing.tsv";
@@ -265,7 +269,8 @@ static void test_unwritable_output(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests that file names that are not valid UTF-8 are accepted. In aoe.json, their invalid bytes must be replaced with '?'. */
+/* Tests that file names that are not valid UTF-8 are accepted. In aoe.json, their invalid bytes must be replaced with
+ * '?'. */
 static void test_names(void **state) {
     (void)state;
     train_run r;
@@ -282,8 +287,8 @@ static void test_names(void **state) {
     train_run_destroy(&r);
 }
 
-/* An event callback that starts a second run with the output directory of the current run and asserts that the second run is
- * rejected. */
+/* An event callback that starts a second run with the output directory of the current run and asserts that the second
+ * run is rejected. */
 static int start_second_run(void *user, const aoe_train_event *e) {
     train_run *r = user;
     aoe_error err = {0};
@@ -336,7 +341,8 @@ static void test_failing_evaluation(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests that files and folders in checkpoints/ that training did not create are kept, with and without options.force. */
+/* Tests that files and folders in checkpoints/ that training did not create are kept, with and without
+ * options.force. */
 static void test_foreign_checkpoints(void **state) {
     (void)state;
     train_run r;
@@ -353,8 +359,8 @@ static void test_foreign_checkpoints(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests a last update that makes the weights infinite, although every loss was finite. No checkpoint and no model may be
- * saved. */
+/* Tests a last update that makes the weights infinite, although every loss was finite. No checkpoint and no model may
+ * be saved. */
 static void test_overflow_at_the_end(void **state) {
     (void)state;
     train_run r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests resuming. A run is cancelled, or killed at any moment, and then resumed. Its files must be bit-identical to the files
- * of an uninterrupted run, except for the log: its times may differ, it may contain additional start and checkpoint lines, and
- * a checkpoint line may be missing. If an option has changed, resuming must be rejected with a message that names the option.
- * To repeat the random moments of a failed test, set AOE_TEST_SEED.
+ * Tests resuming. A run is cancelled, or killed at any moment, and then resumed. Its files must be bit-identical to the
+ * files of an uninterrupted run, except for the log: its times may differ, it may contain additional start and
+ * checkpoint lines, and a checkpoint line may be missing. If an option has changed, resuming must be rejected with a
+ * message that names the option. To repeat the random moments of a failed test, set AOE_TEST_SEED.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -48,7 +48,8 @@ static void expected_free(expected e) {
     free(e.log);
 }
 
-/* Parses a line of the log and removes the fields that depend on time. Returns a new reference, which the caller releases. */
+/* Parses a line of the log and removes the fields that depend on time. Returns a new reference, which the caller
+ * releases. */
 static json_t *read_line(const char *line, size_t len) {
     int no_memory;
     json_error_t error;
@@ -59,8 +60,8 @@ static json_t *read_line(const char *line, size_t len) {
     return o;
 }
 
-/* Asserts that two logs have equal lines, except for start and checkpoint lines. The log of a stopped run has an additional
- * checkpoint line. In the log of a killed run, a checkpoint line may be missing. */
+/* Asserts that two logs have equal lines, except for start and checkpoint lines. The log of a stopped run has an
+ * additional checkpoint line. In the log of a killed run, a checkpoint line may be missing. */
 static void check_logs(const char *want, const char *got) {
     for (;;) {
         json_t *a = NULL, *b = NULL;
@@ -99,8 +100,8 @@ static void check_result(const train_run *r, const expected *e) {
     free(checkpoints);
 }
 
-/* Stops a run at the event `kind` of step `step` and resumes it with another number of threads. Asserts that the files equal
- * the files of the uninterrupted run, e. */
+/* Stops a run at the event `kind` of step `step` and resumes it with another number of threads. Asserts that the files
+ * equal the files of the uninterrupted run, e. */
 static void stop_and_resume(train_run *r, const expected *e, aoe_train_event_kind kind, size_t step) {
     char name[32];
     aoe_error err = {0};
@@ -145,8 +146,8 @@ static void test_cancel(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests a run that is stopped and resumed after every step. The run accumulates gradients, has no evaluation, and keeps two
- * checkpoints. */
+/* Tests a run that is stopped and resumed after every step. The run accumulates gradients, has no evaluation, and keeps
+ * two checkpoints. */
 static void test_cancel_every_step(void **state) {
     (void)state;
     train_run r;
@@ -170,8 +171,8 @@ static void test_cancel_every_step(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests bf16, for which the packed weights are computed again from the weights in the checkpoint. Recomputation of activations
- * does not change the result, so it can be switched on or off when a run is resumed. */
+/* Tests bf16, for which the packed weights are computed again from the weights in the checkpoint. Recomputation of
+ * activations does not change the result, so it can be switched on or off when a run is resumed. */
 static void test_cancel_bf16(void **state) {
     (void)state;
     train_run r;
@@ -205,8 +206,8 @@ static void test_resume_finished(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests that a resumed run keeps the best score and the number of evaluations without improvement. scores[i] is the score that
- * evaluation i returns. */
+/* Tests that a resumed run keeps the best score and the number of evaluations without improvement. scores[i] is the
+ * score that evaluation i returns. */
 static void test_patience(void **state) {
     (void)state;
     static const double scores[] = {0.1, 0.5, (double)NAN, 0.3, 0.6, 0.2};
@@ -267,15 +268,15 @@ static void test_changed_options(void **state) {
     r.stop_kind = -1;
     r.o.args.resume = 1;
     const aoe_train_options good = r.o;
-#define CHANGED(field, value, name)                                                                                            \
-    do {                                                                                                                       \
-        aoe_error err = {0};                                                                                                   \
-        r.o = good;                                                                                                            \
-        r.o.field = value;                                                                                                     \
-        assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);                                                                 \
-        if (!strstr(err.message, name) || !strstr(err.message, "options.force"))                                               \
-            fail_msg("expected an error about %s, found: %s", name, err.message);                                              \
-        assert_int_equal(train_run_go(&r, 1, NULL), AOE_EARG);                                                                 \
+#define CHANGED(field, value, name)                                                                                    \
+    do {                                                                                                               \
+        aoe_error err = {0};                                                                                           \
+        r.o = good;                                                                                                    \
+        r.o.field = value;                                                                                             \
+        assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);                                                         \
+        if (!strstr(err.message, name) || !strstr(err.message, "options.force"))                                       \
+            fail_msg("expected an error about %s, found: %s", name, err.message);                                      \
+        assert_int_equal(train_run_go(&r, 1, NULL), AOE_EARG);                                                         \
     } while (0)
     CHANGED(args.lr, 2e-3, "options.lr was ");
     CHANGED(args.epochs, 3, "options.epochs was ");
@@ -313,8 +314,8 @@ static void test_changed_options(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests options that are set only before or only after the interruption. A run with a time limit must not be resumed without a
- * time limit, and a run without a time limit must not be resumed with one. */
+/* Tests options that are set only before or only after the interruption. A run with a time limit must not be resumed
+ * without a time limit, and a run without a time limit must not be resumed with one. */
 static void test_removed_option(void **state) {
     (void)state;
     train_run r;
@@ -331,15 +332,16 @@ static void test_removed_option(void **state) {
         r.o.args.resume = 1;
         r.o.args.max_minutes = limited ? 0 : 1000;
         assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
-        const char *want = limited ? "options.max_minutes was 1000.0 and is now not set" : "options.max_minutes was not set";
+        const char *want =
+            limited ? "options.max_minutes was 1000.0 and is now not set" : "options.max_minutes was not set";
         if (!strstr(err.message, want))
             fail_msg("%s", err.message);
     }
     train_run_destroy(&r);
 }
 
-/* Tests that a checkpoint of an earlier version can be resumed. In such a checkpoint, the keys of options that were not set are
- * missing. */
+/* Tests that a checkpoint of an earlier version can be resumed. In such a checkpoint, the keys of options that were not
+ * set are missing. */
 static void test_missing_key(void **state) {
     (void)state;
     train_run r;
@@ -376,13 +378,14 @@ static void test_changed_data(void **state) {
         strstr(err.message, "the training data (options.data) differ: file 1 of 1 has 22 examples as before, but "));
     free(tiny_table(r.dir, "train.tsv", TRAIN_PAIRS - 2, 9));
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
-    assert_non_null(strstr(err.message, "file 1 of 1 had 22 examples and now has 20; resume with unchanged options and data"));
+    assert_non_null(
+        strstr(err.message, "file 1 of 1 had 22 examples and now has 20; resume with unchanged options and data"));
     assert_null(strchr(err.message, '{'));
     train_run_destroy(&r);
 }
 
-/* Tests resuming without a checkpoint. If the output directory contains no model, training starts from the beginning. If it
- * contains a model, resuming must be rejected. */
+/* Tests resuming without a checkpoint. If the output directory contains no model, training starts from the beginning.
+ * If it contains a model, resuming must be rejected. */
 static void test_nothing_to_resume(void **state) {
     (void)state;
     train_run r;
@@ -416,8 +419,8 @@ static void *kill_at_step(void *arg) {
     return NULL;
 }
 
-/* Trains in a child process, which is killed at kill_step or by the event callback of r. The parent process must have only one
- * thread. */
+/* Trains in a child process, which is killed at kill_step or by the event callback of r. The parent process must have
+ * only one thread. */
 static void run_child(train_run *r) {
     const pid_t pid = fork();
     assert_true(pid >= 0);
@@ -485,18 +488,18 @@ static void test_kill(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kill), /* must run first, because fork needs a process with only one thread */
-        cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_cancel_every_step),
-        cmocka_unit_test(test_cancel_bf16),
-        cmocka_unit_test(test_resume_finished),
-        cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_start_model),
-        cmocka_unit_test(test_changed_options),
-        cmocka_unit_test(test_removed_option),
-        cmocka_unit_test(test_missing_key),
-        cmocka_unit_test(test_changed_data),
-        cmocka_unit_test(test_nothing_to_resume)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kill), /* must run first, because fork needs a process with
+                                                                       only one thread */
+                                       cmocka_unit_test(test_cancel),
+                                       cmocka_unit_test(test_cancel_every_step),
+                                       cmocka_unit_test(test_cancel_bf16),
+                                       cmocka_unit_test(test_resume_finished),
+                                       cmocka_unit_test(test_patience),
+                                       cmocka_unit_test(test_start_model),
+                                       cmocka_unit_test(test_changed_options),
+                                       cmocka_unit_test(test_removed_option),
+                                       cmocka_unit_test(test_missing_key),
+                                       cmocka_unit_test(test_changed_data),
+                                       cmocka_unit_test(test_nothing_to_resume)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests complete training runs: events, learning rate schedules, gradient accumulation, and the files in the output directory.
- * Results must not depend on the number of threads, on the division of batches into chunks, or on recomputation of activations.
- * train_input_test.c tests rejected inputs, and train_resume_test.c tests resuming.
+ * Tests complete training runs: events, learning rate schedules, gradient accumulation, and the files in the output
+ * directory. Results must not depend on the number of threads, on the division of batches into chunks, or on
+ * recomputation of activations. train_input_test.c tests rejected inputs, and train_resume_test.c tests resuming.
  */
 #include <math.h>
 #include <stdio.h>
@@ -61,8 +61,8 @@ static void check_recorded(const train_run *r, const char *dtype) {
     aoe_context_destroy(ctx);
 }
 
-/* Tests float32, bf16 and AOE_DTYPE_AUTO, which selects one of the two, with every instruction set. The files must depend
- * neither on the number of threads nor on recomputation of activations. */
+/* Tests float32, bf16 and AOE_DTYPE_AUTO, which selects one of the two, with every instruction set. The files must
+ * depend neither on the number of threads nor on recomputation of activations. */
 static void test_types(void **state) {
     (void)state;
     static const char *const names[] = {"auto", "f32", "bf16"};
@@ -110,8 +110,9 @@ static void test_types(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests runs that divide each batch into chunks. In float32, chunks of any size must give the weights of a run without chunks,
- * even with dropout and gradient accumulation. In bf16, the weights must not depend on the number of threads. */
+/* Tests runs that divide each batch into chunks. In float32, chunks of any size must give the weights of a run without
+ * chunks, even with dropout and gradient accumulation. In bf16, the weights must not depend on the number of
+ * threads. */
 static void test_chunks(void **state) {
     (void)state;
     static const size_t chunks[] = {1, 3, 4, 100};
@@ -209,15 +210,15 @@ static void test_events(void **state) {
     e = next(&r, &at, AOE_TRAIN_DONE, 12);
     assert_true(e->score == best && e->best_score == best && e->best_step == best_step);
     assert_int_equal(at, r.n);
-    /* Counts the positive pairs of each epoch. An epoch uses every pair exactly once, including the pairs in the last batch,
-     * which is smaller. The labels cycle from 0 to 5, so 6 of the 22 labels are 4 or 5. */
+    /* Counts the positive pairs of each epoch. An epoch uses every pair exactly once, including the pairs in the last
+     * batch, which is smaller. The labels cycle from 0 to 5, so 6 of the 22 labels are 4 or 5. */
     assert_int_equal(positive[0], 6);
     assert_int_equal(positive[1], 6);
     train_run_destroy(&r);
 }
 
-/* Trains with the warmup `warmup` and asserts the learning rate of each of 12 steps. expected_warmup: expected number of warmup
- * steps. */
+/* Trains with the warmup `warmup` and asserts the learning rate of each of 12 steps. expected_warmup: expected number
+ * of warmup steps. */
 static void check_rates(train_run *r, const char *name, double warmup, double expected_warmup) {
     train_run_output(r, name);
     r->o.args.warmup = warmup;
@@ -287,9 +288,9 @@ static void test_step_counts(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests that the loss of a step with two batches is the mean of the losses of the two batches. The learning rate is 0, so the
- * weights do not change. The losses of the two batches are therefore the losses of the first two steps of a run without
- * accumulation. */
+/* Tests that the loss of a step with two batches is the mean of the losses of the two batches. The learning rate is 0,
+ * so the weights do not change. The losses of the two batches are therefore the losses of the first two steps of a run
+ * without accumulation. */
 static void test_accumulated_loss(void **state) {
     (void)state;
     train_run r;
@@ -310,8 +311,8 @@ static void test_accumulated_loss(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests that every epoch has a different order of the pairs, and that every batch has different dropout masks. The learning
- * rate is 0, so the weights do not change. */
+/* Tests that every epoch has a different order of the pairs, and that every batch has different dropout masks. The
+ * learning rate is 0, so the weights do not change. */
 static void test_order_and_masks(void **state) {
     (void)state;
     train_run r;
@@ -343,7 +344,8 @@ static void test_order_and_masks(void **state) {
     }
     assert_true(loss[0][0] == loss[0][1]);
     assert_true(loss[1][0] != loss[1][1]);
-    /* the two batches of a step must have different masks, so the loss of this step differs from the loss of the first batch */
+    /* the two batches of a step must have different masks, so the loss of this step differs from the loss of the first
+     * batch */
     train_run_output(&r, "accumulated");
     r.o.accumulate = 2;
     r.n = 0;
@@ -402,8 +404,8 @@ static void test_loss_falls(void **state) {
     check_loss_falls(AOE_DTYPE_BF16);
 }
 
-/* Trains with max_grad_norm set to max_norm. Returns the gradient norm of the first step. *weights is set to the contents of
- * the weights file, which the caller frees. */
+/* Trains with max_grad_norm set to max_norm. Returns the gradient norm of the first step. *weights is set to the
+ * contents of the weights file, which the caller frees. */
 static double first_norm(train_run *r, const char *name, double max_norm, char **weights, size_t *size) {
     train_run_output(r, name);
     r->o.args.max_grad_norm = max_norm;
@@ -414,8 +416,8 @@ static double first_norm(train_run *r, const char *name, double max_norm, char *
     return r->events[1].grad_norm;
 }
 
-/* Tests gradient clipping. The reported norm must be the norm of the gradient before clipping. A run whose gradient norm never
- * reaches the maximum must give the weights of a run without clipping. */
+/* Tests gradient clipping. The reported norm must be the norm of the gradient before clipping. A run whose gradient
+ * norm never reaches the maximum must give the weights of a run without clipping. */
 static void test_clipping(void **state) {
     (void)state;
     train_run r;
@@ -478,8 +480,8 @@ static void test_output_directory(void **state) {
     train_run_destroy(&r);
 }
 
-/* Tests that the saved model is the model with the best score and not the last model. The embedding of a text must equal its
- * embedding during the evaluation with the best score. */
+/* Tests that the saved model is the model with the best score and not the last model. The embedding of a text must
+ * equal its embedding during the evaluation with the best score. */
 static void test_best_model(void **state) {
     (void)state;
     static const double scores[][3] = {{0.5, 0.9, 0.2},
@@ -515,9 +517,10 @@ static void test_best_model(void **state) {
     train_run_destroy(&r);
 }
 
-/* Trains a model whose start model has the score `start`, and asserts the results of the last event and of aoe.json. Returns
- * the weights that were saved. */
-static char *train_from_score(train_run *r, const char *name, double start, double best, size_t best_step, size_t *size) {
+/* Trains a model whose start model has the score `start`, and asserts the results of the last event and of aoe.json.
+ * Returns the weights that were saved. */
+static char *train_from_score(train_run *r, const char *name, double start, double best, size_t best_step,
+                              size_t *size) {
     train_run_output(r, name);
     r->n = r->evaluations = 0;
     r->start_score = start;
@@ -536,8 +539,8 @@ static char *train_from_score(train_run *r, const char *name, double start, doub
     return train_run_read(r, "model.safetensors", size);
 }
 
-/* Tests that the start model is saved if no step has a higher score, and that its score does not change the trained weights,
- * the learning rate or the early stopping. */
+/* Tests that the start model is saved if no step has a higher score, and that its score does not change the trained
+ * weights, the learning rate or the early stopping. */
 static void test_start_model(void **state) {
     (void)state;
     static const double scores[] = {0.5, 0.9, 0.2};
@@ -615,12 +618,13 @@ static void test_in_place(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),          cmocka_unit_test(test_types),       cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_events),           cmocka_unit_test(test_schedule),    cmocka_unit_test(test_step_counts),
-        cmocka_unit_test(test_accumulated_loss), cmocka_unit_test(test_rate_zero),   cmocka_unit_test(test_order_and_masks),
-        cmocka_unit_test(test_loss_falls),       cmocka_unit_test(test_clipping),    cmocka_unit_test(test_output_directory),
-        cmocka_unit_test(test_best_model),       cmocka_unit_test(test_start_model), cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_in_place)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),          cmocka_unit_test(test_types),
+                                       cmocka_unit_test(test_chunks),           cmocka_unit_test(test_events),
+                                       cmocka_unit_test(test_schedule),         cmocka_unit_test(test_step_counts),
+                                       cmocka_unit_test(test_accumulated_loss), cmocka_unit_test(test_rate_zero),
+                                       cmocka_unit_test(test_order_and_masks),  cmocka_unit_test(test_loss_falls),
+                                       cmocka_unit_test(test_clipping),         cmocka_unit_test(test_output_directory),
+                                       cmocka_unit_test(test_best_model),       cmocka_unit_test(test_start_model),
+                                       cmocka_unit_test(test_patience),         cmocka_unit_test(test_in_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests training with two encoders (Contrastive Tension): values of the loss that were computed independently, finite
- * differences through both encoders, symmetry, the pairs of a batch, and training runs, of which the better encoder is saved.
+ * differences through both encoders, symmetry, the pairs of a batch, and training runs, of which the better encoder is
+ * saved.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -43,8 +44,8 @@ static void independent_values(void **state) {
     assert_int_equal(aoei_tension_objective(target, &b, &r, NULL), 0);
     assert_true(fabs(r.total - 1.023054441249) < 1e-12);
     assert_true(fabs(3 * r.total - 3.069163323748) < 1e-12);
-    /* Zero vectors have the loss log 2 and no gradient; if one of both is zero, its gradient is (1/2 - target) times the other
-     * vector. */
+    /* Zero vectors have the loss log 2 and no gradient; if one of both is zero, its gradient is (1/2 - target) times
+     * the other vector. */
     memset(v, 0, D * sizeof *v);
     b.B = 1;
     assert_int_equal(aoei_tension_objective(target, &b, &r, NULL), 0);
@@ -175,7 +176,8 @@ static void tear_down(problem *p) {
     aoe_context_destroy(p->ctx);
 }
 
-/* Runs the step, reads the gradient into p->grad, and returns the loss. exchange: 1: the texts of the encoders are exchanged.
+/* Runs the step, reads the gradient into p->grad, and returns the loss. exchange: 1: the texts of the encoders are
+ * exchanged.
  */
 static double run(problem *p, int exchange) {
     aoe_objective_options o;
@@ -251,8 +253,8 @@ static void exchanged_texts(void **state) {
 
 /* ------------------------------------------------------------------ batches */
 
-/* The first pair of each example is the text with itself. The other pairs are random, contain different texts, and depend only
- * on the seed, the step and the number of the pair. */
+/* The first pair of each example is the text with itself. The other pairs are random, contain different texts, and
+ * depend only on the seed, the step and the number of the pair. */
 static void pairs_of_a_batch(void **state) {
     (void)state;
     enum { TEXTS = 6, EXAMPLES = 3, NEGATIVES = 40, N = EXAMPLES * (1 + NEGATIVES) };
@@ -377,8 +379,8 @@ static void probe(const train_run *r, float v[TRAIN_DIMS]) {
     aoe_context_destroy(ctx);
 }
 
-/* Each evaluation scores the second encoder, then the first, and again the second if it is better. The saved model is the
- * encoder with the best score, also if the run was interrupted after this score. */
+/* Each evaluation scores the second encoder, then the first, and again the second if it is better. The saved model is
+ * the encoder with the best score, also if the run was interrupted after this score. */
 static void better_encoder_is_saved(void **state) {
     (void)state;
     static const double second_first[] = {0.5, 0.4, 0.5, 0.2, 0.3}, first_second[] = {0.4, 0.5, 0.2, 0.3};
@@ -430,8 +432,9 @@ static void rejected_runs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(independent_values),      cmocka_unit_test(gradients),        cmocka_unit_test(chunks_and_threads),
-        cmocka_unit_test(exchanged_texts),         cmocka_unit_test(pairs_of_a_batch), cmocka_unit_test(identical_runs),
+        cmocka_unit_test(independent_values),      cmocka_unit_test(gradients),
+        cmocka_unit_test(chunks_and_threads),      cmocka_unit_test(exchanged_texts),
+        cmocka_unit_test(pairs_of_a_batch),        cmocka_unit_test(identical_runs),
         cmocka_unit_test(better_encoder_is_saved), cmocka_unit_test(rejected_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
- * Tests aoe_verify, which compares the library's results with stored golden cases. It must fail if a bit of a file is flipped,
- * if a value is NaN, if a tensor is missing, if the cases are malformed, or if there are no cases. The tests in tests/golden
- * run the golden cases themselves.
+ * Tests aoe_verify, which compares the library's results with stored golden cases. It must fail if a bit of a file is
+ * flipped, if a value is NaN, if a tensor is missing, if the cases are malformed, or if there are no cases. The tests
+ * in tests/golden run the golden cases themselves.
  */
 #include <math.h>
 #include <stdio.h>
@@ -70,7 +70,8 @@ static void verify(const char *name, int code, const char *part) {
     lines = failures = 0;
     const int got = aoe_verify(ctx, path, AOE_DTYPE_F32, on_result, NULL, &err);
     if (got != code || !strstr(err.message, part))
-        fail_msg("%s: got code %d and the message \"%s\", expected code %d and \"%s\"", name, got, err.message, code, part);
+        fail_msg("%s: got code %d and the message \"%s\", expected code %d and \"%s\"", name, got, err.message, code,
+                 part);
     if (code && code != AOE_EMISMATCH)
         assert_int_equal(aoe_verify(ctx, path, AOE_DTYPE_F32, NULL, NULL, NULL), code);
     free(path);
@@ -87,9 +88,10 @@ static size_t tensor_at(const char *data, size_t size, const char *name) {
     return at;
 }
 
-/* Replaces the 4 bytes of one element of a tensor in a file of dir/bert. Asserts the result of the verification as in verify().
- * Then restores the bytes. */
-static void with_bytes(const char *file, const char *tensor, size_t element, const void *bytes, int code, const char *part) {
+/* Replaces the 4 bytes of one element of a tensor in a file of dir/bert. Asserts the result of the verification as in
+ * verify(). Then restores the bytes. */
+static void with_bytes(const char *file, const char *tensor, size_t element, const void *bytes, int code,
+                       const char *part) {
     char name[64];
     snprintf(name, sizeof name, "bert/%s", file);
     char *path = test_path(dir, name), kept[4];
@@ -138,7 +140,8 @@ static void test_flipped_bit(void **state) {
 static void test_not_a_number(void **state) {
     (void)state;
     const float nan = NAN, inf = INFINITY;
-    static const char *const tensors[] = {"hidden.3.1", "pooled.7.last-max", "grad.angle.encoder.layer.1.output.dense.weight"};
+    static const char *const tensors[] = {"hidden.3.1", "pooled.7.last-max",
+                                          "grad.angle.encoder.layer.1.output.dense.weight"};
     for (size_t k = 0; k < 3; k++) {
         with_bytes("expected.safetensors", tensors[k], 5, &nan, AOE_EMISMATCH, "1 of 20 checks failed");
     }
@@ -170,8 +173,8 @@ static void test_missing_tensor(void **state) {
     free(path);
 }
 
-/* Replaces the value of the key in cases.json with `value`, a JSON text. If value is NULL, deletes the key. Asserts the result
- * of the verification as in verify(). */
+/* Replaces the value of the key in cases.json with `value`, a JSON text. If value is NULL, deletes the key. Asserts the
+ * result of the verification as in verify(). */
 static void with_case(const char *key, const char *value, int code, const char *part) {
     json_t *cases, *other;
     json_error_t error;
@@ -239,12 +242,13 @@ static void test_objectives(void **state) {
     *digit = *digit == '9' ? '1' : (char)(*digit + 1);
     free(test_write(alone, "objectives.json", good, size));
     verify("alone", AOE_EMISMATCH, "1 of 6 checks failed");
-    static const char *const bad[] = {"[{}]",
-                                      "{}",
-                                      "[1]",
-                                      "[{\"x\": [[1, 2]], \"y\": [[1, 2]], \"label\": [\"a\"]}]",
-                                      "[{\"x\": [[1, 2]], \"y\": [[1]], \"label\": [1]}]",
-                                      "[{\"x\": [[1, 2]], \"y\": [[1, 2]], \"label\": [1], \"out\": {\"cosine\": {}}}]"};
+    static const char *const bad[] = {
+        "[{}]",
+        "{}",
+        "[1]",
+        "[{\"x\": [[1, 2]], \"y\": [[1, 2]], \"label\": [\"a\"]}]",
+        "[{\"x\": [[1, 2]], \"y\": [[1]], \"label\": [1]}]",
+        "[{\"x\": [[1, 2]], \"y\": [[1, 2]], \"label\": [1], \"out\": {\"cosine\": {}}}]"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         free(test_write_text(alone, "objectives.json", bad[i]));
         verify("alone", AOE_EFORMAT, "objectives.json");
@@ -274,8 +278,8 @@ static void on_log(void *user, aoe_log_level level, const char *message) {
     warnings += level == AOE_LOG_WARNING && strstr(message, "skipped") != NULL;
 }
 
-/* Tests golden cases with an unsupported architecture. If aoe_verify is called for the directory of these cases, it must fail.
- * If it is called for the parent directory, it must skip these cases with a warning. */
+/* Tests golden cases with an unsupported architecture. If aoe_verify is called for the directory of these cases, it
+ * must fail. If it is called for the parent directory, it must skip these cases with a warning. */
 static void test_unknown_architecture(void **state) {
     (void)state;
     char *other = test_path(dir, "other");
@@ -339,8 +343,8 @@ static void test_bf16(void **state) {
     free(path);
 }
 
-/* Tests a check with joined = 1, which treats several tensors as one tensor. Its error is relative to the norm of all tensors
- * that have been compared so far. If a value is NaN, the error is NaN, and later tensors do not change it. */
+/* Tests a check with joined = 1, which treats several tensors as one tensor. Its error is relative to the norm of all
+ * tensors that have been compared so far. If a value is NaN, the error is NaN, and later tensors do not change it. */
 static void test_joined(void **state) {
     (void)state;
     aoei_check c;
@@ -349,7 +353,8 @@ static void test_joined(void **state) {
     c.joined = 1;
     aoei_check_values(&c, off, small, 2);
     assert_true(fabs(c.worst - 1) < 1e-12);
-    aoei_check_values(&c, large, large, 2); /* the error of the small tensor is small relative to the norm of both tensors */
+    aoei_check_values(&c, large, large, 2); /* the error of the small tensor is small relative to the norm of both
+                                               tensors */
     assert_true(fabs(c.worst - 1e-3 / 50) < 1e-9 && c.compared == 2);
     aoei_check_values(&c, bad, small, 2);
     assert_true(isnan(c.worst));
@@ -357,8 +362,8 @@ static void test_joined(void **state) {
     assert_true(isnan(c.worst));
 }
 
-/* Tests how the error of a check is computed. It is relative to the norm of the reference. If this norm is below 1e-6, the
- * error is the norm of the difference multiplied by tolerance / 1e-6. If a value is NaN, the error is NaN. */
+/* Tests how the error of a check is computed. It is relative to the norm of the reference. If this norm is below 1e-6,
+ * the error is the norm of the difference multiplied by tolerance / 1e-6. If a value is NaN, the error is NaN. */
 static void test_errors(void **state) {
     (void)state;
     aoei_check c;

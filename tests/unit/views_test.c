@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests views. The numbers of columns and tokens that are cut are exact. The draws depend only on the seed, the step and the
- * index of the copy. The gradient of the embedding output is 0 where it is cut, for every number of threads and every chunk
- * size, and shuffled positions have no effect if all position embeddings are 0.
+ * Tests views. The numbers of columns and tokens that are cut are exact. The draws depend only on the seed, the step
+ * and the index of the copy. The gradient of the embedding output is 0 where it is cut, for every number of threads and
+ * every chunk size, and shuffled positions have no effect if all position embeddings are 0.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -71,8 +71,8 @@ static void exact_counts(void **state) {
     }
 }
 
-/* Returns 1 if a feature cut of the text `index` removes the same columns for two seeds and steps. `before` texts are added
- * before it in the second case. */
+/* Returns 1 if a feature cut of the text `index` removes the same columns for two seeds and steps. `before` texts are
+ * added before it in the second case. */
 static int same_cut(uint64_t seed, uint64_t step, uint32_t index, size_t before) {
     const aoei_encoder_config c = {.hidden = WIDTH};
     const aoe_view view = {AOE_VIEW_FEATURE_CUT, 0.5};
@@ -146,7 +146,8 @@ static void step_destroy(step *s) {
     aoe_context_destroy(s->ctx);
 }
 
-/* Computes the loss and the gradients of a batch of 5 texts with the views a and b. with_views: 0: the texts have no views. */
+/* Computes the loss and the gradients of a batch of 5 texts with the views a and b. with_views: 0: the texts have no
+ * views. */
 static double step_run(step *s, int with_views, aoe_view a, aoe_view b) {
     aoe_objective_options o;
     aoe_objective_result r;
@@ -172,8 +173,8 @@ static float *gradients(const step *s) {
     return g;
 }
 
-/* Tests shuffled positions in a model whose position embeddings are all 0. All results must be bit-identical to those without
- * views, except the gradients of the position embeddings. Without zeros, the loss must change. */
+/* Tests shuffled positions in a model whose position embeddings are all 0. All results must be bit-identical to those
+ * without views, except the gradients of the position embeddings. Without zeros, the loss must change. */
 static void shuffle_without_positions(void **state) {
     (void)state;
     const aoe_view shuffle = {AOE_VIEW_SHUFFLE, 0};
@@ -218,9 +219,9 @@ static void assert_cut(const step *s, aoe_view view, size_t text) {
     }
 }
 
-/* Tests the gradient of the embedding output, which is stored in the buffer of the gradient of the last hidden state if the
- * embedding has no norm. Then tests that loss and gradients are bit-identical for other numbers of threads and chunks, and with
- * recomputation. */
+/* Tests the gradient of the embedding output, which is stored in the buffer of the gradient of the last hidden state if
+ * the embedding has no norm. Then tests that loss and gradients are bit-identical for other numbers of threads and
+ * chunks, and with recomputation. */
 static void gradients_of_cuts(void **state) {
     (void)state;
     static const aoe_view cases[][2] = {{{AOE_VIEW_FEATURE_CUT, 0.2}, {AOE_VIEW_TOKEN_CUT, 0.3}},
@@ -250,8 +251,10 @@ static void gradients_of_cuts(void **state) {
 static void rejected_models(void **state) {
     (void)state;
     static const aoe_view shuffle[2] = {{AOE_VIEW_PLAIN, 0}, {AOE_VIEW_SHUFFLE, 0}},
-                          cut[2] = {{AOE_VIEW_FEATURE_CUT, 0.2}, {AOE_VIEW_PLAIN, 0}}, wrong[2] = {{AOE_VIEW_TOKEN_CUT, 1}};
-    void (*const with_positions[])(aoei_encoder_config * c) = {NULL, tiny_llama, tiny_mpnet, tiny_modernbert, tiny_roberta};
+                          cut[2] = {{AOE_VIEW_FEATURE_CUT, 0.2}, {AOE_VIEW_PLAIN, 0}},
+                          wrong[2] = {{AOE_VIEW_TOKEN_CUT, 1}};
+    void (*const with_positions[])(aoei_encoder_config * c) = {NULL, tiny_llama, tiny_mpnet, tiny_modernbert,
+                                                               tiny_roberta};
     aoei_encoder_config c;
     aoe_error err = {0};
     tiny_model shape = tiny_defaults();
@@ -271,7 +274,8 @@ static void rejected_models(void **state) {
 
 static void parsing(void **state) {
     (void)state;
-    static const char *const wrong[] = {"", "shuffle:0.1", "feature-cut", "feature-cut:", "token-cut:x", "token", "none,none"};
+    static const char *const wrong[] = {"",      "shuffle:0.1", "feature-cut", "feature-cut:", "token-cut:x",
+                                        "token", "none,none"};
     aoe_view v;
     aoe_error err;
     assert_int_equal(aoe_view_parse(&v, "token-cut:0.25", &err), 0);
@@ -286,8 +290,12 @@ static void parsing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_counts),      cmocka_unit_test(pure_functions),  cmocka_unit_test(shuffle_without_positions),
-        cmocka_unit_test(gradients_of_cuts), cmocka_unit_test(rejected_models), cmocka_unit_test(parsing),
+        cmocka_unit_test(exact_counts),
+        cmocka_unit_test(pure_functions),
+        cmocka_unit_test(shuffle_without_positions),
+        cmocka_unit_test(gradients_of_cuts),
+        cmocka_unit_test(rejected_models),
+        cmocka_unit_test(parsing),
     };
     return cmocka_run_group_tests_name("views", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the search for NaN and infinity in stored weights. A NaN or infinity is placed at the edges of the blocks that the
- * search reads. Other tests cover every data type, and the reported index of the first tensor with such a value.
+ * Tests the search for NaN and infinity in stored weights. A NaN or infinity is placed at the edges of the blocks that
+ * the search reads. Other tests cover every data type, and the reported index of the first tensor with such a value.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +28,9 @@ static void count_call(void *calls) {
     ++*(int *)calls;
 }
 
-/* Returns the index of the first tensor with a NaN or an infinity, as aoei_weights_check reports it. If there is no such
- * tensor, the index is n. Asserts that aoei_weights_check calls the function that it receives, count_call, exactly once. */
+/* Returns the index of the first tensor with a NaN or an infinity, as aoei_weights_check reports it. If there is no
+ * such tensor, the index is n. Asserts that aoei_weights_check calls the function that it receives, count_call, exactly
+ * once. */
 static size_t first_bad(const aoei_st_tensor *const *tensors, size_t n) {
     size_t bad = SIZE_MAX;
     int calls = 0;
@@ -39,13 +40,14 @@ static size_t first_bad(const aoei_st_tensor *const *tensors, size_t n) {
     return bad;
 }
 
-/* Asserts that each of the n_values bit patterns in `bad` is found at each tested position in a tensor of valid values. Also
- * asserts that no bit pattern in `finite` is found. */
+/* Asserts that each of the n_values bit patterns in `bad` is found at each tested position in a tensor of valid values.
+ * Also asserts that no bit pattern in `finite` is found. */
 static void check_type(aoei_st_dtype dtype, const uint32_t *bad, const uint32_t *finite, size_t n_values) {
     const size_t size = aoei_st_dtype_size(dtype), block = BLOCK_BYTES / size, n = 2 * block + 300;
-    const size_t positions[] = {0,    1, 255, 256, block - 1, block, 2 * block - 1, 2 * block, 2 * block + 255, 2 * block + 256,
-                                n - 1};
-    unsigned char *memory = malloc(n * size + 1), *data = memory + 1; /* the data is not aligned, like tensors in a file */
+    const size_t positions[] = {
+        0, 1, 255, 256, block - 1, block, 2 * block - 1, 2 * block, 2 * block + 255, 2 * block + 256, n - 1};
+    unsigned char *memory = malloc(n * size + 1), *data = memory + 1; /* the data is not aligned, like tensors in a
+                                                                         file */
     assert_non_null(memory);
     const aoei_st_tensor t = {.name = "t", .dtype = dtype, .n_dims = 1, .shape = {n}, .data = data, .bytes = n * size};
     const aoei_st_tensor *const list[] = {&t};
@@ -63,8 +65,8 @@ static void check_type(aoei_st_dtype dtype, const uint32_t *bad, const uint32_t 
     free(memory);
 }
 
-/* Tests every data type. The values to find are infinities and NaN. The valid values include the largest finite values, zero
- * and a subnormal number. */
+/* Tests every data type. The values to find are infinities and NaN. The valid values include the largest finite values,
+ * zero and a subnormal number. */
 static void every_position_and_type(void **state) {
     (void)state;
     check_type(AOEI_ST_F32, (const uint32_t[]){0x7f800000, 0xff800000, 0x7fc00000, 0xff800001, 0x7fffffff},
@@ -86,12 +88,13 @@ static void set_int5(unsigned char *data, size_t i, int stored) {
     }
 }
 
-/* Tests int5 values, in which only -16 is invalid, which is stored as 0. It must be found at every position of a group of 8
- * values, for groups at the edges of blocks, and next to any valid values. */
+/* Tests int5 values, in which only -16 is invalid, which is stored as 0. It must be found at every position of a group
+ * of 8 values, for groups at the edges of blocks, and next to any valid values. */
 static void every_int5_position(void **state) {
     (void)state;
     const size_t block = BLOCK_BYTES / 5, n = 2 * block + 41; /* numbers of groups; 32 groups are read per inner loop */
-    const size_t groups[] = {0, 1, 31, 32, block - 1, block, 2 * block - 1, 2 * block, 2 * block + 31, 2 * block + 32, n - 1};
+    const size_t groups[] = {
+        0, 1, 31, 32, block - 1, block, 2 * block - 1, 2 * block, 2 * block + 31, 2 * block + 32, n - 1};
     unsigned char *memory = malloc(5 * n + 1), *data = memory + 1; /* not aligned */
     assert_non_null(memory);
     aoei_st_tensor t = {.name = "t", .dtype = AOEI_ST_I5, .n_dims = 2, .shape = {n, 8}, .data = data, .bytes = 5 * n};
@@ -127,8 +130,8 @@ static void names_the_first_tensor(void **state) {
     aoei_st_tensor t[4];
     const aoei_st_tensor *list[6] = {NULL, &t[0], &t[1], NULL, &t[2], &t[3]};
     for (size_t i = 0; i < 4; i++)
-        t[i] =
-            (aoei_st_tensor){.dtype = AOEI_ST_F32, .n_dims = 1, .shape = {3}, .data = (void *)data[i], .bytes = sizeof data[i]};
+        t[i] = (aoei_st_tensor){
+            .dtype = AOEI_ST_F32, .n_dims = 1, .shape = {3}, .data = (void *)data[i], .bytes = sizeof data[i]};
     t[3].bytes = 0; /* a tensor without elements */
     assert_int_equal(first_bad(list, 6), 6);
     memcpy(&data[2][2], &nan, sizeof nan);

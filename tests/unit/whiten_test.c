@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests whitening. Whitening adds a dense layer to a model. For the texts on which the layer was fitted, the embeddings must
- * have mean 0, and their covariance must be the identity matrix. The layer must agree with an independent computation. Other
- * tests cover every pooling, fewer components, other architectures and adapters, rejected options, several threads, and failed
- * allocations.
+ * Tests whitening. Whitening adds a dense layer to a model. For the texts on which the layer was fitted, the embeddings
+ * must have mean 0, and their covariance must be the identity matrix. The layer must agree with an independent
+ * computation. Other tests cover every pooling, fewer components, other architectures and adapters, rejected options,
+ * several threads, and failed allocations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -109,9 +109,9 @@ static void moments(const float *v, size_t dims, double mean[D], double cov[D][D
                 cov[k][j] += ((double)v[i * dims + k] - mean[k]) * ((double)v[i * dims + j] - mean[j]) / TEXTS;
 }
 
-/* Checks the whitened model in `out` and r, the result of the whitening. The model's embeddings must have mean 0, and their
- * covariance must be the identity matrix. The rows of the dense layer must be scaled eigenvectors of the covariance of the
- * embeddings of the model `from`, in descending order of the eigenvalues. */
+/* Checks the whitened model in `out` and r, the result of the whitening. The model's embeddings must have mean 0, and
+ * their covariance must be the identity matrix. The rows of the dense layer must be scaled eigenvectors of the
+ * covariance of the embeddings of the model `from`, in descending order of the eigenvalues. */
 static void check(const char *from, const aoe_model_options *options, const aoe_whiten_result *r) {
     static float before[TEXTS * D], after[TEXTS * D];
     double mean[D], cov[D][D], own_mean[D], own[D][D];
@@ -125,8 +125,8 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
         for (size_t j = 0; j < dims; j++)
             assert_true(fabs(cov[k][j] - (k == j)) < 5e-3);
     }
-    /* The loop below checks each row of the dense layer and sums the kept eigenvalues. r->kept must equal this sum divided by
-     * the sum of all eigenvalues. */
+    /* The loop below checks each row of the dense layer and sums the kept eigenvalues. r->kept must equal this sum
+     * divided by the sum of all eigenvalues. */
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
     assert_int_equal(aoei_model_open_trainable(&m, ctx, out, NULL, NULL), 0);
@@ -137,8 +137,8 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
         double squares = 0, off = 0;
         for (size_t j = 0; j < D; j++)
             squares += (double)w[k * D + j] * (double)w[k * D + j];
-        /* The row is u / sqrt(value), where u is a unit eigenvector and `value` its eigenvalue. The sum of the squares of the
-         * row is therefore 1 / value. */
+        /* The row is u / sqrt(value), where u is a unit eigenvector and `value` its eigenvalue. The sum of the squares
+         * of the row is therefore 1 / value. */
         const double value = 1 / squares;
         for (size_t i = 0; i < D; i++) {
             double product = 0;
@@ -158,8 +158,8 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
     aoe_context_destroy(ctx);
 }
 
-/* Tests every pooling, with all components and with 3 components. The output model must store the pooling and the prompt, and
- * must still normalize embeddings. */
+/* Tests every pooling, with all components and with 3 components. The output model must store the pooling and the
+ * prompt, and must still normalize embeddings. */
 static void whitens(void **state) {
     (void)state;
     for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST; pooling++)
@@ -218,8 +218,8 @@ static void independent_of_threads(void **state) {
     free(want);
 }
 
-/* Tests texts in several files and in tables. The dense layer must not depend on how the texts are divided into files. aoe.json
- * must record the files. */
+/* Tests texts in several files and in tables. The dense layer must not depend on how the texts are divided into files.
+ * aoe.json must record the files. */
 static void texts_of_any_file(void **state) {
     (void)state;
     char *half = malloc(TEXTS * 256), *pairs = malloc(TEXTS * 256);
@@ -239,7 +239,8 @@ static void texts_of_any_file(void **state) {
     whiten(bert, &o, NULL, 1);
     char *got = bytes_of("2_Dense/model.safetensors", &n), *record = bytes_of("aoe.json", NULL);
     assert_true(n == size);
-    assert_memory_equal(got, want, size); /* sums are accumulated text by text, so the division into files has no effect */
+    assert_memory_equal(got, want, size); /* sums are accumulated text by text, so the division into files has no
+                                             effect */
     assert_non_null(strstr(record, "\"whitening\""));
     assert_non_null(strstr(record, "half.txt"));
     assert_non_null(strstr(record, "\"texts\": 90"));
@@ -252,8 +253,8 @@ static void texts_of_any_file(void **state) {
     free(record);
 }
 
-/* Tests whitening of a static model, of a RAN (recurrent additive network) and of a model with adapters. Also converts a
- * whitened model to int8. */
+/* Tests whitening of a static model, of a RAN (recurrent additive network) and of a model with adapters. Also converts
+ * a whitened model to int8. */
 static void other_models(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(1);
@@ -272,8 +273,8 @@ static void other_models(void **state) {
     assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
     aoe_init_options init;
     aoe_init_options_defaults(&init);
-    init.shape =
-        (aoe_shape){.hidden = D, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
+    init.shape = (aoe_shape){
+        .hidden = D, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
     init.tokenizer_from = bert;
     assert_int_equal(aoe_init(ctx, paths[1], &init, NULL, NULL), 0);
     tiny_adapters_write(ctx, paths[2], bert, 3, NULL);
@@ -326,7 +327,8 @@ static void rejected_options(void **state) {
     o = defaults();
     o.dims = 17;
     expect_rejected(bert, &o, AOE_EARG, "options.dims is 17, but must be 1 to 16");
-    char *few = test_write_text(dir, "few.txt", "the cat\na dog\n"), *one = test_write_text(dir, "one.txt", "the cat\n"),
+    char *few = test_write_text(dir, "few.txt", "the cat\na dog\n"),
+         *one = test_write_text(dir, "one.txt", "the cat\n"),
          *equal = test_write_text(dir, "equal.txt", "the cat\nthe cat\nthe cat\n"),
          *empty = test_write_text(dir, "empty.txt", "the cat\n\n");
     o.texts = (const char *const *)&few;

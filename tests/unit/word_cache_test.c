@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the word cache, which stores the tokens of words that a tokenizer has encoded. A lookup must return the tokens that
- * were added for the word. A word that was added may be missing only if the cache had no free slot for it. Many threads must be
- * able to fill and read the cache of one tokenizer at the same time.
+ * Tests the word cache, which stores the tokens of words that a tokenizer has encoded. A lookup must return the tokens
+ * that were added for the word. A word that was added may be missing only if the cache had no free slot for it. Many
+ * threads must be able to fill and read the cache of one tokenizer at the same time.
  */
 #include <stdio.h>
 #include <stdlib.h>

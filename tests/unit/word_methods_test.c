@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the methods that train on word embeddings, infersent and dan: the losses of the first steps, the results, which are
- * bit-identical for any number of threads, with chunked batches and after an interruption, the saved model, which consists of
- * the word embeddings (infersent does not change them) and the layers of the method, further training, and the rejection of
- * wrong models and options. tests/cli/infersent.sh and dan.sh test that the loss decreases.
+ * Tests the methods that train on word embeddings, infersent and dan: the losses of the first steps, the results, which
+ * are bit-identical for any number of threads, with chunked batches and after an interruption, the saved model, which
+ * consists of the word embeddings (infersent does not change them) and the layers of the method, further training, and
+ * the rejection of wrong models and options. tests/cli/infersent.sh and dan.sh test that the loss decreases.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +22,9 @@ typedef struct word_method {
     double losses[3]; /* of the first steps */
 } word_method;
 
-static const word_method methods[] = {{AOE_METHOD_INFERSENT, "1_LSTM/model.safetensors", {1.7782208, 1.9068248, 1.8477868}},
-                                      {AOE_METHOD_DAN, "model.safetensors", {1.7880862, 1.8433429, 1.7923564}}};
+static const word_method methods[] = {
+    {AOE_METHOD_INFERSENT, "1_LSTM/model.safetensors", {1.7782208, 1.9068248, 1.8477868}},
+    {AOE_METHOD_DAN, "model.safetensors", {1.7880862, 1.8433429, 1.7923564}}};
 enum { METHODS = sizeof methods / sizeof *methods, BIGRAMS = 16 };
 
 static void begin(train_run *r, aoe_method method) {

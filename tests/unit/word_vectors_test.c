@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests static models that are created from text files of word vectors. The tests cover the file formats, the splitting of
- * texts into words, the mean of the vectors of known words, every storage type, malformed int5 models, rejected files, and
- * failed allocations.
+ * Tests static models that are created from text files of word vectors. The tests cover the file formats, the splitting
+ * of texts into words, the mean of the vectors of known words, every storage type, malformed int5 models, rejected
+ * files, and failed allocations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -34,8 +34,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Converts the file dir/name to the model `out`. If text is not NULL, first writes text to the file. If o is NULL, uses default
- * options, except that an existing model is replaced. Returns 0 or an error code. */
+/* Converts the file dir/name to the model `out`. If text is not NULL, first writes text to the file. If o is NULL, uses
+ * default options, except that an existing model is replaced. Returns 0 or an error code. */
 static int convert(const char *name, const char *text, const aoe_word_vectors_options *o, aoe_word_vectors_result *r,
                    aoe_error *err) {
     aoe_word_vectors_options options = {.struct_size = sizeof(aoe_word_vectors_options), .force = 1};
@@ -47,7 +47,8 @@ static int convert(const char *name, const char *text, const aoe_word_vectors_op
     return rc;
 }
 
-static void convert_ok(const char *name, const char *text, const aoe_word_vectors_options *o, aoe_word_vectors_result *r) {
+static void convert_ok(const char *name, const char *text, const aoe_word_vectors_options *o,
+                       aoe_word_vectors_result *r) {
     aoe_error err = {0};
     if (convert(name, text, o, r, &err))
         fail_msg("%s", err.message);
@@ -110,16 +111,19 @@ static void means(void **state) {
     const aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1, .no_special_tokens = 1};
     assert_int_equal(aoe_tokenizer_open(&t, out, NULL), 0);
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("cats catcat the"), &o, &ids, NULL), 0);
-    assert_true(ids.n == 1 && ids.id[0] == 0); /* "cats" and "catcat" are unknown, because words are not split into pieces */
+    assert_true(ids.n == 1 && ids.id[0] == 0); /* "cats" and "catcat" are unknown, because words are not split into
+                                                  pieces */
     aoe_ids_free(&ids);
     aoe_tokenizer_close(t);
 }
 
-/* Tests words that contain punctuation. Such a word is matched as a whole, unless a letter is adjacent to it in the text. */
+/* Tests words that contain punctuation. Such a word is matched as a whole, unless a letter is adjacent to it in the
+ * text. */
 static void words_with_punctuation(void **state) {
     (void)state;
-    static const char text[] = "u.s. 1 0 0\nu.s 0 1 0\n. 0 0 1\nmr. 2 0 0\nmr 0 2 0\ndon't 4 0 0\ndo 0 4 0\nn't 0 0 4\n"
-                               "he 8 8 8\n( 0 0 16\n) 0 16 0\n.com 0 0 32\ncom 0 32 0\nsite 32 0 0\nAbc. 64 0 0\nabc 0 64 0\n";
+    static const char text[] =
+        "u.s. 1 0 0\nu.s 0 1 0\n. 0 0 1\nmr. 2 0 0\nmr 0 2 0\ndon't 4 0 0\ndo 0 4 0\nn't 0 0 4\n"
+        "he 8 8 8\n( 0 0 16\n) 0 16 0\n.com 0 0 32\ncom 0 32 0\nsite 32 0 0\nAbc. 64 0 0\nabc 0 64 0\n";
     convert_ok("p.txt", text, NULL, NULL);
     check("u.s.", 1, 0, 0, 1);
     check("u.s", 0, 1, 0, 1);
@@ -130,22 +134,25 @@ static void words_with_punctuation(void **state) {
     check(".com", 0, 0, 32, 1);
     check("site .com", 32, 0, 32, 2);
     check("Abc.", 64, 0, 0, 1);
-    const aoe_word_vectors_options lower = {.struct_size = sizeof(aoe_word_vectors_options), .lowercase = 1, .force = 1};
+    const aoe_word_vectors_options lower = {
+        .struct_size = sizeof(aoe_word_vectors_options), .lowercase = 1, .force = 1};
     convert_ok("p.txt", text, &lower, NULL);
     check("U.S. He", 9, 8, 8, 2);
     check("Don't Mr.", 6, 0, 0, 2);
     check("Abc.", 0, 64, 1, 2); /* the text is lowercased, so it does not match the word "Abc." with a capital letter */
 }
 
-/* Tests a file with a header line of two counts, CRLF line ends, an empty line, and gzip compression. Words that contain spaces
- * and repeated words must be skipped. The model is stored with every storage type. */
+/* Tests a file with a header line of two counts, CRLF line ends, an empty line, and gzip compression. Words that
+ * contain spaces and repeated words must be skipped. The model is stored with every storage type. */
 static void file_formats(void **state) {
     (void)state;
-    static const char text[] = "5 3\r\nthe 1 2 3\r\n. . 9 9 9\r\nname@domain com 9 9 9\r\nthe 8 8 8\r\n\r\ncat 4 5 6\r\n";
+    static const char text[] =
+        "5 3\r\nthe 1 2 3\r\n. . 9 9 9\r\nname@domain com 9 9 9\r\nthe 8 8 8\r\n\r\ncat 4 5 6\r\n";
     aoe_word_vectors_result r;
     size_t packed_size;
     char *packed = test_gzip(text, strlen(text), &packed_size);
-    for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8 + 1; storage++) { /* the last one: int5 embeddings */
+    for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8 + 1; storage++) { /* the last one: int5
+                                                                                         embeddings */
         const int int5 = storage > AOE_STORAGE_INT8;
         const aoe_word_vectors_options o = {.struct_size = sizeof(aoe_word_vectors_options),
                                             .storage = int5 ? AOE_STORAGE_INT8 : (aoe_storage)storage,
@@ -161,7 +168,8 @@ static void file_formats(void **state) {
         assert_true(fabs((double)v[0] - 2) < most && fabs((double)v[1] - 3) < most && fabs((double)v[2] - 4) < most);
     }
     free(packed);
-    const aoe_word_vectors_options lower = {.struct_size = sizeof(aoe_word_vectors_options), .lowercase = 1, .force = 1};
+    const aoe_word_vectors_options lower = {
+        .struct_size = sizeof(aoe_word_vectors_options), .lowercase = 1, .force = 1};
     convert_ok("v.txt", vectors, &lower, NULL);
     check("The CAT", 11, 2, 3, 2);
     convert_ok("two.txt", "1 1\n13 8\n", NULL, &r); /* a header line, then the word "13" with one component */
@@ -179,9 +187,9 @@ static void expect_closed(const char *fragment) {
     aoe_context_destroy(ctx);
 }
 
-/* Tests int5 models whose rows have 11 values, which are stored in two groups of 8 values. Each value of a row must be at least
- * -15, and each padding value must be 0. The number of values is in config.json, without which a static model of another type
- * can be opened. */
+/* Tests int5 models whose rows have 11 values, which are stored in two groups of 8 values. Each value of a row must be
+ * at least -15, and each padding value must be 0. The number of values is in config.json, without which a static model
+ * of another type can be opened. */
 static void malformed_int5_models(void **state) {
     (void)state;
     const aoe_word_vectors_options o = {.struct_size = sizeof(aoe_word_vectors_options),
@@ -213,8 +221,9 @@ static void malformed_int5_models(void **state) {
         memcpy(group, &bits, 5);
         free(test_write(out, "model.safetensors", data, size));
         snprintf(message, sizeof message,
-                 c < 11 ? "tensor 'embeddings' contains -16 at row 1, column %zu, but int5 values must be from -15 to 15"
-                        : "the padding of tensor 'embeddings' contains -16 at row 1, column %zu, but it must be 0",
+                 c < 11
+                     ? "tensor 'embeddings' contains -16 at row 1, column %zu, but int5 values must be from -15 to 15"
+                     : "the padding of tensor 'embeddings' contains -16 at row 1, column %zu, but it must be 0",
                  c);
         expect_closed(message);
         memcpy(group, before, 5);
@@ -256,17 +265,21 @@ static void rejected_files(void **state) {
     expect_rejected("the 1 2 3\ncat 1 2\n", AOE_EFORMAT, "bad.txt:2: expected a word and 3 numbers");
     expect_rejected("the 1 2 3\ncat 1 x 2\n", AOE_EFORMAT,
                     "bad.txt:2: component 2 is not a finite number; download the file again");
-    expect_rejected("text1 text2 label\nthe cat 1\n", AOE_EFORMAT,
-                    "bad.txt:1: component 1 is not a finite number; the file does not contain word vectors in GloVe format");
+    expect_rejected(
+        "text1 text2 label\nthe cat 1\n", AOE_EFORMAT,
+        "bad.txt:1: component 1 is not a finite number; the file does not contain word vectors in GloVe format");
     expect_rejected("the 1 2 3\ncat 1 inf 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
     expect_rejected("the 1 2 3\ncat 1 1e99 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
     expect_rejected("the 1 2 3\n\xff 1 1 2\n", AOE_EFORMAT, "bad.txt");
-    expect_rejected("1000 3\nthe 1 2 3\ncat 4 5 6\n", AOE_EFORMAT,
-                    "bad.txt: line 1 announces 1000 words, but 2 follow (the file is truncated); download the file again");
+    expect_rejected(
+        "1000 3\nthe 1 2 3\ncat 4 5 6\n", AOE_EFORMAT,
+        "bad.txt: line 1 announces 1000 words, but 2 follow (the file is truncated); download the file again");
     expect_rejected("1 3\nthe 1 2 3\ncat 4 5 6\n", AOE_EFORMAT, "line 1 announces 1 words, but 2 follow; download");
-    expect_rejected("2 4\nthe 1 2 3\ncat 4 5 6\n", AOE_EFORMAT, "bad.txt:2: line 1 announces vectors with 4 components");
+    expect_rejected("2 4\nthe 1 2 3\ncat 4 5 6\n", AOE_EFORMAT,
+                    "bad.txt:2: line 1 announces vectors with 4 components");
     expect_rejected("2 3\nthe \x01\x02\x3f\n", AOE_EUNSUPPORTED, "bad.txt: binary word2vec vectors are not supported");
-    expect_rejected("2 3\nthe \xcd\xcc\x8c\x3f\xcd\xcc\n", AOE_EUNSUPPORTED, "binary word2vec vectors are not supported");
+    expect_rejected("2 3\nthe \xcd\xcc\x8c\x3f\xcd\xcc\n", AOE_EUNSUPPORTED,
+                    "binary word2vec vectors are not supported");
     expect_rejected("\xba\x16\x4f\x2f", AOE_EUNSUPPORTED, "bad.txt: a binary model of fastText is not supported");
     expect_file_rejected("v.npz", "PK\x03\x04...", AOE_EUNSUPPORTED,
                          "v.npz: a NumPy archive is not supported; write its words");
@@ -274,7 +287,8 @@ static void rejected_files(void **state) {
                          "v.kv: vectors of gensim (a Python pickle) are not supported");
     expect_file_rejected("v.kv", "\x80\x04\x95.", AOE_EUNSUPPORTED, "v.kv').save_word2vec_format('vectors.txt')");
     expect_file_rejected("v.MODEL", "\x80\x02.", AOE_EUNSUPPORTED, "v.MODEL').wv.save_word2vec_format('vectors.txt')");
-    expect_file_rejected("v.kv.vectors.npy", "\x93NUMPY\x01", AOE_EUNSUPPORTED, "a NumPy array without words is not supported");
+    expect_file_rejected("v.kv.vectors.npy", "\x93NUMPY\x01", AOE_EUNSUPPORTED,
+                         "a NumPy array without words is not supported");
     expect_file_rejected("v.zip", "PK\x03\x04...", AOE_EFORMAT, "v.zip: the file is a ZIP archive");
     assert_false(aoei_exists(out)); /* a rejected file leaves no output */
     convert_ok("v.txt", vectors, NULL, NULL);
