@@ -110,4 +110,8 @@ struct aoei_arch {
     aoei_library library;     /* library that can load model directories of this architecture that aoe saved */
 };
 
+#define AOEI_ARCH(name) extern const aoei_arch aoei_arch_##name;
+#include "encoder/archs.def"
+#undef AOEI_ARCH
+
 #endif

@@ -4,7 +4,7 @@
  *   have one group. The gradient of a weight is the sum over the layers of its group.
  * - The embedding tables have embedding_size columns, and a linear layer follows the embedding.
  */
-#include "encoder/arch_albert.h"
+#include "encoder/arch.h"
 
 #include "base/error.h"
 #include "base/json.h"

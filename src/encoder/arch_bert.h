@@ -6,8 +6,6 @@
 
 #include "encoder/arch.h"
 
-extern const aoei_arch aoei_arch_bert;
-
 void aoei_bert_defaults(aoei_encoder_config *c);
 /* Reads the keys hidden_act, the sizes, layer_norm_eps and the dropout probabilities. */
 int aoei_bert_read_sizes(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);

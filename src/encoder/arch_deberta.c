@@ -6,7 +6,7 @@
  * - Most models have neither a position table nor token types.
  * - Tensors have other names.
  */
-#include "encoder/arch_deberta.h"
+#include "encoder/arch.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * norms is always 1e-12. If sinusoidal_pos_embds is true, the position table contains sines and cosines; it is stored
  * and trained like a learned table.
  */
-#include "encoder/arch_distilbert.h"
+#include "encoder/arch.h"
 
 #include "base/error.h"
 #include "base/json.h"

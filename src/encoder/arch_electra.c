@@ -3,7 +3,7 @@
  * this case, a linear layer follows the embedding. The masked-LM head is that of the
  * generator; the head of the discriminator is ignored.
  */
-#include "encoder/arch_electra.h"
+#include "encoder/arch.h"
 
 #include "base/json.h"
 #include "encoder/arch_bert.h"

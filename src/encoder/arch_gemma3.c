@@ -7,7 +7,7 @@
  * - Attention is causal, or bidirectional if use_bidirectional_attention is true. The value of sliding_window is then
  *   the width of the window in both directions together.
  */
-#include "encoder/arch_gemma3.h"
+#include "encoder/arch.h"
 
 #include <float.h>
 #include <math.h>

@@ -5,7 +5,7 @@
  * and one tensor for each weight. The feed-forward of transformers also applies dropout to the input of the down layer
  * in training, which aoe does not.
  */
-#include "encoder/arch_gte.h"
+#include "encoder/arch.h"
 
 #include <math.h>
 #include <string.h>

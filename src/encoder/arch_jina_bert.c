@@ -7,7 +7,7 @@
  * residual sum and norm after the attention. In training, the published implementation applies dropout to the input of
  * the down layer; aoe applies dropout to its output.
  */
-#include "encoder/arch_jina_bert.h"
+#include "encoder/arch.h"
 
 #include <string.h>
 

@@ -6,11 +6,6 @@
 
 #include "encoder/arch.h"
 
-extern const aoei_arch aoei_arch_llama;
-extern const aoei_arch aoei_arch_mistral;
-extern const aoei_arch aoei_arch_ministral;
-extern const aoei_arch aoei_arch_qwen2;
-
 /* The functions below are for architectures whose layers and keys of config.json resemble those of LLaMA. The functions
  * that read keys return AOE_EFORMAT or AOE_EUNSUPPORTED on error. */
 

@@ -8,7 +8,7 @@
  * - Two of three layers have a sliding window, and their rotary positions have another base.
  * - The weights of query, key and value are one fused tensor, and so are the weights of gate and up.
  */
-#include "encoder/arch_modernbert.h"
+#include "encoder/arch.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * - There are no token types. Positions start at 2, so the first two rows of the position table are unused.
  * - Tensors have other names.
  */
-#include "encoder/arch_mpnet.h"
+#include "encoder/arch.h"
 
 #include "base/error.h"
 #include "base/json.h"

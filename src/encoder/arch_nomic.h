@@ -6,7 +6,6 @@
 
 #include "encoder/arch.h"
 
-extern const aoei_arch aoei_arch_nomic;
 extern const aoei_arch aoei_arch_nomic_fused; /* layout of the published checkpoints, with a fused tensor for query,
                                                  key, value */
 

@@ -5,7 +5,7 @@
  * - The number of components per head is 128 by default, whatever the hidden size is.
  * - Linear layers have no biases, unless attention_bias is true.
  */
-#include "encoder/arch_qwen3.h"
+#include "encoder/arch.h"
 
 #include "base/json.h"
 #include "encoder/arch_keys.h"

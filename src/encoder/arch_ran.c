@@ -3,7 +3,7 @@
  * names are those of the published Keras checkpoints. Matrices are stored as [out, in]; Keras stores them as [in, out]
  * (docs/ran.md).
  */
-#include "encoder/arch_ran.h"
+#include "encoder/arch.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,31 +10,17 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch.h"
-#include "encoder/arch_albert.h"
 #include "encoder/arch_bert.h"
-#include "encoder/arch_deberta.h"
-#include "encoder/arch_distilbert.h"
-#include "encoder/arch_electra.h"
-#include "encoder/arch_gemma3.h"
-#include "encoder/arch_jina_bert.h"
-#include "encoder/arch_gte.h"
 #include "encoder/arch_llama.h"
-#include "encoder/arch_modernbert.h"
-#include "encoder/arch_mpnet.h"
 #include "encoder/arch_nomic.h"
-#include "encoder/arch_qwen3.h"
-#include "encoder/arch_ran.h"
-#include "encoder/arch_roberta.h"
 #include "encoder/arch_static.h"
 #include "encoder/arch_words.h"
 #include "encoder/slots.h"
 
 static const aoei_arch *const archs[] = {
-    &aoei_arch_bert,      &aoei_arch_roberta,    &aoei_arch_xlm_roberta, &aoei_arch_llama,     &aoei_arch_mistral,
-    &aoei_arch_qwen2,     &aoei_arch_static,     &aoei_arch_ran,         &aoei_arch_mpnet,     &aoei_arch_nomic,
-    &aoei_arch_jina_code, &aoei_arch_jina_bert,  &aoei_arch_qwen3,       &aoei_arch_ministral, &aoei_arch_new,
-    &aoei_arch_gte,       &aoei_arch_deberta,    &aoei_arch_distilbert,  &aoei_arch_camembert, &aoei_arch_electra,
-    &aoei_arch_gemma3,    &aoei_arch_modernbert, &aoei_arch_albert,      &aoei_arch_words,
+#define AOEI_ARCH(name) &aoei_arch_##name,
+#include "encoder/archs.def"
+#undef AOEI_ARCH
 };
 
 #define N_ARCHS (sizeof archs / sizeof *archs)

@@ -5,7 +5,7 @@
  * - Most models have only one token type.
  * - The tensors of the masked-LM head have other names, and its activation is exact GELU, whatever hidden_act is.
  */
-#include "encoder/arch_roberta.h"
+#include "encoder/arch.h"
 
 #include "base/json.h"
 #include "encoder/arch_bert.h"

@@ -9,6 +9,4 @@
 #define AOEI_STATIC_TENSOR   "embeddings"       /* name of the only tensor of a static model of Model2Vec, [V, D] */
 #define AOEI_SENTENCE_TENSOR "embedding.weight" /* its name in the module StaticEmbedding of sentence-transformers */
 
-extern const aoei_arch aoei_arch_static;
-
 #endif

@@ -9,6 +9,4 @@
 #define AOEI_WORDS_TENSOR   "emb_layer.weight" /* name of the only tensor, [V, D] */
 #define AOEI_BIGRAMS_TENSOR "bigrams.weight"   /* name of the embeddings of bigrams, [bigrams, D] */
 
-extern const aoei_arch aoei_arch_words;
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A fine-tuning method: the data it reads, the loss its batches minimize, and the layer it trains after the pooling. A
- * method is a constant aoei_method in a file method_NAME.c, which is listed in methods.c. The losses are in src/loss.
+ * method is a constant aoei_method in a file method_NAME.c, which methods.def lists. The losses are in src/loss.
  * docs/methods.md explains how to add a method, and docs/objectives.md contains the formulas.
  */
 #ifndef AOEI_TRAIN_METHOD_H
@@ -125,5 +125,9 @@ int aoei_check_words(const aoe_train_options *o, const char *name, aoe_pooling p
 /* Adds a classifier of three linear layers of the features options.features (train/linear_classifier.h), with 512
  * outputs of the first two layers, as in InferSent. Arguments: see aoei_method.layer. */
 int aoei_add_layered_classifier(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
+
+#define AOEI_METHOD(id, name) extern const aoei_method aoei_method_##name;
+#include "train/methods.def"
+#undef AOEI_METHOD
 
 #endif

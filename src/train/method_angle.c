@@ -2,7 +2,7 @@
  * The methods angle (Li and Li 2023), cosent and contrastive. They minimize the objectives of labels with different
  * weights.
  */
-#include "train/method_angle.h"
+#include "train/method.h"
 
 #include "base/error.h"
 

@@ -2,7 +2,7 @@
  * The methods consert and consert-sup (ConSERT, Yan et al. 2021). Each text of a batch has two views (train/views.h),
  * whose embeddings are a positive pair. consert trains on texts. consert-sup also trains a classifier on labeled pairs.
  */
-#include "train/method_consert.h"
+#include "train/method.h"
 
 #include "base/error.h"
 #include "train/views.h"

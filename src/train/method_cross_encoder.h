@@ -6,8 +6,6 @@
 
 #include "train/method.h"
 
-extern const aoei_method aoei_method_cross_encoder;
-
 /* Returns the number of outputs of the cross-encoder that the run trains, or 0 if it trains an embedding model. */
 size_t aoei_cross_classes(const aoe_train_options *o);
 

@@ -3,7 +3,7 @@
  * sentence-transformers). Two encoders start from the same weights and are trained together. The embeddings of a text
  * by both encoders form a positive pair. One of the encoders is saved.
  */
-#include "train/method_ct.h"
+#include "train/method.h"
 
 #include <math.h>
 #include <string.h>

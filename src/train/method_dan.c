@@ -5,7 +5,7 @@
  * as in method_infersent.c. The word embeddings are those of the start model, and are trained. Cer et al. published
  * neither their training data nor the sizes of their model, so the sizes are those of this program.
  */
-#include "train/method_dan.h"
+#include "train/method.h"
 
 #include "base/error.h"
 #include "model/extra_layers.h"

@@ -4,7 +4,7 @@
  * language model has replaced (train/generator.h). The head, the discriminator, its classifier and the generator are
  * not saved with the model.
  */
-#include "train/method_diffcse.h"
+#include "train/method.h"
 
 #include <math.h>
 

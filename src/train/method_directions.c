@@ -2,7 +2,7 @@
  * The methods symmetric and gist: in-batch negatives in several directions (loss/direction_objective.h). The teacher of
  * gist is its guide.
  */
-#include "train/method_directions.h"
+#include "train/method.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * teachers for plain texts are targets, and so are the similarities of the texts of a batch (loss/vector_objective.h).
  * A linear map (train/teacher_map.h) is trained if the sizes of the vectors differ.
  */
-#include "train/method_distill.h"
+#include "train/method.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * which are not trained. A classifier of three linear layers predicts the class of a pair from the features [u; v; |u -
  * v|; u v]. The values of its options are those of the authors' code.
  */
-#include "train/method_infersent.h"
+#include "train/method.h"
 
 #include "base/error.h"
 #include "model/extra_layers.h"

@@ -3,7 +3,7 @@
  * of a text learn to agree with their mean, which is the embedding of the text. The convolutions remain in the saved
  * model.
  */
-#include "train/method_is_bert.h"
+#include "train/method.h"
 
 #include "base/error.h"
 #include "model/extra_layers.h"

@@ -7,7 +7,7 @@
  * is applied to the states before the subtraction. The saved model contains these layers and also subtracts the vector
  * of the empty template.
  */
-#include "train/method_promptbert.h"
+#include "train/method.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

@@ -2,7 +2,7 @@
  * The methods sbert-classification and sbert-regression. Classification trains a classifier on features of the
  * embeddings u and v of a pair, such as [u; v; |u - v|]. Regression fits the cosine of a pair to its label.
  */
-#include "train/method_sbert.h"
+#include "train/method.h"
 
 #include "base/error.h"
 #include "base/options.h"

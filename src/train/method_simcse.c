@@ -3,7 +3,7 @@
  * mask. A dense layer with tanh follows the pooling in training. The unsupervised method drops it afterwards; the
  * supervised method keeps it.
  */
-#include "train/method_simcse.h"
+#include "train/method.h"
 
 #include "base/error.h"
 #include "model/extra_layers.h"

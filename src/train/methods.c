@@ -9,19 +9,8 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "table/texts.h"
-#include "train/method_angle.h"
-#include "train/method_consert.h"
+#include "train/method.h"
 #include "train/method_cross_encoder.h"
-#include "train/method_ct.h"
-#include "train/method_dan.h"
-#include "train/method_diffcse.h"
-#include "train/method_directions.h"
-#include "train/method_distill.h"
-#include "train/method_infersent.h"
-#include "train/method_is_bert.h"
-#include "train/method_promptbert.h"
-#include "train/method_sbert.h"
-#include "train/method_simcse.h"
 
 #include <limits.h>
 #include <math.h>
@@ -31,27 +20,9 @@
 enum { LIST_SIZE = 512 /* size of the buffer for a list of names in an error message, NUL included */ };
 
 static const aoei_method *const methods[AOE_METHOD_COUNT] = {
-    [AOE_METHOD_ANGLE] = &aoei_method_angle,
-    [AOE_METHOD_COSENT] = &aoei_method_cosent,
-    [AOE_METHOD_SBERT_CLASSIFICATION] = &aoei_method_sbert_classification,
-    [AOE_METHOD_SBERT_REGRESSION] = &aoei_method_sbert_regression,
-    [AOE_METHOD_SIMCSE_UNSUP] = &aoei_method_simcse_unsup,
-    [AOE_METHOD_SIMCSE_SUP] = &aoei_method_simcse_sup,
-    [AOE_METHOD_CONTRASTIVE] = &aoei_method_contrastive,
-    [AOE_METHOD_CROSS_ENCODER] = &aoei_method_cross_encoder,
-    [AOE_METHOD_SYMMETRIC] = &aoei_method_symmetric,
-    [AOE_METHOD_GIST] = &aoei_method_gist,
-    [AOE_METHOD_CT] = &aoei_method_ct,
-    [AOE_METHOD_CT_IN_BATCH] = &aoei_method_ct_in_batch,
-    [AOE_METHOD_CONSERT] = &aoei_method_consert,
-    [AOE_METHOD_CONSERT_SUP] = &aoei_method_consert_sup,
-    [AOE_METHOD_IS_BERT] = &aoei_method_is_bert,
-    [AOE_METHOD_DIFFCSE] = &aoei_method_diffcse,
-    [AOE_METHOD_INFERSENT] = &aoei_method_infersent,
-    [AOE_METHOD_PROMPTBERT] = &aoei_method_promptbert,
-    [AOE_METHOD_DAN] = &aoei_method_dan,
-    [AOE_METHOD_PROMPTBERT_SUP] = &aoei_method_promptbert_sup,
-    [AOE_METHOD_DISTILL] = &aoei_method_distill,
+#define AOEI_METHOD(id, name) [AOE_METHOD_##id] = &aoei_method_##name,
+#include "train/methods.def"
+#undef AOEI_METHOD
 };
 
 const char *aoe_method_name(aoe_method m) {

@@ -2,7 +2,7 @@
  * An example of a training method: the triplet margin loss, the mean of max(0, |q - p| - |q - n| + 1) over the triplets
  * of a query q, a positive p and a negative n.
  */
-#include "method_triplet_margin.h"
+#include "train/method.h"
 
 #include <math.h>
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "encoder/arch_ran.h"
+#include "encoder/arch.h"
 #include "encoder/ran_slots.h"
 #include "encoder/slots.h"
 #include "nn/batch.h"
