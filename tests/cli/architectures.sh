@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# tags: numbers
 # Tests RoBERTa and causal models in the commands init, pretrain, train, info, embed and convert. A causal model is
 # also trained with bidirectional attention in its upper layers.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# tags: numbers
 # Tests `aoe convert` with f32, bf16 and int8, and with int5 token embeddings. Converting a bf16, int8 or int5 model to
 # f32 and back must reproduce every byte. Every command must read all types. Impossible conversions must be rejected.
 . "$SRC/tests/cli/support/model.sh"

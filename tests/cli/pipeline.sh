@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# tags: numbers threads
+# tags: threads
 # Tests init, train, eval, embed and similarity in sequence on examples/. Training must improve the correlation on the
 # training pairs, and the model must store its settings. The output of similarity must be the cosine of the vectors
 # that embed prints.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# tags: numbers threads
+# tags: threads
 # Tests `aoe pretrain`. A model with random weights is pretrained and then fine-tuned. Other tests cover --json,
 # --resume, wrong usage and bad input.
 . "$SRC/tests/cli/support/model.sh"

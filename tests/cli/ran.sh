@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# tags: numbers
 # Tests recurrent attention networks (RAN) in the commands init, info, pretrain, train, embed and bench. Other tests
 # cover the poolings of RAN models and rejected options.
 . "$SRC/tests/cli/support/model.sh"

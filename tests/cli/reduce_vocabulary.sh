@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# tags: numbers
 # Tests `aoe convert` with --vocabulary, --vocab-size and --count-on. The tokens that remain keep their embeddings, and texts of
 # remaining tokens have equal vectors.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers
  * Repeats the comparison of the keys of JSON files with the reference libraries. The files tests/golden/keys/NAME.json
  * describe a model, changes of its keys, and the results of the reference libraries (tests/peers/key_tables.py
  * documents and writes them). Each change must give these results, or a rejection whose message names the key.

@@ -4,7 +4,6 @@
  * bound that counts the roundings. The tests cover causal attention, attention windows, grouped heads and a fixed
  * dropout mask. The bits of the result for a text must depend neither on the number of threads nor on the other texts
  * of the batch.
- * tags: numbers
  */
 #include <math.h>
 #include <stdlib.h>

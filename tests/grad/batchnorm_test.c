@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tests batch normalization: values that were computed independently, the statistics of its output, finite differences,
- * and the projection of DiffCSE, which contains two batch normalizations. tags: numbers threads
+ * and the projection of DiffCSE, which contains two batch normalizations. tags: threads
  */
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * Tests the classification loss. The value is compared with a direct computation. The gradients of the vectors, of the
  * weights and of the biases are compared with finite differences. Other tests cover float vectors, several threads,
  * equal vectors, and invalid arguments.
- * tags: numbers threads
+ * tags: threads
  */
 #include <math.h>
 #include <setjmp.h>

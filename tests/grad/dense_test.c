@@ -3,7 +3,7 @@
  * finite differences of a double-precision forward pass. The backward pass must add the gradients of the weights to the
  * stored values. The bits of a result must not depend on the number of rows or threads, nor on whether dx is stored in
  * the memory of x.
- * tags: numbers threads
+ * tags: threads
  */
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers
  * Tests the gradient of a whole training step (encoder, pooling and objective) against finite differences of a
  * double-precision model. The tests cover every pooling and objective, both forms of the angle loss and of GELU, and
  * the options of every architecture. Dropout is tested with fixed masks. For each weight tensor, the directional

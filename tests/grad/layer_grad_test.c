@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers
  * Tests the gradient of a whole training step with a loss on the hidden states of all layers (train/layer_loss.h)
  * against finite differences of a double-precision model, for BERT (post-norm), LLaMA (pre-norm) and ALBERT, with
  * dropout, and with a dense layer after the pooling. The targets of the terms between layers are constants in the

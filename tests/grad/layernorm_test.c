@@ -2,7 +2,7 @@
  * Tests LayerNorm in float32 and bf16. The forward pass is compared with double precision, and the backward pass with
  * finite differences. The gradients of gamma and beta must be added to the stored values. The bits of the results must
  * not depend on the number of threads.
- * tags: numbers threads
+ * tags: threads
  */
 #include <math.h>
 #include <stdlib.h>

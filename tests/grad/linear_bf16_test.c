@@ -3,7 +3,7 @@
  * computation on the rounded operands, for every option of the epilogue. The error bound covers the float32 sums and
  * one rounding of the result. The bits of the results must not depend on the number of threads or on the division of
  * the rows into calls. For dw and db, the number of rows in the first call must be a multiple of 32.
- * tags: numbers threads
+ * tags: threads
  */
 #include <float.h>
 #include <math.h>

@@ -5,7 +5,7 @@
  * - the division of the rows into calls
  * - whether the weight is packed, and whether there is a workspace for packing
  * - whether operations are fused
- * tags: numbers threads
+ * tags: threads
  */
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * The backward pass is compared with finite differences. Other tests cover ties and NaN in the maximum, several
  * threads, and normalization. Tokens of prompts may be left out. States in bf16 must give the result of the same
  * numbers in float32.
- * tags: numbers threads
+ * tags: threads
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: slow
+ * tags: numbers slow
  * Tests the gradients of whole training steps of the recurrent encoder (RAN) against finite differences of a
  * double-precision model. The tests cover pair steps with every pooling, masked-language-model steps, and both
  * normalization layers. Dropout is tested with fixed masks. For each weight tensor, the directional derivative is

@@ -5,7 +5,7 @@
  * - the LayerNorm variant of langml
  * The forward passes are compared with double precision, and the backward passes with finite differences, in float32
  * and bf16. Attention by spans is compared with attention by batches.
- * tags: numbers threads
+ * tags: threads
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests the regression loss of cosines. The value is compared with a direct computation, and the gradient with finite
  * differences. Other tests cover float vectors, several threads, zero vectors, and invalid arguments.
- * tags: numbers threads
+ * tags: threads
  */
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  * Tests RMSNorm in float32 and bf16. The forward pass is compared with double precision, and the backward pass with
  * finite differences. The gradient of gamma must be added to the stored value. The bits of the results must not depend
  * on the number of threads.
- * tags: numbers threads
+ * tags: threads
  */
 #include <math.h>
 #include <stdlib.h>

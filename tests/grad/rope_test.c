@@ -3,7 +3,7 @@
  * Rotated columns in float32 and bf16 are compared with the expected values, and the inverse rotation must restore the
  * input. The bits of the results for a text must depend neither on the number of threads nor on the other texts of the
  * batch.
- * tags: numbers threads
+ * tags: threads
  */
 #include <math.h>
 #include <stdlib.h>

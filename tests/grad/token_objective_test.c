@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests the loss of IS-BERT against values that were computed with NumPy, and its gradients by finite differences.
  */
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests the loss of the method distill: the gradient is compared with finite differences in double for each set of
  * kernels, the values are compared with PyTorch and with a direct computation, and the results must not depend on the
- * number of threads. tags: numbers threads
+ * number of threads. tags: threads
  */
 #include <math.h>
 #include <string.h>

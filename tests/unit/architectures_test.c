@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests model directories of architectures other than BERT. Tensor names may have a prefix or none. A model that is
  * saved and opened again must give equal embeddings. bf16 weights must be used without a float32 copy. Other tests
  * cover bidirectional attention, which options select and aoe.json stores, new models with random weights, and rejected

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests directory functions: creating, listing, renaming and removing directories, and checking that a directory is
  * writable. Removing must not follow symbolic links.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests the thread pool. For any number of threads, each task must run exactly once, and no two threads may use the
  * same worker index at the same time. Other tests cover nested jobs, short jobs, jobs that several threads start, and a
  * pool whose creation fails after some workers have started.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers slow
+ * tags: slow
  * Tests the benchmark: rejected options, default options, the consistency of the reported figures, and several
  * architectures.
  */

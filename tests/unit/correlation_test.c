@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests Pearson and Spearman correlations and average ranks, mostly against values computed by hand.
  */
 #include <float.h>

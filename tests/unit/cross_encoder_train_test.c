@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests the training of cross-encoders: the loss and its gradient, learning, the saved model, equal results for all
  * numbers of threads, chunks and after a resumed run, the forms of training data, and errors.
  */

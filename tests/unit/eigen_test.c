@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests the eigenvalue solver for symmetric matrices. Eigenvalues are compared with an independent implementation of
  * Jacobi's method. The solver processes a matrix in blocks; the largest tested matrices consist of several blocks. For
  * an eigenvector v with the eigenvalue lambda, the residual A v - lambda v must be small, and the eigenvectors must be

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests models whose linear layers are computed in int8 (AOE_DTYPE_INT8). A linear layer must give the bits of its
  * formula for any number of threads and any division of its rows. Weights that are quantized when a model is opened
  * must be equal to those of a converted model. Embeddings of all transformers must be close to those in float32.

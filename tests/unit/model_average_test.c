@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests the average of models. Every weight must be the mean of the weights of the models, rounded once. The settings
  * must be copied from the first model. Models that cannot be averaged must be rejected.
  */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers
  * Tests config.json of all architectures: which keys are read, which values are rejected, and the error messages. Also
  * tests the list of the weights of a model, and model shapes that are selected by name.
  */

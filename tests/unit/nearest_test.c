@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests the search for the k nearest vectors against a brute-force search in double. Vectors of small integers have
  * exact scores, many of which are equal. Scores of unit vectors are compared with a tolerance. Results must not depend
  * on the number of threads or on the number of queries per call. Other tests cover texts that a callback skips, and a k

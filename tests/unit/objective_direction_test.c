@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests in-batch negatives in several directions, with and without a guide: values that were computed independently, a
  * direct implementation of the definition, and properties of the loss.
- * tags: numbers threads
+ * tags: threads
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests the loss with in-batch negatives against a simple reference implementation, with and without identical texts.
  * Some batches are so large that their scores do not fit in the workspace. The environment variable AOE_CPU selects the
  * instruction set.

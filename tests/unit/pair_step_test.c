@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests the training step on labeled pairs. A step that processes a batch in chunks (GradCache) is compared with a step
  * without chunks. In float32, losses and gradients must be bit-identical. In bf16, the losses must be bit-identical;
  * the gradients must be bit-identical if chunks end at multiples of 32 tokens, and close otherwise. The tests cover

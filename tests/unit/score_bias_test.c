@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tests the biases of attention scores: the bucket of every distance, the slopes of linear biases, the expansion of a
- * table, and the sum of the gradients of several texts. tags: numbers
+ * table, and the sum of the gradients of several texts.
  */
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests settings of sentence-transformers that change the vectors of a model: truncate_dim,
  * include_prompt and the module WeightedLayerPooling. The vectors must be those that sentence-transformers computes,
  * and a saved model must have the same settings.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests the start weights of the linear map to the vectors of the teacher (train/teacher_map_fit.h): the loss with
  * these weights is that of a ridge regression which the test solves by Gaussian elimination, and runs with a fitted map
  * can be resumed.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests inputs that training must reject. Training must reject them before it writes a file. The error message must be
  * one line that states what is wrong, where, and what to do. Also tests output directories that contain files or are in
  * use.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests the search for NaN and infinity in stored weights. A NaN or infinity is placed at the edges of the blocks that
  * the search reads. Other tests cover every data type, and the reported index of the first tensor with such a value.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests whitening. Whitening adds a dense layer to a model. For the texts on which the layer was fitted, the embeddings
  * must have mean 0, and their covariance must be the identity matrix. The layer must agree with an independent
  * computation. Other tests cover every pooling, fewer components, other architectures and adapters, rejected options,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests the word cache, which stores the tokens of words that a tokenizer has encoded. A lookup must return the tokens
  * that were added for the word. A word that was added may be missing only if the cache had no free slot for it. Many
  * threads must be able to fill and read the cache of one tokenizer at the same time.

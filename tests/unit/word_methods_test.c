@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests the methods that train on word embeddings, infersent and dan: the losses of the first steps, the results, which
  * are bit-identical for any number of threads, with chunked batches and after an interruption, the saved model, which
  * consists of the word embeddings (infersent does not change them) and the layers of the method, further training, and
