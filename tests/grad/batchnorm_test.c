@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * Tests batch normalization: values that were computed independently, the statistics of its output, finite differences,
- * and the projection of DiffCSE, which contains two batch normalizations. tags: threads
+ * and the projection of DiffCSE, which contains two batch normalizations.
  */
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * Tests all activation functions on every instruction set. Values in float32 and bf16 are compared with double
  * precision. An output in the memory of the input must have the same bits. The backward pass of a linear layer computes
  * the gradient, which is compared with finite differences. The bits of the results must not depend on the number of
- * threads. tags: threads
+ * threads.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Tests a whole training step with LoRA adapters. The reference is a step without adapters, in which each weight W is
  * replaced by the merged weight W + scale B A. The losses of both steps must agree. By the chain rule, the gradients of
  * an adapter must be dB = scale dW A^T and dA = scale B^T dW, where dW is the gradient of the merged weight. The tests
  * cover BERT, LLaMA and DeBERTa models and a classification head, adapters for all and for some linear layers, chunks,
- * and recomputation. The bits of the results must not depend on the number of threads. tags: numbers threads
+ * and recomputation. The bits of the results must not depend on the number of threads.
  */
 #include <math.h>
 #include <stdlib.h>

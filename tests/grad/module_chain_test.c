@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * Tests chains of modules over pooled vectors. The forward pass is compared with double precision, and the gradients
  * with finite differences of a double-precision forward pass. The chains contain every kind of module, every activation
  * function and every residual connection. Dropout must be the identity without a dropout key, and its mask must not
- * depend on the other rows. tags: threads
+ * depend on the other rows.
  */
 #include <math.h>
 #include <string.h>

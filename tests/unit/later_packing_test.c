@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * Tests models whose weights are packed when they are used (aoei_model_choose_weights). The first batch is computed
  * with unpacked weights if it has few tokens, and all later batches with packed weights. The results must be equal to
- * those of a model whose weights are packed when it is opened. tags: threads
+ * those of a model whose weights are packed when it is opened.
  */
 #include <pthread.h>
 #include <stdlib.h>
