@@ -40,6 +40,7 @@ report() { # report TITLE FUNCTION...: runs the functions, prints their output, 
 # Layers of the library, one per line: FOLDER: folders that it may include in addition to itself.
 allowed='
 base:
+options: base
 kernels: base
 nn: base kernels
 stats: base
@@ -60,7 +61,7 @@ eval: base nn model table stats
 train: base nn tokenizer encoder model modeldir loss table
 bench: base nn encoder model modeldir train
 experiment: base
-cli: base cli
+cli: base options cli
 '
 
 check_directions() {

@@ -20,7 +20,7 @@ typedef struct tally {
     size_t checks, failed; /* checks: number of checks so far; failed: number of failed checks so far */
 } tally;
 
-static const cli_option table[] = {
+static const aoei_option table[] = {
     CLI_OPTION_DTYPE(.offset = offsetof(options, dtype)),
 };
 

@@ -16,7 +16,7 @@
 int cli_parse_form(void *target, const char *text, aoe_error *err) {
     /* names of the values of aoe_example_kind, in the order of the values */
     static const char *const names[] = {"auto", "pairs", "positives", "triplets", NULL};
-    const size_t i = cli_choose(names, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
+    const size_t i = aoei_choose(names, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
     if (!names[i])
         return err->code;
     *(aoe_example_kind *)target = (aoe_example_kind)i;
@@ -25,7 +25,7 @@ int cli_parse_form(void *target, const char *text, aoe_error *err) {
 
 int cli_parse_output_form(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"pairs", "triplets", NULL};
-    const size_t i = cli_choose(names, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
+    const size_t i = aoei_choose(names, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
     if (!names[i])
         return err->code;
     *(aoe_example_kind *)target = i ? AOE_EXAMPLES_TRIPLETS : AOE_EXAMPLES_PAIRS;
@@ -68,10 +68,10 @@ static const char *pooling_name(const void *target) {
 
 #define AT(type, field) .offset = offsetof(type, field)
 
-const cli_option cli_general_table[CLI_SEEDED_COUNT] = {
+const aoei_option cli_general_table[CLI_SEEDED_COUNT] = {
     {.name = "threads",
      .letter = 't',
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(cli_general, threads),
      .min = 1,
@@ -80,22 +80,22 @@ const cli_option cli_general_table[CLI_SEEDED_COUNT] = {
      .fallback = "all CPUs available to the process"},
     {.name = "quiet",
      .letter = 'q',
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(cli_general, quiet),
      .set = 1,
      .help = "do not print progress and notes to stderr"},
     {.name = "json",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(cli_general, json),
      .set = 1,
      .help = "print results as JSON, one object per line"},
-    {.name = "seed", .kind = CLI_SEED, .value = "N", AT(cli_general, seed), .help = "random seed"},
+    {.name = "seed", .kind = AOEI_OPTION_SEED, .value = "N", AT(cli_general, seed), .help = "random seed"},
 };
 
-const cli_option cli_model_table[CLI_MODEL_COUNT] = {
+const aoei_option cli_model_table[CLI_MODEL_COUNT] = {
     {.name = "model",
      .letter = 'm',
-     .kind = CLI_MODEL,
+     .kind = AOEI_OPTION_MODEL,
      .value = "DIR",
      AT(cli_model_options, dir),
      .help =
@@ -105,14 +105,14 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
     CLI_OPTION_BASE_MODEL(AT(cli_model_options, o.base)),
     {.name = "verbose",
      .letter = 'v',
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(cli_model_options, verbose),
      .set = 1,
      .help = "print the pooling, the data type and the CPU tier to stderr; evaluations always print them, and other "
              "commands if the "
              "model directory does not specify the pooling"},
     {.name = "prompt",
-     .kind = CLI_PROMPT,
+     .kind = AOEI_OPTION_PROMPT,
      .value = "TEMPLATE",
      AT(cli_model_options, o.prompt),
      .help = "prompt, in which {text} is replaced by each text, for example \"query: {text}\"; \"\" "
@@ -120,14 +120,14 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .fallback = "from the model directory"},
     {.name = "prompt-name",
      .field = "prompt_name",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      AT(cli_model_options, o.prompt_name),
      .excludes = "prompt",
      .help = "use the prompt NAME of the model directory, for example query or document",
      .fallback = "the default prompt of the model directory"},
     {.name = "max-length",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(cli_model_options, o.max_length),
      .min = 1,
@@ -135,14 +135,14 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .fallback = "from the model directory, otherwise the maximum of the model"},
     CLI_OPTION_DTYPE(AT(cli_model_options, o.dtype)),
     {.name = "bidirectional-from",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "N",
      AT(cli_model_options, o),
      .parse = cli_parse_direction,
      .help = "causal models: use bidirectional attention in layer N and all later layers; 0 is the first layer",
      .fallback = "from the model directory, otherwise causal attention in all layers"},
     {.name = "batch-tokens",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(cli_model_options, batch_tokens),
      .min = 1,
@@ -151,7 +151,7 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
              "and per "
              "micro-batch in aoe pretrain"},
     {.name = "pooling",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "NAME",
      AT(cli_model_options, o.pooling),
      .parse = cli_parse_pooling,
@@ -159,38 +159,38 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .help = CLI_POOLING_HELP,
      .fallback = "from the model directory, otherwise " CLI_DEFAULT_POOLING},
     {.name = "normalize",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(cli_model_options, o.normalize),
      .set = 1,
      .excludes = "no-normalize",
      .help = "normalize embeddings to unit length",
      .fallback = "from the model directory"},
     {.name = "no-normalize",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(cli_model_options, o.normalize),
      .set = 0,
      .help = "do not normalize embeddings"},
 };
 
-const cli_option cli_chunk_table[CLI_CHUNK_COUNT] = {
+const aoei_option cli_chunk_table[CLI_CHUNK_COUNT] = {
     {.name = "chunk",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(cli_model_options, chunk),
-     .choices = CLI_CHOICES("first", "mean"), /* names of the values of aoe_chunk, in the order of the values */
+     .choices = AOEI_CHOICES("first", "mean"), /* names of the values of aoe_chunk, in the order of the values */
      .noun = "chunk mode",
      .help = "how texts longer than --max-length are embedded: first (embed only the first "
              "--max-length tokens) or mean (split the text into chunks of --max-length tokens and "
              "average the embeddings of the chunks)"},
     {.name = "chunk-overlap",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(cli_model_options, chunk_overlap),
      .help = "number of tokens shared by consecutive chunks",
      .fallback = "one eighth of the chunk length"},
 };
 
-const cli_option cli_table_table[CLI_TABLE_COUNT] = {
+const aoei_option cli_table_table[CLI_TABLE_COUNT] = {
     CLI_OPTION_COLUMNS(AT(aoe_table_options, columns), "ROLE=NAME,...",
                        "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c; "
                        "ignore=NAME states that a column is not used",
@@ -206,42 +206,42 @@ static void set_table_log(void *base) {
 }
 
 /* The first option is only for tables with labels, and the last one only for texts. */
-const cli_option cli_input_table[CLI_INPUT_COUNT] = {
+const aoei_option cli_input_table[CLI_INPUT_COUNT] = {
     {.name = "decimal-comma",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(aoe_table_options, decimal_comma),
      .set = 1,
      .help = "labels may have a decimal comma, such as 0,5"},
     {.name = "input-format",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(aoe_table_options, input_format),
      .prepare = set_table_log,
      /* names of the values of aoe_table_format, in the order of the values */
-     .choices = CLI_CHOICES("auto", "tsv", "csv", "jsonl", "txt", "json"),
+     .choices = AOEI_CHOICES("auto", "tsv", "csv", "jsonl", "txt", "json"),
      .noun = "format",
      .help = "format of the input: tsv, csv, jsonl, json or txt",
      .fallback = "from the file extension; txt for stdin"},
     {.name = "delimiter",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "CHAR",
      AT(aoe_table_options, delimiter),
      .parse = cli_parse_delimiter,
      .help = "field separator of tables: one character, or the word tab",
      .fallback = "detected from the header: comma, semicolon, tab or |"},
     {.name = "no-header",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(aoe_table_options, no_header),
      .set = 1,
      .help = "the first line of a .tsv or .csv table is a row; the columns are named 1, 2 and so on, or text if there "
              "is only "
              "one"},
     {.name = "quoting",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(aoe_table_options, quoting),
      /* names of the values of aoe_quoting, in the order of the values */
-     .choices = CLI_CHOICES("auto", "csv", "none"),
+     .choices = AOEI_CHOICES("auto", "csv", "none"),
      .noun = "quoting",
      .help =
          "quotes in .tsv and .csv tables: csv (a field in double quotes may contain delimiters and line ends) or none "
@@ -249,26 +249,26 @@ const cli_option cli_input_table[CLI_INPUT_COUNT] = {
          "are ordinary characters)",
      .fallback = "csv for .csv, none for .tsv"},
     {.name = "whole-files",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(aoe_table_options, whole_files),
      .set = 1,
      .excludes = "columns",
      .help = "read each file as one text, whatever its name, for example documents (.md, .html) and source code"},
 };
 
-const cli_option cli_lora_table[CLI_LORA_COUNT] = {
+const aoei_option cli_lora_table[CLI_LORA_COUNT] = {
     CLI_OPTION_LORA_R(AT(aoe_lora, r), "add LoRA adapters of rank N and train only the adapters",
                       "train the adapters in the model directory; if it contains none, train all weights"),
     {.name = "lora-alpha",
      .field = "lora.alpha",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(aoe_lora, alpha),
      .help = "scale the output of new adapters by X / rank",
      .fallback = "32"},
     {.name = "lora-dropout",
      .field = "lora.dropout",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "P",
      AT(aoe_lora, dropout),
      .max = 0.99,
@@ -276,7 +276,7 @@ const cli_option cli_lora_table[CLI_LORA_COUNT] = {
      .fallback = "0.1 for new adapters, otherwise the value stored with the adapters"},
     {.name = "lora-targets",
      .field = "lora.targets",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME,...",
      AT(aoe_lora, targets),
      .help = "names of the linear layers that receive adapters; the last part of a name is enough, for"
@@ -284,7 +284,7 @@ const cli_option cli_lora_table[CLI_LORA_COUNT] = {
      .fallback = "all linear layers"},
     {.name = "load-8bit",
      .field = "lora.load_8bit",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(aoe_lora, load_8bit),
      .set = 1,
      .help = "keep the frozen linear weights in memory as int8, with one scale per row, to save memory"},

@@ -45,12 +45,12 @@ enum {
 };
 /* Tables of options that several commands have. The comment of a table names the struct whose fields its options set. A
  * command gives the address of such a struct as cli_group.base. */
-extern const cli_option cli_general_table[CLI_SEEDED_COUNT]; /* cli_general */
-extern const cli_option cli_model_table[CLI_MODEL_COUNT];    /* cli_model_options */
-extern const cli_option cli_chunk_table[CLI_CHUNK_COUNT];    /* cli_model_options */
-extern const cli_option cli_table_table[CLI_TABLE_COUNT];    /* aoe_table_options */
-extern const cli_option cli_input_table[CLI_INPUT_COUNT];    /* aoe_table_options; see the groups below */
-extern const cli_option cli_lora_table[CLI_LORA_COUNT];      /* aoe_lora; the first option is --lora-r */
+extern const aoei_option cli_general_table[CLI_SEEDED_COUNT]; /* cli_general */
+extern const aoei_option cli_model_table[CLI_MODEL_COUNT];    /* cli_model_options */
+extern const aoei_option cli_chunk_table[CLI_CHUNK_COUNT];    /* cli_model_options */
+extern const aoei_option cli_table_table[CLI_TABLE_COUNT];    /* aoe_table_options */
+extern const aoei_option cli_input_table[CLI_INPUT_COUNT];    /* aoe_table_options; see the groups below */
+extern const aoei_option cli_lora_table[CLI_LORA_COUNT];      /* aoe_lora; the first option is --lora-r */
 
 /* The group with the options for input files, for commands that read tables, and for commands that read texts. base: an
  * aoe_table_options. */
@@ -61,7 +61,7 @@ extern const cli_option cli_lora_table[CLI_LORA_COUNT];      /* aoe_lora; the fi
 
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);
-/* Functions for cli_option.parse. The comments name the type of *target. */
+/* Functions for aoei_option.parse. The comments name the type of *target. */
 int cli_parse_pooling(void *target, const char *text, aoe_error *err); /* aoe_pooling */
 /* aoe_example_kind. The permitted texts are "auto", "pairs", "positives" and "triplets"; "triples" means "triplets". */
 int cli_parse_form(void *target, const char *text, aoe_error *err);

@@ -33,17 +33,17 @@ static void print_wrapped(const char *text, int at) {
 
 /* Returns 1 if the default of an option with the text o->fallback is nevertheless the value of *target, because a
  * method or command sets it. */
-static int is_set(const cli_option *o, const void *target) {
-    const char *name = o->kind == CLI_TEXT || o->kind == CLI_PROMPT ? *(const char *const *)target
-                       : o->name_of                                 ? o->name_of(target)
-                                                                    : NULL;
-    const size_t n = o->kind == CLI_SIZE ? *(const size_t *)target : 0;
+static int is_set(const aoei_option *o, const void *target) {
+    const char *name = o->kind == AOEI_OPTION_TEXT || o->kind == AOEI_OPTION_PROMPT ? *(const char *const *)target
+                       : o->name_of                                                 ? o->name_of(target)
+                                                                                    : NULL;
+    const size_t n = o->kind == AOEI_OPTION_SIZE ? *(const size_t *)target : 0;
     return *o->fallback && (name || (n && n != AOE_AUTO));
 }
 
 /* Writes the default of an option to out[size]. The default is the text o->fallback; if o->fallback is NULL or a value
  * is set, it is the current value of *target. Writes "" if the option has no default. */
-static void default_text(char *out, size_t size, const cli_option *o, const void *target) {
+static void default_text(char *out, size_t size, const aoei_option *o, const void *target) {
     out[0] = 0;
     if (o->fallback && !is_set(o, target)) {
         snprintf(out, size, "%s", o->fallback);
@@ -55,34 +55,34 @@ static void default_text(char *out, size_t size, const cli_option *o, const void
         return;
     }
     switch (o->kind) {
-    case CLI_SIZE:
+    case AOEI_OPTION_SIZE:
         snprintf(out, size, "%zu", *(const size_t *)target);
         break;
-    case CLI_SEED:
+    case AOEI_OPTION_SEED:
         snprintf(out, size, "%llu", (unsigned long long)*(const uint64_t *)target);
         break;
-    case CLI_REAL:
+    case AOEI_OPTION_REAL:
         if (isfinite(*(const double *)target))
             snprintf(out, size, "%g", *(const double *)target);
         break;
-    case CLI_TEXT:
-    case CLI_PROMPT:
-    case CLI_MODEL:
+    case AOEI_OPTION_TEXT:
+    case AOEI_OPTION_PROMPT:
+    case AOEI_OPTION_MODEL:
         if (*(const char *const *)target)
             snprintf(out, size, "%s", *(const char *const *)target);
         break;
-    case CLI_CHOICE:
+    case AOEI_OPTION_CHOICE:
         for (int i = 0; o->choices[i]; i++)
             if (i == *(const int *)target)
                 snprintf(out, size, "%s", o->choices[i]);
         break;
-    case CLI_FLAG:
+    case AOEI_OPTION_FLAG:
         if (*(const int *)target == o->set)
             snprintf(out, size, "given");
         break;
-    case CLI_NAMED:
-    case CLI_MODELS:
-    case CLI_TEXTS:
+    case AOEI_OPTION_NAMED:
+    case AOEI_OPTION_MODELS:
+    case AOEI_OPTION_TEXTS:
         break;
     }
 }
@@ -93,7 +93,7 @@ void cli_help_entry(const char *name, const char *text) {
 
 /* Prints the names, the description and the default of an option. base: struct that contains the target of the
  * option. */
-static void print_option(const cli_option *o, const void *base) {
+static void print_option(const aoei_option *o, const void *base) {
     char name[128], text[1024], fallback[256];
     int n = o->letter ? snprintf(name, sizeof name, "  -%c, --%s", o->letter, o->name)
                       : snprintf(name, sizeof name, "      --%s", o->name);
@@ -110,7 +110,7 @@ static void print_option(const cli_option *o, const void *base) {
 }
 
 /* Returns 1 if the help lists the option. */
-static int is_listed(const cli_syntax *s, const cli_option *o) {
+static int is_listed(const cli_syntax *s, const aoei_option *o) {
     for (size_t i = 0; s->hidden && s->hidden[i]; i++)
         if (strcmp(s->hidden[i], o->name) == 0)
             return 0;

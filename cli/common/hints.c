@@ -18,7 +18,7 @@ static const char *field_end(const char *s) {
 
 /* Returns 1 if the part of field[len] after its last '.' is the name of the option with each '-' replaced by '_'. For
  * example, "args.max_steps" ends in the name "max-steps". */
-static int ends_in_name(const cli_option *o, const char *field, size_t len) {
+static int ends_in_name(const aoei_option *o, const char *field, size_t len) {
     const char *last = field;
     for (size_t i = 0; i < len; i++)
         if (field[i] == '.')
@@ -41,11 +41,11 @@ static int is_of_corpus(const char *field, size_t len) {
 /* Returns the option that sets the library's option field with the name field[len], or NULL if there is none. This is
  * the option whose member `field` is this name (for example "lora.dropout"). If there is no such option, it is the
  * first option with `field` NULL for which ends_in_name returns 1, except for fields of a corpus. */
-static const cli_option *option_of_field(const cli_syntax *s, const char *field, size_t len) {
-    const cli_option *by_name = NULL;
+static const aoei_option *option_of_field(const cli_syntax *s, const char *field, size_t len) {
+    const aoei_option *by_name = NULL;
     for (size_t g = 0; g < s->n_groups; g++)
         for (size_t i = 0; i < s->groups[g].n; i++) {
-            const cli_option *o = &s->groups[g].options[i];
+            const aoei_option *o = &s->groups[g].options[i];
             if (o->field && strlen(o->field) == len && memcmp(o->field, field, len) == 0)
                 return o;
             if (!o->field && !by_name && !is_of_corpus(field, len) && ends_in_name(o, field, len))
@@ -58,7 +58,7 @@ void cli_name_flags(char *out, size_t size, const char *text, const cli_syntax *
     size_t used = 0;
     while (*text && used + 1 < size) {
         const char *end = strncmp(text, prefix, sizeof prefix - 1) == 0 ? field_end(text + sizeof prefix - 1) : text;
-        const cli_option *o =
+        const aoei_option *o =
             end > text ? option_of_field(s, text + sizeof prefix - 1, (size_t)(end - text) - sizeof prefix + 1) : NULL;
         if (!o) {
             out[used++] = *text++;

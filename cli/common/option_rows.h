@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Rows (cli_option) that the option tables of several commands contain. The macro argument `target` initializes the
+ * Rows (aoei_option) that the option tables of several commands contain. The macro argument `target` initializes the
  * offset of the option's target, for example .offset = offsetof(options, table.skip_bad_rows). The texts in `choices`
  * are the names of the values of an enum, in the order of the values.
  */
@@ -40,24 +40,24 @@
 
 #define CLI_OPTION_ANGLE_FORM(target)                                                                                  \
     {                                                                                                                  \
-        .name = "angle-form", .kind = CLI_CHOICE, .value = "NAME", target,                                             \
-        .choices = CLI_CHOICES("reference", "phase"), .noun = "angle form",                                            \
+        .name = "angle-form", .kind = AOEI_OPTION_CHOICE, .value = "NAME", target,                                     \
+        .choices = AOEI_CHOICES("reference", "phase"), .noun = "angle form",                                           \
         .help = "formula of the angle score: reference (the formula in the code of the AnglE authors) or "             \
                 "phase (minus the weighted mean of the angles between complex components); see "                       \
                 "docs/objectives.md"                                                                                   \
     }
 #define CLI_OPTION_BASE_MODEL(target)                                                                                  \
     {                                                                                                                  \
-        .name = "base", .kind = CLI_MODEL, .value = "DIR", target,                                                     \
+        .name = "base", .kind = AOEI_OPTION_MODEL, .value = "DIR", target,                                             \
         .help = "directory of the base model of the LoRA adapters",                                                    \
         .fallback = "the model named in adapter_config.json"                                                           \
     }
 #define CLI_OPTION_COLUMNS(target, form, about, usual)                                                                 \
-    { .name = "columns", .kind = CLI_TEXT, .value = form, target, .help = about, .fallback = usual }
+    { .name = "columns", .kind = AOEI_OPTION_TEXT, .value = form, target, .help = about, .fallback = usual }
 #define CLI_OPTION_DTYPE(target)                                                                                       \
     {                                                                                                                  \
-        .name = "dtype", .kind = CLI_CHOICE, .value = "TYPE", target,                                                  \
-        .choices = CLI_CHOICES("auto", "f32", "bf16", "int8"), .noun = "data type",                                    \
+        .name = "dtype", .kind = AOEI_OPTION_CHOICE, .value = "TYPE", target,                                          \
+        .choices = AOEI_CHOICES("auto", "f32", "bf16", "int8"), .noun = "data type",                                   \
         .help = "data type of computation: f32, bf16, int8 (only for inference; linear layers of transformers, "       \
                 "except those "                                                                                        \
                 "of attention values; other operations use auto), or auto (bf16 if the CPU has bf16 instructions, "    \
@@ -66,22 +66,22 @@
     }
 #define CLI_OPTION_EMBEDDING_STORAGE(target)                                                                           \
     {                                                                                                                  \
-        .name = "embedding-dtype", .field = "embedding_storage", .kind = CLI_CHOICE, .value = "TYPE", target,          \
-        .choices = CLI_CHOICES("auto", "int5"), .noun = "storage type",                                                \
+        .name = "embedding-dtype", .field = "embedding_storage", .kind = AOEI_OPTION_CHOICE, .value = "TYPE", target,  \
+        .choices = AOEI_CHOICES("auto", "int5"), .noun = "storage type",                                               \
         .help =                                                                                                        \
             "data type of the stored token embeddings: auto (the type of --dtype) or int5 (5 bits per weight and one " \
             "scale per row; requires --dtype int8)"                                                                    \
     }
 #define CLI_OPTION_FORCE(target)                                                                                       \
     {                                                                                                                  \
-        .name = "force", .kind = CLI_FLAG, target, .set = 1,                                                           \
+        .name = "force", .kind = AOEI_OPTION_FLAG, target, .set = 1,                                                   \
         .help =                                                                                                        \
             "replace an existing model in the output directory, including its README.md; files of a directory that "   \
             "contains no model are never replaced"                                                                     \
     }
 #define CLI_OPTION_LABEL_MAP(target)                                                                                   \
     {                                                                                                                  \
-        .name = "label-map", .kind = CLI_TEXT, .value = "LABEL=N,...", target,                                         \
+        .name = "label-map", .kind = AOEI_OPTION_TEXT, .value = "LABEL=N,...", target,                                 \
         .help =                                                                                                        \
             "numbers that replace labels that are words, in addition to the predefined names; LABEL=drop skips the "   \
             "rows with "                                                                                               \
@@ -90,23 +90,26 @@
     }
 #define CLI_OPTION_LORA_R(target, about, usual)                                                                        \
     {                                                                                                                  \
-        .name = "lora-r", .field = "lora.r", .kind = CLI_SIZE, .value = "N", target, .min = 1, .max = 65536,           \
+        .name = "lora-r", .field = "lora.r", .kind = AOEI_OPTION_SIZE, .value = "N", target, .min = 1, .max = 65536,   \
         .help = about, .fallback = usual                                                                               \
     }
 #define CLI_OPTION_ORDERED(target)                                                                                     \
-    { .name = "ordered", .kind = CLI_FLAG, target, .set = 1, .help = "treat (a, b) and (b, a) as different pairs" }
+    {                                                                                                                  \
+        .name = "ordered", .kind = AOEI_OPTION_FLAG, target, .set = 1,                                                 \
+        .help = "treat (a, b) and (b, a) as different pairs"                                                           \
+    }
 #define CLI_OPTION_OUTPUT(target, form, about)                                                                         \
-    { .name = "output", .letter = 'o', .kind = CLI_TEXT, .value = form, target, .help = about }
+    { .name = "output", .letter = 'o', .kind = AOEI_OPTION_TEXT, .value = form, target, .help = about }
 #define CLI_OPTION_OUTPUT_FILE(target, formats)                                                                        \
     {                                                                                                                  \
-        .name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", target,                                    \
+        .name = "output", .letter = 'o', .kind = AOEI_OPTION_TEXT, .value = "FILE", target,                            \
         .help = "output file" formats "; it is written completely or not at all, and replaces an existing file",       \
         .fallback = "stdout"                                                                                           \
     }
 #define CLI_OPTION_SAME(target)                                                                                        \
     {                                                                                                                  \
-        .name = "same", .kind = CLI_CHOICE, .value = "NAME", target,                                                   \
-        .choices = CLI_CHOICES("exact", "space", "case", "letters"), .noun = "text comparison",                        \
+        .name = "same", .kind = AOEI_OPTION_CHOICE, .value = "NAME", target,                                           \
+        .choices = AOEI_CHOICES("exact", "space", "case", "letters"), .noun = "text comparison",                       \
         .help =                                                                                                        \
             "how texts are compared for equality: exact (same bytes), space (ignoring white space), case (ignoring "   \
             "white space "                                                                                             \
@@ -114,25 +117,25 @@
     }
 #define CLI_OPTION_SCORE_CLASS(target, usual)                                                                          \
     {                                                                                                                  \
-        .name = "class", .kind = CLI_TEXT, .value = "NAME", target, .field = "score_class",                            \
+        .name = "class", .kind = AOEI_OPTION_TEXT, .value = "NAME", target, .field = "score_class",                    \
         .help = "models with several outputs: name or number (from 0) of the output that is the score",                \
         .fallback = usual                                                                                              \
     }
 #define CLI_OPTION_SKIP_BAD_ROWS(target)                                                                               \
     {                                                                                                                  \
-        .name = "skip-bad-rows", .kind = CLI_FLAG, target, .set = 1,                                                   \
+        .name = "skip-bad-rows", .kind = AOEI_OPTION_FLAG, target, .set = 1,                                           \
         .help = "skip unreadable rows and report how many were skipped; without this option, the command "             \
                 "stops at the first unreadable row"                                                                    \
     }
 #define CLI_OPTION_STORAGE(flag, target, about, usual)                                                                 \
     {                                                                                                                  \
-        .name = flag, .kind = CLI_CHOICE, .value = "TYPE", target, .choices = CLI_CHOICES("f32", "bf16", "int8"),      \
-        .noun = "storage type", .help = about, .fallback = usual                                                       \
+        .name = flag, .kind = AOEI_OPTION_CHOICE, .value = "TYPE", target,                                             \
+        .choices = AOEI_CHOICES("f32", "bf16", "int8"), .noun = "storage type", .help = about, .fallback = usual       \
     }
 #define CLI_OPTION_TABLE_FORMAT(target, about)                                                                         \
     {                                                                                                                  \
-        .name = "format", .letter = 'f', .kind = CLI_CHOICE, .value = "NAME", target, .excludes = "json",              \
-        .choices = CLI_CHOICES("table", "csv", "markdown"), .noun = "format", .help = about                            \
+        .name = "format", .letter = 'f', .kind = AOEI_OPTION_CHOICE, .value = "NAME", target, .excludes = "json",      \
+        .choices = AOEI_CHOICES("table", "csv", "markdown"), .noun = "format", .help = about                           \
     }
 #define CLI_OPTION_TEXT_COLUMNS(target)                                                                                \
     CLI_OPTION_COLUMNS(                                                                                                \
@@ -143,7 +146,7 @@
         CLI_DEFAULT_COLUMNS)
 #define CLI_OPTION_THRESHOLD(target)                                                                                   \
     {                                                                                                                  \
-        .name = "threshold", .kind = CLI_REAL, .value = "X", target, .min = -1e30, .max = 1e30,                        \
+        .name = "threshold", .kind = AOEI_OPTION_REAL, .value = "X", target, .min = -1e30, .max = 1e30,                \
         .help = "pairs with a label of at least X are positive", .fallback = CLI_DEFAULT_THRESHOLD                     \
     }
 

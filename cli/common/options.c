@@ -101,8 +101,8 @@ static int read_real(const char *text, double *out) {
 }
 
 /* Reports that the value of a numeric option is not a number in its range. */
-static int range_error(const parser *p, const cli_option *o, const char *text) {
-    const char *noun = o->kind == CLI_REAL ? "a number" : "an integer";
+static int range_error(const parser *p, const aoei_option *o, const char *text) {
+    const char *noun = o->kind == AOEI_OPTION_REAL ? "a number" : "an integer";
     if (o->max >= 1e30)
         return usage_error(p, "--%s must be %s, not '%s'", o->name, noun, text);
     if (o->max <= 0)
@@ -111,7 +111,7 @@ static int range_error(const parser *p, const cli_option *o, const char *text) {
 }
 
 /* Appends a text to a list. The array of the list is owned by `args`. */
-static void add_text(cli_args *args, cli_texts *list, const char *text) {
+static void add_text(cli_args *args, aoei_text_list *list, const char *text) {
     void *before = (void *)list->item;
     list->item = cli_realloc((void *)list->item, (list->n + 1) * sizeof *list->item);
     list->item[list->n++] = text;
@@ -139,7 +139,7 @@ const char *cli_first_given(const cli_args *args, const char *const *names, size
     return NULL;
 }
 
-static void note_given(cli_args *args, const cli_option *o) {
+static void note_given(cli_args *args, const aoei_option *o) {
     args->given = cli_realloc((void *)args->given, (args->n_given + 1) * sizeof *args->given);
     args->given[args->n_given++] = o;
 }
@@ -147,27 +147,11 @@ static void note_given(cli_args *args, const cli_option *o) {
 /* Reports an error if two options that exclude each other were given. */
 static int check_exclusions(const parser *p) {
     for (size_t i = 0; i < p->args->n_given; i++) {
-        const cli_option *o = p->args->given[i];
+        const aoei_option *o = p->args->given[i];
         if (o->excludes && cli_given(p->args, o->excludes))
             return usage_error(p, "--%s and --%s exclude each other; give only one of them", o->name, o->excludes);
     }
     return CLI_GO;
-}
-
-size_t cli_choose(const char *const *names, const char *text, const char *noun, aoe_error *err) {
-    size_t n = 0;
-    for (; names[n]; n++)
-        if (strcmp(text, names[n]) == 0)
-            return n;
-    err->code = AOE_EARG;
-    int at = snprintf(err->message, sizeof err->message, "unknown %s '%.100s'; choose", noun, text);
-    for (size_t i = 0; i < n; i++)
-        at += snprintf(err->message + at, sizeof err->message - (size_t)at, "%s%s",
-                       i == 0       ? " "
-                       : i + 1 == n ? " or "
-                                    : ", ",
-                       names[i]);
-    return n;
 }
 
 static void add_owned(cli_args *a, char *text) {
@@ -197,16 +181,16 @@ int cli_find_operand_models(cli_args *args) {
 }
 
 /* Parses the value of an option and stores it in *target. */
-static int store(parser *p, const cli_option *o, void *target, const char *text) {
+static int store(parser *p, const aoei_option *o, void *target, const char *text) {
     unsigned long long whole;
     double real;
     aoe_error err;
     note_given(p->args, o);
     switch (o->kind) {
-    case CLI_FLAG:
+    case AOEI_OPTION_FLAG:
         *(int *)target = o->set;
         return CLI_GO;
-    case CLI_PROMPT:
+    case AOEI_OPTION_PROMPT:
         if (strstr(text, "\\n") || strstr(text, "\\t"))
             cli_warn(
                 "--%s contains a backslash and the letter %s, which are used as they are; write a line break or a tab "
@@ -214,46 +198,46 @@ static int store(parser *p, const cli_option *o, void *target, const char *text)
                 "bash for example $'first line\\nsecond line: {text}'",
                 o->name, strstr(text, "\\n") ? "n" : "t");
         /* fall through */
-    case CLI_TEXT:
+    case AOEI_OPTION_TEXT:
         *(const char **)target = text;
         return CLI_GO;
-    case CLI_MODEL:
+    case AOEI_OPTION_MODEL:
         *(const char **)target = text;
         return find_model(p->args, target);
-    case CLI_MODELS: {
+    case AOEI_OPTION_MODELS: {
         const char *dir = text;
         const int code = find_model(p->args, &dir);
         add_text(p->args, target, dir);
         return code;
     }
-    case CLI_TEXTS:
+    case AOEI_OPTION_TEXTS:
         add_text(p->args, target, text);
         while (p->at < p->n && !is_option(p->argument[p->at]) && p->argument[p->at][0] != '@')
             add_text(p->args, target, p->argument[p->at++]);
         return CLI_GO;
-    case CLI_SIZE:
+    case AOEI_OPTION_SIZE:
         if (read_size(text, o->max, &whole) || (double)whole < o->min || whole > SIZE_MAX)
             return range_error(p, o, text);
         *(size_t *)target = (size_t)whole;
         return CLI_GO;
-    case CLI_SEED:
+    case AOEI_OPTION_SEED:
         if (read_size(text, 0, &whole))
             return usage_error(p, "--%s must be an integer from 0 to 2^64 - 1, not '%s'", o->name, text);
         *(uint64_t *)target = whole;
         return CLI_GO;
-    case CLI_REAL:
+    case AOEI_OPTION_REAL:
         if (read_real(text, &real) || real < o->min || (o->max > 0 && real > o->max))
             return range_error(p, o, text);
         *(double *)target = real;
         return CLI_GO;
-    case CLI_CHOICE: {
-        const size_t choice = cli_choose(o->choices, text, o->noun, &err);
+    case AOEI_OPTION_CHOICE: {
+        const size_t choice = aoei_choose(o->choices, text, o->noun, &err);
         if (!o->choices[choice])
             return usage_error(p, "--%s: %s", o->name, err.message);
         *(int *)target = (int)choice;
         return CLI_GO;
     }
-    case CLI_NAMED:
+    case AOEI_OPTION_NAMED:
         if (o->parse(target, text, &err))
             return usage_error(p, "--%s: %s", o->name, err.message);
         return CLI_GO;
@@ -282,11 +266,11 @@ static int unknown_option(const parser *p, const char *name, size_t len) {
 
 /* Finds an option by name[len] or, if name is NULL, by its letter. Returns the option and sets *target to the address
  * of its target. Returns NULL if there is no such option. */
-static const cli_option *find(const parser *p, const char *name, size_t len, char letter, void **target) {
+static const aoei_option *find(const parser *p, const char *name, size_t len, char letter, void **target) {
     for (size_t g = 0; g < p->syntax->n_groups; g++) {
         const cli_group *group = &p->syntax->groups[g];
         for (size_t i = 0; i < group->n; i++) {
-            const cli_option *o = &group->options[i];
+            const aoei_option *o = &group->options[i];
             int same = name ? strlen(o->name) == len && memcmp(o->name, name, len) == 0 : o->letter == letter;
             if (same) {
                 *target = (char *)group->base + o->offset;
@@ -307,12 +291,12 @@ static int take_long(parser *p, const char *arg) {
         p->help = 1;
         return CLI_GO;
     }
-    const cli_option *o = find(p, name, len, 0, &target);
+    const aoei_option *o = find(p, name, len, 0, &target);
     if (!o)
         return unknown_option(p, name, len);
-    if (o->kind == CLI_FLAG && value)
+    if (o->kind == AOEI_OPTION_FLAG && value)
         return usage_error(p, "--%s does not take a value", o->name);
-    if (o->kind != CLI_FLAG && !value) {
+    if (o->kind != AOEI_OPTION_FLAG && !value) {
         if (p->at == p->n)
             return usage_error(p, "missing value: --%s %s", o->name, o->value);
         value = p->argument[p->at++];
@@ -329,11 +313,11 @@ static int take_short(parser *p, const char *arg) {
     }
     if (arg[2] && find(p, arg + 1, strlen(arg + 1), 0, &target))
         return usage_error(p, "unknown option %s; did you mean -%s?", arg, arg);
-    const cli_option *o = find(p, NULL, 0, arg[1], &target);
+    const aoei_option *o = find(p, NULL, 0, arg[1], &target);
     if (!o)
         return usage_error(p, "unknown option %s%s%s", arg, p->syntax->unknown_note ? "; " : "",
                            p->syntax->unknown_note ? p->syntax->unknown_note : "");
-    if (o->kind == CLI_FLAG) {
+    if (o->kind == AOEI_OPTION_FLAG) {
         if (arg[2])
             return usage_error(p, "-%c does not take a value", o->letter);
         return store(p, o, target, NULL);

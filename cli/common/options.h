@@ -17,9 +17,10 @@ typedef struct cli_args {
     size_t n;
     char **owned; /* [n_owned] texts read from response files, owned */
     size_t n_owned;
-    void **lists; /* [n_lists] arrays of the values of kind CLI_TEXTS, owned */
+    void **lists; /* [n_lists] arrays of the values of kind AOEI_OPTION_TEXTS, owned */
     size_t n_lists;
-    const cli_option **given; /* [n_given] options that were given, in the order of the arguments; the array is owned */
+    const aoei_option **given; /* [n_given] options that were given, in the order of the arguments; the array is
+                                  owned */
     size_t n_given;
 } cli_args;
 
@@ -44,9 +45,5 @@ int cli_print_version(void); /* prints "aoe VERSION" to stdout; returns exit cod
 
 /* Reports a usage error of a command ("aoe: COMMAND: ... (see aoe COMMAND --help)") and returns 2. */
 int cli_usage(const char *command, const char *fmt, ...);
-
-/* Returns the index of `text` in `names`, which is a NULL-terminated list. If the list does not contain the text,
- * returns the number of names and sets *err. noun: word for the names in the message, for example "format". */
-size_t cli_choose(const char *const *names, const char *text, const char *noun, aoe_error *err);
 
 #endif

@@ -33,17 +33,17 @@ static int parse_price(void *target, const char *text, aoe_error *err) {
     return err->code;
 }
 
-static const cli_option output_table[] = {
+static const aoei_option output_table[] = {
     CLI_OPTION_OUTPUT_FILE(AT(output), " (.tsv, .csv or .jsonl, optionally compressed as .gz or .zst)"),
     {.name = "format",
      .letter = 'f',
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      AT(format),
      .help = "output format: tsv, csv or jsonl",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "cache",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "FILE",
      AT(o.cache),
      .help =
@@ -53,10 +53,10 @@ static const cli_option output_table[] = {
 
 enum { TEMPERATURE = 5 }; /* index in model_table */
 
-static const cli_option model_table[] = {
+static const aoei_option model_table[] = {
     {.name = "model",
      .letter = 'm',
-     .kind = CLI_TEXTS,
+     .kind = AOEI_OPTION_TEXTS,
      .value = "NAME...",
      AT(models),
      .help = "names of the chat models at the endpoint. Settings after a name apply only "
@@ -64,42 +64,47 @@ static const cli_option model_table[] = {
              "key-env= and price= have the meaning of the options with these names",
      .fallback = ""},
     {.name = "api",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "URL",
      AT(api),
      .help = "URL of an OpenAI-compatible endpoint, for example https://host/v1; http:// is allowed "
              "only for endpoints on this machine",
      .fallback = "$OPENAI_BASE_URL"},
     {.name = "key-env",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      AT(key_env),
      .help = "environment variable that holds the API key for --api",
      .fallback = "OPENAI_API_KEY; no key is sent if it is not set"},
     {.name = "price",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "IN,OUT",
      AT(price),
      .parse = parse_price,
      .help = "price of one million prompt tokens (IN) and of one million answer tokens (OUT), used for"
              " --max-cost and for the reported cost",
      .fallback = "unknown; costs are not reported"},
-    {.name = "system", .kind = CLI_TEXT, .value = "TEXT", AT(o.system), .help = "system message", .fallback = "none"},
+    {.name = "system",
+     .kind = AOEI_OPTION_TEXT,
+     .value = "TEXT",
+     AT(o.system),
+     .help = "system message",
+     .fallback = "none"},
     [TEMPERATURE] = {.name = "temperature",
-                     .kind = CLI_REAL,
+                     .kind = AOEI_OPTION_REAL,
                      .value = "X",
                      AT(o.temperature),
                      .max = 5,
                      .help = "sampling temperature",
                      .fallback = "chosen by the endpoint"},
     {.name = "max-tokens",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(o.max_tokens),
      .max = 1e6,
      .help = "maximum number of tokens per answer; with 0, the endpoint chooses the limit"},
     {.name = "request",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "JSON",
      AT(o.request),
      .help = "JSON object whose keys are added to every request, for example {\"top_p\": 0.9}; the value null "
@@ -107,57 +112,57 @@ static const cli_option model_table[] = {
      .fallback = "none"},
 };
 
-static const cli_option calls_table[] = {
+static const aoei_option calls_table[] = {
     {.name = "concurrency",
      .letter = 'j',
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(o.concurrency),
      .min = 1,
      .max = 256,
      .help = "number of simultaneous requests; the results do not depend on it"},
     {.name = "per-minute",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(o.per_minute),
      .max = 1e6,
      .help = "maximum number of requests per minute for each model",
      .fallback = "unlimited"},
     {.name = "attempts",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(o.attempts),
      .min = 1,
      .max = 100,
      .help = "number of attempts per request"},
     {.name = "timeout",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "S",
      AT(o.timeout),
      .min = 0.1,
      .max = 1e5,
      .help = "timeout of a request in seconds"},
     {.name = "max-cost",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(o.max_cost),
      .max = 1e9,
      .help = "stop before this run costs more than X, in the currency of --price",
      .fallback = "unlimited"},
     {.name = "max-total-tokens",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "N",
      AT(o.max_total_tokens),
      .max = 1e15,
      .help = "stop before this run uses more than N tokens",
      .fallback = "unlimited"},
     {.name = "skip-failed",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(o.skip_failed),
      .set = 1,
      .help = "skip requests that fail after all attempts and report their number, instead of ending with an error"},
     {.name = "dry-run",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(o.dry_run),
      .set = 1,
      .help =
@@ -270,7 +275,7 @@ static int name_output(cli_chat *c, const char *command) {
     static const char *const formats[] = {"tsv", "csv", "jsonl", NULL};
     const char *end = c->to_stdout ? ".jsonl" : cli_table_end(c->output);
     aoe_error err;
-    if (c->format && !formats[cli_choose(formats, c->format, "format", &err)])
+    if (c->format && !formats[aoei_choose(formats, c->format, "format", &err)])
         return cli_usage(command, "--format: %s", err.message);
     if (c->format) {
         const char *packed = strchr(*end ? end + 1 : end, '.');
@@ -486,7 +491,7 @@ static int run(cli_chat *c, const cli_chat_command *command, const cli_args *arg
 }
 
 int cli_chat_run(cli_chat *c, const cli_chat_command *command, int argc, char **argv) {
-    cli_option models[sizeof model_table / sizeof *model_table];
+    aoei_option models[sizeof model_table / sizeof *model_table];
     cli_group groups[MAX_OWN_GROUPS + 4], *next = groups;
     memcpy(models, model_table, sizeof models);
     if (c->o.temperature != AOE_AUTO) /* if the command has a default temperature, --help prints it */

@@ -19,9 +19,9 @@ typedef struct cli_price {
 typedef struct cli_chat {
     cli_general general;
     aoe_chat_options o;
-    cli_texts models;    /* names of the models; the settings of a model follow its name */
-    const char *api;     /* URL of the endpoint; NULL: the value of the environment variable OPENAI_BASE_URL */
-    const char *key_env; /* name of the environment variable that contains the API key; NULL: OPENAI_API_KEY */
+    aoei_text_list models; /* names of the models; the settings of a model follow its name */
+    const char *api;       /* URL of the endpoint; NULL: the value of the environment variable OPENAI_BASE_URL */
+    const char *key_env;   /* name of the environment variable that contains the API key; NULL: OPENAI_API_KEY */
     cli_price price;
     const char *output; /* path of the output rows; NULL: stdout */
     const char *format; /* format of the output rows; NULL: the file extension of `output` determines it */

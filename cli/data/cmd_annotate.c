@@ -12,9 +12,9 @@
 
 #define AT(field) .offset = offsetof(aoe_annotate_options, field)
 
-static const cli_option row_table[] = {
+static const aoei_option row_table[] = {
     {.name = "form",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "NAME",
      AT(kind),
      .parse = cli_parse_output_form,
@@ -25,40 +25,40 @@ static const cli_option row_table[] = {
      .fallback = "pairs"},
     {.name = "positives",
      .letter = 'n',
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(positives),
      .max = 1000,
      .help = "number of sentences of equal meaning to request per text and model"},
     {.name = "negatives",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(negatives),
      .max = 1000,
      .help = "number of sentences of opposite meaning to request per text and model"},
     {.name = "positive-prompt",
-     .kind = CLI_PROMPT,
+     .kind = AOEI_OPTION_PROMPT,
      .value = "TEMPLATE",
      AT(positive_prompt),
      .help =
          "prompt that requests sentences of equal meaning; {size} is replaced by their number, and {text} by the text",
      .fallback = "the prompt of the AnglE paper; see docs/annotate.md"},
     {.name = "negative-prompt",
-     .kind = CLI_PROMPT,
+     .kind = AOEI_OPTION_PROMPT,
      .value = "TEMPLATE",
      AT(negative_prompt),
      .help = "prompt that requests sentences of opposite meaning; {size} is replaced by their number, and {text} by "
              "the text",
      .fallback = "the prompt of the AnglE paper; see docs/annotate.md"},
     {.name = "positive-label",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(positive_label),
      .min = -1e30,
      .max = 1e30,
      .help = "label of pairs of equal meaning"},
     {.name = "negative-label",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(negative_label),
      .min = -1e30,
@@ -66,7 +66,7 @@ static const cli_option row_table[] = {
      .help = "label of pairs of opposite meaning"},
 };
 
-static const cli_option data_table[] = {
+static const aoei_option data_table[] = {
     CLI_OPTION_COLUMNS(AT(table.columns), "text=NAME", "name of the text column",
                        "all text columns with a name listed in docs/data.md, such as sentence1"),
     CLI_OPTION_SKIP_BAD_ROWS(AT(table.skip_bad_rows)),

@@ -66,18 +66,18 @@ static int parse_range(void *target, const char *text, aoe_error *err) {
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option output_table[] = {
+static const aoei_option output_table[] = {
     {.name = "max",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(max),
      .help = "print at most N problems of each kind; all problems are counted"},
     CLI_OPTION_TABLE_FORMAT(AT(format), "format in which the numbers of problems are printed: table, csv or markdown"),
 };
 
-static const cli_option check_table[] = {
+static const aoei_option check_table[] = {
     {.name = "ignore",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "KIND,...",
      AT(c.ignore),
      .parse = parse_ignore,
@@ -89,14 +89,14 @@ static const cli_option check_table[] = {
              "earlier file contains",
      .fallback = "none"},
     {.name = "range",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "LOW,HIGH",
      AT(c),
      .parse = parse_range,
      .help = "report labels that are not between LOW and HIGH",
      .fallback = "any label is accepted"},
     {.name = "longest",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(c.longest),
      .help = "report texts longer than N characters; 0 accepts any length"},

@@ -21,7 +21,7 @@ typedef struct options {
 static int parse_format(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"tsv", "csv", "jsonl", "txt", NULL};
     static const char *const paths[] = {"output.tsv", "output.csv", "output.jsonl", "output.txt"};
-    const size_t i = cli_choose(names, text, "format", err);
+    const size_t i = aoei_choose(names, text, "format", err);
     if (!names[i])
         return err->code;
     *(const char **)target = paths[i];
@@ -30,27 +30,31 @@ static int parse_format(void *target, const char *text, aoe_error *err) {
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option output_table[] = {
+static const aoei_option output_table[] = {
     CLI_OPTION_OUTPUT_FILE(AT(output), " (.tsv, .csv, .jsonl or .txt, optionally compressed as .gz or .zst)"),
     {.name = "format",
      .letter = 'f',
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "NAME",
      AT(format),
      .parse = parse_format,
      .help = "format of the rows on stdout, if there is no --output: tsv, csv, jsonl or txt",
      .fallback = "none; required if there is no --output"},
     {.name = "keep",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "A,B,...",
      AT(c.keep),
      .help = "write only these columns, in this order"},
-    {.name = "rename", .kind = CLI_TEXT, .value = "OLD=NEW,...", AT(c.rename), .help = "rename columns of the output"},
+    {.name = "rename",
+     .kind = AOEI_OPTION_TEXT,
+     .value = "OLD=NEW,...",
+     AT(c.rename),
+     .help = "rename columns of the output"},
 };
 
-static const cli_option form_table[] = {
+static const aoei_option form_table[] = {
     {.name = "to",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "FORM",
      AT(c.to),
      .parse = cli_parse_form,
@@ -59,7 +63,7 @@ static const cli_option form_table[] = {
          "negative)",
      .fallback = "rows are not converted"},
     {.name = "from",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "FORM",
      AT(c.from),
      .parse = cli_parse_form,
@@ -72,10 +76,10 @@ static const cli_option form_table[] = {
     CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),
     CLI_OPTION_THRESHOLD(AT(c.threshold)),
     {.name = "pairing",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(c.pairing),
-     .choices = CLI_CHOICES("zip", "sample", "all"),
+     .choices = AOEI_CHOICES("zip", "sample", "all"),
      .noun = "pairing",
      .help = "from pairs to triplets: how the positives and the negatives of a text1 are combined. "
              "zip: the first positive with the first negative, the second with the second, and so on. "
@@ -83,7 +87,7 @@ static const cli_option form_table[] = {
     CLI_OPTION_SAME(AT(c.equality)),
     {.name = "negatives",
      .letter = 'n',
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(c.negatives),
      .max = 1e6,

@@ -28,23 +28,23 @@ typedef struct job {
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option output_table[] = {
+static const aoei_option output_table[] = {
     CLI_OPTION_OUTPUT_FILE(AT(output), " in the format of the input, optionally compressed (.gz or .zst)"),
     {.name = "max",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(max),
      .help = "print at most N duplicates with different labels"},
 };
 
-static const cli_option equal_table[] = {
+static const aoei_option equal_table[] = {
     CLI_OPTION_SAME(AT(d.equality)),
     CLI_OPTION_ORDERED(AT(d.ordered)),
     {.name = "conflicts",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(d.conflicts),
-     .choices = CLI_CHOICES("first", "drop", "keep"),
+     .choices = AOEI_CHOICES("first", "drop", "keep"),
      .noun = "conflict mode",
      .help = "which rows to keep if duplicates have different labels: first (only the first row), drop"
              " (none) or keep (the first row of each label)"},

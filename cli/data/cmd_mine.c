@@ -18,7 +18,7 @@ typedef struct options {
     cli_general general;
     cli_model_options model;
     aoe_mine_options m;
-    cli_texts corpus;
+    aoei_text_list corpus;
     const char *output; /* path of the output triplets; NULL: stdout */
     format format;
     int scores;
@@ -37,28 +37,28 @@ typedef struct job {
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option output_table[] = {
+static const aoei_option output_table[] = {
     CLI_OPTION_OUTPUT_FILE(AT(output), ""),
     {.name = "format",
      .letter = 'f',
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(format),
-     .choices = CLI_CHOICES("tsv", "jsonl"),
+     .choices = AOEI_CHOICES("tsv", "jsonl"),
      .noun = "format",
      .help = "output format: tsv or jsonl; tsv cannot store texts with tabs or line breaks, or values "
              "of .jsonl files that are lists of texts",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "scores",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(scores),
      .set = 1,
      .help = "add two columns: the cosine of query and positive, and the cosine of query and negative"},
 };
 
-static const cli_option data_table[] = {
+static const aoei_option data_table[] = {
     {.name = "form",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "NAME",
      AT(m.kind),
      .parse = cli_parse_form,
@@ -74,56 +74,56 @@ static const cli_option data_table[] = {
     CLI_OPTION_SKIP_BAD_ROWS(AT(m.table.skip_bad_rows)),
 };
 
-static const cli_option candidate_table[] = {
+static const aoei_option candidate_table[] = {
     {.name = "corpus",
-     .kind = CLI_TEXTS,
+     .kind = AOEI_OPTION_TEXTS,
      .value = "FILE...",
      AT(corpus),
      .help = "select negatives from the texts of these files: .txt files (one text per line) or tables"
              " with a text column",
      .fallback = "the positives and negatives of the input"},
     {.name = "corpus-columns",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "text=NAME",
      AT(m.corpus_table.columns),
      .field = "corpus_table.columns",
      .help = "name of the text column in tables of --corpus",
      .fallback = "text"},
     {.name = "corpus-format",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(m.corpus_table.input_format),
      .field = "corpus_table.input_format",
      /* names of the values of aoe_table_format, in the order of the values */
-     .choices = CLI_CHOICES("auto", "tsv", "csv", "jsonl", "txt", "json"),
+     .choices = AOEI_CHOICES("auto", "tsv", "csv", "jsonl", "txt", "json"),
      .noun = "format",
      .help = "format of the files of --corpus: tsv, csv, jsonl, json or txt",
      .fallback = "from the file extension"},
     {.name = "whole-files",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(m.corpus_table.whole_files),
      .field = "corpus_table.whole_files",
      .set = 1,
      .excludes = "corpus-columns",
      .help = "read each file of --corpus as one text, whatever its name, for example documents (.md, .html)"},
     {.name = "from-queries",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(m.from_queries),
      .set = 1,
      .help = "also select negatives from the queries"},
 };
 
-static const cli_option choice_table[] = {
+static const aoei_option choice_table[] = {
     {.name = "negatives",
      .letter = 'n',
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(m.negatives),
      .min = 1,
      .max = 1e6,
      .help = "write up to N triplets per row, each with a different negative"},
     {.name = "tuples",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(m.complete),
      .field = "complete",
      .set = 1,
@@ -132,20 +132,20 @@ static const cli_option choice_table[] = {
          "write one row with exactly N negatives (columns negative_1 to negative_N) instead of N triplets; rows of the "
          "input with fewer negatives are dropped"},
     {.name = "range",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "K",
      AT(m.range),
      .min = 1,
      .max = 1e6,
      .help = "consider only the K candidates nearest to the query"},
     {.name = "skip",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(m.skip),
      .max = 1e6,
      .help = "skip the N nearest candidates, which may be unlabeled positives"},
     {.name = "margin",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(m.margin),
      .min = -2,
@@ -154,7 +154,7 @@ static const cli_option choice_table[] = {
              " positive with the query",
      .fallback = "off"},
     {.name = "min-score",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(m.min_score),
      .min = -1,
@@ -162,7 +162,7 @@ static const cli_option choice_table[] = {
      .help = "skip candidates whose cosine with the query is below X",
      .fallback = "off"},
     {.name = "max-score",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(m.max_score),
      .min = -1,
@@ -170,7 +170,7 @@ static const cli_option choice_table[] = {
      .help = "skip candidates whose cosine with the query is above X",
      .fallback = "off"},
     {.name = "sample",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(m.sample),
      .set = 1,
      .help = "draw negatives at random from the remaining candidates instead of selecting the nearest "

@@ -11,27 +11,27 @@
 
 #define AT(field) .offset = offsetof(aoe_score_options, field)
 
-static const cli_option score_table[] = {
+static const aoei_option score_table[] = {
     {.name = "prompt",
-     .kind = CLI_PROMPT,
+     .kind = AOEI_OPTION_PROMPT,
      .value = "TEMPLATE",
      AT(prompt),
      .help = "prompt that asks for a number from 0 to 5; {text1} and {text2} are replaced by the texts of a pair",
      .fallback = "the prompt in docs/annotate.md"},
     {.name = "label",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      AT(label),
      .help = "name of the output column for the mean score; an existing column with this name is replaced"},
     {.name = "each",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(each),
      .set = 1,
      .help = "also add one column per model, which contains the score by this model; the column is "
              "named score:SOURCE, where SOURCE is the setting source= of --model"},
 };
 
-static const cli_option data_table[] = {
+static const aoei_option data_table[] = {
     CLI_OPTION_COLUMNS(AT(table.columns), "ROLE=NAME,...",
                        "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b",
                        CLI_DEFAULT_COLUMNS),

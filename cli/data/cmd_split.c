@@ -76,13 +76,13 @@ static int parse_shares(void *target, const char *text, aoe_error *err) {
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option output_table[] = {
+static const aoei_option output_table[] = {
     CLI_OPTION_OUTPUT(
         AT(output), "DIR",
         "output directory; each split is written to a file in DIR with its name in --shares and the extension of the "
         "input. If an error occurs, no split is written"),
     {.name = "shares",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "NAME=N,...",
      AT(parts),
      .parse = parse_shares,
@@ -91,10 +91,10 @@ static const cli_option output_table[] = {
     CLI_OPTION_TABLE_FORMAT(AT(format), "format in which the sizes of the splits are printed: table, csv or markdown"),
 };
 
-static const cli_option together_table[] = {
+static const aoei_option together_table[] = {
     CLI_OPTION_SAME(AT(s.equality)),
     {.name = "near",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(s.near_duplicates),
      .min = 0.05,
@@ -103,7 +103,7 @@ static const cli_option together_table[] = {
              "words have a Jaccard similarity of at least X (typically 0.8)",
      .fallback = "off"},
     {.name = "group",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "COLUMN",
      AT(s.group),
      .help = "also keep rows with equal values in this column in one split"},

@@ -37,13 +37,13 @@ static const char *const quantile_names[AOE_QUANTILES] = {"min", "25%", "median"
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option output_table[] = {
+static const aoei_option output_table[] = {
     CLI_OPTION_TABLE_FORMAT(AT(format), "output format: table, csv or markdown"),
     {.name = "only",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(only),
-     .choices = CLI_CHOICES("rows", "lengths", "labels"),
+     .choices = AOEI_CHOICES("rows", "lengths", "labels"),
      .noun = "table",
      .excludes = "json",
      .help = "print only one of the three tables: rows (numbers of rows and texts), lengths (text "
@@ -51,16 +51,16 @@ static const cli_option output_table[] = {
      .fallback = "all three tables"},
 };
 
-static const cli_option data_table[] = {
+static const aoei_option data_table[] = {
     {.name = "model",
      .letter = 'm',
-     .kind = CLI_MODEL,
+     .kind = AOEI_OPTION_MODEL,
      .value = "DIR",
      AT(model),
      .help = "also report text lengths in tokens of this model, special tokens included, without truncation",
      .fallback = "none"},
     {.name = "longer",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(s.longer),
      .min = 1,
@@ -68,7 +68,7 @@ static const cli_option data_table[] = {
              "fraction of texts longer than N",
      .fallback = "off"},
     {.name = "threshold",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(s.threshold),
      .min = -1e30,
@@ -76,7 +76,7 @@ static const cli_option data_table[] = {
      .help = "pairs with a label of at least X are positive",
      .fallback = CLI_DEFAULT_THRESHOLD},
     {.name = "bins",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(s.bins),
      .min = 1,

@@ -8,9 +8,9 @@
 
 #include <math.h>
 
-static const cli_option class_table[] = {
+static const aoei_option class_table[] = {
     {.name = "positive-from",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      .offset = offsetof(aoe_binary_options, positive_from),
      .min = -1e30,

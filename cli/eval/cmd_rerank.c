@@ -27,22 +27,22 @@ typedef struct job {
     cli_file out;
 } job;
 
-static const cli_option stage_table[] = {
+static const aoei_option stage_table[] = {
     {.name = "first",
-     .kind = CLI_MODEL,
+     .kind = AOEI_OPTION_MODEL,
      .value = "DIR",
      .offset = offsetof(options, first.dir),
      .help = "first stage: exact search by cosine with this embedding model; its prompts query and document are used",
      .fallback = ""},
     {.name = "run",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "FILE",
      .offset = offsetof(options, r.run),
      .excludes = "first",
      .help = "first stage: a run file of TREC, with lines QUERY Q0 DOCUMENT RANK SCORE TAG",
      .fallback = ""},
     {.name = "top",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "K",
      .offset = offsetof(options, r.top),
      .min = 1,
@@ -51,9 +51,9 @@ static const cli_option stage_table[] = {
     CLI_OPTION_SCORE_CLASS(.offset = offsetof(options, class_name), ""),
 };
 
-static const cli_option output_table[] = {
+static const aoei_option output_table[] = {
     {.name = "cutoff",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "K",
      .offset = offsetof(options, r.cutoff),
      .min = 1,
@@ -63,9 +63,9 @@ static const cli_option output_table[] = {
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "FILE", "write the reranked lists as a run file of TREC"),
 };
 
-static const cli_option input_table[] = {
+static const aoei_option input_table[] = {
     {.name = "split",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      .offset = offsetof(options, r.split),
      .help = "read the relevance judgments from qrels/NAME.tsv"},

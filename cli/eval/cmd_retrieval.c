@@ -38,16 +38,16 @@ static int parse_numbers(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
-static const cli_option measure_table[] = {
+static const aoei_option measure_table[] = {
     {.name = "recall-at",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "K,...",
      .offset = offsetof(options, r),
      .parse = parse_numbers,
      .help = "print the recall among the K nearest texts, for each K",
      .fallback = "1,5,10"},
     {.name = "top",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "K",
      .offset = offsetof(options, r.top),
      .min = 1,
@@ -55,24 +55,24 @@ static const cli_option measure_table[] = {
      .help = "number of nearest texts from which MRR and nDCG are computed"},
 };
 
-static const cli_option input_table[] = {
+static const aoei_option input_table[] = {
     {.name = "query",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, r.query),
-     .choices = CLI_CHOICES("random", "first", "all"),
+     .choices = AOEI_CHOICES("random", "first", "all"),
      .noun = "query choice",
      .help = "for tables: texts of each group that are used as queries: random (one text, drawn at random), first (the "
              "first text) or all "
              "(every text)"},
     {.name = "count-query",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, r.count_query),
      .set = 1,
      .help = "for tables: count the query itself as a relevant text in recall, MRR and nDCG; without "
              "this option, the query is excluded from the ranking"},
     {.name = "split",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      .offset = offsetof(options, r.split),
      .help = "BEIR directories: read the relevance judgments from qrels/NAME.tsv"},
@@ -80,13 +80,13 @@ static const cli_option input_table[] = {
                        "columns to read: ROLE=NAME reads the column NAME as ROLE, for example group=a,text=b",
                        "group=group or group=image; text=text, text=caption or text=sentence"),
     {.name = "skip-bad-rows",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, r.table.skip_bad_rows),
      .set = 1,
      .help = "skip unreadable rows and report the number of skipped rows; without this option, the command "
              "stops at the first such row"},
     {.name = "doc-prompt",
-     .kind = CLI_PROMPT,
+     .kind = AOEI_OPTION_PROMPT,
      .value = "TEMPLATE",
      .offset = offsetof(options, doc_prompt),
      .help = "prompt for documents, in which {text} is replaced by each document",

@@ -20,25 +20,25 @@ typedef struct options {
     cli_words paths; /* paths of the data sets, owned */
 } options;
 
-static const cli_option suite_table[] = {
+static const aoei_option suite_table[] = {
     {.name = "setting",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, setting),
-     .choices = CLI_CHOICES("all", "mean", "wmean", "each"),
+     .choices = AOEI_CHOICES("all", "mean", "wmean", "each"),
      .noun = "setting",
      .help = "how the subsets of STS12 to STS16 are combined. all: one correlation over all pairs. mean: mean "
              "of the correlations of the subsets. wmean: mean of these correlations, weighted by the "
              "number of pairs. each: one row for each of the settings all, mean and wmean"},
     {.name = "metric",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, pearson),
-     .choices = CLI_CHOICES("spearman", "pearson"),
+     .choices = AOEI_CHOICES("spearman", "pearson"),
      .noun = "metric",
      .help = "correlation coefficient: spearman or pearson"},
     {.name = "subsets",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, subsets),
      .set = 1,
      .help = "also print the correlation of each subset"},

@@ -8,7 +8,7 @@
 #include "cli/eval/eval_common.h"
 
 /* Table options for triplets. Options for labels are missing, because triplets have no labels. */
-static const cli_option tables[] = {
+static const aoei_option tables[] = {
     CLI_OPTION_COLUMNS(
             .offset = offsetof(aoe_triplet_options, table.columns), "ROLE=NAME,...",
             "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b,negative=c",

@@ -13,13 +13,13 @@
 
 enum { MAX_COLUMNS = 16, MAX_OWN_GROUPS = 4 };
 
-static const cli_option output_table[] = {
+static const aoei_option output_table[] = {
     CLI_OPTION_TABLE_FORMAT(.offset = offsetof(cli_eval, format), "output format: table, csv or markdown"),
 };
 
-static const cli_option size_table[] = {
+static const aoei_option size_table[] = {
     {.name = "layers",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "N,...",
      .offset = offsetof(cli_eval, layers_text),
      .help = "evaluate the model with only its first N layers, for each N of the list, as aoe convert --layers N "
@@ -27,7 +27,7 @@ static const cli_option size_table[] = {
              "Requires a transformer without a norm after its last layer, such as BERT",
      .fallback = "all layers"},
     {.name = "dims",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "N,...",
      .offset = offsetof(cli_eval, dims_text),
      .help = "evaluate the embeddings truncated to the first N components, for each N of the list. The results have "

@@ -16,10 +16,10 @@
 #include <string.h>
 
 typedef struct options {
-    cli_texts arms;
+    aoei_text_list arms;
     const char *methods;
     const char *against; /* name of the arm with which the other arms are compared; NULL: the first arm */
-    cli_texts tests;
+    aoei_text_list tests;
     aoe_correction correction;
     aoe_bootstrap_options bootstrap;
     cli_table_format format;
@@ -28,10 +28,10 @@ typedef struct options {
 
 static const char *const correction_names[] = {"holm", "none", NULL}; /* names of the values of aoe_correction */
 
-static const cli_option table[] = {
+static const aoei_option table[] = {
     {.name = "arm",
      .letter = 'a',
-     .kind = CLI_TEXTS,
+     .kind = AOEI_OPTION_TEXTS,
      .value = "'NAME: OPTIONS'...",
      .offset = offsetof(options, arms),
      .help = "an arm: its name, a colon, and options of aoe train that apply to this arm in addition "
@@ -39,13 +39,13 @@ static const cli_option table[] = {
              "or the word untrained: the model of -m is then evaluated without training",
      .fallback = ""},
     {.name = "methods",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME,...",
      .offset = offsetof(options, methods),
      .help = "add one arm for each of these values of --method of aoe train; these arms come before the arms of --arm",
      .fallback = "none"},
     {.name = "test",
-     .kind = CLI_TEXTS,
+     .kind = AOEI_OPTION_TEXTS,
      .value = "FILE...",
      .offset = offsetof(options, tests),
      .help =
@@ -53,13 +53,13 @@ static const cli_option table[] = {
          "file",
      .fallback = ""},
     {.name = "against",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      .offset = offsetof(options, against),
      .help = "baseline: the arm with which all other arms are compared",
      .fallback = "the first arm"},
     {.name = "correction",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, correction),
      .choices = correction_names,
@@ -67,14 +67,14 @@ static const cli_option table[] = {
      .help = "correction of the p-values for the number of tests: holm (the step-down procedure of Holm 1979, over "
              "the tests of all arms on all evaluation files together) or none"},
     {.name = "replicates",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, bootstrap.replicates),
      .min = 1,
      .max = 1e7,
      .help = "number of bootstrap resamples"},
     {.name = "bootstrap-seed",
-     .kind = CLI_SEED,
+     .kind = AOEI_OPTION_SEED,
      .value = "N",
      .offset = offsetof(options, bootstrap.seed),
      .help = "random seed of the bootstrap"},

@@ -15,19 +15,19 @@
 
 /* One axis of the grid: an option of aoe train and the values that are tried. */
 typedef struct axis {
-    const cli_option *option; /* borrowed */
-    cli_words value;          /* values as texts; "on" and "off" if the option is a flag */
+    const aoei_option *option; /* borrowed */
+    cli_words value;           /* values as texts; "on" and "off" if the option is a flag */
 } axis;
 
 typedef struct options {
-    cli_texts over;    /* searched options as texts "NAME=VALUES" */
-    const char *score; /* evaluation file whose score is used; NULL: the best score on the dev set is used */
+    aoei_text_list over; /* searched options as texts "NAME=VALUES" */
+    const char *score;   /* evaluation file whose score is used; NULL: the best score on the dev set is used */
     cli_experiment e;
 } options;
 
-static const cli_option table[] = {
+static const aoei_option table[] = {
     {.name = "over",
-     .kind = CLI_TEXTS,
+     .kind = AOEI_OPTION_TEXTS,
      .value = "OPTION=VALUES...",
      .offset = offsetof(options, over),
      .help = "an option of aoe train and the values to try, for example lr=1e-5,3e-5. The values are "
@@ -37,23 +37,23 @@ static const cli_option table[] = {
              " tried",
      .fallback = ""},
     {.name = "score",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "FILE",
      .offset = offsetof(options, score),
      .help = "score each run by the Spearman correlation of its model on this table or SentEval directory",
      .fallback = "score by the best Spearman correlation on the --dev file during training"},
     {.name = "skip-rejected",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, e.skip_rejected),
      .set = 1,
      .help = "skip combinations that aoe train rejects, for example those in which all loss weights (--w-...) are 0"},
-    {.name = "skip-refused", .kind = CLI_FLAG, .offset = offsetof(options, e.skip_rejected), .set = 1},
+    {.name = "skip-refused", .kind = AOEI_OPTION_FLAG, .offset = offsetof(options, e.skip_rejected), .set = 1},
 };
 
 /* ---- values */
 
-static int is_number(const cli_option *o) {
-    return o->kind == CLI_SIZE || o->kind == CLI_REAL;
+static int is_number(const aoei_option *o) {
+    return o->kind == AOEI_OPTION_SIZE || o->kind == AOEI_OPTION_REAL;
 }
 
 /* Adds the N values of a range lin:FROM:TO:N or log:FROM:TO:N. The values are rounded to six significant digits.
@@ -74,19 +74,19 @@ static int add_range(axis *a, const char *item) {
     for (size_t i = 0; i < n; i++) {
         const double part = n > 1 ? (double)i / (double)(n - 1) : 0;
         const double value = logarithmic ? from * pow(to / from, part) : from + part * (to - from);
-        cli_words_add(&a->value, a->option->kind == CLI_SIZE ? "%.0f" : "%.6g", value);
+        cli_words_add(&a->value, a->option->kind == AOEI_OPTION_SIZE ? "%.0f" : "%.6g", value);
     }
     return CLI_GO;
 }
 
-static json_t *json_value(const cli_option *o, const char *text) {
+static json_t *json_value(const aoei_option *o, const char *text) {
     char *end = NULL;
     const double number = strtod(text, &end);
-    if (o->kind == CLI_FLAG)
+    if (o->kind == AOEI_OPTION_FLAG)
         return json_boolean(strcmp(text, "on") == 0);
     if (!is_number(o) || end == text || *end || !isfinite(number))
         return cli_json_text(text, strlen(text));
-    const int is_whole = o->kind == CLI_SIZE && fabs(number) < 1e15 && fabs(number - rint(number)) <= 0;
+    const int is_whole = o->kind == AOEI_OPTION_SIZE && fabs(number) < 1e15 && fabs(number - rint(number)) <= 0;
     return is_whole ? json_integer((json_int_t)number) : json_real(number);
 }
 
@@ -127,7 +127,7 @@ static int read_axis(const cli_experiment *e, const axis *first, axis *a, const 
     for (char *item = strsep(&rest, separator); item && code == CLI_GO; item = strsep(&rest, separator)) {
         if (strncmp(item, "lin:", 4) == 0 || strncmp(item, "log:", 4) == 0)
             code = add_range(a, item);
-        else if (a->option->kind == CLI_FLAG && strcmp(item, "on") != 0 && strcmp(item, "off") != 0)
+        else if (a->option->kind == AOEI_OPTION_FLAG && strcmp(item, "on") != 0 && strcmp(item, "off") != 0)
             code = cli_usage("grid", "--over %s: '%s' is neither on nor off", a->option->name, item);
         else
             cli_words_add(&a->value, "%s", item);
@@ -148,9 +148,9 @@ typedef struct grid {
  * with index value[k] on axis k. */
 static void add_arguments(const grid *g, const size_t *value, cli_words *args) {
     for (size_t k = 0; k < g->n_axes; k++) {
-        const cli_option *o = g->axes[k].option;
+        const aoei_option *o = g->axes[k].option;
         const char *text = g->axes[k].value.word[value[k]];
-        if (o->kind != CLI_FLAG)
+        if (o->kind != AOEI_OPTION_FLAG)
             cli_words_add(args, "--%s=%s", o->name, text);
         else if (strcmp(text, "on") == 0)
             cli_words_add(args, "--%s", o->name);

@@ -42,17 +42,17 @@ static int parse_bytes(void *target, const char *text, aoe_error *err) {
 
 #define AT(field) .offset = offsetof(cli_experiment_options, field)
 
-static const cli_option run_table[] = {
+static const aoei_option run_table[] = {
     CLI_OPTION_OUTPUT(AT(output), "DIR", "output directory of all runs"),
     {.name = "seeds",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "N|LIST",
      AT(seeds),
      .help =
          "number of seeds, of which the first is 42 (3 means 42, 43 and 44), or a list of seeds such as 1,2,5 or 1..5"},
     {.name = "jobs",
      .letter = 'j',
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(jobs),
      .min = 1,
@@ -60,7 +60,7 @@ static const cli_option run_table[] = {
      .help = "maximum number of simultaneous runs"},
     {.name = "threads",
      .letter = 't',
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(threads),
      .min = 1,
@@ -68,7 +68,7 @@ static const cli_option run_table[] = {
      .help = "total number of threads of all simultaneous runs",
      .fallback = "all CPUs available to the process"},
     {.name = "memory",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "SIZE",
      AT(memory),
      .parse = parse_bytes,
@@ -76,20 +76,24 @@ static const cli_option run_table[] = {
              "estimated memory is available",
      .fallback = "the free memory of the machine"},
     {.name = "keep",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(keep),
-     .choices = CLI_CHOICES("none", "best", "all"),
+     .choices = AOEI_CHOICES("none", "best", "all"),
      .noun = "choice of models to keep",
      .help = "trained models to keep in the output directory: none, best (only the model of the run "
              "with the highest score) or all"},
     {.name = "quiet",
      .letter = 'q',
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(quiet),
      .set = 1,
      .help = "do not print progress and notes to stderr"},
-    {.name = "json", .kind = CLI_FLAG, AT(json), .set = 1, .help = "print results as JSON, one object per line"},
+    {.name = "json",
+     .kind = AOEI_OPTION_FLAG,
+     AT(json),
+     .set = 1,
+     .help = "print results as JSON, one object per line"},
 };
 
 /* ---- seeds */
@@ -220,7 +224,7 @@ int cli_experiment_check_words(const cli_experiment *e, const cli_words *w, cons
     return code;
 }
 
-const cli_option *cli_experiment_option(const cli_experiment *e, const char *what, const char *name) {
+const aoei_option *cli_experiment_option(const cli_experiment *e, const char *what, const char *name) {
     enum { MOST = 256 };
     const cli_syntax *s = &e->shared.config->syntax;
     const char *names[MOST], *plain = name + strspn(name, "-");

@@ -73,7 +73,7 @@ int cli_experiment_check_words(const cli_experiment *e, const cli_words *w, cons
 /* Returns the option of `aoe train` with this name; the name may begin with dashes. what: option of this command in
  * messages, for example "--over". Returns NULL after reporting that `aoe train` has no such option or that the
  * experiment sets it for each run. */
-const cli_option *cli_experiment_option(const cli_experiment *e, const char *what, const char *name);
+const aoei_option *cli_experiment_option(const cli_experiment *e, const char *what, const char *name);
 
 /* Adds a configuration, which consists of the arguments e->shared followed by `words`. name, label, values, untrained:
  * fields of the aoe_configuration. Takes ownership of `name`, `label` and `values`, which are allocated with malloc();

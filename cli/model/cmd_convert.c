@@ -29,9 +29,9 @@ typedef struct options {
     int storage;        /* storage type of the weights, an aoe_storage; -1: not given */
     int embeddings;     /* storage type of the token embeddings, an aoe_embedding_storage */
     aoe_convert_options convert;
-    layer_list take;    /* value of --take-layers */
-    cli_texts count_on; /* value of --count-on */
-    int lowercase;      /* 1: a model that is created from word vectors lowercases texts */
+    layer_list take;         /* value of --take-layers */
+    aoei_text_list count_on; /* value of --count-on */
+    int lowercase;           /* 1: a model that is created from word vectors lowercases texts */
 } options;
 
 /* Parses the value of --take-layers, a list of indices of layers such as "0,2,4". */
@@ -55,7 +55,7 @@ static int parse_layers(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
-static const cli_option table[] = {
+static const aoei_option table[] = {
     CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP,
                        "f32 for word vectors and if another option changes the model; otherwise required"),
     CLI_OPTION_EMBEDDING_STORAGE(.offset = offsetof(options, embeddings)),
@@ -63,21 +63,21 @@ static const cli_option table[] = {
     CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
     {.name = "model",
      .letter = 'm',
-     .kind = CLI_MODEL,
+     .kind = AOEI_OPTION_MODEL,
      .value = "DIR",
      .offset = offsetof(options, model),
      .help = "used if the argument DIR is missing: a model directory, or a directory with LoRA "
              "adapters, which are merged into their base model",
      .fallback = CLI_DEFAULT_MODEL},
     {.name = "lowercase",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, lowercase),
      .set = 1,
      .help =
          "word vectors: the model lowercases texts before tokenization; use it if all words in FILE are lowercase, as "
          "in glove.6B"},
     {.name = "layers",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, convert.layers),
      .min = 1,
@@ -86,7 +86,7 @@ static const cli_option table[] = {
              "Requires a transformer without a norm after its last layer, such as BERT",
      .fallback = "all layers"},
     {.name = "take-layers",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "I,...",
      .offset = offsetof(options, take),
      .parse = parse_layers,
@@ -96,7 +96,7 @@ static const cli_option table[] = {
              "of aoe train --teacher. Requires a transformer",
      .fallback = "all layers"},
     {.name = "dims",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, convert.dims),
      .min = 1,
@@ -114,9 +114,9 @@ static int is_file(const cli_args *args) {
     return args->n && stat(args->operand[0], &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
-static const cli_option vocabulary_table[] = {
+static const aoei_option vocabulary_table[] = {
     {.name = "vocabulary",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "FILE",
      .offset = offsetof(options, convert.vocabulary),
      .excludes = "vocab-size",
@@ -125,7 +125,7 @@ static const cli_option vocabulary_table[] = {
          "always kept: special and added tokens, and single characters",
      .fallback = "all tokens"},
     {.name = "vocab-size",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, convert.vocab_size),
      .min = 1,
@@ -136,7 +136,7 @@ static const cli_option vocabulary_table[] = {
              "[unused...] last",
      .fallback = "all tokens"},
     {.name = "count-on",
-     .kind = CLI_TEXTS,
+     .kind = AOEI_OPTION_TEXTS,
      .value = "FILE...",
      .offset = offsetof(options, count_on),
      .help = "count the tokens in the texts of these files: .txt files (one text per line) or tables, optionally "

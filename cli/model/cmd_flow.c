@@ -24,25 +24,25 @@ typedef struct job {
     int stage; /* stage whose progress is shown; -1: no progress is shown */
 } job;
 
-static const cli_option table[] = {
+static const aoei_option table[] = {
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_FORCE(.offset = offsetof(options, flow.force)),
     {.name = "levels",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, flow.levels),
      .min = 1,
      .max = 8,
      .help = "number of levels; an embedding must have a multiple of 2^N components"},
     {.name = "depth",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, flow.depth),
      .min = 1,
      .max = 64,
      .help = "number of steps per level"},
     {.name = "width",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, flow.width),
      .min = 1,
@@ -50,30 +50,30 @@ static const cli_option table[] = {
      .help = "number of hidden units in the network of a step"},
 };
 
-static const cli_option training_table[] = {
+static const aoei_option training_table[] = {
     {.name = "epochs",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, flow.epochs),
      .min = 1,
      .max = 1e6,
      .help = "number of passes over the rows of the input files"},
     {.name = "batch-size",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, flow.batch_size),
      .min = 2,
      .max = 1e6,
      .help = "number of rows per optimizer step; the first batch determines the initial parameters"},
     {.name = "lr",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      .offset = offsetof(options, flow.lr),
      .max = 1e3,
      .help = "learning rate, which is constant"},
 };
 
-static const cli_option text_table[] = {
+static const aoei_option text_table[] = {
     CLI_OPTION_COLUMNS(.offset = offsetof(options, flow.table.columns), "NAME,...", "text columns of tables",
                        "all text columns with a name listed in docs/data.md, such as sentence1"),
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, flow.table.skip_bad_rows)),

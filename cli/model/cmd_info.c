@@ -35,15 +35,15 @@ static int parse_method(void *target, const char *text, aoe_error *err) {
     return aoe_method_parse(target, text, err);
 }
 
-static const cli_option table[] = {
+static const aoei_option table[] = {
     {.name = "plan",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, plan),
      .set = 1,
      .help = "also print the memory that inference and training need for a batch of --texts texts with --length tokens "
              "each"},
     {.name = "texts",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, texts),
      .min = 1,
@@ -52,7 +52,7 @@ static const cli_option table[] = {
              "cross-encoder as one text",
      .fallback = "the texts of a training batch of --method, 64 for angle"},
     {.name = "length",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, length),
      .min = 1,
@@ -60,7 +60,7 @@ static const cli_option table[] = {
      .help = "with --plan or --shape: number of tokens per text",
      .fallback = "the maximum sequence length of the model"},
     {.name = "shape",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      .offset = offsetof(options, shape),
      .help =
@@ -70,7 +70,7 @@ static const cli_option table[] = {
     CLI_OPTION_STORAGE("stored", .offset = offsetof(options, stored),
                        "with --shape: assumed data type of the weights in the model file: f32, bf16 or int8", "bf16"),
     {.name = "method",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "NAME",
      .offset = offsetof(options, method),
      .parse = parse_method,

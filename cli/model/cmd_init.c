@@ -12,9 +12,9 @@
 
 typedef struct options {
     cli_general general;
-    const char *shape;    /* name of a predefined shape; NULL: options give all sizes */
-    aoe_shape size;       /* sizes that options give; 0: not given */
-    cli_texts vocab_from; /* files with texts on which the vocabulary is trained */
+    const char *shape;         /* name of a predefined shape; NULL: options give all sizes */
+    aoe_shape size;            /* sizes that options give; 0: not given */
+    aoei_text_list vocab_from; /* files with texts on which the vocabulary is trained */
     aoe_init_options init;
     int storage;        /* storage type of the weights, an aoe_storage */
     int cased;          /* 1: the vocabulary is case-sensitive */
@@ -23,32 +23,32 @@ typedef struct options {
 
 #define SIZE_OPTION(option, field, most, text, absent)                                                                 \
     {                                                                                                                  \
-        .name = option, .kind = CLI_SIZE, .value = "N", .offset = offsetof(options, size.field), .min = 1,             \
+        .name = option, .kind = AOEI_OPTION_SIZE, .value = "N", .offset = offsetof(options, size.field), .min = 1,     \
         .max = most, .help = text, .fallback = absent                                                                  \
     }
 
-static const cli_option table[] = {
+static const aoei_option table[] = {
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_FORCE(.offset = offsetof(options, init.force)),
     CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP, "f32"),
     {.name = "pooling",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "NAME",
      .offset = offsetof(options, init.pooling),
      .parse = cli_parse_pooling,
      .help = CLI_POOLING_HELP,
      .fallback = CLI_DEFAULT_POOLING},
     {.name = "dropout",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "P",
      .offset = offsetof(options, init.dropout),
      .max = 0.99,
      .help = "dropout probability for training, stored in config.json"},
 };
 
-static const cli_option shape_table[] = {
+static const aoei_option shape_table[] = {
     {.name = "shape",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      .offset = offsetof(options, shape),
      .help = "architecture and sizes: " CLI_SHAPE_NAMES "; the options below override its sizes",
@@ -72,27 +72,27 @@ static const cli_option shape_table[] = {
                 "from --shape, otherwise 512"),
 };
 
-static const cli_option vocabulary_table[] = {
+static const aoei_option vocabulary_table[] = {
     {.name = "vocab-from",
-     .kind = CLI_TEXTS,
+     .kind = AOEI_OPTION_TEXTS,
      .value = "FILE...",
      .offset = offsetof(options, vocab_from),
      .help = "train a WordPiece vocabulary on the texts of these files: .txt files (one text per line)"
              " or tables, optionally compressed (.gz or .zst)"},
     {.name = "vocab-size",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, init.vocab_size),
      .min = 10,
      .max = 1e7,
      .help = "size of the trained vocabulary, special tokens included"},
     {.name = "cased",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, cased),
      .set = 1,
      .help = "keep case and accents in the trained vocabulary"},
     {.name = "tokenizer",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "DIR",
      .offset = offsetof(options, init.tokenizer_from),
      .excludes = "vocab-from",

@@ -18,7 +18,7 @@ typedef struct options {
     aoe_convert_options convert;
 } options;
 
-static const cli_option table[] = {
+static const aoei_option table[] = {
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
     CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP,

@@ -18,12 +18,12 @@ typedef struct options {
     const char *output; /* output directory; NULL: not given */
 } options;
 
-static const cli_option table[] = {
+static const aoei_option table[] = {
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_FORCE(.offset = offsetof(options, whiten.force)),
     {.name = "dims",
      .letter = 'k',
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, whiten.dims),
      .min = 1,
@@ -32,7 +32,7 @@ static const cli_option table[] = {
      .fallback = "all components with nonzero variance"},
 };
 
-static const cli_option text_table[] = {
+static const aoei_option text_table[] = {
     CLI_OPTION_COLUMNS(.offset = offsetof(options, whiten.table.columns), "NAME,...", "text columns of tables",
                        "all text columns with a name listed in docs/data.md, such as sentence1"),
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, whiten.table.skip_bad_rows)),

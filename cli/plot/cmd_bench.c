@@ -45,15 +45,15 @@ typedef struct job {
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option data_table[] = {
+static const aoei_option data_table[] = {
     {.name = "metric",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      AT(metric),
      .help = "number to plot: tokens_per_second, texts_per_second, cosine_min, cosine_mean, peak_mb, p50_ms, p99_ms, "
              "first_vector_ms, step_ms, pairs_per_second, gflops or of_peak"},
     {.name = "thread-count",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(threads),
      .min = 1,

@@ -46,9 +46,9 @@ typedef struct job {
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option curve_table[] = {
+static const aoei_option curve_table[] = {
     {.name = "smooth",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(smooth),
      .min = 1,
@@ -57,7 +57,7 @@ static const cli_option curve_table[] = {
                  "several runs: "
                  "the largest of these numbers, but at most a quarter of the steps of the shortest run"},
     {.name = "characters",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      .excludes = "json",
      AT(characters),
      .set = 1,

@@ -97,17 +97,17 @@ static int parse_scale(void *target, const char *text, aoe_error *err) {
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option density_table[] = {
+static const aoei_option density_table[] = {
     {.name = "model",
      .letter = 'm',
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "DIR",
      AT(models),
      .parse = parse_model,
      .help = "model directory; repeat this option to plot several models side by side",
      .fallback = CLI_DEFAULT_MODEL},
     {.name = "scale",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "LOW,HIGH",
      AT(scale),
      .parse = parse_scale,

@@ -52,15 +52,15 @@ typedef struct job {
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option grid_table[] = {
+static const aoei_option grid_table[] = {
     {.name = "x",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "OPTION",
      AT(x),
      .help = "option of aoe train on the horizontal axis, for example w-angle",
      .fallback = "the first option with several values"},
     {.name = "y",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "OPTION",
      AT(y),
      .help = "option of aoe train on the vertical axis",

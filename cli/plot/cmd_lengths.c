@@ -58,10 +58,10 @@ typedef struct job {
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option length_table[] = {
+static const aoei_option length_table[] = {
     {.name = "model",
      .letter = 'm',
-     .kind = CLI_MODEL,
+     .kind = AOEI_OPTION_MODEL,
      .value = "DIR",
      AT(model),
      .help = "directory of a model or of a tokenizer",
@@ -69,7 +69,7 @@ static const cli_option length_table[] = {
     CLI_OPTION_COLUMNS(AT(table.columns), "NAME,...", "text columns",
                        "all text columns with a name listed in docs/data.md, such as sentence1"),
     {.name = "max-length",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(max_length),
      .min = 1,

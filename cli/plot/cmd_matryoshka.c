@@ -52,18 +52,18 @@ typedef struct job {
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option data_table[] = {
+static const aoei_option data_table[] = {
     {.name = "x",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(x),
-     .choices = CLI_CHOICES("auto", "dims", "layers"),
+     .choices = AOEI_CHOICES("auto", "dims", "layers"),
      .noun = "axis",
      .help = "horizontal axis: dims (number of components), layers (number of layers), or auto: layers if all results "
              "have the "
              "same number of components, otherwise dims"},
     {.name = "metric",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      AT(metric),
      .help = "metric on the vertical axis: a key of the JSON output, such as spearman, wmean.spearman or recall@5, or "
@@ -71,7 +71,7 @@ static const cli_option data_table[] = {
              "of the CSV output, such as STS-B",
      .fallback = "spearman, all.spearman, average, ndcg or accuracy, the first of these that the results have"},
     {.name = "row",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      AT(row),
      .help =

@@ -42,9 +42,9 @@ typedef struct curves {
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option vector_table[] = {
+static const aoei_option vector_table[] = {
     {.name = "dims",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(dims),
      .min = 2,
@@ -52,7 +52,7 @@ static const cli_option vector_table[] = {
      .help = "number of components of the vectors, an even number; with N = 2, each vector is one "
              "complex number, as in the figures of the AnglE paper"},
     {.name = "pairs",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(pairs),
      .min = 1,

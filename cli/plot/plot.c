@@ -11,11 +11,16 @@
 
 #define AT(field) .offset = offsetof(cli_plot_options, field)
 
-const cli_option cli_plot_table[CLI_PLOT_COUNT] = {
+const aoei_option cli_plot_table[CLI_PLOT_COUNT] = {
     CLI_OPTION_OUTPUT(AT(output), "NAME",
                       "write the plot to NAME.svg and NAME.png, the plotted data to NAME.dat and the gnuplot "
                       "script to NAME.gp"),
-    {.name = "title", .kind = CLI_TEXT, .value = "TEXT", AT(title), .help = "title of the plot", .fallback = "none"},
+    {.name = "title",
+     .kind = AOEI_OPTION_TEXT,
+     .value = "TEXT",
+     AT(title),
+     .help = "title of the plot",
+     .fallback = "none"},
 };
 
 void cli_plot_defaults(cli_plot_options *o) {

@@ -16,7 +16,7 @@ typedef struct cli_plot_options {
 } cli_plot_options;
 
 enum { CLI_PLOT_COUNT = 2 };
-extern const cli_option cli_plot_table[CLI_PLOT_COUNT]; /* these options set the fields of a cli_plot_options */
+extern const aoei_option cli_plot_table[CLI_PLOT_COUNT]; /* these options set the fields of a cli_plot_options */
 
 void cli_plot_defaults(cli_plot_options *o);
 /* Parses the arguments with cli_parse and checks the options that all plot commands have. Returns CLI_GO, or the exit

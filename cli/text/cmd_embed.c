@@ -71,13 +71,13 @@ typedef struct job {
 
 static const char *const precisions[] = {"float32", "int8", "uint8", "binary", "ubinary", NULL};
 
-static const cli_option table[] = {
+static const aoei_option table[] = {
     {.name = "format",
      .letter = 'f',
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, format),
-     .choices = CLI_CHOICES("jsonl", "npy", "tsv"),
+     .choices = AOEI_CHOICES("jsonl", "npy", "tsv"),
      .noun = "format",
      .help =
          "output format: jsonl, npy or tsv. jsonl: one object per text, with the embedding, the "
@@ -86,7 +86,7 @@ static const cli_option table[] = {
          "one column per component",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "dims",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, dims),
      .min = 1,
@@ -94,7 +94,7 @@ static const cli_option table[] = {
      .fallback = "all"},
     CLI_OPTION_OUTPUT_FILE(.offset = offsetof(options, output), ""),
     {.name = "flush",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, flush),
      .set = 1,
      .excludes = "output",
@@ -103,9 +103,9 @@ static const cli_option table[] = {
              "read the embeddings one by one; without this option, texts are embedded in groups, which is faster"},
 };
 
-static const cli_option precision_table[] = {
+static const aoei_option precision_table[] = {
     {.name = "precision",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, precision),
      .choices = precisions,
@@ -117,7 +117,7 @@ static const cli_option precision_table[] = {
              "unsigned value). The values are those of quantize_embeddings of sentence-transformers "
              "(docs/quantization.md)"},
     {.name = "calibrate",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "FILE",
      .offset = offsetof(options, calibrate),
      .excludes = "ranges",
@@ -127,7 +127,7 @@ static const cli_option precision_table[] = {
          "same options as the other texts, or from a .npy file with embeddings",
      .fallback = "all texts of the command; their embeddings are kept in a temporary file until the last text is read"},
     {.name = "ranges",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "FILE",
      .offset = offsetof(options, ranges),
      .excludes = "save-ranges",
@@ -136,13 +136,13 @@ static const cli_option precision_table[] = {
          "[2, dims]. Queries and documents need the same ranges",
      .fallback = "computed as described at --calibrate"},
     {.name = "save-ranges",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "FILE",
      .offset = offsetof(options, save_ranges),
      .help = "int8, uint8: write the ranges to FILE (.json or .npy), for --ranges of later commands"},
 };
 
-static const cli_option column_table[] = {
+static const aoei_option column_table[] = {
     CLI_OPTION_COLUMNS(.offset = offsetof(options, table.columns), "text=NAME",
                        "name of the text column of tables; with several names, for example a,b, one embedding "
                        "per column is computed for each row",

@@ -47,15 +47,15 @@ typedef struct job {
     size_t pairs, truncated, empty; /* numbers of all pairs, of truncated pairs, and of pairs with an empty text */
 } job;
 
-static const cli_option task_table[] = {
+static const aoei_option task_table[] = {
     {.name = "query",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "TEXT",
      .offset = offsetof(options, query),
      .help = "rank the texts of the files by their score with this text",
      .fallback = ""},
     {.name = "pairs",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "FILE",
      .offset = offsetof(options, pairs),
      .excludes = "query",
@@ -63,7 +63,7 @@ static const cli_option task_table[] = {
      .fallback = ""},
     {.name = "top",
      .letter = 'k',
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "K",
      .offset = offsetof(options, top),
      .min = 1,
@@ -71,10 +71,10 @@ static const cli_option task_table[] = {
      .help = "print only the K texts with the highest scores",
      .fallback = "all"},
     {.name = "scores",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, scores),
-     .choices = CLI_CHOICES("auto", "logit", "sigmoid", "softmax", "tanh"),
+     .choices = AOEI_CHOICES("auto", "logit", "sigmoid", "softmax", "tanh"),
      .noun = "activation function",
      .field = "activation",
      .help =
@@ -85,13 +85,13 @@ static const cli_option task_table[] = {
                            "--pairs prints all outputs; --query requires this option"),
 };
 
-static const cli_option output_table[] = {
+static const aoei_option output_table[] = {
     {.name = "format",
      .letter = 'f',
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, format),
-     .choices = CLI_CHOICES("table", "tsv", "jsonl"),
+     .choices = AOEI_CHOICES("table", "tsv", "jsonl"),
      .noun = "format",
      .help = "output format: table (aligned columns, scores with four decimals), tsv or jsonl (one object per text "
              "or pair)",
@@ -99,7 +99,7 @@ static const cli_option output_table[] = {
     CLI_OPTION_OUTPUT_FILE(.offset = offsetof(options, output), ""),
 };
 
-static const cli_option column_table[] = {
+static const aoei_option column_table[] = {
     CLI_OPTION_COLUMNS(
             .offset = offsetof(options, table.columns), "ROLE=NAME,...",
             "names of the text columns of tables: text=NAME with --query, and for example text1=question,text2=answer "

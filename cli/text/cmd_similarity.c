@@ -22,8 +22,8 @@ typedef struct options {
     cli_general general;
     cli_model_options model;
     aoe_angle_form angle_form;
-    cli_texts texts; /* files of the texts that are ranked; none: two texts are compared */
-    size_t top;      /* number of texts that are printed; 0: all */
+    aoei_text_list texts; /* files of the texts that are ranked; none: two texts are compared */
+    size_t top;           /* number of texts that are printed; 0: all */
     cli_ranking_format format;
     const char *output; /* path of the output file; NULL: stdout */
     const char *doc_prompt;
@@ -44,27 +44,27 @@ typedef struct job {
     size_t truncated, empty;
 } job;
 
-static const cli_option table[] = {
+static const aoei_option table[] = {
     CLI_OPTION_ANGLE_FORM(.offset = offsetof(options, angle_form)),
 };
 
-static const cli_option rank_table[] = {
+static const aoei_option rank_table[] = {
     {.name = "texts",
-     .kind = CLI_TEXTS,
+     .kind = AOEI_OPTION_TEXTS,
      .value = "FILE...",
      .offset = offsetof(options, texts),
      .help = "rank the texts of these files by their cosine with TEXT1; - for stdin",
      .fallback = ""},
     {.name = "top",
      .letter = 'k',
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "K",
      .offset = offsetof(options, top),
      .min = 1,
      .help = "print only the K texts with the highest cosines",
      .fallback = "all"},
     {.name = "doc-prompt",
-     .kind = CLI_PROMPT,
+     .kind = AOEI_OPTION_PROMPT,
      .value = "TEMPLATE",
      .offset = offsetof(options, doc_prompt),
      .help = "prompt for the texts of the files, in which {text} is replaced by each text",
@@ -73,10 +73,10 @@ static const cli_option rank_table[] = {
                  "of the model directory"},
     {.name = "format",
      .letter = 'f',
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      .offset = offsetof(options, format),
-     .choices = CLI_CHOICES("table", "tsv", "jsonl"),
+     .choices = AOEI_CHOICES("table", "tsv", "jsonl"),
      .noun = "format",
      .help = "output format: table (aligned columns, cosines with four decimals), tsv or jsonl (one object per text)",
      .fallback = "from the extension of --output, otherwise table"},

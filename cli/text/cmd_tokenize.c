@@ -32,16 +32,16 @@ typedef struct job {
     int bare;            /* 1: an empty text had no tokens, not even special tokens */
 } job;
 
-static const cli_option table[] = {
+static const aoei_option table[] = {
     {.name = "model",
      .letter = 'm',
-     .kind = CLI_MODEL,
+     .kind = AOEI_OPTION_MODEL,
      .value = "DIR",
      .offset = offsetof(options, dir),
      .help = "model directory, or any directory with tokenizer.json, or with vocab.txt and tokenizer_config.json",
      .fallback = CLI_DEFAULT_MODEL},
     {.name = "jsonl",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, jsonl),
      .set = 1,
      .excludes = "input-format",
@@ -49,31 +49,31 @@ static const cli_option table[] = {
              "array of two "
              "strings, which is encoded as a pair for a cross-encoder"},
     {.name = "tokens",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, tokens),
      .set = 1,
      .help = "print tokens instead of token ids; with --json, print both"},
     {.name = "max-length",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      .offset = offsetof(options, encode.max_length),
      .min = 1,
      .help = "maximum sequence length in tokens, special tokens included; longer texts are truncated",
      .fallback = "unlimited"},
     {.name = "prompt",
-     .kind = CLI_PROMPT,
+     .kind = AOEI_OPTION_PROMPT,
      .value = "TEMPLATE",
      .offset = offsetof(options, encode.prompt),
      .help = "prompt, in which {text} is replaced by each text, for example \"query: {text}\"",
      .fallback = "none"},
     {.name = "no-specials",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, encode.no_special_tokens),
      .set = 1,
      .help = "do not add special tokens such as [CLS] and [SEP]"},
 };
 
-static const cli_option column_table[] = {
+static const aoei_option column_table[] = {
     CLI_OPTION_COLUMNS(
             .offset = offsetof(options, table.columns), "text=NAME",
             "name of the text column of tables; with several names, for example a,b, the texts of all of them are "

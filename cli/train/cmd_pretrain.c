@@ -15,7 +15,7 @@
 typedef struct options {
     cli_general general;
     cli_model_options model;
-    cli_texts texts;
+    aoei_text_list texts;
     aoe_pretrain_options p;
 } options;
 
@@ -23,10 +23,10 @@ enum { FEW_STEPS = 100 }; /* if a run has fewer steps, a note is printed */
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option data_table[] = {
+static const aoei_option data_table[] = {
     {.name = "data",
      .letter = 'd',
-     .kind = CLI_TEXTS,
+     .kind = AOEI_OPTION_TEXTS,
      .value = "FILE...",
      AT(texts),
      .help = "texts: .txt files (one text per line) or tables with a text column, optionally "
@@ -35,7 +35,7 @@ static const cli_option data_table[] = {
     CLI_OPTION_COLUMNS(AT(p.table.columns), "text=NAME", "name of the text column", "text or sentence"),
     CLI_OPTION_SKIP_BAD_ROWS(AT(p.table.skip_bad_rows)),
     {.name = "held-out",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(p.held_out),
      .max = 0.99,
@@ -43,17 +43,17 @@ static const cli_option data_table[] = {
              "evaluation"},
 };
 
-static const cli_option batch_table[] = {
+static const aoei_option batch_table[] = {
     {.name = "batch-size",
      .letter = 'b',
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(p.batch_size),
      .min = 1,
      .max = 1e6,
      .help = "number of sequences per step"},
     {.name = "mask-rate",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(p.mask_rate),
      .min = 0.001,
@@ -61,13 +61,13 @@ static const cli_option batch_table[] = {
      .help = "fraction of the tokens that the model must predict; the tokens of a word are always "
              "selected together"},
     {.name = "no-pack",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(p.pack),
      .set = 0,
      .help = "train on one text per sequence; without this option, texts are concatenated into sequences"
              " of up to --max-length tokens"},
     {.name = "shuffle",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(p.shuffle),
      .min = 1,

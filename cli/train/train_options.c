@@ -23,10 +23,10 @@ typedef cli_train_config options;
 
 #define AT(field) .offset = offsetof(options, field)
 
-static const cli_option data_table[] = {
+static const aoei_option data_table[] = {
     {.name = "data",
      .letter = 'd',
-     .kind = CLI_TEXTS,
+     .kind = AOEI_OPTION_TEXTS,
      .value = "FILE [KEY=VALUE...]",
      AT(data),
      .help = "training data: .tsv, .csv, .jsonl or .json, optionally compressed (.gz or .zst), with the "
@@ -41,7 +41,7 @@ static const cli_option data_table[] = {
              "these names",
      .fallback = ""},
     {.name = "dev",
-     .kind = CLI_TEXTS,
+     .kind = AOEI_OPTION_TEXTS,
      .value = "FILE [KEY=VALUE...]",
      AT(dev_texts),
      .help = "table of labeled pairs on which the model is evaluated during training; the model with "
@@ -50,30 +50,30 @@ static const cli_option data_table[] = {
      .fallback = "none; the model after the last step is saved"},
 };
 
-static const cli_option batch_table[] = {
+static const aoei_option batch_table[] = {
     {.name = "batch-size",
      .letter = 'b',
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(t.batch_size),
      .min = 2,
      .max = 1e6,
      .help = "number of pairs, triplets or plain texts per batch"},
     {.name = "allow-duplicates",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(t.allow_duplicates),
      .set = 1,
      .help = "allow a text to occur twice in a batch of positives or triplets. A text equal to the positive"
              " of a query may then be one of the negatives of this query"},
     {.name = "accumulate",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(t.accumulate),
      .min = 1,
      .max = 1e6,
      .help = "number of batches whose gradients are accumulated before each optimizer step"},
     {.name = "cache-chunk",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(t.cache_chunk),
      .min = 1,
@@ -96,7 +96,7 @@ static int parse_set(unsigned *set, const char *text, const char *const *names, 
     int code = 0;
     *set = 0;
     for (const char *item = strsep(&rest, ","); item && !code; item = strsep(&rest, ",")) {
-        const size_t i = cli_choose(names, item, noun, err);
+        const size_t i = aoei_choose(names, item, noun, err);
         if (names[i])
             *set |= sets[i];
         else
@@ -167,9 +167,9 @@ static const char *views_text(const void *target) {
     return transformations ? text : NULL;
 }
 
-static const cli_option objective_table[] = {
+static const aoei_option objective_table[] = {
     {.name = "method",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "NAME",
      AT(t.method),
      .parse = parse_method,
@@ -177,51 +177,51 @@ static const cli_option objective_table[] = {
              "defaults of this method and leaves out the options that it rejects",
      .fallback = "angle"},
     {.name = "w-cosine",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.objective.w_cosine),
      .help = "weight of the cosine loss; 0 disables this loss"},
     {.name = "w-ibn",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.objective.w_ibn),
      .help = "pairs: weight of the in-batch negatives loss; positives and triplets: weight of the "
              "contrastive loss that compares each query with all positives of the batch; 0 disables "
              "these losses"},
     {.name = "w-angle",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.objective.w_angle),
      .help = "weight of the angle loss; 0 disables this loss"},
     {.name = "w-cln",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.objective.w_cln),
      .help = "triplets: weight of the contrastive loss that compares each query with all positives and"
              " all negatives of the batch; 0 disables this loss"},
     {.name = "tau-cosine",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.objective.tau_cosine),
      .min = 1e-6,
      .max = 1e6,
      .help = "temperature of the cosine loss"},
     {.name = "tau-ibn",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.objective.tau_ibn),
      .min = 1e-6,
      .max = 1e6,
      .help = "temperature of the in-batch negatives and contrastive losses"},
     {.name = "tau-angle",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.objective.tau_angle),
      .min = 1e-6,
      .max = 1e6,
      .help = "temperature of the angle loss"},
     {.name = "ibn-threshold",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.objective.ibn_threshold),
      .min = -1e30,
@@ -230,20 +230,20 @@ static const cli_option objective_table[] = {
              "contrastive loss",
      .fallback = CLI_DEFAULT_THRESHOLD},
     {.name = "no-isp",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(t.objective.isp),
      .set = 0,
      .help = "disable identical sentence pair detection: the in-batch negatives loss then treats equal"
              " texts in a batch as negatives of each other"},
     {.name = "hard-negative",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.objective.hard_negative),
      .min = -1e30,
      .max = 1e30,
      .help = "triplets: value added to the logit of each query and its own negative in the contrastive loss"},
     {.name = "classes",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(t.classes),
      .min = 1,
@@ -254,7 +254,7 @@ static const cli_option objective_table[] = {
          "or graded labels (binary cross entropy), otherwise labels are classes (cross entropy)",
      .fallback = "the highest label + 1; cross-encoder: 1"},
     {.name = "features",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "LIST",
      AT(t.objective.features),
      .parse = parse_features,
@@ -265,7 +265,7 @@ static const cli_option objective_table[] = {
              "times v), "
              "max2 (squared maximum of u and v)"},
     {.name = "views",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "A,B",
      AT(t.views),
      .parse = parse_views,
@@ -277,19 +277,19 @@ static const cli_option objective_table[] = {
          "(this fraction of the tokens is set to 0)",
      .fallback = "consert: feature-cut:0.2,shuffle; consert-sup: none,token-cut:0.1"},
     {.name = "new-head",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(t.new_head),
      .set = 1,
      .help = "cross-encoder: start with a new classification head, although the model already has one"},
     {.name = "no-projection",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(t.no_projection),
      .set = 1,
      .help = "simcse-unsup and simcse-sup: do not add a dense layer with tanh after the pooling; "
              "without this option, simcse-unsup uses such a layer during training, and simcse-sup also"
              " saves it with the model"},
     {.name = "label-max",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.label_max),
      .min = 1e-30,
@@ -299,7 +299,7 @@ static const cli_option objective_table[] = {
      .fallback = "the highest label of each file; cross-encoder: at least 1"},
     CLI_OPTION_ANGLE_FORM(AT(t.objective.angle_form)),
     {.name = "directions",
-     .kind = CLI_NAMED,
+     .kind = AOEI_OPTION_NAMED,
      .value = "LIST",
      AT(t.objective.directions),
      .parse = parse_directions,
@@ -307,45 +307,45 @@ static const cli_option objective_table[] = {
              "document-to-query and document-to-document, or all",
      .fallback = "query-to-document,document-to-query"},
     {.name = "joint",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(t.objective.joint),
      .set = 1,
      .help = "symmetric: use one softmax over the candidates of all directions instead of one softmax per direction"},
     {.name = "negatives",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(t.negatives),
      .min = 1,
      .max = 1000,
      .help = "ct: number of pairs of random texts that are added to each text as negatives"},
     {.name = "generator",
-     .kind = CLI_MODEL,
+     .kind = AOEI_OPTION_MODEL,
      .value = "DIR",
      AT(t.generator),
      .help =
          "diffcse: masked language model that replaces tokens, whose vocabulary must be that of the model; required",
      .fallback = "none"},
     {.name = "w-detection",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.w_detection),
      .help = "diffcse: weight of the loss of the discriminator, which detects replaced tokens"},
     {.name = "mask-rate",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.mask_rate),
      .min = 1e-6,
      .max = 1,
      .help = "diffcse: probability that a token is selected for masking"},
     {.name = "second-prompt",
-     .kind = CLI_PROMPT,
+     .kind = AOEI_OPTION_PROMPT,
      .value = "TEMPLATE",
      AT(t.second_prompt),
      .help =
          "promptbert: second prompt template, with {text} and the token [MASK]; the first one is --prompt, by default "
          "This sentence of \"{text}\" means [MASK]."},
     {.name = "lstm-dims",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(t.lstm_dims),
      .min = 1,
@@ -353,7 +353,7 @@ static const cli_option objective_table[] = {
      .help = "infersent: number of outputs of each direction of the LSTM",
      .fallback = "2048, or that of the start model"},
     {.name = "bigrams",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(t.bigrams),
      .min = 0,
@@ -361,22 +361,22 @@ static const cli_option objective_table[] = {
      .help = "dan: number of embeddings of bigrams, a power of two, or 0 for none",
      .fallback = "65536, or that of the start model"},
     {.name = "guide-margin",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.objective.guide_margin),
      .help =
          "gist: leave out a negative if the guide's cosine with it is above the guide's cosine of query and positive, "
          "minus X"},
     {.name = "guide-relative",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(t.objective.guide_relative),
      .set = 1,
      .help = "gist: the margin is the fraction X of the guide's cosine of query and positive"},
 };
 
-static const cli_option prefix_table[] = {
+static const aoei_option prefix_table[] = {
     {.name = "matryoshka",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "DIM[:WEIGHT],...",
      AT(prefix_text),
      .help = "Matryoshka representation learning (Kusupati et al. 2022): the loss is the sum of the losses of the "
@@ -385,7 +385,7 @@ static const cli_option prefix_table[] = {
              "trained embeddings can be cut to these sizes",
      .fallback = "whole embeddings"},
     {.name = "matryoshka-per-step",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(t.matryoshka_per_step),
      .min = 1,
@@ -394,10 +394,10 @@ static const cli_option prefix_table[] = {
      .fallback = "all sizes"},
 };
 
-static const cli_option layer_table[] = {
+static const aoei_option layer_table[] = {
     {.name = "adaptive-layers",
      .field = "layers.adaptive",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(t.layers.adaptive),
      .set = 1,
      .help = "adaptive layers (AdaptiveLayerLoss of sentence-transformers): also compute the loss from the outputs of "
@@ -407,7 +407,7 @@ static const cli_option layer_table[] = {
              "last layer, as in LLaMA and ModernBERT. Requires a transformer"},
     {.name = "layers-per-step",
      .field = "layers.per_step",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(t.layers.per_step),
      .min = 1,
@@ -416,34 +416,34 @@ static const cli_option layer_table[] = {
              "candidates"},
     {.name = "layer-prior",
      .field = "layers.prior",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(t.layers.prior),
-     .choices = CLI_CHOICES("uniform", "log", "linear"),
+     .choices = AOEI_CHOICES("uniform", "log", "linear"),
      .noun = "layer prior",
      .help = "--adaptive-layers: weight of the loss of layer i (0: embedding layer): uniform (1), log (1 / (1 + ln(1 + "
              "i))) or linear (1 / (1 + i))"},
     {.name = "layer-temperature",
      .field = "layers.temperature",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.layers.temperature),
      .help = "--adaptive-layers: temperature of the distributions"},
     {.name = "w-last-layer",
      .field = "layers.w_last",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.layers.w_last),
      .help = "--adaptive-layers: weight of the loss of the last layer"},
     {.name = "w-layers",
      .field = "layers.w_layers",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.layers.w_layers),
      .help = "--adaptive-layers: weight of the mean loss of the drawn layers"},
     {.name = "w-layer-kl",
      .field = "layers.w_kl",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.layers.w_kl),
      .help =
@@ -451,7 +451,7 @@ static const cli_option layer_table[] = {
          "layer"},
     {.name = "ese",
      .field = "layers.ese",
-     .kind = CLI_FLAG,
+     .kind = AOEI_OPTION_FLAG,
      AT(t.layers.ese),
      .set = 1,
      .help = "Espresso sentence embeddings (Li et al. 2024): also compute the loss from the first components of the "
@@ -460,7 +460,7 @@ static const cli_option layer_table[] = {
              "model can be truncated to fewer layers and components. Requires a transformer"},
     {.name = "ese-dims",
      .field = "layers.ese_dims",
-     .kind = CLI_SIZE,
+     .kind = AOEI_OPTION_SIZE,
      .value = "N",
      AT(t.layers.ese_dims),
      .min = 1,
@@ -468,9 +468,9 @@ static const cli_option layer_table[] = {
      .help = "--ese: number of components"},
 };
 
-static const cli_option teacher_table[] = {
+static const aoei_option teacher_table[] = {
     {.name = "teacher",
-     .kind = CLI_MODELS,
+     .kind = AOEI_OPTION_MODELS,
      .value = "DIR",
      .field = "teachers",
      AT(teachers),
@@ -480,51 +480,51 @@ static const cli_option teacher_table[] = {
          " for several teachers: the vector of a text is then the concatenation of their normalized embeddings",
      .fallback = "none"},
     {.name = "teacher-cache",
-     .kind = CLI_TEXT,
+     .kind = AOEI_OPTION_TEXT,
      .value = "DIR",
      AT(t.teacher_cache),
      .help = "store the embeddings of the teachers in this directory as bf16, and read those that are already there."
              " Later and interrupted runs do not compute them again, and they need not fit in memory",
      .fallback = "none; the embeddings are kept in memory as float32"},
     {.name = "w-teacher",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.w_teacher),
      .help = "weight of the distillation loss; if X is above 0, all other loss weights may be 0"},
     {.name = "distill",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(t.distill),
-     .choices = CLI_CHOICES("cosine", "kl"),
+     .choices = AOEI_CHOICES("cosine", "kl"),
      .noun = "distillation loss",
      .help = "distillation loss: cosine or kl. cosine: squared difference between the student's cosine"
              " and the teacher's cosine of a pair. kl: KL divergence between the softmax of the "
              "student's embedding and the softmax of the teacher's embedding; both embeddings must "
              "have the same size"},
     {.name = "w-vectors",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.objective.w_vectors),
      .help = "distill: weight of the loss between the embedding of a text and the vector of the teacher"},
     {.name = "vector-loss",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(t.objective.vector_loss),
-     .choices = CLI_CHOICES("cosine", "squares"),
+     .choices = AOEI_CHOICES("cosine", "squares"),
      .noun = "vector loss",
      .help = "distill: loss between the embedding of a text and the vector of the teacher: cosine (1 - cosine) or "
              "squares (mean squared difference of the components)"},
     {.name = "w-similarities",
-     .kind = CLI_REAL,
+     .kind = AOEI_OPTION_REAL,
      .value = "X",
      AT(t.objective.w_similarities),
      .help = "distill: weight of the mean squared difference between the student's and the teacher's cosines of all "
              "pairs of texts of a batch"},
     {.name = "teacher-map",
-     .kind = CLI_CHOICE,
+     .kind = AOEI_OPTION_CHOICE,
      .value = "NAME",
      AT(t.teacher_map),
-     .choices = CLI_CHOICES("auto", "none", "dropped", "kept"),
+     .choices = AOEI_CHOICES("auto", "none", "dropped", "kept"),
      .noun = "map",
      .help = "distill: linear map from the embeddings to the vectors of the teacher: none (both have the same size), "
              "dropped (used only for the loss of the vectors) or kept (a dense layer of the model, whose embeddings "
@@ -762,7 +762,7 @@ int cli_trains_on_classes(aoe_method method) {
 }
 
 /* Sets the default that the help shows for an option. */
-static void set_help_default(cli_option *table, size_t n, const char *name, const char *text) {
+static void set_help_default(aoei_option *table, size_t n, const char *name, const char *text) {
     for (size_t i = 0; i < n; i++)
         if (strcmp(table[i].name, name) == 0)
             table[i].fallback = text;
@@ -840,7 +840,7 @@ static int parse_arguments(cli_train_config *o, int argc, char **argv) {
         return code;
     }
     cli_args_free(&o->args);
-    o->data = o->dev_texts = o->teachers = (cli_texts){0};
+    o->data = o->dev_texts = o->teachers = (aoei_text_list){0};
     o->prefix_text = NULL;
     set_defaults(o, method);
     cli_method_rejected(o->hidden, method);

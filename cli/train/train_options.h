@@ -15,12 +15,12 @@ enum { CLI_TRAIN_GROUPS = 13 };
 typedef struct cli_train_config {
     cli_general general;
     cli_model_options model;
-    cli_texts data;      /* names of training files; the settings of a file follow its name */
-    cli_texts dev_texts; /* name of the dev file and its settings */
-    const char *dev;     /* path of the dev file; NULL: none */
+    aoei_text_list data;      /* names of training files; the settings of a file follow its name */
+    aoei_text_list dev_texts; /* name of the dev file and its settings */
+    const char *dev;          /* path of the dev file; NULL: none */
     aoe_table_options table, dev_table;
     aoe_train_options t;
-    cli_texts teachers;                    /* values of --teacher; t.teachers contains them */
+    aoei_text_list teachers;               /* values of --teacher; t.teachers contains them */
     const char *prefix_text;               /* value of --matryoshka; NULL: none */
     aoe_prefix prefixes[AOE_MAX_PREFIXES]; /* the sizes and weights in prefix_text; t.matryoshka points to this array */
     aoe_train_data *files; /* [t.n_data] training files with their settings, owned; t.data points to this array */
@@ -28,8 +28,8 @@ typedef struct cli_train_config {
     cli_args args;         /* parsed arguments, owned */
     cli_syntax syntax;     /* syntax of `aoe train`, with the groups of options below */
     cli_group groups[CLI_TRAIN_GROUPS];
-    cli_option table_options[CLI_TABLE_COUNT];  /* cli_table_table with the defaults of the method for the help */
-    cli_option model_options[CLI_MODEL_COUNT];  /* cli_model_table with the defaults of the method for the help */
+    aoei_option table_options[CLI_TABLE_COUNT]; /* cli_table_table with the defaults of the method for the help */
+    aoei_option model_options[CLI_MODEL_COUNT]; /* cli_model_table with the defaults of the method for the help */
     const char *hidden[CLI_METHOD_OPTIONS + 1]; /* options that --help does not list, because the method rejects them */
 } cli_train_config;
 

@@ -11,8 +11,8 @@
 
 enum { CLI_SCHEDULE_COUNT = 22, CLI_OUTPUT_COUNT = 3 };
 /* The options of both tables set the fields of an aoe_training_args. */
-extern const cli_option cli_schedule_table[CLI_SCHEDULE_COUNT];
-extern const cli_option cli_output_table[CLI_OUTPUT_COUNT];
+extern const aoei_option cli_schedule_table[CLI_SCHEDULE_COUNT];
+extern const aoei_option cli_output_table[CLI_OUTPUT_COUNT];
 
 /* Sets the fields of *a for the model, the options of the model, the number of tokens per batch, and the seed. Sets
  * *dir to the model directory, which the caller frees with free(). Returns 0, or 1 after reporting that there is no

@@ -159,8 +159,8 @@ static void test_every_text(void **state) {
 /* ------------------------------------------------------------ single messages */
 
 static void expect_message(const char *text, const char *want) {
-    static const cli_option table[] = {{.name = "input-format", .kind = CLI_TEXT},
-                                       {.name = "label-map", .kind = CLI_TEXT}};
+    static const aoei_option table[] = {{.name = "input-format", .kind = AOEI_OPTION_TEXT},
+                                        {.name = "label-map", .kind = AOEI_OPTION_TEXT}};
     static const cli_group groups[] = {CLI_GROUP("", table, NULL)};
     const cli_syntax s = {.command = "test", CLI_GROUPS(groups)};
     char message[MAX_TEXT];
