@@ -61,7 +61,8 @@ int cli_parse_pooling(void *target, const char *text, aoe_error *err) {
     return aoe_pooling_parse(target, text, err);
 }
 
-static const char *pooling_name(const void *target) {
+static const char *pooling_name(char out[AOEI_NAME_SIZE], const void *target) {
+    (void)out;
     const aoe_pooling pooling = *(const aoe_pooling *)target;
     return pooling == AOE_POOLING_AUTO ? NULL : aoe_pooling_name(pooling);
 }
@@ -254,40 +255,6 @@ const aoei_option cli_input_table[CLI_INPUT_COUNT] = {
      .set = 1,
      .excludes = "columns",
      .help = "read each file as one text, whatever its name, for example documents (.md, .html) and source code"},
-};
-
-const aoei_option cli_lora_table[CLI_LORA_COUNT] = {
-    CLI_OPTION_LORA_R(AT(aoe_lora, r), "add LoRA adapters of rank N and train only the adapters",
-                      "train the adapters in the model directory; if it contains none, train all weights"),
-    {.name = "lora-alpha",
-     .field = "lora.alpha",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(aoe_lora, alpha),
-     .help = "scale the output of new adapters by X / rank",
-     .fallback = "32"},
-    {.name = "lora-dropout",
-     .field = "lora.dropout",
-     .kind = AOEI_OPTION_REAL,
-     .value = "P",
-     AT(aoe_lora, dropout),
-     .max = 0.99,
-     .help = "dropout probability for the inputs of the adapters",
-     .fallback = "0.1 for new adapters, otherwise the value stored with the adapters"},
-    {.name = "lora-targets",
-     .field = "lora.targets",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "NAME,...",
-     AT(aoe_lora, targets),
-     .help = "names of the linear layers that receive adapters; the last part of a name is enough, for"
-             " example q_proj,v_proj",
-     .fallback = "all linear layers"},
-    {.name = "load-8bit",
-     .field = "lora.load_8bit",
-     .kind = AOEI_OPTION_FLAG,
-     AT(aoe_lora, load_8bit),
-     .set = 1,
-     .help = "keep the frozen linear weights in memory as int8, with one scale per row, to save memory"},
 };
 
 void cli_general_defaults(cli_general *g) {

@@ -40,8 +40,7 @@ enum {
     CLI_SCORE_MODEL_COUNT = 9, /* number of the first options of cli_model_table, which also apply to cross-encoders */
     CLI_CHUNK_COUNT = 2,
     CLI_TABLE_COUNT = 3,
-    CLI_INPUT_COUNT = 6, /* number of all options of cli_input_table */
-    CLI_LORA_COUNT = 5
+    CLI_INPUT_COUNT = 6 /* number of all options of cli_input_table */
 };
 /* Tables of options that several commands have. The comment of a table names the struct whose fields its options set. A
  * command gives the address of such a struct as cli_group.base. */
@@ -50,7 +49,6 @@ extern const aoei_option cli_model_table[CLI_MODEL_COUNT];    /* cli_model_optio
 extern const aoei_option cli_chunk_table[CLI_CHUNK_COUNT];    /* cli_model_options */
 extern const aoei_option cli_table_table[CLI_TABLE_COUNT];    /* aoe_table_options */
 extern const aoei_option cli_input_table[CLI_INPUT_COUNT];    /* aoe_table_options; see the groups below */
-extern const aoei_option cli_lora_table[CLI_LORA_COUNT];      /* aoe_lora; the first option is --lora-r */
 
 /* The group with the options for input files, for commands that read tables, and for commands that read texts. base: an
  * aoe_table_options. */

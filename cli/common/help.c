@@ -34,8 +34,9 @@ static void print_wrapped(const char *text, int at) {
 /* Returns 1 if the default of an option with the text o->fallback is nevertheless the value of *target, because a
  * method or command sets it. */
 static int is_set(const aoei_option *o, const void *target) {
+    char out[AOEI_NAME_SIZE];
     const char *name = o->kind == AOEI_OPTION_TEXT || o->kind == AOEI_OPTION_PROMPT ? *(const char *const *)target
-                       : o->name_of                                                 ? o->name_of(target)
+                       : o->name_of                                                 ? o->name_of(out, target)
                                                                                     : NULL;
     const size_t n = o->kind == AOEI_OPTION_SIZE ? *(const size_t *)target : 0;
     return *o->fallback && (name || (n && n != AOE_AUTO));
@@ -50,7 +51,8 @@ static void default_text(char *out, size_t size, const aoei_option *o, const voi
         return;
     }
     if (o->name_of) {
-        const char *name = o->name_of(target);
+        char value[AOEI_NAME_SIZE];
+        const char *name = o->name_of(value, target);
         snprintf(out, size, "%s", name ? name : "");
         return;
     }
@@ -80,6 +82,11 @@ static void default_text(char *out, size_t size, const aoei_option *o, const voi
         if (*(const int *)target == o->set)
             snprintf(out, size, "given");
         break;
+    case AOEI_OPTION_SET: {
+        char value[AOEI_NAME_SIZE];
+        snprintf(out, size, "%s", aoei_set_text(value, o, *(const unsigned *)target));
+        break;
+    }
     case AOEI_OPTION_NAMED:
     case AOEI_OPTION_MODELS:
     case AOEI_OPTION_TEXTS:
@@ -111,17 +118,15 @@ static void print_option(const aoei_option *o, const void *base) {
 
 /* Returns 1 if the help lists the option. */
 static int is_listed(const cli_syntax *s, const aoei_option *o) {
-    for (size_t i = 0; s->hidden && s->hidden[i]; i++)
-        if (strcmp(s->hidden[i], o->name) == 0)
-            return 0;
-    return o->help != NULL;
+    return o->help && (!s->method || aoei_option_is_used(o, *s->method));
 }
 
 int cli_help(const cli_syntax *s) {
     printf("usage: aoe %s [OPTIONS]%s%s\n\n%s", s->command, s->operands[0] ? " " : "", s->operands, s->about);
     for (size_t g = 0; g < s->n_groups; g++) {
         const cli_group *group = &s->groups[g];
-        printf("\n%s:\n", group->title);
+        if (!g || strcmp(group->title, group[-1].title) != 0)
+            printf("\n%s:\n", group->title);
         for (size_t i = 0; i < group->n; i++)
             if (is_listed(s, &group->options[i]))
                 print_option(&group->options[i], group->base);

@@ -7,12 +7,12 @@
 #define AOE_CLI_COMMON_OPTION_ROWS_H
 
 #include "cli/common/syntax.h"
+#include "options/rows.h"
 
-#define CLI_DEFAULT_MODEL     "$AOE_MODEL if set, otherwise the model installed with aoe"
-#define CLI_DEFAULT_COLUMNS   "the columns with names listed in docs/data.md, such as sentence1 or query"
-#define CLI_DEFAULT_LABELS    "entailment=1,contradiction=0,neutral=drop,not_entailment=0"
-#define CLI_DEFAULT_CLASSES   "entailment=1,contradiction=0,neutral=2,not_entailment=0"
-#define CLI_DEFAULT_THRESHOLD "lowest label + 0.8 x (highest label - lowest label)"
+#define CLI_DEFAULT_MODEL   "$AOE_MODEL if set, otherwise the model installed with aoe"
+#define CLI_DEFAULT_COLUMNS "the columns with names listed in docs/data.md, such as sentence1 or query"
+#define CLI_DEFAULT_LABELS  "entailment=1,contradiction=0,neutral=drop,not_entailment=0"
+#define CLI_DEFAULT_CLASSES "entailment=1,contradiction=0,neutral=2,not_entailment=0"
 /* Lines for the description of a command that reads the texts of files. */
 #define CLI_FILES_HELP                                                                                                 \
     "A FILE is a table (.tsv, .csv, .jsonl or .json) or contains one text per line, and may be compressed\n"           \
@@ -38,14 +38,6 @@
     "cell-max, which pool the recurrent states. last-avg and last-max, the names in the AnglE "                        \
     "paper, are accepted as other names of mean and max"
 
-#define CLI_OPTION_ANGLE_FORM(target)                                                                                  \
-    {                                                                                                                  \
-        .name = "angle-form", .kind = AOEI_OPTION_CHOICE, .value = "NAME", target,                                     \
-        .choices = AOEI_CHOICES("reference", "phase"), .noun = "angle form",                                           \
-        .help = "formula of the angle score: reference (the formula in the code of the AnglE authors) or "             \
-                "phase (minus the weighted mean of the angles between complex components); see "                       \
-                "docs/objectives.md"                                                                                   \
-    }
 #define CLI_OPTION_BASE_MODEL(target)                                                                                  \
     {                                                                                                                  \
         .name = "base", .kind = AOEI_OPTION_MODEL, .value = "DIR", target,                                             \
@@ -72,13 +64,6 @@
             "data type of the stored token embeddings: auto (the type of --dtype) or int5 (5 bits per weight and one " \
             "scale per row; requires --dtype int8)"                                                                    \
     }
-#define CLI_OPTION_FORCE(target)                                                                                       \
-    {                                                                                                                  \
-        .name = "force", .kind = AOEI_OPTION_FLAG, target, .set = 1,                                                   \
-        .help =                                                                                                        \
-            "replace an existing model in the output directory, including its README.md; files of a directory that "   \
-            "contains no model are never replaced"                                                                     \
-    }
 #define CLI_OPTION_LABEL_MAP(target)                                                                                   \
     {                                                                                                                  \
         .name = "label-map", .kind = AOEI_OPTION_TEXT, .value = "LABEL=N,...", target,                                 \
@@ -87,11 +72,6 @@
             "rows with "                                                                                               \
             "the label LABEL",                                                                                         \
         .fallback = CLI_DEFAULT_LABELS                                                                                 \
-    }
-#define CLI_OPTION_LORA_R(target, about, usual)                                                                        \
-    {                                                                                                                  \
-        .name = "lora-r", .field = "lora.r", .kind = AOEI_OPTION_SIZE, .value = "N", target, .min = 1, .max = 65536,   \
-        .help = about, .fallback = usual                                                                               \
     }
 #define CLI_OPTION_ORDERED(target)                                                                                     \
     {                                                                                                                  \
@@ -147,7 +127,7 @@
 #define CLI_OPTION_THRESHOLD(target)                                                                                   \
     {                                                                                                                  \
         .name = "threshold", .kind = AOEI_OPTION_REAL, .value = "X", target, .min = -1e30, .max = 1e30,                \
-        .help = "pairs with a label of at least X are positive", .fallback = CLI_DEFAULT_THRESHOLD                     \
+        .help = "pairs with a label of at least X are positive", .fallback = AOEI_DEFAULT_THRESHOLD                    \
     }
 
 #endif

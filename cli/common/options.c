@@ -237,6 +237,10 @@ static int store(parser *p, const aoei_option *o, void *target, const char *text
         *(int *)target = (int)choice;
         return CLI_GO;
     }
+    case AOEI_OPTION_SET:
+        if (aoei_parse_set(target, o, text, &err))
+            return usage_error(p, "--%s: %s", o->name, err.message);
+        return CLI_GO;
     case AOEI_OPTION_NAMED:
         if (o->parse(target, text, &err))
             return usage_error(p, "--%s: %s", o->name, err.message);

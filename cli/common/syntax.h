@@ -7,11 +7,12 @@
 
 #include <stddef.h>
 
+#include "aoe_train.h"
 #include "options/option.h"
 
 /* A group of options whose targets are in one struct. */
 typedef struct cli_group {
-    const char *title;          /* heading of the group in --help */
+    const char *title; /* heading of the group in --help; consecutive groups with equal titles are printed as one */
     const aoei_option *options; /* [n] options of the group, borrowed */
     size_t n;
     void *base; /* struct that contains the targets, initialized with the defaults; borrowed */
@@ -19,6 +20,9 @@ typedef struct cli_group {
 
 #define CLI_GROUP(title, table, base)                                                                                  \
     { title, table, sizeof(table) / sizeof *(table), base }
+/* A group of the library whose first struct is at `base`. */
+#define CLI_LIBRARY_GROUP(group, base)                                                                                 \
+    { (group)->title, (group)->options, (group)->n, (char *)(base) + (group)->offset }
 /* Initializer for the members `groups` and `n_groups`. */
 #define CLI_GROUPS(array) .groups = array, .n_groups = sizeof(array) / sizeof *(array)
 
@@ -32,7 +36,8 @@ typedef struct cli_syntax {
     const char *operand_note; /* text appended to the message about an operand beyond max_operands; NULL: none */
     const cli_group *groups;  /* [n_groups] groups of options, borrowed */
     size_t n_groups;
-    const char *const *hidden; /* names of options that --help does not list, NULL-terminated; NULL: none */
+    const aoe_method *method; /* training method; --help lists only the options that it uses; NULL: all options are
+                                 listed */
     void (*more)(const struct cli_syntax *s); /* prints a section of --help after the options; NULL: there is none */
     size_t min_operands, max_operands;        /* minimum and maximum number of operands */
 } cli_syntax;

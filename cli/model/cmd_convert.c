@@ -60,7 +60,7 @@ static const aoei_option table[] = {
                        "f32 for word vectors and if another option changes the model; otherwise required"),
     CLI_OPTION_EMBEDDING_STORAGE(.offset = offsetof(options, embeddings)),
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
-    CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
+    AOEI_ROW_FORCE(.offset = offsetof(options, convert.force)),
     {.name = "model",
      .letter = 'm',
      .kind = AOEI_OPTION_MODEL,

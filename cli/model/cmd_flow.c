@@ -26,7 +26,7 @@ typedef struct job {
 
 static const aoei_option table[] = {
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
-    CLI_OPTION_FORCE(.offset = offsetof(options, flow.force)),
+    AOEI_ROW_FORCE(.offset = offsetof(options, flow.force)),
     {.name = "levels",
      .kind = AOEI_OPTION_SIZE,
      .value = "N",

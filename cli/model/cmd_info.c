@@ -9,6 +9,7 @@
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
+#include "options/training.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,10 +31,6 @@ typedef struct options {
     const char *activation;  /* result: activation function of a cross-encoder; static string */
     int no_embeddings;       /* result: 1: the directory can only be opened as a cross-encoder */
 } options;
-
-static int parse_method(void *target, const char *text, aoe_error *err) {
-    return aoe_method_parse(target, text, err);
-}
 
 static const aoei_option table[] = {
     {.name = "plan",
@@ -73,15 +70,15 @@ static const aoei_option table[] = {
      .kind = AOEI_OPTION_NAMED,
      .value = "NAME",
      .offset = offsetof(options, method),
-     .parse = parse_method,
+     .parse = aoei_parse_method,
      .help =
          "with --plan or --shape: assume this training method with its default options (aoe train --help): the layers "
          "and the "
          "encoders that it adds or removes, but not the generator of diffcse",
      .fallback = "angle"},
-    CLI_OPTION_LORA_R(.offset = offsetof(options, lora.r),
-                      "with --plan or --shape: assume training of new LoRA adapters of rank N",
-                      "training of the adapters in the model directory, or of all weights if it has no adapters"),
+    AOEI_ROW_LORA_R("with --plan or --shape: assume training of new LoRA adapters of rank N",
+                    "training of the adapters in the model directory, or of all weights if it has no adapters",
+                    .offset = offsetof(options, lora.r)),
 };
 
 static void pair(cli_table *t, const char *key, const char *value) {
@@ -459,10 +456,11 @@ static int run_command(int argc, char **argv) {
     aoe_train_options_defaults(&o.train);
     o.method = o.train.method;
     o.lora = o.train.lora;
+    const aoei_option_group *lora = &aoei_train_groups[AOEI_GROUP_LORA];
     const cli_group groups[] = {
         CLI_GROUP("memory estimate", table, &o),
-        {"memory estimate of training with LoRA adapters (with --plan or --shape)", cli_lora_table + 1,
-         CLI_LORA_COUNT - 1, &o.lora},
+        {"memory estimate of training with LoRA adapters (with --plan or --shape)", lora->options + 1, lora->n - 1,
+         &o.lora},
         CLI_GROUP("model", cli_model_table, &o.model),
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };

@@ -29,7 +29,7 @@ typedef struct options {
 
 static const aoei_option table[] = {
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
-    CLI_OPTION_FORCE(.offset = offsetof(options, init.force)),
+    AOEI_ROW_FORCE(.offset = offsetof(options, init.force)),
     CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP, "f32"),
     {.name = "pooling",
      .kind = AOEI_OPTION_NAMED,

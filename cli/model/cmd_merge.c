@@ -24,7 +24,7 @@ static const aoei_option table[] = {
     CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP,
                        "f32; the other types round the merged weights"),
     CLI_OPTION_EMBEDDING_STORAGE(.offset = offsetof(options, embeddings)),
-    CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
+    AOEI_ROW_FORCE(.offset = offsetof(options, convert.force)),
 };
 
 static int run_merge(options *o, const cli_args *args, aoe_context *ctx) {

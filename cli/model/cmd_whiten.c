@@ -20,7 +20,7 @@ typedef struct options {
 
 static const aoei_option table[] = {
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
-    CLI_OPTION_FORCE(.offset = offsetof(options, whiten.force)),
+    AOEI_ROW_FORCE(.offset = offsetof(options, whiten.force)),
     {.name = "dims",
      .letter = 'k',
      .kind = AOEI_OPTION_SIZE,

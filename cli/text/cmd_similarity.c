@@ -45,7 +45,7 @@ typedef struct job {
 } job;
 
 static const aoei_option table[] = {
-    CLI_OPTION_ANGLE_FORM(.offset = offsetof(options, angle_form)),
+    AOEI_ROW_ANGLE_FORM(.offset = offsetof(options, angle_form)),
 };
 
 static const aoei_option rank_table[] = {

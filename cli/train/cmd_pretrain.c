@@ -8,6 +8,7 @@
 #include "cli/common/option_rows.h"
 #include "cli/train/training_args.h"
 #include "cli/train/training_run.h"
+#include "options/training.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -137,9 +138,10 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("data", data_table, &o),
         CLI_TEXT_INPUT_GROUP(&o.p.table),
 
-        CLI_GROUP("output", cli_output_table, &o.p.args),
+        {"output", aoei_train_groups[AOEI_GROUP_OUTPUT].options, aoei_train_groups[AOEI_GROUP_OUTPUT].n, &o.p.args},
         CLI_GROUP("batches", batch_table, &o),
-        CLI_GROUP("schedule", cli_schedule_table, &o.p.args),
+        {"schedule", aoei_train_groups[AOEI_GROUP_SCHEDULE].options, aoei_train_groups[AOEI_GROUP_SCHEDULE].n,
+         &o.p.args},
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };

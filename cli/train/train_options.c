@@ -11,8 +11,8 @@
 #include "cli/common/common.h"
 #include "cli/common/help.h"
 #include "cli/common/option_rows.h"
-#include "cli/train/method_options.h"
 #include "cli/train/training_args.h"
+#include "options/training.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,330 +50,6 @@ static const aoei_option data_table[] = {
      .fallback = "none; the model after the last step is saved"},
 };
 
-static const aoei_option batch_table[] = {
-    {.name = "batch-size",
-     .letter = 'b',
-     .kind = AOEI_OPTION_SIZE,
-     .value = "N",
-     AT(t.batch_size),
-     .min = 2,
-     .max = 1e6,
-     .help = "number of pairs, triplets or plain texts per batch"},
-    {.name = "allow-duplicates",
-     .kind = AOEI_OPTION_FLAG,
-     AT(t.allow_duplicates),
-     .set = 1,
-     .help = "allow a text to occur twice in a batch of positives or triplets. A text equal to the positive"
-             " of a query may then be one of the negatives of this query"},
-    {.name = "accumulate",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "N",
-     AT(t.accumulate),
-     .min = 1,
-     .max = 1e6,
-     .help = "number of batches whose gradients are accumulated before each optimizer step"},
-    {.name = "cache-chunk",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "N",
-     AT(t.cache_chunk),
-     .min = 1,
-     .max = 1e6,
-     .help = "gradient caching (GradCache): pass only N pairs, triplets or texts through the model at a time,"
-             " which needs less memory and about 1.3 times the computation; the losses still use the "
-             "whole batch",
-     .fallback = "the whole batch"},
-};
-
-static int parse_method(void *target, const char *text, aoe_error *err) {
-    return aoe_method_parse(target, text, err);
-}
-
-/* Parses a list of names, separated by commas, into the union of their sets. names: NULL-terminated; sets: [names];
- * noun: name of the kind of names in messages. */
-static int parse_set(unsigned *set, const char *text, const char *const *names, const unsigned *sets, const char *noun,
-                     aoe_error *err) {
-    char *list = cli_strdup(text), *rest = list;
-    int code = 0;
-    *set = 0;
-    for (const char *item = strsep(&rest, ","); item && !code; item = strsep(&rest, ",")) {
-        const size_t i = aoei_choose(names, item, noun, err);
-        if (names[i])
-            *set |= sets[i];
-        else
-            code = AOE_EARG;
-    }
-    free(list);
-    return code;
-}
-
-/* Parses a list of directions, such as "query-to-document,query-to-query", into a set of aoe_direction. */
-static int parse_directions(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {
-        "query-to-document", "query-to-query", "document-to-query", "document-to-document", "all", NULL};
-    static const unsigned sets[] = {AOE_QUERY_TO_DOCUMENT, AOE_QUERY_TO_QUERY, AOE_DOCUMENT_TO_QUERY,
-                                    AOE_DOCUMENT_TO_DOCUMENT, AOE_ALL_DIRECTIONS};
-    return parse_set(target, text, names, sets, "direction", err);
-}
-
-static const char *const features[] = {"u", "v", "absdiff", "product", "max2", NULL};
-static const unsigned feature_sets[] = {AOE_FEATURE_U, AOE_FEATURE_V, AOE_FEATURE_ABSDIFF, AOE_FEATURE_PRODUCT,
-                                        AOE_FEATURE_MAX_SQUARED};
-
-/* Parses a list of features, such as "u,v,absdiff", into a set of aoe_pair_feature. */
-static int parse_features(void *target, const char *text, aoe_error *err) {
-    return parse_set(target, text, features, feature_sets, "feature", err);
-}
-
-/* Returns the list of the features in a set. */
-static const char *features_text(const void *target) {
-    static char text[64];
-    size_t used = 0;
-    for (size_t i = 0; features[i]; i++)
-        if (*(const unsigned *)target & feature_sets[i])
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used ? "," : "", features[i]);
-    return text;
-}
-
-/* Parses two views, such as "feature-cut:0.2,shuffle", into an array aoe_view[AOE_VIEWS]. */
-static int parse_views(void *target, const char *text, aoe_error *err) {
-    char *list = cli_strdup(text), *rest = list;
-    aoe_view *views = target;
-    size_t n = 0;
-    int code = 0;
-    for (const char *item = strsep(&rest, ","); item && !code; item = strsep(&rest, ","), n++)
-        if (n < AOE_VIEWS)
-            code = aoe_view_parse(&views[n], item, err);
-    free(list);
-    if (!code && n != AOE_VIEWS) {
-        snprintf(err->message, sizeof err->message,
-                 "'%s' does not contain two views; give for example feature-cut:0.2,shuffle", text);
-        code = AOE_EARG;
-    }
-    return code;
-}
-
-/* Returns the list of two views, or NULL if neither of them is a transformation. */
-static const char *views_text(const void *target) {
-    static const char *const names[] = {"none", "shuffle", "feature-cut", "token-cut"};
-    static char text[64];
-    const aoe_view *views = target;
-    size_t used = 0, transformations = 0;
-    for (size_t i = 0; i < AOE_VIEWS; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? "," : "", names[views[i].kind]);
-        if (views[i].kind == AOE_VIEW_FEATURE_CUT || views[i].kind == AOE_VIEW_TOKEN_CUT)
-            used += (size_t)snprintf(text + used, sizeof text - used, ":%g", views[i].rate);
-        transformations += views[i].kind != AOE_VIEW_PLAIN;
-    }
-    return transformations ? text : NULL;
-}
-
-static const aoei_option objective_table[] = {
-    {.name = "method",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "NAME",
-     AT(t.method),
-     .parse = parse_method,
-     .help = "training method; see the list of methods below. If a method is given before --help, this help shows the "
-             "defaults of this method and leaves out the options that it rejects",
-     .fallback = "angle"},
-    {.name = "w-cosine",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.objective.w_cosine),
-     .help = "weight of the cosine loss; 0 disables this loss"},
-    {.name = "w-ibn",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.objective.w_ibn),
-     .help = "pairs: weight of the in-batch negatives loss; positives and triplets: weight of the "
-             "contrastive loss that compares each query with all positives of the batch; 0 disables "
-             "these losses"},
-    {.name = "w-angle",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.objective.w_angle),
-     .help = "weight of the angle loss; 0 disables this loss"},
-    {.name = "w-cln",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.objective.w_cln),
-     .help = "triplets: weight of the contrastive loss that compares each query with all positives and"
-             " all negatives of the batch; 0 disables this loss"},
-    {.name = "tau-cosine",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.objective.tau_cosine),
-     .min = 1e-6,
-     .max = 1e6,
-     .help = "temperature of the cosine loss"},
-    {.name = "tau-ibn",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.objective.tau_ibn),
-     .min = 1e-6,
-     .max = 1e6,
-     .help = "temperature of the in-batch negatives and contrastive losses"},
-    {.name = "tau-angle",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.objective.tau_angle),
-     .min = 1e-6,
-     .max = 1e6,
-     .help = "temperature of the angle loss"},
-    {.name = "ibn-threshold",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.objective.ibn_threshold),
-     .min = -1e30,
-     .max = 1e30,
-     .help = "pairs with a label of at least X are positive in the in-batch negatives loss and in the "
-             "contrastive loss",
-     .fallback = CLI_DEFAULT_THRESHOLD},
-    {.name = "no-isp",
-     .kind = AOEI_OPTION_FLAG,
-     AT(t.objective.isp),
-     .set = 0,
-     .help = "disable identical sentence pair detection: the in-batch negatives loss then treats equal"
-             " texts in a batch as negatives of each other"},
-    {.name = "hard-negative",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.objective.hard_negative),
-     .min = -1e30,
-     .max = 1e30,
-     .help = "triplets: value added to the logit of each query and its own negative in the contrastive loss"},
-    {.name = "classes",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "N",
-     AT(t.classes),
-     .min = 1,
-     .max = 10000,
-     .help =
-         "sbert-classification, consert-sup, infersent and dan: number of classes. cross-encoder: number of scores per "
-         "pair: 1 for binary "
-         "or graded labels (binary cross entropy), otherwise labels are classes (cross entropy)",
-     .fallback = "the highest label + 1; cross-encoder: 1"},
-    {.name = "features",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "LIST",
-     AT(t.objective.features),
-     .parse = parse_features,
-     .name_of = features_text,
-     .help = "sbert-classification, consert-sup, infersent and dan: at least two features of the embeddings u and v of "
-             "a pair, "
-             "separated by commas, from which the classifier computes the class: u, v, absdiff (|u - v|), product (u "
-             "times v), "
-             "max2 (squared maximum of u and v)"},
-    {.name = "views",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "A,B",
-     AT(t.views),
-     .parse = parse_views,
-     .name_of = views_text,
-     .help =
-         "consert and consert-sup: transformations of the two copies of each text: none, shuffle (permuted positions), "
-         "feature-cut:RATE (this fraction of the columns of the embedding layer's output is set to 0) or "
-         "token-cut:RATE "
-         "(this fraction of the tokens is set to 0)",
-     .fallback = "consert: feature-cut:0.2,shuffle; consert-sup: none,token-cut:0.1"},
-    {.name = "new-head",
-     .kind = AOEI_OPTION_FLAG,
-     AT(t.new_head),
-     .set = 1,
-     .help = "cross-encoder: start with a new classification head, although the model already has one"},
-    {.name = "no-projection",
-     .kind = AOEI_OPTION_FLAG,
-     AT(t.no_projection),
-     .set = 1,
-     .help = "simcse-unsup and simcse-sup: do not add a dense layer with tanh after the pooling; "
-             "without this option, simcse-unsup uses such a layer during training, and simcse-sup also"
-             " saves it with the model"},
-    {.name = "label-max",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.label_max),
-     .min = 1e-30,
-     .max = 1e30,
-     .help = "sbert-regression: label that corresponds to a cosine of 1; cross-encoder: label that corresponds to a "
-             "score of 1",
-     .fallback = "the highest label of each file; cross-encoder: at least 1"},
-    CLI_OPTION_ANGLE_FORM(AT(t.objective.angle_form)),
-    {.name = "directions",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "LIST",
-     AT(t.objective.directions),
-     .parse = parse_directions,
-     .help = "symmetric: directions of the in-batch negatives, separated by commas: query-to-document, query-to-query, "
-             "document-to-query and document-to-document, or all",
-     .fallback = "query-to-document,document-to-query"},
-    {.name = "joint",
-     .kind = AOEI_OPTION_FLAG,
-     AT(t.objective.joint),
-     .set = 1,
-     .help = "symmetric: use one softmax over the candidates of all directions instead of one softmax per direction"},
-    {.name = "negatives",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "N",
-     AT(t.negatives),
-     .min = 1,
-     .max = 1000,
-     .help = "ct: number of pairs of random texts that are added to each text as negatives"},
-    {.name = "generator",
-     .kind = AOEI_OPTION_MODEL,
-     .value = "DIR",
-     AT(t.generator),
-     .help =
-         "diffcse: masked language model that replaces tokens, whose vocabulary must be that of the model; required",
-     .fallback = "none"},
-    {.name = "w-detection",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.w_detection),
-     .help = "diffcse: weight of the loss of the discriminator, which detects replaced tokens"},
-    {.name = "mask-rate",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.mask_rate),
-     .min = 1e-6,
-     .max = 1,
-     .help = "diffcse: probability that a token is selected for masking"},
-    {.name = "second-prompt",
-     .kind = AOEI_OPTION_PROMPT,
-     .value = "TEMPLATE",
-     AT(t.second_prompt),
-     .help =
-         "promptbert: second prompt template, with {text} and the token [MASK]; the first one is --prompt, by default "
-         "This sentence of \"{text}\" means [MASK]."},
-    {.name = "lstm-dims",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "N",
-     AT(t.lstm_dims),
-     .min = 1,
-     .max = 16384,
-     .help = "infersent: number of outputs of each direction of the LSTM",
-     .fallback = "2048, or that of the start model"},
-    {.name = "bigrams",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "N",
-     AT(t.bigrams),
-     .min = 0,
-     .max = 16777216,
-     .help = "dan: number of embeddings of bigrams, a power of two, or 0 for none",
-     .fallback = "65536, or that of the start model"},
-    {.name = "guide-margin",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.objective.guide_margin),
-     .help =
-         "gist: leave out a negative if the guide's cosine with it is above the guide's cosine of query and positive, "
-         "minus X"},
-    {.name = "guide-relative",
-     .kind = AOEI_OPTION_FLAG,
-     AT(t.objective.guide_relative),
-     .set = 1,
-     .help = "gist: the margin is the fraction X of the guide's cosine of query and positive"},
-};
-
 static const aoei_option prefix_table[] = {
     {.name = "matryoshka",
      .kind = AOEI_OPTION_TEXT,
@@ -384,88 +60,6 @@ static const aoei_option prefix_table[] = {
              "components of the embeddings, each times its weight (1 if omitted), for example 384,256,128:0.5. The "
              "trained embeddings can be cut to these sizes",
      .fallback = "whole embeddings"},
-    {.name = "matryoshka-per-step",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "N",
-     AT(t.matryoshka_per_step),
-     .min = 1,
-     .max = AOE_MAX_PREFIXES,
-     .help = "compute the loss of only N of the sizes in each step, drawn at random",
-     .fallback = "all sizes"},
-};
-
-static const aoei_option layer_table[] = {
-    {.name = "adaptive-layers",
-     .field = "layers.adaptive",
-     .kind = AOEI_OPTION_FLAG,
-     AT(t.layers.adaptive),
-     .set = 1,
-     .help = "adaptive layers (AdaptiveLayerLoss of sentence-transformers): also compute the loss from the outputs of "
-             "other layers than the last one, which are drawn for each step, and let their vectors learn the "
-             "distribution of the embeddings. The trained model can be truncated to fewer layers, unless a norm "
-             "follows its "
-             "last layer, as in LLaMA and ModernBERT. Requires a transformer"},
-    {.name = "layers-per-step",
-     .field = "layers.per_step",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "N",
-     AT(t.layers.per_step),
-     .min = 1,
-     .max = 1024,
-     .help = "--adaptive-layers: number of layers that are drawn for each step; the embedding layer is one of the "
-             "candidates"},
-    {.name = "layer-prior",
-     .field = "layers.prior",
-     .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
-     AT(t.layers.prior),
-     .choices = AOEI_CHOICES("uniform", "log", "linear"),
-     .noun = "layer prior",
-     .help = "--adaptive-layers: weight of the loss of layer i (0: embedding layer): uniform (1), log (1 / (1 + ln(1 + "
-             "i))) or linear (1 / (1 + i))"},
-    {.name = "layer-temperature",
-     .field = "layers.temperature",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.layers.temperature),
-     .help = "--adaptive-layers: temperature of the distributions"},
-    {.name = "w-last-layer",
-     .field = "layers.w_last",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.layers.w_last),
-     .help = "--adaptive-layers: weight of the loss of the last layer"},
-    {.name = "w-layers",
-     .field = "layers.w_layers",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.layers.w_layers),
-     .help = "--adaptive-layers: weight of the mean loss of the drawn layers"},
-    {.name = "w-layer-kl",
-     .field = "layers.w_kl",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.layers.w_kl),
-     .help =
-         "--adaptive-layers: weight of the KL divergence between the distributions of the last layer and of each drawn "
-         "layer"},
-    {.name = "ese",
-     .field = "layers.ese",
-     .kind = AOEI_OPTION_FLAG,
-     AT(t.layers.ese),
-     .set = 1,
-     .help = "Espresso sentence embeddings (Li et al. 2024): also compute the loss from the first components of the "
-             "outputs "
-             "of all layers, and let these components learn the principal components of the same outputs. The trained "
-             "model can be truncated to fewer layers and components. Requires a transformer"},
-    {.name = "ese-dims",
-     .field = "layers.ese_dims",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "N",
-     AT(t.layers.ese_dims),
-     .min = 1,
-     .max = 1e6,
-     .help = "--ese: number of components"},
 };
 
 static const aoei_option teacher_table[] = {
@@ -479,57 +73,6 @@ static const aoei_option teacher_table[] = {
          " this model embeds all training texts. gist: the model is the guide. distill: required. Repeat this option"
          " for several teachers: the vector of a text is then the concatenation of their normalized embeddings",
      .fallback = "none"},
-    {.name = "teacher-cache",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "DIR",
-     AT(t.teacher_cache),
-     .help = "store the embeddings of the teachers in this directory as bf16, and read those that are already there."
-             " Later and interrupted runs do not compute them again, and they need not fit in memory",
-     .fallback = "none; the embeddings are kept in memory as float32"},
-    {.name = "w-teacher",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.w_teacher),
-     .help = "weight of the distillation loss; if X is above 0, all other loss weights may be 0"},
-    {.name = "distill",
-     .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
-     AT(t.distill),
-     .choices = AOEI_CHOICES("cosine", "kl"),
-     .noun = "distillation loss",
-     .help = "distillation loss: cosine or kl. cosine: squared difference between the student's cosine"
-             " and the teacher's cosine of a pair. kl: KL divergence between the softmax of the "
-             "student's embedding and the softmax of the teacher's embedding; both embeddings must "
-             "have the same size"},
-    {.name = "w-vectors",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.objective.w_vectors),
-     .help = "distill: weight of the loss between the embedding of a text and the vector of the teacher"},
-    {.name = "vector-loss",
-     .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
-     AT(t.objective.vector_loss),
-     .choices = AOEI_CHOICES("cosine", "squares"),
-     .noun = "vector loss",
-     .help = "distill: loss between the embedding of a text and the vector of the teacher: cosine (1 - cosine) or "
-             "squares (mean squared difference of the components)"},
-    {.name = "w-similarities",
-     .kind = AOEI_OPTION_REAL,
-     .value = "X",
-     AT(t.objective.w_similarities),
-     .help = "distill: weight of the mean squared difference between the student's and the teacher's cosines of all "
-             "pairs of texts of a batch"},
-    {.name = "teacher-map",
-     .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
-     AT(t.teacher_map),
-     .choices = AOEI_CHOICES("auto", "none", "dropped", "kept"),
-     .noun = "map",
-     .help = "distill: linear map from the embeddings to the vectors of the teacher: none (both have the same size), "
-             "dropped (used only for the loss of the vectors) or kept (a dense layer of the model, whose embeddings "
-             "then have the size of the vectors of the teacher). auto: dropped if the sizes differ or with "
-             "--matryoshka, otherwise none"},
 };
 
 /* Settings (KEY=VALUE) that may follow the name of a training file. */
@@ -702,6 +245,14 @@ static int check_layers(const options *o) {
     return CLI_GO;
 }
 
+/* Returns the name of an option that was given but that the method does not use, or NULL if there is none. */
+static const char *first_unused(const options *o) {
+    for (size_t i = 0; i < o->args.n_given; i++)
+        if (!aoei_option_is_used(o->args.given[i], (int)o->t.method))
+            return o->args.given[i]->name;
+    return NULL;
+}
+
 int cli_train_config_check(const cli_train_config *o) {
     const aoe_objective_options *w = &o->t.objective;
     if (!o->t.n_data)
@@ -710,7 +261,7 @@ int cli_train_config_check(const cli_train_config *o) {
         return cli_usage("train", "missing output directory: -o DIR");
     static const char *const of_teacher[] = {"w-teacher", "distill", "teacher-cache"};
     const char *without = o->t.teachers[0] ? NULL : cli_first_given(&o->args, of_teacher, 3),
-               *ignored = cli_method_first_rejected(o->t.method, &o->args);
+               *ignored = first_unused(o);
     if (ignored)
         return cli_usage("train", "--%s has no effect with --method %s; leave it out", ignored,
                          aoe_method_name(o->t.method));
@@ -829,8 +380,8 @@ static void remove_lr_steps(cli_train_config *o) {
 static int parse_arguments(cli_train_config *o, int argc, char **argv) {
     const aoe_method named = named_method(argc, argv), expected = named == AOE_METHOD_COUNT ? AOE_METHOD_ANGLE : named;
     set_defaults(o, expected);
-    if (named != AOE_METHOD_COUNT)
-        cli_method_rejected(o->hidden, named);
+    o->help_method = expected;
+    o->syntax.method = named == AOE_METHOD_COUNT ? NULL : &o->help_method;
     int code = cli_parse(&o->args, &o->syntax, argc, argv);
     const aoe_method method = o->t.method;
     if (code != CLI_GO)
@@ -843,7 +394,8 @@ static int parse_arguments(cli_train_config *o, int argc, char **argv) {
     o->data = o->dev_texts = o->teachers = (aoei_text_list){0};
     o->prefix_text = NULL;
     set_defaults(o, method);
-    cli_method_rejected(o->hidden, method);
+    o->help_method = method;
+    o->syntax.method = &o->help_method;
     code = cli_parse(&o->args, &o->syntax, argc, argv);
     remove_lr_steps(o);
     return code;
@@ -853,14 +405,16 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
     memset(o, 0, sizeof *o);
     const cli_group groups[] = {
         CLI_GROUP("data", data_table, o),
-        CLI_GROUP("output", cli_output_table, &o->t.args),
-        CLI_GROUP("batches", batch_table, o),
-        CLI_GROUP("schedule", cli_schedule_table, &o->t.args),
-        CLI_GROUP("losses", objective_table, o),
-        CLI_GROUP("prefixes of embeddings", prefix_table, o),
-        CLI_GROUP("layers", layer_table, o),
-        CLI_GROUP("teacher", teacher_table, o),
-        CLI_GROUP("adapters (LoRA)", cli_lora_table, &o->t.lora),
+        CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_OUTPUT], &o->t),
+        CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_BATCHES], &o->t),
+        CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_SCHEDULE], &o->t),
+        CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_LOSSES], &o->t),
+        CLI_GROUP(aoei_train_groups[AOEI_GROUP_PREFIXES].title, prefix_table, o),
+        CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_PREFIXES], &o->t),
+        CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_LAYERS], &o->t),
+        CLI_GROUP(aoei_train_groups[AOEI_GROUP_TEACHER].title, teacher_table, o),
+        CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_TEACHER], &o->t),
+        CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_LORA], &o->t),
         CLI_GROUP("tables", o->table_options, &o->table),
         CLI_TABLE_INPUT_GROUP(&o->table),
         CLI_GROUP("model", o->model_options, &o->model),
@@ -889,7 +443,6 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
             "  aoe train @my-recipe.args --seed 1\n",
         .groups = o->groups,
         .n_groups = CLI_TRAIN_GROUPS,
-        .hidden = o->hidden,
         .more = print_methods,
     };
     int code = parse_arguments(o, argc, argv);

@@ -8,9 +8,8 @@
 #include "aoe_data.h"
 #include "aoe_train.h"
 #include "cli/common/common.h"
-#include "cli/train/method_options.h"
 
-enum { CLI_TRAIN_GROUPS = 13 };
+enum { CLI_TRAIN_GROUPS = 15 };
 
 typedef struct cli_train_config {
     cli_general general;
@@ -30,7 +29,7 @@ typedef struct cli_train_config {
     cli_group groups[CLI_TRAIN_GROUPS];
     aoei_option table_options[CLI_TABLE_COUNT]; /* cli_table_table with the defaults of the method for the help */
     aoei_option model_options[CLI_MODEL_COUNT]; /* cli_model_table with the defaults of the method for the help */
-    const char *hidden[CLI_METHOD_OPTIONS + 1]; /* options that --help does not list, because the method rejects them */
+    aoe_method help_method;                     /* method whose options --help lists; syntax.method points to it */
 } cli_train_config;
 
 /* Parses the arguments of `aoe train`. Returns CLI_GO, or the exit code after --help or after reporting an error. The

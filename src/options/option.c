@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Finds the value of an option that is one of several names.
+ * Reads and writes the values of options.
  */
 #include "options/option.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/json.h"
+#include "base/options.h"
 
 size_t aoei_choose(const char *const *names, const char *text, const char *noun, aoe_error *err) {
     size_t n = 0;
@@ -20,4 +24,112 @@ size_t aoei_choose(const char *const *names, const char *text, const char *noun,
                                     : ", ",
                        names[i]);
     return n;
+}
+
+const char *aoei_next_item(const char *list, char item[AOEI_NAME_SIZE]) {
+    const size_t n = strcspn(list, ",");
+    snprintf(item, AOEI_NAME_SIZE, "%.*s", (int)n, list);
+    return list[n] ? list + n + 1 : NULL;
+}
+
+int aoei_parse_set(unsigned *set, const aoei_option *o, const char *text, aoe_error *err) {
+    char item[AOEI_NAME_SIZE];
+    *set = 0;
+    for (const char *rest = text; rest;) {
+        rest = aoei_next_item(rest, item);
+        const size_t i = aoei_choose(o->choices, item, o->noun, err);
+        if (!o->choices[i])
+            return AOE_EARG;
+        *set |= strcmp(item, "all") == 0 ? (1u << i) - 1 : 1u << i;
+    }
+    return AOE_OK;
+}
+
+const char *aoei_set_text(char out[AOEI_NAME_SIZE], const aoei_option *o, unsigned set) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; o->choices[i] && used < AOEI_NAME_SIZE; i++)
+        if (set >> i & 1)
+            used += (size_t)snprintf(out + used, AOEI_NAME_SIZE - used, "%s%s", used ? "," : "", o->choices[i]);
+    return out;
+}
+
+const char *aoei_option_field(char out[AOEI_NAME_SIZE], const aoei_option *o) {
+    snprintf(out, AOEI_NAME_SIZE, "%s", o->field ? o->field : o->name);
+    for (char *dash = o->field ? NULL : strchr(out, '-'); dash; dash = strchr(dash, '-'))
+        *dash = '_';
+    return out;
+}
+
+int aoei_option_is_used(const aoei_option *o, int method) {
+    return !o->methods || o->methods & AOEI_METHOD_BIT(method);
+}
+
+static json_t *set_json(const aoei_option *o, unsigned set) {
+    json_t *list = json_array();
+    int bad = !list;
+    for (size_t i = 0; o->choices[i]; i++)
+        if (set >> i & 1)
+            bad |= json_array_append_new(list, json_string(o->choices[i]));
+    if (!bad)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *automatic(int names) {
+    return names ? json_null() : json_string("auto");
+}
+
+static json_t *integer(json_int_t x, int names) {
+    return x == AOE_AUTO ? automatic(names) : json_integer(x);
+}
+
+json_t *aoei_option_json(const aoei_option *o, const void *target, int names) {
+    if (o->json_of)
+        return o->json_of(target);
+    switch (o->kind) {
+    case AOEI_OPTION_FLAG:
+        return names ? json_boolean(*(const int *)target) : integer(*(const int *)target, names);
+    case AOEI_OPTION_CHOICE:
+        return names ? json_string(o->choices[*(const int *)target]) : integer(*(const int *)target, names);
+    case AOEI_OPTION_SET:
+        return names ? set_json(o, *(const unsigned *)target) : json_integer(*(const unsigned *)target);
+    case AOEI_OPTION_SIZE:
+        return integer((json_int_t) * (const size_t *)target, names);
+    case AOEI_OPTION_REAL: {
+        const double x = *(const double *)target;
+        return aoei_is_auto(x) ? automatic(names) : isfinite(x) ? json_real(x) : json_null();
+    }
+    case AOEI_OPTION_TEXT:
+    case AOEI_OPTION_PROMPT:
+    case AOEI_OPTION_MODEL:
+        return aoei_name_json(*(const char *const *)target);
+    case AOEI_OPTION_NAMED:
+        return integer(*(const int *)target, names);
+    case AOEI_OPTION_SEED:
+        return json_integer((json_int_t) * (const uint64_t *)target);
+    case AOEI_OPTION_MODELS:
+    case AOEI_OPTION_TEXTS:
+        break;
+    }
+    return json_null();
+}
+
+int aoei_option_group_record(json_t *record, const aoei_option_group *g, const void *options, const void *defaults,
+                             int method) {
+    int bad = 0;
+    for (size_t i = 0; i < g->n && !bad; i++) {
+        const aoei_option *o = &g->options[i];
+        char field[AOEI_NAME_SIZE];
+        if (o->record >= AOEI_RECORD_OWN || (o->record != AOEI_RECORD_ALWAYS && !aoei_option_is_used(o, method)))
+            continue;
+        json_t *value = aoei_option_json(o, (const char *)options + o->offset, 1);
+        json_t *usual =
+            o->record == AOEI_RECORD_CHANGED ? aoei_option_json(o, (const char *)defaults + o->offset, 1) : NULL;
+        bad = !value || (!json_equal(value, usual) && json_object_set(record, aoei_option_field(field, o), value));
+        json_decref(value);
+        json_decref(usual);
+    }
+    return bad;
 }

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "aoe.h"
 
 /* Kind of an option. It determines the type of the option's target (the variable that the option sets) and the
@@ -28,7 +30,9 @@ typedef enum aoei_option_kind {
     AOEI_OPTION_SEED,  /* uint64_t; all values are permitted */
     AOEI_OPTION_REAL,  /* double from `min` to `max` */
     AOEI_OPTION_CHOICE, /* int or an enum; the index of the text in `choices` */
-    AOEI_OPTION_NAMED   /* any type; the function `parse` sets the target */
+    AOEI_OPTION_SET,  /* unsigned; a set of the names in `choices`, separated by commas. The name i stands for the bit 1
+                         << i. The last name may be "all", which stands for all bits before it */
+    AOEI_OPTION_NAMED /* any type; the function `parse` sets the target */
 } aoei_option_kind;
 
 /* Value of an option of kind TEXTS or MODELS. */
@@ -40,8 +44,19 @@ typedef struct aoei_text_list {
 /* Parses a text and sets *target. Returns 0, or an error code after setting *err. */
 typedef int (*aoei_option_parse_fn)(void *target, const char *text, aoe_error *err);
 
-/* Returns the name of the value *target, or NULL if it is not set. The name is borrowed. */
-typedef const char *(*aoei_option_name_fn)(const void *target);
+enum { AOEI_NAME_SIZE = 128 /* size of a buffer for the name of a value or of a field */ };
+
+/* Returns the name of the value *target, or NULL if it is not set. The name is in `out` or a static string. */
+typedef const char *(*aoei_option_name_fn)(char out[AOEI_NAME_SIZE], const void *target);
+
+/* How the record of a training run contains an option. */
+typedef enum aoei_option_record {
+    AOEI_RECORD_USED,    /* if the method uses the option */
+    AOEI_RECORD_ALWAYS,  /* even if the method does not use it */
+    AOEI_RECORD_CHANGED, /* if the method uses it and the value is not the default */
+    AOEI_RECORD_OWN,     /* the code that uses the option adds the result, for example of AOE_AUTO */
+    AOEI_RECORD_NEVER    /* not at all, because the option does not change the trained model */
+} aoei_option_record;
 
 typedef struct aoei_option {
     const char *name;  /* long name without the two dashes */
@@ -65,12 +80,27 @@ typedef struct aoei_option {
                                     fallback, or the number of a REAL without fallback */
     void (*prepare)(void *base); /* function that is called with the struct of the target before an argument is parsed;
                                     NULL: none */
-    const char *const *choices;  /* CHOICE: names of the values 0, 1, 2 and so on, NULL-terminated */
-    const char *noun;            /* CHOICE: word for the names in messages, for example "format" */
+    json_t *(*json_of)(const void *target); /* returns the value for records; NULL: the kind determines it */
+    const char *const *choices;             /* CHOICE: names of the values 0, 1, 2 and so on; SET: names of the bits;
+                                               NULL-terminated */
+    const char *noun;                       /* CHOICE, SET: word for the names in messages, for example "format" */
+    uint32_t methods;                       /* training methods that use the option, a set of AOEI_METHOD_BIT; 0: all */
+    aoei_option_record record;
     aoei_option_kind kind;
     int set;     /* FLAG: value of the target if the flag is given */
     char letter; /* one-letter name of the option; 0: none */
 } aoei_option;
+
+/* The bit of a training method in aoei_option.methods. method: an aoe_method. */
+#define AOEI_METHOD_BIT(method) ((uint32_t)1 << (method))
+
+/* Rows whose targets are in one struct. */
+typedef struct aoei_option_group {
+    const char *title;          /* heading of the group in --help */
+    const aoei_option *options; /* [n] rows, borrowed */
+    size_t n;
+    size_t offset; /* offset of the struct in the struct of all groups */
+} aoei_option_group;
 
 /* Initializer for the member `choices`: a NULL-terminated list of names. */
 #define AOEI_CHOICES(...)                                                                                              \
@@ -81,5 +111,27 @@ typedef struct aoei_option {
 /* Returns the index of `text` in `names`, which is a NULL-terminated list. If the list does not contain the text,
  * returns the number of names and sets *err. noun: word for the names in the message, for example "format". */
 size_t aoei_choose(const char *const *names, const char *text, const char *noun, aoe_error *err);
+/* Copies the first item of a comma-separated list to `item`, which truncates it if it is too long. Returns the rest of
+ * the list after the comma, or NULL if there are no more items. */
+const char *aoei_next_item(const char *list, char item[AOEI_NAME_SIZE]);
+/* Parses the value of an option of kind SET. */
+int aoei_parse_set(unsigned *set, const aoei_option *o, const char *text, aoe_error *err);
+/* Writes the value of an option of kind SET. Returns out. */
+const char *aoei_set_text(char out[AOEI_NAME_SIZE], const aoei_option *o, unsigned set);
+
+/* Writes the name of the field of an option to `out`: o->field, or the name of the option with each '-' replaced by
+ * '_'. Returns out. */
+const char *aoei_option_field(char out[AOEI_NAME_SIZE], const aoei_option *o);
+/* Returns 1 if the training method uses the option. */
+int aoei_option_is_used(const aoei_option *o, int method);
+/* Returns the value of an option for a record. names: 1: a value of CHOICE or SET is its name, a FLAG is a boolean, and
+ * AOE_AUTO is null; 0: values of CHOICE, SET and FLAG are numbers, and AOE_AUTO is "auto". Returns NULL if out of
+ * memory. */
+json_t *aoei_option_json(const aoei_option *o, const void *target, int names);
+/* Adds the options of a group to the record of a training run, as aoei_option.record says. options, defaults: the
+ * struct of the targets, and this struct with its default values; method: an aoe_method. Returns a nonzero value if out
+ * of memory. */
+int aoei_option_group_record(json_t *record, const aoei_option_group *g, const void *options, const void *defaults,
+                             int method);
 
 #endif
