@@ -58,9 +58,9 @@ create: base nn tokenizer encoder modeldir model table
 collect: base net table dataset
 annotate: base net table dataset
 eval: base nn model table stats
-train: base nn tokenizer encoder model modeldir loss table
+train: base options nn tokenizer encoder model modeldir loss table
 bench: base nn encoder model modeldir train
-experiment: base
+experiment: base options
 cli: base options cli
 '
 

@@ -172,16 +172,6 @@ int aoei_check_features(const aoe_train_options *o, aoe_error *err) {
     return AOE_OK;
 }
 
-int aoei_describe_features(const aoe_train_options *o, json_t *record) {
-    static const char *const names[] = {"u", "v", "absdiff", "product", "max2"};
-    json_t *list = json_array();
-    int bad = 0;
-    for (unsigned f = 0; f < sizeof names / sizeof *names; f++)
-        if (o->objective.features >> f & 1)
-            bad |= json_array_append_new(list, json_string(names[f]));
-    return json_object_set_new(record, "features", list) || bad;
-}
-
 size_t aoei_class_count(const aoe_train_options *o, double highest) {
     return o->classes != AOE_AUTO ? o->classes : highest >= 1 ? (size_t)highest + 1 : 2;
 }

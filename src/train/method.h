@@ -66,9 +66,6 @@ typedef struct aoei_method {
     /* Checks the options against the model, before the memory for training is allocated. has_dropout: 1 if a dropout
      * probability is above 0. NULL: there is nothing to check. Errors: AOE_EARG. */
     int (*check_model)(const aoe_train_options *o, const aoe_model *m, int has_dropout, aoe_error *err);
-    /* Adds the options that only this method has to the training record. NULL: there are none. Returns a nonzero value
-     * if out of memory. */
-    int (*describe)(const aoe_train_options *o, json_t *record);
     /* Reads the examples of a file. table: options of the table, without empty texts. NULL: aoei_examples_load. The
      * caller frees *e, even if this function fails. */
     int (*load)(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file,
@@ -112,8 +109,6 @@ int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const
                     const aoei_dataset *d, aoe_error *err);
 /* Checks options.features, the features of a classifier. Errors: AOE_EARG. */
 int aoei_check_features(const aoe_train_options *o, aoe_error *err);
-/* Adds options.features to the training record. Corresponds to aoei_method.describe. */
-int aoei_describe_features(const aoe_train_options *o, json_t *record);
 /* Returns the number of classes: options.classes, or the number of classes up to the label `highest`. */
 size_t aoei_class_count(const aoe_train_options *o, double highest);
 /* Adds a classifier of the features options.features. Corresponds to aoei_method.layer. */

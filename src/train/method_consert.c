@@ -56,10 +56,6 @@ static int check_model(const aoe_train_options *o, const aoe_model *m, int has_d
     return aoei_views_check_model(o->views, &m->config, o->args.model, err);
 }
 
-static int describe_pairs(const aoe_train_options *o, json_t *record) {
-    return aoei_views_describe(o, record) || aoei_describe_features(o, record);
-}
-
 static void weights(aoe_objective_options *j, aoe_example_kind kind) {
     (void)kind;
     j->w_cosine = j->w_angle = j->w_cln = 0;
@@ -88,7 +84,6 @@ const aoei_method aoei_method_consert = {.name = "consert",
                                          .defaults = text_defaults,
                                          .check = check_texts,
                                          .check_model = check_model,
-                                         .describe = aoei_views_describe,
                                          .load = aoei_load_texts,
                                          .weights = weights,
                                          .step_loss = &aoei_loss_of_views,
@@ -104,7 +99,6 @@ const aoei_method aoei_method_consert_sup = {.name = "consert-sup",
                                              .defaults = pair_defaults,
                                              .check = check_pairs,
                                              .check_model = check_model,
-                                             .describe = describe_pairs,
                                              .load = aoei_load_classes,
                                              .weights = weights,
                                              .step_loss = &aoei_loss_of_views,

@@ -32,10 +32,6 @@ static int load(aoei_examples *e, const aoe_train_options *o, const aoe_train_da
     return aoei_texts_load(e, file->path, table, err);
 }
 
-static int describe(const aoe_train_options *o, json_t *record) {
-    return json_object_set_new(record, "negatives", json_integer((json_int_t)o->negatives));
-}
-
 static void defaults(aoe_train_options *o) {
     static const aoe_lr_step steps[] = {{500, 8e-6}, {1000, 6e-6}, {1500, 4e-6}, {2000, 2e-6}};
     o->batch_size = 2;
@@ -110,7 +106,6 @@ const aoei_method aoei_method_ct = {.name = "ct",
                                     .negatives = 1,
                                     .defaults = defaults,
                                     .check = check,
-                                    .describe = describe,
                                     .load = load,
                                     .weights = weights,
                                     .step_loss = &aoei_loss_of_tension,

@@ -29,12 +29,6 @@ static int check(const aoe_train_options *o, aoe_error *err) {
     return aoei_check_words(o, "dan", AOE_POOLING_LAST_AVG, err);
 }
 
-static int describe(const aoe_train_options *o, json_t *record) {
-    return json_object_set_new(record, "bigrams",
-                               o->bigrams == AOE_AUTO ? json_null() : json_integer((json_int_t)o->bigrams)) |
-           aoei_describe_features(o, record);
-}
-
 /* Adds the bigrams and the dense layers, unless the model already consists of word embeddings with dense layers, and
  * the classifier. */
 static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
@@ -70,7 +64,6 @@ const aoei_method aoei_method_dan = {.name = "dan",
                                      .words = AOE_POOLING_LAST_AVG,
                                      .defaults = defaults,
                                      .check = check,
-                                     .describe = describe,
                                      .load = aoei_load_classes,
                                      .step_loss = &aoei_loss_of_layered_classes,
                                      .layer = layers};

@@ -71,12 +71,6 @@ static void defaults(aoe_train_options *o) {
     o->args.model_options.max_length = 32;
 }
 
-static int describe(const aoe_train_options *o, json_t *record) {
-    int bad = json_object_set_new(record, "w_detection", json_real(o->w_detection));
-    bad |= json_object_set_new(record, "mask_rate", json_real(o->mask_rate));
-    return bad;
-}
-
 static void weights(aoe_objective_options *j, aoe_example_kind kind) {
     (void)kind;
     j->w_cosine = j->w_angle = j->w_cln = 0;
@@ -109,7 +103,6 @@ const aoei_method aoei_method_diffcse = {.name = "diffcse",
                                          .defaults = defaults,
                                          .check = check,
                                          .check_model = check_model,
-                                         .describe = describe,
                                          .load = aoei_load_texts,
                                          .weights = weights,
                                          .step_loss = &aoei_loss_of_labels,

@@ -46,18 +46,6 @@ static int check_guide(const aoe_train_options *o, aoe_error *err) {
     return AOE_OK;
 }
 
-static int describe_symmetric(const aoe_train_options *o, json_t *record) {
-    int bad = json_object_set_new(record, "directions", json_integer(o->objective.directions));
-    bad |= json_object_set_new(record, "joint", json_boolean(o->objective.joint));
-    return bad;
-}
-
-static int describe_gist(const aoe_train_options *o, json_t *record) {
-    int bad = json_object_set_new(record, "guide_margin", json_real(o->objective.guide_margin));
-    bad |= json_object_set_new(record, "guide_relative", json_boolean(o->objective.guide_relative));
-    return bad;
-}
-
 const aoei_method aoei_method_symmetric = {.name = "symmetric",
                                            .group = AOEI_METHODS_POSITIVES,
                                            .about = "contrastive loss in several directions (GTE, Li et al. 2023)",
@@ -65,7 +53,6 @@ const aoei_method aoei_method_symmetric = {.name = "symmetric",
                                            .positives_only = 1,
                                            .supported = "triplets, positives or labeled pairs",
                                            .check = check_directions,
-                                           .describe = describe_symmetric,
                                            .weights = weights,
                                            .step_loss = &aoei_loss_of_directions};
 
@@ -79,6 +66,5 @@ const aoei_method aoei_method_gist = {.name = "gist",
                                       .needs_teacher = "a guide, the model that decides which negatives are used",
                                       .defaults = gist_defaults,
                                       .check = check_guide,
-                                      .describe = describe_gist,
                                       .weights = gist_weights,
                                       .step_loss = &aoei_loss_of_guided_directions};

@@ -36,14 +36,6 @@ static void weights(aoe_objective_options *j, aoe_example_kind kind) {
     j->w_cosine = j->w_ibn = j->w_angle = j->w_cln = 0;
 }
 
-static int describe(const aoe_train_options *o, json_t *record) {
-    int bad = json_object_set_new(record, "w_vectors", json_real(o->objective.w_vectors));
-    bad |= json_object_set_new(record, "w_similarities", json_real(o->objective.w_similarities));
-    bad |= json_object_set_new(record, "vector_loss",
-                               json_string(o->objective.vector_loss == AOE_VECTOR_LOSS_SQUARES ? "squares" : "cosine"));
-    return bad;
-}
-
 const aoei_method aoei_method_distill = {.name = "distill",
                                          .group = AOEI_METHODS_TEXTS,
                                          .about = "vectors of a teacher as targets (Reimers and Gurevych 2020)",
@@ -55,7 +47,6 @@ const aoei_method aoei_method_distill = {.name = "distill",
                                          .needs_teacher = "another model, whose embeddings it learns",
                                          .defaults = defaults,
                                          .check = check,
-                                         .describe = describe,
                                          .load = aoei_load_texts,
                                          .weights = weights,
                                          .step_loss = &aoei_loss_of_vectors};

@@ -33,12 +33,6 @@ static int check(const aoe_train_options *o, aoe_error *err) {
     return aoei_check_words(o, "infersent", AOE_POOLING_LAST_MAX, err);
 }
 
-static int describe(const aoe_train_options *o, json_t *record) {
-    return json_object_set_new(record, "lstm_dims",
-                               o->lstm_dims == AOE_AUTO ? json_null() : json_integer((json_int_t)o->lstm_dims)) |
-           aoei_describe_features(o, record);
-}
-
 /* Adds the LSTM, unless the model has one, and the classifier. */
 static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     int code = AOE_OK;
@@ -68,7 +62,6 @@ const aoei_method aoei_method_infersent = {.name = "infersent",
                                            .words = AOE_POOLING_LAST_MAX,
                                            .defaults = defaults,
                                            .check = check,
-                                           .describe = describe,
                                            .load = aoei_load_classes,
                                            .step_loss = &aoei_loss_of_layered_classes,
                                            .layer = layers};

@@ -91,10 +91,6 @@ static int check_model(const aoe_train_options *o, const aoe_model *m, int has_d
     return AOE_OK;
 }
 
-static int describe(const aoe_train_options *o, json_t *record) {
-    return json_object_set_new(record, "second_prompt", json_string(o->second_prompt));
-}
-
 static void weights(aoe_objective_options *j, aoe_example_kind kind) {
     (void)kind;
     j->w_cosine = j->w_angle = j->w_cln = 0;
@@ -208,7 +204,6 @@ const aoei_method aoei_method_promptbert = {.name = "promptbert",
                                             .defaults = defaults,
                                             .check = check,
                                             .check_model = check_model,
-                                            .describe = describe,
                                             .load = aoei_load_texts,
                                             .weights = weights,
                                             .step_loss = &aoei_loss_of_labels,

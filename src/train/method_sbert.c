@@ -7,12 +7,6 @@
 #include "base/error.h"
 #include "base/options.h"
 
-/* The features of the paper are not recorded. */
-static int describe(const aoe_train_options *o, json_t *record) {
-    const unsigned usual = AOE_FEATURE_U | AOE_FEATURE_V | AOE_FEATURE_ABSDIFF;
-    return o->objective.features == usual ? 0 : aoei_describe_features(o, record);
-}
-
 /* Sets file_loss->label_scale. Labels are divided by this value to obtain target cosines. Fails if the value is not
  * positive or is below the highest label. */
 static int scale_labels(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
@@ -36,7 +30,6 @@ const aoei_method aoei_method_sbert_classification = {
     .kinds = AOEI_KIND(PAIRS),
     .supported = "labeled pairs (text1, text2, label)",
     .check = aoei_check_features,
-    .describe = describe,
     .load = aoei_load_classes,
     .step_loss = &aoei_loss_of_classes,
     .layer = aoei_add_classifier};

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/random.h"
+#include "options/training.h"
 #include "table/labels.h"
 #include "tokenizer/prompt.h"
 #include "train/generator.h"
@@ -456,11 +457,12 @@ static int describe_generator(const pair_task *p, json_t *r) {
 static int describe(const aoei_task *task, json_t *r) {
     const pair_task *p = task->self;
     const aoe_train_options *o = p->o;
-    const aoe_objective_options *j = &o->objective;
+    aoe_train_options defaults;
     char dev_fingerprint[24];
     snprintf(dev_fingerprint, sizeof dev_fingerprint, "%016llx", (unsigned long long)o->dev_fingerprint);
     json_t *names = json_array(), *sources = json_array();
     int bad = 0;
+    aoe_train_options_defaults(&defaults);
     for (size_t i = 0; i < o->n_data; i++) {
         bad |= json_array_append_new(names, aoei_name_json(o->data[i].path));
         bad |= json_array_append_new(sources, describe_source(p, i));
@@ -470,34 +472,15 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "pairs", json_integer((json_int_t)task->examples));
     bad |= json_object_set_new(r, "dev", aoei_name_json(o->evaluate ? o->dev_name : NULL));
     bad |= json_object_set_new(r, "dev_fingerprint", o->dev_fingerprint ? json_string(dev_fingerprint) : json_null());
-    bad |= json_object_set_new(r, "batch_size", json_integer((json_int_t)o->batch_size));
-    bad |= json_object_set_new(r, "accumulate", json_integer((json_int_t)o->accumulate));
-    bad |= json_object_set_new(r, "allow_duplicates", json_boolean(o->allow_duplicates));
     bad |= json_object_set_new(r, "method", json_string(p->method->name));
-    bad |= json_object_set_new(r, "w_cosine", json_real(j->w_cosine));
-    bad |= json_object_set_new(r, "w_ibn", json_real(j->w_ibn));
-    bad |= json_object_set_new(r, "w_angle", json_real(j->w_angle));
-    bad |= json_object_set_new(r, "w_cln", json_real(j->w_cln));
-    bad |= json_object_set_new(r, "tau_cosine", json_real(j->tau_cosine));
-    bad |= json_object_set_new(r, "tau_ibn", json_real(j->tau_ibn));
-    bad |= json_object_set_new(r, "tau_angle", json_real(j->tau_angle));
-    bad |= json_object_set_new(r, "hard_negative", json_real(j->hard_negative));
-    bad |= json_object_set_new(r, "no_projection", json_boolean(o->no_projection));
-    bad |=
-        json_object_set_new(r, "classes", o->classes != AOE_AUTO ? json_integer((json_int_t)o->classes) : json_null());
-    if (task->cross_encoder)
-        bad |= json_object_set_new(r, "new_head", json_boolean(o->new_head));
-    if (p->method->describe)
-        bad |= p->method->describe(o, r);
+    for (size_t i = AOEI_GROUP_BATCHES; i < AOEI_TRAIN_GROUPS; i++)
+        bad = bad || aoei_option_group_record(r, &aoei_train_groups[i], o, &defaults, (int)o->method);
     bad |= describe_generator(p, r);
     bad |= aoei_matryoshka_describe(o, r);
     bad |= aoei_layer_loss_describe(o, r);
     bad |= describe_teacher(p, r);
     bad |= aoei_saved_parts_describe(p->method, p->model, r);
-    bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
-    bad |= json_object_set_new(r, "angle_form", json_string(j->angle_form == AOE_ANGLE_PHASE ? "phase" : "reference"));
     bad |= json_object_set_new(r, "ibn_threshold", real_or_null(task->ibn_threshold));
-    bad |= json_object_set_new(r, "cache_chunk", json_integer((json_int_t)o->cache_chunk));
     return bad;
 }
 

@@ -55,23 +55,6 @@ int aoei_schedule_check(const aoe_training_args *o, aoe_error *err) {
     return check_constant(o, err);
 }
 
-int aoei_schedule_describe(const aoe_training_args *o, json_t *record) {
-    static const char *const optimizers[] = {"adamw", "rmsprop", "sgd"}, *const schedules[] = {"linear", "constant"};
-    json_t *steps = json_array();
-    int bad = json_object_set_new(record, "optimizer", json_string(optimizers[o->optimizer]));
-    bad |= json_object_set_new(record, "optimizer_eps", json_real(o->optimizer_eps));
-    bad |= json_object_set_new(record, "no_bias_correction", json_boolean(o->no_bias_correction));
-    bad |= json_object_set_new(record, "decay_all", json_boolean(o->decay_all));
-    bad |= json_object_set_new(record, "schedule", json_string(schedules[o->schedule]));
-    for (size_t i = 0; i < o->n_lr_steps; i++)
-        bad |= json_array_append_new(steps, json_pack("[I,f]", (json_int_t)o->lr_steps[i].step, o->lr_steps[i].lr));
-    bad |= json_object_set_new(record, "lr_steps", steps);
-    bad |= json_object_set_new(record, "lr_epoch_factor", json_real(o->lr_epoch_factor));
-    bad |= json_object_set_new(record, "lr_divide", json_real(o->lr_divide));
-    bad |= json_object_set_new(record, "min_lr", json_real(o->min_lr));
-    return bad;
-}
-
 /* Returns the learning rate of the constant schedule. */
 static double constant_rate(const aoei_trainer *t, uint64_t step) {
     const aoe_training_args *o = t->o;

@@ -10,8 +10,6 @@
 
 /* Checks the options of the optimizer and of the learning rate. Errors: AOE_EARG. */
 int aoei_schedule_check(const aoe_training_args *o, aoe_error *err);
-/* Adds these options to the training record. Returns a nonzero value if out of memory. */
-int aoei_schedule_describe(const aoe_training_args *o, json_t *record);
 /* Returns the learning rate of a step; steps are counted from 0. During warm-up, the learning rate increases
  * linearly. */
 double aoei_learning_rate(const aoei_trainer *t, uint64_t step);

@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "modeldir/peft.h"
 #include "nn/optimizer.h"
+#include "options/training.h"
 #include "train/checkpoint.h"
 #include "train/schedule.h"
 #include "model/describe.h"
@@ -174,19 +175,12 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     bad |= json_object_set_new(r, "normalize", json_boolean(s->normalize));
     bad |= json_object_set_new(r, "bidirectional_from",
                                s->bidirectional ? json_integer((json_int_t)s->bidirectional_from) : json_null());
-    bad |= json_object_set_new(r, "epochs", json_integer((json_int_t)o->epochs));
-    bad |= json_object_set_new(r, "max_steps", json_integer((json_int_t)o->max_steps));
-    bad |= json_object_set_new(r, "max_minutes", o->max_minutes > 0 ? json_real(o->max_minutes) : json_null());
-    bad |= json_object_set_new(r, "lr", json_real(o->lr));
-    bad |= json_object_set_new(r, "warmup", json_real(o->warmup));
-    bad |= json_object_set_new(r, "weight_decay", json_real(o->weight_decay));
-    bad |= json_object_set_new(r, "max_grad_norm", json_real(o->max_grad_norm));
-    bad |= aoei_schedule_describe(o, r);
+    bad = bad || aoei_option_group_record(r, &aoei_train_groups[AOEI_GROUP_SCHEDULE], o, NULL, 0);
+    if (!(o->max_minutes > 0))
+        bad |= json_object_set_new(r, "max_minutes", json_null());
     bad |= json_object_set_new(r, "hidden_dropout", json_real(t->hidden_dropout));
     bad |= json_object_set_new(r, "attention_dropout", json_real(t->attention_dropout));
     bad |= json_object_set_new(r, "seed", json_integer((json_int_t)o->seed));
-    bad |= json_object_set_new(r, "eval_every", json_integer((json_int_t)o->eval_every));
-    bad |= json_object_set_new(r, "patience", json_integer((json_int_t)o->patience));
     bad |= json_object_set_new(r, "dtype", json_string(t->base->type == AOEI_BF16 ? "bf16" : "f32"));
     bad = bad || t->task->describe(t->task, r);
     bad |= json_object_set_new(r, "aoe_version", json_string(AOE_VERSION));

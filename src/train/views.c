@@ -14,13 +14,9 @@
 #include "base/random.h"
 #include "encoder/arch.h"
 #include "encoder/transformer.h"
+#include "options/training.h"
 
-/* Names of the views in options, messages and training records. */
-static const char *const names[] = {[AOE_VIEW_PLAIN] = "none",
-                                    [AOE_VIEW_SHUFFLE] = "shuffle",
-                                    [AOE_VIEW_FEATURE_CUT] = "feature-cut",
-                                    [AOE_VIEW_TOKEN_CUT] = "token-cut"};
-#define KINDS (sizeof names / sizeof *names)
+enum { KINDS = AOE_VIEW_TOKEN_CUT + 1 };
 
 /* Returns 1 if the view has a rate. */
 static int has_rate(const aoe_view *v) {
@@ -37,7 +33,7 @@ static int check_view(const aoe_view *v, aoe_error *err) {
                          (int)v->kind);
     if (has_rate(v) && !(v->rate > 0 && v->rate < 1))
         return aoei_fail(err, AOE_EARG, "options.views: the rate of %s is %g; give a number between 0 and 1",
-                         names[v->kind], v->rate);
+                         aoei_view_names[v->kind], v->rate);
     return AOE_OK;
 }
 
@@ -48,23 +44,12 @@ int aoei_views_check(const aoe_view *views, aoe_error *err) {
     return code;
 }
 
-int aoei_views_describe(const aoe_train_options *o, json_t *record) {
-    json_t *list = json_array();
-    int bad = 0;
-    for (size_t i = 0; i < AOE_VIEWS; i++) {
-        const aoe_view *v = &o->views[i];
-        bad |= json_array_append_new(
-            list, json_pack("{s:s,s:f}", "view", names[v->kind], "rate", has_rate(v) ? v->rate : 0.0));
-    }
-    return json_object_set_new(record, "views", list) || bad;
-}
-
 int aoe_view_parse(aoe_view *v, const char *text, aoe_error *err) {
     AOEI_CHECK(err, v, text);
     const size_t n = strcspn(text, ":");
     char *end = NULL;
     size_t kind = 0;
-    while (kind < KINDS && !(strlen(names[kind]) == n && !memcmp(names[kind], text, n)))
+    while (kind < KINDS && !(strlen(aoei_view_names[kind]) == n && !memcmp(aoei_view_names[kind], text, n)))
         kind++;
     *v = (aoe_view){.kind = (aoe_view_kind)kind, .rate = text[n] ? strtod(text + n + 1, &end) : 0};
     if (kind == KINDS || (end && *end) || has_rate(v) != !!text[n] || (end && end == text + n + 1))
@@ -85,7 +70,7 @@ int aoei_views_check_model(const aoe_view *views, const aoei_encoder_config *c, 
                 err, AOE_EARG,
                 "%s: a %s model has no embedding layer whose output %s could change; use a transformer, or set "
                 "options.views to views that change nothing",
-                name, c->arch->model_type, names[views[i].kind]);
+                name, c->arch->model_type, aoei_view_names[views[i].kind]);
         if (views[i].kind == AOE_VIEW_SHUFFLE && !has_positions)
             return aoei_fail(
                 err, AOE_EARG,

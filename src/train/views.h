@@ -31,8 +31,6 @@ int aoei_views_check(const aoe_view *views, aoe_error *err);
  * has no position embeddings and no rotary positions, but positions are to be shuffled, or if it is not a
  * transformer. */
 int aoei_views_check_model(const aoe_view *views, const aoei_encoder_config *c, const char *name, aoe_error *err);
-/* Adds options.views to the training record. Corresponds to aoei_method.describe. */
-int aoei_views_describe(const aoe_train_options *o, json_t *record);
 /* Allocates the memory for batches of at most max_texts texts and max_tokens tokens. longest: maximum number of tokens
  * of a text. Errors: AOE_ENOMEM. */
 int aoei_views_create(aoei_views *v, const aoei_encoder_config *c, size_t max_texts, size_t max_tokens, size_t longest,
