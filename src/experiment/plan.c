@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "experiment/describe.h"
+#include "options/training.h"
 
 #define PROCESS_BYTES ((size_t)32 << 20) /* memory of a process in addition to its model, activations and data */
 
@@ -107,24 +108,21 @@ static int make_plan(const aoe_train_options *o, int has_dev, int evaluates_only
 /* Returns a text that contains all options on which the result of make_plan depends, or NULL if out of memory. The
  * caller frees it with aoei_free. */
 static char *plan_key(const aoe_train_options *o, int has_dev, int evaluates_only) {
-    static const char *const ignored[] = {"epochs",   "max_steps",    "max_minutes",   "lr",
-                                          "warmup",   "weight_decay", "max_grad_norm", "eval_every",
-                                          "patience", "tau_cosine",   "tau_angle",     "accumulate"};
-    const aoe_layer_options *l = &o->layers;
+    const aoei_option_group *schedule = &aoei_train_groups[AOEI_GROUP_SCHEDULE];
+    static const char *const ignored[] = {"tau_cosine", "tau_angle", "accumulate"};
+    char field[AOEI_NAME_SIZE];
     aoei_buffer key = {0};
     json_t *options = aoei_describe_options(o);
+    for (size_t i = 0; options && i < schedule->n; i++)
+        json_object_del(options, aoei_option_field(field, &schedule->options[i]));
     for (size_t i = 0; options && i < sizeof ignored / sizeof *ignored; i++)
         json_object_del(options, ignored[i]);
     char *text = options ? aoei_json_text(options, JSON_COMPACT) : NULL;
     json_decref(options);
     if (!text)
         return NULL;
-    /* options that the description does not contain */
-    aoei_buffer_printf(&key, "%s|%d|%d|%d|%zu|%d|%zu|%zu|%s", text, has_dev, evaluates_only, o->args.recompute,
-                       o->args.batch_tokens, (int)o->args.optimizer, o->lstm_dims, o->bigrams,
-                       o->second_prompt ? o->second_prompt : "");
-    aoei_buffer_printf(&key, "|%d|%zu|%d|%g|%g|%g|%g|%d|%zu", l->adaptive, l->per_step, (int)l->prior, l->temperature,
-                       l->w_last, l->w_layers, l->w_kl, l->ese, l->ese_dims);
+    aoei_buffer_printf(&key, "%s|%d|%d|%d|%zu|%d|%g", text, has_dev, evaluates_only, o->args.recompute,
+                       o->args.batch_tokens, (int)o->args.optimizer, o->args.dropout);
     aoei_free(text);
     if (key.failed)
         aoei_buffer_free(&key);

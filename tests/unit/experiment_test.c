@@ -21,6 +21,7 @@
 #include "base/dir.h"
 #include "base/path.h"
 #include "experiment/describe.h"
+#include "options/training.h"
 #include "experiment/keep.h"
 #include "experiment/process.h"
 #include "experiment/trial.h"
@@ -578,7 +579,7 @@ static void descriptions_name_the_difference(void **state) {
     x = aoei_describe_options(&a);
     y = aoei_describe_options(&b);
     assert_int_equal(aoei_describe_difference(x, y, text, sizeof text), 1);
-    assert_non_null(strstr(text, "options.views[1].kind was 1 and is now 3"));
+    assert_non_null(strstr(text, "options.views was [{\"view\":\"feature-cut\",\"rate\":0.2}"));
     json_decref(x);
     aoe_prefix prefix = {16, 1};
     b.matryoshka = &prefix;
@@ -588,6 +589,44 @@ static void descriptions_name_the_difference(void **state) {
     assert_non_null(strstr(text, "options.matryoshka was"));
     json_decref(x);
     json_decref(y);
+}
+
+/* The description contains every option that changes the trained model. */
+static void descriptions_contain_all_options(void **state) {
+    (void)state;
+    aoe_train_options a;
+    aoe_train_options_defaults(&a);
+    json_t *x = aoei_describe_options(&a);
+    for (size_t g = 0; g < AOEI_TRAIN_GROUPS; g++) {
+        for (size_t i = 0; i < aoei_train_groups[g].n; i++) {
+            const aoei_option *row = &aoei_train_groups[g].options[i];
+            aoe_train_options b = a;
+            char text[200], field[AOEI_NAME_SIZE], expected[AOEI_NAME_SIZE + 20];
+            unsigned char *target = (unsigned char *)&b + aoei_train_groups[g].offset + row->offset;
+            if (row->kind == AOEI_OPTION_TEXT || row->kind == AOEI_OPTION_PROMPT || row->kind == AOEI_OPTION_MODEL)
+                *(const char **)(void *)target = "other";
+            else if (row->kind == AOEI_OPTION_REAL)
+                *(double *)(void *)target = 0.75;
+            else if (strcmp(row->name, "lr-steps") == 0)
+                b.args.n_lr_steps = 1;
+            else /* an integer type; a different choice, set, view or method */
+                *target ^= 1;
+            json_t *y = aoei_describe_options(&b);
+            const int differs = aoei_describe_difference(x, y, text, sizeof text);
+            snprintf(expected, sizeof expected, "options.%s was", aoei_option_field(field, row));
+            if (differs != (row->record != AOEI_RECORD_NEVER) ||
+                (differs && strncmp(text, expected, strlen(expected)) != 0))
+                fail_msg("%s: %s", row->name, differs ? text : "no difference");
+            json_decref(y);
+        }
+    }
+    json_t *earlier = json_deep_copy(x); /* a record of a version that did not have an option */
+    json_object_del(earlier, "optimizer");
+    char text[200];
+    assert_int_equal(aoei_describe_difference(earlier, x, text, sizeof text), 0);
+    assert_int_equal(aoei_describe_difference(NULL, x, text, sizeof text), 1);
+    json_decref(earlier);
+    json_decref(x);
 }
 
 /* The descriptions of runs that differ in an option of the teachers or of the method distill name this option. */
@@ -636,6 +675,7 @@ int main(void) {
         cmocka_unit_test(processes_report_their_end),
         cmocka_unit_test(bad_options_write_nothing),
         cmocka_unit_test(descriptions_name_the_difference),
+        cmocka_unit_test(descriptions_contain_all_options),
         cmocka_unit_test(descriptions_contain_the_teachers),
         cmocka_unit_test(invalid_configurations_write_nothing),
     };
