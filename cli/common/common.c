@@ -73,7 +73,6 @@ const aoei_option cli_general_table[CLI_SEEDED_COUNT] = {
     {.name = "threads",
      .letter = 't',
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(cli_general, threads),
      .min = 1,
      .max = 1024,
@@ -83,14 +82,12 @@ const aoei_option cli_general_table[CLI_SEEDED_COUNT] = {
      .letter = 'q',
      .kind = AOEI_OPTION_FLAG,
      AT(cli_general, quiet),
-     .set = 1,
      .help = "do not print progress and notes to stderr"},
     {.name = "json",
      .kind = AOEI_OPTION_FLAG,
      AT(cli_general, json),
-     .set = 1,
      .help = "print results as JSON, one object per line"},
-    {.name = "seed", .kind = AOEI_OPTION_SEED, .value = "N", AT(cli_general, seed), .help = "random seed"},
+    {.name = "seed", .kind = AOEI_OPTION_SEED, AT(cli_general, seed), .help = "random seed"},
 };
 
 const aoei_option cli_model_table[CLI_MODEL_COUNT] = {
@@ -108,7 +105,6 @@ const aoei_option cli_model_table[CLI_MODEL_COUNT] = {
      .letter = 'v',
      .kind = AOEI_OPTION_FLAG,
      AT(cli_model_options, verbose),
-     .set = 1,
      .help = "print the pooling, the data type and the CPU tier to stderr; evaluations always print them, and other "
              "commands if the "
              "model directory does not specify the pooling"},
@@ -129,7 +125,6 @@ const aoei_option cli_model_table[CLI_MODEL_COUNT] = {
      .fallback = "the default prompt of the model directory"},
     {.name = "max-length",
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(cli_model_options, o.max_length),
      .min = 1,
      .help = "maximum sequence length in tokens, special tokens included; longer texts are truncated",
@@ -144,7 +139,6 @@ const aoei_option cli_model_table[CLI_MODEL_COUNT] = {
      .fallback = "from the model directory, otherwise causal attention in all layers"},
     {.name = "batch-tokens",
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(cli_model_options, batch_tokens),
      .min = 1,
      .max = 1e9,
@@ -162,21 +156,19 @@ const aoei_option cli_model_table[CLI_MODEL_COUNT] = {
     {.name = "normalize",
      .kind = AOEI_OPTION_FLAG,
      AT(cli_model_options, o.normalize),
-     .set = 1,
      .excludes = "no-normalize",
      .help = "normalize embeddings to unit length",
      .fallback = "from the model directory"},
     {.name = "no-normalize",
      .kind = AOEI_OPTION_FLAG,
      AT(cli_model_options, o.normalize),
-     .set = 0,
+     .clears = 1,
      .help = "do not normalize embeddings"},
 };
 
 const aoei_option cli_chunk_table[CLI_CHUNK_COUNT] = {
     {.name = "chunk",
      .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
      AT(cli_model_options, chunk),
      .choices = AOEI_CHOICES("first", "mean"), /* names of the values of aoe_chunk, in the order of the values */
      .noun = "chunk mode",
@@ -185,7 +177,6 @@ const aoei_option cli_chunk_table[CLI_CHUNK_COUNT] = {
              "average the embeddings of the chunks)"},
     {.name = "chunk-overlap",
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(cli_model_options, chunk_overlap),
      .help = "number of tokens shared by consecutive chunks",
      .fallback = "one eighth of the chunk length"},
@@ -211,11 +202,9 @@ const aoei_option cli_input_table[CLI_INPUT_COUNT] = {
     {.name = "decimal-comma",
      .kind = AOEI_OPTION_FLAG,
      AT(aoe_table_options, decimal_comma),
-     .set = 1,
      .help = "labels may have a decimal comma, such as 0,5"},
     {.name = "input-format",
      .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
      AT(aoe_table_options, input_format),
      .prepare = set_table_log,
      /* names of the values of aoe_table_format, in the order of the values */
@@ -233,13 +222,11 @@ const aoei_option cli_input_table[CLI_INPUT_COUNT] = {
     {.name = "no-header",
      .kind = AOEI_OPTION_FLAG,
      AT(aoe_table_options, no_header),
-     .set = 1,
      .help = "the first line of a .tsv or .csv table is a row; the columns are named 1, 2 and so on, or text if there "
              "is only "
              "one"},
     {.name = "quoting",
      .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
      AT(aoe_table_options, quoting),
      /* names of the values of aoe_quoting, in the order of the values */
      .choices = AOEI_CHOICES("auto", "csv", "none"),
@@ -252,7 +239,6 @@ const aoei_option cli_input_table[CLI_INPUT_COUNT] = {
     {.name = "whole-files",
      .kind = AOEI_OPTION_FLAG,
      AT(aoe_table_options, whole_files),
-     .set = 1,
      .excludes = "columns",
      .help = "read each file as one text, whatever its name, for example documents (.md, .html) and source code"},
 };

@@ -79,7 +79,7 @@ static void default_text(char *out, size_t size, const aoei_option *o, const voi
                 snprintf(out, size, "%s", o->choices[i]);
         break;
     case AOEI_OPTION_FLAG:
-        if (*(const int *)target == o->set)
+        if (*(const int *)target == !o->clears)
             snprintf(out, size, "given");
         break;
     case AOEI_OPTION_SET: {
@@ -104,8 +104,8 @@ static void print_option(const aoei_option *o, const void *base) {
     char name[128], text[1024], fallback[256];
     int n = o->letter ? snprintf(name, sizeof name, "  -%c, --%s", o->letter, o->name)
                       : snprintf(name, sizeof name, "      --%s", o->name);
-    if (o->value && n > 0 && (size_t)n < sizeof name)
-        snprintf(name + n, sizeof name - (size_t)n, " %s", o->value);
+    if (aoei_option_value(o) && n > 0 && (size_t)n < sizeof name)
+        snprintf(name + n, sizeof name - (size_t)n, " %s", aoei_option_value(o));
     int at = printf("%s", name);
     if (at > NAME_COLUMN - 2)
         printf("\n%*s", NAME_COLUMN, "");

@@ -74,10 +74,7 @@
         .fallback = CLI_DEFAULT_LABELS                                                                                 \
     }
 #define CLI_OPTION_ORDERED(target)                                                                                     \
-    {                                                                                                                  \
-        .name = "ordered", .kind = AOEI_OPTION_FLAG, target, .set = 1,                                                 \
-        .help = "treat (a, b) and (b, a) as different pairs"                                                           \
-    }
+    { .name = "ordered", .kind = AOEI_OPTION_FLAG, target, .help = "treat (a, b) and (b, a) as different pairs" }
 #define CLI_OPTION_OUTPUT(target, form, about)                                                                         \
     { .name = "output", .letter = 'o', .kind = AOEI_OPTION_TEXT, .value = form, target, .help = about }
 #define CLI_OPTION_OUTPUT_FILE(target, formats)                                                                        \
@@ -88,7 +85,7 @@
     }
 #define CLI_OPTION_SAME(target)                                                                                        \
     {                                                                                                                  \
-        .name = "same", .kind = AOEI_OPTION_CHOICE, .value = "NAME", target,                                           \
+        .name = "same", .kind = AOEI_OPTION_CHOICE, target,                                                            \
         .choices = AOEI_CHOICES("exact", "space", "case", "letters"), .noun = "text comparison",                       \
         .help =                                                                                                        \
             "how texts are compared for equality: exact (same bytes), space (ignoring white space), case (ignoring "   \
@@ -103,7 +100,7 @@
     }
 #define CLI_OPTION_SKIP_BAD_ROWS(target)                                                                               \
     {                                                                                                                  \
-        .name = "skip-bad-rows", .kind = AOEI_OPTION_FLAG, target, .set = 1,                                           \
+        .name = "skip-bad-rows", .kind = AOEI_OPTION_FLAG, target,                                                     \
         .help = "skip unreadable rows and report how many were skipped; without this option, the command "             \
                 "stops at the first unreadable row"                                                                    \
     }
@@ -114,7 +111,7 @@
     }
 #define CLI_OPTION_TABLE_FORMAT(target, about)                                                                         \
     {                                                                                                                  \
-        .name = "format", .letter = 'f', .kind = AOEI_OPTION_CHOICE, .value = "NAME", target, .excludes = "json",      \
+        .name = "format", .letter = 'f', .kind = AOEI_OPTION_CHOICE, target, .excludes = "json",                       \
         .choices = AOEI_CHOICES("table", "csv", "markdown"), .noun = "format", .help = about                           \
     }
 #define CLI_OPTION_TEXT_COLUMNS(target)                                                                                \
@@ -126,7 +123,7 @@
         CLI_DEFAULT_COLUMNS)
 #define CLI_OPTION_THRESHOLD(target)                                                                                   \
     {                                                                                                                  \
-        .name = "threshold", .kind = AOEI_OPTION_REAL, .value = "X", target, .min = -1e30, .max = 1e30,                \
+        .name = "threshold", .kind = AOEI_OPTION_REAL, target, .min = -1e30, .max = 1e30,                              \
         .help = "pairs with a label of at least X are positive", .fallback = AOEI_DEFAULT_THRESHOLD                    \
     }
 

@@ -188,7 +188,7 @@ static int store(parser *p, const aoei_option *o, void *target, const char *text
     note_given(p->args, o);
     switch (o->kind) {
     case AOEI_OPTION_FLAG:
-        *(int *)target = o->set;
+        *(int *)target = !o->clears;
         return CLI_GO;
     case AOEI_OPTION_PROMPT:
         if (strstr(text, "\\n") || strstr(text, "\\t"))
@@ -302,7 +302,7 @@ static int take_long(parser *p, const char *arg) {
         return usage_error(p, "--%s does not take a value", o->name);
     if (o->kind != AOEI_OPTION_FLAG && !value) {
         if (p->at == p->n)
-            return usage_error(p, "missing value: --%s %s", o->name, o->value);
+            return usage_error(p, "missing value: --%s %s", o->name, aoei_option_value(o));
         value = p->argument[p->at++];
     }
     return store(p, o, target, value);
@@ -329,7 +329,7 @@ static int take_short(parser *p, const char *arg) {
     if (arg[2])
         return store(p, o, target, arg + 2);
     if (p->at == p->n)
-        return usage_error(p, "missing value: -%c %s", o->letter, o->value);
+        return usage_error(p, "missing value: -%c %s", o->letter, aoei_option_value(o));
     return store(p, o, target, p->argument[p->at++]);
 }
 

@@ -69,7 +69,6 @@ static int parse_range(void *target, const char *text, aoe_error *err) {
 static const aoei_option output_table[] = {
     {.name = "max",
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(max),
      .help = "print at most N problems of each kind; all problems are counted"},
     CLI_OPTION_TABLE_FORMAT(AT(format), "format in which the numbers of problems are printed: table, csv or markdown"),
@@ -97,7 +96,6 @@ static const aoei_option check_table[] = {
      .fallback = "any label is accepted"},
     {.name = "longest",
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(c.longest),
      .help = "report texts longer than N characters; 0 accepts any length"},
     CLI_OPTION_SAME(AT(c.equality)),

@@ -30,11 +30,7 @@ typedef struct job {
 
 static const aoei_option output_table[] = {
     CLI_OPTION_OUTPUT_FILE(AT(output), " in the format of the input, optionally compressed (.gz or .zst)"),
-    {.name = "max",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "N",
-     AT(max),
-     .help = "print at most N duplicates with different labels"},
+    {.name = "max", .kind = AOEI_OPTION_SIZE, AT(max), .help = "print at most N duplicates with different labels"},
 };
 
 static const aoei_option equal_table[] = {
@@ -42,7 +38,6 @@ static const aoei_option equal_table[] = {
     CLI_OPTION_ORDERED(AT(d.ordered)),
     {.name = "conflicts",
      .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
      AT(d.conflicts),
      .choices = AOEI_CHOICES("first", "drop", "keep"),
      .noun = "conflict mode",

@@ -42,7 +42,6 @@ static const aoei_option output_table[] = {
     {.name = "format",
      .letter = 'f',
      .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
      AT(format),
      .choices = AOEI_CHOICES("tsv", "jsonl"),
      .noun = "format",
@@ -52,7 +51,6 @@ static const aoei_option output_table[] = {
     {.name = "scores",
      .kind = AOEI_OPTION_FLAG,
      AT(scores),
-     .set = 1,
      .help = "add two columns: the cosine of query and positive, and the cosine of query and negative"},
 };
 
@@ -91,7 +89,6 @@ static const aoei_option candidate_table[] = {
      .fallback = "text"},
     {.name = "corpus-format",
      .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
      AT(m.corpus_table.input_format),
      .field = "corpus_table.input_format",
      /* names of the values of aoe_table_format, in the order of the values */
@@ -103,13 +100,11 @@ static const aoei_option candidate_table[] = {
      .kind = AOEI_OPTION_FLAG,
      AT(m.corpus_table.whole_files),
      .field = "corpus_table.whole_files",
-     .set = 1,
      .excludes = "corpus-columns",
      .help = "read each file of --corpus as one text, whatever its name, for example documents (.md, .html)"},
     {.name = "from-queries",
      .kind = AOEI_OPTION_FLAG,
      AT(m.from_queries),
-     .set = 1,
      .help = "also select negatives from the queries"},
 };
 
@@ -117,7 +112,6 @@ static const aoei_option choice_table[] = {
     {.name = "negatives",
      .letter = 'n',
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(m.negatives),
      .min = 1,
      .max = 1e6,
@@ -126,7 +120,6 @@ static const aoei_option choice_table[] = {
      .kind = AOEI_OPTION_FLAG,
      AT(m.complete),
      .field = "complete",
-     .set = 1,
      .excludes = "scores",
      .help =
          "write one row with exactly N negatives (columns negative_1 to negative_N) instead of N triplets; rows of the "
@@ -140,13 +133,11 @@ static const aoei_option choice_table[] = {
      .help = "consider only the K candidates nearest to the query"},
     {.name = "skip",
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(m.skip),
      .max = 1e6,
      .help = "skip the N nearest candidates, which may be unlabeled positives"},
     {.name = "margin",
      .kind = AOEI_OPTION_REAL,
-     .value = "X",
      AT(m.margin),
      .min = -2,
      .max = 2,
@@ -155,7 +146,6 @@ static const aoei_option choice_table[] = {
      .fallback = "off"},
     {.name = "min-score",
      .kind = AOEI_OPTION_REAL,
-     .value = "X",
      AT(m.min_score),
      .min = -1,
      .max = 1,
@@ -163,7 +153,6 @@ static const aoei_option choice_table[] = {
      .fallback = "off"},
     {.name = "max-score",
      .kind = AOEI_OPTION_REAL,
-     .value = "X",
      AT(m.max_score),
      .min = -1,
      .max = 1,
@@ -172,7 +161,6 @@ static const aoei_option choice_table[] = {
     {.name = "sample",
      .kind = AOEI_OPTION_FLAG,
      AT(m.sample),
-     .set = 1,
      .help = "draw negatives at random from the remaining candidates instead of selecting the nearest "
              "candidates"},
 };

@@ -26,7 +26,6 @@ static const aoei_option score_table[] = {
     {.name = "each",
      .kind = AOEI_OPTION_FLAG,
      AT(each),
-     .set = 1,
      .help = "also add one column per model, which contains the score by this model; the column is "
              "named score:SOURCE, where SOURCE is the setting source= of --model"},
 };

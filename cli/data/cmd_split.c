@@ -95,7 +95,6 @@ static const aoei_option together_table[] = {
     CLI_OPTION_SAME(AT(s.equality)),
     {.name = "near",
      .kind = AOEI_OPTION_REAL,
-     .value = "X",
      AT(s.near_duplicates),
      .min = 0.05,
      .max = 1,

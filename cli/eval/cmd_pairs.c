@@ -11,7 +11,6 @@
 static const aoei_option class_table[] = {
     {.name = "positive-from",
      .kind = AOEI_OPTION_REAL,
-     .value = "X",
      .offset = offsetof(aoe_binary_options, positive_from),
      .min = -1e30,
      .max = 1e30,

@@ -58,7 +58,6 @@ static const aoei_option measure_table[] = {
 static const aoei_option input_table[] = {
     {.name = "query",
      .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
      .offset = offsetof(options, r.query),
      .choices = AOEI_CHOICES("random", "first", "all"),
      .noun = "query choice",
@@ -68,7 +67,6 @@ static const aoei_option input_table[] = {
     {.name = "count-query",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, r.count_query),
-     .set = 1,
      .help = "for tables: count the query itself as a relevant text in recall, MRR and nDCG; without "
              "this option, the query is excluded from the ranking"},
     {.name = "split",
@@ -82,7 +80,6 @@ static const aoei_option input_table[] = {
     {.name = "skip-bad-rows",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, r.table.skip_bad_rows),
-     .set = 1,
      .help = "skip unreadable rows and report the number of skipped rows; without this option, the command "
              "stops at the first such row"},
     {.name = "doc-prompt",

@@ -23,7 +23,6 @@ typedef struct options {
 static const aoei_option suite_table[] = {
     {.name = "setting",
      .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
      .offset = offsetof(options, setting),
      .choices = AOEI_CHOICES("all", "mean", "wmean", "each"),
      .noun = "setting",
@@ -32,7 +31,6 @@ static const aoei_option suite_table[] = {
              "number of pairs. each: one row for each of the settings all, mean and wmean"},
     {.name = "metric",
      .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
      .offset = offsetof(options, pearson),
      .choices = AOEI_CHOICES("spearman", "pearson"),
      .noun = "metric",
@@ -40,7 +38,6 @@ static const aoei_option suite_table[] = {
     {.name = "subsets",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, subsets),
-     .set = 1,
      .help = "also print the correlation of each subset"},
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, skip_bad_rows)),
 };

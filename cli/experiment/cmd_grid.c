@@ -45,9 +45,8 @@ static const aoei_option table[] = {
     {.name = "skip-rejected",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, e.skip_rejected),
-     .set = 1,
      .help = "skip combinations that aoe train rejects, for example those in which all loss weights (--w-...) are 0"},
-    {.name = "skip-refused", .kind = AOEI_OPTION_FLAG, .offset = offsetof(options, e.skip_rejected), .set = 1},
+    {.name = "skip-refused", .kind = AOEI_OPTION_FLAG, .offset = offsetof(options, e.skip_rejected)},
 };
 
 /* ---- values */

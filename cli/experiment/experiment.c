@@ -53,7 +53,6 @@ static const aoei_option run_table[] = {
     {.name = "jobs",
      .letter = 'j',
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(jobs),
      .min = 1,
      .max = 1024,
@@ -61,7 +60,6 @@ static const aoei_option run_table[] = {
     {.name = "threads",
      .letter = 't',
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(threads),
      .min = 1,
      .max = 1024,
@@ -77,7 +75,6 @@ static const aoei_option run_table[] = {
      .fallback = "the free memory of the machine"},
     {.name = "keep",
      .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
      AT(keep),
      .choices = AOEI_CHOICES("none", "best", "all"),
      .noun = "choice of models to keep",
@@ -87,13 +84,8 @@ static const aoei_option run_table[] = {
      .letter = 'q',
      .kind = AOEI_OPTION_FLAG,
      AT(quiet),
-     .set = 1,
      .help = "do not print progress and notes to stderr"},
-    {.name = "json",
-     .kind = AOEI_OPTION_FLAG,
-     AT(json),
-     .set = 1,
-     .help = "print results as JSON, one object per line"},
+    {.name = "json", .kind = AOEI_OPTION_FLAG, AT(json), .help = "print results as JSON, one object per line"},
 };
 
 /* ---- seeds */

@@ -23,8 +23,8 @@ typedef struct options {
 
 #define SIZE_OPTION(option, field, most, text, absent)                                                                 \
     {                                                                                                                  \
-        .name = option, .kind = AOEI_OPTION_SIZE, .value = "N", .offset = offsetof(options, size.field), .min = 1,     \
-        .max = most, .help = text, .fallback = absent                                                                  \
+        .name = option, .kind = AOEI_OPTION_SIZE, .offset = offsetof(options, size.field), .min = 1, .max = most,      \
+        .help = text, .fallback = absent                                                                               \
     }
 
 static const aoei_option table[] = {
@@ -81,7 +81,6 @@ static const aoei_option vocabulary_table[] = {
              " or tables, optionally compressed (.gz or .zst)"},
     {.name = "vocab-size",
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      .offset = offsetof(options, init.vocab_size),
      .min = 10,
      .max = 1e7,
@@ -89,7 +88,6 @@ static const aoei_option vocabulary_table[] = {
     {.name = "cased",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, cased),
-     .set = 1,
      .help = "keep case and accents in the trained vocabulary"},
     {.name = "tokenizer",
      .kind = AOEI_OPTION_TEXT,

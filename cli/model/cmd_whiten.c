@@ -24,7 +24,6 @@ static const aoei_option table[] = {
     {.name = "dims",
      .letter = 'k',
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      .offset = offsetof(options, whiten.dims),
      .min = 1,
      .max = 65536,

@@ -54,7 +54,6 @@ static const aoei_option data_table[] = {
              "first_vector_ms, step_ms, pairs_per_second, gflops or of_peak"},
     {.name = "thread-count",
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(threads),
      .min = 1,
      .max = 1024,

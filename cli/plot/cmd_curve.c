@@ -49,7 +49,6 @@ typedef struct job {
 static const aoei_option curve_table[] = {
     {.name = "smooth",
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(smooth),
      .min = 1,
      .help = "plot the moving average of each loss over N steps; 1 disables smoothing",
@@ -60,7 +59,6 @@ static const aoei_option curve_table[] = {
      .kind = AOEI_OPTION_FLAG,
      .excludes = "json",
      AT(characters),
-     .set = 1,
      .help = "also print a text plot on stdout, which shows the perplexity of pretraining runs and the"
              " loss of other runs"},
 };

@@ -70,7 +70,6 @@ static const aoei_option length_table[] = {
                        "all text columns with a name listed in docs/data.md, such as sentence1"),
     {.name = "max-length",
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(max_length),
      .min = 1,
      .help = "draw a line at N tokens and report how many texts have more than N tokens",

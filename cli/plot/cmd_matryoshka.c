@@ -55,7 +55,6 @@ typedef struct job {
 static const aoei_option data_table[] = {
     {.name = "x",
      .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
      AT(x),
      .choices = AOEI_CHOICES("auto", "dims", "layers"),
      .noun = "axis",

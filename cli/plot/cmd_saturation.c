@@ -45,7 +45,6 @@ typedef struct curves {
 static const aoei_option vector_table[] = {
     {.name = "dims",
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(dims),
      .min = 2,
      .max = 65536,
@@ -53,7 +52,6 @@ static const aoei_option vector_table[] = {
              "complex number, as in the figures of the AnglE paper"},
     {.name = "pairs",
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      AT(pairs),
      .min = 1,
      .max = 1e6,

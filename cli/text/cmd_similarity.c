@@ -74,7 +74,6 @@ static const aoei_option rank_table[] = {
     {.name = "format",
      .letter = 'f',
      .kind = AOEI_OPTION_CHOICE,
-     .value = "NAME",
      .offset = offsetof(options, format),
      .choices = AOEI_CHOICES("table", "tsv", "jsonl"),
      .noun = "format",

@@ -43,7 +43,6 @@ static const aoei_option table[] = {
     {.name = "jsonl",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, jsonl),
-     .set = 1,
      .excludes = "input-format",
      .help = "read each line as a JSON string, so that texts may contain line breaks and NUL characters, or as a JSON "
              "array of two "
@@ -51,11 +50,9 @@ static const aoei_option table[] = {
     {.name = "tokens",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, tokens),
-     .set = 1,
      .help = "print tokens instead of token ids; with --json, print both"},
     {.name = "max-length",
      .kind = AOEI_OPTION_SIZE,
-     .value = "N",
      .offset = offsetof(options, encode.max_length),
      .min = 1,
      .help = "maximum sequence length in tokens, special tokens included; longer texts are truncated",
@@ -69,7 +66,6 @@ static const aoei_option table[] = {
     {.name = "no-specials",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, encode.no_special_tokens),
-     .set = 1,
      .help = "do not add special tokens such as [CLS] and [SEP]"},
 };
 

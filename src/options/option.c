@@ -54,6 +54,12 @@ const char *aoei_set_text(char out[AOEI_NAME_SIZE], const aoei_option *o, unsign
     return out;
 }
 
+const char *aoei_option_value(const aoei_option *o) {
+    static const char *const usual[] = {
+        [AOEI_OPTION_SIZE] = "N", [AOEI_OPTION_SEED] = "N", [AOEI_OPTION_REAL] = "X", [AOEI_OPTION_CHOICE] = "NAME"};
+    return o->value || o->kind >= sizeof usual / sizeof *usual ? o->value : usual[o->kind];
+}
+
 const char *aoei_option_field(char out[AOEI_NAME_SIZE], const aoei_option *o) {
     snprintf(out, AOEI_NAME_SIZE, "%s", o->field ? o->field : o->name);
     for (char *dash = o->field ? NULL : strchr(out, '-'); dash; dash = strchr(dash, '-'))

@@ -17,7 +17,7 @@
 /* Kind of an option. It determines the type of the option's target (the variable that the option sets) and the
  * permitted values. */
 typedef enum aoei_option_kind {
-    AOEI_OPTION_FLAG,   /* int; the option has no value and sets the target to `set` */
+    AOEI_OPTION_FLAG,   /* int; the option has no value and sets the target to 1, or to 0 if `clears` is 1 */
     AOEI_OPTION_TEXT,   /* const char * */
     AOEI_OPTION_PROMPT, /* as TEXT, for a template of a prompt; an escape sequence such as \n, which is not replaced,
                            gives a warning */
@@ -60,7 +60,7 @@ typedef enum aoei_option_record {
 
 typedef struct aoei_option {
     const char *name;  /* long name without the two dashes */
-    const char *value; /* name of the value in --help, for example "FILE"; NULL for flags */
+    const char *value; /* name of the value in --help, for example "FILE"; NULL: aoei_option_value determines it */
     /* description for --help, without a full stop; NULL: --help does not list the option, which is an old name of
      * another option */
     const char *help;
@@ -87,7 +87,7 @@ typedef struct aoei_option {
     uint32_t methods;                       /* training methods that use the option, a set of AOEI_METHOD_BIT; 0: all */
     aoei_option_record record;
     aoei_option_kind kind;
-    int set;     /* FLAG: value of the target if the flag is given */
+    int clears;  /* FLAG: 1: the flag sets the target to 0 */
     char letter; /* one-letter name of the option; 0: none */
 } aoei_option;
 
@@ -119,6 +119,9 @@ int aoei_parse_set(unsigned *set, const aoei_option *o, const char *text, aoe_er
 /* Writes the value of an option of kind SET. Returns out. */
 const char *aoei_set_text(char out[AOEI_NAME_SIZE], const aoei_option *o, unsigned set);
 
+/* Returns the name of the value of an option: o->value, or "N" for a SIZE and a SEED, "X" for a REAL and "NAME" for a
+ * CHOICE. Returns NULL for a FLAG. */
+const char *aoei_option_value(const aoei_option *o);
 /* Writes the name of the field of an option to `out`: o->field, or the name of the option with each '-' replaced by
  * '_'. Returns out. */
 const char *aoei_option_field(char out[AOEI_NAME_SIZE], const aoei_option *o);
