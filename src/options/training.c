@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "options/rows.h"
+#include "options/view_option.h"
 
 #define AT(field)    .offset = offsetof(aoe_train_options, field)
 #define ARG(field)   .offset = offsetof(aoe_training_args, field)
@@ -26,58 +27,8 @@
     METHOD(ANGLE) | METHOD(SIMCSE_SUP) | METHOD(CONTRASTIVE) | METHOD(SYMMETRIC) | METHOD(GIST) | METHOD(PROMPTBERT_SUP)
 #define WITH_TEACHER (~(METHOD(CT) | METHOD(CT_IN_BATCH) | METHOD(DISTILL)))
 
-const char *const aoei_view_names[] = {"none", "shuffle", "feature-cut", "token-cut", NULL};
-
 int aoei_parse_method(void *target, const char *text, aoe_error *err) {
     return aoe_method_parse(target, text, err);
-}
-
-/* Parses two views, such as "feature-cut:0.2,shuffle", into an array aoe_view[AOE_VIEWS]. */
-static int parse_views(void *target, const char *text, aoe_error *err) {
-    aoe_view *views = target;
-    char item[AOEI_NAME_SIZE];
-    size_t n = 0;
-    int code = 0;
-    for (const char *rest = text; rest && !code; n++) {
-        rest = aoei_next_item(rest, item);
-        if (n < AOE_VIEWS)
-            code = aoe_view_parse(&views[n], item, err);
-    }
-    return code || n == AOE_VIEWS
-               ? code
-               : aoei_fail(err, AOE_EARG, "'%s' does not contain two views; give for example feature-cut:0.2,shuffle",
-                           text);
-}
-
-static int has_rate(const aoe_view *view) {
-    return view->kind == AOE_VIEW_FEATURE_CUT || view->kind == AOE_VIEW_TOKEN_CUT;
-}
-
-/* Returns the list of two views, or NULL if neither of them is a transformation. */
-static const char *views_text(char out[AOEI_NAME_SIZE], const void *target) {
-    const aoe_view *views = target;
-    size_t used = 0, transformations = 0;
-    for (size_t i = 0; i < AOE_VIEWS; i++) {
-        used +=
-            (size_t)snprintf(out + used, AOEI_NAME_SIZE - used, "%s%s", i ? "," : "", aoei_view_names[views[i].kind]);
-        if (has_rate(&views[i]))
-            used += (size_t)snprintf(out + used, AOEI_NAME_SIZE - used, ":%g", views[i].rate);
-        transformations += views[i].kind != AOE_VIEW_PLAIN;
-    }
-    return transformations ? out : NULL;
-}
-
-static json_t *views_json(const void *target) {
-    const aoe_view *views = target;
-    json_t *list = json_array();
-    int bad = !list;
-    for (size_t i = 0; i < AOE_VIEWS; i++)
-        bad |= json_array_append_new(list, json_pack("{s:s,s:f}", "view", aoei_view_names[views[i].kind], "rate",
-                                                     has_rate(&views[i]) ? views[i].rate : 0.0));
-    if (!bad)
-        return list;
-    json_decref(list);
-    return NULL;
 }
 
 /* Offset of the field n_lr_steps from the field lr_steps. */
@@ -425,9 +376,9 @@ static const aoei_option loss_options[] = {
      .kind = AOEI_OPTION_NAMED,
      .value = "A,B",
      AT(views),
-     .parse = parse_views,
-     .name_of = views_text,
-     .json_of = views_json,
+     .parse = aoei_views_parse,
+     .name_of = aoei_views_text,
+     .json_of = aoei_views_json,
      .help =
          "consert and consert-sup: transformations of the two copies of each text: none, shuffle (permuted positions), "
          "feature-cut:RATE (this fraction of the columns of the embedding layer's output is set to 0) or "

@@ -23,6 +23,5 @@ enum {
 extern const aoei_option_group aoei_train_groups[AOEI_TRAIN_GROUPS];
 
 int aoei_parse_method(void *target, const char *text, aoe_error *err); /* parses the name of an aoe_method */
-extern const char *const aoei_view_names[];                            /* names of the values of aoe_view_kind */
 
 #endif

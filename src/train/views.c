@@ -14,24 +14,17 @@
 #include "base/random.h"
 #include "encoder/arch.h"
 #include "encoder/transformer.h"
-#include "options/training.h"
-
-enum { KINDS = AOE_VIEW_TOKEN_CUT + 1 };
-
-/* Returns 1 if the view has a rate. */
-static int has_rate(const aoe_view *v) {
-    return v->kind == AOE_VIEW_FEATURE_CUT || v->kind == AOE_VIEW_TOKEN_CUT;
-}
+#include "options/view_option.h"
 
 int aoei_view_is_plain(const aoe_view *view) {
     return view->kind == AOE_VIEW_PLAIN;
 }
 
 static int check_view(const aoe_view *v, aoe_error *err) {
-    if ((size_t)v->kind >= KINDS)
+    if ((size_t)v->kind > AOE_VIEW_TOKEN_CUT)
         return aoei_fail(err, AOE_EARG, "options.views: view %d is unknown; use a value of aoe_view_kind",
                          (int)v->kind);
-    if (has_rate(v) && !(v->rate > 0 && v->rate < 1))
+    if (aoei_view_has_rate(v) && !(v->rate > 0 && v->rate < 1))
         return aoei_fail(err, AOE_EARG, "options.views: the rate of %s is %g; give a number between 0 and 1",
                          aoei_view_names[v->kind], v->rate);
     return AOE_OK;
@@ -42,22 +35,6 @@ int aoei_views_check(const aoe_view *views, aoe_error *err) {
     for (size_t i = 0; i < AOE_VIEWS && !code; i++)
         code = check_view(&views[i], err);
     return code;
-}
-
-int aoe_view_parse(aoe_view *v, const char *text, aoe_error *err) {
-    AOEI_CHECK(err, v, text);
-    const size_t n = strcspn(text, ":");
-    char *end = NULL;
-    size_t kind = 0;
-    while (kind < KINDS && !(strlen(aoei_view_names[kind]) == n && !memcmp(aoei_view_names[kind], text, n)))
-        kind++;
-    *v = (aoe_view){.kind = (aoe_view_kind)kind, .rate = text[n] ? strtod(text + n + 1, &end) : 0};
-    if (kind == KINDS || (end && *end) || has_rate(v) != !!text[n] || (end && end == text + n + 1))
-        return aoei_fail(
-            err, AOE_EARG,
-            "'%s' is not a view; use none, shuffle, feature-cut:RATE or token-cut:RATE, for example feature-cut:0.2",
-            text);
-    return AOE_OK;
 }
 
 int aoei_views_check_model(const aoe_view *views, const aoei_encoder_config *c, const char *name, aoe_error *err) {
