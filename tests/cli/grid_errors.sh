@@ -78,6 +78,8 @@ fails "$AOE" grid -q -o full --over lr=1e-4 -- $train
 # shellcheck disable=SC2086
 fails "$AOE" grid -q -o some --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=1 -- $train --epochs 2
 # shellcheck disable=SC2086
+fails "$AOE" grid -q -o some --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=1 -- $train --optimizer sgd
+# shellcheck disable=SC2086
 fails "$AOE" grid -q -o some --over w-angle=1 -- $train
 # shellcheck disable=SC2086
 fails "$AOE" grid -q -o some --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=1 --score dev.tsv -- $train
