@@ -338,7 +338,7 @@ deps-arm64: | deps # cross-compiler, qemu, and the libraries for CROSS=aarch64-l
 	@tools/deps.sh $(DEPS_ARM64)
 	@tools/sysroot.sh arm64 build/sysroot/aarch64-linux-gnu libc6-dev $(filter %-dev,$(DEPS_APT))
 
-install: all ## installs program, library, headers, default model, pkg-config file and man page in PREFIX
+install: all ## installs program, library, headers, default model, gnuplot scripts, pkg-config file and man page in PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/aoe $(DESTDIR)$(PREFIX)/bin/aoe
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/libaoe.a
@@ -347,6 +347,8 @@ install: all ## installs program, library, headers, default model, pkg-config fi
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include
 	tools/man_page.sh $(BUILD)/aoe >$(BUILD)/aoe.1
 	install -m 644 $(BUILD)/aoe.1 $(DESTDIR)$(PREFIX)/share/man/man1/aoe.1
+	install -d $(DESTDIR)$(PREFIX)/share/aoe/plot
+	install -m 644 share/plot/*.gp $(DESTDIR)$(PREFIX)/share/aoe/plot
 	for file in $$(find models -type f); do install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/aoe/$$file || exit 1; done
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' docs/aoe.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/aoe.pc
 	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || ldconfig 2>/dev/null || true

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Functions that write the files of a plot. A plot has four files: NAME.dat (the data), NAME.gp (a gnuplot script that
- * can also be run separately), and the images NAME.svg and NAME.png. The plot commands write the data and the script.
- * Then gnuplot is started, without a shell, and draws the images.
+ * can also be run separately), and the images NAME.svg and NAME.png. A plot command writes the data, and the parameters
+ * of its script. The script is one of the files of share/plot; it is copied to NAME.gp after the parameters. Then
+ * gnuplot is started, without a shell, and draws the images. Parameters are gnuplot variables: numbers, and quoted
+ * texts.
  */
 #ifndef AOE_CLI_PLOT_GNUPLOT_H
 #define AOE_CLI_PLOT_GNUPLOT_H
@@ -11,29 +13,33 @@
 
 #include "cli/common/output.h"
 
-enum { CLI_PICTURE_FILES = 4 }; /* number of files of a plot */
+enum {
+    CLI_PICTURE_FILES = 4, /* number of files of a plot */
+    CLI_LINE_STYLES = 7    /* number of line styles that share/plot/common.gp defines */
+};
 
 /* A plot whose files are being written. */
 typedef struct cli_picture {
     char *name;                    /* path of the plot without file extension, owned */
     char *file[CLI_PICTURE_FILES]; /* paths of NAME.dat, NAME.gp, NAME.svg and NAME.png, owned */
-    FILE *dat, *gp;                /* memory streams for the data and for the script, owned */
+    FILE *dat, *gp;                /* memory streams for the data and for the parameters, owned */
     char *dat_text, *gp_text;      /* contents of the streams, owned; valid after fflush() */
     size_t dat_size, gp_size;      /* size of the contents in bytes */
     size_t blocks;                 /* number of data blocks that were written */
+    const char *kind;              /* name of the script in share/plot, borrowed */
+    char *share;                   /* directory of the scripts, owned */
 } cli_picture;
 
-/* Checks that the files can be written, and begins the data and the script. name: path of the plot, with or without the
- * extension .svg or .png; what: description of the plot for the first line of both files. Returns 0, or 1 after
- * reporting the error. The caller closes *p even after an error. */
-int cli_picture_open(cli_picture *p, const char *name, const char *what);
+/* Checks that the files can be written, finds the script of the plot, and begins the data and the parameters. name:
+ * path of the plot, with or without the extension .svg or .png; title: title of the plot; kind: name of the script;
+ * what: description of the plot for the first line of both files. Returns 0, or 1 after reporting the error. The caller
+ * closes *p even after an error. */
+int cli_picture_start(cli_picture *p, const char *name, const char *title, const char *kind, const char *what);
 /* Begins a new data block and writes a comment, formatted like printf(). Returns the index of the block, counted from
  * 0, for gnuplot's keyword `index`. */
 size_t cli_picture_block(cli_picture *p, const char *fmt, ...);
-/* gnuplot executes the part of the script between cli_picture_begin and cli_picture_end once per image format. width,
- * height: size of the .svg image in pixels. */
-void cli_picture_begin(cli_picture *p, int width, int height);
-void cli_picture_end(cli_picture *p); /* ends this part of the script */
+/* Sets a parameter to a text. fmt: name of the parameter, formatted like printf(). Numbers are written to p->gp. */
+void cli_picture_text(cli_picture *p, const char *text, const char *fmt, ...);
 /* Writes the data file and the script file, and runs gnuplot. characters: 1 defines the gnuplot variable `characters`,
  * so that the script also prints a plot made of characters on stdout. Returns 0, or 1 after reporting the error. */
 int cli_picture_draw(cli_picture *p, int characters);
@@ -48,9 +54,19 @@ void cli_picture_close(cli_picture *p); /* accepts a zeroed struct */
 char **cli_picture_labels(const char *const *path, size_t n);
 void cli_picture_labels_free(char **label, size_t n);
 
+/* ---- plots whose scripts are written by the commands */
+
+/* Checks that the files can be written, and begins the data and the script. name: path of the plot, with or without the
+ * extension .svg or .png; what: description of the plot for the first line of both files. Returns 0, or 1 after
+ * reporting the error. The caller closes *p even after an error. */
+int cli_picture_open(cli_picture *p, const char *name, const char *what);
+/* gnuplot executes the part of the script between cli_picture_begin and cli_picture_end once per image format. width,
+ * height: size of the .svg image in pixels. */
+void cli_picture_begin(cli_picture *p, int width, int height);
+void cli_picture_end(cli_picture *p); /* ends this part of the script */
+
 /* Defines the gnuplot line styles 1 to CLI_LINE_STYLES and a light grid. The colors can be distinguished by color-blind
  * readers (Okabe and Ito 2008). In grayscale, dashes and markers distinguish the lines. */
-enum { CLI_LINE_STYLES = 7 };
 void cli_gp_line_styles(FILE *gp);
 /* Color map for ordered values, from light to dark. cli_gp_palette writes the color map as a gnuplot palette.
  * cli_ramp_color returns the color at x in [0, 1] as "#rrggbb". */

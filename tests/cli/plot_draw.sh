@@ -42,6 +42,17 @@ END
 "$AOE" plot bench figures.json -o bench --title 'a "title" 100%'
 for name in density lengths saturation curve runs grid matryoshka sizes-of-layers bench; do check $name; done
 ls *.*
+# The pictures contain the labels, tick labels and legends that the data and the parameters determine.
+for name in density lengths saturation curve runs grid matryoshka sizes-of-layers bench; do
+    echo "$name: $(grep -o '<text>[^<]*' $name.svg | sed 's/<text> *//' | tr '\n' '|')"
+done
+# In a heat map, the best cell and the cells that are not significantly lower have frames, and dark cells have white text.
+mkdir seeds
+for s in 1 2 3; do
+    printf '{"point":{"a":%s,"b":%s},"seed":%s,"score":0.%s,"seconds":1}\n' 1 1 $s 80${s}7 2 1 $s 80$((4 - s))6 1 2 $s 70${s}7 2 2 $s 79994999
+done >seeds/results.jsonl
+"$AOE" plot grid seeds -o seeds/grid
+echo "$(grep -c "stroke='rgb(213,  94,   0)'" seeds/grid.svg) frames, $(grep -c 'fill="rgb(255,255,255)"' seeds/grid.svg) white texts"
 "$AOE" plot curve run --characters --smooth 1 -o curve | awk '/\*/ { lines++ } END { print (lines > 9 ? "drawn" : "not drawn"); print }'
 # Equal or almost equal cosines are drawn as a narrow peak.
 printf 'text1\ttext2\tlabel\ncat\tcat\t5\ncat\tcat\t5\ndog\tdog\t5\ncat\tdog\t0\n' >alike.tsv
