@@ -177,56 +177,22 @@ static void write_data(cli_picture *p, const curves *c) {
                 c->score[PHASE][k], c->gradient[COSINE][k], c->gradient[REFERENCE][k], c->gradient[PHASE][k]);
 }
 
-static void write_script(cli_picture *p, const curves *c, const options *o) {
-    static const double flat = 0.2; /* angles at which the gradient of the cosine is smaller are shaded */
-    int first = 0, last = STEPS;
-    while (first < STEPS && c->gradient[COSINE][first] < flat)
-        first++;
-    while (last > first && c->gradient[COSINE][last - 1] < flat)
-        last--;
-    fputs("title = ", p->gp);
-    cli_gp_string(p->gp, o->plot.title);
-    fprintf(p->gp,
-            "\nshaded = 'shaded: the cosine saturates (gradient below %g)'\nzone_low = %d\nzone_high = %d\n"
-            "cosine = 'cosine'\nreference = 'angle score, reference form'\nphase = 'angle score, phase form'\n",
-            flat, first, last);
-    cli_picture_begin(p, 900, 420);
-    cli_gp_line_styles(p->gp);
-    fputs("set multiplot layout 1,2 title title\n"
-          "set xlabel 'angle between the vectors, degrees'\n"
-          "set xrange [0:180]\n"
-          "set xtics 30\n"
-          "set object 1 rectangle from 0, graph 0 to zone_low, graph 1 fc rgb '#e4e4e4' fs solid noborder behind\n"
-          "set object 2 rectangle from zone_high, graph 0 to 180, graph 1 fc rgb '#e4e4e4' fs solid noborder behind\n"
-          "set key bottom left Left reverse samplen 3\n"
-          "set ylabel 'score'\n"
-          "set yrange [*:1.2]\n"
-          "plot data using 1:2 with linespoints ls 1 lw 4 pi 24 title cosine, \\\n"
-          "    data using 1:3 with linespoints ls 2 pi 20 title reference, \\\n"
-          "    data using 1:4 with linespoints ls 3 pi 20 title phase\n"
-          "set ylabel 'negative derivative of the score'\n"
-          "unset key\n"
-          "set yrange [*:2]\n"
-          "set label 1 shaded at graph 0.5, graph 0.95 center\n"
-          "plot data using 1:5 with linespoints ls 1 lw 4 pi 24, \\\n"
-          "    data using 1:6 with linespoints ls 2 pi 20, \\\n"
-          "    data using 1:7 with linespoints ls 3 pi 20\n"
-          "unset multiplot\n",
-          p->gp);
-    cli_picture_end(p);
-}
-
-static int draw(const options *o) {
-    cli_picture p;
+static int draw(const cli_args *args, const void *user) {
+    const options *o = user;
+    cli_picture p = {0};
     curves c;
     aoe_error err;
-    int failed =
-        cli_picture_open(&p, o->plot.output, "cosine, angle score and their gradients over the angle between vectors");
+    (void)args;
+    if (o->dims % 2)
+        return cli_usage("plot saturation",
+                         "--dims must be even, not %zu: the halves of a vector are its real and imaginary parts",
+                         o->dims);
+    int failed = cli_picture_start(&p, o->plot.output, o->plot.title, "saturation",
+                                   "cosine, angle score and their gradients over the angle between vectors");
     if (!failed && compute(&c, o, &err))
         failed = cli_fail("%s", err.message);
     if (!failed) {
         write_data(&p, &c);
-        write_script(&p, &c, o);
         failed = cli_picture_draw(&p, 0);
     }
     if (!failed)
@@ -254,16 +220,7 @@ static int run_command(int argc, char **argv) {
                     "  aoe plot saturation --dims 2 -o complex-plane\n",
         CLI_GROUPS(groups),
     };
-    cli_args args;
-    int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
-    if (code == CLI_GO && o.dims % 2)
-        code =
-            cli_usage(syntax.command,
-                      "--dims must be even, not %zu: the halves of a vector are its real and imaginary parts", o.dims);
-    if (code == CLI_GO)
-        code = draw(&o);
-    cli_args_free(&args);
-    return code;
+    return cli_plot_run(&syntax, &o.plot, argc, argv, draw);
 }
 
 const cli_command cli_plot_saturation_command = {
