@@ -173,63 +173,19 @@ static void write_data(job *j) {
     }
 }
 
-static void write_panel(job *j, size_t k, int last) {
-    FILE *gp = j->picture.gp;
-    const panel *p = &j->panel[k];
-    double largest = 0;
-    for (size_t i = 0; i < p->n; i++)
-        largest = fmax(largest, p->bar[i].value);
-    fputs("\nset label 1 ", gp);
-    cli_gp_string(gp, p->input);
-    fprintf(gp, " at graph 0, graph 1 left offset 0, 0.7\nset xrange [0:%.6g]\nset yrange [-0.7:%zu.7]\nset ytics (",
-            largest > 0 ? 1.15 * largest : 1, p->n - 1);
-    for (size_t i = 0; i < p->n; i++) {
-        fputs(i ? ", " : "", gp);
-        cli_gp_tic(gp, p->bar[i].engine);
-        fprintf(gp, " %zu", p->n - 1 - i);
-    }
-    fprintf(
-        gp,
-        ") scale 0\n%s"
-        "plot data index %zu using ($2 / 2):1:($2 / 2):(0.36):($3 == 1 ? 0x0072b2 : 0xb8b8b8) with boxxyerror lc rgb "
-        "variable fs solid noborder, \\\n"
-        "    data index %zu using 2:1:(sprintf($2 < 100 ? '%%.3g' : '%%.0f', $2)) with labels left offset 0.4, 0\n",
-        last ? "set xlabel metric\n" : "", k, k);
-}
-
-static void write_script(job *j) {
-    enum { LEFT = 210, WIDTH = 720, ROW_HEIGHT = 20, ABOVE = 34, BELOW = 28 }; /* pixels */
-    FILE *gp = j->picture.gp;
-    const int titled = *j->o->plot.title != 0;
-    int height = 40 + 26 * titled;
-    for (size_t k = 0; k < j->n; k++)
-        height += ABOVE + BELOW + ROW_HEIGHT * (int)j->panel[k].n;
+static void write_parameters(job *j) {
+    cli_picture *p = &j->picture;
     char *metric = metric_text(j), *label = cli_format("%s, %zu thread%s", metric, j->threads, cli_plural(j->threads));
-    fputs("title = ", gp);
-    cli_gp_string(gp, j->o->plot.title);
-    fputs("\nmetric = ", gp);
-    cli_gp_string(gp, label);
-    putc('\n', gp);
-    cli_picture_begin(&j->picture, WIDTH, height);
-    fprintf(gp,
-            "set multiplot%s\n"
-            "unset key\n"
-            "set border 3\n"
-            "set xtics nomirror out\n"
-            "set ytics nomirror\n"
-            "set grid xtics back lt 1 lw 0.5 lc rgb '#d8d8d8'\n"
-            "set lmargin at screen %.4f\nset rmargin at screen %.4f\n",
-            titled ? " title title" : "", (double)LEFT / WIDTH, 1 - 20.0 / WIDTH);
-    int top = 26 * titled;
-    for (size_t k = 0; k < j->n; k++) {
-        const int rows = ROW_HEIGHT * (int)j->panel[k].n;
-        fprintf(gp, "\nset tmargin at screen %.4f\nset bmargin at screen %.4f", 1 - (double)(top + ABOVE) / height,
-                1 - (double)(top + ABOVE + rows) / height);
-        write_panel(j, k, k + 1 == j->n);
-        top += ABOVE + BELOW + rows;
+    cli_picture_text(p, label, "metric");
+    fputs("rows = '", p->gp);
+    for (size_t k = 0; k < j->n; k++)
+        fprintf(p->gp, "%s%zu", k ? " " : "", j->panel[k].n);
+    fputs("'\n", p->gp);
+    for (size_t k = 0, engine = 0; k < j->n; k++) {
+        cli_picture_text(p, j->panel[k].input, "input%zu", k + 1);
+        for (size_t i = 0; i < j->panel[k].n; i++)
+            cli_picture_text(p, j->panel[k].bar[i].engine, "engine%zu", ++engine);
     }
-    fputs("\nunset multiplot\n", gp);
-    cli_picture_end(&j->picture);
     free(metric);
     free(label);
 }
@@ -267,15 +223,21 @@ static void report(const job *j) {
                                  "threads", (json_int_t)j->threads, "panels", panels_json(j)));
 }
 
-static int draw(job *j) {
-    if (cli_picture_open(&j->picture, j->o->plot.output, "figures of make bench-peers") || read_results(j))
-        return 1;
-    write_data(j);
-    write_script(j);
-    if (cli_picture_draw(&j->picture, 0))
-        return 1;
-    report(j);
-    return 0;
+static int draw(const cli_args *args, const void *user) {
+    job j = {.o = user, .path = args->operand[0]};
+    int failed =
+        cli_picture_start(&j.picture, j.o->plot.output, j.o->plot.title, "bench", "figures of make bench-peers") ||
+        read_results(&j);
+    if (!failed) {
+        write_data(&j);
+        write_parameters(&j);
+        failed = cli_picture_draw(&j.picture, 0);
+    }
+    if (!failed)
+        report(&j);
+    json_decref(j.file);
+    cli_picture_close(&j.picture);
+    return failed;
 }
 
 static int run_command(int argc, char **argv) {
@@ -298,16 +260,7 @@ static int run_command(int argc, char **argv) {
         .min_operands = 1,
         .max_operands = 1,
     };
-    cli_args args;
-    int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
-    if (code == CLI_GO) {
-        job j = {.o = &o, .path = args.operand[0]};
-        code = draw(&j);
-        json_decref(j.file);
-        cli_picture_close(&j.picture);
-    }
-    cli_args_free(&args);
-    return code;
+    return cli_plot_run(&syntax, &o.plot, argc, argv, draw);
 }
 
 const cli_command cli_plot_bench_command = {
