@@ -37,7 +37,6 @@ typedef struct violin {
     size_t longer;          /* number of texts longer than max_length */
     double at[POINTS];      /* points (logarithms of lengths) at which the density is computed */
     double density[POINTS]; /* density at the points `at` */
-    size_t block;           /* index of the data block */
 } violin;
 
 typedef struct job {
@@ -49,7 +48,6 @@ typedef struct job {
     aoe_ids ids;     /* token ids of the current text, owned */
     violin *violin;  /* [n] one violin per file, owned */
     violin *reading; /* element of `violin` for the file that is being read */
-    size_t summary;  /* index of the data block that contains the quantiles */
     char **label;    /* [n] names of the files, owned */
     cli_picture picture;
     cli_progress progress;
@@ -160,16 +158,15 @@ static int estimate(violin *v) {
 
 static void write_data(job *j) {
     for (size_t i = 0; i < j->n; i++) {
-        violin *v = &j->violin[i];
-        v->block = cli_picture_block(&j->picture, "%s: tokens, their natural logarithm, its density", j->label[i]);
+        const violin *v = &j->violin[i];
+        cli_picture_block(&j->picture, "%s: tokens, their natural logarithm, its density", j->label[i]);
         for (int k = 0; k < POINTS; k++)
             fprintf(j->picture.dat, "%.6g %.6g %.6g\n", exp(v->at[k]), v->at[k], v->density[k]);
     }
-    j->summary = cli_picture_block(
-        &j->picture,
-        "position on the x axis, number of texts, mean, minimum, lower quartile, median, upper quartile, "
-        "maximum, number of texts with more than %zu tokens; one line per file",
-        j->o->max_length);
+    cli_picture_block(&j->picture,
+                      "position on the x axis, number of texts, mean, minimum, lower quartile, median, upper quartile, "
+                      "maximum, number of texts with more than %zu tokens; one line per file",
+                      j->o->max_length);
     for (size_t i = 0; i < j->n; i++) {
         const violin *v = &j->violin[i];
         const double *q = v->quantile;
@@ -178,98 +175,17 @@ static void write_data(job *j) {
     }
 }
 
-/* Writes the labels of the axes: the names of the files on the x axis, and powers of two on the y axis. */
-static void write_tics(const job *j) {
-    FILE *gp = j->picture.gp;
-    double low = 1e9, high = 1;
-    for (size_t i = 0; i < j->n; i++) {
-        low = fmin(low, j->violin[i].quantile[0]);
-        high = fmax(high, j->violin[i].quantile[4]);
-    }
-    fputs("set xtics (", gp);
-    for (size_t i = 0; i < j->n; i++) {
-        fputs(i ? ", " : "", gp);
-        cli_gp_tic(gp, j->label[i]);
-        fprintf(gp, " %zu", i + 1);
-    }
-    fputs(") scale 0\nset ytics (", gp);
-    const char *between = "";
-    for (int power = 0; power < 40; power++) {
-        const double tic = ldexp(1, power);
-        if (tic < low / 2 || tic > 2 * high)
-            continue;
-        fprintf(gp, "%s%g", between, tic);
-        between = ", ";
-    }
-    fprintf(gp, ")\nset yrange [%g:%g]\n", fmax(low, 0.5) / 1.25, high * 1.25);
-}
-
-/* Writes the labels of each violin: the number of texts and the median. With --max-length, also writes the horizontal
- * line and the percentage of longer texts. */
-static void write_labels(const job *j) {
-    FILE *gp = j->picture.gp;
+static void write_parameters(job *j) {
+    cli_picture *p = &j->picture;
+    fprintf(p->gp, "files = %zu\nlimit = %zu\n", j->n, j->o->max_length);
     for (size_t i = 0; i < j->n; i++) {
         const violin *v = &j->violin[i];
-        fprintf(gp, "set label 'n = %zu' at %zu, graph -0.105 center\n", v->n, i + 1);
-        fprintf(gp, "set label '%g' at %g, %g left front\n", v->quantile[2], (double)i + 1.05, v->quantile[2]);
+        cli_picture_text(p, j->label[i], "label%zu", i + 1);
+        fprintf(p->gp, "under%zu = 'n = %zu'\n", i + 1, v->n);
         if (j->o->max_length)
-            fprintf(gp, "set label '%.2f%% > %zu' at %zu, graph 1.04 center\n", 100 * (double)v->longer / (double)v->n,
-                    j->o->max_length, i + 1);
+            fprintf(p->gp, "above%zu = '%.2f%% > %zu'\n", i + 1, 100 * (double)v->longer / (double)v->n,
+                    j->o->max_length);
     }
-    if (j->o->max_length)
-        fprintf(
-            gp,
-            "set arrow from graph 0, first %zu to graph 1, first %zu nohead front dt (6,4) lw 1.5 lc rgb '#d55e00'\n",
-            j->o->max_length, j->o->max_length);
-}
-
-/* Writes the plot command. For each file, it draws the density and its mirror image. Then it draws the quartiles and
- * the medians of all files. */
-static void write_violins(const job *j) {
-    FILE *gp = j->picture.gp;
-    double peak = 0;
-    for (size_t i = 0; i < j->n; i++)
-        for (int k = 0; k < POINTS; k++)
-            peak = fmax(peak, j->violin[i].density[k]);
-    const double half = 0.42 / peak;
-    fputs("plot \\\n", gp);
-    for (size_t i = 0; i < j->n; i++) {
-        const size_t b = j->violin[i].block, x = i + 1;
-        fprintf(gp, "    data index %zu using (%zu + %.4g * $3):1 with filledcurves x1=%zu fc rgb '#9cc7e4', \\\n", b,
-                x, half, x);
-        fprintf(gp, "    '' index %zu using (%zu - %.4g * $3):1 with filledcurves x1=%zu fc rgb '#9cc7e4', \\\n", b, x,
-                half, x);
-        fprintf(gp, "    '' index %zu using (%zu + %.4g * $3):1 with lines lc rgb '#204a70', \\\n", b, x, half);
-        fprintf(gp, "    '' index %zu using (%zu - %.4g * $3):1 with lines lc rgb '#204a70', \\\n", b, x, half);
-        /* a vertical line in the fill color, which hides the border between the two halves of the violin */
-        fprintf(gp, "    '' index %zu using (%zu):1 with lines lc rgb '#9cc7e4', \\\n", b, x);
-    }
-    fprintf(gp,
-            "    data index %zu using 1:5:(0):($7 - $5) with vectors nohead lw 6 lc rgb '#204a70', \\\n"
-            "    '' index %zu using 1:6 with points pt 7 ps 1.1 lc rgb 'white', \\\n"
-            "    '' index %zu using 1:6 with points pt 6 ps 1.1 lc rgb '#204a70'\n",
-            j->summary, j->summary, j->summary);
-}
-
-static void write_script(job *j) {
-    FILE *gp = j->picture.gp;
-    fputs("title = ", gp);
-    cli_gp_string(gp, j->o->plot.title);
-    putc('\n', gp);
-    size_t longest = 0;
-    for (size_t i = 0; i < j->n; i++)
-        longest = strlen(j->label[i]) > longest ? strlen(j->label[i]) : longest;
-    const int each = longest < 18 ? 150 : longest < 40 ? 8 * (int)longest + 10 : 330, width = 130 + each * (int)j->n;
-    cli_picture_begin(&j->picture, width > 480 ? width : 480, 460);
-    fprintf(gp,
-            "set title title offset 0,%s\nunset key\nset logscale y\nset xrange [0.45:%zu.55]\nset bmargin "
-            "4\nset tmargin %s\nset ylabel 'tokens per text'\nset grid ytics back lt 1 lw 0.5 lc rgb "
-            "'#d8d8d8'\n",
-            j->o->max_length ? "1.2" : "0", j->n, *j->o->plot.title ? "4" : "2.5");
-    write_tics(j);
-    write_labels(j);
-    write_violins(j);
-    cli_picture_end(&j->picture);
 }
 
 static void report(const job *j) {
@@ -286,32 +202,6 @@ static void report(const job *j) {
     cli_picture_report(&j->picture, j->o->plot.general.json, json_pack("{s:o}", "files", list));
 }
 
-static int draw(job *j) {
-    aoe_error err;
-    char *dir = cli_find_model(j->o->model);
-    if (!dir)
-        return 1;
-    int failed =
-        cli_picture_open(&j->picture, j->o->plot.output, "densities of the logarithms of texts' lengths in tokens");
-    if (!failed && (aoe_tokenizer_open(&j->tokenizer, dir, &err) || aoe_encode_options_of(&j->encode, dir, &err)))
-        failed = cli_fail("%s", err.message);
-    free(dir);
-    cli_progress_begin(&j->progress, "reading", "texts", 0);
-    for (size_t i = 0; !failed && i < j->n; i++)
-        failed = read_file(j, i);
-    cli_progress_end(&j->progress);
-    for (size_t i = 0; !failed && i < j->n; i++)
-        failed = estimate(&j->violin[i]);
-    if (failed)
-        return failed;
-    write_data(j);
-    write_script(j);
-    if (cli_picture_draw(&j->picture, 0))
-        return 1;
-    report(j);
-    return 0;
-}
-
 static void job_free(job *j) {
     for (size_t i = 0; i < j->n; i++)
         free(j->violin[i].length);
@@ -320,6 +210,43 @@ static void job_free(job *j) {
     aoe_ids_free(&j->ids);
     aoe_tokenizer_close(j->tokenizer);
     cli_picture_close(&j->picture);
+}
+
+/* Reads all files and computes the densities of their lengths. */
+static int read_files(job *j, const char *dir) {
+    aoe_error err;
+    if (aoe_tokenizer_open(&j->tokenizer, dir, &err) || aoe_encode_options_of(&j->encode, dir, &err))
+        return cli_fail("%s", err.message);
+    int failed = 0;
+    cli_progress_begin(&j->progress, "reading", "texts", 0);
+    for (size_t i = 0; !failed && i < j->n; i++)
+        failed = read_file(j, i);
+    cli_progress_end(&j->progress);
+    for (size_t i = 0; !failed && i < j->n; i++)
+        failed = estimate(&j->violin[i]);
+    return failed;
+}
+
+static int draw(const cli_args *args, const void *user) {
+    job j = {.o = user, .encode = {.struct_size = sizeof(aoe_encode_options)}, .path = args->operand, .n = args->n};
+    char *dir = cli_find_model(j.o->model);
+    if (!dir)
+        return 1;
+    j.violin = cli_calloc(j.n, sizeof *j.violin);
+    j.label = cli_picture_labels(j.path, j.n);
+    int failed = cli_picture_start(&j.picture, j.o->plot.output, j.o->plot.title, "lengths",
+                                   "densities of the logarithms of texts' lengths in tokens") ||
+                 read_files(&j, dir);
+    free(dir);
+    if (!failed) {
+        write_data(&j);
+        write_parameters(&j);
+        failed = cli_picture_draw(&j.picture, 0);
+    }
+    if (!failed)
+        report(&j);
+    job_free(&j);
+    return failed;
 }
 
 static int run_command(int argc, char **argv) {
@@ -345,17 +272,7 @@ static int run_command(int argc, char **argv) {
         .min_operands = 1,
         .max_operands = MAX_FILES,
     };
-    cli_args args;
-    int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
-    if (code == CLI_GO) {
-        job j = {.o = &o, .encode = {.struct_size = sizeof(aoe_encode_options)}, .path = args.operand, .n = args.n};
-        j.violin = cli_calloc(j.n, sizeof *j.violin);
-        j.label = cli_picture_labels(j.path, j.n);
-        code = draw(&j);
-        job_free(&j);
-    }
-    cli_args_free(&args);
-    return code;
+    return cli_plot_run(&syntax, &o.plot, argc, argv, draw);
 }
 
 const cli_command cli_plot_lengths_command = {
