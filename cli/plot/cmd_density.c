@@ -46,10 +46,7 @@ typedef struct column {
     double begin, end; /* minimum and maximum value that is drawn */
     double spearman; /* Spearman correlation of the values with the gold scores; NaN in the panel of the gold scores */
     double *density; /* [ROWS, POINTS] densities, owned */
-    size_t block[ROWS];  /* index of the data block of each row */
-    double peak[ROWS];   /* maximum density of each row */
     double median[ROWS]; /* median of the values of each row */
-    size_t medians;      /* index of the data block that contains the medians */
 } column;
 
 typedef struct job {
@@ -238,7 +235,7 @@ static size_t choose(const job *j, const column *c, int row, double *chosen) {
     return n;
 }
 
-/* For each row of a panel, estimates the density and computes its maximum and the median of the values. */
+/* For each row of a panel, estimates the density and computes the median of the values. */
 static int fill_densities(job *j, column *c) {
     double *chosen = new_doubles(j->n), at[POINTS];
     aoe_error err;
@@ -255,8 +252,6 @@ static int fill_densities(job *j, column *c) {
         double *density = c->density + row * POINTS;
         failed = n && aoe_density(chosen, n, width, c->low, c->high, at, POINTS, density, &err);
         c->median[row] = aoe_quantile(chosen, n, 0.5);
-        for (int k = 0; !failed && n && k < POINTS; k++)
-            c->peak[row] = fmax(c->peak[row], density[k]);
     }
     free(chosen);
     return failed ? cli_fail("%s", err.message) : 0;
@@ -300,25 +295,24 @@ static int gold_is_discrete(const job *j) {
 static void write_data(job *j) {
     char name[32];
     for (size_t k = 0; k < j->columns; k++) {
-        column *c = &j->column[k];
+        const column *c = &j->column[k];
         const char *columns = k + 1 < j->columns ? "cosine, density" : "gold score, density";
         for (int row = 0; row < ROWS; row++) {
             if (!j->size[row])
                 continue;
             row_name(j, row, name);
-            c->block[row] =
-                row == GROUPS
-                    ? cli_picture_block(&j->picture, "%s, density of all %zu pairs: %s", c->label, j->size[row],
-                                        columns)
-                    : cli_picture_block(&j->picture, "%s, density of the pairs with a gold score near %s (%zu): %s",
-                                        c->label, name, j->size[row], columns);
+            if (row == GROUPS)
+                cli_picture_block(&j->picture, "%s, density of all %zu pairs: %s", c->label, j->size[row], columns);
+            else
+                cli_picture_block(&j->picture, "%s, density of the pairs with a gold score near %s (%zu): %s", c->label,
+                                  name, j->size[row], columns);
             for (int i = 0; i < POINTS; i++)
                 fprintf(j->picture.dat, "%.6g %.6g\n", c->begin + (c->end - c->begin) * i / (POINTS - 1),
                         c->density[row * POINTS + i]);
         }
-        c->medians = cli_picture_block(
-            &j->picture, "%s, medians: median, y coordinate of the row, gold score of the row, number of pairs",
-            c->label);
+        cli_picture_block(&j->picture,
+                          "%s, medians: median, y coordinate of the row, gold score of the row, number of pairs",
+                          c->label);
         for (int row = 0; row < ROWS; row++) {
             row_name(j, row, name);
             if (j->size[row])
@@ -327,98 +321,29 @@ static void write_data(job *j) {
     }
 }
 
-/* Writes the plot command of panel k. Rows are drawn from top to bottom, so that the curve of a row is drawn over the
- * row above it. */
-static void write_plot(const job *j, size_t k) {
-    const column *c = &j->column[k];
-    char color[8];
-    fputs("plot \\\n", j->picture.gp);
-    for (int row = ROWS - 1; row >= 0; row--) {
-        if (!j->size[row])
-            continue;
-        const double base = base_line(j, row), height = 1.4 / c->peak[row];
-        cli_ramp_color(color, (double)row / (GROUPS - 1));
-        fprintf(j->picture.gp,
-                "    data index %zu using 1:(%g + %.4g * $2):(%g) with filledcurves fc rgb '%s', \\\n"
-                "    '' index %zu using 1:(%g + %.4g * $2) with lines lc rgb '#333333', \\\n",
-                c->block[row], base, height, base, row == GROUPS ? "#bbbbbb" : color, c->block[row], base, height);
-    }
-    fprintf(j->picture.gp,
-            "    data index %zu using 1:2 with points pt 9 ps 0.9 lc rgb 'white', \\\n"
-            "    '' index %zu using 1:2 with points pt 8 ps 0.9 lc rgb 'black'\n",
-            c->medians, c->medians);
-}
-
-/* Writes the labels of the rows on the y axis. */
-static void write_tics(const job *j) {
-    FILE *gp = j->picture.gp;
-    char name[32];
-    fputs("set ytics (", gp);
-    for (int row = 0, first = 1; row < ROWS; row++) {
+static void write_parameters(job *j) {
+    cli_picture *p = &j->picture;
+    char base[ROWS * 8] = "", group[ROWS * 8] = "", name[32];
+    size_t rows = 0;
+    for (int row = 0; row < ROWS; row++) {
         if (!j->size[row])
             continue;
         row_name(j, row, name);
-        fprintf(gp, "%s'%s' %g", first ? "" : ", ", name, base_line(j, row));
-        first = 0;
+        cli_picture_text(p, name, "row%zu", ++rows);
+        snprintf(base + strlen(base), sizeof base - strlen(base), "%s%g", rows > 1 ? " " : "", base_line(j, row));
+        snprintf(group + strlen(group), sizeof group - strlen(group), "%s%d", rows > 1 ? " " : "", row + 1);
     }
-    fputs(") scale 0\n", gp);
-}
-
-/* Defines variables of the gnuplot script that contain the titles of the plot and of the panels. */
-static void write_titles(const job *j) {
-    FILE *gp = j->picture.gp;
-    fputs("title = ", gp);
-    cli_gp_string(gp, j->o->plot.title);
-    putc('\n', gp);
+    const int discrete = gold_is_discrete(j);
+    fprintf(p->gp, "rows = %zu\nbase = '%s'\ngroup = '%s'\npanels = %zu\ngold = %zu\n", rows, base, group,
+            j->columns - (size_t)discrete, discrete ? 0 : j->columns);
     for (size_t k = 0; k < j->columns; k++) {
         const column *c = &j->column[k];
-        fprintf(gp, "title%zu = ", k + 1);
-        cli_gp_string(gp, c->label);
+        cli_picture_text(p, c->label, "title%zu", k + 1);
         if (isfinite(c->spearman))
-            fprintf(gp, "\nnote%zu = 'Spearman %.2f'\n", k + 1, 100 * c->spearman);
+            fprintf(p->gp, "note%zu = 'Spearman %.2f'\n", k + 1, 100 * c->spearman);
         else
-            fprintf(gp, "\nnote%zu = '%zu pair%s'\n", k + 1, j->n, cli_plural(j->n));
+            fprintf(p->gp, "note%zu = '%zu pair%s'\n", k + 1, j->n, cli_plural(j->n));
     }
-}
-
-static void write_script(job *j) {
-    FILE *gp = j->picture.gp;
-    enum { LEFT = 60, BOTTOM = 73, ROW_HEIGHT = 45, PANEL_WIDTH = 270 }; /* pixels */
-    const double top = base_line(j, GROUPS) + 1.6, above = *j->o->plot.title ? 94 : 68;
-    const size_t panels = j->columns - (size_t)gold_is_discrete(j);
-    const int width = LEFT + 10 + PANEL_WIDTH * (int)panels, height = (int)(BOTTOM + ROW_HEIGHT * (top + 0.3) + above);
-    const double left = (double)LEFT / width, panel_width = (1 - left) / (double)panels;
-    write_titles(j);
-    cli_picture_begin(&j->picture, width, height);
-    fputs("set multiplot title title\n"
-          "unset key\n"
-          "set border 1\n"
-          "set xtics nomirror out\n"
-          "set grid xtics back lt 1 lw 0.5 lc rgb '#d8d8d8'\n",
-          gp);
-    fprintf(gp, "set yrange [-0.3:%g]\nset bmargin at screen %.4f\nset tmargin at screen %.4f\n", top,
-            (double)BOTTOM / height, 1 - above / height);
-    for (size_t k = 0; k < panels; k++) {
-        const column *c = &j->column[k];
-        const int gold = k + 1 == j->columns;
-        fprintf(gp, "\nset lmargin at screen %.4f\nset rmargin at screen %.4f\n", left + panel_width * (double)k,
-                left + panel_width * ((double)k + 0.88));
-        fprintf(gp, "set xrange [%g:%g]\nset xlabel '%s'\n", c->begin, c->end, gold ? "gold score" : "cosine");
-        fprintf(gp, "set xtics %g\n", gold ? (c->end - c->begin) / 5 : c->end - c->begin > 1.2 ? 0.5 : 0.2);
-        fprintf(gp,
-                "set label 1 title%zu at graph 0.5, graph 1 center offset 0, 2.1\n"
-                "set label 2 note%zu at graph 0.5, graph 1 center offset 0, 0.8\n",
-                k + 1, k + 1);
-        if (k == 0) {
-            write_tics(j);
-            fputs("set ylabel 'gold score (triangle: median)' offset 1\n", gp);
-        } else if (k == 1) {
-            fputs("unset ytics\nunset ylabel\n", gp);
-        }
-        write_plot(j, k);
-    }
-    fputs("\nunset multiplot\n", gp);
-    cli_picture_end(&j->picture);
 }
 
 static void report(const job *j) {
@@ -432,38 +357,6 @@ static void report(const job *j) {
                        json_pack("{s:I,s:o}", "pairs", (json_int_t)j->n, "models", list));
 }
 
-static int draw(job *j) {
-    const models *m = &j->o->models;
-    if (cli_picture_open(&j->picture, j->o->plot.output,
-                         "densities of cosines by gold score, and of the gold scores") ||
-        load(j))
-        return 1;
-    j->columns = (m->n ? m->n : 1) + 1;
-    j->column = cli_calloc(j->columns, sizeof *j->column);
-    if (m->n)
-        j->label = cli_picture_labels(m->dir, m->n);
-    for (size_t i = 0; i + 1 < j->columns; i++) {
-        if (fill_model(j, i))
-            return 1;
-        j->column[i].label = j->label[i];
-    }
-    set_ranges(j);
-    column *gold = &j->column[j->columns - 1];
-    *gold = (column){.label = "gold scores", .value = new_doubles(j->n), .spearman = NAN};
-    memcpy(gold->value, j->gold, j->n * sizeof *gold->value);
-    gold->low = gold->begin = j->scale.low;
-    gold->high = gold->end = j->scale.high;
-    for (size_t i = 0; i < j->columns; i++)
-        if (fill_densities(j, &j->column[i]))
-            return 1;
-    write_data(j);
-    write_script(j);
-    if (cli_picture_draw(&j->picture, 0))
-        return 1;
-    report(j);
-    return 0;
-}
-
 static void job_free(job *j) {
     for (size_t i = 0; j->column && i < j->columns; i++) {
         free(j->column[i].value);
@@ -475,6 +368,47 @@ static void job_free(job *j) {
     free(j->group);
     aoe_pairs_free(j->pairs);
     cli_picture_close(&j->picture);
+}
+
+/* Computes the values and densities of all panels. */
+static int fill_columns(job *j) {
+    const models *m = &j->o->models;
+    int failed = 0;
+    j->columns = (m->n ? m->n : 1) + 1;
+    j->column = cli_calloc(j->columns, sizeof *j->column);
+    if (m->n)
+        j->label = cli_picture_labels(m->dir, m->n);
+    for (size_t i = 0; !failed && i + 1 < j->columns; i++) {
+        failed = fill_model(j, i);
+        j->column[i].label = failed ? NULL : j->label[i];
+    }
+    if (failed)
+        return 1;
+    set_ranges(j);
+    column *gold = &j->column[j->columns - 1];
+    *gold = (column){.label = "gold scores", .value = new_doubles(j->n), .spearman = NAN};
+    memcpy(gold->value, j->gold, j->n * sizeof *gold->value);
+    gold->low = gold->begin = j->scale.low;
+    gold->high = gold->end = j->scale.high;
+    for (size_t i = 0; !failed && i < j->columns; i++)
+        failed = fill_densities(j, &j->column[i]);
+    return failed;
+}
+
+static int draw(const cli_args *args, const void *user) {
+    job j = {.o = user, .path = args->operand[0]};
+    int failed = cli_picture_start(&j.picture, j.o->plot.output, j.o->plot.title, "density",
+                                   "densities of cosines by gold score, and of the gold scores") ||
+                 load(&j) || fill_columns(&j);
+    if (!failed) {
+        write_data(&j);
+        write_parameters(&j);
+        failed = cli_picture_draw(&j.picture, 0);
+    }
+    if (!failed)
+        report(&j);
+    job_free(&j);
+    return failed;
 }
 
 static int run_command(int argc, char **argv) {
@@ -504,15 +438,7 @@ static int run_command(int argc, char **argv) {
         .min_operands = 1,
         .max_operands = 1,
     };
-    cli_args args;
-    int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
-    if (code == CLI_GO) {
-        job j = {.o = &o, .path = args.operand[0]};
-        code = draw(&j);
-        job_free(&j);
-    }
-    cli_args_free(&args);
-    return code;
+    return cli_plot_run(&syntax, &o.plot, argc, argv, draw);
 }
 
 const cli_command cli_plot_density_command = {
