@@ -181,56 +181,33 @@ static void write_data(job *j) {
     }
 }
 
-/* Collects the values of x of all lines in ascending order in tic[MAX_TICS]. Returns their number, or 0 if there are
- * more. */
-static size_t collect_tics(const job *j, size_t tic[MAX_TICS]) {
-    size_t n = 0;
+/* Writes the values of x of all lines as a list, which is empty if there are more than MAX_TICS. */
+static void write_tics(const job *j) {
+    size_t tic[MAX_TICS + 1], n = 0;
     for (size_t i = 0; i < j->n; i++)
-        for (size_t k = 0; k < j->line[i].n; k++) {
-            size_t at = n;
-            while (at && tic[at - 1] >= j->line[i].point[k].x)
-                at--;
-            if (at < n && tic[at] == j->line[i].point[k].x)
-                continue;
-            if (n == MAX_TICS)
-                return 0;
-            memmove(tic + at + 1, tic + at, (n++ - at) * sizeof *tic);
+        for (size_t k = 0; k < j->line[i].n && n <= MAX_TICS; k++) {
+            size_t at = 0;
+            while (at < n && tic[at] != j->line[i].point[k].x)
+                at++;
             tic[at] = j->line[i].point[k].x;
+            n += at == n;
         }
-    return n;
+    fputs("tics = '", j->picture.gp);
+    for (size_t i = 0; n <= MAX_TICS && i < n; i++)
+        fprintf(j->picture.gp, "%s%zu", i ? " " : "", tic[i]);
+    fputs("'\n", j->picture.gp);
 }
 
-static void write_script(job *j) {
-    FILE *gp = j->picture.gp;
-    size_t tic[MAX_TICS];
-    const size_t tics = collect_tics(j, tic);
-    char *ylabel = cli_format("%s x 100", j->file[0].metric);
-    fputs("title = ", gp);
-    cli_gp_string(gp, j->o->plot.title);
-    putc('\n', gp);
-    cli_picture_begin(&j->picture, 640, 420);
-    cli_gp_line_styles(gp);
-    fprintf(gp,
-            "set title title\n"
-            "set xlabel 'number of %s'\n"
-            "set ylabel ",
-            unit_of(j->x, 2));
-    cli_gp_string(gp, ylabel);
-    fputs("\nset key bottom right Left reverse samplen 3\n", gp);
-    fputs(j->x == X_DIMS ? "set logscale x 2\nset offsets graph 0.03, graph 0.03, graph 0.05, graph 0.05\n"
-                         : "set offsets 0.3, 0.3, graph 0.05, graph 0.05\n",
-          gp);
-    for (size_t i = 0; i < tics; i++)
-        fprintf(gp, "%s%zu", i ? ", " : "set xtics (", tic[i]);
-    fputs(tics ? ")\n" : "", gp);
-    for (size_t i = 0; i < j->n; i++) {
-        fprintf(gp, "%sdata index %zu using 1:2 with linespoints ls %zu ", i ? ", \\\n    " : "plot ", i, i + 1);
-        fputs(j->n == 1 ? "notitle" : "title ", gp);
-        if (j->n > 1)
-            cli_gp_string(gp, j->line[i].label);
-    }
-    putc('\n', gp);
-    cli_picture_end(&j->picture);
+static void write_parameters(job *j) {
+    cli_picture *p = &j->picture;
+    char *xlabel = cli_format("number of %s", unit_of(j->x, 2)), *ylabel = cli_format("%s x 100", j->file[0].metric);
+    cli_picture_text(p, xlabel, "xlabel");
+    cli_picture_text(p, ylabel, "ylabel");
+    fprintf(p->gp, "lines = %zu\nx = '%s'\n", j->n, j->x == X_DIMS ? "dims" : "layers");
+    write_tics(j);
+    for (size_t i = 0; i < j->n; i++)
+        cli_picture_text(p, j->line[i].label, "label%zu", i + 1);
+    free(xlabel);
     free(ylabel);
 }
 
@@ -265,21 +242,6 @@ static void report(const job *j) {
                                  j->x == X_DIMS ? "dims" : "layers", "lines", lines_json(j)));
 }
 
-static int draw(job *j) {
-    if (cli_picture_open(&j->picture, j->o->plot.output, "quality of models of several sizes") || read_files(j))
-        return 1;
-    choose_axis(j);
-    if (make_lines(j))
-        return 1;
-    label_lines(j);
-    write_data(j);
-    write_script(j);
-    if (cli_picture_draw(&j->picture, 0))
-        return 1;
-    report(j);
-    return 0;
-}
-
 static void job_free(job *j) {
     for (size_t i = 0; i < j->n; i++) {
         free(j->line[i].label);
@@ -290,6 +252,27 @@ static void job_free(job *j) {
     free(j->file);
     cli_picture_labels_free(j->label, j->args->n);
     cli_picture_close(&j->picture);
+}
+
+static int draw(const cli_args *args, const void *user) {
+    job j = {.o = user, .args = args};
+    int failed = cli_picture_start(&j.picture, j.o->plot.output, j.o->plot.title, "matryoshka",
+                                   "quality of models of several sizes") ||
+                 read_files(&j);
+    if (!failed) {
+        choose_axis(&j);
+        failed = make_lines(&j);
+    }
+    if (!failed) {
+        label_lines(&j);
+        write_data(&j);
+        write_parameters(&j);
+        failed = cli_picture_draw(&j.picture, 0);
+    }
+    if (!failed)
+        report(&j);
+    job_free(&j);
+    return failed;
 }
 
 static int run_command(int argc, char **argv) {
@@ -315,15 +298,7 @@ static int run_command(int argc, char **argv) {
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };
-    cli_args args;
-    int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
-    if (code == CLI_GO) {
-        job j = {.o = &o, .args = &args};
-        code = draw(&j);
-        job_free(&j);
-    }
-    cli_args_free(&args);
-    return code;
+    return cli_plot_run(&syntax, &o.plot, argc, argv, draw);
 }
 
 const cli_command cli_plot_matryoshka_command = {

@@ -5,7 +5,6 @@
  */
 #include "cli/plot/size_results.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "cli/common/output.h"
+#include "cli/plot/plot.h"
 
 #define LINE "line number" /* no metric has this name */
 
@@ -120,36 +119,26 @@ static int add_record(cli_size_results *r, json_t *o, const char *path, size_t n
     return 0;
 }
 
-static int read_lines(cli_size_results *r, FILE *f, const char *path) {
-    char *line = NULL;
-    size_t capacity = 0, number = 0;
-    ssize_t got;
-    int failed = 0;
-    json_t *header = NULL;
-    while (!failed && (got = getline(&line, &capacity, f)) > 0) {
-        number++;
-        if (!line[strspn(line, " \t\r\n")]) { /* an empty line separates two tables */
-            json_decref(header);
-            header = NULL;
-            continue;
-        }
-        if (!header && !json_array_size(r->record))
-            r->is_json = *line == '{';
-        json_t *o = NULL;
-        if (r->is_json)
-            failed = !(o = parse_json(line, (size_t)got, path, number));
-        else
-            o = parse_csv(line, &header, path, number, &failed);
-        if (o)
-            failed = add_record(r, o, path, number);
+typedef struct reader {
+    cli_size_results *r;
+    const char *path;
+    json_t *header; /* headings of the CSV table that is being read, owned; NULL: a table begins with the next line */
+} reader;
+
+static int take_line(void *user, char *line, size_t len, size_t number) {
+    reader *to = user;
+    cli_size_results *r = to->r;
+    if (!line[strspn(line, " \t\r\n")]) { /* an empty line separates two tables */
+        json_decref(to->header);
+        to->header = NULL;
+        return 0;
     }
-    if (!failed && ferror(f))
-        failed = cli_fail("%s: cannot read: %s", path, strerror(errno));
-    free(line);
-    json_decref(header);
-    if (!failed && !json_array_size(r->record))
-        failed = cli_fail("%s: no results found; %s", path, advice);
-    return failed;
+    if (!to->header && !json_array_size(r->record))
+        r->is_json = *line == '{';
+    int failed = 0;
+    json_t *o =
+        r->is_json ? parse_json(line, len, to->path, number) : parse_csv(line, &to->header, to->path, number, &failed);
+    return o ? add_record(r, o, to->path, number) : failed || r->is_json;
 }
 
 /* ---- inputs and metrics */
@@ -291,11 +280,11 @@ int cli_size_results_read(cli_size_results *r, const char *path, const char *row
             "%s: this is a directory; give the path of a file: the output of aoe eval with --dims or --layers, and "
             "with --json or --format csv",
             path);
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return cli_fail("%s: cannot open: %s; %s", path, strerror(errno), advice);
-    const int failed = read_lines(r, f, path);
-    fclose(f);
+    reader to = {.r = r, .path = path};
+    int failed = cli_plot_read_lines(path, advice, take_line, &to);
+    json_decref(to.header);
+    if (!failed && !json_array_size(r->record))
+        failed = cli_fail("%s: no results found; %s", path, advice);
     return failed || choose_results(r, path, row, metric);
 }
 
