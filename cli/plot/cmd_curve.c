@@ -12,10 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MAX_RUNS = CLI_LINE_STYLES,
-    MAX_PANELS = CLI_LOG_PARTS + 2 /* one panel per loss, one for dev scores, one for perplexity */
-};
+enum { MAX_RUNS = CLI_LINE_STYLES };
 
 typedef struct options {
     cli_plot_options plot;
@@ -40,7 +37,8 @@ typedef struct job {
     const options *o;
     run run[MAX_RUNS]; /* [n] training runs */
     size_t n;
-    char **label; /* [n] names in the legend, owned */
+    char **label;          /* [n] names in the legend, owned */
+    size_t panels, curves; /* number of panels and curves that were written */
     cli_picture picture;
 } job;
 
@@ -173,162 +171,22 @@ static void write_scores(job *j, run *r) {
     }
 }
 
-/* ---- the script: one plot command per panel */
+/* ---- the parameters of the script */
 
-/* Begins a line in the plot command of a panel. *lines: number of lines that the panel already has; the function
- * increases it by 1. For the first line, the function also writes the start of the plot command. */
-static void begin_line(FILE *gp, int *lines) {
-    fputs((*lines)++ ? ", \\\n    " : "plot ", gp);
+/* Begins a panel. kind: loss, score or perplexity; last: last step on the horizontal axis. */
+static void begin_panel(job *j, const char *kind, double last, const char *label) {
+    fprintf(j->picture.gp, "panel%zu = '%s %.10g'\n", ++j->panels, kind, last);
+    cli_picture_text(&j->picture, label, "ylabel%zu", j->panels);
 }
 
-/* Adds the line for a loss of a run to the plot command. part: index of the loss; style: gnuplot line style; title:
- * text in the legend. */
-static void loss_line(const job *j, const run *r, size_t part, size_t style, const char *title, int *lines) {
-    FILE *gp = j->picture.gp;
-    begin_line(gp, lines);
-    fprintf(gp, "data index %zu using 1:%zu with lines ls %zu title ", r->losses, r->part_at[part], style);
-    cli_gp_string(gp, title);
+/* Adds a curve to the last panel. kind, number: see share/plot/curve.gp; block: index of the data block; style: index
+ * of the line style; name: name in the legend. */
+static void add_curve(job *j, const char *kind, size_t block, double number, size_t style, const char *name) {
+    fprintf(j->picture.gp, "curve%zu = '%zu %s %zu %.10g %zu'\n", ++j->curves, j->panels, kind, block, number, style);
+    cli_picture_text(&j->picture, name, "name%zu", j->curves);
 }
 
-/* Writes the panel with all losses of a single run. */
-static void one_run_losses(const job *j) {
-    FILE *gp = j->picture.gp;
-    const run *r = &j->run[0];
-    char label[64];
-    int lines = 0;
-    snprintf(label, sizeof label, r->window > 1 ? "loss, mean over %g steps" : "loss", r->window);
-    fputs("set ylabel ", gp);
-    cli_gp_string(gp, label);
-    putc('\n', gp);
-    for (size_t part = 0; part < r->log.parts; part++)
-        if (r->part_at[part])
-            loss_line(j, r, part, (size_t)lines % CLI_LINE_STYLES + 1, part_name(r->log.part[part]), &lines);
-    putc('\n', gp);
-}
-
-/* Writes the panel of the loss `key`, with one line per run that has this loss. If no run has the loss, or if
- * count_only is 1, writes nothing. Returns the number of lines. */
-static int all_runs_loss(const job *j, const char *key, int count_only) {
-    FILE *gp = j->picture.gp;
-    int lines = 0;
-    for (size_t i = 0; i < j->n; i++) {
-        const run *r = &j->run[i];
-        const size_t part = cli_run_log_part(&r->log, key);
-        if (r->log.pretraining || part == r->log.parts || !r->part_at[part])
-            continue;
-        if (count_only) {
-            lines++;
-            continue;
-        }
-        if (!lines) {
-            char label[128];
-            snprintf(label, sizeof label, r->window > 1 ? "loss: %.60s, mean over %g steps" : "loss: %.60s",
-                     part_name(key), r->window);
-            fputs("set ylabel ", gp);
-            cli_gp_string(gp, label);
-            putc('\n', gp);
-        }
-        loss_line(j, r, part, i + 1, r->label, &lines);
-    }
-    if (lines && !count_only)
-        putc('\n', gp);
-    return lines;
-}
-
-/* Writes the lines with the scores of runs, and marks the best score of each run. pretraining: 1 for pretraining runs,
- * 0 for other training runs. */
-static void score_lines(const job *j, int pretraining, int *lines) {
-    FILE *gp = j->picture.gp;
-    for (size_t i = 0; i < j->n; i++) {
-        const run *r = &j->run[i];
-        if (r->scores == (size_t)-1 || r->log.pretraining != pretraining)
-            continue;
-        begin_line(gp, lines);
-        fprintf(gp, "data index %zu using 1:2 with linespoints ls %zu ps %s title ", r->scores, i + 1,
-                r->log.evals > 40 ? "0.4" : "0.8");
-        cli_gp_string(gp, j->n > 1 ? r->label : pretraining ? "held out" : "dev score");
-        begin_line(gp, lines);
-        fprintf(gp,
-                "data index %zu using ($1 == %.10g ? $1 : NaN):2 with points pt 6 ps 1.6 lw 1.5 lc rgb 'black' title ",
-                r->scores, r->best_step);
-        char label[64];
-        snprintf(label, sizeof label, "best: %.2f, step %.10g", r->best, r->best_step);
-        cli_gp_string(gp, j->n > 1 ? "" : label);
-        if (!(r->log.eval_step[0] <= 0))
-            continue;
-        begin_line(gp, lines);
-        fprintf(gp, "data index %zu using ($1 == 0 ? $1 : NaN):2 with points pt 7 ps 1.2 lc rgb 'black' title ",
-                r->scores);
-        snprintf(label, sizeof label, "start model: %.2f", r->start);
-        cli_gp_string(gp, j->n > 1 ? "" : label);
-    }
-}
-
-/* Returns 1 if at least one run has a line in the panel of the scores or perplexities. pretraining: 1 for pretraining
- * runs, 0 for other training runs. */
-static int has_scores(const job *j, int pretraining) {
-    for (size_t i = 0; i < j->n; i++)
-        if (j->run[i].log.pretraining == pretraining &&
-            (j->run[i].scores != (size_t)-1 || (pretraining && j->run[i].losses != (size_t)-1)))
-            return 1;
-    return 0;
-}
-
-/* Writes the panel with the perplexities of pretraining runs. */
-static void perplexity_panel(const job *j) {
-    FILE *gp = j->picture.gp;
-    int lines = 0;
-    fputs("set ylabel 'perplexity of masked words'\nset logscale y\nset autoscale yfix\nset offsets 0, 0, graph 0.05, "
-          "graph 0.05\nset ytics (1, 2, 3, 5, 7",
-          gp);
-    for (int power = 1; power <= 6; power++)
-        fprintf(gp, ", 1e%d, 2e%d, 3e%d, 5e%d, 7e%d", power, power, power, power, power);
-    fputs(")\n", gp);
-    for (size_t i = 0; i < j->n; i++) {
-        const run *r = &j->run[i];
-        if (!r->log.pretraining || r->losses == (size_t)-1)
-            continue;
-        begin_line(gp, &lines);
-        fprintf(gp, "data index %zu using 1:(exp($2)) with lines lc rgb '#999999' lw 1 title ", r->losses);
-        char label[64];
-        snprintf(label, sizeof label, "in training, mean over %g steps", r->window);
-        cli_gp_string(gp, i ? "" : label);
-    }
-    score_lines(j, 1, &lines);
-    putc('\n', gp);
-}
-
-/* Stores the names of the distinct losses of all training runs in `key`. Returns their number. */
-static size_t list_parts(const job *j, const char *key[CLI_LOG_PARTS]) {
-    size_t n = 0;
-    for (size_t i = 0; i < j->n; i++) {
-        const cli_run_log *log = &j->run[i].log;
-        for (size_t part = 0; part < log->parts; part++) {
-            size_t k = 0;
-            while (k < n && strcmp(key[k], log->part[part]) != 0)
-                k++;
-            if (k == n && n < CLI_LOG_PARTS && all_runs_loss(j, log->part[part], 1))
-                key[n++] = log->part[part];
-        }
-    }
-    return n;
-}
-
-/* Writes the commands for the plot made of characters. gnuplot executes them if the variable `characters` is
- * defined. */
-static void write_characters(const job *j) {
-    fputs("\nif (exists('characters')) {\nset terminal dumb 96 20\nunset key\nplot ", j->picture.gp);
-    for (size_t i = 0, lines = 0; i < j->n; i++) {
-        const run *r = &j->run[i];
-        if (r->losses == (size_t)-1)
-            continue;
-        fprintf(j->picture.gp, "%sdata index %zu using 1:%s with lines", lines++ ? ", " : "", r->losses,
-                r->log.pretraining ? "(exp($2))" : "2");
-    }
-    fputs("\n}\n", j->picture.gp);
-}
-
-/* Returns the largest step of all runs, at least 1. pretraining: 1 for pretraining runs, 0 for other training runs. */
+/* Returns the last step of all pretraining runs, or of all other runs, at least 1. */
 static double last_step(const job *j, int pretraining) {
     double last = 1;
     for (size_t i = 0; i < j->n; i++) {
@@ -340,104 +198,115 @@ static double last_step(const job *j, int pretraining) {
     return last;
 }
 
-typedef struct layout {
-    size_t columns, rows; /* columns: number of columns of panels; rows: number of rows of panels */
-    int width, height;    /* size of the plot in pixels */
-    int band;             /* height in pixels of the title and the common legend above the panels */
-    size_t used;          /* number of panels that were written */
-} layout;
-
-/* Chooses the number of columns and rows, and the size of the plot. panels: number of panels; legend: 1 if there is a
- * common legend. */
-static layout make_layout(const job *j, size_t panels, int legend) {
-    layout l = {.columns = panels == 1 ? 1 : panels == 2 || panels == 4 ? 2 : 3};
-    l.rows = (panels + l.columns - 1) / l.columns;
-    l.band = (*j->o->plot.title ? 28 : 0) + (legend ? 32 : 0);
-    l.width = l.columns == 1 ? 800 : l.columns == 2 ? 960 : 1200;
-    l.height = l.band + (panels == 1 ? 460 : 370) * (int)l.rows;
-    return l;
+/* Adds the panel with all losses of a single run. */
+static void one_run_losses(job *j) {
+    const run *r = &j->run[0];
+    size_t style = 0;
+    for (size_t part = 0; part < r->log.parts; part++) {
+        if (!r->part_at[part] || r->log.pretraining)
+            continue;
+        char label[64];
+        snprintf(label, sizeof label, r->window > 1 ? "loss, mean over %g steps" : "loss", r->window);
+        if (!style)
+            begin_panel(j, "loss", last_step(j, 0), label);
+        add_curve(j, "loss", r->losses, (double)r->part_at[part], style++ % CLI_LINE_STYLES + 1,
+                  part_name(r->log.part[part]));
+    }
 }
 
-/* Sets the margins of the next panel. above: height in pixels of the space above the panel, for its legend. */
-static void place_panel(const job *j, layout *l, int above) {
-    enum { LEFT = 75, RIGHT = 20, BOTTOM = 60 };
-    const double width = l->width, height = l->height, cell_width = width / (double)l->columns,
-                 cell_height = (height - l->band) / (double)l->rows;
-    const size_t row = l->used / l->columns, column = l->used % l->columns;
-    const double x = cell_width * (double)column, y = l->band + cell_height * (double)row;
-    fprintf(j->picture.gp,
-            "set lmargin at screen %.4f\nset rmargin at screen %.4f\nset tmargin at screen %.4f\n"
-            "set bmargin at screen %.4f\n",
-            (x + LEFT) / width, (x + cell_width - RIGHT) / width, 1 - (y + above) / height,
-            1 - (y + cell_height - BOTTOM) / height);
-    l->used++;
+/* Adds the panel of the loss `key` with one curve per run that has this loss, starting with run `first`. */
+static void all_runs_loss(job *j, const char *key, size_t first) {
+    char label[128];
+    const double window = j->run[first].window;
+    snprintf(label, sizeof label, window > 1 ? "loss: %.60s, mean over %g steps" : "loss: %.60s", part_name(key),
+             window);
+    begin_panel(j, "loss", last_step(j, 0), label);
+    for (size_t i = first; i < j->n; i++) {
+        const run *r = &j->run[i];
+        const size_t part = cli_run_log_part(&r->log, key);
+        if (!r->log.pretraining && part < r->log.parts && r->part_at[part])
+            add_curve(j, "loss", r->losses, (double)r->part_at[part], i + 1, r->label);
+    }
 }
 
-/* Writes a common legend for all panels. It is the legend of an empty plot that covers the whole image. */
-static void write_legend(const job *j, const layout *l) {
-    FILE *gp = j->picture.gp;
-    fprintf(
-        gp,
-        "set lmargin at screen 0\nset rmargin at screen 1\nset tmargin at screen 1\nset bmargin at screen 0\n"
-        "unset border\nunset tics\nset key at screen 0.5, screen %.4f center center horizontal Left reverse samplen 4 "
-        "width 2\nplot [0:1] [0:1]",
-        1 - (l->band - 16.0) / l->height);
+/* Returns 1 if a run before run `end` has a curve of the loss. */
+static int is_drawn(const job *j, const char *key, size_t end) {
+    for (size_t i = 0; i < end; i++) {
+        const run *r = &j->run[i];
+        const size_t part = cli_run_log_part(&r->log, key);
+        if (!r->log.pretraining && part < r->log.parts && r->part_at[part])
+            return 1;
+    }
+    return 0;
+}
+
+/* Adds the scores of the runs that are pretraining runs, or of those that are not, and marks the best score of each run
+ * and the score of its start model. */
+static void add_scores(job *j, int pretraining) {
     for (size_t i = 0; i < j->n; i++) {
-        fprintf(gp, "%s NaN with linespoints ls %zu title ", i ? "," : "", i + 1);
-        cli_gp_string(gp, j->run[i].label);
+        const run *r = &j->run[i];
+        char best[64] = "", start[64] = "";
+        if (r->scores == (size_t)-1 || r->log.pretraining != pretraining)
+            continue;
+        if (j->n == 1) {
+            snprintf(best, sizeof best, "best: %.2f, step %.10g", r->best, r->best_step);
+            snprintf(start, sizeof start, "start model: %.2f", r->start);
+        }
+        add_curve(j, "score", r->scores, r->log.evals > 40 ? 0.4 : 0.8, i + 1,
+                  j->n > 1      ? r->label
+                  : pretraining ? "held out"
+                                : "dev score");
+        add_curve(j, "best", r->scores, r->best_step, 0, best);
+        if (r->log.eval_step[0] <= 0)
+            add_curve(j, "start", r->scores, 0, 0, start);
     }
-    fputs("\nset border\nset tics\nunset key\n", gp);
 }
 
-/* Writes the panels of the losses, of the dev scores and of the perplexities. key: [parts] names of the losses. */
-static void write_panels(const job *j, layout *l, const char *const *key, size_t parts) {
-    FILE *gp = j->picture.gp;
-    const int above = j->n > 1 ? 16 : 18 + 18 * (((int)parts + 1) / 2 > 2 ? ((int)parts + 1) / 2 : 2);
-    fprintf(gp, "set xrange [0:%.10g]\n", 1.02 * last_step(j, 0));
-    if (j->n == 1 && parts) {
-        place_panel(j, l, above);
-        one_run_losses(j);
+/* Returns 1 if at least one run has a curve in the panel of the scores or perplexities. pretraining: 1 for pretraining
+ * runs, 0 for other training runs. */
+static int has_scores(const job *j, int pretraining) {
+    for (size_t i = 0; i < j->n; i++)
+        if (j->run[i].log.pretraining == pretraining &&
+            (j->run[i].scores != (size_t)-1 || (pretraining && j->run[i].losses != (size_t)-1)))
+            return 1;
+    return 0;
+}
+
+/* Adds the panel with the perplexities of pretraining runs. */
+static void add_perplexities(job *j) {
+    begin_panel(j, "perplexity", last_step(j, 1), "perplexity of masked words");
+    for (size_t i = 0; i < j->n; i++) {
+        const run *r = &j->run[i];
+        char name[64] = "";
+        if (!r->log.pretraining || r->losses == (size_t)-1)
+            continue;
+        if (!i)
+            snprintf(name, sizeof name, "in training, mean over %g steps", r->window);
+        add_curve(j, "training", r->losses, 0, 0, name);
     }
-    for (size_t k = 0; j->n > 1 && k < parts; k++) {
-        place_panel(j, l, above);
-        all_runs_loss(j, key[k], 0);
+    add_scores(j, 1);
+}
+
+static void write_parameters(job *j) {
+    FILE *gp = j->picture.gp;
+    fprintf(gp, "runs = %zu\n", j->n);
+    for (size_t i = 0; i < j->n; i++)
+        cli_picture_text(&j->picture, j->run[i].label, "label%zu", i + 1);
+    if (j->n == 1)
+        one_run_losses(j);
+    for (size_t i = 0; j->n > 1 && i < j->n; i++) {
+        const cli_run_log *log = &j->run[i].log;
+        for (size_t part = 0; part < log->parts; part++)
+            if (is_drawn(j, log->part[part], i + 1) && !is_drawn(j, log->part[part], i))
+                all_runs_loss(j, log->part[part], i);
     }
     if (has_scores(j, 0)) {
-        int lines = 0;
-        place_panel(j, l, above);
-        fprintf(gp, "set ylabel '%s'\nset offsets 0, 0, graph 0.06, graph 0.06\n", common_metric(j));
-        score_lines(j, 0, &lines);
-        putc('\n', gp);
+        begin_panel(j, "score", last_step(j, 0), common_metric(j));
+        add_scores(j, 0);
     }
-    if (has_scores(j, 1)) {
-        place_panel(j, l, above);
-        fprintf(gp, "set xrange [0:%.10g]\n", 1.02 * last_step(j, 1));
-        perplexity_panel(j);
-    }
-}
-
-static void write_script(job *j) {
-    FILE *gp = j->picture.gp;
-    const char *key[CLI_LOG_PARTS];
-    const size_t parts = list_parts(j, key), losses = j->n > 1 ? parts : parts > 0;
-    layout l = make_layout(j, losses + (size_t)has_scores(j, 0) + (size_t)has_scores(j, 1), j->n > 1);
-    fputs("title = ", gp);
-    cli_gp_string(gp, j->o->plot.title);
-    putc('\n', gp);
-    if (j->o->characters)
-        write_characters(j);
-    cli_picture_begin(&j->picture, l.width, l.height);
-    cli_gp_line_styles(gp);
-    fputs("set multiplot title title\n", gp);
-    if (j->n > 1)
-        write_legend(j, &l);
-    else
-        fputs("set key at graph 0.5, graph 1.02 center bottom horizontal Left reverse maxcols 2 samplen 3 width -3\n",
-              gp);
-    fputs("set xlabel 'step'\n", gp);
-    write_panels(j, &l, key, parts);
-    fputs("unset multiplot\n", gp);
-    cli_picture_end(&j->picture);
+    if (has_scores(j, 1))
+        add_perplexities(j);
+    fprintf(gp, "panels = %zu\ncurves = %zu\n", j->panels, j->curves);
 }
 
 static void report(const job *j) {
@@ -466,31 +335,47 @@ static char *find_log(const char *given) {
     return cli_plot_input(given, names[0]);
 }
 
-static int draw(job *j, const char *const *dir) {
-    if (cli_picture_open(&j->picture, j->o->plot.output, "training runs: losses, dev scores, perplexity"))
-        return 1;
-    for (size_t i = 0; i < j->n; i++) {
+static int read_logs(job *j, const char *const *dir) {
+    int failed = 0;
+    for (size_t i = 0; !failed && i < j->n; i++) {
         char *path = find_log(dir[i]);
-        const int failed = cli_run_log_read(&j->run[i].log, path);
+        failed = cli_run_log_read(&j->run[i].log, path);
+        j->run[i].label = j->label[i];
+        j->run[i].losses = j->run[i].scores = (size_t)-1;
         free(path);
-        if (failed)
-            return 1;
     }
-    for (size_t i = 0; i < j->n; i++) {
-        run *r = &j->run[i];
-        r->label = j->label[i];
-        r->losses = r->scores = (size_t)-1;
+    return failed;
+}
+
+static void job_free(job *j) {
+    for (size_t i = 0; i < j->n; i++)
+        cli_run_log_free(&j->run[i].log);
+    cli_picture_labels_free(j->label, j->n);
+    cli_picture_close(&j->picture);
+    free(j);
+}
+
+static int draw(const cli_args *args, const void *user) {
+    job *j = cli_calloc(1, sizeof *j);
+    j->o = user;
+    j->n = args->n;
+    j->label = cli_picture_labels(args->operand, args->n);
+    int failed = cli_picture_start(&j->picture, j->o->plot.output, j->o->plot.title, "curve",
+                                   "training runs: losses, dev scores, perplexity") ||
+                 read_logs(j, args->operand);
+    if (!failed) {
+        choose_windows(j, j->o->smooth);
+        for (size_t i = 0; i < j->n; i++) {
+            write_losses(j, &j->run[i]);
+            write_scores(j, &j->run[i]);
+        }
+        write_parameters(j);
+        failed = cli_picture_draw(&j->picture, j->o->characters);
     }
-    choose_windows(j, j->o->smooth);
-    for (size_t i = 0; i < j->n; i++) {
-        write_losses(j, &j->run[i]);
-        write_scores(j, &j->run[i]);
-    }
-    write_script(j);
-    if (cli_picture_draw(&j->picture, j->o->characters))
-        return 1;
-    report(j);
-    return 0;
+    if (!failed)
+        report(j);
+    job_free(j);
+    return failed;
 }
 
 static int run_command(int argc, char **argv) {
@@ -515,22 +400,7 @@ static int run_command(int argc, char **argv) {
         .min_operands = 1,
         .max_operands = MAX_RUNS,
     };
-    cli_args args;
-    int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
-    if (code == CLI_GO) {
-        job *j = cli_calloc(1, sizeof *j);
-        j->o = &o;
-        j->n = args.n;
-        j->label = cli_picture_labels(args.operand, args.n);
-        code = draw(j, args.operand);
-        for (size_t i = 0; i < j->n; i++)
-            cli_run_log_free(&j->run[i].log);
-        cli_picture_labels_free(j->label, j->n);
-        cli_picture_close(&j->picture);
-        free(j);
-    }
-    cli_args_free(&args);
-    return code;
+    return cli_plot_run(&syntax, &o.plot, argc, argv, draw);
 }
 
 const cli_command cli_plot_curve_command = {

@@ -4,12 +4,11 @@
  */
 #include "cli/plot/run_log.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/common/output.h"
+#include "cli/plot/plot.h"
 
 size_t cli_run_log_part(const cli_run_log *log, const char *name) {
     size_t i = 0;
@@ -79,8 +78,17 @@ static void add_eval(cli_run_log *log, double step, double score) {
     log->score[log->evals++] = score;
 }
 
-/* Parses a line and adds its event to the log. Returns 0, or -1 if the line is not an event. */
-static int add_line(cli_run_log *log, const char *line, size_t len) {
+typedef struct reader {
+    cli_run_log *log;
+    const char *path;
+} reader;
+
+/* Parses a line and adds its event to the log. */
+static int take_line(void *user, char *line, size_t len, size_t number) {
+    const reader *r = user;
+    cli_run_log *log = r->log;
+    if (line[len - 1] != '\n')
+        return 0;
     json_t *o = json_loadb(line, len, 0, NULL);
     const char *event = json_string_value(json_object_get(o, "event")),
                *metric = json_string_value(json_object_get(o, "metric"));
@@ -96,40 +104,19 @@ static int add_line(cli_run_log *log, const char *line, size_t len) {
     else if (!bad && strcmp(event, "eval") == 0 && json_is_number(score))
         add_eval(log, json_number_value(step), json_number_value(score));
     json_decref(o);
-    return bad ? -1 : 0;
-}
-
-static int read_lines(cli_run_log *log, FILE *f, const char *path) {
-    char *line = NULL;
-    size_t capacity = 0, number = 0;
-    ssize_t got;
-    int failed = 0;
-    while (!failed && (got = getline(&line, &capacity, f)) > 0) {
-        number++;
-        if (line[got - 1] == '\n' && add_line(log, line, (size_t)got))
-            failed = cli_fail(
-                "%s:%zu: not an event of a training run; give the output directory of aoe train or aoe pretrain", path,
-                number);
-    }
-    if (!failed && ferror(f))
-        failed = cli_fail("%s: cannot read: %s", path, strerror(errno));
-    free(line);
-    if (!failed && log->n + log->evals == 0)
-        failed = cli_fail("%s: no steps and no evaluations found; train first", path);
-    return failed;
+    return bad ? cli_fail(
+                     "%s:%zu: not an event of a training run; give the output directory of aoe train or aoe pretrain",
+                     r->path, number)
+               : 0;
 }
 
 int cli_run_log_read(cli_run_log *log, const char *path) {
-    memset(log, 0, sizeof *log);
-    log->epoch_steps = NAN;
+    reader r = {log, path};
+    *log = (cli_run_log){.epoch_steps = NAN};
     log->part[log->parts++] = cli_strdup("loss");
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return cli_fail("%s: cannot open: %s; give the output directory of aoe train or aoe pretrain", path,
-                        strerror(errno));
-    const int failed = read_lines(log, f, path);
-    fclose(f);
-    return failed;
+    if (cli_plot_read_lines(path, "give the output directory of aoe train or aoe pretrain", take_line, &r))
+        return 1;
+    return log->n + log->evals ? 0 : cli_fail("%s: no steps and no evaluations found; train first", path);
 }
 
 void cli_run_log_free(cli_run_log *log) {
