@@ -37,7 +37,6 @@ typedef struct cell {
 
 typedef struct job {
     const options *o;
-    const char *dir;
     char *path;       /* path of the file with the results, owned */
     json_t **result;  /* [n] results that have a score, owned */
     size_t n, failed; /* n: number of results with a score; failed: number of results without a score */
@@ -69,53 +68,37 @@ static const aoei_option grid_table[] = {
 
 /* ---- reading */
 
-/* Parses a line of the file and adds its result. A result without a score is only counted. number: line number. */
-static int take_line(job *j, const char *line, size_t len, size_t number) {
-    json_error_t error;
-    json_t *o = json_loadb(line, len, 0, &error);
-    const json_t *score = json_object_get(o, "score");
-    if (!json_is_object(json_object_get(o, "point"))) {
-        json_decref(o);
-        return cli_fail("%s:%zu: not a result of a grid search; give the output directory of aoe grid", j->path,
-                        number);
-    }
-    if (!json_is_number(score)) {
-        j->failed++;
-        json_decref(o);
+/* Parses a line of the file and adds its result. A result without a score is only counted. A last line without a line
+ * end is skipped, because a running program is still writing it. */
+static int take_line(void *user, char *line, size_t len, size_t number) {
+    job *j = user;
+    if (line[len - 1] != '\n')
         return 0;
+    json_t *o = json_loadb(line, len, 0, NULL);
+    const json_t *score = json_object_get(o, "score");
+    int failed = 0;
+    if (!json_is_object(json_object_get(o, "point"))) {
+        failed =
+            cli_fail("%s:%zu: not a result of a grid search; give the output directory of aoe grid", j->path, number);
+    } else if (!json_is_number(score)) {
+        j->failed++;
+    } else {
+        j->result = cli_realloc(j->result, (j->n + 1) * sizeof *j->result);
+        j->result[j->n++] = json_incref(o);
     }
-    j->result = cli_realloc(j->result, (j->n + 1) * sizeof *j->result);
-    j->result[j->n++] = o;
-    return 0;
+    json_decref(o);
+    return failed;
 }
 
 static int read_results(job *j) {
-    char *line = NULL;
-    size_t capacity = 0, number = 0;
-    ssize_t got;
-    int failed = 0;
-    FILE *f = fopen(j->path, "rb");
-    if (!f)
-        return errno == ENOENT
-                   ? cli_fail(
-                         "%s: cannot open: %s; give the output directory of aoe grid with at least one finished run",
-                         j->path, strerror(errno))
-                   : cli_fail("%s: cannot open: %s", j->path, strerror(errno));
-    while (!failed && (got = getline(&line, &capacity, f)) > 0) {
-        number++;
-        if (line[got - 1] == '\n') /* a last line without a line end is skipped, because a running program is still
-                                      writing it */
-            failed = take_line(j, line, (size_t)got, number);
-    }
-    if (!failed && ferror(f))
-        failed = cli_fail("%s: cannot read: %s", j->path, strerror(errno));
-    free(line);
-    fclose(f);
-    if (!failed && j->n == 0)
-        failed = cli_fail("%s: no scores found; run the grid search first", j->path);
-    if (!failed && j->failed)
+    if (cli_plot_read_lines(j->path, "give the output directory of aoe grid with at least one finished run", take_line,
+                            j))
+        return 1;
+    if (j->n == 0)
+        return cli_fail("%s: no scores found; run the grid search first", j->path);
+    if (j->failed)
         cli_warn("skipped %zu result%s without a score", j->failed, cli_plural(j->failed));
-    return failed;
+    return 0;
 }
 
 /* ---- axes */
@@ -321,38 +304,22 @@ static void cell_texts(const job *j, size_t i, char mean[32], char spread[64]) {
 
 /* ---- the plot */
 
-static void write_data(job *j, double low, double high) {
+static void write_data(job *j) {
     cli_picture_block(&j->picture,
-                      "column, row, mean score%s, number of results, 1 if the color is dark, printed mean, standard "
-                      "deviation, %s, %s",
+                      "column, row, mean score%s, number of results, printed mean, standard deviation, %s, %s",
                       j->factor > 1 ? " x 100" : "", j->x.option, j->y.option);
     for (size_t i = 0; i < j->x.n * j->y.n; i++) {
         if (!j->cell[i].n)
             continue;
-        const double mean = mean_of(j, i);
         char text[32], spread[64];
         cell_texts(j, i, text, spread);
-        fprintf(j->picture.dat, "%zu %zu %.6g %zu %d \"%s\" \"%s\" \"", i % j->x.n, i / j->x.n, mean, j->cell[i].n,
-                cli_ramp_is_dark(high > low ? (mean - low) / (high - low) : 0.5), text, spread);
+        fprintf(j->picture.dat, "%zu %zu %.6g %zu \"%s\" \"%s\" \"", i % j->x.n, i / j->x.n, mean_of(j, i),
+                j->cell[i].n, text, spread);
         cli_gp_comment(j->picture.dat, j->x.value[i % j->x.n]);
         fputs("\" \"", j->picture.dat);
         cli_gp_comment(j->picture.dat, j->y.value[i / j->x.n]);
         fputs("\"\n", j->picture.dat);
     }
-}
-
-/* Writes the label, the range and the tick labels of an axis. which: 'x' or 'y'. */
-static void write_axis(const job *j, const axis *a, char which) {
-    FILE *gp = j->picture.gp;
-    fprintf(gp, "set %clabel ", which);
-    cli_gp_string(gp, a->option);
-    fprintf(gp, "\nset %crange [-0.5:%zu.5]\nset %ctics (", which, a->n - 1, which);
-    for (size_t i = 0; i < a->n; i++) {
-        fputs(i ? ", " : "", gp);
-        cli_gp_tic(gp, a->value[i]);
-        fprintf(gp, " %zu", i);
-    }
-    fputs(") scale 0\n", gp);
 }
 
 /* Writes a description of the best cell to text[size]. */
@@ -373,57 +340,23 @@ static size_t close_cells(const job *j) {
     return n;
 }
 
-/* Writes the dashed frames of the cells that are not significantly lower than the best cell. */
-static void write_close_cells(const job *j) {
-    for (size_t i = 0, n = 2; i < j->x.n * j->y.n; i++)
-        if (j->cell[i].is_close)
-            fprintf(
-                j->picture.gp,
-                "set object %zu rectangle from %zu - 0.46, %zu - 0.46 to %zu + 0.46, %zu + 0.46 fs empty border lc rgb "
-                "'#d55e00' lw 2 dt 2 front\n",
-                n++, i % j->x.n, i / j->x.n, i % j->x.n, i / j->x.n);
-}
-
-static int clamp(int x, int low, int high) {
-    return x < low ? low : x > high ? high : x;
-}
-
-static void write_script(job *j, double low, double high) {
-    FILE *gp = j->picture.gp;
+static void write_parameters(job *j) {
+    cli_picture *p = &j->picture;
     char best[512];
-    const size_t bx = j->best % j->x.n, by = j->best / j->x.n;
     best_text(j, best, sizeof best);
-    fputs("title = ", gp);
-    cli_gp_string(gp, j->o->plot.title);
-    fputs("\nbest = ", gp);
-    cli_gp_string(gp, best);
-    fputs(close_cells(j) ? ".\"\\ndashed: not significantly lower (paired t test, Holm's correction, p >= 0.05)\"" : "",
-          gp);
-    putc('\n', gp);
-    const int width = clamp(280 + 80 * (int)j->x.n, 560, 2000);
-    cli_picture_begin(&j->picture, width, clamp(160 + 50 * (int)j->y.n, 360, 2000));
-    cli_gp_palette(gp);
-    write_axis(j, &j->x, 'x');
-    write_axis(j, &j->y, 'y');
-    write_close_cells(j);
-    fprintf(
-        gp,
-        "set title strlen(title) ? title.\"\\n\".best : best\n"
-        "set rmargin at screen %.4f\n"
-        "set cblabel 'score%s, mean'\n"
-        "set cbrange [%.6g:%.6g]\n"
-        "unset key\n"
-        "set object 1 rectangle from %zu - 0.5, %zu - 0.5 to %zu + 0.5, %zu + 0.5 fs empty border lc rgb '#d55e00' lw "
-        "4 front\n"
-        "plot data using 1:2:($1 - 0.48):($1 + 0.48):($2 - 0.48):($2 + 0.48):3 with boxxyerror fc palette fs solid "
-        "noborder, "
-        "\\\n"
-        "    data using 1:($5 == 0 ? $2 + 0.12 : NaN):6 with labels tc rgb 'black', \\\n"
-        "    data using 1:($5 == 1 ? $2 + 0.12 : NaN):6 with labels tc rgb 'white', \\\n"
-        "    data using 1:($5 == 0 ? $2 - 0.18 : NaN):7 with labels tc rgb 'black', \\\n"
-        "    data using 1:($5 == 1 ? $2 - 0.18 : NaN):7 with labels tc rgb 'white'\n",
-        1 - 120.0 / width, j->factor > 1 ? " x 100" : "", low, high > low ? high : low + 1, bx, by, bx, by);
-    cli_picture_end(&j->picture);
+    cli_picture_text(p, best, "best");
+    fprintf(p->gp, "best_cell = %zu\nclose = '", j->best);
+    for (size_t i = 0; i < j->x.n * j->y.n; i++)
+        if (j->cell[i].is_close)
+            fprintf(p->gp, "%zu ", i);
+    fprintf(p->gp, "'\ncolumns = %zu\nrows = %zu\n", j->x.n, j->y.n);
+    cli_picture_text(p, j->x.option, "xlabel");
+    cli_picture_text(p, j->y.option, "ylabel");
+    cli_picture_text(p, j->factor > 1 ? "score x 100, mean" : "score, mean", "cblabel");
+    for (size_t i = 0; i < j->x.n; i++)
+        cli_picture_text(p, j->x.value[i], "x%zu", i + 1);
+    for (size_t i = 0; i < j->y.n; i++)
+        cli_picture_text(p, j->y.value[i], "y%zu", i + 1);
 }
 
 static void report(const job *j) {
@@ -443,32 +376,14 @@ static void report(const job *j) {
                                  (json_int_t)j->n));
 }
 
-static int draw(job *j) {
+/* Sets the axes to the options of --x and --y, or to the two options that have several values. */
+static int fill_axes(job *j) {
     const char *option[2] = {j->o->x, j->o->y};
-    j->path = cli_plot_input(j->dir, "results.jsonl");
-    if (cli_picture_open(&j->picture, j->o->plot.output, "mean scores of a grid search over two of its options") ||
-        read_results(j) || (!option[0] && choose_options(j, option)))
+    if (!option[0] && choose_options(j, option))
         return 1;
     if (fill_axis(j, &j->x, option[0]))
         return fail_option(j, option[0]);
-    if (fill_axis(j, &j->y, option[1]))
-        return fail_option(j, option[1]);
-    fill_cells(j);
-    if (j->cell[j->best].n > 1 && find_close_cells(j))
-        return 1;
-    double low = INFINITY, high = -INFINITY;
-    for (size_t i = 0; i < j->x.n * j->y.n; i++) {
-        if (j->cell[i].n) {
-            low = fmin(low, mean_of(j, i));
-            high = fmax(high, mean_of(j, i));
-        }
-    }
-    write_data(j, low, high);
-    write_script(j, low, high);
-    if (cli_picture_draw(&j->picture, 0))
-        return 1;
-    report(j);
-    return 0;
+    return fill_axis(j, &j->y, option[1]) ? fail_option(j, option[1]) : 0;
 }
 
 static void job_free(job *j) {
@@ -482,6 +397,31 @@ static void job_free(job *j) {
     axis_free(&j->y);
     free(j->path);
     cli_picture_close(&j->picture);
+}
+
+static int draw(const cli_args *args, const void *user) {
+    job j = {.o = user};
+    if (!j.o->x != !j.o->y)
+        return cli_usage("plot grid", "--x and --y must be given together");
+    if (j.o->x && j.o->y && strcmp(j.o->x, j.o->y) == 0)
+        return cli_usage("plot grid", "--x and --y must be different options");
+    j.path = cli_plot_input(args->operand[0], "results.jsonl");
+    int failed = cli_picture_start(&j.picture, j.o->plot.output, j.o->plot.title, "grid",
+                                   "mean scores of a grid search over two of its options") ||
+                 read_results(&j) || fill_axes(&j);
+    if (!failed) {
+        fill_cells(&j);
+        failed = j.cell[j.best].n > 1 && find_close_cells(&j);
+    }
+    if (!failed) {
+        write_data(&j);
+        write_parameters(&j);
+        failed = cli_picture_draw(&j.picture, 0);
+    }
+    if (!failed)
+        report(&j);
+    job_free(&j);
+    return failed;
 }
 
 static int run_command(int argc, char **argv) {
@@ -507,19 +447,7 @@ static int run_command(int argc, char **argv) {
         .min_operands = 1,
         .max_operands = 1,
     };
-    cli_args args;
-    int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
-    if (code == CLI_GO && !o.x != !o.y)
-        code = cli_usage(syntax.command, "--x and --y must be given together");
-    if (code == CLI_GO && o.x && o.y && strcmp(o.x, o.y) == 0)
-        code = cli_usage(syntax.command, "--x and --y must be different options");
-    if (code == CLI_GO) {
-        job j = {.o = &o, .dir = args.operand[0]};
-        code = draw(&j);
-        job_free(&j);
-    }
-    cli_args_free(&args);
-    return code;
+    return cli_plot_run(&syntax, &o.plot, argc, argv, draw);
 }
 
 const cli_command cli_plot_grid_command = {

@@ -115,7 +115,7 @@ for s in 1 2 3; do
 done >seeds/results.jsonl
 plot grid seeds -o grid-seeds
 cat grid-seeds.dat
-grep '^best\|^set object' grid-seeds.gp
+grep '^best\|^close' grid-seeds.gp
 
 # The log of a run of an earlier version of aoe grid, and the small last batch of an epoch: the mean at step 2 is (32 * 4 + 2 * 1) / 34.
 mkdir old small
