@@ -145,6 +145,12 @@ relative to the program, then
 (the source tree), for a model named
 .I default
 or for the only model in the directory.
+.PP
+aoe plot reads its gnuplot scripts from
+.I ../share/aoe/plot
+relative to the program, or from
+.I ../share/plot
+in the source tree.
 .SH EXIT STATUS
 .TP
 0

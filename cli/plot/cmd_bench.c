@@ -226,7 +226,7 @@ static void report(const job *j) {
 static int draw(const cli_args *args, const void *user) {
     job j = {.o = user, .path = args->operand[0]};
     int failed =
-        cli_picture_start(&j.picture, j.o->plot.output, j.o->plot.title, "bench", "figures of make bench-peers") ||
+        cli_picture_open(&j.picture, j.o->plot.output, j.o->plot.title, "bench", "figures of make bench-peers") ||
         read_results(&j);
     if (!failed) {
         write_data(&j);

@@ -360,8 +360,8 @@ static int draw(const cli_args *args, const void *user) {
     j->o = user;
     j->n = args->n;
     j->label = cli_picture_labels(args->operand, args->n);
-    int failed = cli_picture_start(&j->picture, j->o->plot.output, j->o->plot.title, "curve",
-                                   "training runs: losses, dev scores, perplexity") ||
+    int failed = cli_picture_open(&j->picture, j->o->plot.output, j->o->plot.title, "curve",
+                                  "training runs: losses, dev scores, perplexity") ||
                  read_logs(j, args->operand);
     if (!failed) {
         choose_windows(j, j->o->smooth);

@@ -397,8 +397,8 @@ static int fill_columns(job *j) {
 
 static int draw(const cli_args *args, const void *user) {
     job j = {.o = user, .path = args->operand[0]};
-    int failed = cli_picture_start(&j.picture, j.o->plot.output, j.o->plot.title, "density",
-                                   "densities of cosines by gold score, and of the gold scores") ||
+    int failed = cli_picture_open(&j.picture, j.o->plot.output, j.o->plot.title, "density",
+                                  "densities of cosines by gold score, and of the gold scores") ||
                  load(&j) || fill_columns(&j);
     if (!failed) {
         write_data(&j);

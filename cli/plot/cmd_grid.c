@@ -406,8 +406,8 @@ static int draw(const cli_args *args, const void *user) {
     if (j.o->x && j.o->y && strcmp(j.o->x, j.o->y) == 0)
         return cli_usage("plot grid", "--x and --y must be different options");
     j.path = cli_plot_input(args->operand[0], "results.jsonl");
-    int failed = cli_picture_start(&j.picture, j.o->plot.output, j.o->plot.title, "grid",
-                                   "mean scores of a grid search over two of its options") ||
+    int failed = cli_picture_open(&j.picture, j.o->plot.output, j.o->plot.title, "grid",
+                                  "mean scores of a grid search over two of its options") ||
                  read_results(&j) || fill_axes(&j);
     if (!failed) {
         fill_cells(&j);

@@ -234,8 +234,8 @@ static int draw(const cli_args *args, const void *user) {
         return 1;
     j.violin = cli_calloc(j.n, sizeof *j.violin);
     j.label = cli_picture_labels(j.path, j.n);
-    int failed = cli_picture_start(&j.picture, j.o->plot.output, j.o->plot.title, "lengths",
-                                   "densities of the logarithms of texts' lengths in tokens") ||
+    int failed = cli_picture_open(&j.picture, j.o->plot.output, j.o->plot.title, "lengths",
+                                  "densities of the logarithms of texts' lengths in tokens") ||
                  read_files(&j, dir);
     free(dir);
     if (!failed) {

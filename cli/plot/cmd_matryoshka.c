@@ -256,8 +256,8 @@ static void job_free(job *j) {
 
 static int draw(const cli_args *args, const void *user) {
     job j = {.o = user, .args = args};
-    int failed = cli_picture_start(&j.picture, j.o->plot.output, j.o->plot.title, "matryoshka",
-                                   "quality of models of several sizes") ||
+    int failed = cli_picture_open(&j.picture, j.o->plot.output, j.o->plot.title, "matryoshka",
+                                  "quality of models of several sizes") ||
                  read_files(&j);
     if (!failed) {
         choose_axis(&j);

@@ -187,8 +187,8 @@ static int draw(const cli_args *args, const void *user) {
         return cli_usage("plot saturation",
                          "--dims must be even, not %zu: the halves of a vector are its real and imaginary parts",
                          o->dims);
-    int failed = cli_picture_start(&p, o->plot.output, o->plot.title, "saturation",
-                                   "cosine, angle score and their gradients over the angle between vectors");
+    int failed = cli_picture_open(&p, o->plot.output, o->plot.title, "saturation",
+                                  "cosine, angle score and their gradients over the angle between vectors");
     if (!failed && compute(&c, o, &err))
         failed = cli_fail("%s", err.message);
     if (!failed) {

@@ -95,8 +95,7 @@ static int open_streams(cli_picture *p, const char *title, const char *what) {
     fputs("\nif (!exists('png')) png = ", p->gp);
     put_path(p->gp, base, PNG);
     putc('\n', p->gp);
-    if (p->kind)
-        cli_picture_text(p, title, "title");
+    cli_picture_text(p, title, "title");
     return 0;
 }
 
@@ -140,7 +139,7 @@ static int has_extension(const char *name, const char *extension) {
     return n > k && strcasecmp(name + n - k, extension) == 0;
 }
 
-int cli_picture_start(cli_picture *p, const char *name, const char *title, const char *kind, const char *what) {
+int cli_picture_open(cli_picture *p, const char *name, const char *title, const char *kind, const char *what) {
     *p = (cli_picture){.name = cli_strdup(name), .kind = kind};
     for (int i = SVG; i <= PNG; i++)
         if (has_extension(p->name, suffixes[i]))
@@ -166,7 +165,7 @@ int cli_picture_start(cli_picture *p, const char *name, const char *title, const
             return 1;
         cli_file_abort(&f);
     }
-    if (kind && !aoei_share_search("plot", "share/plot", try_share, p))
+    if (!aoei_share_search("plot", "share/plot", try_share, p))
         return cli_fail(
             "the gnuplot script %s.gp is not installed; install aoe with make install, or use the program in the "
             "build directory of the source tree",
@@ -201,7 +200,7 @@ static int write_stream(FILE *f, const char *path, char *const *text, const size
 }
 
 int cli_picture_draw(cli_picture *p, int characters) {
-    if ((p->kind && (append_script(p, "common") || append_script(p, p->kind))) ||
+    if (append_script(p, "common") || append_script(p, p->kind) ||
         write_stream(p->dat, p->file[DAT], &p->dat_text, &p->dat_size) ||
         write_stream(p->gp, p->file[GP], &p->gp_text, &p->gp_size))
         return 1;
@@ -233,81 +232,4 @@ void cli_picture_close(cli_picture *p) {
     free(p->name);
     free(p->share);
     memset(p, 0, sizeof *p);
-}
-
-/* ---- plots whose scripts are written by the commands */
-
-int cli_picture_open(cli_picture *p, const char *name, const char *what) {
-    return cli_picture_start(p, name, NULL, NULL, what);
-}
-
-enum { PNG_SCALE = 2 }; /* number of pixels of the .png image per pixel of the .svg image, in each direction */
-
-void cli_picture_begin(cli_picture *p, int width, int height) {
-    fprintf(p->gp,
-            "\ndo for [format in 'svg png'] {\nreset\n"
-            "if (format eq 'svg') {\n"
-            "    set terminal svg size %d,%d noenhanced font 'sans-serif,12' background rgb 'white'\n"
-            "    set output svg\n"
-            "} else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
-            "    set terminal pngcairo size %d,%d noenhanced fontscale 2 font 'sans,10' lw 2.6 dl 1.3 ps 2.8\n"
-            "} else {\n"
-            "    set terminal png size %d,%d noenhanced\n"
-            "}\n"
-            "set output png\n"
-            "}\n\n",
-            width, height, PNG_SCALE * width, PNG_SCALE * height, PNG_SCALE * width, PNG_SCALE * height);
-}
-
-void cli_picture_end(cli_picture *p) {
-    fputs("\nset output\n}\n", p->gp);
-}
-
-/* ---- colors */
-
-void cli_gp_line_styles(FILE *gp) {
-    static const char *const style[CLI_LINE_STYLES] = {
-        "rgb '#0072b2' dt solid pt 7",       "rgb '#d55e00' dt (8,3) pt 5", "rgb '#009e73' dt (3,3) pt 9",
-        "rgb '#cc79a7' dt (10,3,2,3) pt 13", "rgb '#e69f00' dt solid pt 6", "rgb '#56b4e9' dt (8,3) pt 4",
-        "rgb '#000000' dt (3,3) pt 8",
-    };
-    fputs("# color-blind safe colors (Okabe and Ito); dashes and markers for grayscale prints\n", gp);
-    for (int i = 0; i < CLI_LINE_STYLES; i++)
-        fprintf(gp, "set style line %d lc %s lw 2 ps 0.9\n", i + 1, style[i]);
-    fputs("set grid back lt 1 lw 0.5 lc rgb '#d8d8d8'\n", gp);
-}
-
-/* Red, green and blue components of the colors of a heat map, from light yellow over green to dark blue. */
-static const int ramp[][3] = {{255, 252, 214}, {200, 230, 180}, {112, 195, 178},
-                              {48, 148, 176},  {32, 92, 152},   {14, 34, 84}};
-enum { RAMP = sizeof ramp / sizeof *ramp };
-
-/* Sets color[] to the color at x in [0, 1]. The colors of `ramp` are interpolated linearly. */
-static void ramp_at(double color[3], double x) {
-    const double place = (x < 0 ? 0 : x > 1 ? 1 : x) * (RAMP - 1);
-    const int k = place < RAMP - 1 ? (int)place : RAMP - 2;
-    for (int c = 0; c < 3; c++)
-        color[c] = ramp[k][c] + (place - k) * (ramp[k + 1][c] - ramp[k][c]);
-}
-
-void cli_ramp_color(char out[8], double x) {
-    double color[3];
-    ramp_at(color, x);
-    snprintf(out, 8, "#%02x%02x%02x", (unsigned)color[0] & 255, (unsigned)color[1] & 255, (unsigned)color[2] & 255);
-}
-
-int cli_ramp_is_dark(double x) {
-    double color[3];
-    ramp_at(color, x);
-    return 0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2] < 130;
-}
-
-void cli_gp_palette(FILE *gp) {
-    char color[8];
-    fputs("set palette defined (", gp);
-    for (int i = 0; i < RAMP; i++) {
-        cli_ramp_color(color, (double)i / (RAMP - 1));
-        fprintf(gp, "%s%d '%s'", i ? ", " : "", i, color);
-    }
-    fputs(")\n", gp);
 }

@@ -34,7 +34,7 @@ typedef struct cli_picture {
  * path of the plot, with or without the extension .svg or .png; title: title of the plot; kind: name of the script;
  * what: description of the plot for the first line of both files. Returns 0, or 1 after reporting the error. The caller
  * closes *p even after an error. */
-int cli_picture_start(cli_picture *p, const char *name, const char *title, const char *kind, const char *what);
+int cli_picture_open(cli_picture *p, const char *name, const char *title, const char *kind, const char *what);
 /* Begins a new data block and writes a comment, formatted like printf(). Returns the index of the block, counted from
  * 0, for gnuplot's keyword `index`. */
 size_t cli_picture_block(cli_picture *p, const char *fmt, ...);
@@ -53,25 +53,5 @@ void cli_picture_close(cli_picture *p); /* accepts a zeroed struct */
  * cli_picture_labels_free. */
 char **cli_picture_labels(const char *const *path, size_t n);
 void cli_picture_labels_free(char **label, size_t n);
-
-/* ---- plots whose scripts are written by the commands */
-
-/* Checks that the files can be written, and begins the data and the script. name: path of the plot, with or without the
- * extension .svg or .png; what: description of the plot for the first line of both files. Returns 0, or 1 after
- * reporting the error. The caller closes *p even after an error. */
-int cli_picture_open(cli_picture *p, const char *name, const char *what);
-/* gnuplot executes the part of the script between cli_picture_begin and cli_picture_end once per image format. width,
- * height: size of the .svg image in pixels. */
-void cli_picture_begin(cli_picture *p, int width, int height);
-void cli_picture_end(cli_picture *p); /* ends this part of the script */
-
-/* Defines the gnuplot line styles 1 to CLI_LINE_STYLES and a light grid. The colors can be distinguished by color-blind
- * readers (Okabe and Ito 2008). In grayscale, dashes and markers distinguish the lines. */
-void cli_gp_line_styles(FILE *gp);
-/* Color map for ordered values, from light to dark. cli_gp_palette writes the color map as a gnuplot palette.
- * cli_ramp_color returns the color at x in [0, 1] as "#rrggbb". */
-void cli_gp_palette(FILE *gp);
-void cli_ramp_color(char out[8], double x);
-int cli_ramp_is_dark(double x); /* returns 1 if text must be white to be readable on the color at x */
 
 #endif

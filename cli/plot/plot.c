@@ -45,16 +45,6 @@ int cli_plot_run(const cli_syntax *s, const cli_plot_options *o, int argc, char 
     return code;
 }
 
-int cli_plot_parse(cli_args *args, const cli_syntax *s, const cli_plot_options *o, int argc, char **argv) {
-    const int code = cli_parse(args, s, argc, argv);
-    if (code != CLI_GO)
-        return code;
-    if (!o->output)
-        return cli_usage(s->command, "missing output name: -o NAME");
-    cli_set_quiet(o->general.quiet);
-    return cli_check_parent(o->output) ? 1 : CLI_GO;
-}
-
 char *cli_plot_input(const char *given, const char *name) {
     return aoei_is_dir(given) ? cli_format("%s/%s", given, name) : cli_strdup(given);
 }

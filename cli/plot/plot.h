@@ -25,10 +25,6 @@ void cli_plot_defaults(cli_plot_options *o);
 int cli_plot_run(const cli_syntax *s, const cli_plot_options *o, int argc, char **argv,
                  int (*draw)(const cli_args *args, const void *options));
 
-/* Parses the arguments with cli_parse and checks the options that all plot commands have. Returns CLI_GO, or the exit
- * code after --help or a usage error. */
-int cli_plot_parse(cli_args *args, const cli_syntax *s, const cli_plot_options *o, int argc, char **argv);
-
 /* If `given` is a directory, returns the path of the file `name` in this directory. Otherwise returns a copy of
  * `given`. The caller frees the path with free(). */
 char *cli_plot_input(const char *given, const char *name);

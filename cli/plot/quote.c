@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Quotes strings, file names, tick labels and comments for gnuplot scripts.
+ * Quotes strings, file names and comments for gnuplot scripts.
  */
 #include "cli/plot/quote.h"
 
@@ -18,30 +18,24 @@ static size_t plain_bytes(const char *s) {
     return control || noncharacter ? 0 : n;
 }
 
-/* Writes a text. Each character that is not permitted becomes '?'. Each character in `doubled` is written twice, to
- * escape it. */
-static void put_text(FILE *f, const char *text, const char *doubled) {
+/* Writes a text. Each character that is not permitted becomes '?'. The character `doubled` is written twice, to escape
+ * it. */
+static void put_text(FILE *f, const char *text, char doubled) {
     while (*text) {
         const size_t n = plain_bytes(text);
         if (n == 0)
             putc('?', f);
         else
             fwrite(text, 1, n, f);
-        if (n == 1 && strchr(doubled, *text))
-            putc(*text, f);
+        if (n && *text == doubled)
+            putc(doubled, f);
         text += n ? n : 1;
     }
 }
 
 void cli_gp_string(FILE *gp, const char *text) {
     putc('\'', gp);
-    put_text(gp, text, "'");
-    putc('\'', gp);
-}
-
-void cli_gp_tic(FILE *gp, const char *text) {
-    putc('\'', gp);
-    put_text(gp, text, "'%");
+    put_text(gp, text, '\'');
     putc('\'', gp);
 }
 
@@ -62,6 +56,6 @@ void cli_gp_comment(FILE *f, const char *text) {
     for (char *s = plain; *s; s++)
         if (*s == '`' || *s == '\\')
             *s = '\'';
-    put_text(f, plain, "");
+    put_text(f, plain, 0);
     free(plain);
 }

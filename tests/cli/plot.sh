@@ -130,3 +130,20 @@ sed -n '/evaluations/,$p' old-curve.dat
 plot curve small -o small-curve --smooth 1
 cat small-curve.dat
 grep -o "accuracy on the dev set x 100'\|start model: [0-9.]*" small-curve.gp
+
+# The scripts that are installed with the program are used, otherwise those of the source tree that contains the program.
+mkdir -p place/bin place/share/aoe/plot place/share/plot place/include
+for folder in place/share/aoe/plot place/share/plot; do
+    echo '# license' >$folder/common.gp
+    printf '# license\n# script in %s\n' $folder >$folder/saturation.gp
+done
+cp "$AOE" place/bin/aoe
+AOE=$PWD/place/bin/aoe
+plot saturation --dims 2 --pairs 1 -o installed
+tail -n 1 installed.gp
+rm -r place/share/aoe
+XDG_DATA_DIRS=/nowhere "$AOE" plot saturation -o none 2>&1 || echo "exit code $?"
+touch place/include/aoe.h # now it is a source tree
+plot saturation --dims 2 --pairs 1 -o sources
+tail -n 1 sources.gp
+ls none* 2>/dev/null || true
