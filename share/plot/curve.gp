@@ -30,7 +30,7 @@ if (exists('characters')) {
     }
     set terminal dumb 96 20
     unset key
-    eval 'plot '.lines
+    if (strlen(lines)) { eval 'plot '.lines } # there are no losses if the log has only evaluations
 }
 
 # the panels are in a grid below the title and the common legend of several runs; sizes in pixels

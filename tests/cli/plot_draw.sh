@@ -54,6 +54,10 @@ done >seeds/results.jsonl
 "$AOE" plot grid seeds -o seeds/grid
 echo "$(grep -c "stroke='rgb(213,  94,   0)'" seeds/grid.svg) frames, $(grep -c 'fill="rgb(255,255,255)"' seeds/grid.svg) white texts"
 "$AOE" plot curve run --characters --smooth 1 -o curve | awk '/\*/ { lines++ } END { print (lines > 9 ? "drawn" : "not drawn"); print }'
+# A log without losses has no plot made of characters.
+mkdir scores
+grep '"eval"' run/train-log.jsonl >scores/train-log.jsonl
+"$AOE" plot curve scores --characters -o scores/curve
 # Equal or almost equal cosines are drawn as a narrow peak.
 printf 'text1\ttext2\tlabel\ncat\tcat\t5\ncat\tcat\t5\ndog\tdog\t5\ncat\tdog\t0\n' >alike.tsv
 printf 'text1\ttext2\tlabel\ncat\tcat dog\t5\ncat\tcat dog cat cat cat dog dog dog puppy puppy kitten kitten\t5\ncat\tdog\t0\n' >near.tsv
