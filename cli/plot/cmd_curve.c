@@ -92,7 +92,7 @@ static const char *common_metric(const job *j) {
 /* Returns 1 if any value of the loss differs from 0. */
 static int is_used(const cli_run_log *log, size_t part) {
     for (size_t i = 0; i < log->n; i++) {
-        const double v = log->value[i * CLI_LOG_PARTS + part];
+        const double v = log->step[i].value[part];
         if (isfinite(v) && v != 0)
             return 1;
     }
@@ -101,7 +101,7 @@ static int is_used(const cli_run_log *log, size_t part) {
 
 /* Returns the number of steps per moving average for a single run, which is described in the help of --smooth. */
 static double default_window(const run *r) {
-    const double steps = r->log.n ? r->log.step[r->log.n - 1] : 0;
+    const double steps = r->log.last;
     return fmax(
         steps >= 2.5 * r->log.epoch_steps && !r->log.pretraining ? round(r->log.epoch_steps) : floor(steps / 25), 1);
 }
@@ -115,7 +115,7 @@ static void choose_windows(job *j, size_t smooth) {
         const run *r = &j->run[i];
         window = fmax(window, default_window(r));
         if (r->log.n)
-            shortest = fmin(shortest, r->log.step[r->log.n - 1]);
+            shortest = fmin(shortest, r->log.last);
     }
     if (j->n > 1)
         window = fmax(1, fmin(window, floor(shortest / 4)));
@@ -141,9 +141,9 @@ static void write_losses(job *j, run *r) {
         return;
     r->losses = cli_picture_block(&j->picture, "%s, losses, means over %g steps: %s", r->label, r->window, names);
     for (size_t i = 0; i < log->n; i++) {
-        if (log->step[i] < r->window && i + 1 < log->n)
+        if (log->step[i].number < r->window && i + 1 < log->n)
             continue;
-        fprintf(j->picture.dat, "%.10g", log->step[i]);
+        fprintf(j->picture.dat, "%.10g", log->step[i].number);
         for (size_t part = 0; part < log->parts; part++)
             if (r->part_at[part])
                 fprintf(j->picture.dat, " %.6g", cli_run_log_mean(log, i, part, r->window));
@@ -160,14 +160,14 @@ static void write_scores(job *j, run *r) {
                                   log->pretraining ? "perplexity of held-out texts" : metric_name(log));
     r->best = log->pretraining ? INFINITY : -INFINITY;
     for (size_t i = 0; i < log->evals; i++) {
-        const double value = log->pretraining ? exp(-log->score[i]) : 100 * log->score[i];
+        const double value = log->pretraining ? exp(-log->eval[i].score) : 100 * log->eval[i].score;
         if (log->pretraining ? value < r->best : value > r->best) {
             r->best = value;
-            r->best_step = log->eval_step[i];
+            r->best_step = log->eval[i].step;
         }
         if (!i)
             r->start = value;
-        fprintf(j->picture.dat, "%.10g %.6g\n", log->eval_step[i], value);
+        fprintf(j->picture.dat, "%.10g %.6g\n", log->eval[i].step, value);
     }
 }
 
@@ -193,7 +193,7 @@ static double last_step(const job *j, int pretraining) {
         const cli_run_log *log = &j->run[i].log;
         if (log->pretraining != pretraining)
             continue;
-        last = fmax(last, fmax(log->n ? log->step[log->n - 1] : 0, log->evals ? log->eval_step[log->evals - 1] : 0));
+        last = fmax(last, fmax(log->last, log->evals ? log->eval[log->evals - 1].step : 0));
     }
     return last;
 }
@@ -214,30 +214,30 @@ static void one_run_losses(job *j) {
     }
 }
 
-/* Adds the panel of the loss `key` with one curve per run that has this loss, starting with run `first`. */
+/* Returns the column of the loss `key` in the data of a run, or 0 if the loss is not drawn for this run. */
+static size_t column_of(const run *r, const char *key) {
+    const size_t part = cli_run_log_part(&r->log, key);
+    return !r->log.pretraining && part < r->log.parts ? r->part_at[part] : 0;
+}
+
+/* Adds the panel of the loss `key` with one curve per run that has this loss, unless an earlier run than run `first`
+ * has it. */
 static void all_runs_loss(job *j, const char *key, size_t first) {
     char label[128];
     const double window = j->run[first].window;
+    for (size_t i = 0; i < first; i++)
+        if (column_of(&j->run[i], key))
+            return;
+    if (!column_of(&j->run[first], key))
+        return;
     snprintf(label, sizeof label, window > 1 ? "loss: %.60s, mean over %g steps" : "loss: %.60s", part_name(key),
              window);
     begin_panel(j, "loss", last_step(j, 0), label);
     for (size_t i = first; i < j->n; i++) {
-        const run *r = &j->run[i];
-        const size_t part = cli_run_log_part(&r->log, key);
-        if (!r->log.pretraining && part < r->log.parts && r->part_at[part])
-            add_curve(j, "loss", r->losses, (double)r->part_at[part], i + 1, r->label);
+        const size_t column = column_of(&j->run[i], key);
+        if (column)
+            add_curve(j, "loss", j->run[i].losses, (double)column, i + 1, j->run[i].label);
     }
-}
-
-/* Returns 1 if a run before run `end` has a curve of the loss. */
-static int is_drawn(const job *j, const char *key, size_t end) {
-    for (size_t i = 0; i < end; i++) {
-        const run *r = &j->run[i];
-        const size_t part = cli_run_log_part(&r->log, key);
-        if (!r->log.pretraining && part < r->log.parts && r->part_at[part])
-            return 1;
-    }
-    return 0;
 }
 
 /* Adds the scores of the runs that are pretraining runs, or of those that are not, and marks the best score of each run
@@ -257,7 +257,7 @@ static void add_scores(job *j, int pretraining) {
                   : pretraining ? "held out"
                                 : "dev score");
         add_curve(j, "best", r->scores, r->best_step, 0, best);
-        if (r->log.eval_step[0] <= 0)
+        if (r->log.eval[0].step <= 0)
             add_curve(j, "start", r->scores, 0, 0, start);
     }
 }
@@ -297,8 +297,7 @@ static void write_parameters(job *j) {
     for (size_t i = 0; j->n > 1 && i < j->n; i++) {
         const cli_run_log *log = &j->run[i].log;
         for (size_t part = 0; part < log->parts; part++)
-            if (is_drawn(j, log->part[part], i + 1) && !is_drawn(j, log->part[part], i))
-                all_runs_loss(j, log->part[part], i);
+            all_runs_loss(j, log->part[part], i);
     }
     if (has_scores(j, 0)) {
         begin_panel(j, "score", last_step(j, 0), common_metric(j));
@@ -314,9 +313,9 @@ static void report(const job *j) {
     for (size_t i = 0; i < j->n; i++) {
         const run *r = &j->run[i];
         json_array_append_new(list, json_pack("{s:o,s:I,s:I,s:o,s:f}", "run", cli_json_text(r->label, strlen(r->label)),
-                                              "steps", (json_int_t)(r->log.n ? r->log.step[r->log.n - 1] : 0),
-                                              "evaluations", (json_int_t)r->log.evals, "best",
-                                              cli_json_real(r->log.evals ? r->best : NAN), "smoothed_over", r->window));
+                                              "steps", (json_int_t)r->log.last, "evaluations", (json_int_t)r->log.evals,
+                                              "best", cli_json_real(r->log.evals ? r->best : NAN), "smoothed_over",
+                                              r->window));
     }
     cli_picture_report(&j->picture, j->o->plot.general.json, json_pack("{s:o}", "runs", list));
 }

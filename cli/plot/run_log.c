@@ -28,30 +28,19 @@ static int is_other(const char *key) {
     return 0;
 }
 
-/* Enlarges an array if it has space for only n elements of `size` bytes. Returns the array. */
-static void *grow(void *array, size_t n, size_t *capacity, size_t size) {
-    if (n < *capacity)
-        return array;
-    *capacity = *capacity ? 2 * *capacity : 256;
-    return cli_realloc(array, *capacity * size);
-}
-
 /* Adds the losses of a step to the log. o: the step event. */
-static void add_step(cli_run_log *log, double step, json_t *o) {
+static void add_step(cli_run_log *log, double number, json_t *o) {
     const char *key;
     json_t *v;
-    size_t capacity = log->capacity;
-    log->step = grow(log->step, log->n, &capacity, sizeof *log->step);
-    size_t examples_capacity = log->capacity;
-    log->examples = grow(log->examples, log->n, &examples_capacity, sizeof *log->examples);
-    log->value = grow(log->value, log->n, &log->capacity, CLI_LOG_PARTS * sizeof *log->value);
-    const json_t *examples = json_object_get(o, "examples");
-    log->examples[log->n] =
-        json_is_number(examples) && json_number_value(examples) > 0 ? json_number_value(examples) : 1;
-    log->batch = fmax(log->batch, log->examples[log->n]);
-    double *value = log->value + log->n * CLI_LOG_PARTS;
+    if (log->n == log->capacity) {
+        log->capacity = log->capacity ? 2 * log->capacity : 256;
+        log->step = cli_realloc(log->step, log->capacity * sizeof *log->step);
+    }
+    cli_log_step *step = &log->step[log->n++];
+    const double examples = json_number_value(json_object_get(o, "examples"));
+    *step = (cli_log_step){.number = number, .examples = examples > 0 ? examples : 1};
     for (size_t i = 0; i < CLI_LOG_PARTS; i++)
-        value[i] = NAN;
+        step->value[i] = NAN;
     json_object_foreach(o, key, v) {
         if (!json_is_number(v) || is_other(key))
             continue;
@@ -60,22 +49,20 @@ static void add_step(cli_run_log *log, double step, json_t *o) {
             continue;
         if (i == log->parts)
             log->part[log->parts++] = cli_strdup(key);
-        value[i] = json_number_value(v);
+        step->value[i] = json_number_value(v);
     }
     const double epoch = json_number_value(json_object_get(o, "epoch"));
     if (epoch > 0)
-        log->epoch_steps = step / epoch;
+        log->epoch_steps = number / epoch;
     log->pretraining |= json_object_get(o, "accuracy") != NULL;
-    log->step[log->n++] = step;
+    log->batch = fmax(log->batch, step->examples);
+    log->last = number;
 }
 
 /* Adds the score of an evaluation to the log. step: step at which the evaluation took place. */
 static void add_eval(cli_run_log *log, double step, double score) {
-    size_t capacity = log->eval_capacity;
-    log->eval_step = grow(log->eval_step, log->evals, &capacity, sizeof *log->eval_step);
-    log->score = grow(log->score, log->evals, &log->eval_capacity, sizeof *log->score);
-    log->eval_step[log->evals] = step;
-    log->score[log->evals++] = score;
+    log->eval = cli_realloc(log->eval, (log->evals + 1) * sizeof *log->eval);
+    log->eval[log->evals++] = (cli_log_eval){step, score};
 }
 
 typedef struct reader {
@@ -123,21 +110,19 @@ void cli_run_log_free(cli_run_log *log) {
     for (size_t i = 0; i < log->parts; i++)
         free(log->part[i]);
     free(log->step);
-    free(log->value);
-    free(log->examples);
-    free(log->eval_step);
-    free(log->score);
+    free(log->eval);
     memset(log, 0, sizeof *log);
 }
 
 double cli_run_log_mean(const cli_run_log *log, size_t i, size_t part, double window) {
     double sum = 0, examples = 0, weight = 0;
-    for (size_t k = i + 1; k-- > 0 && (log->step[k] > log->step[i] - window || examples < log->batch);) {
-        const double v = log->value[k * CLI_LOG_PARTS + part];
-        examples += log->examples[k];
-        if (isfinite(v)) {
-            sum += log->examples[k] * v;
-            weight += log->examples[k];
+    const double begin = log->step[i].number - window;
+    for (size_t k = i + 1; k-- > 0 && (log->step[k].number > begin || examples < log->batch);) {
+        const cli_log_step *step = &log->step[k];
+        examples += step->examples;
+        if (isfinite(step->value[part])) {
+            sum += step->examples * step->value[part];
+            weight += step->examples;
         }
     }
     return weight > 0 ? sum / weight : NAN;
