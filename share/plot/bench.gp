@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Bars of engines, with one panel for each input. Parameters: metric: label of the axis; rows: numbers of bars of the panels;
-# input1, input2 ...: titles of the panels; engine1, engine2 ...: names of the bars of all panels. Each data block is a panel; its
-# columns are: row from below, value, 1 if the engine is aoe.
+# Bars of engines, with one panel for each input. Parameters: metric: label of the axis; rows: numbers of bars of the
+# panels; input1, input2 ...: titles of the panels; engine1, engine2 ...: names of the bars of all panels. Each data
+# block is a panel; its columns are: row from below, value, 1 if the engine is aoe.
 left = 210 # sizes in pixels
 row_height = 20
 above = 34

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: MIT
-# Definitions that the scripts of all plots use. aoe plot writes the file NAME.gp, which contains the parameters of the plot, this
-# file, and the script of the plot. The variables data, svg and png are the paths of the data and of the images.
+# Definitions that the scripts of all plots use. aoe plot writes the file NAME.gp, which contains the parameters of the
+# plot, this file, and the script of the plot. The variables data, svg and png are the paths of the data and of the
+# images.
 
-# Returns the commands that begin an image of the given size in pixels. The .png image has twice as many pixels per direction.
+# Returns the commands that begin an image of the given size in pixels. The .png image has twice as many pixels per
+# direction.
 begin(format, width, height) = "reset; ".( \
     format eq 'svg' ? \
-        sprintf("set terminal svg size %d,%d noenhanced font 'sans-serif,12' background rgb 'white'; ", width, height). \
-        "set output svg" : \
+        sprintf("set terminal svg size %d,%d noenhanced font 'sans-serif,12' ", width, height). \
+        "background rgb 'white'; set output svg" : \
     strstrt(GPVAL_TERMINALS, 'pngcairo') ? \
         sprintf("set terminal pngcairo size %d,%d noenhanced fontscale 2 font 'sans,10' ", 2 * width, 2 * height). \
         "lw 2.6 dl 1.3 ps 2.8; set output png" : \
         sprintf("set terminal png size %d,%d noenhanced; set output png", 2 * width, 2 * height))
 
-# Commands that define line styles and a light grid. The colors can be distinguished by color-blind readers (Okabe and Ito
-# 2008). In grayscale, dashes and markers distinguish the lines.
+# Commands that define line styles and a light grid. The colors can be distinguished by color-blind readers (Okabe and
+# Ito 2008). In grayscale, dashes and markers distinguish the lines.
 line_styles = "\
 set style line 1 lc rgb '#0072b2' dt solid pt 7 lw 2 ps 0.9; \
 set style line 2 lc rgb '#d55e00' dt (8,3) pt 5 lw 2 ps 0.9; \

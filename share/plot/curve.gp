@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# The losses, dev scores and perplexity of training runs. Parameters: runs: number of runs; label1, label2 ...: names of the runs;
-# panels: number of panels; ylabel1, ylabel2 ...: labels of their axes; panel1, panel2 ...: kind of the panel (loss, score or
-# perplexity) and last step; curves: number of curves; name1, name2 ...: their names in the legend; curve1, curve2 ...: index of the
-# panel, kind of the curve, index of the data block, a number, index of the line style. The kinds of curves, with their numbers:
+# The losses, dev scores and perplexity of training runs. Parameters: runs: number of runs; label1, label2 ...: names of
+# the runs; panels: number of panels; ylabel1, ylabel2 ...: labels of their axes; panel1, panel2 ...: kind of the panel
+# (loss, score or perplexity) and last step; curves: number of curves; name1, name2 ...: their names in the legend;
+# curve1, curve2 ...: index of the panel, kind of the curve, index of the data block, a number, index of the line style.
+# The kinds of curves, with their numbers:
 #   loss      line of a loss (column of the data)
 #   training  line of the perplexity in training, the exponential of the loss
 #   score     line of scores or perplexities (size of the points)
@@ -66,7 +67,8 @@ set xlabel 'step'
 do for [p=1:panels] {
     x = cell_width * ((p - 1) % columns)
     y = band + cell_height * ((p - 1) / columns)
-    eval margins((x + 75) / width, (x + cell_width - 20) / width, 1 - (y + above) / height, 1 - (y + cell_height - 60) / height)
+    eval margins((x + 75) / width, (x + cell_width - 20) / width, \
+        1 - (y + above) / height, 1 - (y + cell_height - 60) / height)
     set xrange [0:1.02 * number(value('panel'.p), 2)]
     set ylabel value('ylabel'.p)
     kind = word(value('panel'.p), 1)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Densities of cosines by gold score, with one panel for each model, and one panel for the gold scores. Parameters: panels: number
-# of panels; gold: index of the panel of the gold scores, or 0; rows: number of rows of a panel; row1, row2 ...: names of the rows
-# from below; base: their y coordinates; group: indices of their colors; title1 ..., note1 ...: titles of the panels. Each panel has
-# rows + 1 data blocks: the densities, whose columns are value and density, and the medians.
+# Densities of cosines by gold score, with one panel for each model, and one panel for the gold scores. Parameters:
+# panels: number of panels; gold: index of the panel of the gold scores, or 0; rows: number of rows of a panel; row1,
+# row2 ...: names of the rows from below; base: their y coordinates; group: indices of their colors; title1 ..., note1
+# ...: titles of the panels. Each panel has rows + 1 data blocks: the densities, whose columns are value and density,
+# and the medians.
 left = 60.0 # sizes in pixels
 bottom = 73.0
 above = strlen(title) ? 94.0 : 68.0

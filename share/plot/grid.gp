@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# A heat map of the scores of a grid search. Parameters: columns, rows: number of cells per direction; xlabel, ylabel, cblabel: labels
-# of the axes and of the color map; x1, x2 ..., y1, y2 ...: labels of the columns and rows; best: description of the best cell;
-# best_cell: its index, counted row by row from 0; close: indices of the cells with a dashed frame. Columns of the data: column, row,
-# mean score, number of results, mean score and standard deviation as texts.
+# A heat map of the scores of a grid search. Parameters: columns, rows: number of cells per direction; xlabel, ylabel,
+# cblabel: labels of the axes and of the color map; x1, x2 ..., y1, y2 ...: labels of the columns and rows; best:
+# description of the best cell; best_cell: its index, counted row by row from 0; close: indices of the cells with a
+# dashed frame. Columns of the data: column, row, mean score, number of results, mean score and standard deviation as
+# texts.
 stats data using 3 nooutput
 low = STATS_min
 high = STATS_max > low ? STATS_max : low + 1
@@ -14,7 +15,8 @@ if (words(close)) { best = best."\ndashed: not significantly lower (paired t tes
 
 do for [format in 'svg png'] {
 eval begin(format, width, height)
-set palette defined (0 word(ramp, 1), 1 word(ramp, 2), 2 word(ramp, 3), 3 word(ramp, 4), 4 word(ramp, 5), 5 word(ramp, 6))
+set palette defined (0 word(ramp, 1), 1 word(ramp, 2), 2 word(ramp, 3), \
+    3 word(ramp, 4), 4 word(ramp, 5), 5 word(ramp, 6))
 set xlabel xlabel
 set ylabel ylabel
 set xrange [-0.5:columns - 0.5]

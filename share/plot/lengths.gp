@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Violins of the lengths of texts, with one violin for each file. Parameters: files: number of files; limit: length at which a
-# line is drawn, or 0; label1, label2 ...: names of the files; under1 ...: texts under the
-# violins; above1 ...: texts above the violins, if limit is not 0. Data block i - 1 has the density of file i: length, its
-# logarithm, density. The last block has a row for each file: position, number of texts, mean, minimum, lower quartile, median,
+# Violins of the lengths of texts, with one violin for each file. Parameters: files: number of files; limit: length at
+# which a line is drawn, or 0; label1, label2 ...: names of the files; under1 ...: texts under the violins; above1 ...:
+# texts above the violins, if limit is not 0. Data block i - 1 has the density of file i: length, its logarithm,
+# density. The last block has a row for each file: position, number of texts, mean, minimum, lower quartile, median,
 # upper quartile, maximum.
 stats data index 0:files-1 using 3 nooutput
 half = 0.42 / STATS_max # half of the width of the widest violin

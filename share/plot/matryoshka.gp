@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# The quality of a model over the number of components or of layers. Parameters: lines: number of lines and of data blocks;
-# x: dims or layers; xlabel, ylabel; tics: values of x, or '' for automatic tics; label1, label2 ...: names of the lines.
+# The quality of a model over the number of components or of layers. Parameters: lines: number of lines and of data
+# blocks; x: dims or layers; xlabel, ylabel; tics: values of x, or '' for automatic tics; label1, label2 ...: names of
+# the lines.
 do for [format in 'svg png'] {
 eval begin(format, 640, 420)
 eval line_styles

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The cosine and the angle scores over the angle between two vectors, and their derivatives. Columns of the data: degrees, three
-# scores, three negative derivatives.
+# The cosine and the angle scores over the angle between two vectors, and their derivatives. Columns of the data:
+# degrees, three scores, three negative derivatives.
 flat = 0.2 # angles at which the derivative of the cosine is smaller are shaded
 stats data using ($5 >= flat ? $1 : NaN) nooutput
 zone_low = floor(STATS_min)
