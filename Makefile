@@ -115,7 +115,7 @@ TAGS ?= $(if $(findstring thread,$(SAN)),threads)
 SKIP ?= $(if $(findstring address,$(SAN)),slow)
 with_tag = $(if $(2),$(shell grep -lE '^( \*|\#) tags:.*\<$(1)\>' /dev/null $(2)))
 selected = $(filter-out $(if $(SKIP),$(call with_tag,$(SKIP),$(1))),$(if $(TAGS),$(call with_tag,$(TAGS),$(1)),$(1)))
-TEST_SRC := $(call selected,$(sort $(wildcard tests/unit/*_test.c tests/kernels/*_test.c tests/grad/*_test.c tests/golden/*_test.c tests/fault/*_test.c)))
+TEST_SRC := $(call selected,$(sort $(wildcard tests/*/*_test.c)))
 TEST_BIN := $(TEST_SRC:%.c=$(BUILD)/%)
 CASES := $(patsubst tests/cli/%.sh,%,$(call selected,$(sort $(wildcard tests/cli/*.sh))))
 FUZZ_ALL := $(sort $(wildcard tests/fuzz/*_fuzz.c))
@@ -123,7 +123,7 @@ FUZZ_BIN := $(patsubst %.c,$(BUILD)/%,$(call selected,$(FUZZ_ALL)))
 LIBFUZZER_BIN := $(FUZZ_ALL:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
 # Local servers for the command-line cases.
-SERVER_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/servers/*.c)))
+SERVER_BIN := $(patsubst %.c,$(BUILD)/%,$(filter-out %_test.c,$(sort $(wildcard tests/servers/*.c))))
 # aoe-check contains all kernel tests. The main functions of the tests are renamed.
 CHECK_TESTS := $(notdir $(patsubst %.c,%,$(sort $(wildcard tests/kernels/*_test.c))))
 CHECK_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard check/*.c))) $(CHECK_TESTS:%=$(BUILD)/check/tests/%.o)
@@ -223,7 +223,7 @@ $(BUILD)/libfuzzer/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/tests/fuzz/libf
 	$(Q)$(CC) -fsanitize=fuzzer $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
 # This test links the program, so that it can read the option tables of all commands.
-$(BUILD)/tests/unit/cli_hints_test: $(BUILD)/tests/unit/cli_hints_test.o $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ)) $(TEST_SUPPORT) $(LIB)
+$(BUILD)/tests/cli/hints_test: $(BUILD)/tests/cli/hints_test.o $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ)) $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,--wrap=cli_help $^ -lcmocka $(LIBS) -o $@
 
@@ -231,8 +231,8 @@ $(BUILD)/tests/unit/cli_hints_test: $(BUILD)/tests/unit/cli_hints_test.o $(filte
 $(BUILD)/tests/null_arguments.inc: tests/api/null_arguments.awk $(HEADERS)
 	@mkdir -p $(@D)
 	@awk -f $< $(HEADERS) > $@
-$(BUILD)/tests/unit/null_arguments_test.o $(BUILD)/tests/unit/null_options_test.o: $(BUILD)/tests/null_arguments.inc
-$(BUILD)/tests/unit/null_arguments_test.o $(BUILD)/tests/unit/null_options_test.o: CFLAGS_ALL += -I$(BUILD)/tests
+$(BUILD)/tests/api/null_arguments_test.o $(BUILD)/tests/api/null_options_test.o: $(BUILD)/tests/null_arguments.inc
+$(BUILD)/tests/api/null_arguments_test.o $(BUILD)/tests/api/null_options_test.o: CFLAGS_ALL += -I$(BUILD)/tests
 
 $(BUILD)/check/programs.inc: $(wildcard tests/kernels/*_test.c)
 	@mkdir -p $(@D)

@@ -2,7 +2,7 @@
  * tags: threads network
  * Tests the HTTP client against a local server over real sockets: responses, redirects, the servers to which the access
  * token of a request is sent, rejected requests, size limits, and the failures that are reported as transient.
- * net_tls_test.c tests TLS.
+ * tls_test.c tests TLS.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
  * token, wrong answers, waits, time-outs, and caches without symbolic links. tests/fault/hub_fault_test.c tests
  * interrupted downloads, and tests/cli/pull.sh the program.
  *
- * The program starts itself as "hub_pull_test pull", which downloads acme/tiny and is killed by a test.
+ * The program starts itself as "pull_test pull", which downloads acme/tiny and is killed by a test.
  * tags: network
  */
 #include <dirent.h>
@@ -359,7 +359,7 @@ static void test_killed_owner(void **state) {
     hub.slow = 1;
     const pid_t other = fork();
     if (other == 0) {
-        execl("/proc/self/exe", "hub_pull_test", "pull", (char *)NULL);
+        execl("/proc/self/exe", "pull_test", "pull", (char *)NULL);
         _exit(127);
     }
     test_server_forget(hub.storage);

@@ -2,7 +2,7 @@
  * tags: threads
  * Tests complete training runs: events, learning rate schedules, gradient accumulation, and the files in the output
  * directory. Results must not depend on the number of threads, on the division of batches into chunks, or on
- * recomputation of activations. train_input_test.c tests rejected inputs, and train_resume_test.c tests resuming.
+ * recomputation of activations. setup_test.c tests rejected inputs, and resume_test.c tests resuming.
  */
 #include <math.h>
 #include <stdio.h>

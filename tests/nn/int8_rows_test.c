@@ -3,8 +3,8 @@
  * Tests models whose linear layers are computed in int8 (AOE_DTYPE_INT8). A linear layer must give the bits of its
  * formula for any number of threads and any division of its rows. Weights that are quantized when a model is opened
  * must be equal to those of a converted model. Embeddings of all transformers must be close to those in float32.
- * Training and other encoders must be rejected. embedder_test.c tests that the bits of an embedding depend only on its
- * text.
+ * Training and other encoders must be rejected. tests/model/embedder_test.c tests that the bits of an embedding depend
+ * only on its text.
  */
 #include <math.h>
 #include <stdlib.h>
