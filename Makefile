@@ -227,6 +227,11 @@ $(BUILD)/tests/cli/hints_test: $(BUILD)/tests/cli/hints_test.o $(filter-out $(BU
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,--wrap=cli_help $^ -lcmocka $(LIBS) -o $@
 
+# This test is a program that uses the library and its dependencies, so nothing else may be linked with it.
+$(BUILD)/tests/api/host_process_test: $(BUILD)/tests/api/host_process_test.o $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka -lcurl $(LIBS) -o $@
+
 # Test cases that are generated from the public headers.
 $(BUILD)/tests/null_arguments.inc: tests/api/null_arguments.awk $(HEADERS)
 	@mkdir -p $(@D)

@@ -94,7 +94,6 @@ static void fill_standard_descriptors(void) {
 
 int main(int argc, char **argv) {
     fill_standard_descriptors();
-    aoei_json_init();
     /* if SIGXFSZ is ignored, writing beyond the file size limit fails with EFBIG instead of killing the process */
     signal(SIGXFSZ, SIG_IGN);
     /* if SIGPIPE is ignored, writing to a closed pipe fails with EPIPE, so that the command can remove its temporary

@@ -49,6 +49,9 @@
  *   owns. Strings and arrays in options are borrowed for the duration of the call. A model borrows its context, and an
  *   embedder borrows its model. Destroy the embedder first, then the model, then the context.
  * - Output. The library never prints, exits or aborts. Its messages are passed to the log callback of the context.
+ * - Process. The library does not change signal handlers, the locale, the environment, or the allocation functions of
+ *   other libraries. It initializes libcurl at the first request, and SQLite when the first cache is opened. A program
+ *   that configures these libraries does so earlier.
  * - Threads. Several threads may use one context, tokenizer or model at the same time. Only one thread at a time may
  *   use an embedder.
  * - Shapes. Arrays are row-major: [B, D] has B rows of D values. B is the number of examples, T the number of tokens of

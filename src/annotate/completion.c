@@ -132,21 +132,14 @@ void aoei_chat_reply_free(aoei_chat_reply *r) {
 
 /* ---- responses in the cache */
 
-static int append_piece(const char *data, size_t len, void *out) {
-    return aoei_buffer_append(out, data, len);
-}
-
-/* Appends the JSON text of root and releases root. out->failed is checked because jansson ignores some errors that the
- * callback append_piece returns. */
+/* Appends the JSON text of root and releases root. Returns 0 or AOE_ENOMEM. */
 static int append_json(aoei_buffer *out, json_t *root) {
-    const int bad = !root || json_dump_callback(root, append_piece, out,
-                                                JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
+    const int rc = aoei_json_append(out, root, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
     json_decref(root);
-    return bad || out->failed ? AOE_ENOMEM : 0;
+    return rc;
 }
 
 int aoei_chat_reply_store(const aoei_chat_reply *r, aoei_buffer *out) {
-    aoei_json_init();
     return append_json(out, json_pack("{s:o,s:b,s:b,s:I,s:I}", "content",
                                       json_stringn(r->content.data ? r->content.data : "", r->content.len), "refused",
                                       r->refused, "cut", r->truncated, "prompt_tokens", (json_int_t)r->prompt_tokens,
@@ -196,7 +189,6 @@ static int merge(json_t *body, const char *more, aoe_error *err) {
 }
 
 int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text prompt, aoe_error *err) {
-    aoei_json_init();
     json_t *messages = json_array();
     int bad = !messages;
     if (s->system && *s->system)

@@ -14,17 +14,22 @@
 static _Atomic uint64_t calls;   /* allocations requested since the last aoei_alloc_fail_at */
 static _Atomic uint64_t fail_at; /* value of `calls` at which an allocation is made to fail; 0: never */
 static _Atomic int64_t live;     /* blocks allocated and not yet freed */
+static _Thread_local int failed; /* 1: an allocation has failed in this thread */
 
 /* Counts an allocation. Returns 1 if it must fail: fault injection selected it, or `bytes` exceeds the maximum size of
  * an object. */
 static int must_fail(size_t bytes) {
     uint64_t n = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1;
-    return n == atomic_load_explicit(&fail_at, memory_order_relaxed) || bytes > PTRDIFF_MAX;
+    const int fails = n == atomic_load_explicit(&fail_at, memory_order_relaxed) || bytes > PTRDIFF_MAX;
+    failed |= fails;
+    return fails;
 }
 
 static void *counted(void *p) {
     if (p)
         atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    else
+        failed = 1;
     return p;
 }
 
@@ -42,7 +47,9 @@ void *aoei_calloc(size_t count, size_t size) {
 void *aoei_realloc(void *p, size_t bytes) {
     if (!p)
         return aoei_malloc(bytes);
-    return must_fail(bytes) ? NULL : realloc(p, bytes ? bytes : 1);
+    void *moved = must_fail(bytes) ? NULL : realloc(p, bytes ? bytes : 1);
+    failed |= !moved;
+    return moved;
 }
 
 void *aoei_malloc_array(size_t count, size_t size) {
@@ -82,7 +89,7 @@ void *aoei_aligned(size_t bytes) {
     size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : AOEI_ALIGN;
     void *p = NULL;
     if (posix_memalign(&p, align, bytes ? bytes : 1))
-        return NULL;
+        return counted(NULL);
     /* huge pages reduce TLB misses in the matrix kernels; an error of madvise does not matter */
     if (align == HUGE_PAGE)
         (void)madvise(p, bytes & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
@@ -100,6 +107,12 @@ void aoei_alloc_fail_at(uint64_t n) {
 
 uint64_t aoei_alloc_count(void) {
     return atomic_load(&calls);
+}
+
+int aoei_alloc_failed(void) {
+    const int was = failed;
+    failed = 0;
+    return was;
 }
 
 int64_t aoei_alloc_live(void) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Memory allocation. The library allocates all its memory with these functions. Libraries that accept allocation
- * functions (such as jansson) also use them. Tests can make the n-th allocation fail.
+ * Memory allocation. The library allocates all its memory with these functions. Other libraries use them if their
+ * allocation functions are set for one object (PCRE2). Allocation functions of a whole process, such as those of
+ * jansson, belong to the program. Tests can make the n-th allocation fail (tests/support/allocators.c also does so in
+ * jansson, SQLite and libcurl).
  */
 #ifndef AOEI_BASE_ALLOC_H
 #define AOEI_BASE_ALLOC_H
@@ -20,6 +22,10 @@ char *aoei_strdup(const char *s);
 void aoei_free(void *p);          /* frees memory of all functions above */
 void *aoei_aligned(size_t bytes); /* returns memory aligned to AOEI_ALIGN; requests huge pages for large blocks */
 void aoei_aligned_free(void *p);  /* frees memory of aoei_aligned */
+
+/* Returns 1 if an allocation of these functions has failed in this thread since the last call of this function.
+ * Libraries often report failed allocations with other errors. */
+int aoei_alloc_failed(void);
 
 /* Fault injection for tests. aoei_alloc_fail_at(n) makes the n-th allocation after the call fail (n = 1: the next
  * allocation); n = 0 turns fault injection off. aoei_alloc_count returns the number of allocations requested since the

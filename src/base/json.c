@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Reads and writes JSON with jansson. jansson uses aoe's allocator, and its errors are converted to aoe's errors. If a
- * key appears twice, the last value is used, as in Python's json module, because some published configuration files
- * have duplicate keys.
+ * Reads and writes JSON with jansson's values. If a key appears twice, the last value is used, as in Python's json
+ * module, because some published configuration files have duplicate keys.
  */
 #include "base/json.h"
 
 #include <float.h>
 #include <locale.h>
 #include <math.h>
-#include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,44 +16,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/git_lfs.h"
+#include "base/json_decode.h"
 #include "base/path.h"
 #include "base/utf8.h"
 
 #define DECODE_FLAGS (JSON_ALLOW_NUL | JSON_DECODE_ANY)
-#define CHUNK        64 /* bytes passed to the parser at a time; after a failed allocation, it gets no more bytes */
-#define RESERVE                                                                                                        \
-    ((size_t)32 << 10) /* bytes; maximum memory that jansson allocates for the values in CHUNK bytes of input */
-#define EXACT_LIMIT 9007199254740992.0 /* 2^53: every integer up to this limit is exact in double */
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-/* jansson's lexer does not handle failed allocations: it drops a byte and continues, fails an assertion, or reads past
- * a string that lost its closing quote. Therefore, when an allocation fails, the parser gets reserved memory instead,
- * its input ends, and its result is discarded. */
-static _Thread_local int out_of_memory; /* 1 if an allocation for jansson failed in this thread since the last reset */
-static _Thread_local void *reserve;     /* memory for the parser after a failed allocation; allocated while this thread
-                                           parses */
-
-/* The malloc function of jansson. If the allocation fails, it sets out_of_memory, frees the memory that is reserved for
- * the running parser, and tries again. If no memory is reserved, it returns NULL. */
-static void *allocate(size_t bytes) {
-    void *p = aoei_malloc(bytes);
-    if (p)
-        return p;
-    out_of_memory = 1;
-    if (!reserve)
-        return NULL;
-    aoei_free(reserve);
-    reserve = NULL;
-    return aoei_malloc(bytes);
-}
-
-static void set_allocator(void) {
-    json_set_alloc_funcs(allocate, aoei_free);
-}
-
-void aoei_json_init(void) {
-    pthread_once(&once, set_allocator);
-}
+#define EXACT_LIMIT  9007199254740992.0 /* 2^53: every integer up to this limit is exact in double */
 
 /* Returns 1 if v is a real whose value is an integer of at most 2^53 in magnitude. */
 static int is_exact_integer(const json_t *v) {
@@ -90,48 +55,6 @@ static int restore_integers(json_t *v) {
         }
     }
     return 0;
-}
-
-typedef struct input {
-    const char *data; /* [len] remaining input, borrowed */
-    size_t len;       /* bytes */
-} input;
-
-/* Input callback of jansson. Copies the next bytes of the input, at most CHUNK and at most `size`, to `buffer`. Returns
- * the number of bytes copied, or 0 at the end of the input or after a failed allocation. */
-static size_t feed(void *buffer, size_t size, void *arg) {
-    input *in = arg;
-    size_t n = in->len < CHUNK ? in->len : CHUNK;
-    if (out_of_memory || n == 0)
-        return 0;
-    if (n > size)
-        n = size;
-    memcpy(buffer, in->data, n);
-    in->data += n;
-    in->len -= n;
-    return n;
-}
-
-json_t *aoei_json_decode(const char *data, size_t len, size_t flags, json_error_t *error, int *no_memory) {
-    aoei_json_init();
-    size_t bytes;
-    /* jansson's token buffer grows by doubling, so it needs at most twice the input */
-    if (aoei_mul_size(len, 2, &bytes) || aoei_add_size(bytes, RESERVE, &bytes))
-        bytes = SIZE_MAX;
-    json_t *value = NULL;
-    input in = {data, len};
-    *error = (json_error_t){0};
-    out_of_memory = 0;
-    reserve = aoei_malloc(bytes);
-    if (reserve)
-        value = json_load_callback(feed, &in, flags, error);
-    *no_memory = !reserve || out_of_memory;
-    aoei_free(reserve);
-    reserve = NULL;
-    if (!*no_memory)
-        return value;
-    json_decref(value);
-    return NULL;
 }
 
 /* Reports a syntax error. If the file is not JSON at all, the message says what it is. */
@@ -249,23 +172,30 @@ static void shorten_reals(char *text) {
     *to = 0;
 }
 
+static int append(const char *text, size_t len, void *buffer) {
+    return aoei_buffer_append(buffer, text, len);
+}
+
+int aoei_json_append(aoei_buffer *out, const json_t *root, size_t flags) {
+    /* out->failed is checked because jansson ignores some errors of the callback */
+    return !root || json_dump_callback(root, append, out, flags) || out->failed ? AOE_ENOMEM : 0;
+}
+
 char *aoei_json_text(const json_t *root, size_t flags) {
-    aoei_json_init();
-    out_of_memory = 0;
-    char *text = json_dumps(root, flags | JSON_ENCODE_ANY);
+    aoei_buffer text = {0};
     const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* the "C" locale, so that the decimal separator is a
                                                                     point */
-    const int failed = !text || out_of_memory || !c;
+    const int failed = aoei_json_append(&text, root, flags | JSON_ENCODE_ANY) || !c;
     if (!failed) {
         const locale_t before = uselocale(c);
-        shorten_reals(text);
+        shorten_reals(text.data);
         uselocale(before);
     }
     if (c)
         freelocale(c);
     if (!failed)
-        return text;
-    aoei_free(text);
+        return text.data;
+    aoei_buffer_free(&text);
     return NULL;
 }
 

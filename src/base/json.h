@@ -9,14 +9,7 @@
 #include <jansson.h>
 
 #include "aoe.h"
-
-/* Makes jansson use the allocation functions of base/alloc.h. Code that creates jansson values must call it first; the
- * functions declared below call it themselves. */
-void aoei_json_init(void);
-
-/* Parses data[len] like json_loadb. If an allocation failed, it returns NULL and sets *no_memory. jansson alone does
- * not report this reliably: it may report a syntax error or return an incomplete value. */
-json_t *aoei_json_decode(const char *data, size_t len, size_t flags, json_error_t *error, int *no_memory);
+#include "base/buffer.h"
 
 /* aoei_json_load parses a file. aoei_json_parse parses data[len]; messages use `name` as the name of the file. Integers
  * that exceed 64 bits become reals, because Hugging Face tokenizers write model_max_length as such an integer.
@@ -27,6 +20,9 @@ int aoei_json_parse(json_t **root, const char *data, size_t len, const char *nam
  * is not NULL, *path is set to the path of the file, also if the function fails, or to NULL if out of memory; the
  * caller frees it with aoei_free. */
 int aoei_json_load_optional(json_t **root, char **path, const char *dir, const char *name, aoe_error *err);
+/* Appends a value as JSON text. flags: those of json_dumps, which is not used, because its result belongs to jansson's
+ * allocator and may be incomplete if memory runs out. Returns 0, or AOE_ENOMEM, also if root is NULL. */
+int aoei_json_append(aoei_buffer *out, const json_t *root, size_t flags);
 /* Returns a value as JSON text. All JSON that is printed or saved must be formatted with this function. Each real has
  * the fewest digits from which the same value is read back: 0.1, not 0.10000000000000001. flags: those of json_dumps,
  * such as JSON_COMPACT or JSON_INDENT(2). The caller frees the text with aoei_free. Returns NULL if out of memory. */

@@ -336,14 +336,13 @@ int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int 
                       aoe_error *err) {
     static const char *const headers[] = {ACCEPT, "Content-Type: application/json"};
     clear(a);
-    aoei_json_init();
     json_t *root = json_pack("{s:s,s:O}", "query", query, "variables", variables);
-    char *body = root ? json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    aoei_buffer key = {0};
+    aoei_buffer body = {0}, key = {0};
+    const int bad = aoei_json_append(&body, root, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(root);
-    aoei_buffer_printf(&key, "POST %s\n%s", g->graphql, body ? body : "");
-    if (!body || key.failed) {
-        aoei_free(body);
+    aoei_buffer_printf(&key, "POST %s\n%s", g->graphql, body.data ? body.data : "");
+    if (bad || key.failed) {
+        aoei_buffer_free(&body);
         aoei_buffer_free(&key);
         return aoei_fail_nomem(err, key.len);
     }
@@ -352,8 +351,8 @@ int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int 
                                  .url = g->graphql,
                                  .headers = headers,
                                  .n_headers = 2,
-                                 .body = body,
-                                 .body_len = strlen(body),
+                                 .body = body.data,
+                                 .body_len = body.len,
                                  .token = g->o->token};
     const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
     int kept = 0, rejected = 0;
@@ -366,7 +365,7 @@ int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int 
         if (!code)
             code = read_query(g, a, &rejected, err);
     }
-    aoei_free(body);
+    aoei_buffer_free(&body);
     return code;
 }
 

@@ -41,7 +41,6 @@ static const char *next_cursor(const json_t *connection) {
 /* Returns the variables of a query as a JSON object, or NULL if memory allocation failed. If number is 0, the variable
  * "number" is omitted. If `after` is NULL, the variable "after" is omitted. */
 static json_t *variables(const char *full_name, uint64_t number, const char *after) {
-    aoei_json_init();
     const char *slash = strchr(full_name, '/');
     json_t *v = json_pack("{s:s%,s:s}", "owner", full_name, (size_t)(slash - full_name), "name", slash + 1);
     int failed = !v;

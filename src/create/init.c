@@ -251,7 +251,6 @@ static int write_model(new_model *m, weight_generator *g, aoe_storage storage, a
 
 int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
                    aoe_init_result *result, aoe_error *err) {
-    aoei_json_init();
     int rc = check_arguments(dir, o, err), existed = aoei_exists(dir);
     if (rc)
         return rc;

@@ -487,7 +487,6 @@ int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const a
                                         .embedding_storage = o->embedding_storage,
                                         .force = o->force};
     reader r = {.dims = 0};
-    aoei_json_init();
     const int existed = aoei_exists(to);
     int rc = aoei_convert_check(path, to, &output, err);
     if (!rc)

@@ -60,7 +60,6 @@ int aoei_shape_checked(aoei_encoder_config *c, const aoe_shape *s, aoe_error *er
     if (code)
         return code;
     aoe_error inner;
-    aoei_json_init();
     json_t *config = json_object();
     code = !config || wanted.arch->write(&wanted, config) ? aoei_fail_nomem(&inner, sizeof wanted)
                                                           : aoei_config_read(c, config, "options.shape", &inner);

@@ -109,7 +109,6 @@ static int add_group(json_t *r, const aoei_option_group *g, const aoe_train_opti
 }
 
 json_t *aoei_describe_options(const aoe_train_options *o) {
-    aoei_json_init();
     json_t *r = json_object();
     int bad = !r || add_model(r, &o->args) || add_lists(r, o);
     for (size_t i = 0; i < AOEI_TRAIN_GROUPS && !bad; i++)
@@ -121,7 +120,6 @@ json_t *aoei_describe_options(const aoe_train_options *o) {
 }
 
 json_t *aoei_describe_file(const aoe_evaluation_file *f) {
-    aoei_json_init();
     if (!f)
         return json_null();
     json_t *o = json_object();

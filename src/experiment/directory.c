@@ -12,6 +12,7 @@
 #include "base/dir.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_decode.h"
 #include "base/lock.h"
 #include "base/path.h"
 #include "experiment/describe.h"
@@ -146,7 +147,6 @@ static int open_settings(const char *path, const char *kind, const aoe_experimen
 
 int aoei_directory_open(aoei_lock *lock, const char *kind, const aoe_experiment_options *o, void (*waiting)(void *user),
                         void *user, aoe_error *err) {
-    aoei_json_init();
     char *path = aoei_path_join(o->output, "experiment.json"), *runs = aoei_path_join(o->output, "runs");
     int code = path && runs ? 0 : aoei_fail_nomem(err, 0);
     if (!code)

@@ -21,7 +21,6 @@
 #define END_BYTES ((size_t)64 << 20)
 
 int aoei_inputs_create(aoei_inputs *in, aoe_error *err) {
-    aoei_json_init();
     in->hash = json_object();
     in->checked = json_object();
     if (in->hash && in->checked)

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/json_decode.h"
 #include "base/path.h"
 #include "experiment/describe.h"
 
@@ -75,7 +76,6 @@ static int create_key(aoei_trial *t, aoe_error *err) {
 
 int aoei_trial_create(aoei_trial *t, const aoe_configuration *c, uint64_t seed, int by_file, aoe_error *err) {
     const char *label = c->label ? c->label : c->name;
-    aoei_json_init();
     *t = (aoei_trial){.configuration = c, .seed = seed, .by_file = by_file};
     if (c->untrained) {
         t->name = directory_name(c->name);
@@ -140,7 +140,6 @@ static json_t *scores_by_file(const aoe_experiment_options *o, const double *sco
 
 int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t, const double *score,
                             int start_is_best, double seconds, aoe_error *err) {
-    aoei_json_init();
     json_t *record = aoei_json_copy(t->key);
     int bad = !record;
     if (t->by_file)

@@ -181,7 +181,6 @@ int aoei_trial_work(const aoe_experiment_options *o, const aoei_trial *t, size_t
                     aoe_error *err) {
     const size_t scores = aoei_trial_scores(o);
     work w = {.o = o, .t = t, .child = child, .dev_score = NAN};
-    aoei_json_init();
     w.score = aoei_malloc_array(scores, sizeof *w.score);
     char *output = aoei_trial_path(o, t, "model");
     int code = w.score && output ? 0 : aoei_fail_nomem(err, scores * sizeof *w.score);

@@ -124,17 +124,13 @@ static void put_model(aoei_buffer *b, const aoei_model_contents *m) {
             aoe_pooling_name(s->pooling), s->max_length, s->normalize ? "yes" : "no");
 }
 
-static int append(const char *text, size_t len, void *buffer) {
-    return aoei_buffer_append(buffer, text, len) ? -1 : 0;
-}
-
 /* Appends the prompt as a JSON string, which is always a single line. Returns 0 or AOE_ENOMEM. */
 static int put_prompt(aoei_buffer *b, const char *prompt) {
     if (!*prompt)
         return aoei_buffer_printf(b, "| prompt | none |\n");
     json_t *v = json_string(prompt);
     put(b, "| prompt | `");
-    int rc = v && !json_dump_callback(v, append, b, JSON_ENCODE_ANY) ? 0 : AOE_ENOMEM;
+    const int rc = aoei_json_append(b, v, JSON_ENCODE_ANY);
     json_decref(v);
     put(b, "` |\n");
     return rc;

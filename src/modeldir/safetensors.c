@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/git_lfs.h"
 #include "base/json.h"
+#include "base/json_decode.h"
 #include "base/path.h"
 #include "modeldir/layout.h"
 #include "modeldir/not_model.h"

@@ -41,16 +41,11 @@ fail:
     return NULL;
 }
 
-/* A callback for json_dump_callback, which appends text[len] to the aoei_buffer `buffer`. */
-static int append(const char *text, size_t len, void *buffer) {
-    return aoei_buffer_append(buffer, text, len) ? -1 : 0;
-}
-
 /* Appends to b the length of the header and the padded header. Sets *data_bytes to the total size of the data of all
  * tensors. Returns 0 or AOE_ENOMEM. */
 static int make_header(aoei_buffer *b, size_t *data_bytes, const aoei_st_entry *entries, size_t n) {
     json_t *root = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
-    aoei_buffer text = {0}; /* json_dumps is not used, because it may return incomplete text if an allocation fails */
+    aoei_buffer text = {0};
     int rc = AOE_ENOMEM;
     *data_bytes = 0;
     if (!root)
@@ -58,7 +53,7 @@ static int make_header(aoei_buffer *b, size_t *data_bytes, const aoei_st_entry *
     for (size_t i = 0; i < n; i++)
         if (json_object_set_new(root, entries[i].name, describe(&entries[i], data_bytes)))
             goto done;
-    if (json_dump_callback(root, append, &text, JSON_COMPACT) || text.failed)
+    if (aoei_json_append(&text, root, JSON_COMPACT))
         goto done;
     size_t padded = text.len + (DATA_ALIGN - (text.len + 8) % DATA_ALIGN) % DATA_ALIGN;
     for (size_t i = 0; i < 8; i++)
@@ -76,7 +71,6 @@ done:
 int aoei_st_writer_open(aoei_st_writer **w, const char *path, const aoei_st_entry *entries, size_t n, aoe_error *err) {
     aoei_buffer header = {0};
     int rc = 0;
-    aoei_json_init();
     *w = aoei_calloc(1, sizeof **w);
     if (!*w || make_header(&header, &(*w)->left, entries, n))
         rc = aoei_fail_nomem(err, n * sizeof *entries);

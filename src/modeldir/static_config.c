@@ -85,7 +85,6 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
             "%s: tensor '%s' is U8, but hidden_size is missing in config.json; copy the config.json that belongs to "
             "the model, or convert the model again",
             aoei_safetensors_path(file, t), t->name);
-    aoei_json_init();
     if (!*config)
         *config = json_object();
     if (!*config || (!is_declared && json_object_set_new(*config, "model_type", json_string(type))) ||

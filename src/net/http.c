@@ -32,16 +32,51 @@ struct aoei_http {
 
 /* State of one request. After a redirect, the request to the new URL has its own state. */
 typedef struct transfer {
-    const aoei_http *h;         /* borrowed */
-    const aoei_http_request *q; /* borrowed */
-    aoei_http_response *r;      /* receives the response; borrowed */
-    uint64_t received;          /* bytes of the body that were passed to q->receive */
-    double last_byte;           /* value of aoei_now() when the last byte was received */
-    int too_large;              /* 1 if the response exceeds the size limit */
-    int no_memory; /* 1 if an allocation in a callback failed; failures inside libcurl are reported by libcurl */
+    const aoei_http *h;            /* borrowed */
+    const aoei_http_request *q;    /* borrowed */
+    aoei_http_response *r;         /* receives the response; borrowed */
+    uint64_t received;             /* bytes of the body that were passed to q->receive */
+    double last_byte;              /* value of aoei_now() when the last byte was received */
+    int too_large;                 /* 1 if the response exceeds the size limit */
     struct curl_slist *headers;    /* request headers, owned */
     char message[CURL_ERROR_SIZE]; /* libcurl's description of an error */
 } transfer;
+
+/* ----------------------------------------------------------------- signals */
+
+/* Blocks SIGPIPE in this thread, because a TLS library may write to a closed connection. Returns 1 if a SIGPIPE was
+ * already pending. */
+static int block_pipe(sigset_t *before) {
+    sigset_t pipe, pending;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigemptyset(&pending);
+    (void)sigpending(&pending);
+    (void)pthread_sigmask(SIG_BLOCK, &pipe, before);
+    return sigismember(&pending, SIGPIPE);
+}
+
+/* Discards a SIGPIPE that was raised while the signal was blocked, and restores the signal mask. */
+static void unblock_pipe(const sigset_t *before, int was_pending) {
+    sigset_t pipe, pending;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigemptyset(&pending);
+    (void)sigpending(&pending);
+    if (!was_pending && sigismember(&pending, SIGPIPE))
+        (void)sigtimedwait(&pipe, NULL, &(struct timespec){0});
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* Creates the handles. Without CURLOPT_NOSIGNAL, libcurl would change the action of SIGPIPE of the whole process. The
+ * setting is passed on to the multi handle when an easy handle is added. Returns 0, or 1 if out of memory. */
+static int create_handles(aoei_http *h) {
+    h->multi = aoei_curl.multi_init();
+    h->easy = aoei_curl.easy_init();
+    return !h->multi || !h->easy || aoei_curl.easy_setopt(h->easy, CURLOPT_NOSIGNAL, 1L) != CURLE_OK ||
+           aoei_curl.multi_add_handle(h->multi, h->easy) != CURLM_OK ||
+           aoei_curl.multi_remove_handle(h->multi, h->easy) != CURLM_OK;
+}
 
 /* ------------------------------------------------------------------ client */
 
@@ -65,9 +100,7 @@ int aoei_http_create(aoei_http **out, const aoei_http_options *options, aoe_erro
         ca = getenv("SSL_CERT_FILE");
     if (ca && *ca)
         h->ca_file = aoei_strdup(ca);
-    h->multi = aoei_curl.multi_init();
-    h->easy = aoei_curl.easy_init();
-    if (!h->user_agent || !h->multi || !h->easy || (ca && *ca && !h->ca_file)) {
+    if (create_handles(h) || !h->user_agent || (ca && *ca && !h->ca_file)) {
         aoei_http_destroy(h);
         return aoei_fail_nomem(err, sizeof *h);
     }
@@ -78,8 +111,11 @@ int aoei_http_create(aoei_http **out, const aoei_http_options *options, aoe_erro
 void aoei_http_destroy(aoei_http *h) {
     if (!h)
         return;
+    sigset_t before;
+    const int pending = block_pipe(&before); /* open connections are closed */
     aoei_curl.easy_cleanup(h->easy);
     (void)aoei_curl.multi_cleanup(h->multi);
+    unblock_pipe(&before, pending);
     aoei_free(h->user_agent);
     aoei_free(h->ca_file);
     aoei_free(h);
@@ -140,7 +176,6 @@ static size_t receive_header(char *line, size_t size, size_t n, void *user) {
     }
     const int rc = aoei_headers_add(&t->r->headers, line, len);
     t->too_large |= rc == AOE_EFORMAT;
-    t->no_memory |= rc == AOE_ENOMEM;
     return rc ? 0 : len;
 }
 
@@ -164,11 +199,7 @@ static size_t receive_body(char *data, size_t size, size_t n, void *user) {
         t->too_large = 1;
         return 0;
     }
-    if (aoei_buffer_append(&t->r->body, data, len)) {
-        t->no_memory = 1;
-        return 0;
-    }
-    return len;
+    return aoei_buffer_append(&t->r->body, data, len) ? 0 : len;
 }
 
 /* ------------------------------------------------------------------ one request */
@@ -244,30 +275,6 @@ static int set_options(aoei_http *h, transfer *t, const aoei_http_request *q, co
     else
         bad |= aoei_curl.easy_setopt(c, CURLOPT_CUSTOMREQUEST, method) != CURLE_OK;
     return bad;
-}
-
-/* Blocks SIGPIPE in this thread, because a TLS library may write to a closed connection. Returns 1 if a SIGPIPE was
- * already pending. */
-static int block_pipe(sigset_t *before) {
-    sigset_t pipe, pending;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    sigemptyset(&pending);
-    (void)sigpending(&pending);
-    (void)pthread_sigmask(SIG_BLOCK, &pipe, before);
-    return sigismember(&pending, SIGPIPE);
-}
-
-/* Discards a SIGPIPE that was raised while the signal was blocked, and restores the signal mask. */
-static void unblock_pipe(const sigset_t *before, int was_pending) {
-    sigset_t pipe, pending;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    sigemptyset(&pending);
-    (void)sigpending(&pending);
-    if (!was_pending && sigismember(&pending, SIGPIPE))
-        (void)sigtimedwait(&pipe, NULL, &(struct timespec){0});
-    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 /* DONE: the transfer ended; STOPPED: the caller cancelled it; STALLED: no data was received for stall_timeout
@@ -382,13 +389,13 @@ static int send_once(aoei_http *h, const aoei_http_request *q, const char *url, 
         (void)aoei_curl.easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
         (void)aoei_curl.easy_getinfo(h->easy, CURLINFO_REDIRECT_URL, &redirect);
         r->status = out == DONE && code == CURLE_OK ? (int)status : 0;
-        t.no_memory |= redirect && !(*next = aoei_strdup(redirect));
+        *next = redirect ? aoei_strdup(redirect) : NULL;
         (void)aoei_curl.multi_remove_handle(h->multi, h->easy);
         unblock_pipe(&before, pending);
     }
     aoei_curl.slist_free_all(t.headers);
     char shown_url[AOEI_URL_DISPLAY_MAX];
-    if (aoei_curl_out_of_memory() || t.no_memory || code == CURLE_OUT_OF_MEMORY)
+    if (aoei_alloc_failed() || code == CURLE_OUT_OF_MEMORY)
         return aoei_fail_nomem(err, r->body.len);
     if (out == STOPPED)
         return aoei_fail(err, AOE_ECANCELLED, "%s: cancelled by the caller", aoei_url_display(url, shown_url));
@@ -457,7 +464,7 @@ int aoei_http_send(aoei_http *h, const aoei_http_request *q, aoei_http_response 
     r->url = NULL;
     aoei_headers_clear(&r->headers);
     aoei_buffer_clear(&r->body);
-    (void)aoei_curl_out_of_memory(); /* resets the flag of earlier requests */
+    (void)aoei_alloc_failed(); /* resets the flag of earlier requests */
     int rc = check_request(q, err);
     if (!rc)
         rc = aoei_url_read(&at, q->url, err);

@@ -18,36 +18,6 @@ static int curl_started, sqlite_started;
 
 /* -------------------------------------------------------------------- curl */
 
-static _Thread_local int out_of_memory; /* 1: an allocation of libcurl failed in this thread */
-
-/* Sets out_of_memory if p is NULL. */
-static void *record_failure(void *p) {
-    out_of_memory |= !p;
-    return p;
-}
-
-static void *curl_malloc(size_t bytes) {
-    return record_failure(aoei_malloc(bytes));
-}
-
-static void *curl_realloc(void *p, size_t bytes) {
-    return record_failure(aoei_realloc(p, bytes));
-}
-
-static void *curl_calloc(size_t count, size_t size) {
-    return record_failure(aoei_calloc(count, size));
-}
-
-static char *curl_strdup(const char *s) {
-    return record_failure(aoei_strdup(s));
-}
-
-int aoei_curl_out_of_memory(void) {
-    const int was = out_of_memory;
-    out_of_memory = 0;
-    return was;
-}
-
 aoei_curl_functions aoei_curl;
 
 /* Loads libcurl and finds its functions. The caller holds the lock. */
@@ -74,11 +44,11 @@ static int start_curl(aoe_error *err) {
     const int rc = load_curl(err);
     if (rc)
         return rc;
-    (void)aoei_curl_out_of_memory();
-    if (aoei_curl.global_init_mem(CURL_GLOBAL_DEFAULT, curl_malloc, aoei_free, curl_realloc, curl_strdup,
-                                  curl_calloc) == CURLE_OK)
+    (void)aoei_alloc_failed(); /* resets the flag of earlier allocations */
+    const CURLcode code = aoei_curl.global_init(CURL_GLOBAL_DEFAULT);
+    if (code == CURLE_OK)
         return 0;
-    if (aoei_curl_out_of_memory())
+    if (code == CURLE_OUT_OF_MEMORY || aoei_alloc_failed())
         return aoei_fail_nomem(err, 0);
     return aoei_fail(err, AOE_EIO, "libcurl cannot be initialized; reinstall the libcurl package");
 }
@@ -97,58 +67,10 @@ time_t aoei_curl_date(const char *text) {
 
 /* ------------------------------------------------------------------ SQLite */
 
-/* SQLite requires a function that returns the size of an allocated block, so the size is stored before each block. */
-#define SIZE_BYTES 16 /* bytes before a block; a multiple of the alignment of malloc */
-
-/* Stores the size at the start of the allocation and returns the address after it. */
-static void *store_size(char *block, int bytes) {
-    if (!block)
-        return NULL;
-    memcpy(block, &bytes, sizeof bytes);
-    return block + SIZE_BYTES;
-}
-
-static void *sqlite_malloc(int bytes) {
-    return store_size(aoei_malloc((size_t)bytes + SIZE_BYTES), bytes);
-}
-
-static void sqlite_free(void *p) {
-    if (p)
-        aoei_free((char *)p - SIZE_BYTES);
-}
-
-static void *sqlite_realloc(void *p, int bytes) {
-    return store_size(aoei_realloc((char *)p - SIZE_BYTES, (size_t)bytes + SIZE_BYTES), bytes);
-}
-
-static int sqlite_size(void *p) {
-    int bytes;
-    memcpy(&bytes, (char *)p - SIZE_BYTES, sizeof bytes);
-    return bytes;
-}
-
-static int sqlite_round_up(int bytes) {
-    return (bytes + 7) & ~7;
-}
-
-static int sqlite_memory_start(void *unused) {
-    (void)unused;
-    return SQLITE_OK;
-}
-
-static void sqlite_memory_stop(void *unused) {
-    (void)unused;
-}
-
 int aoei_start_sqlite(aoe_error *err) {
-    static const sqlite3_mem_methods memory = {
-        sqlite_malloc,   sqlite_free,         sqlite_realloc,     sqlite_size,
-        sqlite_round_up, sqlite_memory_start, sqlite_memory_stop, NULL,
-    };
     int rc = 0;
     aoei_mutex_lock(&lock);
     if (!sqlite_started) {
-        (void)sqlite3_config(SQLITE_CONFIG_MALLOC, &memory); /* fails if SQLite is already initialized */
         const int code = sqlite3_initialize();
         if (code == SQLITE_OK)
             sqlite_started = 1;

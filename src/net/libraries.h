@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Initializes libcurl and SQLite once per process with the allocator of base/alloc.h. If the program has already
- * initialized one of them, that library keeps its allocator. libcurl is loaded with dlopen on first use, because it
- * depends on about thirty libraries. Loading them would add 30 ms to the start of every command, which otherwise takes
- * 4 ms. The functions of libcurl are called through the members of aoei_curl, for example aoei_curl.easy_init() for
- * curl_easy_init().
+ * Initializes libcurl and SQLite once per process. Their settings, such as their allocation functions, are those of the
+ * program or the defaults. libcurl is loaded with dlopen on first use, because it depends on about thirty libraries.
+ * Loading them would add 30 ms to the start of every command, which otherwise takes 4 ms. The functions of libcurl are
+ * called through the members of aoei_curl, for example aoei_curl.easy_init() for curl_easy_init().
  */
 #ifndef AOEI_NET_LIBRARIES_H
 #define AOEI_NET_LIBRARIES_H
@@ -18,7 +17,7 @@
 
 /* The names of the libcurl functions that aoe calls, without the prefix curl_. */
 #define AOEI_CURL_FUNCTIONS(X)                                                                                         \
-    X(global_init_mem)                                                                                                 \
+    X(global_init)                                                                                                     \
     X(easy_init)                                                                                                       \
     X(easy_cleanup)                                                                                                    \
     X(easy_reset)                                                                                                      \
@@ -54,10 +53,6 @@ extern aoei_curl_functions aoei_curl; /* filled by aoei_start_curl, which must b
 int aoei_start_curl(aoe_error *err);
 /* Initializes SQLite. Thread-safe; may be called again, even after a failure. Errors: AOE_ENOMEM, AOE_EIO. */
 int aoei_start_sqlite(aoe_error *err);
-
-/* Returns 1 if an allocation of libcurl failed in this thread since the last call of this function. libcurl often
- * reports such failures with other error codes. */
-int aoei_curl_out_of_memory(void);
 
 /* Parses a date in one of the three formats of HTTP. Returns seconds since 1970, or -1 if it is not a date. */
 time_t aoei_curl_date(const char *text);

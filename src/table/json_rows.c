@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_decode.h"
 #include "table/csv.h"
 
 #define ARRAY_REMEDY "rename it to .json, or set options.input_format to json"

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_decode.h"
 #include "base/path.h"
 #include "jinja/eval.h"
 #include "jinja/parse.h"
@@ -40,9 +41,11 @@ static int set_source(aoei_chat_source *s, const char *text, size_t len, char *n
  * templates. */
 static int read_key(aoei_chat_source *s, const char *dir, aoe_text config, aoe_error *err) {
     static const char file[] = "tokenizer_config.json";
-    json_t *root = config.data ? json_loadb(config.data, config.len, 0, NULL) : NULL;
+    json_error_t error;
+    int no_memory = 0;
+    json_t *root = config.data ? aoei_json_decode(config.data, config.len, 0, &error, &no_memory) : NULL;
     const json_t *key = json_object_get(root, "chat_template"), *text = key;
-    int rc = 0;
+    int rc = no_memory ? aoei_fail_nomem(err, config.len) : 0;
     if (json_is_array(key) || json_is_object(key)) {
         s->found = s->named = 1;
         text = json_object_get(key, "default");

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json_decode.h"
 #include "tokenizer/class_tokens.h"
 #include "tokenizer/tokenizer_class.h"
 
@@ -53,9 +53,12 @@ static int add_token(json_t *tokens, size_t which, const char *template, const j
 
 int aoei_chat_tokens_read(json_t **tokens, const char *template, aoe_text config, aoe_text map, const char *dir,
                           aoe_error *err) {
-    json_t *c = config.data ? json_loadb(config.data, config.len, 0, NULL) : NULL,
-           *m = map.data ? json_loadb(map.data, map.len, 0, NULL) : NULL;
-    int rc = (*tokens = json_object()) ? 0 : aoei_fail_nomem(err, 0);
+    json_error_t error;
+    int no_memory[2] = {0};
+    json_t *c = config.data ? aoei_json_decode(config.data, config.len, 0, &error, &no_memory[0]) : NULL,
+           *m = map.data ? aoei_json_decode(map.data, map.len, 0, &error, &no_memory[1]) : NULL;
+    *tokens = json_object();
+    int rc = *tokens && !no_memory[0] && !no_memory[1] ? 0 : aoei_fail_nomem(err, config.len);
     for (size_t i = 0; i < AOEI_CLASS_TOKENS && !rc; i++)
         rc = add_token(*tokens, i, template, c, m, dir, err);
     json_decref(c);

@@ -17,14 +17,9 @@
 #include "base/utf8.h"
 #include "tokenizer/pattern_syntax.h"
 
-static _Thread_local int out_of_memory; /* 1: an allocation by PCRE2 has failed in this thread since the flag was set to
-                                           0 */
-
 static void *allocate(size_t bytes, void *unused) {
     (void)unused;
-    void *p = aoei_malloc(bytes);
-    out_of_memory |= p == NULL;
-    return p;
+    return aoei_malloc(bytes);
 }
 
 static void release(void *p, void *unused) {
@@ -47,9 +42,9 @@ static int compile(aoei_pattern *p, const aoei_buffer *translated, const char *e
     const int shown = (int)(len < 80 ? len : 80);
     int code = 0, rc = 0;
     PCRE2_SIZE at = 0;
+    (void)aoei_alloc_failed(); /* resets the flag of earlier allocations */
     pcre2_general_context *memory = pcre2_general_context_create(allocate, release, NULL);
     pcre2_compile_context *context = memory ? pcre2_compile_context_create(memory) : NULL;
-    out_of_memory = 0;
     if (!context) {
         rc = aoei_fail_nomem(err, len);
         goto done;
@@ -57,9 +52,10 @@ static int compile(aoei_pattern *p, const aoei_buffer *translated, const char *e
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     p->code = pcre2_compile((PCRE2_SPTR)(translated->data ? translated->data : ""), translated->len, options, &code,
                             &at, context);
-    if (!p->code && out_of_memory)
+    const int no_memory = !p->code && aoei_alloc_failed();
+    if (no_memory) {
         rc = aoei_fail_nomem(err, len);
-    else if (!p->code) {
+    } else if (!p->code) {
         PCRE2_UCHAR text[120] = {0};
         pcre2_get_error_message(code, text, sizeof text);
         rc = aoei_fail(err, AOE_EUNSUPPORTED, "regular expression \"%.*s\" is not supported: %s", shown, expression,
@@ -68,7 +64,7 @@ static int compile(aoei_pattern *p, const aoei_buffer *translated, const char *e
     if (rc)
         goto done;
     p->jit = pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE) == 0; /* fails if PCRE2 or the system does not support it */
-    if (out_of_memory)
+    if (aoei_alloc_failed())
         rc = aoei_fail_nomem(err, len);
 done:
     pcre2_compile_context_free(context);
@@ -162,6 +158,7 @@ static int match(aoei_pattern_search *search) {
  * error code. */
 static int next_regex(aoei_pattern_search *search, size_t *start, size_t *end, aoe_error *err) {
     if (!search->match) {
+        (void)aoei_alloc_failed(); /* resets the flag of earlier allocations */
         pcre2_general_context *memory = pcre2_general_context_create(allocate, release, NULL);
         search->match = memory ? pcre2_match_data_create(1, memory) : NULL;
         pcre2_general_context_free(memory);

@@ -130,7 +130,6 @@ static int save_vocab_txt(const aoei_vocab *v, const char *dir, aoe_error *err) 
 }
 
 int aoei_wordpiece_save(const aoei_wordpiece_trainer *tr, const char *dir, aoe_error *err) {
-    aoei_json_init();
     if (tr->vocab.n_ids == 0)
         return aoei_fail(err, AOE_EARG, "the vocabulary is not trained; call aoei_wordpiece_train first");
     int rc = save_vocab_txt(&tr->vocab, dir, err);

@@ -568,11 +568,12 @@ static int equal_option(const char *key, const json_t *now, const json_t *before
            (strcmp(key, "base_model") == 0 && aoei_same_path(json_string_value(now), json_string_value(before)));
 }
 
-/* Returns the value of an option as text for a message. The caller frees the text with aoei_free. Returns NULL if out
- * of memory. */
-static char *option_text(const json_t *value) {
-    return value && !json_is_null(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9))
-                                         : aoei_strdup("not set");
+/* Appends the value of an option for a message. */
+static void put_value(aoei_buffer *b, const json_t *value) {
+    if (!value || json_is_null(value))
+        aoei_buffer_printf(b, "not set");
+    else if (aoei_json_append(b, value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9)))
+        b->failed = 1;
 }
 
 /* Appends the name of a setting for messages: the field of the options that sets it, or a description if there is no
@@ -654,10 +655,10 @@ static void put_difference(aoei_buffer *b, const char *key, const json_t *now, c
         aoei_buffer_printf(b, " has changed");
         return;
     }
-    char *a = option_text(now), *old = option_text(before);
-    aoei_buffer_printf(b, " was %s and is now %s", old ? old : "another value", a ? a : "another value");
-    aoei_free(a);
-    aoei_free(old);
+    aoei_buffer_printf(b, " was ");
+    put_value(b, before);
+    aoei_buffer_printf(b, " and is now ");
+    put_value(b, now);
 }
 
 static int fail_option(const char *key, const json_t *now, const json_t *before, const char *file, aoe_error *err) {

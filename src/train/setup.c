@@ -162,7 +162,6 @@ static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
 static int describe(aoei_trainer *t, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const aoei_settings *s = &t->base->settings;
-    aoei_json_init();
     json_decref(t->settings);
     json_t *r = t->settings = json_object();
     int bad = !r;

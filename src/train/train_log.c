@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/io_fault.h"
 #include "base/json.h"
+#include "base/json_decode.h"
 #include "base/path.h"
 
 #include <errno.h>
@@ -75,7 +76,6 @@ int aoei_train_log_open(aoei_train_log **out, const char *output, int resume, ui
     if (!log)
         return aoei_fail_nomem(err, sizeof *log);
     int code = AOE_OK;
-    aoei_json_init();
     log->metric = metric;
     log->path = aoei_path_join(output, "train-log.jsonl");
     if (!log->path)
@@ -162,16 +162,11 @@ static json_t *event_json(const aoe_train_event *e, const char *metric) {
     return NULL;
 }
 
-static int append(const char *text, size_t len, void *buffer) {
-    return aoei_buffer_append(buffer, text, len) ? -1 : 0;
-}
-
 int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_error *err) {
     json_t *o = event_json(e, log->metric);
-    aoei_buffer line = {0}; /* json_dumps is not used, because its result may be incomplete if memory runs out */
+    aoei_buffer line = {0};
     int code = AOE_OK;
-    if (!o || json_dump_callback(o, append, &line, JSON_COMPACT | JSON_REAL_PRECISION(9)) ||
-        aoei_buffer_putc(&line, '\n'))
+    if (aoei_json_append(&line, o, JSON_COMPACT | JSON_REAL_PRECISION(9)) || aoei_buffer_putc(&line, '\n'))
         code = aoei_fail_nomem(err, line.len);
     else if (aoei_io_step() || fwrite(line.data, 1, line.len, log->file) != line.len || fflush(log->file))
         code = aoei_fail_errno(err, errno, "cannot write %s", log->path);

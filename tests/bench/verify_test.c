@@ -178,7 +178,6 @@ static void with_case(const char *key, const char *value, int code, const char *
     json_t *cases, *other;
     json_error_t error;
     char *path = test_path(dir, "bert/cases.json");
-    aoei_json_init();
     assert_int_equal(aoei_json_load(&cases, GOLDEN "/cases.json", NULL), 0);
     other = value ? json_loads(value, JSON_DECODE_ANY, &error) : NULL;
     if (value)

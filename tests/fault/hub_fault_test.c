@@ -291,6 +291,7 @@ int main(int argc, char **argv) {
     }
     if (argc > 1 && strcmp(argv[1], "serve") == 0)
         return test_server_main(argc - 1, argv + 1, set_up);
+    test_count_curl();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocations),        cmocka_unit_test(test_disk),
         cmocka_unit_test(test_without_links),      cmocka_unit_test(test_kill),

@@ -29,7 +29,6 @@ static void render(const aoei_chat *c, aoe_text text) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static json_t *tokens;
-    aoei_json_init();
     if (!tokens && !(tokens = json_pack("{s:s, s:s}", "bos_token", "<s>", "eos_token", "</s>")))
         abort();
     const int64_t live = aoei_alloc_live();

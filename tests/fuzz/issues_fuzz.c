@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../support/support.h"
-#include "base/json.h"
+#include "base/json_decode.h"
 #include "collect/github_json.h"
 #include "collect/issues_clean.h"
 #include "collect/issues_refs.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the JSON parser. It must either fail with a message or return a value. The value must not change when it is
- * written and read again. Reading a member as any type must not crash, and no block may be leaked.
+ * Fuzzes the JSON parser. It must accept exactly the texts that jansson's parser accepts, and return the same values.
+ * NUL bytes are an exception: jansson ignores them after a number. It must either fail with a message or return a
+ * value. The value must not change when it is written and read again. Reading a member as any type must not crash, and
+ * no block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json_decode.h"
 
 static void look_up(const json_t *root) {
     static const char *const keys[] = {"a", "model_max_length", "hidden_size", "prompts", ""};
@@ -38,6 +41,21 @@ static void check_round_trip(const json_t *root) {
     aoei_free(text);
 }
 
+static void compare_with_jansson(const char *data, size_t size) {
+    static const size_t flags[] = {0,
+                                   JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES};
+    for (size_t i = 0; i < 2 && !memchr(data, 0, size); i++) {
+        json_error_t error, expected_error;
+        int no_memory;
+        json_t *value = aoei_json_decode(data, size, flags[i], &error, &no_memory),
+               *expected = json_loadb(data, size, flags[i], &expected_error);
+        if (no_memory || (value ? !json_equal(value, expected) : expected || error.line != expected_error.line))
+            abort();
+        json_decref(value);
+        json_decref(expected);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int64_t live = aoei_alloc_live();
     json_t *root;
@@ -50,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_round_trip(root);
         json_decref(root);
     }
+    compare_with_jansson((const char *)data, size);
     if (aoei_alloc_live() != live)
         abort();
     return 0;

@@ -100,6 +100,5 @@ static void test_limit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_strings), cmocka_unit_test(test_equality),
                                        cmocka_unit_test(test_mappings), cmocka_unit_test(test_limit)};
-    aoei_json_init();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,6 @@ static int render(aoei_buffer *out, const json_t *line, aoe_error *err) {
 int main(void) {
     char *input = NULL;
     size_t size = 0;
-    aoei_json_init();
     while (getline(&input, &size, stdin) > 0) {
         aoei_buffer out = {0};
         aoe_error err = {0};

@@ -4,6 +4,7 @@
  * fails, for example malloc, the program ends.
  */
 #include "http_server.h"
+#include "support.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -425,6 +426,7 @@ test_server *test_server_start_at(int port) {
     struct sockaddr_in at = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t size = sizeof at;
+    test_count_curl();
     pthread_mutex_init(&s->handling, NULL);
     pthread_mutex_init(&s->lock, NULL);
     s->last_route = &s->routes;

@@ -68,7 +68,6 @@ void test_message(const char *message, const char *fragment) {
 }
 
 void test_model_config(aoei_encoder_config *c) {
-    aoei_json_init();
     json_t *root = json_loads(test_config_json, 0, NULL);
     assert_non_null(root);
     assert_int_equal(aoei_config_read(c, root, "config.json", NULL), 0);

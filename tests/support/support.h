@@ -71,6 +71,9 @@ char *test_shared_path(const char *relative);
  * allocation n >= `dense` failed, allocation n + n / 16 + 1 fails in the next call. */
 typedef int (*test_fn)(void *arg);
 uint64_t test_alloc_failures(test_fn fn, void *arg, uint64_t dense);
+/* Makes libcurl use the allocation functions of base/alloc.h, so that test_alloc_failures also makes its allocations
+ * fail. It must be called before the first request of the process; test_server_start calls it. */
+void test_count_curl(void);
 /* Like test_alloc_failures, for a function fn that writes a file. fn may also return 0 if an allocation failed in the
  * clean-up after the file was renamed to its final name. In this case, fn must check that the file is complete. */
 uint64_t test_alloc_failures_published(test_fn fn, void *arg, uint64_t dense);

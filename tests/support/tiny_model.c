@@ -262,7 +262,6 @@ void tiny_fill(const aoe_context *ctx, aoei_params *p, const aoei_encoder_config
 static void write_other_config(const char *dir, const tiny_model *o) {
     aoei_encoder_config c;
     tiny_config(&c, o);
-    aoei_json_init();
     json_t *config = json_object();
     assert_int_equal(c.arch->write(&c, config), 0);
     if (c.arch->default_pooling == AOE_POOLING_LAST_TOKEN) /* of other classes, the default is the mean */

@@ -168,6 +168,5 @@ static void test_failed_allocations(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ends), cmocka_unit_test(test_other_template),
                                        cmocka_unit_test(test_threads), cmocka_unit_test(test_failed_allocations)};
-    aoei_json_init();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,6 +218,5 @@ static void test_failed_allocations(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_renderings), cmocka_unit_test(test_errors),
                                        cmocka_unit_test(test_limits), cmocka_unit_test(test_failed_allocations)};
-    aoei_json_init();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@
 #include "base/dir.h"
 #include "base/io_fault.h"
 #include "base/json.h"
+#include "base/json_decode.h"
 #include "base/random.h"
 
 /* Contents of the files of the uninterrupted run. */

@@ -16,7 +16,7 @@
 #include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/dir.h"
-#include "base/json.h"
+#include "base/json_decode.h"
 #include "base/path.h"
 #include "model/model.h"
 #include "modeldir/safetensors.h"
