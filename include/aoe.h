@@ -53,7 +53,8 @@
  *   other libraries. It initializes libcurl at the first request, and SQLite when the first cache is opened. A program
  *   that configures these libraries does so earlier.
  * - Threads. Several threads may use one context, tokenizer or model at the same time. Only one thread at a time may
- *   use an embedder.
+ *   use an embedder. After fork(), the child process can use every object that no other thread was using, and its
+ *   results have the same bits. Its first computation with a context starts the threads of the context again.
  * - Shapes. Arrays are row-major: [B, D] has B rows of D values. B is the number of examples, T the number of tokens of
  *   a text, and D the number of components of a vector.
  * - Stability. Sections whose heading says "experimental" may change in any release. Everything else changes only with

@@ -4,7 +4,8 @@
  * late therefore does not delay the caller. Threads spin for a few tens of microseconds before they sleep, because
  * training starts many short jobs in a row. A pool with more threads than CPUs never spins. Invariant: the fields of a
  * job are written only while the job is closed and no worker has joined it, and they are read only by threads that have
- * joined the job. */
+ * joined the job. A child process that fork() created has none of the workers. Its first job in a pool starts them
+ * again. */
 #include "base/pool.h"
 
 #include <pthread.h>
@@ -48,7 +49,8 @@ struct aoei_pool {
     size_t n_tasks;                              /* number of tasks of the current job */
     size_t threads;                              /* number of threads, caller included */
     size_t started;                              /* number of workers that were started */
-    worker **workers;                            /* [started] workers, owned */
+    worker **workers;                            /* [threads - 1] workers, owned; NULL: not yet allocated */
+    _Atomic unsigned generation;                 /* value of `generation` when the workers were started */
     int may_spin;                                /* 1: threads spin before they sleep; 0: they sleep immediately */
     pthread_mutex_t submit;                      /* held by the thread whose call of aoei_parallel_for runs */
     pthread_mutex_t mutex;                       /* protects sleepers, wake and done */
@@ -62,6 +64,23 @@ static _Thread_local struct {
     const aoei_pool *pool; /* NULL if the thread is not a worker and runs no job */
     size_t worker;         /* worker index */
 } current;
+
+/* Number of calls of fork() that led to this process since the library was loaded. It changes only in a new child
+ * process, which has one thread. */
+static unsigned generation;
+static pthread_mutex_t restart_lock = PTHREAD_MUTEX_INITIALIZER; /* held while a child process starts the workers of a
+                                                                    pool */
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static int fork_error; /* error number of the registration of after_fork */
+
+static void after_fork(void) {
+    generation++;
+    pthread_mutex_init(&restart_lock, NULL);
+}
+
+static void watch_forks(void) {
+    fork_error = pthread_atfork(NULL, NULL, after_fork);
+}
 
 static int is_new_job(uint64_t state, uint64_t seen) {
     return (state & (JOB_MASK | STOP)) != seen;
@@ -199,6 +218,63 @@ static void run_parallel(aoei_pool *p, size_t n_tasks, aoei_task_fn fn, void *ar
     finish_job(p);
 }
 
+static void init_locks(aoei_pool *p) {
+    /* with default attributes these calls cannot fail on Linux */
+    pthread_mutex_init(&p->submit, NULL);
+    pthread_mutex_init(&p->mutex, NULL);
+    pthread_cond_init(&p->wake, NULL);
+    pthread_cond_init(&p->done, NULL);
+}
+
+/* Starts all workers. All signals are blocked in them, so that signals are delivered to the program's own threads. */
+static int start_workers(aoei_pool *p, aoe_error *err) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < p->threads - 1; i++) {
+        worker *w = p->workers[i] ? p->workers[i] : aoei_aligned(sizeof *w);
+        if (!w) {
+            code = aoei_fail_nomem(err, sizeof *w);
+            break;
+        }
+        *w = (worker){.pool = p, .index = i + 1};
+        p->workers[i] = w;
+        const int errnum = pthread_create(&w->thread, NULL, worker_main, w);
+        if (errnum)
+            code = aoei_fail(err, AOE_ENOMEM, "cannot start thread %zu of %zu: %s; use fewer threads", i + 2,
+                             p->threads, strerror(errnum));
+        else
+            p->started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+/* Returns 1 if this process was forked after the workers were started, so that they do not exist. */
+static int is_forked(const aoei_pool *p) {
+    return atomic_load_explicit(&p->generation, memory_order_acquire) != generation;
+}
+
+/* Gives the pool of another process the state of a pool without workers and jobs. Its locks may be held by threads that
+ * do not exist in this process. */
+static void reset(aoei_pool *p) {
+    init_locks(p);
+    atomic_store_explicit(&p->state, 0, memory_order_relaxed);
+    p->sleepers = p->started = 0;
+}
+
+/* Starts the workers in a child process. If a thread cannot be started, the other threads run its tasks. */
+static void restart_workers(aoei_pool *p) {
+    pthread_mutex_lock(&restart_lock);
+    if (is_forked(p)) {
+        reset(p);
+        (void)start_workers(p, NULL);
+        atomic_store_explicit(&p->generation, generation, memory_order_release);
+    }
+    pthread_mutex_unlock(&restart_lock);
+}
+
 void aoei_parallel_for(aoei_pool *pool, size_t n_tasks, aoei_task_fn fn, void *arg) {
     if (n_tasks == 0)
         return;
@@ -212,6 +288,8 @@ void aoei_parallel_for(aoei_pool *pool, size_t n_tasks, aoei_task_fn fn, void *a
     }
     const aoei_pool *outer = current.pool; /* pool of another context, if this call is nested in one of its tasks */
     size_t outer_worker = current.worker;
+    if (is_forked(pool))
+        restart_workers(pool);
     pthread_mutex_lock(&pool->submit);
     current.pool = pool;
     current.worker = 0;
@@ -224,40 +302,6 @@ void aoei_parallel_for(aoei_pool *pool, size_t n_tasks, aoei_task_fn fn, void *a
     pthread_mutex_unlock(&pool->submit);
 }
 
-static void init_locks(aoei_pool *p) {
-    /* with default attributes these calls cannot fail on Linux */
-    pthread_mutex_init(&p->submit, NULL);
-    pthread_mutex_init(&p->mutex, NULL);
-    pthread_cond_init(&p->wake, NULL);
-    pthread_cond_init(&p->done, NULL);
-}
-
-/* Starts the workers with all signals blocked, so that signals are delivered to the program's own threads. */
-static int start_workers(aoei_pool *p, aoe_error *err) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < p->threads - 1; i++) {
-        worker *w = aoei_aligned(sizeof *w);
-        if (!w) {
-            code = aoei_fail_nomem(err, sizeof *w);
-            break;
-        }
-        *w = (worker){.pool = p, .index = i + 1};
-        int errnum = pthread_create(&w->thread, NULL, worker_main, w);
-        if (errnum) {
-            aoei_aligned_free(w);
-            code = aoei_fail(err, AOE_ENOMEM, "cannot start thread %zu of %zu: %s; use fewer threads", i + 2,
-                             p->threads, strerror(errnum));
-            break;
-        }
-        p->workers[p->started++] = w;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code;
-}
-
 size_t aoei_pool_default_threads(void) {
     const size_t cpus = aoei_cpu_count();
     return cpus < MAX_THREADS ? cpus : MAX_THREADS;
@@ -267,10 +311,12 @@ int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err) {
     *pool = NULL;
     if (!threads || threads > MAX_THREADS)
         return aoei_fail(err, AOE_EARG, "options.threads is %zu, but must be 1 to %d", threads, MAX_THREADS);
-    aoei_pool *p = aoei_aligned(sizeof *p);
+    pthread_once(&fork_once, watch_forks);
+    aoei_pool *p = fork_error ? NULL : aoei_aligned(sizeof *p);
     if (!p)
         return aoei_fail_nomem(err, sizeof *p);
     memset(p, 0, sizeof *p);
+    p->generation = generation;
     p->threads = threads;
     p->may_spin = threads <= aoei_cpu_count();
     init_locks(p);
@@ -291,12 +337,14 @@ int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err) {
 void aoei_pool_destroy(aoei_pool *pool) {
     if (!pool)
         return;
+    if (is_forked(pool))
+        reset(pool);
     if (pool->started)
         announce(pool, STOP, SIZE_MAX);
-    for (size_t i = 0; i < pool->started; i++) {
+    for (size_t i = 0; i < pool->started; i++)
         pthread_join(pool->workers[i]->thread, NULL);
+    for (size_t i = 0; pool->workers && i < pool->threads - 1; i++)
         aoei_aligned_free(pool->workers[i]);
-    }
     aoei_free(pool->workers);
     pthread_cond_destroy(&pool->done);
     pthread_cond_destroy(&pool->wake);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * A pool of threads that run the tasks of a parallel loop. Each context has one pool. If tasks divide a sum, callers of
  * aoei_parallel_for choose the division from tensor shapes only, so results do not depend on the number of threads.
- * The assignment of tasks to threads is not deterministic. Nested calls run serially in the calling thread.
+ * The assignment of tasks to threads is not deterministic. Nested calls run serially in the calling thread. A child
+ * process that fork() created can use the pools of its parent, unless it was created in a task.
  */
 #ifndef AOEI_BASE_POOL_H
 #define AOEI_BASE_POOL_H

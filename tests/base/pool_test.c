@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
  * Tests the thread pool. For any number of threads, each task must run exactly once, and no two threads may use the
- * same worker index at the same time. Other tests cover nested jobs, short jobs, jobs that several threads start, and a
- * pool whose creation fails after some workers have started.
+ * same worker index at the same time. Other tests cover nested jobs, short jobs, jobs that several threads start, child
+ * processes that use the pool, and a pool whose creation fails after some workers have started.
  */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../support/support.h"
 #include "base/alloc.h"
@@ -265,6 +267,90 @@ static void test_creation_fails_half_way(void **state) {
     assert_int_equal(test_alloc_failures(create_pool, &threads, 0), 2 + threads - 1);
 }
 
+/* ---- fork */
+
+#ifndef __SANITIZE_THREAD__ /* the thread sanitizer does not support new threads after a fork of a process with        \
+                               threads */
+
+/* Runs fn(pool) in a child process, which must end within a minute. */
+static void in_child(void (*fn)(aoei_pool *), aoei_pool *pool) {
+    int status = 1;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(60);
+        fn(pool);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void child_exits(aoei_pool *pool) {
+    (void)pool;
+}
+
+/* Checks in a child that all workers run at the same time again. */
+static void child_computes(aoei_pool *pool) {
+    meeting m = {0, aoei_pool_threads(pool)};
+    aoei_parallel_for(pool, m.workers, meet, &m);
+    run_and_check(pool, m.workers, 100);
+    run_and_check(pool, m.workers, 3);
+}
+
+static void child_computes_and_destroys(aoei_pool *pool) {
+    child_computes(pool);
+    aoei_pool_destroy(pool);
+}
+
+static void child_forks(aoei_pool *pool) {
+    in_child(child_computes, pool);
+    child_computes(pool);
+    in_child(child_computes_and_destroys, pool);
+}
+
+static void test_fork(void **state) {
+    (void)state;
+    static void (*const children[])(aoei_pool *) = {child_exits, child_computes, aoei_pool_destroy,
+                                                    child_computes_and_destroys, child_forks};
+    for (size_t threads = 1; threads <= 4; threads++) {
+        aoei_pool *pool;
+        assert_int_equal(aoei_pool_create(&pool, threads, NULL), 0);
+        for (size_t i = 0; i < 2 * sizeof children / sizeof *children; i++) {
+            in_child(children[i / 2], pool);
+            if (i % 2)
+                run_and_check(pool, threads, 20);
+        }
+        aoei_pool_destroy(pool);
+    }
+}
+
+static void *call_until_stopped(void *arg) {
+    job *j = arg;
+    while (!atomic_load(&j->wrong))
+        aoei_parallel_for(j->pool, 50, count_task, j);
+    return NULL;
+}
+
+/* Tests forks at moments at which another thread holds the locks of the pool and its workers run. */
+static void test_fork_during_jobs(void **state) {
+    (void)state;
+    job *j = calloc(1, sizeof *j);
+    pthread_t thread;
+    assert_non_null(j);
+    j->workers = 3;
+    j->n_tasks = 50;
+    assert_int_equal(aoei_pool_create(&j->pool, 3, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, call_until_stopped, j), 0);
+    for (int i = 0; i < 60; i++)
+        in_child(i % 3 ? child_computes : child_computes_and_destroys, j->pool);
+    assert_int_equal(atomic_exchange(&j->wrong, 1), 0);
+    pthread_join(thread, NULL);
+    aoei_pool_destroy(j->pool);
+    free(j);
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_task_once),
@@ -275,6 +361,10 @@ int main(void) {
         cmocka_unit_test(test_callers_are_serialized),
         cmocka_unit_test(test_create_and_destroy),
         cmocka_unit_test(test_creation_fails_half_way),
+#ifndef __SANITIZE_THREAD__
+        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_fork_during_jobs),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
