@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A mutex for objects outside base/ that several threads use. A thread holds it only while it accesses memory or reads
- * a file. A thread never holds it while it waits for another thread or the network.
+ * A mutex. A thread holds it only while it accesses memory, reads a file, or runs a parallel loop. A thread never holds
+ * it while it waits for the network or for a thread that needs the same mutex. In a child process that fork() created,
+ * a mutex that another thread held is free.
  */
 #ifndef AOEI_BASE_MUTEX_H
 #define AOEI_BASE_MUTEX_H
@@ -9,26 +10,17 @@
 
 typedef struct aoei_mutex {
     pthread_mutex_t m;
+    _Atomic unsigned generation; /* value of aoei_fork_generation when `m` was initialized */
 } aoei_mutex;
 
 /* clang-format off */
-#define AOEI_MUTEX_INIT {PTHREAD_MUTEX_INITIALIZER}
+#define AOEI_MUTEX_INIT {PTHREAD_MUTEX_INITIALIZER, 0}
 /* clang-format on */
 
-static inline void aoei_mutex_init(aoei_mutex *m) {
-    (void)pthread_mutex_init(&m->m, NULL); /* a mutex with default attributes cannot fail */
-}
-
-static inline void aoei_mutex_destroy(aoei_mutex *m) {
-    (void)pthread_mutex_destroy(&m->m);
-}
-
-static inline void aoei_mutex_lock(aoei_mutex *m) {
-    (void)pthread_mutex_lock(&m->m);
-}
-
-static inline void aoei_mutex_unlock(aoei_mutex *m) {
-    (void)pthread_mutex_unlock(&m->m);
-}
+void aoei_mutex_init(aoei_mutex *m);
+void aoei_mutex_destroy(aoei_mutex *m);
+void aoei_mutex_lock(aoei_mutex *m);
+int aoei_mutex_try(aoei_mutex *m); /* locks the mutex and returns 1, or returns 0 if a thread holds it */
+void aoei_mutex_unlock(aoei_mutex *m);
 
 #endif
