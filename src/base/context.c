@@ -18,26 +18,26 @@ void aoe_context_options_defaults(aoe_context_options *o) {
     *o = (aoe_context_options){.struct_size = sizeof *o, .threads = aoei_pool_default_threads()};
 }
 
+static int create_scratch(aoe_context *ctx, aoe_error *err) {
+    const size_t threads = aoei_pool_threads(ctx->pool);
+    size_t bytes;
+    if (aoei_mul_size(threads, AOEI_WORKER_SCRATCH * sizeof(float), &bytes))
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.threads = %zu is too large: the size of the scratch buffers overflows; use fewer threads",
+            threads);
+    ctx->scratch = aoei_aligned(bytes);
+    return ctx->scratch ? 0 : aoei_fail_nomem(err, bytes);
+}
+
 /* Sets the CPU tier and the log function, and creates the thread pool and the scratch buffers. If it fails, the caller
  * must destroy ctx. */
 static int create_parts(aoe_context *ctx, const aoe_context_options *o, aoe_error *err) {
     int code = aoei_cpu_tier(&ctx->tier, err);
-    if (code)
-        return code;
     ctx->log = (aoei_log){.fn = o->log, .user = o->log_user};
-    code = aoei_pool_create(&ctx->pool, o->threads, err);
-    if (code)
-        return code;
-    size_t bytes;
-    if (aoei_mul_size(aoei_pool_threads(ctx->pool), AOEI_WORKER_SCRATCH * sizeof(float), &bytes))
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.threads = %zu is too large: the size of the scratch buffers overflows; use fewer threads",
-            o->threads);
-    ctx->scratch = aoei_aligned(bytes);
-    if (!ctx->scratch)
-        return aoei_fail_nomem(err, bytes);
-    return 0;
+    if (!code)
+        code = aoei_pool_create(&ctx->pool, o->threads, err);
+    return code ? code : create_scratch(ctx, err);
 }
 
 int aoe_context_create(aoe_context **ctx, const aoe_context_options *o, aoe_error *err) {
@@ -60,9 +60,22 @@ int aoe_context_create(aoe_context **ctx, const aoe_context_options *o, aoe_erro
 void aoe_context_destroy(aoe_context *ctx) {
     if (!ctx)
         return;
+    aoei_context_release(ctx);
+    aoei_free(ctx);
+}
+
+int aoei_context_init(aoe_context *ctx, const aoe_context *other, const aoei_pool *threads, aoe_error *err) {
+    *ctx = (aoe_context){.tier = other->tier, .log = other->log};
+    int code = aoei_pool_share(&ctx->pool, threads, err);
+    if (!code && (code = create_scratch(ctx, err)))
+        aoei_context_release(ctx);
+    return code;
+}
+
+void aoei_context_release(aoe_context *ctx) {
     aoei_pool_destroy(ctx->pool);
     aoei_aligned_free(ctx->scratch);
-    aoei_free(ctx);
+    *ctx = (aoe_context){0};
 }
 
 int aoei_context_serial(aoe_context *ctx, aoe_error *err) {

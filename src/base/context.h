@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The context: thread pool, CPU tier (the instruction set selected at run time, cpu.h), log callback, and one scratch
  * buffer per thread of the pool. Only one parallel loop (aoei_parallel_for) of a context runs at a time, so all
- * operations can share the scratch buffers.
+ * operations can share the scratch buffers. Callers that compute at the same time have their own contexts, which may
+ * share threads.
  */
 #ifndef AOEI_BASE_CONTEXT_H
 #define AOEI_BASE_CONTEXT_H
@@ -24,6 +25,11 @@ struct aoe_context {
 /* Returns the scratch buffer of the thread with index `worker` in the pool (aoei_task_fn): [AOEI_WORKER_SCRATCH]
  * floats, 64-byte aligned, owned by the context. */
 float *aoei_worker_scratch(const aoe_context *ctx, size_t worker);
+
+/* Initializes *ctx with the CPU tier and the log callback of `other`, its own scratch buffers, and a pool that shares
+ * the threads of `threads`. The caller releases it with aoei_context_release. Errors: AOE_ENOMEM. */
+int aoei_context_init(aoe_context *ctx, const aoe_context *other, const aoei_pool *threads, aoe_error *err);
+void aoei_context_release(aoe_context *ctx); /* frees the parts of *ctx; accepts a zeroed struct */
 
 /* Fills `ctx`, which may be on the caller's stack, with a context that has a CPU tier but no threads and no scratch
  * buffers. The context owns nothing and needs no destruction. Errors: those of aoei_cpu_tier. */

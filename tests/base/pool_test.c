@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
+ * tags: numbers threads
  * Tests the thread pool. For any number of threads, each task must run exactly once, and no two threads may use the
- * same worker index at the same time. Other tests cover nested jobs, short jobs, jobs that several threads start, child
- * processes that use the pool, and a pool whose creation fails after some workers have started.
+ * same worker index at the same time. Other tests cover nested jobs, short jobs, jobs that several threads start, pools
+ * that share their threads, child processes that use the pool, and a pool whose creation fails after some workers have
+ * started.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -229,6 +230,83 @@ static void test_callers_are_serialized(void **state) {
     }
 }
 
+/* ---- pools that share their threads */
+
+typedef struct blocked {
+    aoei_pool *pool;
+    _Atomic size_t running; /* number of tasks that run */
+    _Atomic int released;   /* 1: the tasks return */
+} blocked;
+
+/* A task that returns when it is released, or after a minute. */
+static void wait_for_release(void *arg, size_t task, size_t worker) {
+    (void)task;
+    (void)worker;
+    blocked *b = arg;
+    atomic_fetch_add(&b->running, 1);
+    for (int i = 0; i < 6000 && !atomic_load(&b->released); i++)
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+}
+
+static void *run_blocked(void *arg) {
+    blocked *b = arg;
+    aoei_parallel_for(b->pool, 3, wait_for_release, b);
+    return NULL;
+}
+
+/* Tests that a job of a pool does not wait for a job of another pool that uses the shared threads. */
+static void test_shared_threads(void **state) {
+    (void)state;
+    aoei_pool *pool, *other;
+    pthread_t thread;
+    assert_int_equal(aoei_pool_create(&pool, 3, NULL), 0);
+    assert_int_equal(aoei_pool_share(&other, pool, NULL), 0);
+    assert_int_equal(aoei_pool_threads(other), 3);
+    blocked b = {.pool = pool};
+    assert_int_equal(pthread_create(&thread, NULL, run_blocked, &b), 0);
+    while (atomic_load(&b.running) < 3)
+        nanosleep(&(struct timespec){0, 10000}, NULL);
+    run_and_check(other, 1, 100);
+    atomic_store(&b.released, 1);
+    pthread_join(thread, NULL);
+    aoei_pool_destroy(pool);
+    meeting m = {0, 3};
+    aoei_parallel_for(other, 3, meet, &m); /* the last pool still has the threads */
+    run_and_check(other, 3, 100);
+    aoei_pool_destroy(other);
+    assert_int_equal(aoei_pool_share(&other, NULL, NULL), 0);
+    run_and_check(other, 1, 100);
+    aoei_pool_destroy(other);
+}
+
+/* Tests jobs that several threads start at the same time in pools that share their threads. */
+static void test_callers_of_shared_threads(void **state) {
+    (void)state;
+    enum { CALLERS = 4 };
+    aoei_pool *first;
+    caller callers[CALLERS];
+    assert_int_equal(aoei_pool_create(&first, 3, NULL), 0);
+    for (size_t i = 0; i < CALLERS; i++) {
+        job *j = callers[i].job = calloc(1, sizeof *j);
+        assert_non_null(j);
+        j->workers = 3;
+        j->n_tasks = 6;
+        assert_int_equal(aoei_pool_share(&j->pool, first, NULL), 0);
+    }
+    aoei_pool_destroy(first);
+    for (size_t i = 0; i < CALLERS; i++)
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, call_often, &callers[i]), 0);
+    for (size_t i = 0; i < CALLERS; i++) {
+        job *j = callers[i].job;
+        pthread_join(callers[i].thread, NULL);
+        assert_int_equal(atomic_load(&j->wrong), 0);
+        for (size_t k = 0; k < 6; k++)
+            assert_int_equal(atomic_load(&j->runs[k]), 300);
+        aoei_pool_destroy(j->pool);
+        free(j);
+    }
+}
+
 static void test_create_and_destroy(void **state) {
     (void)state;
     aoei_pool *pool;
@@ -264,7 +342,7 @@ static int create_pool(void *arg) {
 static void test_creation_fails_half_way(void **state) {
     (void)state;
     size_t threads = 5;
-    assert_int_equal(test_alloc_failures(create_pool, &threads, 0), 2 + threads - 1);
+    assert_int_equal(test_alloc_failures(create_pool, &threads, 0), 3 + threads - 1);
 }
 
 /* ---- fork */
@@ -359,6 +437,8 @@ int main(void) {
         cmocka_unit_test(test_workers_run_in_parallel),
         cmocka_unit_test(test_nested),
         cmocka_unit_test(test_callers_are_serialized),
+        cmocka_unit_test(test_shared_threads),
+        cmocka_unit_test(test_callers_of_shared_threads),
         cmocka_unit_test(test_create_and_destroy),
         cmocka_unit_test(test_creation_fails_half_way),
 #ifndef __SANITIZE_THREAD__
