@@ -52,9 +52,9 @@
  * - Process. The library does not change signal handlers, the locale, the environment, or the allocation functions of
  *   other libraries. It initializes libcurl at the first request, and SQLite when the first cache is opened. A program
  *   that configures these libraries does so earlier.
- * - Threads. Several threads may use one context, tokenizer or model at the same time. Only one thread at a time may
- *   use an embedder. After fork(), the child process can use every object that no other thread was using, and its
- *   results have the same bits. Its first computation with a context starts the threads of the context again.
+ * - Threads. Several threads may use one context, tokenizer, model or embedder at the same time. Results do not depend
+ *   on the number of threads. After fork(), the child process can use every object that no other thread was using, and
+ *   its results have the same bits. Its first computation with a context starts the threads of the context again.
  * - Shapes. Arrays are row-major: [B, D] has B rows of D values. B is the number of examples, T the number of tokens of
  *   a text, and D the number of components of a vector.
  * - Stability. Sections whose heading says "experimental" may change in any release. Everything else changes only with
@@ -199,7 +199,9 @@ AOE_API int aoe_model_find(char *dir, size_t size, const char *name, aoe_error *
 /* ----------------------------------------------------------------- embedding */
 
 /* An embedder computes the embeddings of texts, or the scores of pairs if its model is a cross-encoder, and owns the
- * memory for activations. Only one thread may use it at a time. */
+ * memory for activations. Several threads may use one embedder, or several embedders of one model, at the same time. No
+ * call waits for another call. An embedder has memory for as many calls as have run at the same time. A server that
+ * answers requests in its own threads creates one embedder with options.threads = 1. */
 typedef struct aoe_embedder aoe_embedder;
 typedef struct aoe_embedder_options aoe_embedder_options; /* defined below */
 
@@ -222,8 +224,8 @@ AOE_API void aoe_embedder_destroy(aoe_embedder *AOE_NULLABLE e);
  * returns it. */
 AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors,
                       aoe_text_info *AOE_NULLABLE info, aoe_error *AOE_NULLABLE err);
-/* Returns the index of the text that caused the last call of aoe_embed to fail, or SIZE_MAX if no text was the
- * cause. */
+/* Returns the index of the text that caused the last call of aoe_embed or aoe_score_pairs in this thread to fail, or
+ * SIZE_MAX if no text was the cause, or if the call used another embedder than e. */
 AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);
 AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* the model of the embedder; borrowed */
 /* Returns the number of components of the embeddings that aoe_embed computes: aoe_model_dims, unless
@@ -430,6 +432,9 @@ struct aoe_embedder_options {
     aoe_chunk chunk;      /* default AOE_CHUNK_FIRST */
     size_t chunk_overlap; /* number of tokens that adjacent chunks share; AOE_AUTO (default): an eighth of the number of
                              tokens in a chunk, not counting the prompt and special tokens */
+    size_t threads;       /* number of threads that a call uses, from 1 to 1024, including the thread that calls; the
+                             others belong to the embedder. AOE_AUTO (default): those of the context of the model. If
+                             calls run at the same time, the other threads help with one of them */
 };
 
 AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);

@@ -180,7 +180,8 @@ static int check_model(flow_job *j, const aoe_model *m, const char *from, aoe_er
 static int embed_files(flow_job *j, const char *from, aoe_error *err) {
     aoe_model *m;
     aoe_model_options options = j->o->model_options;
-    const aoe_embedder_options e = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = j->o->batch_tokens};
+    const aoe_embedder_options e = {
+        .struct_size = sizeof(aoe_embedder_options), .batch_tokens = j->o->batch_tokens, .threads = AOE_AUTO};
     options.normalize = 0;
     int rc = aoe_model_open(&m, j->ctx, from, &options, err);
     if (rc)

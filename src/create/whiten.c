@@ -172,7 +172,8 @@ static int add_file(whitening *w, const char *path, aoe_error *err) {
 static int compute_moments(whitening *w, const char *from, aoe_error *err) {
     aoe_model *m;
     aoe_model_options options = w->o->model_options;
-    const aoe_embedder_options e = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = w->o->batch_tokens};
+    const aoe_embedder_options e = {
+        .struct_size = sizeof(aoe_embedder_options), .batch_tokens = w->o->batch_tokens, .threads = AOE_AUTO};
     options.normalize = 0;
     int rc = aoe_model_open(&m, w->ctx, from, &options, err);
     if (rc)

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Computes embeddings of texts. The texts are tokenized, sorted by length, and divided into batches with a limited
  * number of tokens. The encoder and the pooling process one batch at a time. The vectors are written in the order of
- * the texts. An embedder allocates one arena, which is large enough for the largest batch. Each batch uses only the
- * beginning of the arena, so small batches touch little physical memory. aoe_embed allocates the lists of tokens and
- * chunks and, if embeddings are truncated, the complete embeddings. After aoe_embedder_set_dims, the complete
- * embeddings are kept. A long text may be split into chunks that are embedded separately. The embedding of the text is
- * then the mean of the embeddings of its chunks. If the model subtracts the embedding of its empty prompt, a batch also
- * contains the empty prompts.
+ * the texts. Each call has a workspace, which the embedder keeps for later calls, so several threads may use an
+ * embedder. The arena of a workspace is large enough for the largest batch. Each batch uses only the beginning of the
+ * arena, so small batches touch little physical memory. aoe_embed allocates the lists of tokens and chunks and, if
+ * embeddings are truncated, the complete embeddings. After aoe_embedder_set_dims, the complete embeddings are kept. A
+ * long text may be split into chunks that are embedded separately. The embedding of the text is then the mean of the
+ * embeddings of its chunks. If the model subtracts the embedding of its empty prompt, a batch also contains the empty
+ * prompts.
  */
 #include "model/embedder.h"
 
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/mutex.h"
 #include "base/options.h"
 #include "base/pool.h"
 #include "encoder/arch.h"
@@ -37,25 +39,42 @@ enum {
     LARGE_HIDDEN = 2048
 };
 
-struct aoe_embedder {
-    aoe_model *model;    /* borrowed */
-    size_t batch_tokens; /* maximum number of tokens of a batch (batch_limit); a longer text forms a batch of its own */
-    aoe_chunk chunk;     /* how long texts are embedded: first chunk only, or mean of all chunks */
-    size_t overlap;      /* number of tokens that adjacent chunks have in common; AOE_AUTO: 1/8 of the text tokens of a
-                            chunk */
-    size_t failed;       /* index of the text that caused an error in the last call, or (size_t)-1 */
-    size_t dims;         /* number of components to which embeddings are truncated; 0: aoe_model_dims */
-    aoei_embedding_cache *cache; /* embeddings of all texts since aoe_embedder_set_dims was called, owned; NULL: none */
-    aoei_arena arena;            /* owned */
-    aoei_encoder_state state;    /* activations of the current batch, in the arena */
+/* The memory of one call. Calls that run at the same time have different workspaces. */
+typedef struct workspace {
+    struct workspace *next;   /* next unused workspace of the embedder, owned; NULL: none */
+    const aoe_embedder *e;    /* borrowed */
+    aoe_context ctx;          /* scratch buffers, and the threads of the embedder; owned */
+    aoei_arena arena;         /* owned */
+    aoei_encoder_state state; /* activations of the current batch, in the arena */
     /* modules after the pooling. The first tensor, [texts, aoei_pooled_dims], is the output of the pooling. The last
      * tensor contains the vectors of the texts before they are truncated, [texts, D]. The tensors are in the arena. */
     aoei_module_chain chain;
     float *chunk_vector;      /* [D] vector of one chunk, owned */
     float *empty_vector;      /* [D] vector of the empty prompt, owned; NULL: it is not subtracted */
-    aoei_empty_prompt empty;  /* empty prompt whose vectors are subtracted; zeroed: none */
     aoei_batch_buffer buffer; /* token ids of the current batch, owned */
+    size_t failed;            /* index of the text that caused an error, or (size_t)-1 */
+} workspace;
+
+struct aoe_embedder {
+    aoe_model *model;    /* borrowed */
+    aoei_pool *pool;     /* threads of the calls, owned */
+    size_t batch_tokens; /* maximum number of tokens of a batch (batch_limit); a longer text forms a batch of its own */
+    size_t max_tokens;   /* number of tokens for which the buffers of a workspace are allocated */
+    aoe_chunk chunk;     /* how long texts are embedded: first chunk only, or mean of all chunks */
+    size_t overlap;      /* number of tokens that adjacent chunks have in common; AOE_AUTO: 1/8 of the text tokens of a
+                            chunk */
+    size_t dims;         /* number of components to which embeddings are truncated; 0: aoe_model_dims */
+    aoei_embedding_cache *cache; /* embeddings of all texts since aoe_embedder_set_dims was called, owned; NULL: none */
+    aoei_empty_prompt empty;     /* empty prompt whose vectors are subtracted; zeroed: none */
+    aoei_mutex lock;             /* protects `unused` */
+    workspace *unused;           /* workspaces that no call uses, owned */
 };
+
+/* The last failure of aoe_embed or aoe_score_pairs in this thread. */
+static _Thread_local struct {
+    const aoe_embedder *e; /* embedder of the call; compared only */
+    size_t text;           /* index of the text that caused the error, or (size_t)-1 */
+} failure;
 
 void aoe_embedder_options_defaults(aoe_embedder_options *o) {
     if (!o)
@@ -63,63 +82,67 @@ void aoe_embedder_options_defaults(aoe_embedder_options *o) {
     *o = (aoe_embedder_options){.struct_size = sizeof *o};
     o->batch_tokens = 4096;
     o->chunk_overlap = AOE_AUTO;
+    o->threads = AOE_AUTO;
 }
 
 /* Allocates from the arena the tensors for a batch with n tokens and n_texts texts, each of at most `longest` tokens.
  * unpacked: aoei_encoder_mode.unpacked. The required size of the arena increases with each of these four numbers. */
-static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_module_chain *chain, aoei_arena *arena, size_t n,
-                  size_t n_texts, size_t longest, int unpacked, aoe_error *err) {
+static int layout(const aoe_context *ctx, const aoe_model *m, aoei_encoder_state *state, aoei_module_chain *chain,
+                  aoei_arena *arena, size_t n, size_t n_texts, size_t longest, int unpacked, aoe_error *err) {
     aoei_arena_reset(arena, 0);
     aoei_module_chain_layout(chain, m->config.modules, m->config.n_modules, n_texts, aoei_pooled_dims(&m->config), 0,
                              arena);
     const aoei_encoder_mode mode = {.type = m->type, .int8 = m->int8, .unpacked = unpacked};
-    return aoei_encoder_layout(state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
+    return aoei_encoder_layout(state, ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
 
 /* Returns the maximum number of tokens of a batch: o->batch_tokens, or a smaller number with which batches are faster.
  * The activations of few tokens stay in the caches of the CPU. If the hidden size is large, each batch reads many
  * weights, so batches have more tokens. The limit does not apply to static models. Results do not depend on it. */
-static size_t batch_limit(const aoe_model *m, const aoe_embedder_options *o) {
+static size_t batch_limit(const aoe_model *m, const aoe_embedder_options *o, size_t threads) {
     const size_t per_thread = m->config.hidden < LARGE_HIDDEN ? SMALL_BATCH : LARGE_BATCH;
-    const size_t fast = per_thread * aoei_pool_threads(m->ctx->pool);
+    const size_t fast = per_thread * threads;
     return o->batch_tokens < fast || !m->config.layers ? o->batch_tokens : fast;
 }
 
-/* Returns the number of tokens for which the buffers of a batch are allocated. A batch has at most batch_limit(m, o)
- * tokens, except that a longer text forms a batch of its own. A text has at most m->settings.max_length tokens. Texts
+/* Returns the number of tokens for which the buffers of a batch are allocated. limit: maximum number of tokens of a
+ * batch, except that a longer text forms a batch of its own. A text has at most m->settings.max_length tokens. Texts
  * for static models may be very long, so memory for texts with more than FIRST_TOKENS tokens is allocated when such a
  * text occurs. */
-static size_t max_batch_tokens(const aoe_model *m, const aoe_embedder_options *o) {
+static size_t max_batch_tokens(const aoe_model *m, size_t limit) {
     const size_t longest = m->settings.max_length < FIRST_TOKENS || !m->config.arch->allows_no_tokens
                                ? m->settings.max_length
                                : FIRST_TOKENS;
-    const size_t limit = batch_limit(m, o);
     return limit > longest ? limit : longest;
 }
 
 /* Sets *bytes to the size of the arena for batches with at most max_tokens tokens, and texts with at most `longest`
  * tokens. */
-static int measure(size_t *bytes, const aoe_model *m, size_t max_tokens, size_t longest, aoe_error *err) {
+static int measure(size_t *bytes, const aoe_context *ctx, const aoe_model *m, size_t max_tokens, size_t longest,
+                   aoe_error *err) {
     aoei_arena arena;
     aoei_encoder_state state;
     aoei_module_chain chain;
     aoei_arena_measure(&arena);
-    const int code = layout(m, &state, &chain, &arena, max_tokens, max_tokens, longest, m->later != NULL, err);
+    const int code = layout(ctx, m, &state, &chain, &arena, max_tokens, max_tokens, longest, m->later != NULL, err);
     *bytes = arena.used;
     return code;
 }
 
 int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_options *o, aoe_error *err) {
-    return measure(bytes, m, max_batch_tokens(m, o), m->settings.max_length, err);
+    const size_t limit = batch_limit(m, o, aoei_pool_threads(m->ctx->pool));
+    return measure(bytes, m->ctx, m, max_batch_tokens(m, limit), m->settings.max_length, err);
 }
+
+/* --------------------------------------------------------------- workspaces */
 
 /* Replaces the memory of batches by memory for max_tokens tokens. If an allocation fails, the previous memory is
  * kept. */
-static int reserve(aoe_embedder *e, size_t max_tokens, size_t longest, aoe_error *err) {
+static int reserve(workspace *w, size_t max_tokens, size_t longest, aoe_error *err) {
     aoei_arena arena = {0};
     aoei_batch_buffer buffer = {0};
     size_t bytes;
-    int code = measure(&bytes, e->model, max_tokens, longest, err);
+    int code = measure(&bytes, &w->ctx, w->e->model, max_tokens, longest, err);
     if (!code)
         code = aoei_arena_create(&arena, bytes, err);
     if (!code)
@@ -128,18 +151,69 @@ static int reserve(aoe_embedder *e, size_t max_tokens, size_t longest, aoe_error
         aoei_arena_destroy(&arena);
         return code;
     }
-    aoei_batch_buffer_destroy(&e->buffer);
-    aoei_arena_destroy(&e->arena);
-    e->arena = arena;
-    e->buffer = buffer;
+    aoei_batch_buffer_destroy(&w->buffer);
+    aoei_arena_destroy(&w->arena);
+    w->arena = arena;
+    w->buffer = buffer;
     return AOE_OK;
 }
 
-int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *o, aoe_error *err) {
-    if (e)
-        *e = NULL;
-    AOEI_CHECK(err, e, m);
-    AOEI_OPTIONS(aoe_embedder_options, o, err);
+static void destroy_workspace(workspace *w) {
+    aoei_free(w->chunk_vector);
+    aoei_free(w->empty_vector);
+    aoei_batch_buffer_destroy(&w->buffer);
+    aoei_arena_destroy(&w->arena);
+    aoei_context_release(&w->ctx);
+    aoei_free(w);
+}
+
+static int create_workspace(workspace **created, const aoe_embedder *e, aoe_error *err) {
+    const aoe_model *m = e->model;
+    const size_t D = aoei_vector_dims(&m->config);
+    workspace *w = *created = aoei_calloc(1, sizeof *w);
+    if (!w)
+        return aoei_fail_nomem(err, sizeof *w);
+    w->e = e;
+    int code = aoei_context_init(&w->ctx, m->ctx, e->pool, err);
+    if (!code)
+        code = reserve(w, e->max_tokens, m->settings.max_length, err);
+    if (!code && !((w->chunk_vector = aoei_malloc_array(D, sizeof *w->chunk_vector)) &&
+                   (w->empty_vector = aoei_malloc_array(D, sizeof *w->empty_vector))))
+        code = aoei_fail_nomem(err, D * sizeof *w->chunk_vector);
+    if (code) {
+        destroy_workspace(w);
+        *created = NULL;
+    }
+    return code;
+}
+
+/* Takes an unused workspace of the embedder for a call, or creates one. */
+static int begin_call(workspace **w, aoe_embedder *e, aoe_error *err) {
+    failure.e = e;
+    failure.text = (size_t)-1;
+    aoei_mutex_lock(&e->lock);
+    *w = e->unused;
+    if (*w)
+        e->unused = (*w)->next;
+    aoei_mutex_unlock(&e->lock);
+    const int code = *w ? AOE_OK : create_workspace(w, e, err);
+    if (!code)
+        (*w)->failed = (size_t)-1;
+    return code;
+}
+
+/* Gives the workspace of a call back to the embedder. */
+static void end_call(workspace *w, aoe_embedder *e) {
+    failure.text = w->failed;
+    aoei_mutex_lock(&e->lock);
+    w->next = e->unused;
+    e->unused = w;
+    aoei_mutex_unlock(&e->lock);
+}
+
+/* ----------------------------------------------------------------- embedder */
+
+static int check_options(const aoe_embedder_options *o, const aoe_model *m, aoe_error *err) {
     if (o->batch_tokens == 0)
         return aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
     if (o->chunk != AOE_CHUNK_FIRST && o->chunk != AOE_CHUNK_MEAN)
@@ -153,23 +227,32 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
         return aoei_fail(err, AOE_EARG,
                          "options.chunk_overlap is %zu, but must be less than the length of a chunk, %zu tokens",
                          o->chunk_overlap, m->settings.max_length);
+    return AOE_OK;
+}
+
+int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *o, aoe_error *err) {
+    if (e)
+        *e = NULL;
+    AOEI_CHECK(err, e, m);
+    AOEI_OPTIONS(aoe_embedder_options, o, err);
+    int code = check_options(o, m, err);
+    if (code)
+        return code;
     aoe_embedder *created = aoei_calloc(1, sizeof *created);
     if (!created)
         return aoei_fail_nomem(err, sizeof *created);
+    aoei_mutex_init(&created->lock);
     created->model = m;
-    created->batch_tokens = batch_limit(m, o);
     created->chunk = o->chunk;
     created->overlap = o->chunk_overlap;
-    created->failed = (size_t)-1;
-    const size_t D = aoei_vector_dims(&m->config);
-    int code = reserve(created, max_batch_tokens(m, o), m->settings.max_length, err);
-    if (!code && !(created->chunk_vector = aoei_malloc_array(D, sizeof *created->chunk_vector)))
-        code = aoei_fail_nomem(err, D * sizeof *created->chunk_vector);
-    if (!code && m->settings.subtract_empty_prompt) {
-        created->empty_vector = aoei_malloc_array(D, sizeof *created->empty_vector);
-        code = created->empty_vector ? aoei_empty_prompt_create(&created->empty, m, m->settings.prompt, err)
-                                     : aoei_fail_nomem(err, D * sizeof *created->empty_vector);
-    }
+    code = o->threads == AOE_AUTO ? aoei_pool_share(&created->pool, m->ctx->pool, err)
+                                  : aoei_pool_create(&created->pool, o->threads, err);
+    created->batch_tokens = batch_limit(m, o, aoei_pool_threads(created->pool));
+    created->max_tokens = max_batch_tokens(m, created->batch_tokens);
+    if (!code && m->settings.subtract_empty_prompt)
+        code = aoei_empty_prompt_create(&created->empty, m, m->settings.prompt, err);
+    if (!code)
+        code = create_workspace(&created->unused, created, err); /* so that later calls seldom run out of memory */
     if (code) {
         aoe_embedder_destroy(created);
         return code;
@@ -184,11 +267,13 @@ void aoe_embedder_destroy(aoe_embedder *e) {
     if (e->cache)
         aoei_embedding_cache_clear(e->cache);
     aoei_free(e->cache);
-    aoei_free(e->chunk_vector);
-    aoei_free(e->empty_vector);
+    for (workspace *w = e->unused, *next; w; w = next) {
+        next = w->next;
+        destroy_workspace(w);
+    }
     aoei_empty_prompt_destroy(&e->empty);
-    aoei_batch_buffer_destroy(&e->buffer);
-    aoei_arena_destroy(&e->arena);
+    aoei_pool_destroy(e->pool);
+    aoei_mutex_destroy(&e->lock);
     aoei_free(e);
 }
 
@@ -214,9 +299,7 @@ int aoe_embedder_set_dims(aoe_embedder *e, size_t dims, aoe_error *err) {
 }
 
 size_t aoe_embed_failed_text(const aoe_embedder *e) {
-    if (!e)
-        return (size_t)-1;
-    return e->failed;
+    return e && e == failure.e ? failure.text : (size_t)-1;
 }
 
 aoe_model *aoe_embedder_model(const aoe_embedder *e) {
@@ -291,16 +374,16 @@ static size_t add_chunks(const aoe_embedder *e, const aoei_token_lists *lists, s
 }
 
 /* Appends a chunk to the batch. index: index of the chunk in the batch. */
-static void add_to_batch(aoe_embedder *e, const aoei_token_lists *lists, const chunk *c, size_t index) {
+static void add_to_batch(workspace *w, const aoei_token_lists *lists, const chunk *c, size_t index) {
     const int32_t *ids = lists->ids + lists->offsets[c->text];
     const aoei_affix_lengths affixes = affixes_of(lists, c->text);
-    aoei_batch_add_types(&e->buffer, ids, lists->types ? lists->types + lists->offsets[c->text] : NULL, c->length,
+    aoei_batch_add_types(&w->buffer, ids, lists->types ? lists->types + lists->offsets[c->text] : NULL, c->length,
                          (uint32_t)index);
-    aoei_batch_skip(&e->buffer, lists, c->text);
+    aoei_batch_skip(&w->buffer, lists, c->text);
     if (c->n_chunks == 1)
         return;
     /* aoei_batch_add has copied the first c->length ids of the text; replace them by the ids of the chunk */
-    int32_t *to = e->buffer.ids + e->buffer.batch.n_tokens - c->length;
+    int32_t *to = w->buffer.ids + w->buffer.batch.n_tokens - c->length;
     memcpy(to, ids, affixes.prefix * sizeof *to);
     memcpy(to + affixes.prefix, ids + affixes.prefix + c->first, c->n * sizeof *to);
     memcpy(to + affixes.prefix + c->n, ids + aoei_token_count(lists, c->text) - affixes.suffix,
@@ -309,11 +392,12 @@ static void add_to_batch(aoe_embedder *e, const aoei_token_lists *lists, const c
 
 /* Adds the empty prompts of the batch, whose first n elements are chunks[n], sorted by length: one for each length.
  * Fails if a chunk is not a text in the prompt. */
-static int add_empty_prompts(aoe_embedder *e, const chunk *chunks, size_t n, aoe_error *err) {
-    const aoei_batch *b = &e->buffer.batch;
+static int add_empty_prompts(workspace *w, const chunk *chunks, size_t n, aoe_error *err) {
+    const aoe_embedder *e = w->e;
+    const aoei_batch *b = &w->buffer.batch;
     for (size_t i = 0; i < n; i++) {
         if (!aoei_empty_prompt_matches(&e->empty, b->ids + b->offsets[i], chunks[i].length)) {
-            e->failed = chunks[i].text;
+            w->failed = chunks[i].text;
             return aoei_fail(
                 err, AOE_EARG,
                 "%s subtracts the embedding of its empty prompt, but the text is not in the prompt '%s', or the "
@@ -321,25 +405,24 @@ static int add_empty_prompts(aoe_embedder *e, const chunk *chunks, size_t n, aoe
                 e->model->files.dir, e->model->settings.prompt);
         }
         if (!i || chunks[i].length != chunks[i - 1].length)
-            aoei_empty_prompt_add(&e->empty, &e->buffer, chunks[i].length - e->empty.n, (uint32_t)b->n_texts);
+            aoei_empty_prompt_add(&e->empty, &w->buffer, chunks[i].length - e->empty.n, (uint32_t)b->n_texts);
     }
     return AOE_OK;
 }
 
 /* Subtracts the vectors of the empty prompts from those of the chunks[n] of the batch. */
-static void subtract_empty_prompts(aoe_embedder *e, const chunk *chunks, size_t n) {
-    const aoe_context *ctx = e->model->ctx;
-    const aoei_tensor vectors = e->chain.value[e->chain.n];
+static void subtract_empty_prompts(workspace *w, const chunk *chunks, size_t n) {
+    const aoei_tensor vectors = w->chain.value[w->chain.n];
     const size_t D = vectors.cols;
     size_t empty = n - 1;
     for (size_t i = 0; i < n; i++) {
         const aoei_tensor row = aoei_tensor_rows(vectors, i, 1);
         if (!i || chunks[i].length != chunks[i - 1].length)
-            aoei_tensor_read(ctx, e->empty_vector, aoei_tensor_rows(vectors, ++empty, 1));
-        aoei_tensor_read(ctx, e->chunk_vector, row);
+            aoei_tensor_read(&w->ctx, w->empty_vector, aoei_tensor_rows(vectors, ++empty, 1));
+        aoei_tensor_read(&w->ctx, w->chunk_vector, row);
         for (size_t k = 0; k < D; k++)
-            e->chunk_vector[k] -= e->empty_vector[k];
-        aoei_tensor_write(ctx, row, e->chunk_vector);
+            w->chunk_vector[k] -= w->empty_vector[k];
+        aoei_tensor_write(&w->ctx, row, w->chunk_vector);
     }
 }
 
@@ -360,42 +443,45 @@ static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, co
         v[k] = (float)((double)v[k] / norm);
 }
 
-/* Computes the vectors of the n_chunks chunks in the batch e->buffer. Element i of the batch is chunks[i]. vectors: [n,
+/* Computes the vectors of the n_chunks chunks in the batch w->buffer. Element i of the batch is chunks[i]. vectors: [n,
  * D], one row for each of the n texts that were passed to embed_complete. If a text is one chunk, its row is set to the
  * vector of the chunk. If a text has several chunks, their vectors are added to its row. */
-static int run_batch(aoe_embedder *e, const chunk *chunks, size_t n_chunks, float *vectors, aoe_error *err) {
+static int run_batch(workspace *w, const chunk *chunks, size_t n_chunks, float *vectors, aoe_error *err) {
+    const aoe_embedder *e = w->e;
     const aoe_model *m = e->model;
-    const aoei_batch *b = &e->buffer.batch;
+    const aoe_context *ctx = &w->ctx;
+    const aoei_batch *b = &w->buffer.batch;
     const size_t D = aoei_vector_dims(&m->config);
-    aoei_chosen_weights w;
-    int code = e->empty.n ? add_empty_prompts(e, chunks, n_chunks, err) : AOE_OK;
+    aoei_chosen_weights chosen;
+    int code = e->empty.n ? add_empty_prompts(w, chunks, n_chunks, err) : AOE_OK;
     if (!code)
-        code = aoei_model_choose_weights(&w, e->model, b->n_tokens, err);
+        code = aoei_model_choose_weights(&chosen, ctx, e->model, b->n_tokens, err);
     if (!code)
-        code = layout(m, &e->state, &e->chain, &e->arena, b->n_tokens, b->n_texts, b->longest, w.unpacked, err);
+        code =
+            layout(ctx, m, &w->state, &w->chain, &w->arena, b->n_tokens, b->n_texts, b->longest, chosen.unpacked, err);
     if (code)
         return code;
-    const aoei_tensor last = aoei_encoder_forward(m->ctx, &m->config, w.weights, b, &e->state, NULL);
-    aoei_encoder_pool(m->ctx, &m->config, e->chain.value[0], m->settings.pooling, last, b, &e->state);
-    aoei_module_chain_forward(m->ctx, &e->chain, b->n_texts, m->weights + aoei_pooled_slot(&m->config, 0), NULL);
+    const aoei_tensor last = aoei_encoder_forward(ctx, &m->config, chosen.weights, b, &w->state, NULL);
+    aoei_encoder_pool(ctx, &m->config, w->chain.value[0], m->settings.pooling, last, b, &w->state);
+    aoei_module_chain_forward(ctx, &w->chain, b->n_texts, m->weights + aoei_pooled_slot(&m->config, 0), NULL);
     if (e->empty.n)
-        subtract_empty_prompts(e, chunks, n_chunks);
+        subtract_empty_prompts(w, chunks, n_chunks);
     for (size_t i = 0; i < n_chunks; i++) {
-        const aoei_tensor row = aoei_tensor_rows(e->chain.value[e->chain.n], i, 1);
+        const aoei_tensor row = aoei_tensor_rows(w->chain.value[w->chain.n], i, 1);
         float *v = vectors + chunks[i].text * D;
         if (chunks[i].n_chunks == 1) {
             if (m->settings.normalize)
-                aoei_l2_normalize(m->ctx, row);
-            aoei_tensor_read(m->ctx, v, row);
+                aoei_l2_normalize(ctx, row);
+            aoei_tensor_read(ctx, v, row);
         } else {
-            aoei_tensor_read(m->ctx, e->chunk_vector, row);
-            add_chunk_vector(e, &chunks[i], v, e->chunk_vector, D);
+            aoei_tensor_read(ctx, w->chunk_vector, row);
+            add_chunk_vector(e, &chunks[i], v, w->chunk_vector, D);
         }
     }
     for (size_t i = 0; i < n_chunks; i++)
         for (size_t k = 0; k < D; k++)
             if (!isfinite(vectors[chunks[i].text * D + k])) {
-                e->failed = chunks[i].text;
+                w->failed = chunks[i].text;
                 return aoei_fail(
                     err, AOE_ENUMERIC,
                     "the embedding is not finite because of an overflow in the encoder; check the weights of "
@@ -424,45 +510,46 @@ static chunk *list_chunks(const aoe_embedder *e, const aoei_token_lists *lists, 
 }
 
 /* Writes the vector of a text without tokens to v[D]. The output of the pooling is the zero vector, as in Model2Vec. */
-static int embed_empty(aoe_embedder *e, float *v, aoe_error *err) {
-    const aoe_model *m = e->model;
-    const int code = layout(m, &e->state, &e->chain, &e->arena, 1, 1, 1, 0, err);
+static int embed_empty(workspace *w, float *v, aoe_error *err) {
+    const aoe_model *m = w->e->model;
+    const aoe_context *ctx = &w->ctx;
+    const int code = layout(ctx, m, &w->state, &w->chain, &w->arena, 1, 1, 1, 0, err);
     if (code)
         return code;
-    aoei_tensor_zero(m->ctx, aoei_tensor_rows(e->chain.value[0], 0, 1));
-    aoei_module_chain_forward(m->ctx, &e->chain, 1, m->weights + aoei_pooled_slot(&m->config, 0), NULL);
-    const aoei_tensor row = aoei_tensor_rows(e->chain.value[e->chain.n], 0, 1);
+    aoei_tensor_zero(ctx, aoei_tensor_rows(w->chain.value[0], 0, 1));
+    aoei_module_chain_forward(ctx, &w->chain, 1, m->weights + aoei_pooled_slot(&m->config, 0), NULL);
+    const aoei_tensor row = aoei_tensor_rows(w->chain.value[w->chain.n], 0, 1);
     if (m->settings.normalize)
-        aoei_l2_normalize(m->ctx, row);
-    aoei_tensor_read(m->ctx, v, row);
+        aoei_l2_normalize(ctx, row);
+    aoei_tensor_read(ctx, v, row);
     return AOE_OK;
 }
 
 /* Computes the embeddings of the texts before they are truncated. vectors: [lists->n, D]. */
-static int embed_complete(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
+static int embed_complete(workspace *w, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
+    const aoe_embedder *e = w->e;
     const size_t D = aoei_vector_dims(&e->model->config);
     size_t total;
-    e->failed = (size_t)-1;
     chunk *chunks = list_chunks(e, lists, &total, err);
     if (!chunks)
         return AOE_ENOMEM;
     int code = AOE_OK;
     size_t i = 0;
     for (; i < total && !chunks[i].length && !code; i++)
-        code = embed_empty(e, vectors + chunks[i].text * D, err);
+        code = embed_empty(w, vectors + chunks[i].text * D, err);
     while (i < total && !code) {
         const size_t needed = chunks[i].length + e->empty.n;
-        if (needed > e->buffer.max_tokens && (code = reserve(e, needed, needed, err)))
+        if (needed > w->buffer.max_tokens && (code = reserve(w, needed, needed, err)))
             break;
-        aoei_batch_clear(&e->buffer);
+        aoei_batch_clear(&w->buffer);
         size_t n = 0, empty = 0; /* empty: number of tokens of the empty prompts of the batch */
         for (; i + n < total; n++) {
             empty += n && chunks[i + n].length == chunks[i + n - 1].length ? 0 : e->empty.n;
-            if (n > 0 && e->buffer.batch.n_tokens + chunks[i + n].length + empty > e->batch_tokens)
+            if (n > 0 && w->buffer.batch.n_tokens + chunks[i + n].length + empty > e->batch_tokens)
                 break;
-            add_to_batch(e, lists, &chunks[i + n], n);
+            add_to_batch(w, lists, &chunks[i + n], n);
         }
-        code = run_batch(e, chunks + i, n, vectors, err);
+        code = run_batch(w, chunks + i, n, vectors, err);
         i += n;
     }
     aoei_free(chunks);
@@ -479,50 +566,61 @@ static void describe_texts(const aoe_embedder *e, const aoei_token_lists *lists,
 
 /* Writes the first D components of `complete` to v[D]. If these are not all components and the caller requested
  * normalization, v is normalized to unit length. */
-static void truncate_vector(const aoe_model *m, float *v, size_t D, const float *complete) {
+static void truncate_vector(const workspace *w, float *v, size_t D, const float *complete) {
+    const aoe_model *m = w->e->model;
     memcpy(v, complete, D * sizeof *v);
     if (m->settings.unit_truncated && D < aoei_vector_dims(&m->config))
-        aoei_l2_normalize(m->ctx, aoei_tensor_wrap(v, 1, D));
+        aoei_l2_normalize(&w->ctx, aoei_tensor_wrap(v, 1, D));
 }
 
-int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
-    const size_t D = aoe_embedder_dims(e), complete_dims = aoei_vector_dims(&e->model->config);
+/* Computes embeddings of aoe_embedder_dims components. */
+static int embed_truncated(workspace *w, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
+    const size_t D = aoe_embedder_dims(w->e), complete_dims = aoei_vector_dims(&w->e->model->config);
     if (D == complete_dims)
-        return embed_complete(e, lists, vectors, err);
-    e->failed = (size_t)-1;
+        return embed_complete(w, lists, vectors, err);
     float *complete = aoei_malloc_array(lists->n ? lists->n : 1, complete_dims * sizeof *complete);
-    int code = complete ? embed_complete(e, lists, complete, err) : aoei_fail_nomem(err, lists->n * complete_dims);
+    int code = complete ? embed_complete(w, lists, complete, err) : aoei_fail_nomem(err, lists->n * complete_dims);
     for (size_t i = 0; i < lists->n && !code; i++)
-        truncate_vector(e->model, vectors + i * D, D, complete + i * complete_dims);
+        truncate_vector(w, vectors + i * D, D, complete + i * complete_dims);
     aoei_free(complete);
     return code;
 }
 
-/* A function that computes vectors from tokens: aoei_embed_lists or embed_complete. */
-typedef int (*embed_lists_fn)(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err);
+int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
+    workspace *w;
+    int code = begin_call(&w, e, err);
+    if (code)
+        return code;
+    code = embed_truncated(w, lists, vectors, err);
+    end_call(w, e);
+    return code;
+}
+
+/* A function that computes vectors from tokens: embed_truncated or embed_complete. */
+typedef int (*embed_lists_fn)(workspace *w, const aoei_token_lists *lists, float *vectors, aoe_error *err);
 
 /* Tokenizes n texts and computes their vectors with `embed`. info: [n], or NULL. */
-static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, embed_lists_fn embed, float *vectors,
+static int embed_texts(workspace *w, const aoe_text *texts, size_t n, embed_lists_fn embed, float *vectors,
                        aoe_text_info *info, aoe_error *err) {
+    const aoe_embedder *e = w->e;
     aoei_token_lists lists;
-    int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks
-                                           : aoei_encode_for_inference)(e->model, texts, n, &lists, &e->failed, err);
+    int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks : aoei_encode_for_inference)(
+        &w->ctx, e->model, texts, n, &lists, &w->failed, err);
     if (code)
         return code;
     describe_texts(e, &lists, info);
-    code = embed(e, &lists, vectors, err);
+    code = embed(w, &lists, vectors, err);
     aoei_token_lists_free(&lists);
     return code;
 }
 
 /* Adds the texts that are not in the cache, and sets entry[n] to the entries of all texts. source: [n] workspace; text:
- * [n] workspace. If an embedding cannot be computed, e->failed is the index of its first text. */
-static int fill_cache(aoe_embedder *e, const aoe_text *texts, size_t n, size_t *entry, size_t *source, aoe_text *text,
+ * [n] workspace. If an embedding cannot be computed, w->failed is the index of its first text. */
+static int fill_cache(workspace *w, const aoe_text *texts, size_t n, size_t *entry, size_t *source, aoe_text *text,
                       aoe_error *err) {
-    aoei_embedding_cache *c = e->cache;
-    const size_t D = aoei_vector_dims(&e->model->config), first = c->n;
+    aoei_embedding_cache *c = w->e->cache;
+    const size_t D = aoei_vector_dims(&w->e->model->config), first = c->n;
     int code = AOE_OK;
-    e->failed = (size_t)-1;
     for (size_t i = 0; i < n && !code; i++) {
         const size_t before = c->n;
         code = aoei_embedding_cache_find(c, texts[i], &entry[i], err);
@@ -536,11 +634,11 @@ static int fill_cache(aoe_embedder *e, const aoe_text *texts, size_t n, size_t *
         return code;
     float *vectors = aoei_embedding_cache_block(c, missing, D, err);
     aoe_text_info *info = aoei_malloc_array(missing, sizeof *info);
-    code = vectors && info ? embed_texts(e, text, missing, embed_complete, vectors, info, err) : AOE_ENOMEM;
+    code = vectors && info ? embed_texts(w, text, missing, embed_complete, vectors, info, err) : AOE_ENOMEM;
     if (vectors && !info)
         aoei_fail_nomem(err, missing * sizeof *info);
-    if (code && e->failed < missing)
-        e->failed = source[e->failed];
+    if (code && w->failed < missing)
+        w->failed = source[w->failed];
     for (size_t i = 0; i < missing && !code; i++) {
         c->entry[first + i].vector = vectors + i * D;
         c->entry[first + i].info = info[i];
@@ -551,15 +649,16 @@ static int fill_cache(aoe_embedder *e, const aoe_text *texts, size_t n, size_t *
 
 /* Computes embeddings as aoe_embed does, with the cache of the embedder. If a text cannot be embedded, the cache is
  * cleared. */
-static int embed_with_cache(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info,
+static int embed_with_cache(workspace *w, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info,
                             aoe_error *err) {
+    const aoe_embedder *e = w->e;
     size_t *entry = aoei_malloc_array(n ? 2 * n : 1, sizeof *entry);
     aoe_text *text = aoei_malloc_array(n ? n : 1, sizeof *text);
     int code =
-        entry && text ? fill_cache(e, texts, n, entry, entry + n, text, err) : aoei_fail_nomem(err, n * sizeof *text);
+        entry && text ? fill_cache(w, texts, n, entry, entry + n, text, err) : aoei_fail_nomem(err, n * sizeof *text);
     for (size_t i = 0; i < n && !code; i++) {
         const aoei_cached_embedding *c = &e->cache->entry[entry[i]];
-        truncate_vector(e->model, vectors + i * e->dims, e->dims, c->vector);
+        truncate_vector(w, vectors + i * e->dims, e->dims, c->vector);
         if (info)
             info[i] = c->info;
     }
@@ -580,9 +679,14 @@ int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, 
             "%s: the model was opened as a cross-encoder, which scores pairs of texts and computes no embeddings; "
             "use aoe_score_pairs, or leave options.cross_encoder unset",
             e->model->files.dir);
-    if (e->cache)
-        return embed_with_cache(e, texts, n, vectors, info, err);
-    return embed_texts(e, texts, n, aoei_embed_lists, vectors, info, err);
+    workspace *w;
+    int code = begin_call(&w, e, err);
+    if (code)
+        return code;
+    code = e->cache ? embed_with_cache(w, texts, n, vectors, info, err)
+                    : embed_texts(w, texts, n, embed_truncated, vectors, info, err);
+    end_call(w, e);
+    return code;
 }
 
 /* Applies the activation function of a cross-encoder to the outputs x[n] of one pair. */
@@ -612,14 +716,19 @@ int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *seco
             err, AOE_EARG,
             "%s: the model was opened as an embedding model; set options.cross_encoder to score pairs of texts",
             e->model->files.dir);
-    aoei_token_lists lists;
-    int code = aoei_encode_pairs(e->model, first, second, n, NULL, &lists, &e->failed, err);
+    workspace *w;
+    aoei_token_lists lists = {0};
+    int code = begin_call(&w, e, err);
     if (code)
         return code;
-    describe_texts(e, &lists, info);
-    code = embed_complete(e, &lists, scores, err);
+    code = aoei_encode_pairs(&w->ctx, e->model, first, second, n, NULL, &lists, &w->failed, err);
+    if (!code) {
+        describe_texts(e, &lists, info);
+        code = embed_complete(w, &lists, scores, err);
+    }
     for (size_t i = 0; i < n && !code; i++)
         activate_scores(e->model->settings.activation, scores + i * classes, classes);
     aoei_token_lists_free(&lists);
+    end_call(w, e);
     return code;
 }

@@ -268,7 +268,7 @@ int aoei_model_pack(aoe_model *m, int later, aoe_error *err) {
 }
 
 /* Packs the weights of the layers. Sets m->later->weights and m->later->packed. */
-static int pack_layers(aoe_model *m, aoe_error *err) {
+static int pack_layers(const aoe_context *ctx, aoe_model *m, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config);
     size_t bytes = 0, used = 0;
     for (size_t i = 0; i < n; i++)
@@ -283,7 +283,7 @@ static int pack_layers(aoe_model *m, aoe_error *err) {
     for (size_t i = 0; i < n; i++) {
         const size_t size = packed_later(m, i) ? packed_size(m, i) : 0;
         if (size)
-            aoei_weight_pack(m->ctx, m->later->type, &weights[i], packed + used);
+            aoei_weight_pack(ctx, m->later->type, &weights[i], packed + used);
         used += size;
     }
     m->later->weights = weights;
@@ -292,7 +292,8 @@ static int pack_layers(aoe_model *m, aoe_error *err) {
     return 0;
 }
 
-int aoei_model_choose_weights(aoei_chosen_weights *chosen, aoe_model *m, size_t n_tokens, aoe_error *err) {
+int aoei_model_choose_weights(aoei_chosen_weights *chosen, const aoe_context *ctx, aoe_model *m, size_t n_tokens,
+                              aoe_error *err) {
     aoei_later_packing *later = m->later;
     int rc = 0;
     *chosen = (aoei_chosen_weights){m->weights, later != NULL};
@@ -306,7 +307,7 @@ int aoei_model_choose_weights(aoei_chosen_weights *chosen, aoe_model *m, size_t 
     /* one thread packs the weights; other threads use the unpacked weights until it is done */
     if ((state == AOEI_LATER_NOT_USED || state == AOEI_LATER_USED) &&
         atomic_compare_exchange_strong(&later->state, &state, AOEI_LATER_PACKING)) {
-        rc = pack_layers(m, err);
+        rc = pack_layers(ctx, m, err);
         state = rc ? AOEI_LATER_USED : AOEI_LATER_PACKED;
         atomic_store(&later->state, state);
     }

@@ -39,9 +39,10 @@ typedef struct aoei_chosen_weights {
 
 /* Chooses the weights for a forward pass with n_tokens tokens. If the packed copies of a model are created later, the
  * first pass uses the unpacked weights if it has at most AOEI_UNPACKED_TOKENS tokens, so that a process that embeds a
- * single text does not pack weights. The next call creates the packed copies. Several threads may call the function at
- * the same time. Results do not depend on the choice. Errors: AOE_ENOMEM (packing failed; the next call tries it
- * again). */
-int aoei_model_choose_weights(aoei_chosen_weights *chosen, aoe_model *m, size_t n_tokens, aoe_error *err);
+ * single text does not pack weights. The next call creates the packed copies on the threads of ctx. Several threads may
+ * call the function at the same time. Results do not depend on the choice. Errors: AOE_ENOMEM (packing failed; the next
+ * call tries it again). */
+int aoei_model_choose_weights(aoei_chosen_weights *chosen, const aoe_context *ctx, aoe_model *m, size_t n_tokens,
+                              aoe_error *err);
 
 #endif

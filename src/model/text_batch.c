@@ -31,6 +31,7 @@ typedef struct block {
 
 /* The argument of the tasks. */
 typedef struct job {
+    const aoe_context *ctx;                 /* its threads run the tasks; borrowed */
     const aoe_model *model;                 /* borrowed */
     const aoe_text *texts;                  /* [n] texts, borrowed */
     const aoe_text *second;                 /* [n] pairs: second text of each pair, borrowed; NULL: no pairs */
@@ -220,8 +221,8 @@ static int join_blocks(const job *j, size_t n_blocks, aoei_token_lists *out, siz
     return AOE_OK;
 }
 
-/* Tokenizes the texts of *j on all threads. The caller must set the fields model, texts, second, n, o, prompt_index,
- * may_be_empty and max_length of *j. */
+/* Tokenizes the texts of *j on all threads. The caller must set the fields ctx, model, texts, second, n, o,
+ * prompt_index, may_be_empty and max_length of *j. */
 static int encode_all(job *j, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const size_t n = j->n, n_blocks = (n + BLOCK_TEXTS - 1) / BLOCK_TEXTS;
     int code = AOE_ENOMEM;
@@ -248,7 +249,7 @@ static int encode_all(job *j, aoei_token_lists *out, size_t *failed, aoe_error *
     }
     for (size_t k = 0; k < n_blocks; k++)
         j->blocks[k].failed = (size_t)-1;
-    aoei_parallel_for(j->model->ctx->pool, n_blocks, encode_block, j);
+    aoei_parallel_for(j->ctx->pool, n_blocks, encode_block, j);
     code = join_blocks(j, n_blocks, out, failed, err);
 done:
     for (size_t k = 0; j->blocks && k < n_blocks; k++) {
@@ -313,12 +314,13 @@ static int mark_prompts(const job *j, aoei_token_lists *out, aoe_error *err) {
 
 /* Tokenizes texts, or pairs if `second` is not NULL, with the settings of the model. `flags` is a combination of
  * MAY_BE_EMPTY and COMPLETE. For `prompts` and `prompt_index`, see aoei_encode_with_prompts. */
-static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_text *second, size_t n,
-                           const char *const prompts[2], const uint8_t *prompt_index, int flags, aoei_token_lists *out,
-                           size_t *failed, aoe_error *err) {
+static int encode_prompted(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, const aoe_text *second,
+                           size_t n, const char *const prompts[2], const uint8_t *prompt_index, int flags,
+                           aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const aoei_settings *s = &m->settings;
     const int plain = m->config.arch->plain_tokens;
-    job j = {.model = m,
+    job j = {.ctx = ctx,
+             .model = m,
              .texts = texts,
              .second = second,
              .n = n,
@@ -359,48 +361,48 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_
 
 int aoei_encode_with_prompts(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
                              const uint8_t *prompt_index, aoei_token_lists *out, size_t *failed, aoe_error *err) {
-    return encode_prompted(m, texts, NULL, n, prompts, prompt_index, 0, out, failed, err);
+    return encode_prompted(m->ctx, m, texts, NULL, n, prompts, prompt_index, 0, out, failed, err);
 }
 
 int aoei_encode_with_prompt(const aoe_model *m, const aoe_text *texts, size_t n, const char *prompt,
                             aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const char *const prompts[2] = {prompt, NULL};
-    return encode_prompted(m, texts, NULL, n, prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out, failed,
-                           err);
+    return encode_prompted(m->ctx, m, texts, NULL, n, prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out,
+                           failed, err);
 }
 
 static const char *const model_prompts[2] = {NULL, NULL};
 
 int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                       aoe_error *err) {
-    return encode_prompted(m, texts, NULL, n, model_prompts, NULL, 0, out, failed, err);
+    return encode_prompted(m->ctx, m, texts, NULL, n, model_prompts, NULL, 0, out, failed, err);
 }
 
 int aoei_allows_no_tokens(const aoe_model *m) {
     return m->config.arch->allows_no_tokens;
 }
 
-int aoei_encode_for_inference(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out,
-                              size_t *failed, aoe_error *err) {
-    return encode_prompted(m, texts, NULL, n, model_prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out,
-                           failed, err);
+int aoei_encode_for_inference(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, size_t n,
+                              aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    return encode_prompted(ctx, m, texts, NULL, n, model_prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0,
+                           out, failed, err);
 }
 
-int aoei_encode_for_chunks(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
-                           aoe_error *err) {
-    return encode_prompted(m, texts, NULL, n, model_prompts, NULL,
+int aoei_encode_for_chunks(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, size_t n,
+                           aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    return encode_prompted(ctx, m, texts, NULL, n, model_prompts, NULL,
                            COMPLETE | (aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0), out, failed, err);
 }
 
-int aoei_encode_pairs(const aoe_model *m, const aoe_text *first, const aoe_text *second, size_t n, const char *prompt,
-                      aoei_token_lists *out, size_t *failed, aoe_error *err) {
+int aoei_encode_pairs(const aoe_context *ctx, const aoe_model *m, const aoe_text *first, const aoe_text *second,
+                      size_t n, const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const char *const prompts[2] = {prompt, NULL};
-    return encode_prompted(m, first, second, n, prompts, NULL, 0, out, failed, err);
+    return encode_prompted(ctx, m, first, second, n, prompts, NULL, 0, out, failed, err);
 }
 
 int aoei_encode_with_options(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
                              aoei_token_lists *out, size_t *failed, aoe_error *err) {
-    job j = {.model = m, .texts = texts, .n = n, .o = {*o, *o}, .mask = -1, .may_be_empty = 1};
+    job j = {.ctx = m->ctx, .model = m, .texts = texts, .n = n, .o = {*o, *o}, .mask = -1, .may_be_empty = 1};
     j.o[0].lowercase = j.o[1].lowercase = m->settings.lowercase;
     return encode_all(&j, out, failed, err);
 }

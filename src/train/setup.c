@@ -210,7 +210,8 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
         return aoei_fail_nomem(err, t->params->count * sizeof *t->best);
     if (!t->task->embeds)
         return AOE_OK;
-    const aoe_embedder_options e = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = t->o->batch_tokens};
+    const aoe_embedder_options e = {
+        .struct_size = sizeof(aoe_embedder_options), .batch_tokens = t->o->batch_tokens, .threads = AOE_AUTO};
     code = aoe_embedder_create(&t->embedder, t->view, &e, err);
     if (!code && t->params->encoders > 1 && !t->base->config.discriminator)
         code = aoei_model_view(&t->twin_view, t->base, aoei_params_values(t->params, 1), err);

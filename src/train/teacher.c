@@ -248,7 +248,8 @@ static int embed_file_cached(teacher_job *w, const aoei_examples *e, size_t f, a
 /* Computes the embeddings of all files by one teacher, and closes its model. */
 static int embed_all(teacher_job *w, const aoei_examples *files, aoe_error *err) {
     const aoei_teacher *t = w->t;
-    const aoe_embedder_options o = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = w->args->batch_tokens};
+    const aoe_embedder_options o = {
+        .struct_size = sizeof(aoe_embedder_options), .batch_tokens = w->args->batch_tokens, .threads = AOE_AUTO};
     int code = aoe_embedder_create(&w->embedder, w->model->model, &o, err);
     w->info = aoei_malloc_array(CALL, sizeof *w->info);
     w->model->vectors = aoei_calloc(t->files, sizeof *w->model->vectors);

@@ -68,7 +68,8 @@ static void fit_free(fit *f) {
  * texts. */
 static int embed(fit *f, aoe_context *ctx, const aoe_training_args *args, const aoei_teacher *t,
                  const aoei_examples *files, size_t total, aoe_error *err) {
-    const aoe_embedder_options e = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = args->batch_tokens};
+    const aoe_embedder_options e = {
+        .struct_size = sizeof(aoe_embedder_options), .batch_tokens = args->batch_tokens, .threads = AOE_AUTO};
     aoe_model_options options = args->model_options;
     aoe_text *text = aoei_malloc_array(f->n, sizeof *text);
     float *vector = aoei_malloc_array(f->n, f->D * sizeof *vector);

@@ -139,9 +139,11 @@ static void embed(aoe_model *m, size_t batch_tokens, const aoe_text *texts, size
     aoe_error err;
     for (size_t i = 0; i < n * D; i++)
         v[i] = NAN;
-    if (aoe_embedder_create(
-            &e, m, &(aoe_embedder_options){.struct_size = sizeof(aoe_embedder_options), .batch_tokens = batch_tokens},
-            &err) ||
+    if (aoe_embedder_create(&e, m,
+                            &(aoe_embedder_options){.struct_size = sizeof(aoe_embedder_options),
+                                                    .batch_tokens = batch_tokens,
+                                                    .threads = AOE_AUTO},
+                            &err) ||
         aoe_embed(e, texts, n, v, info, &err))
         fail_msg("%s", err.message);
     aoe_embedder_destroy(e);
@@ -276,7 +278,7 @@ static void truncates_after_dropping(void **state) {
         aoe_model *m = test_model_open(test_model_context, dir, &o);
         const aoe_text text = aoe_text_of(truncations[i].text);
         aoei_token_lists l;
-        assert_int_equal(aoei_encode_for_inference(m, &text, 1, &l, NULL, NULL), 0);
+        assert_int_equal(aoei_encode_for_inference(m->ctx, m, &text, 1, &l, NULL, NULL), 0);
         assert_int_equal(aoei_token_count(&l, 0), truncations[i].n);
         assert_memory_equal(l.ids, truncations[i].id, truncations[i].n * sizeof *l.ids);
         assert_int_equal(l.truncated[0], truncations[i].truncated);

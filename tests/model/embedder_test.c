@@ -70,7 +70,7 @@ typedef struct session {
 static session session_create(aoe_context *ctx, const char *path, const aoe_model_options *o, size_t batch_tokens) {
     session s = {.ctx = ctx};
     aoe_error err = {0};
-    const aoe_embedder_options e = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = batch_tokens};
+    const aoe_embedder_options e = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = batch_tokens, .threads = AOE_AUTO};
     if (aoe_model_open(&s.model, ctx, path, o, &err) ||
         aoe_embedder_create(&s.embedder, s.model, batch_tokens ? &e : NULL, &err))
         fail_msg("%s", err.message);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests that a child process of a process that has computed can compute with the same objects, and gets the same bits.
  * The children use the embedder, only exit, destroy the objects, or open the model again, also while another thread of
- * the parent computes with the same context. The thread sanitizer does not support new threads after a fork of a
+ * the parent computes with the same embedder. The thread sanitizer does not support new threads after a fork of a
  * process with threads, so the tests do not run with it.
  */
 #include <pthread.h>
@@ -20,6 +20,8 @@ static char *dir, *model_dir;
 static aoe_text text[TEXTS];
 static float expected[TEXTS * DIMS];
 
+static size_t embedder_threads; /* options.threads of the embedders */
+
 typedef struct session {
     aoe_context *ctx;
     aoe_model *model;
@@ -28,9 +30,12 @@ typedef struct session {
 
 static int open_session(session *s) {
     const aoe_context_options o = {.struct_size = sizeof o, .threads = 3};
+    aoe_embedder_options e;
+    aoe_embedder_options_defaults(&e);
+    e.threads = embedder_threads;
     *s = (session){.ctx = NULL};
     return aoe_context_create(&s->ctx, &o, NULL) || aoe_model_open(&s->model, s->ctx, model_dir, NULL, NULL) ||
-           aoe_embedder_create(&s->embedder, s->model, NULL, NULL);
+           aoe_embedder_create(&s->embedder, s->model, &e, NULL);
 }
 
 static void close_session(session *s) {
@@ -50,6 +55,7 @@ static int set_up(void **state) {
     const tiny_model shape = tiny_defaults();
     session s;
     dir = tiny_dir_create();
+    embedder_threads = AOE_AUTO;
     model_dir = test_path(dir, "model");
     tiny_model_write(model_dir, &shape);
     for (uint32_t i = 0; i < TEXTS; i++)
@@ -107,13 +113,25 @@ static void fork_often(session *s) {
     }
 }
 
-static void forks(void **state) {
-    (void)state;
+static void check_forks(size_t threads) {
     session s;
+    embedder_threads = threads;
     assert_int_equal(open_session(&s), 0);
     assert_false(differs(&s));
     fork_often(&s);
     close_session(&s);
+    embedder_threads = AOE_AUTO;
+}
+
+static void forks(void **state) {
+    (void)state;
+    check_forks(AOE_AUTO);
+}
+
+/* The embedder has its own threads. */
+static void forks_with_own_threads(void **state) {
+    (void)state;
+    check_forks(2);
 }
 
 typedef struct busy {
@@ -129,7 +147,7 @@ static void *embed_until_stopped(void *arg) {
     return NULL;
 }
 
-/* Another thread uses the thread pool of the context at the time of the fork. */
+/* Another thread uses the same embedder at the time of the fork. */
 static void forks_while_computing(void **state) {
     (void)state;
     session s;
@@ -137,13 +155,11 @@ static void forks_while_computing(void **state) {
     pthread_t thread;
     assert_int_equal(open_session(&s), 0);
     b.s = s;
-    assert_int_equal(aoe_embedder_create(&b.s.embedder, s.model, NULL, NULL), 0);
     assert_int_equal(pthread_create(&thread, NULL, embed_until_stopped, &b), 0);
     fork_often(&s);
     atomic_store(&b.stop, 1);
     pthread_join(thread, NULL);
     assert_int_equal(atomic_load(&b.wrong), 0);
-    aoe_embedder_destroy(b.s.embedder);
     close_session(&s);
 }
 #endif
@@ -152,6 +168,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(forks),
+        cmocka_unit_test(forks_with_own_threads),
         cmocka_unit_test(forks_while_computing),
 #endif
     };

@@ -130,7 +130,7 @@ static void test_many_tokens(void **state) {
     assert_int_equal(embed(e, 0, TEXTS, v, NULL), 0);
     assert_int_equal(m->later->state, AOEI_LATER_PACKED);
     aoei_chosen_weights w;
-    assert_int_equal(aoei_model_choose_weights(&w, m, 1, NULL), 0);
+    assert_int_equal(aoei_model_choose_weights(&w, m->ctx, m, 1, NULL), 0);
     assert_true(w.weights == m->later->weights && !w.unpacked);
     aoe_embedder_destroy(e);
     aoe_model_close(m);
@@ -148,7 +148,7 @@ static void test_packed_at_opening(void **state) {
     aoe_model *m = open_model(ctx, path, AOE_DTYPE_INT8, 1);
     aoei_chosen_weights w;
     assert_null(m->later);
-    assert_int_equal(aoei_model_choose_weights(&w, m, 1, NULL), 0);
+    assert_int_equal(aoei_model_choose_weights(&w, m->ctx, m, 1, NULL), 0);
     assert_true(w.weights == m->weights && !w.unpacked);
     assert_non_null(w.weights[aoei_layer_slot(0, AOEI_LW_DOWN)].packed);
     aoe_model_close(m);
@@ -221,13 +221,13 @@ static void test_failed_allocation(void **state) {
         aoei_chosen_weights w;
         aoe_error err = {0};
         aoei_alloc_fail_at(n);
-        assert_int_equal(aoei_model_choose_weights(&w, m, SIZE_MAX, &err), AOE_ENOMEM);
+        assert_int_equal(aoei_model_choose_weights(&w, m->ctx, m, SIZE_MAX, &err), AOE_ENOMEM);
         aoei_alloc_fail_at(0);
         assert_non_null(strstr(err.message, "memory"));
         assert_int_equal(m->later->state, AOEI_LATER_USED);
     }
     aoei_chosen_weights w;
-    assert_int_equal(aoei_model_choose_weights(&w, m, SIZE_MAX, NULL), 0);
+    assert_int_equal(aoei_model_choose_weights(&w, m->ctx, m, SIZE_MAX, NULL), 0);
     assert_true(!w.unpacked && m->later->state == AOEI_LATER_PACKED);
     aoe_model_close(m);
     aoe_context_destroy(ctx);
