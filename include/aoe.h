@@ -231,11 +231,9 @@ AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* the model of th
 /* Returns the number of components of the embeddings that aoe_embed computes: aoe_model_dims, unless
  * aoe_embedder_set_dims was called. Returns 0 if e is NULL. */
 AOE_API size_t aoe_embedder_dims(const aoe_embedder *e);
-/* Truncates the embeddings of later calls of aoe_embed to their first `dims` components, from 1 to aoe_model_dims. They
- * are bit-identical to those of a model that was opened with options.dims. From the first call on, the embedder also
- * keeps the text and the complete embedding of every text that it embeds, and does not compute them again; the memory
- * is freed with the embedder. This makes it cheap to compare several numbers of components. Errors: AOE_EARG (invalid
- * dims, or a cross-encoder). */
+/* Sets the number of components of the embeddings of later calls of aoe_embed, from 1 to aoe_model_dims. They are
+ * bit-identical to those of a model that was opened with options.dims. No other thread may use the embedder during the
+ * call. Errors: AOE_EARG (invalid dims, or a cross-encoder). */
 AOE_API int aoe_embedder_set_dims(aoe_embedder *e, size_t dims, aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------------ cross-encoders */
@@ -413,7 +411,8 @@ struct aoe_model_options {
                             (default): this is an error */
     size_t layers; /* number of layers that are used, the first layers of the model; 0 (default): all. Fewer layers than
                       the model has are only for transformers without a norm after the last layer */
-    size_t dims; /* number of components to which the embeddings are truncated; 0 (default): from the model directory */
+    size_t dims;   /* number of components of an embedding: aoe_embed keeps the first components and, if the model
+                      normalizes embeddings, normalizes them again; 0 (default): from the model directory */
 };
 
 AOE_API void aoe_model_options_defaults(aoe_model_options *o);

@@ -14,6 +14,16 @@ extern "C" {
 
 /* ---------------------------------------------------------------- evaluation */
 
+/* While an embedder has a cache, its evaluations compute the embedding of each text once. The cache keeps the texts and
+ * their complete embeddings, so evaluations with several values of aoe_embedder_set_dims also share them. aoe_embed
+ * does not use it. Only one thread at a time may evaluate an embedder that has a cache. */
+typedef struct aoe_eval_cache aoe_eval_cache;
+
+/* Creates the cache of e, which borrows it. Errors: AOE_EARG (e has a cache). */
+AOE_API int aoe_eval_cache_create(aoe_eval_cache **c, aoe_embedder *e, aoe_error *AOE_NULLABLE err);
+/* Removes the cache from its embedder and frees it. Call it before the embedder is destroyed. */
+AOE_API void aoe_eval_cache_destroy(aoe_eval_cache *AOE_NULLABLE c);
+
 /* Pearson correlation of x[n] and y[n]. Returns NaN if n < 2, if x or y is constant, or if a value is NaN. */
 AOE_API double aoe_pearson(const double *x, const double *y, size_t n);
 /* Spearman correlation of x[n] and y[n], with average ranks for ties. Returns NaN if aoe_pearson returns NaN, or if

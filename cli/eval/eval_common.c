@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aoe_eval.h"
 #include "cli/common/option_rows.h"
 
 enum { MAX_COLUMNS = 16, MAX_OWN_GROUPS = 4 };
@@ -300,19 +301,24 @@ static int evaluate(const cli_evaluation *c, cli_eval *e, const cli_session *s, 
     return 0;
 }
 
-/* Evaluates the open models with each number of components. If there are several numbers, the embedders compute the
- * embedding of a text only once. */
+/* Evaluates the open models with each number of components. If there are several numbers, the embedding of a text is
+ * computed once. */
 static int evaluate_dims(const cli_evaluation *c, cli_eval *e, const cli_session *s, const size_list *dims,
                          const cli_args *args) {
+    aoe_embedder *const embedders[] = {s->embedder, e->docs.embedder};
+    aoe_eval_cache *caches[2] = {NULL};
     aoe_error err;
-    for (size_t i = 0; i < dims->n; i++) {
-        if (dims->n > 1 && (aoe_embedder_set_dims(s->embedder, dims->value[i], &err) ||
-                            (e->docs.embedder && aoe_embedder_set_dims(e->docs.embedder, dims->value[i], &err))))
-            return cli_fail("%s", err.message);
-        if (evaluate(c, e, s, args))
-            return 1;
+    int failed = 0;
+    for (size_t i = 0; i < dims->n && !failed; i++) {
+        for (size_t k = 0; k < 2 && dims->n > 1 && embedders[k] && !failed; k++)
+            if ((i == 0 && aoe_eval_cache_create(&caches[k], embedders[k], &err)) ||
+                aoe_embedder_set_dims(embedders[k], dims->value[i], &err))
+                failed = cli_fail("%s", err.message);
+        failed = failed || evaluate(c, e, s, args);
     }
-    return 0;
+    aoe_eval_cache_destroy(caches[0]);
+    aoe_eval_cache_destroy(caches[1]);
+    return failed;
 }
 
 static void warn_and_print(const cli_evaluation *c, cli_eval *e, const cli_session *s) {

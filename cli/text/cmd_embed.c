@@ -15,7 +15,6 @@
 #include "cli/text/ranges.h"
 #include "cli/text/vector_output.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +30,6 @@ typedef struct options {
     cli_general general;
     cli_model_options model;
     cli_vector_format format;
-    size_t dims;        /* number of components of an embedding that are written; 0: all */
     const char *output; /* path of the output file; NULL: stdout */
     int flush;          /* 1: each embedding is written as soon as its text is read */
     aoe_precision precision;
@@ -57,12 +55,11 @@ typedef struct job {
     cli_vector_output output;
     cli_embedding_store store;
     destination destination;
-    float *vectors;      /* [BATCH, model dims] embeddings, owned */
+    float *vectors;      /* [BATCH, dims] embeddings, owned */
     aoe_text_info *info; /* [BATCH] information about each text, such as its number of tokens; owned */
     float *ranges;       /* [2, dims] ranges of the components, owned */
     size_t calibrated;   /* number of embeddings in the ranges */
-    size_t model_dims, dims;
-    int normalize;
+    size_t dims;         /* number of components of an embedding */
     /* texts: number of all texts; empty, truncated: number of empty and of truncated texts; chunked: number of texts
      * that were split into chunks */
     size_t texts, empty, truncated, chunked;
@@ -86,7 +83,7 @@ static const aoei_option table[] = {
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "dims",
      .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, dims),
+     .offset = offsetof(options, model.o.dims),
      .min = 1,
      .help = "keep only the first N components; normalized embeddings are normalized again",
      .fallback = "all"},
@@ -145,28 +142,6 @@ static const aoei_option column_table[] = {
                        "text or sentence"),
 };
 
-/* Scales v[n] to unit length. A zero vector is not changed. */
-static void normalize(float *v, size_t n) {
-    double sum = 0;
-    for (size_t k = 0; k < n; k++)
-        sum += (double)v[k] * (double)v[k];
-    if (sum <= 0)
-        return;
-    double scale = 1 / sqrt(sum);
-    for (size_t k = 0; k < n; k++)
-        v[k] = (float)((double)v[k] * scale);
-}
-
-/* Truncates the embeddings of n texts to j->dims components. Afterwards, j->vectors has the shape [n, dims]. */
-static void truncate_vectors(job *j, size_t n) {
-    for (size_t i = 0; i < n && j->dims < j->model_dims; i++) {
-        float *v = j->vectors + i * j->dims;
-        memmove(v, j->vectors + i * j->model_dims, j->dims * sizeof *v);
-        if (j->normalize)
-            normalize(v, j->dims);
-    }
-}
-
 /* Counts the texts of a batch that are empty, that were truncated, that were split into chunks, and that have no
  * tokens. */
 static void count_texts(job *j, const cli_batch *batch) {
@@ -193,7 +168,6 @@ static int embed_batch(void *user, const cli_batch *batch) {
     int code;
     if (aoe_embed(j->session.embedder, batch->text, batch->n, j->vectors, j->info, &err))
         return cli_text_files_fail(&j->input, aoe_embed_failed_text(j->session.embedder), &err);
-    truncate_vectors(j, batch->n);
     if (j->destination == TO_RANGES)
         code = add_ranges(j, batch->n);
     else if (j->destination == TO_STORE)
@@ -344,20 +318,13 @@ static int run_outputs(job *j, const options *o, const cli_args *args) {
 }
 
 static int run_job(job *j, const options *o, const cli_args *args) {
-    aoe_model_info info;
     if (check_paths(o, args) || cli_session_open(&j->session, &o->general, &o->model))
         return 1;
     cli_session_describe(&j->session, 0);
-    aoe_model_get_info(j->session.model, &info);
     j->precision = precisions[o->precision];
-    j->model_dims = info.dims;
-    j->dims = o->dims ? o->dims : info.dims;
-    j->normalize = info.normalize;
-    if (j->dims > info.dims)
-        return cli_fail("--dims must be at most %zu, the embedding size of %s, not %zu", info.dims, j->session.dir,
-                        o->dims);
+    j->dims = aoe_model_dims(j->session.model);
     cli_batch_create(&j->input.batch, o->flush ? 1 : BATCH, BATCH_BYTES);
-    j->vectors = cli_realloc(NULL, BATCH * j->model_dims * sizeof *j->vectors);
+    j->vectors = cli_realloc(NULL, BATCH * j->dims * sizeof *j->vectors);
     j->info = cli_calloc(BATCH, sizeof *j->info);
     j->ranges = cli_realloc(NULL, 2 * j->dims * sizeof *j->ranges);
     if (run_outputs(j, o, args))

@@ -213,7 +213,9 @@ int aoei_truncated_create(aoei_truncated_model *t, const aoei_model_contents *co
     t->contents.config = &t->config;
     t->contents.settings = &t->settings;
     t->contents.rows = &t->source;
-    int rc = aoei_first_dims_select(&t->settings, &m->config, o->dims, m->files.dir, err);
+    int rc = aoei_first_dims_check(&t->settings, &m->config, o->dims, m->files.dir, err);
+    if (o->dims && o->dims < aoei_vector_dims(&m->config))
+        t->settings.truncate_dim = o->dims;
     if (!rc)
         rc = choose_layers(t, m, o, err);
     return !rc && t->config.layers != m->config.layers ? set_layers(t, m, err) : rc;

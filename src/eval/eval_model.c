@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "eval/eval_cache.h"
 #include "model/model.h"
 #include "model/text_batch.h"
 
@@ -29,10 +30,9 @@ static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, ui
     int rc = reserve(s, n, err);
     if (rc)
         return rc;
-    rc = aoe_embed(s->e, texts, n, vectors, s->info, err);
+    rc = aoei_eval_embed(s->e, texts, n, vectors, s->info, failed, err);
     for (size_t i = 0; !rc && i < n; i++)
         truncated[i] = s->info[i].truncated;
-    *failed = rc ? aoe_embed_failed_text(s->e) : (size_t)-1;
     return rc;
 }
 

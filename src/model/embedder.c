@@ -20,7 +20,6 @@
 #include "encoder/arch.h"
 #include "encoder/encoder.h"
 #include "encoder/slots.h"
-#include "model/embedding_cache.h"
 #include "model/empty_prompt.h"
 #include "model/packed_weights.h"
 #include "model/text_batch.h"
@@ -64,10 +63,10 @@ struct aoe_embedder {
     size_t overlap;      /* number of tokens that adjacent chunks have in common; AOE_AUTO: 1/8 of the text tokens of a
                             chunk */
     size_t dims;         /* number of components to which embeddings are truncated; 0: aoe_model_dims */
-    aoei_embedding_cache *cache; /* embeddings of all texts since aoe_embedder_set_dims was called, owned; NULL: none */
-    aoei_empty_prompt empty;     /* empty prompt whose vectors are subtracted; zeroed: none */
-    aoei_mutex lock;             /* protects `unused` */
-    workspace *unused;           /* workspaces that no call uses, owned */
+    struct aoe_eval_cache *eval_cache; /* see aoei_embedder_eval_cache */
+    aoei_empty_prompt empty;           /* empty prompt whose vectors are subtracted; zeroed: none */
+    aoei_mutex lock;                   /* protects `unused` */
+    workspace *unused;                 /* workspaces that no call uses, owned */
 };
 
 /* The last failure of aoe_embed or aoe_score_pairs in this thread. */
@@ -264,9 +263,6 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
 void aoe_embedder_destroy(aoe_embedder *e) {
     if (!e)
         return;
-    if (e->cache)
-        aoei_embedding_cache_clear(e->cache);
-    aoei_free(e->cache);
     for (workspace *w = e->unused, *next; w; w = next) {
         next = w->next;
         destroy_workspace(w);
@@ -292,14 +288,16 @@ int aoe_embedder_set_dims(aoe_embedder *e, size_t dims, aoe_error *err) {
     if (!dims || dims > all)
         return aoei_fail(err, AOE_EARG, "the embeddings of %s have %zu components; they cannot be truncated to %zu",
                          e->model->files.dir, all, dims);
-    if (!e->cache && !(e->cache = aoei_calloc(1, sizeof *e->cache)))
-        return aoei_fail_nomem(err, sizeof *e->cache);
     e->dims = dims;
     return AOE_OK;
 }
 
 size_t aoe_embed_failed_text(const aoe_embedder *e) {
     return e && e == failure.e ? failure.text : (size_t)-1;
+}
+
+struct aoe_eval_cache **aoei_embedder_eval_cache(aoe_embedder *e) {
+    return &e->eval_cache;
 }
 
 aoe_model *aoe_embedder_model(const aoe_embedder *e) {
@@ -564,24 +562,55 @@ static void describe_texts(const aoe_embedder *e, const aoei_token_lists *lists,
                                   .truncated = lists->truncated[i]};
 }
 
-/* Writes the first D components of `complete` to v[D]. If these are not all components and the caller requested
- * normalization, v is normalized to unit length. */
-static void truncate_vector(const workspace *w, float *v, size_t D, const float *complete) {
-    const aoe_model *m = w->e->model;
-    memcpy(v, complete, D * sizeof *v);
+/* Writes the first D components of `complete` to v, which may be equal to `complete`. If these are not all components
+ * and the caller of aoe_model_open requested normalization, v is normalized to unit length. */
+static void truncate_vector(const aoe_context *ctx, const aoe_model *m, float *v, size_t D, const float *complete) {
+    memmove(v, complete, D * sizeof *v);
     if (m->settings.unit_truncated && D < aoei_vector_dims(&m->config))
-        aoei_l2_normalize(&w->ctx, aoei_tensor_wrap(v, 1, D));
+        aoei_l2_normalize(ctx, aoei_tensor_wrap(v, 1, D));
 }
 
-/* Computes embeddings of aoe_embedder_dims components. */
-static int embed_truncated(workspace *w, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
-    const size_t D = aoe_embedder_dims(w->e), complete_dims = aoei_vector_dims(&w->e->model->config);
-    if (D == complete_dims)
+void aoei_embed_truncate(const aoe_embedder *e, float *v, const float *complete) {
+    truncate_vector(e->model->ctx, e->model, v, aoe_embedder_dims(e), complete);
+}
+
+static void truncate_for_evaluation(const workspace *w, float *v, float *complete) {
+    truncate_vector(&w->ctx, w->e->model, v, aoe_embedder_dims(w->e), complete);
+}
+
+/* Scales v[n] to unit length. A zero vector is not changed. */
+static void normalize(float *v, size_t n) {
+    double sum = 0;
+    for (size_t k = 0; k < n; k++)
+        sum += (double)v[k] * (double)v[k];
+    if (sum <= 0)
+        return;
+    const double scale = 1 / sqrt(sum);
+    for (size_t k = 0; k < n; k++)
+        v[k] = (float)((double)v[k] * scale);
+}
+
+/* Truncates an embedding as the model directory requests, and then to the components that the caller requests. The
+ * result is normalized if the model normalizes embeddings. The contents of `complete` are overwritten. */
+static void truncate_for_caller(const workspace *w, float *v, float *complete) {
+    const aoe_model *m = w->e->model;
+    const size_t D = aoe_embedder_dims(w->e), own = aoei_settings_dims(&m->settings, aoei_vector_dims(&m->config));
+    truncate_vector(&w->ctx, m, complete, own, complete);
+    memcpy(v, complete, D * sizeof *v);
+    if (D < own && m->settings.normalize)
+        normalize(v, D);
+}
+
+/* Computes embeddings of aoe_embedder_dims components, which the function `truncate` writes to v. */
+static int embed_truncated(workspace *w, const aoei_token_lists *lists, float *vectors,
+                           void (*truncate)(const workspace *w, float *v, float *complete), aoe_error *err) {
+    const size_t D = aoe_embedder_dims(w->e), all = aoei_vector_dims(&w->e->model->config);
+    if (D == all)
         return embed_complete(w, lists, vectors, err);
-    float *complete = aoei_malloc_array(lists->n ? lists->n : 1, complete_dims * sizeof *complete);
-    int code = complete ? embed_complete(w, lists, complete, err) : aoei_fail_nomem(err, lists->n * complete_dims);
+    float *complete = aoei_malloc_array(lists->n ? lists->n : 1, all * sizeof *complete);
+    const int code = complete ? embed_complete(w, lists, complete, err) : aoei_fail_nomem(err, lists->n * all);
     for (size_t i = 0; i < lists->n && !code; i++)
-        truncate_vector(w, vectors + i * D, D, complete + i * complete_dims);
+        truncate(w, vectors + i * D, complete + i * all);
     aoei_free(complete);
     return code;
 }
@@ -591,102 +620,47 @@ int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vect
     int code = begin_call(&w, e, err);
     if (code)
         return code;
-    code = embed_truncated(w, lists, vectors, err);
+    code = embed_truncated(w, lists, vectors, truncate_for_evaluation, err);
     end_call(w, e);
     return code;
 }
 
-/* A function that computes vectors from tokens: embed_truncated or embed_complete. */
-typedef int (*embed_lists_fn)(workspace *w, const aoei_token_lists *lists, float *vectors, aoe_error *err);
-
-/* Tokenizes n texts and computes their vectors with `embed`. info: [n], or NULL. */
-static int embed_texts(workspace *w, const aoe_text *texts, size_t n, embed_lists_fn embed, float *vectors,
+/* Tokenizes n texts and computes their vectors. complete: 1: the vectors are not truncated. info: [n], or NULL. */
+static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, int complete, float *vectors,
                        aoe_text_info *info, aoe_error *err) {
-    const aoe_embedder *e = w->e;
-    aoei_token_lists lists;
-    int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks : aoei_encode_for_inference)(
-        &w->ctx, e->model, texts, n, &lists, &w->failed, err);
-    if (code)
-        return code;
-    describe_texts(e, &lists, info);
-    code = embed(w, &lists, vectors, err);
-    aoei_token_lists_free(&lists);
-    return code;
-}
-
-/* Adds the texts that are not in the cache, and sets entry[n] to the entries of all texts. source: [n] workspace; text:
- * [n] workspace. If an embedding cannot be computed, w->failed is the index of its first text. */
-static int fill_cache(workspace *w, const aoe_text *texts, size_t n, size_t *entry, size_t *source, aoe_text *text,
-                      aoe_error *err) {
-    aoei_embedding_cache *c = w->e->cache;
-    const size_t D = aoei_vector_dims(&w->e->model->config), first = c->n;
-    int code = AOE_OK;
-    for (size_t i = 0; i < n && !code; i++) {
-        const size_t before = c->n;
-        code = aoei_embedding_cache_find(c, texts[i], &entry[i], err);
-        if (!code && c->n > before) {
-            text[before - first] = c->entry[before].text;
-            source[before - first] = i;
-        }
-    }
-    const size_t missing = c->n - first;
-    if (code || !missing)
-        return code;
-    float *vectors = aoei_embedding_cache_block(c, missing, D, err);
-    aoe_text_info *info = aoei_malloc_array(missing, sizeof *info);
-    code = vectors && info ? embed_texts(w, text, missing, embed_complete, vectors, info, err) : AOE_ENOMEM;
-    if (vectors && !info)
-        aoei_fail_nomem(err, missing * sizeof *info);
-    if (code && w->failed < missing)
-        w->failed = source[w->failed];
-    for (size_t i = 0; i < missing && !code; i++) {
-        c->entry[first + i].vector = vectors + i * D;
-        c->entry[first + i].info = info[i];
-    }
-    aoei_free(info);
-    return code;
-}
-
-/* Computes embeddings as aoe_embed does, with the cache of the embedder. If a text cannot be embedded, the cache is
- * cleared. */
-static int embed_with_cache(workspace *w, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info,
-                            aoe_error *err) {
-    const aoe_embedder *e = w->e;
-    size_t *entry = aoei_malloc_array(n ? 2 * n : 1, sizeof *entry);
-    aoe_text *text = aoei_malloc_array(n ? n : 1, sizeof *text);
-    int code =
-        entry && text ? fill_cache(w, texts, n, entry, entry + n, text, err) : aoei_fail_nomem(err, n * sizeof *text);
-    for (size_t i = 0; i < n && !code; i++) {
-        const aoei_cached_embedding *c = &e->cache->entry[entry[i]];
-        truncate_vector(w, vectors + i * e->dims, e->dims, c->vector);
-        if (info)
-            info[i] = c->info;
-    }
-    if (code)
-        aoei_embedding_cache_clear(e->cache);
-    aoei_free(entry);
-    aoei_free(text);
-    return code;
-}
-
-int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err) {
-    AOEI_CHECK(err, e);
-    if (n)
-        AOEI_CHECK(err, texts, vectors);
+    workspace *w;
+    aoei_token_lists lists = {0};
     if (e->model->config.classes)
         return aoei_fail(
             err, AOE_EARG,
             "%s: the model was opened as a cross-encoder, which scores pairs of texts and computes no embeddings; "
             "use aoe_score_pairs, or leave options.cross_encoder unset",
             e->model->files.dir);
-    workspace *w;
     int code = begin_call(&w, e, err);
     if (code)
         return code;
-    code = e->cache ? embed_with_cache(w, texts, n, vectors, info, err)
-                    : embed_texts(w, texts, n, embed_truncated, vectors, info, err);
+    code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks : aoei_encode_for_inference)(
+        &w->ctx, e->model, texts, n, &lists, &w->failed, err);
+    if (!code) {
+        describe_texts(e, &lists, info);
+        code = complete ? embed_complete(w, &lists, vectors, err)
+                        : embed_truncated(w, &lists, vectors, truncate_for_caller, err);
+    }
+    aoei_token_lists_free(&lists);
     end_call(w, e);
     return code;
+}
+
+int aoei_embed_complete(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info,
+                        aoe_error *err) {
+    return embed_texts(e, texts, n, 1, vectors, info, err);
+}
+
+int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err) {
+    AOEI_CHECK(err, e);
+    if (n)
+        AOEI_CHECK(err, texts, vectors);
+    return embed_texts(e, texts, n, 0, vectors, info, err);
 }
 
 /* Applies the activation function of a cross-encoder to the outputs x[n] of one pair. */

@@ -125,7 +125,7 @@ int aoei_model_hash_embedding(const aoe_model *m, uint64_t *hash, aoe_error *err
                               (size_t)s->lowercase,
                               (size_t)s->exclude_prompt,
                               (size_t)s->subtract_empty_prompt,
-                              s->truncate_dim,
+                              m->dims ? m->dims : s->truncate_dim,
                               (size_t)s->token_module,
                               (size_t)m->type | (size_t)m->int8 << 8};
     const int code = aoei_model_hash_weights(m, hash, err);

@@ -38,15 +38,13 @@ int aoei_first_layers_select(aoei_encoder_config *c, size_t layers, const char *
     return code;
 }
 
-int aoei_first_dims_select(aoei_settings *s, const aoei_encoder_config *c, size_t dims, const char *dir,
-                           aoe_error *err) {
-    const size_t complete = aoei_vector_dims(c), all = aoei_settings_dims(s, complete);
+int aoei_first_dims_check(const aoei_settings *s, const aoei_encoder_config *c, size_t dims, const char *dir,
+                          aoe_error *err) {
+    const size_t all = aoei_settings_dims(s, aoei_vector_dims(c));
     if (dims && c->classes)
         return aoei_fail(err, AOE_EARG, "%s: options.dims: a cross-encoder has no embeddings", dir);
     if (dims > all)
         return aoei_fail(err, AOE_EARG, "options.dims is %zu, but the embeddings of %s have only %zu components", dims,
                          dir, all);
-    if (dims && dims < complete)
-        s->truncate_dim = dims;
     return AOE_OK;
 }

@@ -127,7 +127,7 @@ const char *aoe_model_prompt_name(const aoe_model *m, size_t i) {
 size_t aoe_model_dims(const aoe_model *m) {
     if (!m)
         return 0;
-    return aoei_settings_dims(&m->settings, aoei_vector_dims(&m->config));
+    return m->dims ? m->dims : aoei_settings_dims(&m->settings, aoei_vector_dims(&m->config));
 }
 
 int aoe_model_is_cross_encoder(const aoe_model *m) {

@@ -53,7 +53,9 @@ struct aoe_model {
     aoei_model_files files;
     aoei_encoder_config config; /* configuration; config.lora.r is 0 if adapters were merged into the packed copies */
     aoei_settings settings;     /* settings of the model directory, overridden by the options of the caller */
-    aoei_dtype type;            /* data type of activations and matmuls */
+    size_t dims;     /* option options.dims of the caller: number of components of an embedding; 0: no other number
+                    than that of the settings */
+    aoei_dtype type; /* data type of activations and matmuls */
     int int8; /* 1: the linear layers of transformer layers, except the values, are computed in int8; everything else in
                  `type` */
     aoe_dtype dtype_option; /* option options.dtype of the caller, from which `type` was determined */

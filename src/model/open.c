@@ -185,7 +185,8 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
     if (!rc)
         rc = aoei_modules_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.modules, err);
     if (!rc)
-        rc = aoei_first_dims_select(&m->settings, &m->config, o->dims, m->files.dir, err);
+        rc = aoei_first_dims_check(&m->settings, &m->config, o->dims, m->files.dir, err);
+    m->dims = o->dims < aoe_model_dims(m) ? o->dims : 0;
     if (!rc && m->files.module_head)
         rc = aoei_cross_encoder_modules_finish(&m->settings, &m->config, &m->files, aoei_settings_dir(&m->files), err);
     if (o->activation != AOE_AUTO)

@@ -11,6 +11,7 @@
 #include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
+#include "eval/eval_cache.h"
 
 static char *dir, *model_dir;
 
@@ -140,33 +141,37 @@ static void test_reuse_after_failure(void **state) {
     aoe_context_destroy(ctx);
 }
 
-/* Tests the embedder that keeps embeddings: a call after a failed allocation must return correct embeddings. */
-static void test_kept_embeddings(void **state) {
+/* Tests the cache for evaluations: a call after a failed allocation must return correct embeddings. */
+static void test_eval_cache(void **state) {
     (void)state;
+    const aoe_text texts[3] = {aoe_text_of("the old cat"), aoe_text_of(""),
+                               aoe_text_of("caf\xc3\xa9 runs fast and slow and fast")};
     aoe_context *ctx = tiny_context(2);
     aoe_model *m;
     aoe_embedder *e;
-    float want[3 * 8];
+    aoe_eval_cache *cache;
+    aoe_text_info info[3];
+    size_t failed;
+    float want[3 * 8], v[3 * 8];
     assert_int_equal(aoe_model_open(&m, ctx, model_dir, NULL, NULL), 0);
     assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
-    const aoe_text texts[3] = {aoe_text_of("the old cat"), aoe_text_of(""),
-                               aoe_text_of("caf\xc3\xa9 runs fast and slow and fast")};
     assert_int_equal(aoe_embed(e, texts, 3, want, NULL, NULL), 0);
-    aoe_embedder_destroy(e);
     for (uint64_t n = 1, count = n; n <= count; n++) {
-        assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
         aoei_alloc_fail_at(n);
-        int code = aoe_embedder_set_dims(e, 8, NULL);
+        int code = aoe_eval_cache_create(&cache, e, NULL);
         if (!code)
-            code = embed(e, want, NULL);
+            code = aoei_eval_embed(e, texts, 3, v, info, &failed, NULL);
         count = aoei_alloc_count();
         aoei_alloc_fail_at(0);
         assert_int_equal(code, n <= count ? AOE_ENOMEM : 0);
-        assert_int_equal(aoe_embedder_set_dims(e, 8, NULL), 0);
-        assert_int_equal(embed(e, want, NULL), 0);
-        assert_int_equal(embed(e, want, NULL), 0);
-        aoe_embedder_destroy(e);
+        for (int k = 0; k < 2; k++) {
+            memset(v, 0, sizeof v);
+            assert_int_equal(aoei_eval_embed(e, texts, 3, v, info, &failed, NULL), 0);
+            assert_memory_equal(v, want, sizeof v);
+        }
+        aoe_eval_cache_destroy(cache);
     }
+    aoe_embedder_destroy(e);
     aoe_model_close(m);
     aoe_context_destroy(ctx);
 }
@@ -174,6 +179,6 @@ static void test_kept_embeddings(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_open_and_embed), cmocka_unit_test(test_prompt),
                                        cmocka_unit_test(test_causal), cmocka_unit_test(test_reuse_after_failure),
-                                       cmocka_unit_test(test_kept_embeddings)};
+                                       cmocka_unit_test(test_eval_cache)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * A hash table of texts and their embeddings.
  */
-#ifndef AOEI_MODEL_EMBEDDING_CACHE_H
-#define AOEI_MODEL_EMBEDDING_CACHE_H
+#ifndef AOEI_EVAL_EMBEDDING_CACHE_H
+#define AOEI_EVAL_EMBEDDING_CACHE_H
 
 #include "aoe.h"
 #include "base/text_store.h"

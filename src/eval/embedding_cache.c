@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Implements the hash table of texts and their embeddings with linear probing. Entries are never removed one by one.
  */
-#include "model/embedding_cache.h"
+#include "eval/embedding_cache.h"
 
 #include <string.h>
 
