@@ -175,24 +175,20 @@ static void bias_gradient(const state *p) {
             p->c->d_bias[c] += p->error[i * C + c];
 }
 
-static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+static int run(state *p, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     const size_t B = p->sweep.e.n, D = p->sweep.e.D;
     double sum = 0;
-    size_t i = aoei_sweep_read(&p->sweep, ctx, pair_logits, p);
-    if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC,
-                         "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
-                         aoei_sweep_nonfinite_vector(&p->sweep, i) ? "y" : "x");
-    for (i = 0; i < B; i++)
+    int code = aoei_sweep_read(&p->sweep, ctx, pair_logits, p, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < B; i++)
         sum += p->term[i];
     result->total = result->classification = sum / (double)B;
     if (!isfinite(result->total))
         return aoei_fail(err, AOE_ENUMERIC, "the loss of the batch is not finite; lower the learning rate");
-    if (!with_grad)
-        return 0;
-    i = aoei_sweep_write(&p->sweep, ctx, pair_gradient, p);
-    if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC, "pair %zu: the gradient overflows; lower the learning rate", i);
+    code = aoei_sweep_write(&p->sweep, ctx, pair_gradient, p, err);
+    if (code || !aoei_sweep_has_gradients(&p->sweep))
+        return code;
     aoei_parallel_for(ctx->pool, (D + COLUMNS - 1) / COLUMNS, weight_task, p);
     bias_gradient(p);
     return 0;
@@ -222,16 +218,10 @@ int aoei_classification_objective(const aoei_classifier *c, const double *label,
     int rc = check_batch(c, label, b, err);
     if (rc)
         return rc;
-    const size_t need = aoei_classification_objective_workspace(b->B, b->D, c->classes);
-    if (need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG,
-                         "a workspace of %zu bytes is too small for %zu pairs of vectors with %zu components",
-                         workspace_bytes, b->B, b->D);
-    if (!ctx) {
-        if ((rc = aoei_context_serial(&serial, err)))
-            return rc;
-        ctx = &serial;
-    }
+    rc = aoei_objective_begin(&ctx, &serial, aoei_classification_objective_workspace(b->B, b->D, c->classes),
+                              workspace_bytes, err);
+    if (rc)
+        return rc;
     aoei_arena arena = {.base = workspace, .size = workspace_bytes};
     lay_out(&p, &arena, b->B, b->D, c->classes);
     p.c = c;
@@ -241,5 +231,5 @@ int aoei_classification_objective(const aoei_classifier *c, const double *label,
         if (c->features >> f & 1)
             p.feature[p.n_features++] = (aoe_pair_feature)(1U << f);
     p.sweep.e = aoei_example_vectors(b);
-    return run(&p, b->v64 ? b->grad64 != NULL : b->grad != NULL, ctx, result, err);
+    return run(&p, ctx, result, err);
 }

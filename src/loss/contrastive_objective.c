@@ -136,26 +136,16 @@ static void example_gradient(void *arg, size_t i, const double *v, double *g) {
     }
 }
 
-static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
-    const size_t B = p->sweep.e.n;
-    size_t i = aoei_sweep_read(&p->sweep, ctx, score_example, p);
-    if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC,
-                         "example %zu: the vector of the %s is not finite; check the weights and the learning rate", i,
-                         aoei_text_role(aoei_sweep_nonfinite_vector(&p->sweep, i)));
-    compute_losses(p, with_grad, result);
+static int run(state *p, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+    const int code = aoei_sweep_read(&p->sweep, ctx, score_example, p, err);
+    if (code)
+        return code;
+    compute_losses(p, aoei_sweep_has_gradients(&p->sweep), result);
     if (!isfinite(result->total))
         return aoei_fail(
             err, AOE_ENUMERIC,
             "the loss of the batch is not finite; raise options.tau_cosine, options.tau_ibn or options.tau_angle");
-    i = with_grad ? aoei_sweep_write(&p->sweep, ctx, example_gradient, p) : B;
-    if (i < B)
-        return aoei_fail(
-            err, AOE_ENUMERIC,
-            "example %zu: the gradient overflows because the vectors are close to zero; check the weights and the "
-            "learning rate",
-            i);
-    return 0;
+    return aoei_sweep_write(&p->sweep, ctx, example_gradient, p, err);
 }
 
 static void initialize(state *p, const aoe_objective_options *o, const aoei_example_batch *b, void *workspace,
@@ -163,6 +153,7 @@ static void initialize(state *p, const aoe_objective_options *o, const aoei_exam
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D, b->arity);
     p->sweep.e = aoei_example_vectors(b);
+    p->sweep.e.names = &aoei_query_names;
     p->o = p->ranking.o = o;
     p->has_contrastive = o->w_ibn > 0.0 || (b->arity > NEGATIVE && o->w_cln > 0.0);
     p->contrastive.ctx = ctx;
@@ -186,20 +177,13 @@ int aoei_contrastive_objective(const aoe_objective_options *o, const aoei_exampl
     rc = rc ? rc : aoei_objective_check(o, batch->arity > NEGATIVE ? batch->D : 0, err);
     if (rc)
         return rc;
-    size_t need = aoei_contrastive_objective_workspace(batch->B, batch->D, batch->arity);
-    if (need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG,
-                         "a workspace of %zu bytes is too small for %zu examples of %zu vectors with %zu components",
-                         workspace_bytes, batch->B, batch->arity, batch->D);
-    if (!ctx) {
-        rc = aoei_context_serial(&serial, err);
-        if (rc)
-            return rc;
-        ctx = &serial;
-    }
+    rc = aoei_objective_begin(&ctx, &serial, aoei_contrastive_objective_workspace(batch->B, batch->D, batch->arity),
+                              workspace_bytes, err);
+    if (rc)
+        return rc;
     state p;
     initialize(&p, o, batch, workspace, workspace_bytes, ctx);
-    return run(&p, batch->v64 ? batch->grad64 != NULL : batch->grad != NULL, ctx, result, err);
+    return run(&p, ctx, result, err);
 }
 
 int aoe_contrastive(const aoe_objective_options *o, const float *v, size_t arity, size_t B, size_t D, float *grad,

@@ -190,16 +190,14 @@ static double compute_loss(state *p, int with_grad) {
     return sum / (double)n;
 }
 
-static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
-    const size_t B = p->sweep.e.n;
-    size_t i = aoei_sweep_read(&p->sweep, ctx, store_example, p);
-    if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC,
-                         "example %zu: the vector of the %s is not finite; check the weights and the learning rate", i,
-                         aoei_text_role(aoei_sweep_nonfinite_vector(&p->sweep, i)));
+static int run(state *p, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+    const int with_grad = aoei_sweep_has_gradients(&p->sweep);
+    const int code = aoei_sweep_read(&p->sweep, ctx, store_example, p, err);
+    if (code)
+        return code;
     if (p->o->guide)
         read_guide(p);
-    result->positive_pairs = B;
+    result->positive_pairs = p->sweep.e.n;
     result->contrastive = compute_loss(p, with_grad);
     result->total = p->o->weight * result->contrastive;
     result->negatives = p->loss.negatives;
@@ -208,14 +206,7 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
         *p->o->d_log_scale = log_scale_gradient(p);
     if (!isfinite(result->total))
         return aoei_fail(err, AOE_ENUMERIC, "the loss of the batch is not finite; raise options.tau_ibn");
-    i = with_grad ? aoei_sweep_write(&p->sweep, ctx, example_gradient, p) : B;
-    if (i < B)
-        return aoei_fail(
-            err, AOE_ENUMERIC,
-            "example %zu: the gradient overflows because the vectors are close to zero; check the weights and the "
-            "learning rate",
-            i);
-    return 0;
+    return aoei_sweep_write(&p->sweep, ctx, example_gradient, p, err);
 }
 
 int aoei_direction_objective(const aoei_direction_options *o, const aoei_example_batch *batch, void *workspace,
@@ -228,21 +219,16 @@ int aoei_direction_objective(const aoei_direction_options *o, const aoei_example
     int rc = check(o, batch, err);
     if (rc)
         return rc;
-    const size_t need = aoei_direction_objective_workspace(batch->B, batch->D, batch->arity, dims);
-    if (need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG,
-                         "a workspace of %zu bytes is too small for %zu examples of %zu vectors with %zu components",
-                         workspace_bytes, batch->B, batch->arity, batch->D);
-    if (!ctx) {
-        if ((rc = aoei_context_serial(&serial, err)))
-            return rc;
-        ctx = &serial;
-    }
+    rc = aoei_objective_begin(&ctx, &serial, aoei_direction_objective_workspace(batch->B, batch->D, batch->arity, dims),
+                              workspace_bytes, err);
+    if (rc)
+        return rc;
     aoei_arena arena = {.base = workspace, .size = workspace_bytes};
     lay_out(&p, &arena, batch->B, batch->D, batch->arity, dims);
     p.o = o;
     p.loss.ctx = ctx;
     p.loss.tau = o->tau;
     p.sweep.e = aoei_example_vectors(batch);
-    return run(&p, batch->v64 ? batch->grad64 != NULL : batch->grad != NULL, ctx, result, err);
+    p.sweep.e.names = &aoei_query_names;
+    return run(&p, ctx, result, err);
 }

@@ -124,27 +124,17 @@ static void kl_gradient(void *arg, size_t i, const double *v, double *g) {
 
 /* ------------------------------------------------------------- both losses */
 
-static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
-    const size_t B = p->sweep.e.n;
+static int run(state *p, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     const int kl = p->d->form == AOE_DISTILL_KL;
     double sum = 0;
-    size_t i = aoei_sweep_read(&p->sweep, ctx, kl ? kl_value : cosine_value, p);
-    if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC,
-                         "example %zu: vector %zu is not finite; check the weights and the learning rate", i,
-                         aoei_sweep_nonfinite_vector(&p->sweep, i));
-    for (i = 0; i < B; i++)
+    const int code = aoei_sweep_read(&p->sweep, ctx, kl ? kl_value : cosine_value, p, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < p->sweep.e.n; i++)
         sum += p->term[i];
     result->teacher = sum / count_terms(p);
     result->total += p->d->weight * result->teacher;
-    i = with_grad ? aoei_sweep_write(&p->sweep, ctx, kl ? kl_gradient : cosine_gradient, p) : B;
-    if (i < B)
-        return aoei_fail(
-            err, AOE_ENUMERIC,
-            "example %zu: the gradient overflows because the vectors are close to zero; check the weights and the "
-            "learning rate",
-            i);
-    return 0;
+    return aoei_sweep_write(&p->sweep, ctx, kl ? kl_gradient : cosine_gradient, p, err);
 }
 
 static void initialize(state *p, const aoei_distill *d, const aoei_example_batch *b, void *workspace, size_t bytes) {
@@ -160,10 +150,9 @@ int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batc
                            aoe_error *err) {
     aoe_context serial;
     const size_t need = aoei_distill_objective_workspace(batch->B, batch->D, batch->arity);
-    if (batch->B == 0 || need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG,
-                         "a workspace of %zu bytes is too small for %zu examples of %zu vectors with %zu components",
-                         workspace_bytes, batch->B, batch->arity, batch->D);
+    const int rc = aoei_objective_begin(&ctx, &serial, need, workspace_bytes, err);
+    if (rc)
+        return rc;
     if (d->form == AOE_DISTILL_KL && d->dims != batch->D)
         return aoei_fail(
             err, AOE_EARG,
@@ -171,13 +160,7 @@ int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batc
             "teacher "
             "with vectors of equal size",
             batch->D, d->dims);
-    if (!ctx) {
-        const int rc = aoei_context_serial(&serial, err);
-        if (rc)
-            return rc;
-        ctx = &serial;
-    }
     state p;
     initialize(&p, d, batch, workspace, workspace_bytes);
-    return run(&p, batch->v64 ? batch->grad64 != NULL : batch->grad != NULL, ctx, result, err);
+    return run(&p, ctx, result, err);
 }

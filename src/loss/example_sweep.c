@@ -2,7 +2,7 @@
  * Parallel passes over the examples of a batch. The examples are divided into ranges, and each range is a task. The
  * number of ranges depends only on the number of examples. If a vector or a gradient of an example contains a value
  * that is not finite, the task of the range stops at this example and records the index of the example. The pass
- * returns the lowest recorded index, so it reports the first such example of the batch.
+ * reports the lowest recorded index, which is the first such example of the batch.
  */
 #include "loss/example_sweep.h"
 
@@ -11,8 +11,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 
 enum { MAX_RANGES = 32 /* maximum number of ranges */ };
+
+const aoei_example_names aoei_text_names = {"text", {"the vector"}},
+                         aoei_pair_names = {"pair", {"vector x", "vector y"}},
+                         aoei_query_names = {
+                             "example",
+                             {"the vector of the query", "the vector of the positive", "the vector of the negative"}};
 
 void aoei_sweep_lay_out(aoei_sweep *s, aoei_arena *a, size_t n, size_t arity, size_t D) {
     size_t cells = 0;
@@ -134,17 +141,29 @@ static size_t sweep(aoei_sweep *s, const aoe_context *ctx, aoei_task_fn task, ao
     return first_of_ranges(s);
 }
 
-size_t aoei_sweep_read(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg) {
-    return sweep(s, ctx, read_range, fn, arg);
+int aoei_sweep_has_gradients(const aoei_sweep *s) {
+    return s->e.v64[0] ? s->e.grad64[0] != NULL : s->e.grad[0] != NULL;
 }
 
-size_t aoei_sweep_write(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg) {
-    return sweep(s, ctx, write_range, fn, arg);
-}
-
-size_t aoei_sweep_nonfinite_vector(const aoei_sweep *s, size_t i) {
+int aoei_sweep_read(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg, aoe_error *err) {
+    const size_t i = sweep(s, ctx, read_range, fn, arg);
     size_t a = 0;
-    while (a < s->e.arity && read_vector(&s->e, i, a, s->v))
+    if (i == s->e.n)
+        return 0;
+    while (read_vector(&s->e, i, a, s->v))
         a++;
-    return a;
+    return aoei_fail(err, AOE_ENUMERIC, "%s %zu: %s is not finite; check the weights and the learning rate",
+                     s->e.names->example, i, s->e.names->vector[a < 2 ? a : 2]);
+}
+
+int aoei_sweep_write(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg, aoe_error *err) {
+    if (!aoei_sweep_has_gradients(s))
+        return 0;
+    const size_t i = sweep(s, ctx, write_range, fn, arg);
+    return i == s->e.n
+               ? 0
+               : aoei_fail(err, AOE_ENUMERIC,
+                           "%s %zu: the gradient overflows, for example because the vectors are close to zero; check "
+                           "the weights and the learning rate",
+                           s->e.names->example, i);
 }

@@ -12,6 +12,13 @@
 #include "base/arena.h"
 #include "base/context.h"
 
+/* Names in messages: of an example, and of its vectors. The last name applies to all further vectors. */
+typedef struct aoei_example_names {
+    const char *example, *vector[3];
+} aoei_example_names;
+
+extern const aoei_example_names aoei_text_names, aoei_pair_names, aoei_query_names;
+
 /* A batch of n examples with `arity` vectors each. Vector 0 of example i starts at v[0] + i * stride, and vector a > 0
  * at v[1] + (a - 1) * D + i * stride. Either the pointers of v or those of v64 are set; if arity is 1, the second
  * pointer is unused. The gradients are stored in `grad` if v is set, and in `grad64` if v64 is set. All pointers are
@@ -26,6 +33,7 @@ typedef struct aoei_vector_examples {
     float *grad[2];       /* float32 gradients of the first example; NULL: gradients are not stored */
     double *grad64[2];    /* float64 gradients of the first example; NULL: gradients are not stored */
     int add;              /* 1: gradients are added to the stored gradients; 0: gradients are overwritten */
+    const aoei_example_names *names;
 } aoei_vector_examples;
 
 /* A function that a sweep calls for example i. v[arity, D] contains the vectors of the example. In a writing sweep, the
@@ -48,15 +56,14 @@ typedef struct aoei_sweep {
  * arena (base/arena.h), only the size is computed. The size does not decrease if an argument increases. After this
  * call, the caller sets s->e. */
 void aoei_sweep_lay_out(aoei_sweep *s, aoei_arena *a, size_t n, size_t arity, size_t D);
-/* Calls fn for each example whose vectors are finite. Returns the index of the first example with a vector that is not
- * finite, or n if there is none. fn may or may not be called for the examples after this example. */
-size_t aoei_sweep_read(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg);
-/* Calls fn for each example and stores the gradients of the example. Returns the index of the first example with a
- * gradient that is not finite, or n if there is none. The gradients of examples after this example may or may not be
- * stored. */
-size_t aoei_sweep_write(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg);
-/* Returns the index (0 to arity - 1) of the first vector of example i that is not finite. Returns arity if all vectors
- * are finite. */
-size_t aoei_sweep_nonfinite_vector(const aoei_sweep *s, size_t i);
+/* Returns 1 if s->e has pointers to gradients, otherwise 0. */
+int aoei_sweep_has_gradients(const aoei_sweep *s);
+/* Calls fn for each example. Error: AOE_ENUMERIC, if a vector is not finite; the message contains the index of the
+ * first example with such a vector. fn may or may not be called for the examples after this example. */
+int aoei_sweep_read(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg, aoe_error *err);
+/* Calls fn for each example and stores the gradients of the example. Does nothing if s->e has no pointers to gradients.
+ * Error: AOE_ENUMERIC, if a gradient is not finite; the message contains the index of the first example with such a
+ * gradient. The gradients of examples after this example may or may not be stored. */
+int aoei_sweep_write(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg, aoe_error *err);
 
 #endif

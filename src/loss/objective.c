@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Default values and checks of aoe_objective_options.
+ * Default values and checks of aoe_objective_options, and the preparation of an objective.
  */
 #include "loss/objective.h"
 
@@ -34,7 +34,13 @@ void aoe_objective_options_defaults(aoe_objective_options *o) {
 }
 
 aoei_vector_examples aoei_example_vectors(const aoei_example_batch *b) {
-    aoei_vector_examples e = {.n = b->B, .arity = b->arity, .D = b->D, .stride = b->arity * b->D};
+    aoei_vector_examples e = {.n = b->B,
+                              .arity = b->arity,
+                              .D = b->D,
+                              .stride = b->arity * b->D,
+                              .names = b->arity == 1   ? &aoei_text_names
+                                       : b->arity == 2 ? &aoei_pair_names
+                                                       : &aoei_query_names};
     for (size_t a = 0; a < b->arity && a < 2; a++) {
         const size_t at = a * b->D;
         e.v[a] = b->v ? b->v + at : NULL;
@@ -45,8 +51,13 @@ aoei_vector_examples aoei_example_vectors(const aoei_example_batch *b) {
     return e;
 }
 
-const char *aoei_text_role(size_t number) {
-    return number == 0 ? "query" : number == 1 ? "positive" : "negative";
+int aoei_objective_begin(const aoe_context **ctx, aoe_context *serial, size_t need, size_t bytes, aoe_error *err) {
+    if (need == 0 || bytes < need)
+        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for the batch", bytes);
+    if (*ctx)
+        return 0;
+    *ctx = serial;
+    return aoei_context_serial(serial, err);
 }
 
 static int check_term(const char *name, double weight, double tau, aoe_error *err) {

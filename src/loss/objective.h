@@ -31,11 +31,13 @@ typedef struct aoei_example_batch {
     double *grad64;    /* [arity B, D] float64 gradient of the loss, overwritten; NULL: only the loss is computed */
 } aoei_example_batch;
 
-/* Returns the vectors and gradients of a batch, for a sweep that overwrites the gradients. */
+/* Returns the vectors and gradients of a batch, for a sweep that overwrites the gradients. The names in messages are
+ * those of texts, pairs or queries, depending on the number of vectors per example. */
 aoei_vector_examples aoei_example_vectors(const aoei_example_batch *b);
-/* Returns the role of vector `number` of an example without a label, for messages: "query", "positive" or
- * "negative". */
-const char *aoei_text_role(size_t number);
+/* Prepares the computation of an objective: checks that the workspace of `bytes` bytes has at least `need` bytes, and
+ * initializes *serial and sets *ctx to it if *ctx is NULL. need: 0 means that the size overflows. Errors: AOE_EARG (the
+ * workspace is too small, or the value of AOE_CPU is invalid). */
+int aoei_objective_begin(const aoe_context **ctx, aoe_context *serial, size_t need, size_t bytes, aoe_error *err);
 /* Checks the options: the weights, the temperatures, hard_negative and angle_form. D is the number of components per
  * vector. If w_angle is above 0, also checks that D is even; pass D = 0 if the objective does not compute the angle
  * term (examples of a query and a positive text). Errors: AOE_EARG. */

@@ -104,32 +104,23 @@ static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
 
 static int run(state *p, const aoei_pair_batch *b, const aoe_context *ctx, aoe_objective_result *result,
                aoe_error *err) {
-    const int with_grad = b->x64 ? b->grad_x64 != NULL : b->grad_x != NULL;
-    size_t i = aoei_sweep_read(&p->sweep, ctx, score_pair, p);
-    if (i < b->B)
-        return aoei_fail(err, AOE_ENUMERIC,
-                         "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
-                         aoei_sweep_nonfinite_vector(&p->sweep, i) ? "y" : "x");
-    compute_losses(p, b, with_grad, result);
+    const int code = aoei_sweep_read(&p->sweep, ctx, score_pair, p, err);
+    if (code)
+        return code;
+    compute_losses(p, b, aoei_sweep_has_gradients(&p->sweep), result);
     if (!isfinite(result->total))
         return aoei_fail(
             err, AOE_ENUMERIC,
             "the loss of the batch is not finite; raise options.tau_cosine, options.tau_ibn or options.tau_angle");
-    i = with_grad ? aoei_sweep_write(&p->sweep, ctx, pair_gradient, p) : b->B;
-    if (i < b->B)
-        return aoei_fail(
-            err, AOE_ENUMERIC,
-            "pair %zu: the gradient overflows because the vectors are close to zero; check the weights and the "
-            "learning rate",
-            i);
-    return 0;
+    return aoei_sweep_write(&p->sweep, ctx, pair_gradient, p, err);
 }
 
 static void initialize(state *p, const aoe_objective_options *o, const aoei_pair_batch *b, void *workspace,
                        size_t bytes, const aoe_context *ctx) {
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D);
-    p->sweep.e = (aoei_vector_examples){.n = b->B,
+    p->sweep.e = (aoei_vector_examples){.names = &aoei_pair_names,
+                                        .n = b->B,
                                         .arity = 2,
                                         .D = b->D,
                                         .stride = b->stride,
@@ -166,18 +157,9 @@ int aoei_pair_objective(const aoe_objective_options *o, const aoei_pair_batch *b
             "options.ibn_threshold is %s; set it to the lowest label of a positive pair (only aoe_train accepts "
             "AOE_AUTO)",
             isnan(o->ibn_threshold) ? "NaN" : "AOE_AUTO");
-    size_t need = aoei_pair_objective_workspace(batch->B, batch->D);
-    if (need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG,
-                         "a workspace of %zu bytes is too small for %zu pairs of vectors with %zu components",
-                         workspace_bytes, batch->B, batch->D);
-
-    if (!ctx) {
-        rc = aoei_context_serial(&serial, err);
-        if (rc)
-            return rc;
-        ctx = &serial;
-    }
+    rc = aoei_objective_begin(&ctx, &serial, aoei_pair_objective_workspace(batch->B, batch->D), workspace_bytes, err);
+    if (rc)
+        return rc;
     state p;
     initialize(&p, o, batch, workspace, workspace_bytes, ctx);
     return run(&p, batch, ctx, result, err);

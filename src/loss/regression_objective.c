@@ -53,25 +53,16 @@ static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
     aoei_cosine_grad(v, v + D, D, 2 * p->error[i] / (double)p->sweep.e.n, g, g + D);
 }
 
-static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+static int run(state *p, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     const size_t B = p->sweep.e.n;
     double sum = 0;
-    size_t i = aoei_sweep_read(&p->sweep, ctx, pair_error, p);
-    if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC,
-                         "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
-                         aoei_sweep_nonfinite_vector(&p->sweep, i) ? "y" : "x");
-    for (i = 0; i < B; i++)
+    const int code = aoei_sweep_read(&p->sweep, ctx, pair_error, p, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < B; i++)
         sum += p->error[i] * p->error[i];
     result->total = result->regression = sum / (double)B;
-    i = with_grad ? aoei_sweep_write(&p->sweep, ctx, pair_gradient, p) : B;
-    if (i < B)
-        return aoei_fail(
-            err, AOE_ENUMERIC,
-            "pair %zu: the gradient overflows because the vectors are close to zero; check the weights and the "
-            "learning rate",
-            i);
-    return 0;
+    return aoei_sweep_write(&p->sweep, ctx, pair_gradient, p, err);
 }
 
 int aoei_regression_objective(const double *target, const aoei_example_batch *b, void *workspace,
@@ -79,21 +70,17 @@ int aoei_regression_objective(const double *target, const aoei_example_batch *b,
                               aoe_error *err) {
     aoe_context serial;
     state p;
-    const size_t need = aoei_regression_objective_workspace(b->B, b->D);
     *result = (aoe_objective_result){0};
-    if (b->B == 0 || b->D == 0 || b->arity != 2 || need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG,
-                         "a workspace of %zu bytes is too small for %zu pairs of vectors with %zu components",
-                         workspace_bytes, b->B, b->D);
-    if (!ctx) {
-        const int rc = aoei_context_serial(&serial, err);
-        if (rc)
-            return rc;
-        ctx = &serial;
-    }
+    if (b->B == 0 || b->D == 0 || b->arity != 2)
+        return aoei_fail(err, AOE_EARG, "the batch has %zu examples of %zu vectors with %zu components; use pairs",
+                         b->B, b->arity, b->D);
+    const int rc =
+        aoei_objective_begin(&ctx, &serial, aoei_regression_objective_workspace(b->B, b->D), workspace_bytes, err);
+    if (rc)
+        return rc;
     aoei_arena arena = {.base = workspace, .size = workspace_bytes};
     lay_out(&p, &arena, b->B, b->D);
     p.target = target;
     p.sweep.e = aoei_example_vectors(b);
-    return run(&p, b->v64 ? b->grad64 != NULL : b->grad != NULL, ctx, result, err);
+    return run(&p, ctx, result, err);
 }

@@ -197,33 +197,22 @@ static void text_gradient(void *arg, size_t i, const double *v, double *g) {
         vector_gradient(arg, i, v, g);
 }
 
-static int fail_gradient(size_t i, aoe_error *err) {
-    return aoei_fail(
-        err, AOE_ENUMERIC,
-        "text %zu: the gradient overflows because the vectors are close to zero; check the weights and the "
-        "learning rate",
-        i);
-}
-
 static int run(state *p, aoe_objective_result *result, aoe_error *err) {
     const size_t B = p->student.N;
-    size_t i = aoei_sweep_read(&p->students, p->ctx, store_text, p);
-    if (i == B && p->o->w_vectors > 0)
-        i = aoei_sweep_read(&p->compared, p->ctx, vector_value, p);
-    if (i < B)
-        return aoei_fail(err, AOE_ENUMERIC,
-                         "text %zu: the vector is not finite; check the weights and the learning rate", i);
-    for (i = 0; i < B && p->o->w_vectors > 0; i++)
+    int code = aoei_sweep_read(&p->students, p->ctx, store_text, p, err);
+    if (!code && p->o->w_vectors > 0)
+        code = aoei_sweep_read(&p->compared, p->ctx, vector_value, p, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < B && p->o->w_vectors > 0; i++)
         result->vectors += p->vector_term[i] / (double)B;
     if (p->o->w_similarities > 0)
         result->similarities = similarity_loss(p);
     result->total = p->o->w_vectors * result->vectors + p->o->w_similarities * result->similarities;
     if (!p->with_grad)
         return AOE_OK;
-    i = aoei_sweep_write(&p->students, p->ctx, text_gradient, p);
-    if (i == B && p->t->mapped)
-        i = aoei_sweep_write(&p->compared, p->ctx, vector_gradient, p);
-    return i < B ? fail_gradient(i, err) : AOE_OK;
+    code = aoei_sweep_write(&p->students, p->ctx, text_gradient, p, err);
+    return code || !p->t->mapped ? code : aoei_sweep_write(&p->compared, p->ctx, vector_gradient, p, err);
 }
 
 static int check(const aoe_objective_options *o, const aoei_targets *t, const aoei_example_batch *b, aoe_error *err) {
@@ -250,15 +239,10 @@ int aoei_vector_objective(const aoe_objective_options *o, const aoei_targets *t,
     int code = check(o, t, batch, err);
     if (code)
         return code;
-    const size_t need = aoei_vector_objective_workspace(batch->B, batch->D, t->dims);
-    if (need == 0 || workspace_bytes < need)
-        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu texts with %zu components",
-                         workspace_bytes, batch->B, batch->D);
-    if (!ctx) {
-        if ((code = aoei_context_serial(&serial, err)))
-            return code;
-        ctx = &serial;
-    }
+    code = aoei_objective_begin(&ctx, &serial, aoei_vector_objective_workspace(batch->B, batch->D, t->dims),
+                                workspace_bytes, err);
+    if (code)
+        return code;
     aoei_arena arena = {.base = workspace, .size = workspace_bytes};
     lay_out(&p, &arena, batch->B, batch->D, t->dims);
     p.o = o;

@@ -270,7 +270,7 @@ static void invalid_arguments(void **state) {
     p.d.dims = 4;
     p.v[2 * 4 + 1] = (double)NAN;
     assert_int_equal(aoei_distill_objective(&p.d, &b, workspace, need, NULL, &r, &err), AOE_ENUMERIC);
-    assert_non_null(strstr(err.message, "example 1: vector 0"));
+    assert_non_null(strstr(err.message, "pair 1: vector x"));
     assert_int_equal(aoei_distill_objective_workspace(2, 4, 1), 0);
     assert_true(aoei_distill_objective_workspace(2, 4, 4) > need); /* two negatives per example */
     assert_int_equal(aoei_distill_objective_workspace(SIZE_MAX / 2, 4, 2), 0);

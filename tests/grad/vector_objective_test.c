@@ -353,7 +353,7 @@ static void errors(void **state) {
     (void)state;
     create(&p, NULL, 5, 4, 6, 1);
     p.bytes--;
-    expect_error(&p, AOE_EARG, "is too small for 5 texts with 4 components");
+    expect_error(&p, AOE_EARG, "is too small for the batch");
     p.bytes++;
     p.o.w_vectors = -1;
     expect_error(&p, AOE_EARG, "options.w_vectors and options.w_similarities must be finite and non-negative");
