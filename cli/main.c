@@ -11,6 +11,7 @@
 #include "base/source_tree.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/output.h"
+#include "cli/main.h"
 
 /* The program finds the source tree by its own path; a copy of the program elsewhere must not use the tree of its
  * build. */
@@ -29,7 +30,8 @@ const char aoei_source_tree[] = "";
     X(plot_bench)
 #define TOP_COMMANDS(X) \
     X(init) X(pretrain) X(train) X(data) X(grid) X(compare) X(eval) X(plot) X(embed) X(similarity) X(rerank) \
-    X(tokenize) X(info) X(pull) X(models) X(convert) X(merge) X(whiten) X(flow) X(verify) X(bench)
+    X(tokenize) X(info) X(pull) X(models) X(convert) X(merge) X(whiten) X(flow) X(verify) X(bench) X(options) \
+    X(completion)
 /* clang-format on */
 
 #define DECLARE(command) extern const cli_command cli_##command##_command;
@@ -68,7 +70,7 @@ const cli_command cli_plot_command = {
 };
 
 static const cli_command *const top_commands[] = {TOP_COMMANDS(ELEMENT)};
-static const cli_command program = {
+const cli_command cli_program = {
     .name = "",
     .about = "aoe trains, evaluates and runs text embedding models. It runs on CPUs; GPUs are not supported yet.\n",
     .examples = "  aoe help COMMAND      help of a command, for example: aoe help data mine\n"
@@ -99,7 +101,7 @@ int main(int argc, char **argv) {
     /* if SIGPIPE is ignored, writing to a closed pipe fails with EPIPE, so that the command can remove its temporary
      * files */
     signal(SIGPIPE, SIG_IGN);
-    int code = cli_dispatch(&program, "", argc - (argc > 0), argv + (argc > 0));
+    int code = cli_dispatch(&cli_program, "", argc - (argc > 0), argv + (argc > 0));
     int lost = cli_check_stdout();
     if (cli_stdout_closed()) { /* ends with SIGPIPE, like a program that does not ignore the signal */
         signal(SIGPIPE, SIG_DFL);

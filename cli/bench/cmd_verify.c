@@ -60,7 +60,7 @@ static int run_command(int argc, char **argv) {
     cli_general_defaults(&o.general);
     const cli_group groups[] = {
         CLI_GROUP("computation", table, &o),
-        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
+        CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {
         .command = "verify",

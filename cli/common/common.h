@@ -52,10 +52,8 @@ extern const aoei_option cli_input_table[CLI_INPUT_COUNT];    /* aoe_table_optio
 
 /* The group with the options for input files, for commands that read tables, and for commands that read texts. base: an
  * aoe_table_options. */
-#define CLI_TABLE_INPUT_GROUP(base)                                                                                    \
-    { "input files", cli_input_table, CLI_INPUT_COUNT - 1, base }
-#define CLI_TEXT_INPUT_GROUP(base)                                                                                     \
-    { "input files", cli_input_table + 1, CLI_INPUT_COUNT - 1, base }
+#define CLI_TABLE_INPUT_GROUP(base) CLI_ROWS("input files", cli_input_table, CLI_INPUT_COUNT - 1, base)
+#define CLI_TEXT_INPUT_GROUP(base)  CLI_ROWS("input files", cli_input_table + 1, CLI_INPUT_COUNT - 1, base)
 
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/closest.h"
-#include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/words.h"
 
@@ -79,6 +78,14 @@ static int run_child(const cli_command *group, const char *path, int help, int a
     }
     free(child_path);
     return code;
+}
+
+void cli_read_commands(const cli_command *group, cli_syntax_fn read, void *user) {
+    for (size_t i = 0; i < group->n_children; i++)
+        if (group->children[i]->run)
+            cli_read_syntax(group->children[i]->run, read, user);
+        else
+            cli_read_commands(group->children[i], read, user);
 }
 
 int cli_dispatch(const cli_command *group, const char *path, int argc, char **argv) {

@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#include "cli/common/options.h"
+
 typedef struct cli_command {
     const char *name;                  /* one word; "" for the program itself */
     const char *summary;               /* description in the help of the parent group: one line without a full stop */
@@ -18,6 +20,9 @@ typedef struct cli_command {
     /* group: first lines (about) and last lines (examples) of its help; examples may be NULL */
     const char *about, *examples;
 } cli_command;
+
+/* Calls read(user, syntax) with the syntax of each leaf of the tree, in the order of the help. */
+void cli_read_commands(const cli_command *group, cli_syntax_fn read, void *user);
 
 /* Runs the subcommand of `group` that argv[0] names and passes the remaining arguments to it. path: name of the group,
  * for example "data"; "" for the program itself. Returns the exit code. Usage errors are reported. */

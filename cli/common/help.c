@@ -42,9 +42,7 @@ static int is_set(const aoei_option *o, const void *target) {
     return *o->fallback && (name || (n && n != AOE_AUTO));
 }
 
-/* Writes the default of an option to out[size]. The default is the text o->fallback; if o->fallback is NULL or a value
- * is set, it is the current value of *target. Writes "" if the option has no default. */
-static void default_text(char *out, size_t size, const aoei_option *o, const void *target) {
+void cli_default_text(char *out, size_t size, const aoei_option *o, const void *target) {
     out[0] = 0;
     if (o->fallback && !is_set(o, target)) {
         snprintf(out, size, "%s", o->fallback);
@@ -111,7 +109,7 @@ static void print_option(const aoei_option *o, const void *base) {
         printf("\n%*s", NAME_COLUMN, "");
     else
         printf("%*s", NAME_COLUMN - at, "");
-    default_text(fallback, sizeof fallback, o, (const char *)base + o->offset);
+    cli_default_text(fallback, sizeof fallback, o, (const char *)base + o->offset);
     snprintf(text, sizeof text, fallback[0] ? "%s (default: %s)" : "%s", o->help, fallback);
     print_wrapped(text, NAME_COLUMN);
 }

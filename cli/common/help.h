@@ -12,4 +12,8 @@ int cli_help(const cli_syntax *s); /* prints to stdout; returns 0 */
  * cli_syntax.more. */
 void cli_help_entry(const char *name, const char *text);
 
+/* Writes the default of an option to out[size]. The default is the text o->fallback; if o->fallback is NULL or a value
+ * is set, it is the current value of *target. Writes "" if the option has no default. */
+void cli_default_text(char *out, size_t size, const aoei_option *o, const void *target);
+
 #endif

@@ -400,8 +400,25 @@ static void name_flags(char *out, size_t size, const char *text, const void *syn
     cli_drop_hints(out);
 }
 
+/* The function that receives the syntax of the next command; NULL: the command is run. */
+static struct {
+    cli_syntax_fn read;
+    void *user;
+} reader;
+
+void cli_read_syntax(int (*run)(int argc, char **argv), cli_syntax_fn read, void *user) {
+    reader.read = read;
+    reader.user = user;
+    run(0, NULL);
+    reader.read = NULL;
+}
+
 int cli_parse(cli_args *args, const cli_syntax *s, int argc, char **argv) {
     memset(args, 0, sizeof *args);
+    if (reader.read) {
+        reader.read(reader.user, s);
+        return 0;
+    }
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (cli_is_help_flag(argv[i]))
             return cli_help(s);

@@ -26,6 +26,11 @@ typedef struct cli_args {
 
 enum { CLI_GO = -1 }; /* result of cli_parse: the arguments are valid and the command must run */
 
+/* Receives the syntax of a command. The targets of its options have their default values. */
+typedef void (*cli_syntax_fn)(void *user, const cli_syntax *s);
+/* Calls read(user, syntax) with the syntax of a command instead of running the command. run: the command. */
+void cli_read_syntax(int (*run)(int argc, char **argv), cli_syntax_fn read, void *user);
+
 /* Parses the arguments after the name of the command and sets the targets. Returns CLI_GO if the command must run.
  * Otherwise returns the exit code of the program: 0 after --help or --version; 2 after a usage error; 1 if a response
  * file cannot be read or contains the name of an environment variable that is not set. Errors are reported. */

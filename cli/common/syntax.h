@@ -15,14 +15,17 @@ typedef struct cli_group {
     const char *title; /* heading of the group in --help; consecutive groups with equal titles are printed as one */
     const aoei_option *options; /* [n] options of the group, borrowed */
     size_t n;
-    void *base; /* struct that contains the targets, initialized with the defaults; borrowed */
+    void *base;       /* struct that contains the targets, initialized with the defaults; borrowed */
+    const char *type; /* name of the struct of the library that contains the fields; NULL: options of the program */
 } cli_group;
 
-#define CLI_GROUP(title, table, base)                                                                                  \
-    { title, table, sizeof(table) / sizeof *(table), base }
-/* A group of the library whose first struct is at `base`. */
+/* A group of n rows of the program; of all rows of a table. */
+#define CLI_ROWS(title, rows, n, base)                                                                                 \
+    { title, rows, n, base, NULL }
+#define CLI_GROUP(title, table, base) CLI_ROWS(title, table, sizeof(table) / sizeof *(table), base)
+/* An aoei_option_group of the library whose targets are in the struct at `base`. */
 #define CLI_LIBRARY_GROUP(group, base)                                                                                 \
-    { (group)->title, (group)->options, (group)->n, (char *)(base) + (group)->offset }
+    { (group)->title, (group)->options, (group)->n, base, (group)->type }
 /* Initializer for the members `groups` and `n_groups`. */
 #define CLI_GROUPS(array) .groups = array, .n_groups = sizeof(array) / sizeof *(array)
 

@@ -276,7 +276,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("data", data_table, &o),
         CLI_TABLE_INPUT_GROUP(&o.s.table),
 
-        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
+        CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {
         .command = "data stats",

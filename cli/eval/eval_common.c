@@ -369,7 +369,8 @@ int cli_evaluate(const cli_evaluation *c, int argc, char **argv) {
     *next++ = (cli_group)CLI_GROUP("model sizes", size_table, &e);
     *next++ = (cli_group)CLI_GROUP("model", cli_model_table, &e.model);
     *next++ = (cli_group)CLI_GROUP("long texts", cli_chunk_table, &e.model);
-    *next++ = (cli_group){"general", cli_general_table, c->seeded ? CLI_SEEDED_COUNT : CLI_GENERAL_COUNT, &e.general};
+    *next++ =
+        (cli_group)CLI_ROWS("general", cli_general_table, c->seeded ? CLI_SEEDED_COUNT : CLI_GENERAL_COUNT, &e.general);
     const cli_syntax syntax = {
         .command = c->command,
         .operands = c->operands,

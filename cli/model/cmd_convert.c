@@ -283,7 +283,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("conversion", table, &o),
         CLI_GROUP("vocabulary", vocabulary_table, &o),
         CLI_TEXT_INPUT_GROUP(&o.convert.table),
-        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
+        CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {
         .command = "convert",

@@ -68,6 +68,7 @@ static const aoei_option table[] = {
      .value = "NAME",
      .offset = offsetof(options, method),
      .parse = aoei_parse_method,
+     .choice = aoei_method_choice,
      .help =
          "with --plan or --shape: assume this training method with its default options (aoe train --help): the layers "
          "and the "
@@ -456,10 +457,10 @@ static int run_command(int argc, char **argv) {
     const aoei_option_group *lora = &aoei_train_groups[AOEI_GROUP_LORA];
     const cli_group groups[] = {
         CLI_GROUP("memory estimate", table, &o),
-        {"memory estimate of training with LoRA adapters (with --plan or --shape)", lora->options + 1, lora->n - 1,
-         &o.lora},
+        CLI_ROWS("memory estimate of training with LoRA adapters (with --plan or --shape)", lora->options + 1,
+                 lora->n - 1, &o.lora),
         CLI_GROUP("model", cli_model_table, &o.model),
-        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
+        CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {
         .command = "info",

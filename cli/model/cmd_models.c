@@ -58,7 +58,7 @@ static int list(job *j) {
 static int run_command(int argc, char **argv) {
     job j = {.n = 0};
     cli_general_defaults(&j.general);
-    const cli_group groups[] = {{"general", cli_general_table, CLI_GENERAL_COUNT, &j.general}};
+    const cli_group groups[] = {CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &j.general)};
     const cli_syntax syntax = {
         .command = "models",
         .operands = "",

@@ -95,7 +95,7 @@ static int pull(job *j, const char *name) {
 static int run_command(int argc, char **argv) {
     job j = {.shown = 0};
     cli_general_defaults(&j.general);
-    const cli_group groups[] = {{"general", cli_general_table, CLI_GENERAL_COUNT, &j.general}};
+    const cli_group groups[] = {CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &j.general)};
     const cli_syntax syntax = {
         .command = "pull",
         .operands = "ORG/NAME[@REVISION]...",

@@ -67,7 +67,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("texts", text_table, &o),
         CLI_TEXT_INPUT_GROUP(&o.whiten.table),
         CLI_GROUP("model", cli_model_table, &o.model),
-        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
+        CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {
         .command = "whiten",

@@ -383,7 +383,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("plot", cli_plot_table, &o.plot),
         CLI_GROUP("curves", curve_table, &o),
-        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.plot.general},
+        CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.plot.general),
     };
     const cli_syntax syntax = {
         .command = "plot curve",

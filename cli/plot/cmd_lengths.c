@@ -257,7 +257,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("plot", cli_plot_table, &o.plot),
         CLI_GROUP("texts", length_table, &o),
         CLI_TEXT_INPUT_GROUP(&o.table),
-        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.plot.general},
+        CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.plot.general),
     };
     const cli_syntax syntax = {
         .command = "plot lengths",

@@ -236,7 +236,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("tokenizing", table, &o),
         CLI_GROUP("input", column_table, &o),
         CLI_TEXT_INPUT_GROUP(&o.table),
-        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
+        CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {
         .command = "tokenize",

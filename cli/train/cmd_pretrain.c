@@ -133,11 +133,9 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("data", data_table, &o),
         CLI_TEXT_INPUT_GROUP(&o.p.table),
-
-        {"output", aoei_train_groups[AOEI_GROUP_OUTPUT].options, aoei_train_groups[AOEI_GROUP_OUTPUT].n, &o.p.args},
+        CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_OUTPUT], &o.p.args),
         CLI_GROUP("batches", batch_table, &o),
-        {"schedule", aoei_train_groups[AOEI_GROUP_SCHEDULE].options, aoei_train_groups[AOEI_GROUP_SCHEDULE].n,
-         &o.p.args},
+        CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_SCHEDULE], &o.p.args),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };

@@ -60,6 +60,15 @@ const char *aoei_option_value(const aoei_option *o) {
     return o->value || o->kind >= sizeof usual / sizeof *usual ? o->value : usual[o->kind];
 }
 
+const char *aoei_option_choice(const aoei_option *o, size_t i) {
+    if (o->choice)
+        return o->choice(i);
+    for (size_t k = 0; o->choices && o->choices[k]; k++)
+        if (k == i)
+            return o->choices[k];
+    return NULL;
+}
+
 const char *aoei_option_field(char out[AOEI_NAME_SIZE], const aoei_option *o) {
     snprintf(out, AOEI_NAME_SIZE, "%s", o->field ? o->field : o->name);
     for (char *dash = o->field ? NULL : strchr(out, '-'); dash; dash = strchr(dash, '-'))

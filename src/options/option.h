@@ -72,7 +72,10 @@ typedef struct aoei_option {
      * with each '-' replaced by '_' */
     const char *field;
     const char *excludes; /* name of an option that must not be given together with this option; NULL: none */
-    size_t offset;        /* offset of the target (the variable that is set) in its struct, in bytes */
+    /* name of the field in the C struct of the group, for example "objective.w_ibn"; NULL: the option has no field of a
+     * public struct */
+    const char *member;
+    size_t offset; /* offset of the target (the variable that is set) in its struct, in bytes */
     /* SIZE and REAL: minimum and maximum value; if both are 0, all non-negative values are permitted */
     double min, max;
     aoei_option_parse_fn parse;  /* NAMED: parses the value */
@@ -81,10 +84,12 @@ typedef struct aoei_option {
     void (*prepare)(void *base); /* function that is called with the struct of the target before an argument is parsed;
                                     NULL: none */
     json_t *(*json_of)(const void *target); /* returns the value for records; NULL: the kind determines it */
-    const char *const *choices;             /* CHOICE: names of the values 0, 1, 2 and so on; SET: names of the bits;
-                                               NULL-terminated */
-    const char *noun;                       /* CHOICE, SET: word for the names in messages, for example "format" */
-    uint32_t methods;                       /* training methods that use the option, a set of AOEI_METHOD_BIT; 0: all */
+    const char *(*choice)(size_t i); /* NAMED: returns the name of value i, and NULL after the last one; NULL: the
+                                        values have no names */
+    const char *const *choices;      /* CHOICE: names of the values 0, 1, 2 and so on; SET: names of the bits;
+                                        NULL-terminated */
+    const char *noun;                /* CHOICE, SET: word for the names in messages, for example "format" */
+    uint32_t methods;                /* training methods that use the option, a set of AOEI_METHOD_BIT; 0: all */
     aoei_option_record record;
     aoei_option_kind kind;
     int clears;  /* FLAG: 1: the flag sets the target to 0 */
@@ -97,6 +102,7 @@ typedef struct aoei_option {
 /* Rows whose targets are in one struct. */
 typedef struct aoei_option_group {
     const char *title;          /* heading of the group in --help */
+    const char *type;           /* name of the public struct that contains the fields of the options */
     const aoei_option *options; /* [n] rows, borrowed */
     size_t n;
     size_t offset; /* offset of the struct in the struct of all groups */
@@ -122,6 +128,8 @@ const char *aoei_set_text(char out[AOEI_NAME_SIZE], const aoei_option *o, unsign
 /* Returns the name of the value of an option: o->value, or "N" for a SIZE and a SEED, "X" for a REAL and "NAME" for a
  * CHOICE. Returns NULL for a FLAG. */
 const char *aoei_option_value(const aoei_option *o);
+/* Returns the name of value i of an option with named values, or NULL if there is no such name. */
+const char *aoei_option_choice(const aoei_option *o, size_t i);
 /* Writes the name of the field of an option to `out`: o->field, or the name of the option with each '-' replaced by
  * '_'. Returns out. */
 const char *aoei_option_field(char out[AOEI_NAME_SIZE], const aoei_option *o);

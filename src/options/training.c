@@ -12,9 +12,9 @@
 #include "options/rows.h"
 #include "options/view_option.h"
 
-#define AT(field)    .offset = offsetof(aoe_train_options, field)
-#define ARG(field)   .offset = offsetof(aoe_training_args, field)
-#define LORA(field)  .offset = offsetof(aoe_lora, field)
+#define AT(field)    .member = #field, .offset = offsetof(aoe_train_options, field)
+#define ARG(field)   .member = #field, .offset = offsetof(aoe_training_args, field)
+#define LORA(field)  .member = #field, .offset = offsetof(aoe_lora, field)
 #define METHOD(name) AOEI_METHOD_BIT(AOE_METHOD_##name)
 
 /* Sets of methods that use the same options. */
@@ -26,6 +26,10 @@
 #define POSITIVE_METHODS                                                                                               \
     METHOD(ANGLE) | METHOD(SIMCSE_SUP) | METHOD(CONTRASTIVE) | METHOD(SYMMETRIC) | METHOD(GIST) | METHOD(PROMPTBERT_SUP)
 #define WITH_TEACHER (~(METHOD(CT) | METHOD(CT_IN_BATCH) | METHOD(DISTILL)))
+
+const char *aoei_method_choice(size_t i) {
+    return aoe_method_name((aoe_method)i);
+}
 
 int aoei_parse_method(void *target, const char *text, aoe_error *err) {
     return aoe_method_parse(target, text, err);
@@ -265,6 +269,7 @@ static const aoei_option loss_options[] = {
      .value = "NAME",
      AT(method),
      .parse = aoei_parse_method,
+     .choice = aoei_method_choice,
      .help = "training method; see the list of methods below. If a method is given before --help, this help shows the "
              "defaults of this method and leaves out the options that it rejects",
      .fallback = "angle"},
@@ -671,16 +676,19 @@ static const aoei_option lora_options[] = {
      .help = "keep the frozen linear weights in memory as int8, with one scale per row, to save memory"},
 };
 
-#define GROUP(title, table, offset)                                                                                    \
-    { title, table, sizeof(table) / sizeof *(table), offset }
+#define GROUP(title, table)                                                                                            \
+    { title, "aoe_train_options", table, sizeof(table) / sizeof *(table), 0 }
+#define ARGS_GROUP(title, table)                                                                                       \
+    { title, "aoe_training_args", table, sizeof(table) / sizeof *(table), offsetof(aoe_train_options, args) }
 
 const aoei_option_group aoei_train_groups[AOEI_TRAIN_GROUPS] = {
-    [AOEI_GROUP_OUTPUT] = GROUP("output", output_options, offsetof(aoe_train_options, args)),
-    [AOEI_GROUP_SCHEDULE] = GROUP("schedule", schedule_options, offsetof(aoe_train_options, args)),
-    [AOEI_GROUP_BATCHES] = GROUP("batches", batch_options, 0),
-    [AOEI_GROUP_LOSSES] = GROUP("losses", loss_options, 0),
-    [AOEI_GROUP_PREFIXES] = GROUP("prefixes of embeddings", prefix_options, 0),
-    [AOEI_GROUP_LAYERS] = GROUP("layers", layer_options, 0),
-    [AOEI_GROUP_TEACHER] = GROUP("teacher", teacher_options, 0),
-    [AOEI_GROUP_LORA] = GROUP("adapters (LoRA)", lora_options, offsetof(aoe_train_options, lora)),
+    [AOEI_GROUP_OUTPUT] = ARGS_GROUP("output", output_options),
+    [AOEI_GROUP_SCHEDULE] = ARGS_GROUP("schedule", schedule_options),
+    [AOEI_GROUP_BATCHES] = GROUP("batches", batch_options),
+    [AOEI_GROUP_LOSSES] = GROUP("losses", loss_options),
+    [AOEI_GROUP_PREFIXES] = GROUP("prefixes of embeddings", prefix_options),
+    [AOEI_GROUP_LAYERS] = GROUP("layers", layer_options),
+    [AOEI_GROUP_TEACHER] = GROUP("teacher", teacher_options),
+    [AOEI_GROUP_LORA] = {"adapters (LoRA)", "aoe_lora", lora_options, sizeof lora_options / sizeof *lora_options,
+                         offsetof(aoe_train_options, lora)},
 };

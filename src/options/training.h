@@ -22,6 +22,7 @@ enum {
  * of training files, are not set by an option of one value. */
 extern const aoei_option_group aoei_train_groups[AOEI_TRAIN_GROUPS];
 
+const char *aoei_method_choice(size_t i);                              /* returns the name of an aoe_method, or NULL */
 int aoei_parse_method(void *target, const char *text, aoe_error *err); /* parses the name of an aoe_method */
 
 #endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ * Tests reading and writing the values of options, the names of their fields, and the record of a group of options.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "aoe_train.h"
+#include "base/json.h"
+#include "options/option.h"
+#include "options/training.h"
+
+typedef struct values {
+    int flag, choice, named;
+    unsigned set;
+    size_t size;
+    uint64_t seed;
+    double real;
+    const char *text;
+} values;
+
+#define AT(member) .offset = offsetof(values, member)
+
+static json_t *twice(const void *target) {
+    return json_integer(2 * *(const int *)target);
+}
+
+static const aoei_option table[] = {
+    {.name = "no-flag", .field = "flag", .kind = AOEI_OPTION_FLAG, AT(flag), .clears = 1},
+    {.name = "choice", .kind = AOEI_OPTION_CHOICE, AT(choice), .choices = AOEI_CHOICES("low", "high"), .noun = "level"},
+    {.name = "named-value", .kind = AOEI_OPTION_NAMED, .value = "X,...", AT(named), .json_of = twice},
+    {.name = "set", .kind = AOEI_OPTION_SET, AT(set), .choices = AOEI_CHOICES("a", "b", "all"), .noun = "letter"},
+    {.name = "size", .kind = AOEI_OPTION_SIZE, AT(size), .methods = AOEI_METHOD_BIT(AOE_METHOD_CT)},
+    {.name = "seed", .kind = AOEI_OPTION_SEED, AT(seed), .record = AOEI_RECORD_CHANGED},
+    {.name = "real", .kind = AOEI_OPTION_REAL, AT(real), .record = AOEI_RECORD_ALWAYS, .methods = 1},
+    {.name = "text", .kind = AOEI_OPTION_TEXT, AT(text), .record = AOEI_RECORD_NEVER},
+};
+enum { N = sizeof table / sizeof *table };
+
+static const aoei_option_group group = {.title = "all", .type = "values", .options = table, .n = N};
+
+/* The JSON values of a struct, with numbers and with names. */
+static void values_as_json(void **state) {
+    (void)state;
+    const values v = {
+        .flag = 1, .choice = 1, .named = 3, .set = 3, .size = AOE_AUTO, .seed = 1ull << 40, .real = 0.5, .text = "t"};
+    static const char *const numbers[N] = {"1", "1", "6", "3", "\"auto\"", "1099511627776", "0.5", "\"t\""};
+    static const char *const names[N] = {"true", "\"high\"",      "6",   "[\"a\",\"b\"]",
+                                         "null", "1099511627776", "0.5", "\"t\""};
+    for (size_t i = 0; i < N; i++) {
+        for (int named = 0; named < 2; named++) {
+            json_t *value = aoei_option_json(&table[i], (const char *)&v + table[i].offset, named);
+            char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+            assert_string_equal(text, named ? names[i] : numbers[i]);
+            json_decref(value);
+            free(text);
+        }
+    }
+    const double infinite = INFINITY;
+    json_t *value = aoei_option_json(&table[6], &infinite, 0);
+    assert_true(json_is_null(value));
+    json_decref(value);
+}
+
+static void record_of(int method, const values *v, const char *expected) {
+    const values defaults = {.seed = 7};
+    json_t *record = json_object();
+    assert_int_equal(aoei_option_group_record(record, &group, v, &defaults, method), 0);
+    char *text = json_dumps(record, JSON_COMPACT);
+    assert_string_equal(text, expected);
+    json_decref(record);
+    free(text);
+}
+
+/* A record contains the options that the method uses, and the others as aoei_option.record says. */
+static void records_of_methods(void **state) {
+    (void)state;
+    record_of(AOE_METHOD_CT, &(values){.size = 4, .seed = 7},
+              "{\"flag\":false,\"choice\":\"low\",\"named_value\":0,\"set\":[],\"size\":4,\"real\":0.0}");
+    record_of(AOE_METHOD_ANGLE, &(values){.size = 4, .seed = 8, .set = 2},
+              "{\"flag\":false,\"choice\":\"low\",\"named_value\":0,\"set\":[\"b\"],\"seed\":8,\"real\":0.0}");
+}
+
+static void sets_and_choices(void **state) {
+    (void)state;
+    aoe_error err;
+    char text[AOEI_NAME_SIZE];
+    unsigned set = 0;
+    assert_int_equal(aoei_parse_set(&set, &table[3], "b,a", &err), 0);
+    assert_int_equal(set, 3);
+    assert_string_equal(aoei_set_text(text, &table[3], set), "a,b");
+    assert_int_equal(aoei_parse_set(&set, &table[3], "all", &err), 0);
+    assert_int_equal(set, 3);
+    assert_int_equal(aoei_parse_set(&set, &table[3], "a,c", &err), AOE_EARG);
+    assert_string_equal(err.message, "unknown letter 'c'; choose a, b or all");
+    assert_int_equal(aoei_choose(table[1].choices, "high", "level", &err), 1);
+    assert_int_equal(aoei_choose(table[1].choices, "", "level", &err), 2);
+    assert_string_equal(err.message, "unknown level ''; choose low or high");
+}
+
+static void names_of_fields_and_values(void **state) {
+    (void)state;
+    char field[AOEI_NAME_SIZE];
+    assert_string_equal(aoei_option_field(field, &table[0]), "flag");
+    assert_string_equal(aoei_option_field(field, &table[2]), "named_value");
+    assert_null(aoei_option_value(&table[0]));
+    assert_string_equal(aoei_option_value(&table[1]), "NAME");
+    assert_string_equal(aoei_option_value(&table[2]), "X,...");
+    assert_string_equal(aoei_option_value(&table[4]), "N");
+    assert_string_equal(aoei_option_value(&table[6]), "X");
+}
+
+/* Each row of the training options has a help text, a field of the library and, unless it is a flag, a name of its
+ * value. No two rows have the same name or letter, and the rows of a CHOICE and of a SET have names and a noun. */
+static void training_rows_are_complete(void **state) {
+    (void)state;
+    const char *names[256];
+    char letters[256] = {0};
+    size_t n = 0;
+    for (size_t g = 0; g < AOEI_TRAIN_GROUPS; g++) {
+        assert_non_null(aoei_train_groups[g].title);
+        assert_non_null(aoei_train_groups[g].type);
+        for (size_t i = 0; i < aoei_train_groups[g].n; i++) {
+            const aoei_option *o = &aoei_train_groups[g].options[i];
+            const int choice = o->kind == AOEI_OPTION_CHOICE || o->kind == AOEI_OPTION_SET;
+            if (!o->help || !o->member || (o->kind != AOEI_OPTION_FLAG && !aoei_option_value(o)) ||
+                choice != !!o->choices || choice != !!o->noun || (o->kind == AOEI_OPTION_NAMED) != !!o->parse)
+                fail_msg("--%s is not complete", o->name);
+            for (size_t k = 0; k < n; k++)
+                if (strcmp(names[k], o->name) == 0)
+                    fail_msg("two rows have the name %s", o->name);
+            if (o->letter)
+                assert_int_equal(letters[(unsigned char)o->letter]++, 0);
+            names[n++] = o->name;
+        }
+    }
+    assert_true(n > 70 && n < sizeof names / sizeof *names);
+}
+
+int main(void) {
+    aoei_json_init();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_as_json),
+        cmocka_unit_test(records_of_methods),
+        cmocka_unit_test(sets_and_choices),
+        cmocka_unit_test(names_of_fields_and_values),
+        cmocka_unit_test(training_rows_are_complete),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
