@@ -136,6 +136,23 @@ static const char *option_name(const char *key) {
     return strcmp(key, "teacher") == 0 ? "teachers" : key;
 }
 
+/* Returns the JSON text of a value in a description, with the name of a value that has a name instead of its number. */
+static char *value_text(const char *key, const json_t *value) {
+    char field[AOEI_NAME_SIZE];
+    const char *name = NULL;
+    for (size_t g = 0; g < AOEI_TRAIN_GROUPS && json_is_integer(value); g++) {
+        for (size_t i = 0; i < aoei_train_groups[g].n; i++) {
+            const aoei_option *row = &aoei_train_groups[g].options[i];
+            if (row->kind != AOEI_OPTION_SET && strcmp(aoei_option_field(field, row), key) == 0)
+                name = aoei_option_choice(row, (size_t)json_integer_value(value));
+        }
+    }
+    json_t *named = name ? json_string(name) : json_incref((json_t *)value);
+    char *text = named ? aoei_json_text(named, JSON_COMPACT) : NULL;
+    json_decref(named);
+    return text;
+}
+
 int aoei_describe_difference(const json_t *before, const json_t *now, char *text, size_t size) {
     const char *name;
     const json_t *value;
@@ -147,7 +164,7 @@ int aoei_describe_difference(const json_t *before, const json_t *now, char *text
         const json_t *old = json_object_get(before, name);
         if (!old || json_equal(old, value)) /* records of earlier versions do not contain all options */
             continue;
-        char *was = aoei_json_text(old, JSON_COMPACT), *is = aoei_json_text(value, JSON_COMPACT);
+        char *was = value_text(name, old), *is = value_text(name, value);
         snprintf(text, size, "options.%s was %.200s and is now %.200s", option_name(name), was ? was : "another value",
                  is ? is : "different");
         aoei_free(was);

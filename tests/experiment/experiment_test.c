@@ -620,6 +620,13 @@ static void descriptions_contain_all_options(void **state) {
             json_decref(y);
         }
     }
+    aoe_train_options b = a;
+    b.args.optimizer = AOE_OPTIMIZER_SGD;
+    json_t *y = aoei_describe_options(&b);
+    char message[200];
+    assert_int_equal(aoei_describe_difference(x, y, message, sizeof message), 1);
+    assert_string_equal(message, "options.optimizer was \"adamw\" and is now \"sgd\"");
+    json_decref(y);
     json_t *earlier = json_deep_copy(x); /* a record of a version that did not have an option */
     json_object_del(earlier, "optimizer");
     char text[200];
