@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/source_tree.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/output.h"

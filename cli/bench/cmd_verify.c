@@ -7,7 +7,6 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct options {

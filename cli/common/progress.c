@@ -4,7 +4,6 @@
  */
 #include "cli/common/progress.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>

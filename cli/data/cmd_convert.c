@@ -7,7 +7,6 @@
 #include "cli/common/option_rows.h"
 #include "cli/data/data_tools.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct options {

@@ -5,7 +5,6 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/data/chat_job.h"
-#include "cli/data/data_tools.h"
 
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include <strings.h>
 
 #include "aoe_data.h"
-#include "cli/common/words.h"
 
 int cli_sink_write(void *user, size_t part, const char *data, size_t len) {
     const cli_sink *s = user;

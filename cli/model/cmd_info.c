@@ -11,7 +11,6 @@
 #include "cli/common/option_rows.h"
 #include "options/training.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include "cli/plot/plot.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,7 +10,6 @@
 #include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

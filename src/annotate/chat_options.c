@@ -3,7 +3,6 @@
  */
 #include "annotate/chat_options.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "aoe_annotate.h"

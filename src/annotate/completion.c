@@ -3,7 +3,6 @@
  */
 #include "annotate/completion.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -28,7 +28,6 @@
 #include "encoder/initial_weights.h"
 #include "encoder/token_pooling.h"
 #include "modeldir/contents.h"
-#include "modeldir/layout.h"
 #include "modeldir/model_writer.h"
 #include "modeldir/publish.h"
 #include "modeldir/readme.h"

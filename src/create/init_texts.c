@@ -6,7 +6,6 @@
 
 #include "aoe_convert.h"
 #include "aoe_train.h"
-#include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"

@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "encoder/arch.h"
-#include "modeldir/settings.h"
 #include "table/lines.h"
 #include "table/table.h"
 #include "tokenizer/subset_files.h"

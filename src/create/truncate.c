@@ -13,7 +13,6 @@
 #include "encoder/arch.h"
 #include "encoder/arch_llama.h"
 #include "encoder/arch_registry.h"
-#include "encoder/encoder_ops.h"
 #include "encoder/layer_pooling.h"
 #include "encoder/slots.h"
 #include "model/first_layers.h"

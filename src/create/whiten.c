@@ -19,7 +19,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "base/path.h"
 #include "create/convert.h"
 #include "model/describe.h"
 #include "model/extra_layers.h"

@@ -6,7 +6,6 @@
  * because the corpora for training such vectors are tokenized in this way. If a word of the file, such as "u.s." or
  * "mr.", would be split by this tokenizer, the word becomes an added token, which is matched before the text is split.
  */
-#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +24,6 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/options.h"
 #include "base/path.h"
 #include "base/utf8.h"

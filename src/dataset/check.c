@@ -16,7 +16,6 @@
 #include "table/examples.h"
 #include "dataset/records.h"
 #include "dataset/text_classes.h"
-#include "table/table.h"
 
 #define NONE SIZE_MAX
 

@@ -2,7 +2,6 @@
  * Implements aoe_data_convert. Depending on the options, rows are copied to another file format (convert_rows.h), or
  * examples are converted to another kind (convert_examples.h).
  */
-#include <math.h>
 
 #include "aoe.h"
 #include "aoe_data.h"

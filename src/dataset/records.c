@@ -11,7 +11,6 @@
 #include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "table/examples.h"
 #include "table/texts.h"
 
 enum { MAX_EXTRA = 2 /* maximum number of selected columns that are not texts: the label and the group */ };

@@ -4,7 +4,6 @@
  * row that has an equal value in the column options.group, and with the first row that contains a near duplicate of one
  * of its texts.
  */
-#include <math.h>
 
 #include "aoe_data.h"
 #include "base/alloc.h"

@@ -10,11 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch.h"
-#include "encoder/arch_bert.h"
-#include "encoder/arch_llama.h"
 #include "encoder/arch_nomic.h"
-#include "encoder/arch_static.h"
-#include "encoder/arch_words.h"
 #include "encoder/slots.h"
 
 static const aoei_arch *const archs[] = {

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch.h"
-#include "encoder/arch_keys.h"
 
 size_t aoei_head_classes(const json_t *config) {
     const json_t *labels = json_object_get(config, "id2label"), *number = json_object_get(config, "num_labels");

@@ -7,8 +7,6 @@
  */
 #include "encoder/ran_layer_backward.h"
 
-#include <string.h>
-
 #include "nn/attention.h"
 #include "nn/batch.h"
 #include "nn/dropout.h"

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch.h"
-#include "encoder/arch_bert.h"
 #include "encoder/arch_registry.h"
 
 #define VOCAB     30522 /* vocabulary size of bert-base-uncased */

@@ -4,8 +4,6 @@
  */
 #include "eval/binary.h"
 
-#include <math.h>
-
 #include "aoe_data.h"
 #include "aoe_eval.h"
 #include "base/alloc.h"

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "eval/embedding_cache.h"
 #include "model/embedder.h"
-#include "model/model.h"
 
 struct aoe_eval_cache {
     aoe_embedder *e;            /* borrowed */

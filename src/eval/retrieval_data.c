@@ -17,7 +17,6 @@
 #include "base/path.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "eval/eval_model.h"
 #include "eval/trec_qrels.h"
 #include "table/columns.h"
 #include "table/labels.h"

@@ -17,7 +17,6 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "table/pairs.h"
 #include "stats/correlation.h"
 #include "eval/cosines.h"
 #include "eval/senteval.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "aoe_data.h"
-#include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/path.h"

@@ -14,7 +14,6 @@
 #include "base/atomic_write.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/path.h"
 
 /* State of aoei_trial_work. */

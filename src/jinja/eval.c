@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "base/error.h"
 #include "jinja/filter.h"
 
 typedef aoei_jinja_value value;

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
-
 typedef aoei_jinja_value value;
 typedef aoei_jinja_arguments arguments;
 

@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
-#include "nn/panels.h"
 #include "loss/example_sweep.h"
 
 enum {

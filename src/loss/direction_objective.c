@@ -12,7 +12,6 @@
 
 #include <math.h>
 
-#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "loss/example_sweep.h"

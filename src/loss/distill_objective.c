@@ -10,10 +10,8 @@
 
 #include "aoe_objective.h"
 #include "aoe_train.h"
-#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
-#include "nn/panels.h"
 #include "loss/cosine.h"
 #include "loss/example_sweep.h"
 

@@ -4,14 +4,10 @@
  */
 #include "loss/regression_objective.h"
 
-#include <math.h>
-
 #include "aoe_objective.h"
 #include "aoe_train.h"
-#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
-#include "nn/panels.h"
 #include "loss/cosine.h"
 #include "loss/example_sweep.h"
 

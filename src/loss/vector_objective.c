@@ -7,7 +7,6 @@
 
 #include <math.h>
 
-#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/pool.h"

@@ -7,10 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "modeldir/settings.h"
 #include "tokenizer/encode.h"
 #include "tokenizer/prompt.h"
-#include "tokenizer/tokenizer.h"
 
 /* Returns the number of mask tokens of the template. */
 static size_t count_masks(const aoei_empty_prompt *p, const aoe_model *m) {

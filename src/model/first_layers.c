@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "encoder/arch.h"
 #include "encoder/encoder_ops.h"
-#include "encoder/slots.h"
 
 int aoei_first_layers_check(const aoei_encoder_config *c, size_t layers, const char *dir, aoe_error *err) {
     if (layers == c->layers)

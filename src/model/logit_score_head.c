@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "encoder/slots.h"
-#include "modeldir/cross_encoder.h"
 #include "modeldir/weight_layout.h"
 
 /* Sets *id to the token of the word. The word must be one token. */

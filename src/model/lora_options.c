@@ -3,7 +3,6 @@
  */
 #include "model/lora_options.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "aoe_train.h"

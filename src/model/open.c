@@ -42,7 +42,6 @@
 #include "nn/pooling.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
-#include "tokenizer/tokenizer_parts.h"
 
 /* Checks the options that do not depend on the model. */
 static int check_options(const aoe_model_options *o, aoe_error *err) {

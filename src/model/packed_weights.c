@@ -14,7 +14,6 @@
 #include "encoder/encoder_ops.h"
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
-#include "encoder/transformer_state.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/pool.h"

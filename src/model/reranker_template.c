@@ -10,7 +10,6 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "modeldir/settings.h"
-#include "tokenizer/tokenizer.h"
 
 static const char start[] =
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/dir.h"
 #include "base/error.h"
 #include "base/hub_cache.h"
 #include "base/json.h"

@@ -5,13 +5,11 @@
 #include "modeldir/model_tokenizer.h"
 
 #include <limits.h>
-#include <string.h>
 
 #include "aoe.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "encoder/arch.h"

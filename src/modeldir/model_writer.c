@@ -41,7 +41,6 @@
 #include "modeldir/storage.h"
 #include "modeldir/token_module.h"
 #include "modeldir/weight_tensors.h"
-#include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
 #define CHUNK_BYTES                                                                                                    \

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "encoder/arch.h"
-#include "base/path.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"

@@ -5,8 +5,6 @@
  */
 #include "nn/adapter.h"
 
-#include <string.h>
-
 #include "nn/gemm.h"
 
 size_t aoei_adapter_low_bytes(size_t N, size_t r) {

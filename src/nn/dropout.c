@@ -4,8 +4,6 @@
  */
 #include "nn/dropout.h"
 
-#include <assert.h>
-
 #include "kernels/kernel_table.h"
 
 enum { BLOCK_ELEMENTS = 16384 }; /* approximate number of elements in a block of rows */

@@ -4,8 +4,6 @@
  */
 #include "nn/layer_mean.h"
 
-#include "kernels/kernel_table.h"
-
 typedef struct mean_job {
     aoei_tensor to, from; /* [N, D] tensor that is changed; tensor that is added to it */
     double factor;        /* factor of `from` */

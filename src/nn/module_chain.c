@@ -10,7 +10,6 @@
 #include "nn/batch.h"
 #include "nn/batchnorm.h"
 #include "nn/dropout.h"
-#include "nn/elementwise.h"
 #include "nn/flow.h"
 #include "nn/layernorm.h"
 #include "nn/linear.h"

@@ -5,8 +5,6 @@
  */
 #include "table/csv.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/error.h"
 

@@ -5,8 +5,6 @@
  */
 #include "table/json_rows.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_decode.h"

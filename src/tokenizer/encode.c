@@ -4,7 +4,6 @@
 #include "tokenizer/encode.h"
 
 #include "base/check.h"
-#include "base/error.h"
 #include "base/options.h"
 #include "tokenizer/chat_encode.h"
 #include "tokenizer/tokenizer.h"

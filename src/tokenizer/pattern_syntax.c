@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "tokenizer/pattern_syntax.h"
 
 /* Members of the character classes, in the syntax that is used between brackets. */

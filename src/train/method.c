@@ -13,7 +13,6 @@
 #include "table/labels.h"
 #include "table/texts.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -9,10 +9,8 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "loss/detection_objective.h"
 #include "model/extra_layers.h"
-#include "tokenizer/tokenizer.h"
 #include "train/discriminator.h"
 
 static int check(const aoe_train_options *o, aoe_error *err) {

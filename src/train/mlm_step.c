@@ -12,11 +12,7 @@
 #include "encoder/slots.h"
 #include "nn/batch.h"
 #include "nn/cross_entropy.h"
-#include "nn/dropout.h"
-#include "nn/elementwise.h"
-#include "nn/layernorm.h"
 #include "nn/linear.h"
-#include "nn/ran_ops.h"
 #include "nn/rows.h"
 
 #include <string.h>

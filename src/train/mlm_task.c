@@ -17,7 +17,6 @@
 #include "train/mlm_step.h"
 #include "train/masking.h"
 #include "train/sequences.h"
-#include "train/setup.h"
 #include "train/train_loop.h"
 
 #include <math.h>

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "encoder/slots.h"
 #include "nn/batch.h"
-#include "nn/dense.h"
 #include "nn/elementwise.h"
 
 #include <string.h>

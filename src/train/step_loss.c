@@ -6,9 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/arena.h"
-#include "base/error.h"
 #include "loss/classification_objective.h"
 #include "loss/contrastive_objective.h"
 #include "loss/direction_objective.h"
@@ -18,7 +16,6 @@
 #include "loss/tension_objective.h"
 #include "loss/token_objective.h"
 #include "loss/view_objective.h"
-#include "nn/elementwise.h"
 #include "train/linear_classifier.h"
 
 int aoei_step_loss_compute(const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result,

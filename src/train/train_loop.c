@@ -12,7 +12,6 @@
 #include "base/dir.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/random.h"
 #include "nn/optimizer.h"
 #include "train/checkpoint.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/check.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "encoder/arch.h"
