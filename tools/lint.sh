@@ -43,6 +43,7 @@ base:
 options: base
 kernels: base
 nn: base kernels
+vectors: base nn
 stats: base
 loss: base nn
 jinja: base
@@ -53,15 +54,15 @@ hub: base kernels nn tokenizer encoder modeldir net
 table: base
 model: base nn tokenizer encoder modeldir
 modeldir: base tokenizer encoder
-dataset: base table nn model
+dataset: base table nn vectors model
 create: base nn tokenizer encoder modeldir model table
 collect: base net table dataset
 annotate: base net table dataset
-eval: base nn model table stats
+eval: base nn vectors model table stats
 train: base options nn tokenizer encoder model modeldir loss table
 bench: base nn encoder model modeldir train
 experiment: base options
-cli: base options cli
+cli: base options vectors cli
 '
 
 check_directions() {

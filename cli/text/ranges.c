@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "base/npy.h"
+#include "vectors/npy.h"
 #include "base/path.h"
 #include "cli/common/float_text.h"
 #include "cli/common/output.h"

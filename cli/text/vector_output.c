@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "base/npy.h"
+#include "vectors/npy.h"
 #include "cli/common/float_text.h"
 #include "cli/common/output.h"
 

@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "dataset/mine_texts.h"
 #include "model/embedder.h"
-#include "nn/nearest.h"
+#include "vectors/nearest.h"
 #include "nn/pooling.h"
 #include "nn/rows.h"
 

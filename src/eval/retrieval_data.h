@@ -9,7 +9,7 @@
 #include "aoe.h"
 #include "aoe_eval.h"
 #include "table/examples.h"
-#include "nn/nearest.h"
+#include "vectors/nearest.h"
 
 /* A text that is relevant to a query. */
 typedef struct aoei_relevant {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Tests `aoe embed --precision`. A static model with exact vectors gives the same bytes on every CPU. The ranges come from the
 # texts, from a calibration file with texts or embeddings, or from a file. Other tests compare the values with
-# sentence-transformers (tests/nn/quantize_test.c, tests/peers/test_quantization.py).
+# sentence-transformers (tests/vectors/quantize_test.c, tests/peers/test_quantization.py).
 . "$SRC/tests/cli/support/model.sh"
 cat >words.txt <<'END'
 cat 0.5 -1 0.25 3 0 1 -2 8 -0.125 1

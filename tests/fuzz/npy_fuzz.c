@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../support/support.h"
-#include "base/npy.h"
+#include "vectors/npy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     aoei_npy a;

@@ -13,7 +13,7 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "nn/nearest.h"
+#include "vectors/nearest.h"
 
 typedef struct vectors {
     size_t n, D;

@@ -3,7 +3,7 @@
  * bytes (version 1.0) or 4 bytes. The header is a Python dictionary with the keys descr (data type), fortran_order and
  * shape. The values of the array follow.
  */
-#include "base/npy.h"
+#include "vectors/npy.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Reads and writes arrays of two dimensions in numpy's .npy format (versions 1.0, 2.0 and 3.0).
  */
-#ifndef AOEI_BASE_NPY_H
-#define AOEI_BASE_NPY_H
+#ifndef AOEI_VECTORS_NPY_H
+#define AOEI_VECTORS_NPY_H
 
 #include <stddef.h>
 #include <stdio.h>

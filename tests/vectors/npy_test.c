@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../support/support.h"
-#include "base/npy.h"
+#include "vectors/npy.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -4,7 +4,7 @@
  * now. The root of the heap is the worst of these texts. Texts are scanned in ascending order, so a text replaces the
  * root only if its score is higher than the score of the root.
  */
-#include "nn/nearest.h"
+#include "vectors/nearest.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/check.h"

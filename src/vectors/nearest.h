@@ -4,8 +4,8 @@
  * text with the lower row index ranks first. Results depend neither on the number of threads nor on block boundaries.
  * Vectors are not normalized; to rank by cosine, pass unit vectors.
  */
-#ifndef AOEI_NN_NEAREST_H
-#define AOEI_NN_NEAREST_H
+#ifndef AOEI_VECTORS_NEAREST_H
+#define AOEI_VECTORS_NEAREST_H
 
 #include <stdint.h>
 
