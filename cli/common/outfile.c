@@ -50,11 +50,6 @@ static void watch_signals(void) {
             sigaction(numbers[i], &action, NULL);
 }
 
-int cli_is_seekable(FILE *f) {
-    struct stat st;
-    return fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode);
-}
-
 int cli_is_stdout(const char *path) {
     return !path || strcmp(path, "-") == 0;
 }

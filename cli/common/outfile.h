@@ -40,6 +40,5 @@ int cli_file_commit(cli_file *f); /* completes the file and renames it; returns 
  * 0, or 1 after reporting the error. */
 int cli_files_commit(cli_file *files, size_t n);
 void cli_file_abort(cli_file *f); /* removes the temporary file; accepts a zeroed struct and a committed file */
-int cli_is_seekable(FILE *f);     /* returns 1 if f is a regular file */
 
 #endif

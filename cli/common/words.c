@@ -136,13 +136,6 @@ char *cli_words_command(const cli_words *w) {
     return text;
 }
 
-json_t *cli_words_json(const cli_words *w) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < w->n; i++)
-        json_array_append_new(list, cli_json_text(w->word[i], strlen(w->word[i])));
-    return list;
-}
-
 void cli_words_free(cli_words *w) {
     for (size_t i = 0; i < w->n; i++)
         free(w->word[i]);

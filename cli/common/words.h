@@ -7,8 +7,6 @@
 
 #include <stddef.h>
 
-#include <jansson.h>
-
 typedef struct cli_words {
     char **word; /* [n] words, followed by NULL; array and words owned */
     size_t n;
@@ -24,8 +22,6 @@ int cli_words_split(cli_words *w, const char *text);
 int cli_words_expand(cli_words *w, const char *const *word, size_t n);
 /* Returns a command line for a shell, with quotes where necessary. The caller frees it with free(). */
 char *cli_words_command(const cli_words *w);
-/* Returns the words as a JSON array of strings. The caller releases it with json_decref. */
-json_t *cli_words_json(const cli_words *w);
 void cli_words_free(cli_words *w); /* accepts a zeroed list */
 
 /* Returns a new string, formatted like printf(). The caller frees it with free(). */

@@ -199,10 +199,6 @@ int aoei_jinja_truth(const aoei_jinja_value *v) {
     }
 }
 
-int aoei_jinja_is(const aoei_jinja_value *v, aoei_jinja_type type) {
-    return v->type == type;
-}
-
 int aoei_jinja_is_integer(const aoei_jinja_value *v) {
     return v->type == AOEI_JINJA_BOOL || v->type == AOEI_JINJA_INT;
 }

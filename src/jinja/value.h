@@ -100,7 +100,6 @@ int aoei_jinja_truth(const aoei_jinja_value *v);
 /* Returns 1 if the values are equal in Python. steps: maximum number of steps, from which the performed steps are
  * subtracted. If it is 0 afterwards, the comparison is incomplete and the result is 0. */
 int aoei_jinja_equal(const aoei_jinja_value *a, const aoei_jinja_value *b, size_t *steps);
-int aoei_jinja_is(const aoei_jinja_value *v, aoei_jinja_type type);
 /* Returns 1 if v is a bool or an int, whose value is v->as.integer. */
 int aoei_jinja_is_integer(const aoei_jinja_value *v);
 /* Returns the name of the type in messages. */

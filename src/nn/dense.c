@@ -3,8 +3,6 @@
  */
 #include "nn/dense.h"
 
-#include "nn/linear.h"
-
 #include <math.h>
 
 #define SQRT_HALF      0.70710678118654752440
@@ -92,18 +90,4 @@ void aoei_dense_activate_backward(const aoe_context *ctx, aoei_tensor dz, aoei_t
         aoei_parallel_for(ctx->pool, dz.rows, backward_task, &j);
     else if (dz.data != dy.data)
         aoei_tensor_copy(ctx, dz, dy);
-}
-
-void aoei_dense_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
-                        aoei_dense_activation f) {
-    aoei_linear_forward(ctx, y, x, w, b, NULL);
-    aoei_dense_activate(ctx, y, y, f, 0);
-}
-
-void aoei_dense_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dw, aoei_tensor db, aoei_tensor dy,
-                         aoei_tensor x, aoei_tensor y, aoei_tensor w, aoei_dense_activation f) {
-    const aoei_tensor none = {0};
-    const aoei_linear_grads g = {.dx = dx, .dw = dw, .db = db};
-    aoei_dense_activate_backward(ctx, dy, dy, y, none, f);
-    aoei_linear_backward(ctx, &g, dy, x, w);
 }

@@ -32,14 +32,4 @@ void aoei_dense_activate(const aoe_context *ctx, aoei_tensor y, aoei_tensor z, a
 void aoei_dense_activate_backward(const aoe_context *ctx, aoei_tensor dz, aoei_tensor dy, aoei_tensor y, aoei_tensor z,
                                   aoei_dense_activation f);
 
-/* Computes y[N, O] = f(x[N, I] w[O, I]^T + b[1, O]). b may be absent. All tensors are float32 and contiguous. */
-void aoei_dense_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
-                        aoei_dense_activation f);
-/* Computes the gradients of a dense layer whose activation function does not need its input (aoei_dense_needs_input).
- * dx is overwritten by the gradient of x. The gradients of w and b are added to dw and db; if dw or db is absent, its
- * gradient is not computed. x and y are the input and the output of the forward pass. The function modifies dy. dx may
- * share the memory of x. */
-void aoei_dense_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dw, aoei_tensor db, aoei_tensor dy,
-                         aoei_tensor x, aoei_tensor y, aoei_tensor w, aoei_dense_activation f);
-
 #endif

@@ -80,11 +80,6 @@ static step step_at(const aoei_flow_shape *shape, size_t i) {
     return t;
 }
 
-int aoei_flow_shape_valid(const aoei_flow_shape *shape) {
-    return shape->levels >= 1 && shape->levels <= AOEI_FLOW_MAX_LEVELS && shape->depth >= 1 &&
-           shape->depth <= AOEI_FLOW_MAX_DEPTH && shape->width >= 1 && shape->width <= AOEI_FLOW_MAX_WIDTH;
-}
-
 int aoei_flow_dims_valid(const aoei_flow_shape *shape) {
     return shape->dims > 0 && shape->dims % ((size_t)1 << shape->levels) == 0;
 }

@@ -47,8 +47,6 @@ typedef struct aoei_flow {
     double *delta;  /* [max_rows, ...] gradients of the values of every step; training only, otherwise NULL */
 } aoei_flow;
 
-/* Returns 1 if the numbers of levels and steps and the width are in their ranges. Does not check shape->dims. */
-int aoei_flow_shape_valid(const aoei_flow_shape *shape);
 /* Returns 1 if shape->dims is a positive multiple of 2^levels. */
 int aoei_flow_dims_valid(const aoei_flow_shape *shape);
 /* Returns the number of parameters. */

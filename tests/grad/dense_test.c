@@ -12,6 +12,7 @@
 #include "../support/support.h"
 
 #include "nn/dense.h"
+#include "nn/linear.h"
 
 enum { MAX_N = 9, MAX_SIDE = 40, MAX_CELLS = MAX_N * MAX_SIDE + MAX_SIDE * MAX_SIDE + MAX_SIDE };
 
@@ -45,6 +46,22 @@ static double loss(void *arg, const double *at) {
     return sum;
 }
 
+/* Computes y[N, O] = f(x[N, I] w[O, I]^T + b[1, O]), as a Dense module does. b may be absent. */
+static void forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
+                    aoei_dense_activation f) {
+    aoei_linear_forward(ctx, y, x, w, b, NULL);
+    aoei_dense_activate(ctx, y, y, f, 0);
+}
+
+/* Computes the gradients of a dense layer whose activation function does not need its input, as a Dense module does. */
+static void backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dw, aoei_tensor db, aoei_tensor dy,
+                     aoei_tensor x, aoei_tensor y, aoei_tensor w, aoei_dense_activation f) {
+    const aoei_tensor none = {0};
+    const aoei_linear_grads g = {.dx = dx, .dw = dw, .db = db};
+    aoei_dense_activate_backward(ctx, dy, dy, y, none, f);
+    aoei_linear_backward(ctx, &g, dy, x, w);
+}
+
 static void check(const aoe_context *ctx) {
     static double at[MAX_CELLS], grad[MAX_CELLS], y64[MAX_N * MAX_SIDE];
     const size_t n_x = p.N * p.in, n_w = p.out * p.in;
@@ -58,10 +75,10 @@ static void check(const aoe_context *ctx) {
     test_to_double(at + n_x, w);
     test_to_double(at + n_x + n_w, b);
     test_to_double(p.pick, dy);
-    aoei_dense_forward(ctx, y, x, w, p.bias ? b : none, p.with_tanh);
+    forward(ctx, y, x, w, p.bias ? b : none, p.with_tanh);
     expected_output(at, y64);
     test_close(y, y64, 1e-6);
-    aoei_dense_backward(ctx, dx, dw, p.bias ? db : none, dy, x, y, w, p.with_tanh);
+    backward(ctx, dx, dw, p.bias ? db : none, dy, x, y, w, p.with_tanh);
     test_to_double(grad, dx);
     for (size_t i = 0; i < n_w; i++)
         grad[n_x + i] = (double)aoei_f32(dw)[i] - (double)aoei_f32(before_w)[i];
@@ -70,9 +87,9 @@ static void check(const aoe_context *ctx) {
     test_gradient(loss, NULL, at, grad, n_x + n_w + p.out, 4 * TEST_GRAD_TOLERANCE);
     /* one row is computed in a call of its own, and dx is stored in the memory of x */
     aoei_tensor row = test_tensor_poisoned(1, p.out, 0), dy2 = test_tensor(p.N, p.out, 0, 1, 4);
-    aoei_dense_forward(ctx, row, aoei_tensor_rows(x, p.N - 1, 1), w, p.bias ? b : none, p.with_tanh);
+    forward(ctx, row, aoei_tensor_rows(x, p.N - 1, 1), w, p.bias ? b : none, p.with_tanh);
     test_same_bits(row, aoei_tensor_rows(y, p.N - 1, 1));
-    aoei_dense_backward(ctx, x, none, none, dy2, x, y, w, p.with_tanh);
+    backward(ctx, x, none, none, dy2, x, y, w, p.with_tanh);
     test_same_bits(x, dx);
     const aoei_tensor all[] = {x, w, b, dy, y, dx, dw, db, before_w, before_b, row, dy2};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -102,8 +119,8 @@ static void threads(void **state) {
         aoei_tensor got[4] = {test_tensor_poisoned(N, SIDE, 0), test_tensor_poisoned(N, SIDE, 0),
                               test_tensor(SIDE, SIDE, 0, 1, 5), test_tensor(1, SIDE, 0, 1, 6)};
         aoei_tensor dy = test_tensor(N, SIDE, 0, 1, 4);
-        aoei_dense_forward(ctx, got[0], x, w, b, 1);
-        aoei_dense_backward(ctx, got[1], got[2], got[3], dy, x, got[0], w, 1);
+        forward(ctx, got[0], x, w, b, 1);
+        backward(ctx, got[1], got[2], got[3], dy, x, got[0], w, 1);
         for (size_t i = 0; i < 4; i++) {
             if (n > 1) {
                 test_same_bits(got[i], first[i]);
