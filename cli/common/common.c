@@ -106,14 +106,12 @@ const aoei_option cli_model_table[CLI_MODEL_COUNT] = {
      .kind = AOEI_OPTION_FLAG,
      AT(cli_model_options, verbose),
      .help = "print the pooling, the data type and the CPU tier to stderr; evaluations always print them, and other "
-             "commands if the "
-             "model directory does not specify the pooling"},
+             "commands if the model directory does not specify the pooling"},
     {.name = "prompt",
      .kind = AOEI_OPTION_PROMPT,
      .value = "TEMPLATE",
      AT(cli_model_options, o.prompt),
-     .help = "prompt, in which {text} is replaced by each text, for example \"query: {text}\"; \"\" "
-             "for no prompt",
+     .help = "prompt, in which {text} is replaced by each text, for example \"query: {text}\"; \"\" for no prompt",
      .fallback = "from the model directory"},
     {.name = "prompt-name",
      .field = "prompt_name",
@@ -143,8 +141,7 @@ const aoei_option cli_model_table[CLI_MODEL_COUNT] = {
      .min = 1,
      .max = 1e9,
      .help = "maximum number of tokens per batch during inference, in which batches may be smaller if this is faster, "
-             "and per "
-             "micro-batch in aoe pretrain"},
+             "and per micro-batch in aoe pretrain"},
     {.name = "pooling",
      .kind = AOEI_OPTION_NAMED,
      .value = "NAME",
@@ -172,9 +169,8 @@ const aoei_option cli_chunk_table[CLI_CHUNK_COUNT] = {
      AT(cli_model_options, chunk),
      .choices = AOEI_CHOICES("first", "mean"), /* names of the values of aoe_chunk, in the order of the values */
      .noun = "chunk mode",
-     .help = "how texts longer than --max-length are embedded: first (embed only the first "
-             "--max-length tokens) or mean (split the text into chunks of --max-length tokens and "
-             "average the embeddings of the chunks)"},
+     .help = "how texts longer than --max-length are embedded: first (embed only the first --max-length tokens) or "
+             "mean (split the text into chunks of --max-length tokens and average the embeddings of the chunks)"},
     {.name = "chunk-overlap",
      .kind = AOEI_OPTION_SIZE,
      AT(cli_model_options, chunk_overlap),
@@ -223,8 +219,7 @@ const aoei_option cli_input_table[CLI_INPUT_COUNT] = {
      .kind = AOEI_OPTION_FLAG,
      AT(aoe_table_options, no_header),
      .help = "the first line of a .tsv or .csv table is a row; the columns are named 1, 2 and so on, or text if there "
-             "is only "
-             "one"},
+             "is only one"},
     {.name = "quoting",
      .kind = AOEI_OPTION_CHOICE,
      AT(aoe_table_options, quoting),
@@ -233,8 +228,7 @@ const aoei_option cli_input_table[CLI_INPUT_COUNT] = {
      .noun = "quoting",
      .help =
          "quotes in .tsv and .csv tables: csv (a field in double quotes may contain delimiters and line ends) or none "
-         "(quotes "
-         "are ordinary characters)",
+         "(quotes are ordinary characters)",
      .fallback = "csv for .csv, none for .tsv"},
     {.name = "whole-files",
      .kind = AOEI_OPTION_FLAG,
@@ -343,8 +337,7 @@ static void warn_prompt_name(const cli_session *s, const cli_model_options *m) {
     }
     cli_warn(
         "%s: the model directory contains no prompts, so --prompt-name %s has no effect; if the texts need a prompt, "
-        "set it with "
-        "--prompt",
+        "set it with --prompt",
         s->dir, m->o.prompt_name);
 }
 
@@ -365,8 +358,7 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
     warn_prompt_name(s, m);
     if (!aoe_model_classes(s->model) && aoe_model_is_cross_encoder(s->model))
         cli_warn("%s: the model is a cross-encoder, whose classification head has no effect on embeddings; score pairs "
-                 "of texts "
-                 "with aoe rerank",
+                 "of texts with aoe rerank",
                  s->dir);
     return 0;
 }
@@ -387,8 +379,7 @@ void cli_session_warn_similarity(const cli_session *s) {
     if (!info.normalize && strcmp(info.similarity, "cosine") != 0)
         cli_warn(
             "%s: similarity_fn_name of the model is %s, but cosine similarities are computed; sentence-transformers "
-            "may rank "
-            "texts differently",
+            "may rank texts differently",
             s->dir, info.similarity);
 }
 

@@ -289,8 +289,7 @@ static int show_progress(void *user, const aoe_chat_progress *p) {
     c->done = p->done;
     if (stop && !c->told) {
         c->told = 1;
-        cli_note("waiting for requests in progress, which are already charged; press Ctrl-C again to stop "
-                 "immediately");
+        cli_note("waiting for requests in progress, which are already charged; press Ctrl-C again to stop immediately");
     }
     if (!c->progress.active && p->total)
         cli_progress_begin(&c->progress, "asking", "calls", 0);

@@ -19,8 +19,7 @@ static const aoei_option row_table[] = {
      .parse = cli_parse_output_form,
      .help =
          "columns of the output: pairs (text1, text2, label, source) or triplets (query, positive, negative, source); "
-         "source is the "
-         "name of the chat model",
+         "source is the name of the chat model",
      .fallback = "pairs"},
     {.name = "positives",
      .letter = 'n',

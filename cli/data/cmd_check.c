@@ -80,12 +80,11 @@ static const aoei_option check_table[] = {
      .value = "KIND,...",
      AT(c.ignore),
      .parse = parse_ignore,
-     .help = "kinds of problems that are not reported. invalid: unreadable row. label: unknown label. "
-             "range: label outside --range. class: all labels of a file are equal. empty: empty text. "
-             "long: text longer than --longest. duplicate: row with the texts and the label of an "
-             "earlier row of the file. conflict: row with the texts of an earlier row and a different "
-             "label. leak: row with the texts of a row of an earlier file. shared: text that an "
-             "earlier file contains",
+     .help = "kinds of problems that are not reported. invalid: unreadable row. label: unknown label. range: label "
+             "outside --range. class: all labels of a file are equal. empty: empty text. long: text longer than "
+             "--longest. duplicate: row with the texts and the label of an earlier row of the file. conflict: row with "
+             "the texts of an earlier row and a different label. leak: row with the texts of a row of an earlier file. "
+             "shared: text that an earlier file contains",
      .fallback = "none"},
     {.name = "range",
      .kind = AOEI_OPTION_NAMED,

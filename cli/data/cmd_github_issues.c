@@ -134,8 +134,7 @@ static const aoei_option output_table[] = {
      .kind = AOEI_OPTION_TEXT,
      .value = "FILE",
      AT(g.name[AOE_ISSUES_TRAIN]),
-     .help = "output file of the training set: .tsv, .csv or .jsonl, optionally compressed (.gz or "
-             ".zst)"},
+     .help = "output file of the training set: .tsv, .csv or .jsonl, optionally compressed (.gz or .zst)"},
     {.name = "validation",
      .kind = AOEI_OPTION_TEXT,
      .value = "FILE",
@@ -180,9 +179,8 @@ static const aoei_option choice_table[] = {
      AT(g.negatives_by),
      .choices = AOEI_CHOICES("random", "label", "near"),
      .noun = "selection of negatives",
-     .help = "how negatives are selected: random, label (issues that share a label with the duplicate) or near "
-             "(issues with "
-             "the most similar titles)"},
+     .help = "how negatives are selected: random, label (issues that share a label with the duplicate) or near (issues "
+             "with the most similar titles)"},
     {.name = "clean",
      .kind = AOEI_OPTION_NAMED,
      .value = "PART,...",
@@ -315,8 +313,7 @@ static void report_counts(const aoe_github_result *r) {
         cli_note("%zu negative%s drawn at random because no hard negative was available", r->easier,
                  r->easier == 1 ? " was" : "s were");
     if (r->without)
-        cli_warn("%zu duplicate%s fewer negatives than requested because the repository has no more issues in this "
-                 "set",
+        cli_warn("%zu duplicate%s fewer negatives than requested because the repository has no more issues in this set",
                  r->without, r->without == 1 ? " has" : "s have");
     if (r->unread)
         cli_warn("%zu list%s of comments or referenced issues could not be read completely; duplicates mentioned "

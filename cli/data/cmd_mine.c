@@ -161,8 +161,7 @@ static const aoei_option choice_table[] = {
     {.name = "sample",
      .kind = AOEI_OPTION_FLAG,
      AT(m.sample),
-     .help = "draw negatives at random from the remaining candidates instead of selecting the nearest "
-             "candidates"},
+     .help = "draw negatives at random from the remaining candidates instead of selecting the nearest candidates"},
 };
 
 /* Returns texts[n] as JSON: a string if n is 1, otherwise an array of strings. */

@@ -62,8 +62,7 @@ static const aoei_option input_table[] = {
      .choices = AOEI_CHOICES("random", "first", "all"),
      .noun = "query choice",
      .help = "for tables: texts of each group that are used as queries: random (one text, drawn at random), first (the "
-             "first text) or all "
-             "(every text)"},
+             "first text) or all (every text)"},
     {.name = "count-query",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, r.count_query),
@@ -88,9 +87,8 @@ static const aoei_option input_table[] = {
      .offset = offsetof(options, doc_prompt),
      .help = "prompt for documents, in which {text} is replaced by each document",
      .fallback =
-         "the prompt for queries, if --prompt or --prompt-name is given; otherwise the prompt document, passage "
-         "or corpus "
-         "of the model directory"},
+         "the prompt for queries, if --prompt or --prompt-name is given; otherwise the prompt document, passage or "
+         "corpus of the model directory"},
 };
 
 static void keep(void *user, const aoe_retrieval_result *r) {

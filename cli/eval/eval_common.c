@@ -24,16 +24,14 @@ static const aoei_option size_table[] = {
      .value = "N,...",
      .offset = offsetof(cli_eval, layers_text),
      .help = "evaluate the model with only its first N layers, for each N of the list, as aoe convert --layers N "
-             "writes it. "
-             "Requires a transformer without a norm after its last layer, such as BERT",
+             "writes it. Requires a transformer without a norm after its last layer, such as BERT",
      .fallback = "all layers"},
     {.name = "dims",
      .kind = AOEI_OPTION_TEXT,
      .value = "N,...",
      .offset = offsetof(cli_eval, dims_text),
      .help = "evaluate the embeddings truncated to the first N components, for each N of the list. The results have "
-             "one row "
-             "for each number of layers and of components",
+             "one row for each number of layers and of components",
      .fallback = "all components"},
 };
 

@@ -280,8 +280,7 @@ static void print_legend(const cli_experiment *e, int corrected, const aoe_compa
         snprintf(correction, sizeof correction, "corrected p: Holm's correction for %zu test%s; ", tests,
                  cli_plural(tests));
     cli_note("differences from %s, paired by seed; p: two-sided t test; %sintervals: bootstrap over pairs and seeds; "
-             "better and "
-             "worse: %sp below 0.05 and an interval that excludes 0",
+             "better and worse: %sp below 0.05 and an interval that excludes 0",
              e->configuration[against].name, correction, corrected ? "corrected " : "");
 }
 

@@ -30,11 +30,10 @@ static const aoei_option table[] = {
      .kind = AOEI_OPTION_TEXTS,
      .value = "OPTION=VALUES...",
      .offset = offsetof(options, over),
-     .help = "an option of aoe train and the values to try, for example lr=1e-5,3e-5. The values are "
-             "separated by commas, or by ; if a value contains a comma. lin:FROM:TO:N means N values "
-             "with equal differences, and log:FROM:TO:N means N values with equal ratios. on,off are "
-             "the values of a flag. If several options are given, all combinations of their values are"
-             " tried",
+     .help = "an option of aoe train and the values to try, for example lr=1e-5,3e-5. The values are separated by "
+             "commas, or by ; if a value contains a comma. lin:FROM:TO:N means N values with equal differences, and "
+             "log:FROM:TO:N means N values with equal ratios. on,off are the values of a flag. If several options are "
+             "given, all combinations of their values are tried",
      .fallback = ""},
     {.name = "score",
      .kind = AOEI_OPTION_TEXT,

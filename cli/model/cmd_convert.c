@@ -90,8 +90,7 @@ static const aoei_option table[] = {
      .parse = parse_layers,
      .excludes = "layers",
      .help = "keep only the layers with these indices, counted from 0 and in ascending order, for example for the "
-             "start model "
-             "of aoe train --teacher. Requires a transformer",
+             "start model of aoe train --teacher. Requires a transformer",
      .fallback = "all layers"},
     {.name = "dims",
      .kind = AOEI_OPTION_SIZE,
@@ -127,8 +126,7 @@ static const aoei_option vocabulary_table[] = {
      .min = 1,
      .max = 1e7,
      .help = "keep N tokens: the tokens that are always kept, and the tokens that are most frequent in the texts of "
-             "--count-on. "
-             "If fewer than N tokens occur in the texts, other tokens are added in the order of their ids, "
+             "--count-on. If fewer than N tokens occur in the texts, other tokens are added in the order of their ids, "
              "[unused...] last",
      .fallback = "all tokens"},
     {.name = "count-on",
@@ -136,8 +134,7 @@ static const aoei_option vocabulary_table[] = {
      .value = "FILE...",
      .offset = offsetof(options, count_on),
      .help = "count the tokens in the texts of these files: .txt files (one text per line) or tables, optionally "
-             "compressed "
-             "(.gz or .zst). Required for --vocab-size"},
+             "compressed (.gz or .zst). Required for --vocab-size"},
     CLI_OPTION_COLUMNS(.offset = offsetof(options, convert.table.columns), "NAME,...",
                        "text columns of tables of --count-on",
                        "all text columns with a name listed in docs/data.md, such as sentence1"),

@@ -70,8 +70,7 @@ static const aoei_option table[] = {
      .choice = aoei_method_choice,
      .help =
          "with --plan or --shape: assume this training method with its default options (aoe train --help): the layers "
-         "and the "
-         "encoders that it adds or removes, but not the generator of diffcse",
+         "and the encoders that it adds or removes, but not the generator of diffcse",
      .fallback = "angle"},
     AOEI_ROW_LORA_R("with --plan or --shape: assume training of new LoRA adapters of rank N",
                     "training of the adapters in the model directory, or of all weights if it has no adapters",

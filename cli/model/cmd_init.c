@@ -165,8 +165,7 @@ static int run_init(options *o, aoe_context *ctx) {
                                  (json_int_t)r.parameters, "vocab", (json_int_t)r.vocab));
     else
         cli_note("%s: new model with %zu parameters (%zu layer%s, hidden size %zu, vocabulary %zu); train it with aoe "
-                 "train -m "
-                 "%s%s",
+                 "train -m %s%s",
                  o->output, r.parameters, r.layers, cli_plural(r.layers), r.hidden, r.vocab, o->output,
                  predicts_words(o->init.shape.architecture) ? ", or first on plain text with aoe pretrain" : "");
     return 0;

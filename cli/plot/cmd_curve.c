@@ -51,8 +51,7 @@ static const aoei_option curve_table[] = {
      .min = 1,
      .help = "plot the moving average of each loss over N steps; 1 disables smoothing",
      .fallback = "the steps of one epoch; 1/25 of all steps for pretraining and for runs shorter than 2.5 epochs; "
-                 "several runs: "
-                 "the largest of these numbers, but at most a quarter of the steps of the shortest run"},
+                 "several runs: the largest of these numbers, but at most a quarter of the steps of the shortest run"},
     {.name = "characters",
      .kind = AOEI_OPTION_FLAG,
      .excludes = "json",

@@ -59,15 +59,13 @@ static const aoei_option data_table[] = {
      .choices = AOEI_CHOICES("auto", "dims", "layers"),
      .noun = "axis",
      .help = "horizontal axis: dims (number of components), layers (number of layers), or auto: layers if all results "
-             "have the "
-             "same number of components, otherwise dims"},
+             "have the same number of components, otherwise dims"},
     {.name = "metric",
      .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      AT(metric),
      .help = "metric on the vertical axis: a key of the JSON output, such as spearman, wmean.spearman or recall@5, or "
-             "a column "
-             "of the CSV output, such as STS-B",
+             "a column of the CSV output, such as STS-B",
      .fallback = "spearman, all.spearman, average, ndcg or accuracy, the first of these that the results have"},
     {.name = "row",
      .kind = AOEI_OPTION_TEXT,

@@ -108,9 +108,8 @@ static const char *reason(char *text) {
 static int fail_start(const char *name, int error) {
     if (error == ENOENT || error == EACCES || error == ENOTDIR)
         return cli_fail(
-            "gnuplot is not installed; install gnuplot (Debian: apt-get install gnuplot-nox) and run gnuplot "
-            "'%s.gp' in "
-            "the directory that contains this script and '%s.dat'",
+            "gnuplot is not installed; install gnuplot (Debian: apt-get install gnuplot-nox) and run gnuplot '%s.gp' "
+            "in the directory that contains this script and '%s.dat'",
             aoei_path_name(name), aoei_path_name(name));
     return cli_fail("cannot start gnuplot: %s; the script %s.gp and the data %s.dat were written", strerror(error),
                     name, name);

@@ -243,8 +243,7 @@ static int add_result(cli_size_results *r, const json_t *record, const char *pat
         if (r->result[i].layers == new.layers && r->result[i].dims == new.dims)
             return cli_fail(
                 "%s:%zu: the result of '%s' with %zu layers and %zu components is already in line %zu; give the "
-                "results "
-                "of each model in its own file",
+                "results of each model in its own file",
                 path, new.line, r->row, new.layers, new.dims, r->result[i].line);
     if (!json_is_number(value)) {
         ++*undefined;

@@ -76,10 +76,9 @@ static const aoei_option table[] = {
      .choices = AOEI_CHOICES("jsonl", "npy", "tsv"),
      .noun = "format",
      .help =
-         "output format: jsonl, npy or tsv. jsonl: one object per text, with the embedding, the "
-         "number of tokens, whether the text was truncated and, with --chunk mean, the number of "
-         "chunks; with --whole-files, the name of the file. npy: array of shape [texts, dims]. tsv: one row per text, "
-         "one column per component",
+         "output format: jsonl, npy or tsv. jsonl: one object per text, with the embedding, the number of tokens, "
+         "whether the text was truncated and, with --chunk mean, the number of chunks; with --whole-files, the name of "
+         "the file. npy: array of shape [texts, dims]. tsv: one row per text, one column per component",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "dims",
      .kind = AOEI_OPTION_SIZE,
@@ -104,10 +103,8 @@ static const aoei_option precision_table[] = {
      .choices = precisions,
      .noun = "precision",
      .help = "type of the values in the output: float32; int8 or uint8 (8 bits per component, in 255 steps from the "
-             "minimum to "
-             "the maximum of the component); binary or ubinary (1 bit per component, 1 if it is positive, 8 bits per "
-             "signed or "
-             "unsigned value). The values are those of quantize_embeddings of sentence-transformers "
+             "minimum to the maximum of the component); binary or ubinary (1 bit per component, 1 if it is positive, 8 "
+             "bits per signed or unsigned value). The values are those of quantize_embeddings of sentence-transformers "
              "(docs/quantization.md)"},
     {.name = "calibrate",
      .kind = AOEI_OPTION_TEXT,
@@ -116,8 +113,7 @@ static const aoei_option precision_table[] = {
      .excludes = "ranges",
      .help =
          "int8, uint8: compute the ranges of the components from the embeddings of the texts in FILE, which is read "
-         "with the "
-         "same options as the other texts, or from a .npy file with embeddings",
+         "with the same options as the other texts, or from a .npy file with embeddings",
      .fallback = "all texts of the command; their embeddings are kept in a temporary file until the last text is read"},
     {.name = "ranges",
      .kind = AOEI_OPTION_TEXT,

@@ -69,8 +69,7 @@ static const aoei_option rank_table[] = {
      .offset = offsetof(options, doc_prompt),
      .help = "prompt for the texts of the files, in which {text} is replaced by each text",
      .fallback = "the prompt for TEXT1, if --prompt or --prompt-name is given; otherwise the prompt document, passage "
-                 "or corpus "
-                 "of the model directory"},
+                 "or corpus of the model directory"},
     {.name = "format",
      .letter = 'f',
      .kind = AOEI_OPTION_CHOICE,
@@ -276,8 +275,7 @@ static int check(const options *o, const cli_args *args) {
     for (size_t i = 0; i < 2; i++)
         if (stat(args->operand[i], &st) == 0 && S_ISREG(st.st_mode))
             cli_warn("%s is a file, but its name is compared as a text; to rank the texts of the file, use aoe "
-                     "similarity TEXT1 "
-                     "--texts %s",
+                     "similarity TEXT1 --texts %s",
                      args->operand[i], args->operand[i]);
     return CLI_GO;
 }

@@ -45,8 +45,7 @@ static const aoei_option table[] = {
      .offset = offsetof(options, jsonl),
      .excludes = "input-format",
      .help = "read each line as a JSON string, so that texts may contain line breaks and NUL characters, or as a JSON "
-             "array of two "
-             "strings, which is encoded as a pair for a cross-encoder"},
+             "array of two strings, which is encoded as a pair for a cross-encoder"},
     {.name = "tokens",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, tokens),

@@ -76,8 +76,7 @@ static int read_npy(float *ranges, size_t dims, const char *path) {
     return rows == 2
                ? 0
                : cli_fail("%s: the array has %zu rows; the ranges must have 2, the minima and the maxima (--calibrate "
-                          "computes "
-                          "them from embeddings)",
+                          "computes them from embeddings)",
                           path, rows);
 }
 

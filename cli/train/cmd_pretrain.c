@@ -30,8 +30,7 @@ static const aoei_option data_table[] = {
      .kind = AOEI_OPTION_TEXTS,
      .value = "FILE...",
      AT(texts),
-     .help = "texts: .txt files (one text per line) or tables with a text column, optionally "
-             "compressed (.gz or .zst)",
+     .help = "texts: .txt files (one text per line) or tables with a text column, optionally compressed (.gz or .zst)",
      .fallback = ""},
     CLI_OPTION_COLUMNS(AT(p.table.columns), "text=NAME", "name of the text column", "text or sentence"),
     CLI_OPTION_SKIP_BAD_ROWS(AT(p.table.skip_bad_rows)),
@@ -39,8 +38,7 @@ static const aoei_option data_table[] = {
      .kind = AOEI_OPTION_REAL,
      AT(p.held_out),
      .max = 0.99,
-     .help = "fraction of the texts that is used for evaluation instead of training; 0 disables "
-             "evaluation"},
+     .help = "fraction of the texts that is used for evaluation instead of training; 0 disables evaluation"},
 };
 
 static const aoei_option batch_table[] = {
@@ -56,8 +54,7 @@ static const aoei_option batch_table[] = {
      AT(p.mask_rate),
      .min = 0.001,
      .max = 0.99,
-     .help = "fraction of the tokens that the model must predict; the tokens of a word are always "
-             "selected together"},
+     .help = "fraction of the tokens that the model must predict; the tokens of a word are always selected together"},
     {.name = "no-pack",
      .kind = AOEI_OPTION_FLAG,
      AT(p.pack),

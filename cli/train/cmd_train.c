@@ -118,8 +118,7 @@ static void note_classes(const cli_train_config *o) {
     if (cli_trains_on_classes(o->t.method) && map && o->dev_table.label_map == map && has_classes(map))
         cli_note(
             "%s: the classes of --label-map are the scores of this file, with which cosines are compared; for other "
-            "scores: "
-            "--dev %s label-map=entailment=1,neutral=0.5,contradiction=0",
+            "scores: --dev %s label-map=entailment=1,neutral=0.5,contradiction=0",
             o->dev, o->dev);
 }
 

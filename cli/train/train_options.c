@@ -29,24 +29,21 @@ static const aoei_option data_table[] = {
      .kind = AOEI_OPTION_TEXTS,
      .value = "FILE [KEY=VALUE...]",
      AT(data),
-     .help = "training data: .tsv, .csv, .jsonl or .json, optionally compressed (.gz or .zst), with the "
-             "columns (text1, text2, label), (query, positive) or (query, positive, negative). Methods for plain "
-             "texts read the texts of any table, the lines of a .txt file, or a folder of SentEval's STS data. Several "
-             "files may follow this option, which may also be repeated. Settings after a file apply only to this file. "
-             "weight=X "
-             "uses each row X times per epoch (default: 1). form=NAME is pairs, positives or "
-             "triplets (default: detected from the columns). prompt=TEMPLATE is the prompt for queries"
-             " and for both texts of pairs. doc-prompt=TEMPLATE is the prompt for positives and "
-             "negatives. columns=, label-map= and ibn-threshold= have the meaning of the options with "
-             "these names",
+     .help = "training data: .tsv, .csv, .jsonl or .json, optionally compressed (.gz or .zst), with the columns "
+             "(text1, text2, label), (query, positive) or (query, positive, negative). Methods for plain texts read "
+             "the texts of any table, the lines of a .txt file, or a folder of SentEval's STS data. Several files may "
+             "follow this option, which may also be repeated. Settings after a file apply only to this file. weight=X "
+             "uses each row X times per epoch (default: 1). form=NAME is pairs, positives or triplets (default: "
+             "detected from the columns). prompt=TEMPLATE is the prompt for queries and for both texts of pairs. "
+             "doc-prompt=TEMPLATE is the prompt for positives and negatives. columns=, label-map= and ibn-threshold= "
+             "have the meaning of the options with these names",
      .fallback = ""},
     {.name = "dev",
      .kind = AOEI_OPTION_TEXTS,
      .value = "FILE [KEY=VALUE...]",
      AT(dev_texts),
-     .help = "table of labeled pairs on which the model is evaluated during training; the model with "
-             "the highest Spearman correlation is saved. The settings columns= and label-map= may "
-             "follow the file",
+     .help = "table of labeled pairs on which the model is evaluated during training; the model with the highest "
+             "Spearman correlation is saved. The settings columns= and label-map= may follow the file",
      .fallback = "none; the model after the last step is saved"},
 };
 
@@ -56,9 +53,8 @@ static const aoei_option prefix_table[] = {
      .value = "DIM[:WEIGHT],...",
      AT(prefix_text),
      .help = "Matryoshka representation learning (Kusupati et al. 2022): the loss is the sum of the losses of the "
-             "first DIM "
-             "components of the embeddings, each times its weight (1 if omitted), for example 384,256,128:0.5. The "
-             "trained embeddings can be cut to these sizes",
+             "first DIM components of the embeddings, each times its weight (1 if omitted), for example "
+             "384,256,128:0.5. The trained embeddings can be cut to these sizes",
      .fallback = "whole embeddings"},
 };
 

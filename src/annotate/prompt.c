@@ -11,12 +11,10 @@
  * and opposite sentences; here it is divided into two prompts. */
 const char aoei_prompt_positive[] =
     "You are a highly smart same-meaning sentence-generating system. Your job is to generate {size} synonymous "
-    "sentences of a "
-    "given input sentence. Input sentence: {text}. Output:";
+    "sentences of a given input sentence. Input sentence: {text}. Output:";
 const char aoei_prompt_negative[] =
     "You are a highly smart opposite-meaning sentence-generating system. Your job is to generate {size} antonym "
-    "sentences of a "
-    "given input sentence. Input sentence: {text}. Output:";
+    "sentences of a given input sentence. Input sentence: {text}. Output:";
 
 const char aoei_prompt_score[] =
     "How similar in meaning are these two sentences? Rate them from 0 (they have nothing to do with each other) to 5 "

@@ -82,24 +82,20 @@ static const struct {
  * of generation, and records about the file. */
 static const char config_keys[] =
     "model_type architectures is_causal _name_or_path name_or_path auto_map _commit_hash transformers_version dtype "
-    "torch_dtype "
-    "embedding_dtype bos_token_id eos_token_id pad_token_id sep_token_id cls_token_id mask_token_id unk_token_id "
-    "padding_idx "
-    "decoder_start_token_id chunk_size_feed_forward id2label label2id num_labels _num_labels problem_type "
-    "finetuning_task "
-    "task_specific_params initializer_range initializer_factor return_dict output_attentions output_hidden_states "
-    "output_past "
-    "use_cache gradient_checkpointing torchscript tf_legacy_loss use_bfloat16 xla_device tie_word_embeddings "
-    "tie_encoder_decoder tokenizer_class prefix attn_implementation _attn_implementation _attn_implementation_autoset "
-    "classifier_dropout classifier_dropout_prob classifier_activation classifier_bias directionality pooler_dropout "
-    "pooler_fc_size pooler_hidden_act pooler_hidden_size pooler_num_attention_heads pooler_num_fc_layers "
-    "pooler_size_per_head "
-    "pooler_type summary_hidden_size sentence_transformers sbert_ce_default_activation_function do_sample "
-    "early_stopping max_length min_length num_beams "
-    "num_beam_groups diversity_penalty temperature top_k top_p typical_p repetition_penalty length_penalty "
-    "no_repeat_ngram_size encoder_no_repeat_ngram_size bad_words_ids num_return_sequences output_scores "
-    "return_dict_in_generate forced_bos_token_id forced_eos_token_id remove_invalid_values "
-    "exponential_decay_length_penalty suppress_tokens begin_suppress_tokens base_model_tp_plan base_model_pp_plan ";
+    "torch_dtype embedding_dtype bos_token_id eos_token_id pad_token_id sep_token_id cls_token_id mask_token_id "
+    "unk_token_id padding_idx decoder_start_token_id chunk_size_feed_forward id2label label2id num_labels _num_labels "
+    "problem_type finetuning_task task_specific_params initializer_range initializer_factor return_dict "
+    "output_attentions output_hidden_states output_past use_cache gradient_checkpointing torchscript tf_legacy_loss "
+    "use_bfloat16 xla_device tie_word_embeddings tie_encoder_decoder tokenizer_class prefix attn_implementation "
+    "_attn_implementation _attn_implementation_autoset classifier_dropout classifier_dropout_prob "
+    "classifier_activation classifier_bias directionality pooler_dropout pooler_fc_size pooler_hidden_act "
+    "pooler_hidden_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type "
+    "summary_hidden_size sentence_transformers sbert_ce_default_activation_function do_sample early_stopping "
+    "max_length min_length num_beams num_beam_groups diversity_penalty temperature top_k top_p typical_p "
+    "repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size bad_words_ids "
+    "num_return_sequences output_scores return_dict_in_generate forced_bos_token_id forced_eos_token_id "
+    "remove_invalid_values exponential_decay_length_penalty suppress_tokens begin_suppress_tokens base_model_tp_plan "
+    "base_model_pp_plan ";
 
 #define NAMES "module_input_name module_output_name "
 
@@ -110,8 +106,7 @@ static const struct {
     {"Pooling",
      "word_embedding_dimension embedding_dimension pooling_mode pooling_mode_cls_token pooling_mode_max_tokens "
      "pooling_mode_mean_tokens pooling_mode_mean_sqrt_len_tokens pooling_mode_weightedmean_tokens "
-     "pooling_mode_lasttoken "
-     "include_prompt "},
+     "pooling_mode_lasttoken include_prompt "},
     {"Dense", NAMES "in_features out_features bias activation_function use_residual "},
     {"LayerNorm", NAMES "dimension eps "},
     {"Dropout", NAMES "dropout "},
@@ -142,23 +137,20 @@ static const char *const other_keys[] = {
         "requirements activation_fn score_name num_labels max_length ",
     [AOEI_KEYS_TOKENIZER] =
         "tokenizer_class do_lower_case split_by_punct strip_accents keep_accents tokenize_chinese_chars "
-        "add_prefix_space "
-        "added_tokens_decoder truncation_side model_max_length max_len add_bos_token add_eos_token bos_token eos_token "
-        "unk_token sep_token pad_token cls_token mask_token additional_special_tokens extra_special_tokens "
-        "model_specific_special_tokens image_token boi_token eoi_token audio_token boa_token eoa_token video_token "
-        "name_or_path special_tokens_map_file tokenizer_file full_tokenizer_file do_basic_tokenize do_word_piece "
-        "never_split "
-        "padding_side pad_to_multiple_of pad_token_type_id padding max_length stride truncation_strategy truncation "
-        "clean_up_tokenization_spaces chat_template trim_offsets errors legacy use_default_system_prompt "
-        "spaces_between_special_tokens sp_model_kwargs vocab_type unk_type from_slow use_fast backend is_local "
-        "local_files_only processor_class auto_map language model_input_names init_inputs max_model_input_sizes "
-        "remove_space fix_mistral_regex wordpieces_prefix response_schema response_template trust_remote_code "
-        "bos_token_id eos_token_id pad_token_id unk_token_id vocab_size files_loaded monolingual_vocab_file "
-        "use_regex tokenizer_type device_map _commit_hash verbose ",
+        "add_prefix_space added_tokens_decoder truncation_side model_max_length max_len add_bos_token add_eos_token "
+        "bos_token eos_token unk_token sep_token pad_token cls_token mask_token additional_special_tokens "
+        "extra_special_tokens model_specific_special_tokens image_token boi_token eoi_token audio_token boa_token "
+        "eoa_token video_token name_or_path special_tokens_map_file tokenizer_file full_tokenizer_file "
+        "do_basic_tokenize do_word_piece never_split padding_side pad_to_multiple_of pad_token_type_id padding "
+        "max_length stride truncation_strategy truncation clean_up_tokenization_spaces chat_template trim_offsets "
+        "errors legacy use_default_system_prompt spaces_between_special_tokens sp_model_kwargs vocab_type unk_type "
+        "from_slow use_fast backend is_local local_files_only processor_class auto_map language model_input_names "
+        "init_inputs max_model_input_sizes remove_space fix_mistral_regex wordpieces_prefix response_schema "
+        "response_template trust_remote_code bos_token_id eos_token_id pad_token_id unk_token_id vocab_size "
+        "files_loaded monolingual_vocab_file use_regex tokenizer_type device_map _commit_hash verbose ",
     [AOEI_KEYS_SPECIAL_TOKENS] =
-        "bos_token eos_token unk_token sep_token pad_token cls_token mask_token "
-        "additional_special_tokens extra_special_tokens image_token boi_token eoi_token audio_token "
-        "boa_token eoa_token video_token ",
+        "bos_token eos_token unk_token sep_token pad_token cls_token mask_token additional_special_tokens "
+        "extra_special_tokens image_token boi_token eoi_token audio_token boa_token eoa_token video_token ",
     [AOEI_KEYS_ROPE] =
         "rope_type type rope_theta partial_rotary_factor factor original_max_position_embeddings "
         "attention_factor beta_fast beta_slow mscale mscale_all_dim truncate low_freq_factor high_freq_factor "

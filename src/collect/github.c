@@ -377,9 +377,8 @@ int aoei_github_load(aoei_github *g, const char *key, json_t **json, aoe_error *
     if (code == 0)
         code = aoei_fail(
             err, AOE_EFORMAT,
-            "%s: a response is no longer in the cache, or was not stored because its headers contain the token; "
-            "run again, "
-            "and let only one run at a time use the cache",
+            "%s: a response is no longer in the cache, or was not stored because its headers contain the token; run "
+            "again, and let only one run at a time use the cache",
             g->o->cache);
     else if (code > 0)
         code = aoei_http_json(json, &r, err);

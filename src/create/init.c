@@ -229,8 +229,7 @@ static int make_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn 
         return aoei_fail(
             err, AOE_EARG,
             "options.shape.vocab is %zu, but the tokenizer has %zu tokens; use at least %zu, or 0 for the vocabulary "
-            "size of "
-            "the tokenizer",
+            "size of the tokenizer",
             o->shape.vocab, n, n);
     return make_config(m, o, n, err);
 }

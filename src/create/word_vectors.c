@@ -221,12 +221,10 @@ static const binary_format binary_formats[] = {
      "%s: a binary model of fastText is not supported; give its vectors as text (the .vec file of the same release)"},
     {"PK\x03\x04", ".npz",
      "%s: a NumPy archive is not supported; write its words and vectors as text, one word and its numbers per line; "
-     "its arrays "
-     "are listed by python3 -c \"import numpy; print(numpy.load('%s').files)\""},
+     "its arrays are listed by python3 -c \"import numpy; print(numpy.load('%s').files)\""},
     {"\x93NUMPY", NULL,
      "%s: a NumPy array without words is not supported; if gensim wrote it next to NAME.kv, convert that file in "
-     "Python: "
-     "KeyedVectors.load('NAME.kv').save_word2vec_format('vectors.txt')"},
+     "Python: KeyedVectors.load('NAME.kv').save_word2vec_format('vectors.txt')"},
     {"\x80", ".model",
      "%s: a model of gensim (a Python pickle) is not supported; convert its vectors to text in Python with gensim: "
      "Word2Vec.load('%s').wv.save_word2vec_format('vectors.txt')"},

@@ -126,8 +126,7 @@ static int count_parts(split *s, aoe_data_split_part *part, aoe_data_split_resul
                 err, AOE_EFORMAT,
                 "%s: split %zu of %zu would have no rows, because rows that share a text are in one split (number of "
                 "clusters of such rows: %zu; largest cluster: %zu of %zu rows, from line %zu); use fewer splits, other "
-                "ratios, or "
-                "more data",
+                "ratios, or more data",
                 s->records.name, p + 1, s->o->parts, s->n_clusters, result->largest, s->records.n,
                 result->largest_line);
     return 0;

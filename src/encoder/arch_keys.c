@@ -116,8 +116,7 @@ static int check_factors(const aoei_encoder_config *c, const aoei_rope *r, const
         return 0;
     return aoei_fail(
         err, AOE_EFORMAT,
-        "%s: short_factor and long_factor have %zu values, but a head has %zu pairs of components; correct the "
-        "lists",
+        "%s: short_factor and long_factor have %zu values, but a head has %zu pairs of components; correct the lists",
         file, r->n_factors, aoei_head_dim(c) / 2);
 }
 

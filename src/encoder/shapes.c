@@ -78,6 +78,5 @@ int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *err) {
 
 const char *aoe_shape_names(void) {
     return "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, "
-           "llama2-7b, "
-           "tinyllama-1.1b, qwen2.5-0.5b, ran-base, ran-mini";
+           "llama2-7b, tinyllama-1.1b, qwen2.5-0.5b, ran-base, ran-mini";
 }

@@ -155,8 +155,7 @@ int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batc
         return aoei_fail(
             err, AOE_EARG,
             "the vectors have %zu components, but the vectors of the teacher have %zu; use AOE_DISTILL_COSINE, or a "
-            "teacher "
-            "with vectors of equal size",
+            "teacher with vectors of equal size",
             batch->D, d->dims);
     state p;
     initialize(&p, d, batch, workspace, workspace_bytes);

@@ -83,8 +83,7 @@ static int fail_token(const aoe_model *m, int32_t id, aoe_error *err) {
     return aoei_fail(
         err, AOE_EFORMAT,
         "token '%.*s' has id %d, but the model has embeddings of only %zu tokens (vocab_size in config.json); remove "
-        "the token "
-        "from the text, or use the tokenizer that the model was trained with",
+        "the token from the text, or use the tokenizer that the model was trained with",
         (int)(token.len < 64 ? token.len : 64), token.data, (int)id, m->config.vocab);
 }
 

@@ -118,8 +118,7 @@ static void warn_without_modules(const char *dir, const aoei_log *log) {
         aoei_log_write(
             log, AOE_LOG_WARNING,
             "%s: the directory contains %s but no modules.json; aoe uses %s, and sentence-transformers ignores %s, so "
-            "that the "
-            "embeddings can differ",
+            "that the embeddings can differ",
             dir, names, n > 1 ? "these files" : "this file", n > 1 ? "them" : "it");
 }
 
@@ -176,11 +175,9 @@ static int warn_chat_template(const aoei_model_files *f, const char *settings, c
     if (!rc && file)
         aoei_log_write(
             log, AOE_LOG_WARNING,
-            "%s: the directory has a chat template (%s) and no modules.json, so sentence-transformers renders "
-            "every text "
-            "with the template; aoe embeds the texts without it, and the embeddings differ; to render the texts, save "
-            "the model "
-            "with sentence-transformers 5.4 or later",
+            "%s: the directory has a chat template (%s) and no modules.json, so sentence-transformers renders every "
+            "text with the template; aoe embeds the texts without it, and the embeddings differ; to render the texts, "
+            "save the model with sentence-transformers 5.4 or later",
             settings, file);
     return rc;
 }
@@ -221,11 +218,9 @@ static void warn_direction(const json_t *config, const char *type, const char *p
             !json_is_false(json_object_get(config, "is_causal")))
             aoei_log_write(
                 log, AOE_LOG_WARNING,
-                "%s: use_bidirectional_attention is true, so the attention is bidirectional; transformers ignores "
-                "this key of "
-                "%s models, and its attention is causal; set \"is_causal\" to false for bidirectional attention in "
-                "both, or "
-                "remove use_bidirectional_attention for causal attention",
+                "%s: use_bidirectional_attention is true, so the attention is bidirectional; transformers ignores this "
+                "key of %s models, and its attention is causal; set \"is_causal\" to false for bidirectional attention "
+                "in both, or remove use_bidirectional_attention for causal attention",
                 path, type);
 }
 

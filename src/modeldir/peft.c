@@ -231,9 +231,8 @@ static int check_initialization(const json_t *root, const char *file, aoe_error 
         if (!strncasecmp(name, changed[i], strlen(changed[i])))
             return aoei_fail(
                 err, AOE_EUNSUPPORTED,
-                "%s: init_lora_weights \"%s\" is not supported, because this initialization changes the base "
-                "weights; merge the adapters with PEFT, or save them with "
-                "path_initial_model_for_weight_conversion",
+                "%s: init_lora_weights \"%s\" is not supported, because this initialization changes the base weights; "
+                "merge the adapters with PEFT, or save them with path_initial_model_for_weight_conversion",
                 file, name);
     return aoei_fail(
         err, AOE_EUNSUPPORTED,

@@ -69,9 +69,8 @@ int aoei_module_check_names(const json_t *config, int scores, const char *path, 
         if (name && strcmp(name, "sentence_embedding") != 0 && !(scores && i == 1 && !strcmp(name, "scores")))
             return aoei_fail(
                 err, AOE_EUNSUPPORTED,
-                "%s: %s '%s' is not supported; only modules that replace "
-                "'sentence_embedding' are supported%s",
-                path, keys[i], name,
+                "%s: %s '%s' is not supported; only modules that replace 'sentence_embedding' are supported%s", path,
+                keys[i], name,
                 strcmp(name, "scores") ? "" : "; the model is a cross-encoder, so score pairs with it (aoe rerank)");
     }
     return 0;

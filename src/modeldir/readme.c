@@ -140,8 +140,7 @@ const char *aoei_tokenizer_limit(const aoei_encoder_config *c, const aoe_tokeniz
     const char *kind = t ? aoe_tokenizer_kind(t) : NULL;
     return !strcmp(c->arch->model_type, "qwen2") && kind && !strcmp(kind, "WordPiece")
                ? "transformers 5 reads the vocabulary of every qwen2 model as byte-level BPE, so programs that use it "
-                 "compute "
-                 "different tokens for this WordPiece vocabulary"
+                 "compute different tokens for this WordPiece vocabulary"
                : NULL;
 }
 

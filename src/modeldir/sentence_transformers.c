@@ -449,9 +449,8 @@ static int add_static_module(module_list *list, size_t i, const char *type, cons
                     : strcmp(kind, "StaticEmbedding") != 0 || (*at && !aoei_is_plain_folder(at))))
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: module %zu of type '%s' is not supported at this position (supported: StaticEmbedding, then any "
-            "of Dense, "
-            "LayerNorm, Dropout and Normalize, each in a subfolder of the model directory)",
+            "%s: module %zu of type '%s' is not supported at this position (supported: StaticEmbedding, then any of "
+            "Dense, LayerNorm, Dropout and Normalize, each in a subfolder of the model directory)",
             path, i, kind ? kind : type);
     return i ? aoei_module_list_append(&list->after, kind, at, err) : 0;
 }

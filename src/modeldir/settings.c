@@ -249,8 +249,7 @@ int aoei_partial_settings_read_output(aoei_partial_settings *s, const json_t *co
     if (similarity == AOEI_SIMILARITY_COUNT)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: %s '%s' is not supported (supported: cosine, dot, euclidean, manhattan); correct or remove the "
-            "value",
+            "%s: %s '%s' is not supported (supported: cosine, dot, euclidean, manhattan); correct or remove the value",
             file, key, name);
     if (s->truncate_dim == AOE_AUTO)
         s->truncate_dim = dims;

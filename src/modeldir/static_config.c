@@ -70,8 +70,7 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
         return aoei_fail(
             err, AOE_EFORMAT,
             "%s: tensor '%s' is missing or does not have the shape [tokens, dimensions] of a static model; download "
-            "the model "
-            "again",
+            "the model again",
             dir, AOEI_STATIC_TENSOR);
     if (other)
         return aoei_fail(

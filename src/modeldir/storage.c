@@ -141,9 +141,8 @@ static int check_scales(const aoei_safetensors *s, const aoei_st_tensor *t, int 
         if (!(v >= 0) || !isfinite((float)highest * v))
             return aoei_fail(
                 err, isfinite(v) && v < 0 ? AOE_EFORMAT : AOE_ENUMERIC,
-                "%s: tensor '%s' contains %g at element %zu; a scale must not be negative, and %d times the scale "
-                "must be "
-                "finite; convert or download the model again",
+                "%s: tensor '%s' contains %g at element %zu; a scale must not be negative, and %d times the scale must "
+                "be finite; convert or download the model again",
                 path, scale->name, (double)v, i, highest);
     }
     return 0;

@@ -94,8 +94,7 @@ static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const 
         const char *key = bias_key(f->config_json, slot->name);
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: tensor '%s%s' is missing%s%s%s; the checkpoint is incomplete, or config.json belongs to another "
-            "model",
+            "%s: tensor '%s%s' is missing%s%s%s; the checkpoint is incomplete, or config.json belongs to another model",
             aoei_safetensors_path(f->weights, any), slot->head ? "" : f->prefix, slot->name, key ? ", but " : "",
             key ? key : "", key ? " is true" : "");
     }

@@ -29,11 +29,10 @@
 /* Indices of the prepared statements in aoei_store.stmt. */
 enum { GET, PUT, TOUCH, RESULT_GET, RESULT_PUT, STATEMENTS };
 
-static const char schema[] = "CREATE TABLE answers (key TEXT PRIMARY KEY NOT NULL, status INTEGER NOT NULL,"
-                             " moved INTEGER NOT NULL, url TEXT NOT NULL, headers TEXT NOT NULL, body BLOB NOT NULL,"
-                             " time INTEGER NOT NULL);"
-                             "CREATE TABLE results (kind TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL,"
-                             " PRIMARY KEY (kind, key));";
+static const char schema[] = "CREATE TABLE answers (key TEXT PRIMARY KEY NOT NULL, status INTEGER NOT NULL, moved "
+                             "INTEGER NOT NULL, url TEXT NOT NULL, headers TEXT NOT NULL, body BLOB NOT NULL, time "
+                             "INTEGER NOT NULL);CREATE TABLE results (kind TEXT NOT NULL, key TEXT NOT NULL, value "
+                             "BLOB NOT NULL, PRIMARY KEY (kind, key));";
 
 static const char *const statements[STATEMENTS] = {
     [GET] = "SELECT status, moved, url, headers, body, time FROM answers WHERE key = ?1",
@@ -63,9 +62,8 @@ struct aoei_store {
 static int fail_damaged(const aoei_store *s, aoe_error *err) {
     return aoei_fail(
         err, AOE_EFORMAT,
-        "%s: the cache is damaged, or is not a cache of aoe; move it away (with %s-wal and %s-shm, if they exist) "
-        "and run "
-        "again to download its contents again",
+        "%s: the cache is damaged, or is not a cache of aoe; move it away (with %s-wal and %s-shm, if they exist) and "
+        "run again to download its contents again",
         s->path, s->path, s->path);
 }
 

@@ -123,9 +123,8 @@ static const aoei_option batch_options[] = {
      AT(cache_chunk),
      .min = 1,
      .max = 1e6,
-     .help = "gradient caching (GradCache): pass only N pairs, triplets or texts through the model at a time,"
-             " which needs less memory and about 1.3 times the computation; the losses still use the "
-             "whole batch",
+     .help = "gradient caching (GradCache): pass only N pairs, triplets or texts through the model at a time, which "
+             "needs less memory and about 1.3 times the computation; the losses still use the whole batch",
      .fallback = "the whole batch"},
 };
 
@@ -201,8 +200,7 @@ static const aoei_option schedule_options[] = {
      .choices = AOEI_CHOICES("adamw", "rmsprop", "sgd"),
      .noun = "optimizer",
      .help = "optimizer: adamw, rmsprop (smoothing constant 0.9) or sgd (without momentum); weight decay is decoupled "
-             "for all of "
-             "them"},
+             "for all of them"},
     {.name = "optimizer-eps",
      .kind = AOEI_OPTION_REAL,
      ARG(optimizer_eps),
@@ -284,9 +282,8 @@ static const aoei_option loss_options[] = {
      .record = AOEI_RECORD_ALWAYS,
      .kind = AOEI_OPTION_REAL,
      AT(objective.w_ibn),
-     .help = "pairs: weight of the in-batch negatives loss; positives and triplets: weight of the "
-             "contrastive loss that compares each query with all positives of the batch; 0 disables "
-             "these losses"},
+     .help = "pairs: weight of the in-batch negatives loss; positives and triplets: weight of the contrastive loss "
+             "that compares each query with all positives of the batch; 0 disables these losses"},
     {.name = "w-angle",
      .methods = METHOD(ANGLE),
      .record = AOEI_RECORD_ALWAYS,
@@ -331,8 +328,7 @@ static const aoei_option loss_options[] = {
      AT(objective.ibn_threshold),
      .min = -1e30,
      .max = 1e30,
-     .help = "pairs with a label of at least X are positive in the in-batch negatives loss and in the "
-             "contrastive loss",
+     .help = "pairs with a label of at least X are positive in the in-batch negatives loss and in the contrastive loss",
      .fallback = AOEI_DEFAULT_THRESHOLD},
     {.name = "no-isp",
      .field = "isp",
@@ -360,8 +356,7 @@ static const aoei_option loss_options[] = {
      .max = 10000,
      .help =
          "sbert-classification, consert-sup, infersent and dan: number of classes. cross-encoder: number of scores per "
-         "pair: 1 for binary "
-         "or graded labels (binary cross entropy), otherwise labels are classes (cross entropy)",
+         "pair: 1 for binary or graded labels (binary cross entropy), otherwise labels are classes (cross entropy)",
      .fallback = "the highest label + 1; cross-encoder: 1"},
     {.name = "features",
      .methods = CLASSIFIERS,
@@ -372,10 +367,8 @@ static const aoei_option loss_options[] = {
      .choices = AOEI_CHOICES("u", "v", "absdiff", "product", "max2"),
      .noun = "feature",
      .help = "sbert-classification, consert-sup, infersent and dan: at least two features of the embeddings u and v of "
-             "a pair, "
-             "separated by commas, from which the classifier computes the class: u, v, absdiff (|u - v|), product (u "
-             "times v), "
-             "max2 (squared maximum of u and v)"},
+             "a pair, separated by commas, from which the classifier computes the class: u, v, absdiff (|u - v|), "
+             "product (u times v), max2 (squared maximum of u and v)"},
     {.name = "views",
      .methods = METHOD(CONSERT) | METHOD(CONSERT_SUP),
      .kind = AOEI_OPTION_NAMED,
@@ -387,8 +380,7 @@ static const aoei_option loss_options[] = {
      .help =
          "consert and consert-sup: transformations of the two copies of each text: none, shuffle (permuted positions), "
          "feature-cut:RATE (this fraction of the columns of the embedding layer's output is set to 0) or "
-         "token-cut:RATE "
-         "(this fraction of the tokens is set to 0)",
+         "token-cut:RATE (this fraction of the tokens is set to 0)",
      .fallback = "consert: feature-cut:0.2,shuffle; consert-sup: none,token-cut:0.1"},
     {.name = "new-head",
      .methods = METHOD(CROSS_ENCODER),
@@ -400,9 +392,8 @@ static const aoei_option loss_options[] = {
      .record = AOEI_RECORD_ALWAYS,
      .kind = AOEI_OPTION_FLAG,
      AT(no_projection),
-     .help = "simcse-unsup and simcse-sup: do not add a dense layer with tanh after the pooling; "
-             "without this option, simcse-unsup uses such a layer during training, and simcse-sup also"
-             " saves it with the model"},
+     .help = "simcse-unsup and simcse-sup: do not add a dense layer with tanh after the pooling; without this option, "
+             "simcse-unsup uses such a layer during training, and simcse-sup also saves it with the model"},
     {.name = "label-max",
      .methods = METHOD(SBERT_REGRESSION) | METHOD(CROSS_ENCODER),
      .record = AOEI_RECORD_OWN,
@@ -516,8 +507,7 @@ static const aoei_option layer_options[] = {
      .help = "adaptive layers (AdaptiveLayerLoss of sentence-transformers): also compute the loss from the outputs of "
              "other layers than the last one, which are drawn for each step, and let their vectors learn the "
              "distribution of the embeddings. The trained model can be truncated to fewer layers, unless a norm "
-             "follows its "
-             "last layer, as in LLaMA and ModernBERT. Requires a transformer"},
+             "follows its last layer, as in LLaMA and ModernBERT. Requires a transformer"},
     {.name = "layers-per-step",
      .record = AOEI_RECORD_OWN,
      .field = "layers.per_step",
@@ -568,9 +558,8 @@ static const aoei_option layer_options[] = {
      .kind = AOEI_OPTION_FLAG,
      AT(layers.ese),
      .help = "Espresso sentence embeddings (Li et al. 2024): also compute the loss from the first components of the "
-             "outputs "
-             "of all layers, and let these components learn the principal components of the same outputs. The trained "
-             "model can be truncated to fewer layers and components. Requires a transformer"},
+             "outputs of all layers, and let these components learn the principal components of the same outputs. The "
+             "trained model can be truncated to fewer layers and components. Requires a transformer"},
     {.name = "ese-dims",
      .record = AOEI_RECORD_OWN,
      .field = "layers.ese_dims",
@@ -603,10 +592,9 @@ static const aoei_option teacher_options[] = {
      AT(distill),
      .choices = AOEI_CHOICES("cosine", "kl"),
      .noun = "distillation loss",
-     .help = "distillation loss: cosine or kl. cosine: squared difference between the student's cosine"
-             " and the teacher's cosine of a pair. kl: KL divergence between the softmax of the "
-             "student's embedding and the softmax of the teacher's embedding; both embeddings must "
-             "have the same size"},
+     .help = "distillation loss: cosine or kl. cosine: squared difference between the student's cosine and the "
+             "teacher's cosine of a pair. kl: KL divergence between the softmax of the student's embedding and the "
+             "softmax of the teacher's embedding; both embeddings must have the same size"},
     {.name = "w-vectors",
      .methods = METHOD(DISTILL),
      .kind = AOEI_OPTION_REAL,

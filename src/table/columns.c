@@ -214,9 +214,7 @@ static int fail_missing(const aoei_table *t, const role *r, aoe_text given, aoe_
         roles_found(t, AOE_EXAMPLES_TRIPLETS, NULL) == MAX_ROLES)
         return aoei_columns_fail(
             t, "labeled pairs are expected, but these columns are those of triplets, which have no labels",
-            "give a file of labeled pairs (text1, text2, label); the evaluation of triplets is aoe eval "
-            "triplets",
-            err);
+            "give a file of labeled pairs (text1, text2, label); the evaluation of triplets is aoe eval triplets", err);
     for (size_t i = 0; i < MAX_NAMES && r->names[i]; i++)
         add_to_list(names, r->names[i]);
     snprintf(problem, sizeof problem, "no column for %s: expected %s", r->name, names);

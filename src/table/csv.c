@@ -30,8 +30,7 @@ static int fail_stray_quote(const aoei_lines *lines, const aoei_line *line, size
                             aoe_error *err) {
     aoei_fail(err, AOE_EFORMAT,
               "%s:%zu:%zu: %s; enclose the whole field in quotes and double the quotes in it, set options.quoting to "
-              "none, or "
-              "set options.skip_bad_rows",
+              "none, or set options.skip_bad_rows",
               aoei_lines_name(lines), line->number, at + 1, what);
     return AOEI_BAD_ROW;
 }

@@ -90,8 +90,7 @@ static int bad_label(const aoei_table *t, const aoei_row *row, aoei_label kind, 
     else if (f->kind == AOEI_FIELD_LIST)
         aoei_fail(err, AOE_EFORMAT,
                   "%s:%zu: column '%s': the label is a list; write one row for each text of the list, with its own "
-                  "label, or set "
-                  "options.skip_bad_rows",
+                  "label, or set options.skip_bad_rows",
                   aoei_table_name(t), row->line, column);
     else if (f->kind == AOEI_FIELD_OTHER)
         aoei_fail(err, AOE_EFORMAT,
@@ -244,9 +243,8 @@ int aoei_examples_check_scores(const aoei_examples *e, aoe_error *err) {
                ? 0
                : aoei_fail(err, AOE_EFORMAT,
                            "%s: all labels are integers up to 2, as the classes of natural language inference (0 "
-                           "entailment, 1 "
-                           "neutral, 2 contradiction), of which 2 would be the most similar; set options.label_map to "
-                           "0=1,1=0.5,2=0,-1=drop, or for scores to 2=2",
+                           "entailment, 1 neutral, 2 contradiction), of which 2 would be the most similar; set "
+                           "options.label_map to 0=1,1=0.5,2=0,-1=drop, or for scores to 2=2",
                            e->name);
 }
 

@@ -145,10 +145,8 @@ static const extension extensions[] = {
      "yml toml",
      DOCUMENT, AOE_TABLE_AUTO},
     {"py pyi c h cc cpp cxx hpp hh hxx cu java js mjs cjs jsx ts tsx go rs rb php swift kt kts scala groovy cs fs vb m "
-     "mm r jl "
-     "lua pl pm sh bash zsh fish ps1 bat cmd sql css scss sass less vue svelte dart ex exs erl hs clj lisp el ml "
-     "mli proto "
-     "cmake gradle asm f90 v sv vhd vhdl tcl zig nim sol tf",
+     "mm r jl lua pl pm sh bash zsh fish ps1 bat cmd sql css scss sass less vue svelte dart ex exs erl hs clj lisp el "
+     "ml mli proto cmake gradle asm f90 v sv vhd vhdl tcl zig nim sol tf",
      DOCUMENT, AOE_TABLE_AUTO},
     {"parquet pq", PARQUET, AOE_TABLE_AUTO},
     {"feather", FEATHER, AOE_TABLE_AUTO},

@@ -84,8 +84,7 @@ static int next_line(aoei_json_rows *r, aoei_lines *lines, aoe_error *err) {
     else if (is_incomplete(&line, '{'))
         aoei_fail(err, AOE_EFORMAT,
                   "%s:%zu: the line ends before the JSON object does; write each object on one line, for example with "
-                  "jq -c, or "
-                  "set options.skip_bad_rows",
+                  "jq -c, or set options.skip_bad_rows",
                   aoei_lines_name(lines), r->line);
     else
         aoei_fail(err, AOE_EFORMAT, "%s:%zu:%d: %s; " AOEI_ROW_REMEDY, aoei_lines_name(lines), r->line, error.position,

@@ -206,9 +206,8 @@ static int check_keys(aoei_table *t, aoe_error *err) {
             aoei_excerpt(name, aoe_text_of(key));
             return aoei_fail(
                 err, AOE_EFORMAT,
-                "%s:%zu: the key '%s' is missing in the first row (line %zu), whose keys are the columns of the "
-                "file; add "
-                "it to that row, or set options.columns to ignore=%s",
+                "%s:%zu: the key '%s' is missing in the first row (line %zu), whose keys are the columns of the file; "
+                "add it to that row, or set options.columns to ignore=%s",
                 aoei_table_name(t), t->line, name, t->object_line, name);
         }
         while (known < t->n_late && strcmp(t->late[known], key) != 0)

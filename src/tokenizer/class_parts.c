@@ -213,8 +213,7 @@ static int check_model(const json_t *root, const struct class_parts *c, const ch
                ? 0
                : aoei_fail(err, AOE_EUNSUPPORTED,
                            "%s: the tokenizer class is %s, which needs a model of the type %s, but tokenizer.json has "
-                           "%s; set "
-                           "\"tokenizer_class\" to the class of this model",
+                           "%s; set \"tokenizer_class\" to the class of this model",
                            file, c->name, c->model, type);
 }
 

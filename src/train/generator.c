@@ -55,8 +55,7 @@ static int check_vocabulary(const aoei_generator *g, const aoe_model *trained, c
                ? AOE_OK
                : aoei_fail(err, AOE_EARG,
                            "options.generator: %s: the tokenizer has %zu tokens, but the model has only %zu token "
-                           "embeddings; "
-                           "use the tokenizer of the model",
+                           "embeddings; use the tokenizer of the model",
                            dir, n, g->model->config.vocab);
 }
 

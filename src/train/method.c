@@ -130,8 +130,7 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *
         return aoei_fail(
             err, AOE_EFORMAT,
             "%s: every label is %g, so no pair is more similar than another; add other labels, use the pairs as "
-            "positives "
-            "with options.columns '%s', or set options.w_cosine and options.w_angle to 0",
+            "positives with options.columns '%s', or set options.w_cosine and options.w_angle to 0",
             file->path, d->lowest, columns);
     }
     if (g->w_ibn > 0 && d->highest < file_loss->threshold)

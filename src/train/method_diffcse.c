@@ -38,8 +38,7 @@ static int check(const aoe_train_options *o, aoe_error *err) {
         return aoei_fail(
             err, AOE_EARG,
             "options.layers.adaptive and options.layers.ese: the batch normalization of options.method diffcse is only "
-            "defined for the last "
-            "hidden state; choose another method");
+            "defined for the last hidden state; choose another method");
     return aoei_check_plain_texts(o, err);
 }
 

@@ -50,8 +50,7 @@ static int check_common(const aoe_train_options *o, const char *name, aoe_error 
         return aoei_fail(
             err, AOE_EARG,
             "options.layers.adaptive and options.layers.ese: options.method %s does not support losses on hidden "
-            "states; "
-            "choose another method",
+            "states; choose another method",
             name);
     for (size_t i = 0; i < o->n_data; i++)
         if (o->data[i].prompt || o->data[i].doc_prompt)

@@ -154,9 +154,8 @@ static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, a
     if (!rc && *n && !maskable)
         rc = aoei_fail(
             err, AOE_EFORMAT,
-            "%s: the %zu sequences %s contain no token to predict, because the vocabulary of %s contains none of "
-            "their words; "
-            "create a model with a vocabulary from these texts",
+            "%s: the %zu sequences %s contain no token to predict, because the vocabulary of %s contains none of their "
+            "words; create a model with a vocabulary from these texts",
             p->o->texts[0], *n, held_out ? "held out" : "to train on", p->model->files.dir);
     return rc;
 }

@@ -650,8 +650,7 @@ static void check_negatives(pair_task *p, const aoei_trainer *t, uint64_t step, 
         p->guide_warned = 1;
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING,
                        "step %llu: options.teachers leaves out all negatives, so the contrastive loss is 0; lower "
-                       "options.guide_margin, raise "
-                       "options.batch_size or choose another guide",
+                       "options.guide_margin, raise options.batch_size or choose another guide",
                        (unsigned long long)(step + 1));
     }
     p->negatives = p->left_out = 0;

@@ -61,9 +61,8 @@ int aoei_teacher_map_add(const aoe_train_options *o, aoe_model *m, size_t dims, 
     if (map == AOE_TEACHER_MAP_KEPT && m->config.n_modules)
         return aoei_fail(
             err, AOE_EARG,
-            "%s: options.teacher_map kept adds a dense layer with %zu outputs, but the model already has other "
-            "modules after "
-            "the pooling; set it to dropped",
+            "%s: options.teacher_map kept adds a dense layer with %zu outputs, but the model already has other modules "
+            "after the pooling; set it to dropped",
             o->args.model, dims);
     if (map == AOE_TEACHER_MAP_NONE && compares && own != dims)
         return aoei_fail(err, AOE_EARG,
