@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "aoe_train.h"
-#include "base/json.h"
 #include "options/option.h"
 #include "options/training.h"
 
@@ -143,7 +142,6 @@ static void training_rows_are_complete(void **state) {
 }
 
 int main(void) {
-    aoei_json_init();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_as_json),
         cmocka_unit_test(records_of_methods),
