@@ -20,7 +20,7 @@ typedef struct tally {
 } tally;
 
 static const aoei_option table[] = {
-    CLI_OPTION_DTYPE(.offset = offsetof(options, dtype)),
+    AOEI_ROW_DTYPE(.offset = offsetof(options, dtype)),
 };
 
 /* Prints the result of a check. Each line is printed immediately, because checks are slow. The column widths are

@@ -43,30 +43,6 @@ int cli_parse_delimiter(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
-int cli_parse_direction(void *target, const char *text, aoe_error *err) {
-    aoe_model_options *o = target;
-    char *end;
-    errno = 0;
-    const unsigned long layer = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || errno || layer > 100000) {
-        err->code = AOE_EARG;
-        snprintf(err->message, sizeof err->message, "layer index must be a non-negative integer, not '%s'", text);
-        return err->code;
-    }
-    o->bidirectional_from = layer;
-    return 0;
-}
-
-int cli_parse_pooling(void *target, const char *text, aoe_error *err) {
-    return aoe_pooling_parse(target, text, err);
-}
-
-static const char *pooling_name(char out[AOEI_NAME_SIZE], const void *target) {
-    (void)out;
-    const aoe_pooling pooling = *(const aoe_pooling *)target;
-    return pooling == AOE_POOLING_AUTO ? NULL : aoe_pooling_name(pooling);
-}
-
 #define AT(type, field) .offset = offsetof(type, field)
 
 const aoei_option cli_general_table[CLI_SEEDED_COUNT] = {
@@ -100,41 +76,12 @@ const aoei_option cli_model_table[CLI_MODEL_COUNT] = {
          "model directory, a directory with LoRA adapters, or the name ORG/NAME[@REVISION] of a model that aoe pull "
          "downloaded",
      .fallback = CLI_DEFAULT_MODEL},
-    CLI_OPTION_BASE_MODEL(AT(cli_model_options, o.base)),
     {.name = "verbose",
      .letter = 'v',
      .kind = AOEI_OPTION_FLAG,
      AT(cli_model_options, verbose),
      .help = "print the pooling, the data type and the CPU tier to stderr; evaluations always print them, and other "
              "commands if the model directory does not specify the pooling"},
-    {.name = "prompt",
-     .kind = AOEI_OPTION_PROMPT,
-     .value = "TEMPLATE",
-     AT(cli_model_options, o.prompt),
-     .help = "prompt, in which {text} is replaced by each text, for example \"query: {text}\"; \"\" for no prompt",
-     .fallback = "from the model directory"},
-    {.name = "prompt-name",
-     .field = "prompt_name",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "NAME",
-     AT(cli_model_options, o.prompt_name),
-     .excludes = "prompt",
-     .help = "use the prompt NAME of the model directory, for example query or document",
-     .fallback = "the default prompt of the model directory"},
-    {.name = "max-length",
-     .kind = AOEI_OPTION_SIZE,
-     AT(cli_model_options, o.max_length),
-     .min = 1,
-     .help = "maximum sequence length in tokens, special tokens included; longer texts are truncated",
-     .fallback = "from the model directory, otherwise the maximum of the model"},
-    CLI_OPTION_DTYPE(AT(cli_model_options, o.dtype)),
-    {.name = "bidirectional-from",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "N",
-     AT(cli_model_options, o),
-     .parse = cli_parse_direction,
-     .help = "causal models: use bidirectional attention in layer N and all later layers; 0 is the first layer",
-     .fallback = "from the model directory, otherwise causal attention in all layers"},
     {.name = "batch-tokens",
      .kind = AOEI_OPTION_SIZE,
      AT(cli_model_options, batch_tokens),
@@ -142,25 +89,6 @@ const aoei_option cli_model_table[CLI_MODEL_COUNT] = {
      .max = 1e9,
      .help = "maximum number of tokens per batch during inference, in which batches may be smaller if this is faster, "
              "and per micro-batch in aoe pretrain"},
-    {.name = "pooling",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "NAME",
-     AT(cli_model_options, o.pooling),
-     .parse = cli_parse_pooling,
-     .name_of = pooling_name,
-     .help = CLI_POOLING_HELP,
-     .fallback = "from the model directory, otherwise " CLI_DEFAULT_POOLING},
-    {.name = "normalize",
-     .kind = AOEI_OPTION_FLAG,
-     AT(cli_model_options, o.normalize),
-     .excludes = "no-normalize",
-     .help = "normalize embeddings to unit length",
-     .fallback = "from the model directory"},
-    {.name = "no-normalize",
-     .kind = AOEI_OPTION_FLAG,
-     AT(cli_model_options, o.normalize),
-     .clears = 1,
-     .help = "do not normalize embeddings"},
 };
 
 const aoei_option cli_chunk_table[CLI_CHUNK_COUNT] = {

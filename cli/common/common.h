@@ -10,6 +10,7 @@
 #include "cli/common/outfile.h"
 #include "cli/common/output.h"
 #include "cli/common/progress.h"
+#include "options/model.h"
 
 /* ---- options */
 
@@ -36,8 +37,7 @@ typedef struct cli_model_options {
 enum {
     CLI_GENERAL_COUNT = 3, /* number of the first options of cli_general_table: all except --seed */
     CLI_SEEDED_COUNT = 4,  /* number of the options of cli_general_table, for commands with random results */
-    CLI_MODEL_COUNT = 12,
-    CLI_SCORE_MODEL_COUNT = 9, /* number of the first options of cli_model_table, which also apply to cross-encoders */
+    CLI_MODEL_COUNT = 3,
     CLI_CHUNK_COUNT = 2,
     CLI_TABLE_COUNT = 3,
     CLI_INPUT_COUNT = 6 /* number of all options of cli_input_table */
@@ -50,6 +50,16 @@ extern const aoei_option cli_chunk_table[CLI_CHUNK_COUNT];    /* cli_model_optio
 extern const aoei_option cli_table_table[CLI_TABLE_COUNT];    /* aoe_table_options */
 extern const aoei_option cli_input_table[CLI_INPUT_COUNT];    /* aoe_table_options; see the groups below */
 
+/* The group with the first n rows of aoei_model_table. base: a cli_model_options. */
+#define CLI_OPENING_GROUP(title, n, base)                                                                              \
+    { title, aoei_model_table, n, &(base)->o, "aoe_model_options" }
+/* The groups of all options of a model, for commands that compute embeddings, and for commands that score pairs. base:
+ * a cli_model_options. */
+#define CLI_MODEL_GROUPS(title, base)                                                                                  \
+    CLI_GROUP(title, cli_model_table, base), CLI_OPENING_GROUP(title, AOEI_MODEL_ROWS, base)
+#define CLI_SCORE_MODEL_GROUPS(title, base)                                                                            \
+    CLI_GROUP(title, cli_model_table, base), CLI_OPENING_GROUP(title, AOEI_SCORE_MODEL_ROWS, base)
+
 /* The group with the options for input files, for commands that read tables, and for commands that read texts. base: an
  * aoe_table_options. */
 #define CLI_TABLE_INPUT_GROUP(base) CLI_ROWS("input files", cli_input_table, CLI_INPUT_COUNT - 1, base)
@@ -58,13 +68,11 @@ extern const aoei_option cli_input_table[CLI_INPUT_COUNT];    /* aoe_table_optio
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);
 /* Functions for aoei_option.parse. The comments name the type of *target. */
-int cli_parse_pooling(void *target, const char *text, aoe_error *err); /* aoe_pooling */
 /* aoe_example_kind. The permitted texts are "auto", "pairs", "positives" and "triplets"; "triples" means "triplets". */
 int cli_parse_form(void *target, const char *text, aoe_error *err);
 /* aoe_example_kind. The permitted texts are "pairs" and "triplets". */
 int cli_parse_output_form(void *target, const char *text, aoe_error *err);
 int cli_parse_delimiter(void *target, const char *text, aoe_error *err); /* char */
-int cli_parse_direction(void *target, const char *text, aoe_error *err); /* aoe_model_options */
 
 /* ---- opening */
 

@@ -26,36 +26,8 @@
     "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, "         \
     "llama2-7b, "                                                                                                      \
     "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"
-#define CLI_DEFAULT_POOLING "last-token for causal models, cell-mean for RAN models and mean for other models"
-#define CLI_POOLING_HELP                                                                                               \
-    "how the token vectors are pooled into an embedding: cls, mean, max, last-token, mean-sqrt-len, weighted-mean, "   \
-    "cls-last-avg, first-last-avg, last-two-avg, layer1-last-avg, mask, or a concatenation such as cls+mean. "         \
-    "cls-last-avg is the average of cls and mean. "                                                                    \
-    "first-last-avg is the mean over the outputs of the embedding layer and of the last "                              \
-    "layer, last-two-avg over the outputs of the last two layers, layer1-last-avg over the outputs of the first and "  \
-    "the last layer; mask is the state of the token [MASK], which the prompt must contain. Recurrent attention "       \
-    "networks (RAN) also support cell-last, cell-mean and "                                                            \
-    "cell-max, which pool the recurrent states. last-avg and last-max, the names in the AnglE "                        \
-    "paper, are accepted as other names of mean and max"
-
-#define CLI_OPTION_BASE_MODEL(target)                                                                                  \
-    {                                                                                                                  \
-        .name = "base", .kind = AOEI_OPTION_MODEL, .value = "DIR", target,                                             \
-        .help = "directory of the base model of the LoRA adapters",                                                    \
-        .fallback = "the model named in adapter_config.json"                                                           \
-    }
 #define CLI_OPTION_COLUMNS(target, form, about, usual)                                                                 \
     { .name = "columns", .kind = AOEI_OPTION_TEXT, .value = form, target, .help = about, .fallback = usual }
-#define CLI_OPTION_DTYPE(target)                                                                                       \
-    {                                                                                                                  \
-        .name = "dtype", .kind = AOEI_OPTION_CHOICE, .value = "TYPE", target,                                          \
-        .choices = AOEI_CHOICES("auto", "f32", "bf16", "int8"), .noun = "data type",                                   \
-        .help = "data type of computation: f32, bf16, int8 (only for inference; linear layers of transformers, "       \
-                "except those "                                                                                        \
-                "of attention values; other operations use auto), or auto (bf16 if the CPU has bf16 instructions, "    \
-                "otherwise "                                                                                           \
-                "f32)"                                                                                                 \
-    }
 #define CLI_OPTION_EMBEDDING_STORAGE(target)                                                                           \
     {                                                                                                                  \
         .name = "embedding-dtype", .field = "embedding_storage", .kind = AOEI_OPTION_CHOICE, .value = "TYPE", target,  \

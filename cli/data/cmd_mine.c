@@ -402,7 +402,7 @@ static int run_command(int argc, char **argv) {
 
         CLI_GROUP("candidates", candidate_table, &o),
         CLI_GROUP("selection", choice_table, &o),
-        CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_MODEL_GROUPS("model", &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {

@@ -191,7 +191,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("lists", stage_table, &o),
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("input", input_table, &o),
-        CLI_ROWS("cross-encoder", cli_model_table, CLI_SCORE_MODEL_COUNT, &o.model),
+        CLI_SCORE_MODEL_GROUPS("cross-encoder", &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {

@@ -360,12 +360,13 @@ int cli_evaluate(const cli_evaluation *c, int argc, char **argv) {
     cli_eval e = {.own = c->own, .result_size = c->result_size};
     cli_general_defaults(&e.general);
     cli_model_defaults(&e.model);
-    cli_group groups[MAX_OWN_GROUPS + 5], *next = groups;
+    cli_group groups[MAX_OWN_GROUPS + 6], *next = groups;
     *next++ = (cli_group)CLI_GROUP("output", output_table, &e);
     for (size_t i = 0; i < c->n_groups; i++)
         *next++ = c->groups[i];
     *next++ = (cli_group)CLI_GROUP("model sizes", size_table, &e);
     *next++ = (cli_group)CLI_GROUP("model", cli_model_table, &e.model);
+    *next++ = (cli_group)CLI_OPENING_GROUP("model", AOEI_MODEL_ROWS, &e.model);
     *next++ = (cli_group)CLI_GROUP("long texts", cli_chunk_table, &e.model);
     *next++ =
         (cli_group)CLI_ROWS("general", cli_general_table, c->seeded ? CLI_SEEDED_COUNT : CLI_GENERAL_COUNT, &e.general);

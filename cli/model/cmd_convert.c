@@ -101,7 +101,7 @@ static const aoei_option table[] = {
          "truncate the embeddings to the first N components, for example of a model that was trained with aoe train "
          "--matryoshka",
      .fallback = "all components"},
-    CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
+    AOEI_ROW_BASE_MODEL(.offset = offsetof(options, convert.base)),
 };
 
 /* Returns 1 if the operand is a regular file (with word vectors) and not a model directory. */

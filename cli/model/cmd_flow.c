@@ -128,12 +128,9 @@ static int run_command(int argc, char **argv) {
     cli_model_defaults(&o.model);
     aoe_flow_options_defaults(&o.flow);
     const cli_group groups[] = {
-        CLI_GROUP("flow", table, &o),
-        CLI_GROUP("training", training_table, &o),
-        CLI_GROUP("texts", text_table, &o),
-        CLI_TEXT_INPUT_GROUP(&o.flow.table),
-        CLI_GROUP("model", cli_model_table, &o.model),
-        CLI_GROUP("general", cli_general_table, &o.general),
+        CLI_GROUP("flow", table, &o),        CLI_GROUP("training", training_table, &o),
+        CLI_GROUP("texts", text_table, &o),  CLI_TEXT_INPUT_GROUP(&o.flow.table),
+        CLI_MODEL_GROUPS("model", &o.model), CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "flow",

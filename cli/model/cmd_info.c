@@ -457,7 +457,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("memory estimate", table, &o),
         CLI_ROWS("memory estimate of training with LoRA adapters (with --plan or --shape)", lora->options + 1,
                  lora->n - 1, &o.lora),
-        CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_MODEL_GROUPS("model", &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {

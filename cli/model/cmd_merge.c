@@ -20,7 +20,7 @@ typedef struct options {
 
 static const aoei_option table[] = {
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
-    CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
+    AOEI_ROW_BASE_MODEL(.offset = offsetof(options, convert.base)),
     CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP,
                        "f32; the other types round the merged weights"),
     CLI_OPTION_EMBEDDING_STORAGE(.offset = offsetof(options, embeddings)),

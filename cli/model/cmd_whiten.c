@@ -66,7 +66,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("whitening", table, &o),
         CLI_GROUP("texts", text_table, &o),
         CLI_TEXT_INPUT_GROUP(&o.whiten.table),
-        CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_MODEL_GROUPS("model", &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {

@@ -376,7 +376,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("precision", precision_table, &o),
         CLI_GROUP("input", column_table, &o),
         CLI_TEXT_INPUT_GROUP(&o.table),
-        CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_MODEL_GROUPS("model", &o.model),
         CLI_GROUP("long texts", cli_chunk_table, &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };

@@ -369,7 +369,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("input", column_table, &o),
         CLI_TEXT_INPUT_GROUP(&o.table),
-        CLI_ROWS("model", cli_model_table, CLI_SCORE_MODEL_COUNT, &o.model),
+        CLI_SCORE_MODEL_GROUPS("model", &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {

@@ -133,7 +133,7 @@ static int run_command(int argc, char **argv) {
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_OUTPUT], &o.p.args),
         CLI_GROUP("batches", batch_table, &o),
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_SCHEDULE], &o.p.args),
-        CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_MODEL_GROUPS("model", &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {

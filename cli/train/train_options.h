@@ -9,7 +9,7 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 
-enum { CLI_TRAIN_GROUPS = 15 };
+enum { CLI_TRAIN_GROUPS = 16 };
 
 typedef struct cli_train_config {
     cli_general general;
@@ -28,7 +28,7 @@ typedef struct cli_train_config {
     cli_syntax syntax;     /* syntax of `aoe train`, with the groups of options below */
     cli_group groups[CLI_TRAIN_GROUPS];
     aoei_option table_options[CLI_TABLE_COUNT]; /* cli_table_table with the defaults of the method for the help */
-    aoei_option model_options[CLI_MODEL_COUNT]; /* cli_model_table with the defaults of the method for the help */
+    aoei_option model_options[AOEI_MODEL_ROWS]; /* aoei_model_table with the defaults of the method for the help */
     aoe_method help_method;                     /* method whose options --help lists; syntax.method points to it */
 } cli_train_config;
 

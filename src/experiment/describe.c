@@ -11,15 +11,12 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/options.h"
+#include "options/model.h"
 #include "options/training.h"
 
 /* Returns AOE_AUTO as "auto" and another number that is not finite as null. */
 static json_t *real(double x) {
     return aoei_is_auto(x) ? json_string("auto") : isfinite(x) ? json_real(x) : json_null();
-}
-
-static json_t *integer(json_int_t x) {
-    return x == AOE_AUTO ? json_string("auto") : json_integer(x);
 }
 
 /* Adds table options to the JSON object o. Options that have their default values are not added. Returns a nonzero
@@ -62,19 +59,6 @@ static json_t *training_file(const aoe_train_data *d) {
     return NULL;
 }
 
-static int add_model(json_t *r, const aoe_training_args *a) {
-    const aoe_model_options *m = &a->model_options;
-    int bad = json_object_set_new(r, "model", aoei_name_json(a->model));
-    bad |= json_object_set_new(r, "base", aoei_name_json(m->base));
-    bad |= json_object_set_new(r, "dtype", integer(m->dtype));
-    bad |= json_object_set_new(r, "pooling", integer(m->pooling));
-    bad |= json_object_set_new(r, "prompt", aoei_name_json(m->prompt));
-    bad |= json_object_set_new(r, "prompt_name", aoei_name_json(m->prompt_name));
-    bad |= json_object_set_new(r, "max_length", integer((json_int_t)m->max_length));
-    bad |= json_object_set_new(r, "normalize", integer(m->normalize));
-    return bad | json_object_set_new(r, "bidirectional_from", integer((json_int_t)m->bidirectional_from));
-}
-
 /* Adds the options that are lists: the training files, the teachers and the prefixes of the embeddings. */
 static int add_lists(json_t *r, const aoe_train_options *o) {
     json_t *data = json_array(), *prefixes = json_array();
@@ -95,24 +79,25 @@ static int add_lists(json_t *r, const aoe_train_options *o) {
     return bad;
 }
 
-/* Adds the options of a group, except those that do not change the trained model. */
-static int add_group(json_t *r, const aoei_option_group *g, const aoe_train_options *o) {
+/* Adds the options of a table, except those that do not change the trained model. base: struct of the targets. */
+static int add_rows(json_t *r, const aoei_option *rows, size_t n, const void *base) {
     char field[AOEI_NAME_SIZE];
     int bad = 0;
-    for (size_t i = 0; i < g->n; i++) {
-        const aoei_option *row = &g->options[i];
-        if (row->record != AOEI_RECORD_NEVER)
-            bad |= json_object_set_new(r, aoei_option_field(field, row),
-                                       aoei_option_json(row, (const char *)o + g->offset + row->offset, 0));
-    }
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].record != AOEI_RECORD_NEVER)
+            bad |= json_object_set_new(r, aoei_option_field(field, &rows[i]),
+                                       aoei_option_json(&rows[i], (const char *)base + rows[i].offset, 0));
     return bad;
 }
 
 json_t *aoei_describe_options(const aoe_train_options *o) {
     json_t *r = json_object();
-    int bad = !r || add_model(r, &o->args) || add_lists(r, o);
-    for (size_t i = 0; i < AOEI_TRAIN_GROUPS && !bad; i++)
-        bad = add_group(r, &aoei_train_groups[i], o);
+    int bad = !r || json_object_set_new(r, "model", aoei_name_json(o->args.model)) ||
+              add_rows(r, aoei_model_table, AOEI_MODEL_ROWS, &o->args.model_options) || add_lists(r, o);
+    for (size_t i = 0; i < AOEI_TRAIN_GROUPS && !bad; i++) {
+        const aoei_option_group *g = &aoei_train_groups[i];
+        bad = add_rows(r, g->options, g->n, (const char *)o + g->offset);
+    }
     if (!bad)
         return r;
     json_decref(r);

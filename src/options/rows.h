@@ -8,6 +8,17 @@
 #include "options/option.h"
 
 #define AOEI_DEFAULT_THRESHOLD "lowest label + 0.8 x (highest label - lowest label)"
+#define AOEI_DEFAULT_POOLING   "last-token for causal models, cell-mean for RAN models and mean for other models"
+#define AOEI_POOLING_HELP                                                                                              \
+    "how the token vectors are pooled into an embedding: cls, mean, max, last-token, mean-sqrt-len, weighted-mean, "   \
+    "cls-last-avg, first-last-avg, last-two-avg, layer1-last-avg, mask, or a concatenation such as cls+mean. "         \
+    "cls-last-avg is the average of cls and mean. "                                                                    \
+    "first-last-avg is the mean over the outputs of the embedding layer and of the last "                              \
+    "layer, last-two-avg over the outputs of the last two layers, layer1-last-avg over the outputs of the first and "  \
+    "the last layer; mask is the state of the token [MASK], which the prompt must contain. Recurrent attention "       \
+    "networks (RAN) also support cell-last, cell-mean and "                                                            \
+    "cell-max, which pool the recurrent states. last-avg and last-max, the names in the AnglE "                        \
+    "paper, are accepted as other names of mean and max"
 #define AOEI_ROW_ANGLE_FORM(...)                                                                                       \
     {                                                                                                                  \
         .name = "angle-form", .kind = AOEI_OPTION_CHOICE, __VA_ARGS__, .choices = AOEI_CHOICES("reference", "phase"),  \
@@ -15,6 +26,22 @@
         .help = "formula of the angle score: reference (the formula in the code of the AnglE authors) or "             \
                 "phase (minus the weighted mean of the angles between complex components); see "                       \
                 "docs/objectives.md"                                                                                   \
+    }
+#define AOEI_ROW_BASE_MODEL(...)                                                                                       \
+    {                                                                                                                  \
+        .name = "base", .kind = AOEI_OPTION_MODEL, .value = "DIR", __VA_ARGS__,                                        \
+        .help = "directory of the base model of the LoRA adapters",                                                    \
+        .fallback = "the model named in adapter_config.json"                                                           \
+    }
+#define AOEI_ROW_DTYPE(...)                                                                                            \
+    {                                                                                                                  \
+        .name = "dtype", .kind = AOEI_OPTION_CHOICE, .value = "TYPE", __VA_ARGS__,                                     \
+        .choices = AOEI_CHOICES("auto", "f32", "bf16", "int8"), .noun = "data type",                                   \
+        .help = "data type of computation: f32, bf16, int8 (only for inference; linear layers of transformers, "       \
+                "except those "                                                                                        \
+                "of attention values; other operations use auto), or auto (bf16 if the CPU has bf16 instructions, "    \
+                "otherwise "                                                                                           \
+                "f32)"                                                                                                 \
     }
 #define AOEI_ROW_FORCE(...)                                                                                            \
     {                                                                                                                  \
