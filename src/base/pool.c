@@ -79,6 +79,12 @@ static _Thread_local struct {
 } current;
 
 static _Atomic size_t callers; /* number of threads of this process that run a job or wait for their turn */
+static _Atomic unsigned callers_generation; /* value of aoei_fork_generation when `callers` was 0 */
+
+static void reset_callers(void *unused) {
+    (void)unused;
+    atomic_store_explicit(&callers, 0, memory_order_relaxed);
+}
 
 static int is_new_job(uint64_t state, uint64_t seen) {
     return (state & (JOB_MASK | STOP)) != seen;
@@ -322,6 +328,7 @@ void aoei_parallel_for(aoei_pool *pool, size_t n_tasks, aoei_task_fn fn, void *a
     }
     const aoei_pool *outer = current.pool; /* another pool, if this call is nested in one of its tasks */
     size_t outer_worker = current.worker;
+    aoei_fork_renew(&callers_generation, reset_callers, NULL);
     atomic_fetch_add_explicit(&callers, !outer, memory_order_relaxed);
     aoei_mutex_lock(&pool->submit);
     current.pool = pool;
