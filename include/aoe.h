@@ -199,9 +199,9 @@ AOE_API int aoe_model_find(char *dir, size_t size, const char *name, aoe_error *
 /* ----------------------------------------------------------------- embedding */
 
 /* An embedder computes the embeddings of texts, or the scores of pairs if its model is a cross-encoder, and owns the
- * memory for activations. Several threads may use one embedder, or several embedders of one model, at the same time. No
- * call waits for another call. An embedder has memory for as many calls as have run at the same time. A server that
- * answers requests in its own threads creates one embedder with options.threads = 1. */
+ * memory for activations. Several threads may use one embedder, or several embedders of one model. Their calls run at
+ * the same time. An embedder keeps the memory of as many calls as have run at the same time. A server that answers
+ * requests in its own threads creates one embedder with options.threads = 1. */
 typedef struct aoe_embedder aoe_embedder;
 typedef struct aoe_embedder_options aoe_embedder_options; /* defined below */
 

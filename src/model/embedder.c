@@ -263,6 +263,8 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
 void aoe_embedder_destroy(aoe_embedder *e) {
     if (!e)
         return;
+    if (failure.e == e)
+        failure.e = NULL;
     for (workspace *w = e->unused, *next; w; w = next) {
         next = w->next;
         destroy_workspace(w);
