@@ -121,12 +121,17 @@ CASES := $(patsubst tests/cli/%.sh,%,$(call selected,$(sort $(wildcard tests/cli
 FUZZ_ALL := $(sort $(wildcard tests/fuzz/*_fuzz.c))
 FUZZ_BIN := $(patsubst %.c,$(BUILD)/%,$(call selected,$(FUZZ_ALL)))
 LIBFUZZER_BIN := $(FUZZ_ALL:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
+# The selected tests of a folder are linked into one program, build/tests/FOLDER/$(TESTS), and build/tests/FOLDER/NAME_test is a
+# link to it (tests/support/program.h). Tests of TEST_SINGLE are linked alone.
+TESTS := tests$(TAGS:%=-%)$(SKIP:%=-without-%)
+TEST_SINGLE := tests/api/host_process_test.c tests/cli/hints_test.c
+TEST_LINKS := $(filter-out $(TEST_SINGLE:%.c=$(BUILD)/%),$(TEST_BIN) $(FUZZ_BIN))
+TEST_FOLDERS := $(sort $(patsubst $(BUILD)/tests/%/,%,$(dir $(TEST_LINKS))))
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
 # Local servers for the command-line cases.
 SERVER_BIN := $(patsubst %.c,$(BUILD)/%,$(filter-out %_test.c,$(sort $(wildcard tests/servers/*.c))))
-# aoe-check contains all kernel tests. The main functions of the tests are renamed.
-CHECK_TESTS := $(notdir $(patsubst %.c,%,$(sort $(wildcard tests/kernels/*_test.c))))
-CHECK_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard check/*.c))) $(CHECK_TESTS:%=$(BUILD)/check/tests/%.o)
+# aoe-check contains all kernel tests.
+CHECK_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard check/*.c tests/kernels/*_test.c)))
 BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
 BENCH_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard bench/support/*.c)))
 PEER_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/peers/*.c)))
@@ -174,7 +179,7 @@ lib: $(LIB) $(SHLIB)
 define compile
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS) $(TIER) -c $< -o $@
+	$(Q)$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS) $(TIER) $(PROGRAM) -c $< -o $@
 endef
 $(BUILD)/%.o: %.c Makefile
 	$(compile)
@@ -203,22 +208,30 @@ $(BUILD)/aoe: $(CLI_OBJ) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
-$(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(TEST_SUPPORT) $(LIB)
-	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
+$(BUILD)/tests/%_test.o: PROGRAM = -DTEST_NAME='"$(basename $(@F))"' -Dmain=$(basename $(@F))_main -include tests/support/program.h
+$(BUILD)/tests/%_fuzz.o: PROGRAM = -DTEST_NAME='"$(basename $(@F))"' -Dmain=$(basename $(@F))_main \
+  $(foreach f,LLVMFuzzerTestOneInput LLVMFuzzerInitialize fuzz_mutations,-D$f=$(basename $(@F))_$f) -include tests/fuzz/harness.h
+$(TEST_SINGLE:%.c=$(BUILD)/%.o): PROGRAM :=
+
+# Fuzz harnesses are run by tests/fuzz/driver.c on the stored corpus and on random mutations of the corpus.
+$(BUILD)/tests/fuzz/$(TESTS): $(BUILD)/tests/fuzz/driver.o $(BUILD)/tests/fuzz/mutate.o
+define folder_rules
+$$(BUILD)/tests/$(1)/$$(TESTS): $(addsuffix .o,$(filter $(BUILD)/tests/$(1)/%,$(TEST_LINKS))) $$(BUILD)/tests/main.o $$(TEST_SUPPORT) $$(LIB)
+	$$(call say,LINK)
+	$$(Q)$$(CC) $$(LDFLAGS_ALL) $$(LDFLAGS_TEST) $$(filter-out $$(LIB),$$^) $$(LIB) -lcmocka $$(LIBS) -o $$@
+$(filter $(BUILD)/tests/$(1)/%,$(TEST_LINKS)): $$(BUILD)/tests/$(1)/$$(TESTS)
+	@ln -f $$< $$@
+endef
+$(foreach f,$(TEST_FOLDERS),$(eval $(call folder_rules,$(f))))
 
 $(BUILD)/tests/servers/%: $(BUILD)/tests/servers/%.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
 
-# A fuzz harness with tests/fuzz/driver.c, which runs the stored corpus and random mutations of the corpus.
-$(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/tests/fuzz/driver.o $(BUILD)/tests/fuzz/mutate.o $(TEST_SUPPORT) $(LIB)
-	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
-
 # A fuzz harness with libFuzzer, which is part of clang.
-$(BUILD)/libfuzzer/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/tests/fuzz/libfuzzer.o $(BUILD)/tests/fuzz/mutate.o $(TEST_SUPPORT) $(LIB)
-	@mkdir -p $(@D)
+$(BUILD)/libfuzzer/%.o: tests/fuzz/%.c Makefile
+	$(compile)
+$(BUILD)/libfuzzer/%_fuzz: $(BUILD)/libfuzzer/%_fuzz.o $(BUILD)/tests/fuzz/libfuzzer.o $(BUILD)/tests/fuzz/mutate.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) -fsanitize=fuzzer $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
@@ -238,17 +251,6 @@ $(BUILD)/tests/null_arguments.inc: tests/api/null_arguments.awk $(HEADERS)
 	@awk -f $< $(HEADERS) > $@
 $(BUILD)/tests/api/null_arguments_test.o $(BUILD)/tests/api/null_options_test.o: $(BUILD)/tests/null_arguments.inc
 $(BUILD)/tests/api/null_arguments_test.o $(BUILD)/tests/api/null_options_test.o: CFLAGS_ALL += -I$(BUILD)/tests
-
-$(BUILD)/check/programs.inc: $(wildcard tests/kernels/*_test.c)
-	@mkdir -p $(@D)
-	@printf 'PROGRAM(%s)\n' $(CHECK_TESTS) > $@
-
-$(BUILD)/check/main.o: $(BUILD)/check/programs.inc
-$(BUILD)/check/main.o: CFLAGS_ALL += -I$(BUILD)/check
-$(BUILD)/check/tests/%.o: tests/kernels/%.c Makefile
-	@mkdir -p $(@D)
-	$(call say,CC)
-	$(Q)$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS) -Wno-missing-prototypes -Dmain=$*_main -c $< -o $@
 
 $(BUILD)/aoe-check: $(CHECK_OBJ) $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
@@ -373,4 +375,4 @@ clean: ## removes the build directory
 help: ## prints this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
 
--include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_ALL:%.c=$(BUILD)/%.d) $(wildcard $(BUILD)/tests/fuzz/*.d) $(SERVER_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d) $(EXAMPLE_BIN:=.d)
+-include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_BIN:=.d) $(BUILD)/tests/main.d $(wildcard $(BUILD)/tests/fuzz/*.d $(BUILD)/libfuzzer/*.d) $(SERVER_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d) $(EXAMPLE_BIN:=.d)

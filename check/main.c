@@ -7,8 +7,7 @@
  * The exit code is 0 if all kernels passed, 1 if a kernel failed or the tests could not be run, and 2 after a usage
  * error.
  *
- * The main function of the test tests/kernels/NAME.c is linked as NAME_main. The Makefile generates programs.inc, which
- * contains PROGRAM(NAME) for each test.
+ * The kernel tests are linked with this program as with build/tests/kernels/tests (tests/support/program.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,17 +15,8 @@
 #include <unistd.h>
 
 #include "../tests/support/kernel_check.h"
+#include "../tests/support/program.h"
 #include "speed.h"
-
-#define PROGRAM(name) int name##_main(void);
-#include "programs.inc"
-#undef PROGRAM
-
-static int (*const programs[])(void) = {
-#define PROGRAM(name) name##_main,
-#include "programs.inc"
-#undef PROGRAM
-};
 
 static const char usage[] =
     "usage: aoe-check [--seed N] [--no-speed] [--highest] [OP...]\n"
@@ -99,8 +89,8 @@ static size_t run_tests(FILE *log) {
     const int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
     dup2(fileno(log), STDOUT_FILENO);
     dup2(fileno(log), STDERR_FILENO);
-    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-        failed += programs[i]() != 0;
+    for (const test_program *p = test_programs; p; p = p->next)
+        failed += p->run() != 0;
     fflush(stdout);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);

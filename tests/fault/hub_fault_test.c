@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "../support/hub_server.h"
+#include "../support/program.h"
 #include "../support/support.h"
 #include "aoe_hub.h"
 #include "base/io_fault.h"
@@ -283,14 +284,14 @@ static void set_up(test_server *s, int argc, char **argv) {
     test_hub_routes(&hub, s);
 }
 
-int main(int argc, char **argv) {
-    if (argc == 3 && strcmp(argv[1], "kill") == 0) {
+int main(void) {
+    if (test_argc == 3 && strcmp(test_argv[1], "kill") == 0) {
         aoe_error err = {0};
-        aoei_io_fail_at(strtoull(argv[2], NULL, 10), AOEI_IO_KILL);
+        aoei_io_fail_at(strtoull(test_argv[2], NULL, 10), AOEI_IO_KILL);
         return pull(&err) ? 1 : 0;
     }
-    if (argc > 1 && strcmp(argv[1], "serve") == 0)
-        return test_server_main(argc - 1, argv + 1, set_up);
+    if (test_argc > 1 && strcmp(test_argv[1], "serve") == 0)
+        return test_server_main(test_argc - 1, test_argv + 1, set_up);
     test_count_curl();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocations),        cmocka_unit_test(test_disk),

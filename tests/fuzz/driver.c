@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The main function of a fuzz test in `make check`. It calls the harness with the empty input, with every file of its
- * corpus, and with random mutations of these files. The random seed is different each time; the environment variable
- * AOE_FUZZ_SEED sets it. If the harness fails, the input is stored next to the program, and a message tells how to
- * repeat the failure. With the path of a file as the argument, only this file is run. `make fuzz` links the harness
- * with libFuzzer instead of this file.
+ * Runs a fuzz harness in `make check`. The harness is called with the empty input, with every file of its corpus, and
+ * with random mutations of these files. The random seed is different each time; the environment variable AOE_FUZZ_SEED
+ * sets it. If the harness fails, the input is stored next to the program, and a message tells how to repeat the
+ * failure. With the path of a file as the argument, only this file is run. `make fuzz` links the harness with libFuzzer
+ * instead of this file.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -15,20 +15,19 @@
 
 #include "../support/support.h"
 #include "base/random.h"
+#include "harness.h"
 #include "mutate.h"
 
 enum { MAX_GROWTH = 512 /* maximum number of bytes that a mutation adds */ };
 
-/* A harness may define the first two symbols, and sanitizers define the third. The address of an undefined symbol is
- * NULL. */
-extern const size_t fuzz_mutations __attribute__((weak));
-int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
+/* Sanitizers define this function. Its address is NULL if there is no sanitizer. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
 /* ---- failures */
 
 /* The input that is running. */
 static struct {
+    const fuzz_harness *harness;
     const char *program;
     const char *file; /* file of the corpus, or the file from which the input was mutated; NULL: the empty input */
     const fuzz_input *input; /* NULL: the harness is not running */
@@ -161,7 +160,7 @@ static void run(const fuzz_input *in, const char *file, size_t mutation) {
     running.file = file;
     running.mutation = mutation;
     running.input = in;
-    LLVMFuzzerTestOneInput(data, in->size);
+    running.harness->run(data, in->size);
     running.input = NULL;
     free(data);
 }
@@ -187,24 +186,26 @@ static uint64_t choose_seed(void) {
     return seed;
 }
 
-int main(int argc, char **argv) {
+int fuzz_run(const fuzz_harness *h) {
+    const char *argument = test_argc > 1 ? test_argv[1] : NULL;
     char dir[4096];
     struct stat st;
     corpus c = {0};
-    corpus_dir(dir, sizeof dir, argv[0]);
-    running.program = argv[0];
+    corpus_dir(dir, sizeof dir, test_argv[0]);
+    running.harness = h;
+    running.program = test_argv[0];
     running.seed = choose_seed();
-    const int single = argc > 1 && stat(argv[1], &st) == 0 && !S_ISDIR(st.st_mode);
+    const int single = argument && stat(argument, &st) == 0 && !S_ISDIR(st.st_mode);
     if (single)
-        add_file(&c, strdup(argv[1]));
+        add_file(&c, strdup(argument));
     else
-        add_dir(&c, argc > 1 ? argv[1] : dir);
-    if (LLVMFuzzerInitialize)
-        LLVMFuzzerInitialize(&argc, &argv);
+        add_dir(&c, argument ? argument : dir);
+    if (h->initialize)
+        h->initialize(&test_argc, &test_argv);
     catch_failures();
     aoei_rng r;
     aoei_rng_init(&r, running.seed, AOEI_STREAM_TEST, 0);
-    const size_t mutations = single ? 0 : &fuzz_mutations ? fuzz_mutations : 20000;
+    const size_t mutations = single ? 0 : h->mutations ? *h->mutations : 20000;
     if (!single)
         run(&(fuzz_input){0}, NULL, 0);
     for (size_t i = 0; i < c.n; i++)

@@ -3,8 +3,8 @@
  */
 #include <string.h>
 
-#include "../fuzz/mutate.c"
 #include "../support/support.h"
+#include "mutate.h"
 
 static const char text[] = "{\"type\":\"bert\",\"list\":[1,{\"a\":null}],\"size\":12}";
 static const char other[] = "{\"type\":\"qwen3\",\"window\":true}";

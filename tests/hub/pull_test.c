@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../support/hub_server.h"
+#include "../support/program.h"
 #include "../support/support.h"
 #include "../support/tokenizers.h"
 #include "aoe_hub.h"
@@ -554,8 +555,8 @@ static int stop(void **state) {
     return test_dir_tear_down(state);
 }
 
-int main(int argc, char **argv) {
-    if (argc == 2 && strcmp(argv[1], "pull") == 0)
+int main(void) {
+    if (test_argc == 2 && strcmp(test_argv[1], "pull") == 0)
         return aoe_hub_pull("acme/tiny", NULL, &result, &err) ? 1 : 0;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_messages),      cmocka_unit_test(test_token),         cmocka_unit_test(test_variables),

@@ -23,7 +23,7 @@ static void add_routes(test_server *s, int argc, char **argv) {
     test_server_route(s, "GET", "/greet/*", greet, argc > 0 ? argv[0] : "hello");
 }
 
-static void test_program(void **state) {
+static void test_server_program(void **state) {
     (void)state;
     char *url_file = test_path(test_dir, "url"), *log = test_path(test_dir, "log"), url[256] = "", *text = NULL;
     char *argv[] = {(char *)(size_t) "server", url_file, log, (char *)(size_t) "ahoy", NULL};
@@ -64,6 +64,6 @@ static void test_program(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_program)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_server_program)};
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
