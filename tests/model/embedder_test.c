@@ -296,6 +296,16 @@ static void test_bad_text(void **state) {
     assert_null(strstr(err.message, "text 2")); /* the index of the text is not part of the message */
     assert_non_null(strstr(err.message, "byte 1"));
     embed(&s, t, 2, v, NULL); /* the embedder remains usable */
+    assert_int_equal(aoe_embed(s.embedder, t, 4, v, NULL, &err), AOE_EFORMAT);
+    aoe_embedder_destroy(s.embedder); /* the next embedder may have the same address */
+    assert_int_equal(aoe_embedder_create(&s.embedder, s.model, NULL, &err), 0);
+    assert_int_equal(aoe_embed_failed_text(s.embedder), (size_t)-1);
+    assert_int_equal(aoe_embed(s.embedder, t, 4, v, NULL, &err), AOE_EFORMAT);
+    aoe_embedder *other;
+    assert_int_equal(aoe_embedder_create(&other, s.model, NULL, &err), 0);
+    assert_int_equal(aoe_embed_failed_text(other), (size_t)-1);
+    aoe_embedder_destroy(other);
+    assert_int_equal(aoe_embed_failed_text(s.embedder), 2);
     session_destroy(s);
 }
 
