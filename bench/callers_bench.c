@@ -6,13 +6,15 @@
  *
  * Each line of FILE is a text. The threads take groups of GROUP texts until no text is left, as a server would. The
  * rounds alternate between the arrangements, so that a change of the machine's speed affects all of them. Prints the
- * fastest and the median speed of each arrangement, and the ratio of the medians to the first one.
+ * fastest and the median speed of each arrangement, the ratio of the medians to the first one, and the least CPU time
+ * of all threads, on which other programs have less effect.
  */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "aoe.h"
 #include "base/clock.h"
@@ -30,10 +32,10 @@ static atomic_int failed;
 typedef struct arrangement {
     const char *name;
     size_t callers;
-    size_t threads; /* options.threads of the embedders */
-    int shared;     /* 1: all callers use one embedder */
-    size_t group;   /* number of texts that a caller takes at a time */
-    bench_series seconds;
+    size_t threads;                    /* options.threads of the embedders */
+    int shared;                        /* 1: all callers use one embedder */
+    size_t group;                      /* number of texts that a caller takes at a time */
+    bench_series seconds, cpu_seconds; /* one value per round */
 } arrangement;
 
 typedef struct caller {
@@ -60,6 +62,13 @@ static void *call(void *arg) {
     return NULL;
 }
 
+/* Returns the CPU time of all threads of this process, in seconds. */
+static double cpu_time(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 /* Embeds all texts and adds the duration. The embedders are created before. */
 static void run(arrangement *a) {
     static caller callers[MAX_CALLERS];
@@ -73,7 +82,7 @@ static void run(arrangement *a) {
             report(&err);
     }
     atomic_store(&next, 0);
-    const double start = aoei_now();
+    const double start = aoei_now(), cpu_start = cpu_time();
     size_t started = 0;
     while (started < a->callers && !atomic_load(&failed) &&
            !pthread_create(&callers[started].thread, NULL, call, &callers[started]))
@@ -81,6 +90,7 @@ static void run(arrangement *a) {
     for (size_t i = 0; i < started; i++)
         pthread_join(callers[i].thread, NULL);
     bench_series_add(&a->seconds, aoei_now() - start);
+    bench_series_add(&a->cpu_seconds, cpu_time() - cpu_start);
     for (size_t i = 0; i < a->callers && (i == 0 || !a->shared); i++)
         aoe_embedder_destroy(callers[i].embedder);
     if (started < a->callers)
@@ -136,15 +146,15 @@ int main(int argc, char **argv) {
     };
     enum { ARRANGEMENTS = sizeof all / sizeof *all };
     run(&all[0]); /* packs the weights */
-    all[0].seconds.n = 0;
+    all[0].seconds.n = all[0].cpu_seconds.n = 0;
     for (size_t i = 0; i < rounds * ARRANGEMENTS; i++)
         run(&all[i % ARRANGEMENTS]);
     printf("%zu texts, %zu callers, context with %zu threads\n", n, n_callers, c.threads);
-    printf("%-40s %12s %12s %8s\n", "", "fastest/s", "median/s", "ratio");
+    printf("%-40s %12s %12s %8s %8s\n", "", "fastest/s", "median/s", "ratio", "CPU s");
     for (size_t i = 0; i < ARRANGEMENTS; i++)
-        printf("%-40s %12.1f %12.1f %8.3f\n", all[i].name, (double)n / bench_fastest(&all[i].seconds),
-               (double)n / bench_median(&all[i].seconds),
-               bench_median(&all[0].seconds) / bench_median(&all[i].seconds));
+        printf("%-40s %12.1f %12.1f %8.3f %8.3f\n", all[i].name, (double)n / bench_fastest(&all[i].seconds),
+               (double)n / bench_median(&all[i].seconds), bench_median(&all[0].seconds) / bench_median(&all[i].seconds),
+               bench_fastest(&all[i].cpu_seconds));
     aoe_model_close(model);
     aoe_context_destroy(ctx);
     return atomic_load(&failed);
