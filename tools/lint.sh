@@ -10,6 +10,7 @@
 #   words      there are no reminder comments, and every source file has a license line
 #   links      relative links of .md files point to existing files, and docs/README.md lists all pages of docs/
 #   format     clang-format
+#   tests      every unit has a test of its name or is named by a test that covers it (tests/find.sh)
 #   tidy       clang-tidy for src and cli (slow)
 # Prints violations as FILE:LINE: MESSAGE. The exit code is 1 if there are violations.
 set -eu
@@ -196,7 +197,9 @@ check_tidy() {
     sources 'src/*.c' 'cli/*.c' | xargs -P 2 -n 1 sh tools/lint.sh --tidy-one | sort -u
 }
 
-for check in ${*:-includes cycles vocabulary sizes words links format tidy}; do
+check_tests() { tests/find.sh --check; }
+
+for check in ${*:-includes cycles vocabulary sizes words links format tests tidy}; do
     case $check in
     includes) report "includes and restricted functions" check_directions check_restricted ;;
     cycles) report "cycles between units" check_cycles ;;
@@ -205,8 +208,9 @@ for check in ${*:-includes cycles vocabulary sizes words links format tidy}; do
     words) report "words" check_words ;;
     links) report "links" check_links ;;
     format) report "clang-format" check_format ;;
+    tests) report "tests of units" check_tests ;;
     tidy) report "clang-tidy" check_tidy ;;
-    *) echo "lint: unknown check '$check'; use includes, cycles, vocabulary, sizes, words, links, format or tidy" >&2 && exit 2 ;;
+    *) echo "lint: unknown check '$check'; use includes, cycles, vocabulary, sizes, words, links, format, tests or tidy" >&2 && exit 2 ;;
     esac
 done
 exit $failed

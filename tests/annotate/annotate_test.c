@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
+ * covers: annotate/calls annotate/chat_options annotate/prompt annotate/score net/secret
  * Tests aoe_annotate and aoe_score against a local chat server. The tests cover the output rows for every kind of
  * response, the reuse of cached responses, limits on tokens and on cost, and errors that end the run. The output must
  * be identical for any concurrency and despite server errors. API keys must not appear in outputs, caches or messages.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: annotate/list_marker annotate/parse_json annotate/phrases annotate/reply_text annotate/sentences
  * Tests the parser that extracts sentences from responses of chat models. The responses contain lists in many formats,
  * text before and after a list, refusals to answer, and several languages.
  */

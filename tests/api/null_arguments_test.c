@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: base/check
  * Calls every function of the public headers once for each of its pointer arguments, with only this argument set to
  * NULL.
  * The awk program tests/api/null_arguments.awk generates the calls from the headers.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: base/default_model base/options
  * Tests general rules of the public API (versions, sizes of options structs, NULL options, the default model) and
  * aoe_nearest.
  */

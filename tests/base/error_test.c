@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: base/log
  * Tests error messages and log messages. Each message must be one line of valid UTF-8 that fits in its buffer. A
  * message that is too long must be truncated between two characters and end in "...". If a long path makes the message
  * for a failed system call too long, the path must be truncated and not the reason.

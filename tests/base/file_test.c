@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: base/atomic_write
  * Tests file functions: mapping and reading of regular files, pipes and /proc files, and atomic writes. If any step of
  * an atomic write fails, the file must have its old or its complete new contents, and no temporary file may remain in
  * the directory.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: base/hub_cache
  * Tests aoe_model_find: names and revisions of models, the directories of the cache, and hostile contents of the cache.
  */
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
+ * covers: base/fork base/mutex
  * Tests the thread pool. For any number of threads, each task must run exactly once, and no two threads may use the
  * same worker index at the same time. Other tests cover nested jobs, short jobs, jobs that several threads start, pools
  * that share their threads, child processes that use the pool, and a pool whose creation fails after some workers have

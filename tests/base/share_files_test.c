@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: base/source_tree
  * Tests the search for shared files: its folders, their order, and its end.
  */
 #include <limits.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: bench/check bench/verify_model bench/verify_objectives
  * Tests aoe_verify, which compares the library's results with stored golden cases. It must fail if a bit of a file is
  * flipped, if a value is NaN, if a tensor is missing, if the cases are malformed, or if there are no cases. The tests
  * in tests/golden run the golden cases themselves.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # tags: network
+# covers: cli/data/chat_job cli/data/cmd_score
 # Tests `aoe data annotate` and `aoe data score` with a local chat endpoint. 50 texts of examples/ become pairs, and a
 # model is trained on these pairs. No request may be sent twice, even if a run is killed or interrupted and then
 # resumed. The API key must not be written to any file.

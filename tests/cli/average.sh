@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/model/cmd_merge
 # Tests that `aoe merge` with several models averages their weights. The result must not depend on the number of
 # threads. Models that cannot be averaged must be rejected.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/common/common cli/common/output
 # Tests outputs that cannot be written. An unusable output path must be reported before any computation. If writing to
 # stdout fails, the command must fail.
 . "$SRC/tests/cli/support/model.sh"

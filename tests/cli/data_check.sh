@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/data/data_tools
 # Tests `aoe data check`. Every kind of finding must be printed with file and line, and the exit code must be 1 if
 # there are findings. Other tests cover several files, ignored kinds of findings, --max and --json.
 . "$SRC/tests/cli/support/model.sh"

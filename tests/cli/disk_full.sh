@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/common/outfile
 # Tests a full disk. The exit code must be 1, the message must be one line, and there may be no partial model or file.
 # The test needs permission to mount a small file system.
 . "$SRC/tests/cli/support/model.sh"

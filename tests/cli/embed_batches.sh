@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/common/text_batch
 # Tests `aoe embed` with more lines, and with more bytes, than it reads at a time. The output must have the order of
 # the input. The vector of a text must depend neither on the other texts nor on the number of threads. An error message
 # must contain the line.

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/text/vector_output
 # Tests the output of `aoe embed`. The three formats must contain equal numbers. With several files and stdin, the
 # vectors must have the order of the input. Other tests cover --dims, --normalize and -o.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/text/ranges
 # Tests `aoe embed --precision`. A static model with exact vectors gives the same bytes on every CPU. The ranges come from the
 # texts, from a calibration file with texts or embeddings, or from a file. Other tests compare the values with
 # sentence-transformers (tests/vectors/quantize_test.c, tests/peers/test_quantization.py).

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/common/text_files
 # Tests that `aoe embed` reads tables. The tests cover text columns with line breaks, compressed files, delimiters, and
 # --input-format for stdin and pipes.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/eval/cmd_sts cli/eval/eval_common
 # Tests `aoe eval sts`. The rows of the table must have the order of the arguments, followed by a row for all files
 # together. Other tests cover undefined correlations, a SentEval folder with unscored lines, and --columns.
 . "$SRC/tests/cli/support/model.sh"

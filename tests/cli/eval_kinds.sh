@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/eval/cmd_pairs cli/eval/cmd_retrieval cli/eval/cmd_suite cli/eval/cmd_triplets
 # Tests `aoe eval suite`, `pairs`, `retrieval` and `triplets`. The output formats are table, CSV, Markdown and JSON.
 # Some input is missing, skipped or rejected.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/common/suggest
 # Tests the hints for options of other programs: each row of the table in cli/common/suggest.c must lead some command to
 # suggest the option in this row, and each name without a counterpart must get a reason.
 suggest=$SRC/cli/common/suggest.c

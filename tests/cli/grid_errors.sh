@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/experiment/experiment
 # Tests errors of `aoe grid`. Invalid configurations must be rejected before the first run. An output directory with
 # runs of other settings must be rejected. If a run fails, its error must be reported and the other runs must continue.
 . "$SRC/tests/cli/support/model.sh"

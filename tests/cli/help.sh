@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/common/help
 # Tests the help of the program and of every command. `help`, `--help` and `-h` must print it on stdout with exit code
 # 0.
 "$AOE" help >help

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # tags: threads
+# covers: cli/common/interrupt
 # Tests that SIGINT, SIGTERM and SIGHUP stop training. The stopped run must save a checkpoint and print how to resume
 # it. The resumed run must give the weights of an uninterrupted run. Resuming a run with other options must be
 # rejected.

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: modeldir/readme
 # Tests licenses and model cards. The files LICENSE and NOTICE of a model must be copied to every model that is derived from
 # it, and README.md must state their origin. A merged model must record its source models. Numbers in README.md must be equal
 # to the numbers in aoe.json. The card of the default model must be equal to the card in its recipe, and its links must

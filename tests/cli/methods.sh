@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/model/cmd_whiten
 # Tests the training methods. Each method must improve the score of the untrained model on examples/, and its log must
 # contain the losses of the method. Whitening must add a dense layer without training. Options that a method does not
 # use must be rejected.

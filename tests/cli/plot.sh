@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/plot/cmd_curve cli/plot/cmd_density cli/plot/cmd_lengths cli/plot/cmd_saturation cli/plot/gnuplot
+# covers: cli/plot/plot cli/plot/run_log
 # Tests the data files and gnuplot scripts of every kind of `aoe plot`. gnuplot is not in PATH, so the program must
 # report an error, but must write both files.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/plot/gnuplot_run cli/plot/quote
 # Tests `aoe plot` with gnuplot. Every kind of plot must create a well-formed SVG file and a PNG file. Running the
 # script again must draw the pictures again. Shell or gnuplot syntax in file names must not be executed.
 . "$SRC/tests/cli/support/model.sh"

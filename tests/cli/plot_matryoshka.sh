@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/plot/size_results
 # Tests the data, the script and the errors of `aoe plot matryoshka`. gnuplot is not in PATH, so the program must report an error,
 # but must write the data and the script.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/common/response cli/common/words
 # Tests response files, which contain one option per line. The tests cover comments, quotes and environment variables.
 # An error message must contain the file and the line.
 . "$SRC/tests/cli/support/model.sh"

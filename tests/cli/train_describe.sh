@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: model/describe
 # Tests the first line that `aoe train` prints. It must state the pooling, the data type and the instruction set, and
 # the reason for each of them. A warning must say that other programs do not support first-last-avg pooling. For each method, a
 # line lists the parts that are saved and those that only training uses.

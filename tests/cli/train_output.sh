@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/train/training_run
 # Tests the output of `aoe train`. Evaluations and the final result are printed on stdout, as text or as JSON. The
 # first line on stderr describes the run, and --quiet suppresses it. The saved model must be the model with the best
 # dev score.

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/train/train_options
 # Tests settings after the files of -d and --dev, such as columns=... for a dev file. Other tests cover several --dev
 # options (the last one is used), file names that contain =, and a response file after a list of files. Resuming a run
 # with other options must be rejected.

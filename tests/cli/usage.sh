@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# covers: cli/common/dispatch cli/common/options cli/main
 # Tests usage errors. The program must print one line on stderr, print nothing on stdout, and exit with code 2.
 usage() { # usage ARGUMENT...: runs the program and expects exit code 2
     code=0

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
+ * covers: collect/collection collect/github collect/github_graphql collect/github_json collect/github_report
+ * covers: collect/github_resolve collect/github_rest
  * Tests the collection of GitHub issues with a local server that implements GitHub's API. All duplicate issues that the
  * server knows must be found, even if some requests fail. Cached responses must not be requested again. The access
  * token must be sent only to the API.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: collect/issues collect/issues_negatives
  * Tests how training pairs are formed from GitHub issues. A link states that one issue is a duplicate of another issue.
  * Linked issues are in one cluster, and some links also become pairs. No cluster may be used in two splits, and equal
  * inputs must give equal outputs. Other tests cover the three kinds of negatives and the set that stores the issues.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: collect/markdown
  * Tests which references to duplicates are found in texts of GitHub issues. The texts have the style of people and bots
  * on GitHub. A table contains the expected references for each text.
  */

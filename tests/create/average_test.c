@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: model/weight_rows
  * Tests the average of models. Every weight must be the mean of the weights of the models, rounded once. The settings
  * must be copied from the first model. Models that cannot be averaged must be rejected.
  */

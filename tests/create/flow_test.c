@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: create/flow_fit
  * Tests BERT-flow: the training of the flow against values that NumPy computed, and aoe_flow, which adds the flow to a
  * model. The saved model must compute the flow of the embeddings of the start model. Other tests cover examples with
  * several texts, several threads, copies of the model, further training, damaged files, rejected options, cancellation,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: create/init_texts encoder/initial_weights
  * Tests the creation of models. The vocabulary is trained from files or copied from another model. Other tests cover
  * the initial weights, and invalid input, which must be rejected before a file is written.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: model/first_layers
  * Tests aoe_convert with options.take_layers. The new model must have exactly the selected layers, with their weights,
  * sliding windows and directions of attention, and all other weights of the model. Other selections must be rejected.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: dataset/convert_examples dataset/convert_rows table/compress table/table_write
  * Tests aoe_data_convert. The tests cover round trips between formats, with and without compression, values that a
  * format cannot represent, selected and renamed columns, and conversion between pairs, positives and triplets.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: dataset/check dataset/dedup dataset/records dataset/split dataset/stats
  * Tests aoe_data_split, aoe_data_dedup, aoe_data_stats and aoe_data_check. Small tables have known results. Random
  * tables are used to check invariants. Other tests cover failed allocations.
  */

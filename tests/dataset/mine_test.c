@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: dataset/mine_texts
  * Tests the mining of hard negatives. The model is a static model whose words are five degrees apart on a circle, so
  * that every cosine is known. The tests cover texts that must never be negatives, options that limit the candidates,
  * random sampling of candidates, rows in which the query or the positive is a list of alternative texts, and invalid

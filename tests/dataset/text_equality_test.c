@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: base/distinct base/text_store dataset/text_classes table/labels
  * Tests the table of distinct texts, the normalized keys that are compared to decide whether two texts are equal,
  * classes of equal texts, and the formatting of numbers.
  */

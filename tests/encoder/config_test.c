@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: encoder/arch_bert encoder/arch_registry encoder/shapes encoder/slots
  * Tests config.json of all architectures: which keys are read, which values are rejected, and the error messages. Also
  * tests the list of the weights of a model, and model shapes that are selected by name.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: encoder/token_pooling encoder/transformer encoder/transformer_layer
  * Tests the encoder in float32 and bf16. The following results must be bit-identical:
  * - training and inference, with and without packed weights
  * - the hidden states of a text, for any other texts in the batch and any number of threads

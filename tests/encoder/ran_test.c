@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: encoder/arch_ran encoder/ran_layer encoder/ran_windows
  * Tests the recurrent encoder (RAN, recurrent additive network). The encoder divides a text into windows of tokens and
  * processes the windows of a batch in one or more rounds, each of which computes some of the windows at once. Its
  * results are compared with a reference in double, for texts that end at every position of a window, and with both

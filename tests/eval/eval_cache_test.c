@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: eval/embedding_cache
  * Tests the embeddings of evaluations, with and without a cache. They must be the first components of the complete
  * embeddings, normalized only if the caller requested it. With a cache, a text must be embedded once, for any number of
  * components, and an error must not leave a text without an embedding.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: eval/trec_run
  * Tests aoe_eval_rerank: the metrics of a run file by hand, equal scores, the written run, cancelling, and errors.
  * tags: threads
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: eval/retrieval_data eval/trec_qrels
  * Tests the retrieval evaluation. An encoder for tests maps each text to a unit vector: the text is the angle in
  * degrees. For groups of texts (the texts of a group are relevant to each other) and for folders in the format of BEIR,
  * the metrics are compared with values computed by hand. For random groups, they are compared with a brute-force

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: eval/suite_sets
  * Tests the evaluation suite. An encoder for tests maps each text to a unit vector: the text is the angle in degrees.
  * The results for the three settings of SentEval (all, mean, wmean) are compared with their definitions. Other tests
  * cover the table of evaluation sets, the folders in which the sets are searched for, missing files, and the published

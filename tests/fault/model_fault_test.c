@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: base/io_fault
  * Tests that functions for model directories handle a failed allocation or I/O operation. The tested functions open,
  * save, create, convert and average models. Each test calls its function repeatedly, and in each call a different
  * allocation or I/O operation fails. The error code must match the failure, no block may be leaked, and an older model

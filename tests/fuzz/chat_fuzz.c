@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: annotate/completion
  * Fuzzes the parsers of responses of chat models. They parse response bodies, stored responses, and the lists of
  * sentences and the scores in the text of a response. A parsed sentence must be one line of valid UTF-8 and must not be
  * longer than the text. The number of sentences must not exceed the requested number. A score must be in its range. A

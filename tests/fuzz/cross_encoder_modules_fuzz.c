@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: modeldir/cross_encoder_modules
  * Fuzzes the files that describe the head of a cross-encoder: modules.json, the configuration of the module LogitScore,
  * config_sentence_transformers.json and the chat template. The first byte of the input selects the file, and the
  * remaining bytes are its contents. The other files are valid.

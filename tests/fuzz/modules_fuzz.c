@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: modeldir/pooled_modules modeldir/settings_json modeldir/token_module
  * Fuzzes the settings files of a model directory (aoe.json and the files of sentence-transformers). The first byte of
  * the input selects the file, and the remaining bytes are its contents. Accepted settings must be complete, and must
  * not change when they are written and read again.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: eval/trec_run
  * Fuzzes the data of retrieval evaluations. The first byte of the input selects a file: one of a BEIR folder, a run
  * file of TREC, or a table of groups, and whether bad rows are skipped. The remaining bytes are its contents; the other
  * files are valid. If the data are accepted, every index must be valid and the gains of a query must be positive and in

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: nn/adapter
  * Tests linear layers with LoRA adapters. The frozen weights have every type that the layer supports. Outputs and
  * gradients are compared with a double-precision implementation of y = x W^T + b + scale (mask * x) A^T B^T and its
  * derivatives. Another test checks that results do not depend on the number of threads.

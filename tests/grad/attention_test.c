@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: nn/attention
  * Tests attention. In float32, the forward pass is compared with double precision and the backward pass with finite
  * differences. In bf16, every element of the results of both passes is compared with double precision, with an error
  * bound that counts the roundings. The tests cover causal attention, attention windows, grouped heads and a fixed

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: nn/batchnorm
  * Tests batch normalization: values that were computed independently, the statistics of its output, finite differences,
  * and the projection of DiffCSE, which contains two batch normalizations.
  */

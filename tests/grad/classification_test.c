@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: loss/classification_objective
  * Tests the classification loss. The value is compared with a direct computation. The gradients of the vectors, of the
  * weights and of the biases are compared with finite differences. Other tests cover float vectors, several threads,
  * equal vectors, and invalid arguments.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: nn/convolution
  * Tests convolutions over tokens: the forward pass against nested loops in double, including the first and the last
  * token of each text; the gradients by finite differences; a kernel of size 1 with identity weights; and equal bits for
  * any number of threads and for a text alone and in a batch.

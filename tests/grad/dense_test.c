@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: nn/dense
  * Tests dense layers over pooled vectors. The forward pass is compared with double precision, and the gradients with
  * finite differences of a double-precision forward pass. The backward pass must add the gradients of the weights to the
  * stored values. The bits of a result must not depend on the number of rows or threads, nor on whether dx is stored in

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: loss/detection_objective
  * Tests the loss of replaced token detection (loss/detection_objective.h): values that were computed with NumPy, finite
  * differences of the gradients, a classifier of zeros, large logits, and tokens that are divided into several calls.
  */

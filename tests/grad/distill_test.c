@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: loss/distill_objective
  * Tests both forms of the distillation loss: the form that compares cosines and the form that compares softmax
  * distributions over the components. The value is compared with a direct computation, and the gradient with finite
  * differences. Other tests cover a student that equals its teacher, zero vectors, several threads, and invalid

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: nn/embedding
  * Tests sums of embeddings and their gradients. The results must be bit-identical to sums that the test computes in the
  * order of the library. A gradient is summed token by token, starting from the stored value. A bf16 sum must be the
  * float32 sum, rounded once.

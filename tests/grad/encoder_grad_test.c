@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers
+ * covers: encoder/layer_pooling encoder/relative_embeddings encoder/transformer_layer_backward nn/layer_mean
  * Tests the gradient of a whole training step (encoder, pooling and objective) against finite differences of a
  * double-precision model. The tests cover every pooling and objective, both forms of the angle loss and of GELU, and
  * the options of every architecture. Dropout is tested with fixed masks. For each weight tensor, the directional

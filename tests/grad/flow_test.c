@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: nn/flow
  * Tests the normalizing flow of BERT-flow (nn/flow.h). Outputs and losses are compared with values that NumPy computed.
  * The logarithm of the determinant is compared with that of the numeric Jacobian, the gradients of all parameters with
  * finite differences, and the initial parameters with the definition of the initialization. The flow of a module chain

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: nn/glu
  * Tests gated linear units with every activation. Outputs and gradients in float32 and bf16 are compared with double
  * precision. An output in the memory of an input must have the same bits. The bits of the results must not depend on
  * the number of threads.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: nn/layernorm
  * Tests LayerNorm in float32 and bf16. The forward pass is compared with double precision, and the backward pass with
  * finite differences. The gradients of gamma and beta must be added to the stored values. The bits of the results must
  * not depend on the number of threads.

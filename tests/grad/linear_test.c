@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: nn/elementwise nn/linear
  * Tests linear layers in float32, with and without GELU (linear_bf16_test.c tests bf16). The forward pass is compared
  * with double precision, and the backward pass with finite differences. The bits of the results must not depend on:
  * - the number of threads

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
+ * covers: encoder/classification_head
  * Tests a whole training step with LoRA adapters. The reference is a step without adapters, in which each weight W is
  * replaced by the merged weight W + scale B A. The losses of both steps must agree. By the chain rule, the gradients of
  * an adapter must be dB = scale dW A^T and dA = scale B^T dW, where dW is the gradient of the merged weight. The tests

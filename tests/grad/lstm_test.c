@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: nn/lstm
  * Tests the LSTM: the values of a small example that was computed independently, both directions against a direct
  * computation in double, the gradients by finite differences, the symmetry of the two directions, and equal bits for
  * any number of threads, for a text alone and in a batch, and for a batch in parts.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: slow
+ * covers: nn/cross_entropy train/mlm_step
  * Tests masked-language-model steps against a double-precision model, on every instruction set. The loss is compared.
  * For every weight tensor, including the tied token embeddings, the directional derivative is compared in the direction
  * of the gradient and in a random direction. The tests cover both forms of GELU, logits that are computed in several

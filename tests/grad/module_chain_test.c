@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: nn/module_chain
  * Tests chains of modules over pooled vectors. The forward pass is compared with double precision, and the gradients
  * with finite differences of a double-precision forward pass. The chains contain every kind of module, every activation
  * function and every residual connection. Dropout must be the identity without a dropout key, and its mask must not

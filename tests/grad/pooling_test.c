@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: nn/pooling
  * Tests pooling of token states. The forward pass, which must round only its result, is compared with double precision.
  * The backward pass is compared with finite differences. Other tests cover ties and NaN in the maximum, several
  * threads, and normalization. Tokens of prompts may be left out. States in bf16 must give the result of the same

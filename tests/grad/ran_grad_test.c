@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers slow
+ * covers: encoder/ran_layer_backward
  * Tests the gradients of whole training steps of the recurrent encoder (RAN) against finite differences of a
  * double-precision model. The tests cover pair steps with every pooling, masked-language-model steps, and both
  * normalization layers. Dropout is tested with fixed masks. For each weight tensor, the directional derivative is

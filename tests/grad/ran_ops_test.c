@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: nn/langml_layernorm nn/ran_ops nn/rows
  * Tests the element-wise operations of the recurrent encoder (RAN). These are:
  * - swish followed by RoPE
  * - a gated linear unit whose output is added to x, optionally after swish and dropout of x

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: nn/rmsnorm
  * Tests RMSNorm in float32 and bf16. The forward pass is compared with double precision, and the backward pass with
  * finite differences. The gradient of gamma must be added to the stored value. The bits of the results must not depend
  * on the number of threads.

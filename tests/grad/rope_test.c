@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: nn/rope
  * Tests rotary position embeddings (RoPE). The angles of every scaling are compared with the formulas in double.
  * Rotated columns in float32 and bf16 are compared with the expected values, and the inverse rotation must restore the
  * input. The bits of the results for a text must depend neither on the number of threads nor on the other texts of the

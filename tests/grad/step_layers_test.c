@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: train/linear_classifier train/step_loss
  * Tests the layers that follow the pooling in a training step: the dense layer of the model, the projection layer of
  * the training method, and the weights of a classifier. The encoder consists only of token embeddings. The test
  * computes the whole step in double and compares the gradient of every parameter with finite differences of this

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: loss/token_objective
  * Tests the loss of IS-BERT against values that were computed with NumPy, and its gradients by finite differences.
  */
 #include <math.h>

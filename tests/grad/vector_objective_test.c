@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: loss/vector_objective
  * Tests the loss of the method distill: the gradient is compared with finite differences in double for each set of
  * kernels, the values are compared with PyTorch and with a direct computation, and the results must not depend on the
  * number of threads. tags: threads

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: loss/view_objective
  * Tests the losses of ConSERT. The loss of texts is compared with values that were computed in float64 outside the
  * library, and with NT-Xent computed directly. The gradients of vectors and classifier weights are compared with finite
  * differences. Float vectors must give the same results as equal double vectors, for any number of threads.

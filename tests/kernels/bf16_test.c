@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: kernels/convert_c kernels/convert_simd
  * Tests the bf16 row operations of every instruction set. The expected result is computed with the float32 operation of
  * the same instruction set, on the operands converted to float32. If the bf16 operation stores its result as bf16, the
  * expected result is rounded once. Results are compared bit for bit. The conversion from float32 to bf16 is compared

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: kernels/gelu_tables_avx512bf16 kernels/gemm_epilogue_simd
  * Tests the bf16 matmul of every instruction set, with native bf16 instructions where the CPU has them. product_check.h
  * describes the checks.
  */

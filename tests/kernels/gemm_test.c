@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: kernels/gemm_block
  * Tests the float32 matmul of every instruction set. product_check.h describes the checks.
  */
 #include "../support/product_check.h"

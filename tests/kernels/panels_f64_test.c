@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: kernels/gemm_f64_block kernels/gemm_f64_c kernels/gemm_f64_simd kernels/score_c kernels/score_simd
  * Tests the float64 kernels of every instruction set. Matmuls in both layouts, for all sizes up to two blocks and one
  * element, are compared bit for bit with a loop that adds the products in the documented order. Sums and weights of
  * scores, and the exponential over its whole range, are compared with long double. The padding of the panels contains

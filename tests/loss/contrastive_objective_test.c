@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: loss/example_sweep loss/info_nce loss/unit_rows
  * Tests aoe_contrastive, the training loss of queries with positives and negatives, with every instruction set. The
  * expected values are computed by a simple reference implementation. The tests cover different shapes and weights, both
  * forms of the angle loss, zero vectors, several threads, and rejected arguments. Scores that do not fit in the

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: nn/panels
  * Tests the loss with in-batch negatives against a simple reference implementation, with and without identical texts.
  * Some batches are so large that their scores do not fit in the workspace. The environment variable AOE_CPU selects the
  * instruction set.

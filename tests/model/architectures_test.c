@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: encoder/arch_albert encoder/arch_deberta encoder/arch_distilbert encoder/arch_electra encoder/arch_gemma3
+ * covers: encoder/arch_gte encoder/arch_jina_bert encoder/arch_llama encoder/arch_modernbert encoder/arch_mpnet
+ * covers: encoder/arch_nomic encoder/arch_qwen3 encoder/arch_roberta
  * Tests model directories of architectures other than BERT. Tensor names may have a prefix or none. A model that is
  * saved and opened again must give equal embeddings. bf16 weights must be used without a float32 copy. Other tests
  * cover bidirectional attention, which options select and aoe.json stores, new models with random weights, and rejected

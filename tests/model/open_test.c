@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: model/model model/weight_placement model/weight_view modeldir/model_files modeldir/weight_layout
+ * covers: modeldir/weight_tensors
  * Tests the opening of model directories. Every layout of the files and every storage type must give equal weights.
  * Every kind of damaged file must be rejected with a message. Other tests cover options, views of a model (models that
  * use other weights but share everything else), and the memory plan.

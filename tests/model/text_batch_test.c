@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: modeldir/model_tokenizer
  * Tests the tokenization of many texts. For any number of threads, each token list must equal the token list of the
  * text alone. If several texts fail, the error must report the lowest index. Also tests lowercasing before the
  * tokenizer, and the buffer that stores a batch.

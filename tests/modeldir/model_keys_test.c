@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: base/json_keys encoder/arch_keys modeldir/transformer_module tokenizer/tokenizer_keys
  * Tests the lists of keys of JSON files. A key that is on no list causes one warning that names the key and the file,
  * and the model opens. A key that would change the embeddings is rejected by name. Every architecture has a list, which
  * contains all keys that aoe writes.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: modeldir/peft_match
  * Tests reading and writing PEFT's adapter_config.json: round trips, the directory of the base model, names of target
  * modules, and messages for configurations that are not valid or not supported.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: modeldir/torch_legacy modeldir/torch_pickle modeldir/torch_zip
  * Tests reading files that torch.save wrote. Tensors are compared with the expected values: views, tied and transposed
  * tensors and all data types. Hostile and damaged files must be rejected with a message that names the reason.
  */

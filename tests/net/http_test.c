@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
+ * covers: net/url
  * Tests the HTTP client against a local server over real sockets: responses, redirects, the servers to which the access
  * token of a request is sent, rejected requests, size limits, and the failures that are reported as transient.
  * tls_test.c tests TLS.

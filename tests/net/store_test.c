@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
+ * covers: net/libraries
  * Tests the store of HTTP responses. Stored responses can be read by other threads, by other processes, and after the
  * process that stored them was killed. Files that are not stores must be rejected and must not be changed. The messages
  * for a full disk and for a damaged store must say what the user can do.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: base/context kernels/kernel_table nn/dtype nn/gemm
  * Tests tensors: allocation in arenas, views, zeroing, and reading, writing and copying with row strides. Tensors are
  * float32 or bf16. Other tests cover the check for non-finite values, packed weights, and contexts.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: table/lines
  * Tests reading of byte streams and of lines. The files may be compressed, concatenated, truncated or corrupt. Other
  * tests cover line ends, byte order marks, and invalid UTF-8.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: table/sts_columns
  * Tests reading the sentences of SentEval's STS folders as texts: the names of the files, their columns, the order of
  * the texts, bad lines, and folders without such files.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: base/closest table/columns table/csv table/json_rows table/quotes
  * Tests reading of tables in all file formats: rows, quoting, delimiters, columns, and the messages for invalid files.
  */
 #include <stdio.h>

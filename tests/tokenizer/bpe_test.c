@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: tokenizer/bpe_read
  * Tests byte-pair encoding. For random merges and words, the result is compared with the definition of BPE. Other tests
  * cover each option, both formats of merges ("a b" and ["a","b"]), byte-level and metaspace pre-tokenization, a long
  * line, and files that must be rejected.

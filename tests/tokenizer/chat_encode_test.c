@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: tokenizer/chat_tokens tokenizer/encode
  * Tests texts that are rendered with a chat template and tokenized. The ends of the template are computed once per
  * prompt, so the ids must not depend on the texts that were encoded before, and several threads must be able to use one
  * template, whose variables they share.

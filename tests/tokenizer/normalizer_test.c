@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: tokenizer/charsmap tokenizer/normalized tokenizer/normalizer_unicode
  * Tests all text normalizers except BertNormalizer, alone and in sequences. The tests cover the results, the origin of
  * each byte of a result in the text, and linear running time. The character map of SentencePiece ("Precompiled") is
  * tested with tables that this file builds.

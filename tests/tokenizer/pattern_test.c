@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: tokenizer/pattern_syntax
  * Tests the regular expressions of tokenizer files. They have the syntax of Oniguruma, and PCRE2 executes them. The
  * tests cover the matches in a text, expressions that Oniguruma and PCRE2 interpret differently, and expressions that
  * must be rejected.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: tokenizer/pretokenizer_read tokenizer/splitter
  * Tests pre-tokenizers, which split a text into words, alone and in sequences. The tests cover all options, the five
  * behaviors of Split, batches of words, and the origin of each byte of a word in the text.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: tokenizer/subset_files
  * Tests tokenizers with a subset of the tokens of another tokenizer. The subset must contain the tokens that are needed
  * for texts of other tokens, and the files must give the tokens new ids in the same order. If the tokens of a text are
  * in the subset, both tokenizers must give the same tokens.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: tokenizer/class_parts tokenizer/class_tokens
  * Tests the selection of the tokenizer class, and the normalizers and pre-tokenizers that the classes build. The tokens
  * must be those of the tokenizer classes of the library transformers, which ignore these components of tokenizer.json.
  */

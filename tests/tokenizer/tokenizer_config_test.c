@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: tokenizer/input_names tokenizer/listed_tokens
  * Tests directories in which tokenizer_config.json contradicts tokenizer.json. The tokens must be those of the
  * tokenizer classes of the library transformers: the class in tokenizer_config.json determines which settings are
  * obeyed.

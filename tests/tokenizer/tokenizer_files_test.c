@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT
+ * covers: tokenizer/json_type tokenizer/postprocessor tokenizer/subword tokenizer/tokenizer
+ * covers: tokenizer/tokenizer_file_names tokenizer/tokenizer_json tokenizer/tokenizer_vocab
  * Tests tokenizer files: tokenizer.json and the older files (vocab.txt, or vocab.json with merges.txt). Options and
  * unusual files must give the tokens that Hugging Face Tokenizers gives. Unsupported files must be rejected with a
  * message that names the file. Saving a tokenizer must copy its files.

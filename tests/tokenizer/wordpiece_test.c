@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: tokenizer/token_list tokenizer/trie tokenizer/vocab
  * Tests the WordPiece model, its vocabulary and its trie (prefix tree). Each rule is tested, and for random
  * vocabularies the result is compared with a simple greedy search. Many threads must be able to use a model, whose trie
  * is built by the first thread that splits a word.

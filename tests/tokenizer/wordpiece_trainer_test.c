@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: tokenizer/pair_merger tokenizer/word_counts tokenizer/wordpiece_save
  * Tests the trainer of WordPiece vocabularies. Small vocabularies are worked out by hand. For random texts, the
  * vocabulary is compared with the vocabulary of a slow trainer that counts all pairs again after every merge. Also
  * tests the files that the trainer writes.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: nn/argmax
  * Tests the generator of DiffCSE (train/generator.h): the masks, the predicted tokens against a double-precision model,
  * with and without dropout, the bits for several batches and numbers of threads, and wrong directories.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: loss/ese_target loss/layer_terms
  * Tests losses on the hidden states of all layers: values that were computed independently, finite differences of the
  * terms, properties of the targets of ESE, training runs, and rejected options. tests/grad/layer_grad_test.c tests the
  * gradient of a whole training step.

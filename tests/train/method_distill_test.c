@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: model/extra_layers train/teacher_map
  * Tests the method distill: the losses of training with and without a linear map, of several teachers and of prefixes,
  * the results of training, which are bit-identical for any number of threads, with chunked batches and after an
  * interruption, the saved models, and the rejection of wrong options.

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: train/class_counts train/method train/method_angle train/method_consert train/method_directions
+ * covers: train/method_sbert train/method_simcse train/saved_parts
  * Tests the training methods. Each method must reduce its own loss and log it by name. Results must be bit-identical
  * for any number of threads, with chunked batches, with recomputation, and after an interruption. Every method must be
  * able to train every kind of encoder, and LoRA adapters. Other tests cover which of the layers after the pooling are

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: train/masking train/sequences
  * Tests pretraining: the token sequences formed from texts, whole-word masking, and training runs. The trained weights
  * must not depend on the number of threads, on recomputation of activations, or on whether a run is stopped and
  * resumed. The head that predicts masked tokens must be saved and loaded. Invalid options and files must be rejected.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: train/pair_task train/train_log
  * Tests complete training runs: events, learning rate schedules, gradient accumulation, and the files in the output
  * directory. Results must not depend on the number of threads, on the division of batches into chunks, or on
  * recomputation of activations. setup_test.c tests rejected inputs, and resume_test.c tests resuming.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
+ * covers: nn/cut options/view_option
  * Tests views. The numbers of columns and tokens that are cut are exact. The draws depend only on the seed, the step
  * and the index of the copy. The gradient of the embedding output is 0 where it is cut, for every number of threads and
  * every chunk size, and shuffled positions have no effect if all position embeddings are 0.
