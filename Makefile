@@ -170,7 +170,7 @@ $(info building $(STEPS) files in $(BUILD); V=1 prints the commands)
 endif
 endif
 
-.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint format bench bench-peers deps-peers check-peers install uninstall clean deps deps-lint deps-arm64 help symbols header tier-flags
+.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint lint-all check-all format bench bench-peers deps-peers check-peers install uninstall clean deps deps-lint deps-arm64 help symbols header tier-flags
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -314,8 +314,14 @@ symbols: lib ## checks that every exported symbol starts with aoe
 	  awk 'NF==3 && $$3 !~ /^(aoe|_init$$|_fini$$|__asan|__odr_asan|__tsan|__ubsan|__sanitizer)/ {print $$3}' | sort -u); \
 	  if [ -n "$$bad" ]; then echo "symbols that do not start with aoe:"; echo "$$bad"; exit 1; fi
 
-lint: deps-lint deps-arm64 ## checks includes, dependency cycles, sizes, formatting and clang-tidy (tools/lint.sh)
+lint: deps-lint deps-arm64 ## checks includes, dependency cycles, sizes, formatting, tests of units, and clang-tidy for changed files (tools/lint.sh)
 	@tools/lint.sh
+
+lint-all: deps-lint deps-arm64 ## like lint, with clang-tidy for all files
+	@tools/lint.sh includes cycles vocabulary sizes words links format tests tidy-all
+
+check-all: ## runs the checks that .ci/run leaves out, because they take long (tests/README.md)
+	@.ci/run rest
 
 format: ## formats all sources with clang-format
 	$$(command -v clang-format-14 || echo clang-format) -i $$(git ls-files -co --exclude-standard '*.c' '*.h')

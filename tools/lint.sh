@@ -11,7 +11,9 @@
 #   links      relative links of .md files point to existing files, and docs/README.md lists all pages of docs/
 #   format     clang-format
 #   tests      every unit has a test of its name or is named by a test that covers it (tests/find.sh)
-#   tidy       clang-tidy for src and cli (slow)
+#   tidy       clang-tidy for the files of src and cli that changed since the commit in tools/tidy_base
+#   tidy-all   clang-tidy for all files of src and cli (slow). If there are no violations and no uncommitted changes,
+#              tools/tidy_base is set to the current commit
 # Prints violations as FILE:LINE: MESSAGE. The exit code is 1 if there are violations.
 set -eu
 cd "$(dirname "$0")/.."
@@ -191,11 +193,26 @@ if [ "${1-}" = --tidy-one ]; then
     exit 0
 fi
 
-check_tidy() {
+# Reports the violations in the files whose names are read from stdin.
+tidy_files() {
     TIER_FLAGS=$(make -s tier-flags)
     export TIER_FLAGS
-    sources 'src/*.c' 'cli/*.c' | xargs -P 2 -n 1 sh tools/lint.sh --tidy-one | sort -u
+    xargs -r -P 2 -n 1 sh tools/lint.sh --tidy-one | sort -u
 }
+
+# A changed header is checked with the .c file of its unit. If the commit is not in this clone, or if the configuration of
+# clang-tidy changed, all files are checked.
+check_tidy() {
+    base=$(cat tools/tidy_base)
+    if git cat-file -e "$base^{commit}" 2>/dev/null && git diff --quiet "$base" -- .clang-tidy; then
+        { git diff --name-only "$base" -- src cli && git ls-files -o --exclude-standard -- src cli; } |
+            sed -n 's/\.[ch]$/.c/p' | sort -u | while IFS= read -r f; do [ ! -f "$f" ] || echo "$f"; done | tidy_files
+    else
+        check_tidy_all
+    fi
+}
+
+check_tidy_all() { sources 'src/*.c' 'cli/*.c' | tidy_files; }
 
 check_tests() { tests/find.sh --check; }
 
@@ -210,7 +227,12 @@ for check in ${*:-includes cycles vocabulary sizes words links format tests tidy
     format) report "clang-format" check_format ;;
     tests) report "tests of units" check_tests ;;
     tidy) report "clang-tidy" check_tidy ;;
-    *) echo "lint: unknown check '$check'; use includes, cycles, vocabulary, sizes, words, links, format, tests or tidy" >&2 && exit 2 ;;
+    tidy-all)
+        failed_before=$failed
+        report "clang-tidy of all files" check_tidy_all
+        [ $failed != "$failed_before" ] || ! git diff --quiet HEAD -- src cli || git rev-parse HEAD >tools/tidy_base
+        ;;
+    *) echo "lint: unknown check '$check'; use includes, cycles, vocabulary, sizes, words, links, format, tests, tidy or tidy-all" >&2 && exit 2 ;;
     esac
 done
 exit $failed
