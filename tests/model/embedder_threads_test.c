@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: threads
  * Tests embedders of one open model in 16 threads at the same time. Each thread embeds other texts, in other groups.
  * The vectors must have the bits that one thread computes, whether the threads share an embedder or have their own, and
  * for any number of threads per call. In each thread, the index of a text that fails must be that of its own last call.
