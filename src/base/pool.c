@@ -46,24 +46,25 @@ typedef struct worker {
     size_t index; /* worker index, 1 .. threads - 1; the thread that calls aoei_parallel_for has index 0 */
 } worker;
 
-/* The workers of one or several pools, and the job that they run. */
+/* The workers of one or several pools, and the job that they run. The fields that change during a job are in cache
+ * lines of their own, together with fields that do not. */
 struct workers {
     _Alignas(AOEI_ALIGN) _Atomic uint64_t state; /* see INSIDE, OPEN, STOP and JOB_MASK */
-    _Alignas(AOEI_ALIGN) _Atomic size_t next;    /* first task not yet assigned; may exceed n_tasks */
-    _Alignas(AOEI_ALIGN) aoei_task_fn fn;        /* function of the current job */
-    void *arg;                                   /* argument of fn, borrowed */
-    size_t n_tasks;                              /* number of tasks of the current job */
-    const aoei_pool *pool;                       /* pool of the current job, borrowed */
     size_t threads;                              /* number of threads, caller included */
     size_t started;                              /* number of workers that were started */
     worker **list;                               /* [threads - 1] workers, owned; NULL: not yet allocated */
     size_t spin_limit;                           /* threads spin if fewer callers than this number run jobs */
     _Atomic size_t pools;                        /* number of pools that share the workers */
     _Atomic unsigned generation;                 /* value of aoei_fork_generation when the workers were started */
+    _Alignas(AOEI_ALIGN) _Atomic size_t next;    /* first task not yet assigned; may exceed n_tasks */
+    pthread_cond_t done;                         /* signaled when the last worker has left a closed job */
+    _Alignas(AOEI_ALIGN) aoei_task_fn fn;        /* function of the current job */
+    void *arg;                                   /* argument of fn, borrowed */
+    size_t n_tasks;                              /* number of tasks of the current job */
+    const aoei_pool *pool;                       /* pool of the current job, borrowed */
     aoei_mutex busy;                             /* held by the thread whose job the workers run */
     pthread_mutex_t mutex;                       /* protects sleepers, wake and done */
     pthread_cond_t wake;                         /* signaled when a new job starts or the workers stop */
-    pthread_cond_t done;                         /* signaled when the last worker has left a closed job */
     size_t sleepers;                             /* number of workers that wait on `wake` */
 };
 

@@ -85,8 +85,9 @@ static void *host_realloc(void *p, size_t bytes) {
 }
 
 static char *host_strdup(const char *s) {
-    char *copy = host_malloc(strlen(s) + 1);
-    return copy ? strcpy(copy, s) : NULL;
+    const size_t bytes = strlen(s) + 1;
+    char *copy = host_malloc(bytes);
+    return copy ? memcpy(copy, s, bytes) : NULL;
 }
 
 static void *host_calloc(size_t n, size_t size) {
