@@ -9,6 +9,7 @@
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
+#include "cli/train/train_options.h"
 #include "options/training.h"
 
 #include <stdlib.h>
@@ -22,10 +23,8 @@ typedef struct options {
     size_t length;     /* number of tokens per text in the memory plan; 0: the maximum sequence length of the model */
     const char *shape; /* name of a predefined shape; NULL: a model directory is used */
     int stored;        /* storage type of the weights, an aoe_storage; -1: not given */
-    aoe_method method; /* training method of the memory plan */
-    aoe_lora lora;     /* adapters of the memory plan */
     aoe_plan_options p;
-    aoe_train_options train; /* options of the training run of the memory plan, with the defaults of the method */
+    aoe_train_options train; /* options of the training run of the memory plan */
     size_t classes;          /* result: number of outputs of a cross-encoder; 0: not a cross-encoder */
     const char *activation;  /* result: activation function of a cross-encoder; static string */
     int no_embeddings;       /* result: 1: the directory can only be opened as a cross-encoder */
@@ -65,16 +64,16 @@ static const aoei_option table[] = {
     {.name = "method",
      .kind = AOEI_OPTION_NAMED,
      .value = "NAME",
-     .offset = offsetof(options, method),
+     .offset = offsetof(options, train.method),
      .parse = aoei_parse_method,
      .choice = aoei_method_choice,
      .help =
-         "with --plan or --shape: assume this training method with its default options (aoe train --help): the layers "
-         "and the encoders that it adds or removes, but not the generator of diffcse",
+         "with --plan or --shape: assume this training method (aoe train --help): the layers and the encoders that it "
+         "adds or removes, but not the generator of diffcse",
      .fallback = "angle"},
     AOEI_ROW_LORA_R("with --plan or --shape: assume training of new LoRA adapters of rank N",
                     "training of the adapters in the model directory, or of all weights if it has no adapters",
-                    .offset = offsetof(options, lora.r)),
+                    .offset = offsetof(options, train.lora.r)),
 };
 
 static void pair(cli_table *t, const char *key, const char *value) {
@@ -134,7 +133,7 @@ static size_t part_bytes(const aoe_memory_plan *plan, size_t i) {
 
 /* Adds the rows of the memory plan to the table. adapters: 1: training changes only adapters. */
 static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *o, int adapters) {
-    const int joined = o->method == AOE_METHOD_CROSS_ENCODER;
+    const int joined = o->train.method == AOE_METHOD_CROSS_ENCODER;
     cli_table_cell(t, "memory for");
     cli_table_cell(t, "%zu %s%s of %zu token%s", o->p.n_texts, joined ? "joined pair" : "text",
                    cli_plural(o->p.n_texts), o->p.length, cli_plural(o->p.length));
@@ -144,10 +143,10 @@ static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *
     for (size_t i = 0; i < part_count(plan); i++) {
         if (i == FIRST_TRAINING_PART)
             pair(t, " training",
-                 !plan->frozen       ? ""
-                 : !adapters         ? "word embeddings are not trained"
-                 : o->lora.load_8bit ? "LoRA adapters, other weights as int8"
-                                     : "LoRA adapters");
+                 !plan->frozen             ? ""
+                 : !adapters               ? "word embeddings are not trained"
+                 : o->train.lora.load_8bit ? "LoRA adapters, other weights as int8"
+                                           : "LoRA adapters");
         if (i != FIRST_TRAINING_PART || plan->frozen)
             pair_bytes(t, parts[i].name, part_bytes(plan, i));
     }
@@ -219,7 +218,7 @@ static void print_table(const char *dir, const aoe_model *model, const aoe_model
     if (!o->no_embeddings)
         pair(&t, "normalize", m->normalize ? "yes" : "no");
     if (plan)
-        plan_rows(&t, plan, o, o->lora.r || m->lora_r);
+        plan_rows(&t, plan, o, o->train.lora.r || m->lora_r);
     cli_table_print(&t);
 }
 
@@ -236,8 +235,8 @@ static json_t *plan_json(const aoe_memory_plan *plan, const options *o) {
     set_size(p, "texts", o->p.n_texts);
     set_size(p, "length", o->p.length);
     set_text(p, "dtype", cli_dtype_name(plan->dtype));
-    if (o->lora.r)
-        set_size(p, "lora_r", o->lora.r);
+    if (o->train.lora.r)
+        set_size(p, "lora_r", o->train.lora.r);
     for (size_t i = 0; i < part_count(plan); i++)
         set_size(p, parts[i].key, part_bytes(plan, i));
     return p;
@@ -326,13 +325,9 @@ static void read_head(options *o, const char *dir, aoe_context *ctx) {
     aoe_model_close(model);
 }
 
-/* Sets o->train to the defaults of the method for the model or shape, with the given adapters, and the number of texts
- * to that of its batches unless it is given. */
+/* Sets the model or shape of the training run, and the number of texts to that of its batches unless it is given. */
 static void set_train_options(options *o, const char *model) {
-    aoe_train_options_defaults(&o->train);
-    aoe_train_method_defaults(&o->train, o->method);
     o->train.args.model = model;
-    o->train.lora = o->lora;
     o->p.train = &o->train;
     o->p.n_texts = o->texts ? o->texts : aoe_train_batch_texts(&o->train, 2);
 }
@@ -413,12 +408,68 @@ static int run_shape(options *o, aoe_context *ctx) {
     }
     cli_table_begin(&t, "ll");
     pair(&t, "shape", o->shape);
-    plan_rows(&t, &plan, o, o->lora.r > 0);
+    plan_rows(&t, &plan, o, o->train.lora.r > 0);
     cli_table_print(&t);
     return 0;
 }
 
-static int check_options(const options *o, const cli_args *args) {
+/* The rows of the training options on which the memory estimate depends, with offsets in aoe_train_options. */
+typedef struct memory_rows {
+    aoei_option row[24];
+    size_t n;
+} memory_rows;
+
+/* Collects the rows, except those that the command lists otherwise: the method, the adapters, and --recompute, because
+ * the estimate contains both cases. The estimate does not contain the classification head of a cross-encoder. */
+static void collect_rows(memory_rows *rows) {
+    rows->n = 0;
+    for (size_t g = 0; g < AOEI_GROUP_LORA; g++) {
+        const aoei_option_group *group = &aoei_train_groups[g];
+        for (size_t i = 0; i < group->n; i++) {
+            const aoei_option *o = &group->options[i];
+            if (!o->memory || strcmp(o->name, "method") == 0 || strcmp(o->name, "recompute") == 0 ||
+                rows->n == sizeof rows->row / sizeof *rows->row)
+                continue;
+            aoei_option *row = &rows->row[rows->n++];
+            *row = *o;
+            row->offset += group->offset;
+            row->methods &= ~AOEI_METHOD_BIT(AOE_METHOD_CROSS_ENCODER);
+        }
+    }
+}
+
+/* Rejects training options that have no effect on what the command prints. */
+static int check_training(const options *o, const memory_rows *rows, const cli_args *args) {
+    static const char *const of_batch[] = {"batch-size", "cache-chunk"};
+    static const char *const of_plan[] = {"method", "lora-r", "load-8bit"};
+    static const char *const of_training[] = {"lora-r", "load-8bit"};
+    static const char *const of_new_adapters[] = {"lora-alpha", "lora-dropout", "lora-targets"};
+    const char *batch = cli_first_given(args, of_batch, 2), *any = cli_first_given(args, of_plan, 3);
+    const char *training = cli_first_given(args, of_training, 2);
+    for (size_t i = 0; i < rows->n; i++) {
+        const char *name = rows->row[i].name;
+        if (!cli_given(args, name))
+            continue;
+        any = any ? any : name;
+        if (!training && strcmp(name, of_batch[0]) != 0 && strcmp(name, of_batch[1]) != 0)
+            training = name;
+    }
+    if (any && !o->plan && !o->shape)
+        return cli_usage("info", "--%s requires --plan", any);
+    if (batch && o->texts)
+        return cli_usage("info", "--texts and --%s exclude each other; give only one of them", batch);
+    /* --method and the options of the batch also change the memory of inference */
+    if (training && o->model.o.dtype == AOE_DTYPE_INT8)
+        return cli_usage("info",
+                         "--%s has no effect with --dtype int8, which is only for inference; use f32, bf16 or auto",
+                         training);
+    const char *alone = o->train.lora.r ? NULL : cli_first_given(args, of_new_adapters, 3);
+    if (alone)
+        return cli_usage("info", "--%s applies to new adapters; also give their rank with --lora-r N", alone);
+    return cli_check_used("info", args, &o->train);
+}
+
+static int check_options(const options *o, const memory_rows *rows, const cli_args *args) {
     if (o->shape && args->n)
         return cli_usage("info", "--shape and directory %s exclude each other; give only one of them",
                          args->operand[0]);
@@ -426,37 +477,39 @@ static int check_options(const options *o, const cli_args *args) {
         return cli_usage("info", "--stored requires --shape NAME");
     if (!o->plan && !o->shape && (o->length || o->texts))
         return cli_usage("info", "--texts and --length require --plan");
-    static const char *const of_plan[] = {"method", "lora-r", "load-8bit"};
-    static const char *const of_new_adapters[] = {"lora-alpha", "lora-dropout", "lora-targets"};
-    const char *alone = o->plan || o->shape ? NULL : cli_first_given(args, of_plan, 3);
-    if (alone)
-        return cli_usage("info", "--%s requires --plan", alone);
-    /* --method is not in this list, because it also changes the memory of inference */
-    static const char *const of_training[] = {"lora-r", "load-8bit"};
-    const char *training = cli_first_given(args, of_training, 2);
-    if (training && o->model.o.dtype == AOE_DTYPE_INT8)
-        return cli_usage("info",
-                         "--%s has no effect with --dtype int8, which is only for inference; use f32, bf16 or auto",
-                         training);
-    alone = o->lora.r ? NULL : cli_first_given(args, of_new_adapters, 3);
-    if (alone)
-        return cli_usage("info", "--%s applies to new adapters; also give their rank with --lora-r N", alone);
-    return CLI_GO;
+    return check_training(o, rows, args);
+}
+
+/* Parses the arguments with the defaults of the method. If a response file names another method than the command line,
+ * the arguments are parsed again. */
+static int parse_arguments(options *o, cli_args *args, const cli_syntax *syntax, int argc, char **argv) {
+    const aoe_method named = cli_named_method(argc, argv);
+    aoe_method method = named == AOE_METHOD_COUNT ? AOE_METHOD_ANGLE : named;
+    for (;;) {
+        *o = (options){.stored = -1};
+        cli_general_defaults(&o->general);
+        cli_model_defaults(&o->model);
+        aoe_plan_options_defaults(&o->p);
+        aoe_train_options_defaults(&o->train);
+        aoe_train_method_defaults(&o->train, method);
+        const int code = cli_parse(args, syntax, argc, argv);
+        if (code != CLI_GO || o->train.method == method)
+            return code;
+        method = o->train.method;
+        cli_args_free(args);
+    }
 }
 
 static int run_command(int argc, char **argv) {
-    options o = {.stored = -1};
-    cli_general_defaults(&o.general);
-    cli_model_defaults(&o.model);
-    aoe_plan_options_defaults(&o.p);
-    aoe_train_options_defaults(&o.train);
-    o.method = o.train.method;
-    o.lora = o.train.lora;
+    options o;
+    memory_rows rows;
     const aoei_option_group *lora = &aoei_train_groups[AOEI_GROUP_LORA];
+    collect_rows(&rows);
     const cli_group groups[] = {
         CLI_GROUP("memory estimate", table, &o),
+        CLI_ROWS("memory estimate of training (with --plan or --shape)", rows.row, rows.n, &o.train),
         CLI_ROWS("memory estimate of training with LoRA adapters (with --plan or --shape)", lora->options + 1,
-                 lora->n - 1, &o.lora),
+                 lora->n - 1, &o.train.lora),
         CLI_MODEL_GROUPS("model", &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
@@ -467,14 +520,15 @@ static int run_command(int argc, char **argv) {
                  "For the pooling and the maximum sequence length, also prints which file or option sets them. With\n"
                  "--plan, also prints the memory that inference and training need.\n",
         .examples = "  aoe info model --plan --texts 32 --length 128\n"
+                    "  aoe info model --plan --method simcse-sup --batch-size 128 --cache-chunk 16 --optimizer sgd\n"
                     "  aoe info --shape llama2-7b --texts 32 --length 64 --lora-r 32 --load-8bit\n",
         CLI_GROUPS(groups),
         .max_operands = 1,
     };
     cli_args args;
-    int code = cli_parse(&args, &syntax, argc, argv);
+    int code = parse_arguments(&o, &args, &syntax, argc, argv);
     if (code == CLI_GO)
-        code = check_options(&o, &args);
+        code = check_options(&o, &rows, &args);
     if (code == CLI_GO) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);

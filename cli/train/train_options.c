@@ -229,24 +229,19 @@ static int read_dev(options *o) {
     return CLI_GO;
 }
 
-/* Rejects options of a loss on layers that is not computed. */
-static int check_layers(const options *o) {
-    static const char *const adaptive[] = {
-        "layers-per-step", "layer-prior", "layer-temperature", "w-last-layer", "w-layers", "w-layer-kl", NULL};
-    for (size_t i = 0; adaptive[i] && !o->t.layers.adaptive; i++)
-        if (cli_given(&o->args, adaptive[i]))
-            return cli_usage("train", "--%s requires --adaptive-layers", adaptive[i]);
-    if (cli_given(&o->args, "ese-dims") && !o->t.layers.ese)
-        return cli_usage("train", "--ese-dims requires --ese");
+int cli_check_used(const char *command, const cli_args *args, const aoe_train_options *t) {
+    static const char *const adaptive[] = {"layers-per-step", "layer-prior", "layer-temperature",
+                                           "w-last-layer",    "w-layers",    "w-layer-kl"};
+    for (size_t i = 0; i < args->n_given; i++)
+        if (!aoei_option_is_used(args->given[i], (int)t->method))
+            return cli_usage(command, "--%s has no effect with --method %s; leave it out", args->given[i]->name,
+                             aoe_method_name(t->method));
+    const char *alone = t->layers.adaptive ? NULL : cli_first_given(args, adaptive, sizeof adaptive / sizeof *adaptive);
+    if (alone)
+        return cli_usage(command, "--%s requires --adaptive-layers", alone);
+    if (cli_given(args, "ese-dims") && !t->layers.ese)
+        return cli_usage(command, "--ese-dims requires --ese");
     return CLI_GO;
-}
-
-/* Returns the name of an option that was given but that the method does not use, or NULL if there is none. */
-static const char *first_unused(const options *o) {
-    for (size_t i = 0; i < o->args.n_given; i++)
-        if (!aoei_option_is_used(o->args.given[i], (int)o->t.method))
-            return o->args.given[i]->name;
-    return NULL;
 }
 
 int cli_train_config_check(const cli_train_config *o) {
@@ -256,11 +251,9 @@ int cli_train_config_check(const cli_train_config *o) {
     if (!o->t.args.output)
         return cli_usage("train", "missing output directory: -o DIR");
     static const char *const of_teacher[] = {"w-teacher", "distill", "teacher-cache"};
-    const char *without = o->t.teachers[0] ? NULL : cli_first_given(&o->args, of_teacher, 3),
-               *ignored = first_unused(o);
-    if (ignored)
-        return cli_usage("train", "--%s has no effect with --method %s; leave it out", ignored,
-                         aoe_method_name(o->t.method));
+    const char *without = o->t.teachers[0] ? NULL : cli_first_given(&o->args, of_teacher, 3);
+    if (cli_check_used("train", &o->args, &o->t) != CLI_GO)
+        return 2;
     if (without)
         return cli_usage("train", "--%s requires --teacher DIR", without);
     static const char *const of_new_adapters[] = {"lora-alpha", "lora-targets"};
@@ -270,8 +263,6 @@ int cli_train_config_check(const cli_train_config *o) {
     if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 &&
         !(o->t.teachers[0] && o->t.w_teacher > 0))
         return cli_usage("train", "all loss weights are 0; at least one must be above 0");
-    if (check_layers(o) != CLI_GO)
-        return 2;
     if (!o->prefix_text && o->t.matryoshka_per_step)
         return cli_usage("train", "--matryoshka-per-step requires --matryoshka DIM,...");
     if (!o->dev && (o->t.args.eval_every || o->t.args.patience))
@@ -344,9 +335,7 @@ static void set_defaults(cli_train_config *o, aoe_method method) {
     aoe_table_options_defaults(&o->dev_table);
 }
 
-/* Returns the method that the command line names, or AOE_METHOD_COUNT if it names none. Methods in response files are
- * not found. */
-static aoe_method named_method(int argc, char **argv) {
+aoe_method cli_named_method(int argc, char **argv) {
     static const char option[] = "--method";
     aoe_method method = AOE_METHOD_COUNT;
     for (int i = 0; i < argc && argv[i]; i++) {
@@ -374,7 +363,8 @@ static void remove_lr_steps(cli_train_config *o) {
 /* Parses the arguments with the defaults of the method. If a response file names another method than the command line,
  * the arguments are parsed again. */
 static int parse_arguments(cli_train_config *o, int argc, char **argv) {
-    const aoe_method named = named_method(argc, argv), expected = named == AOE_METHOD_COUNT ? AOE_METHOD_ANGLE : named;
+    const aoe_method named = cli_named_method(argc, argv),
+                     expected = named == AOE_METHOD_COUNT ? AOE_METHOD_ANGLE : named;
     set_defaults(o, expected);
     o->help_method = expected;
     o->syntax.method = named == AOE_METHOD_COUNT ? NULL : &o->help_method;

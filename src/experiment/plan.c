@@ -114,15 +114,16 @@ static char *plan_key(const aoe_train_options *o, int has_dev, int evaluates_onl
     aoei_buffer key = {0};
     json_t *options = aoei_describe_options(o);
     for (size_t i = 0; options && i < schedule->n; i++)
-        json_object_del(options, aoei_option_field(field, &schedule->options[i]));
+        if (!schedule->options[i].memory)
+            json_object_del(options, aoei_option_field(field, &schedule->options[i]));
     for (size_t i = 0; options && i < sizeof ignored / sizeof *ignored; i++)
         json_object_del(options, ignored[i]);
     char *text = options ? aoei_json_text(options, JSON_COMPACT) : NULL;
     json_decref(options);
     if (!text)
         return NULL;
-    aoei_buffer_printf(&key, "%s|%d|%d|%d|%zu|%d|%g", text, has_dev, evaluates_only, o->args.recompute,
-                       o->args.batch_tokens, (int)o->args.optimizer, o->args.dropout);
+    aoei_buffer_printf(&key, "%s|%d|%d|%d|%zu|%g", text, has_dev, evaluates_only, o->args.recompute,
+                       o->args.batch_tokens, o->args.dropout);
     aoei_free(text);
     if (key.failed)
         aoei_buffer_free(&key);

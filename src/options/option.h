@@ -93,6 +93,7 @@ typedef struct aoei_option {
     aoei_option_record record;
     aoei_option_kind kind;
     int clears;  /* FLAG: 1: the flag sets the target to 0 */
+    int memory;  /* 1: the memory of a training run depends on the option */
     char letter; /* one-letter name of the option; 0: none */
 } aoei_option;
 

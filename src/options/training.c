@@ -101,6 +101,7 @@ static const aoei_option output_options[] = {
 
 static const aoei_option batch_options[] = {
     {.name = "batch-size",
+     .memory = 1,
      .letter = 'b',
      .kind = AOEI_OPTION_SIZE,
      AT(batch_size),
@@ -119,6 +120,7 @@ static const aoei_option batch_options[] = {
      .max = 1e6,
      .help = "number of batches whose gradients are accumulated before each optimizer step"},
     {.name = "cache-chunk",
+     .memory = 1,
      .kind = AOEI_OPTION_SIZE,
      AT(cache_chunk),
      .min = 1,
@@ -151,6 +153,7 @@ static const aoei_option schedule_options[] = {
              "time, so two runs do not give bit-identical results",
      .fallback = "no time limit"},
     {.name = "recompute",
+     .memory = 1,
      .record = AOEI_RECORD_NEVER,
      .kind = AOEI_OPTION_FLAG,
      ARG(recompute),
@@ -195,6 +198,7 @@ static const aoei_option schedule_options[] = {
      .max = 1e3,
      .help = "stop when --lr-divide has reduced the learning rate below X"},
     {.name = "optimizer",
+     .memory = 1,
      .kind = AOEI_OPTION_CHOICE,
      ARG(optimizer),
      .choices = AOEI_CHOICES("adamw", "rmsprop", "sgd"),
@@ -262,6 +266,7 @@ static const aoei_option schedule_options[] = {
 
 static const aoei_option loss_options[] = {
     {.name = "method",
+     .memory = 1,
      .record = AOEI_RECORD_OWN,
      .kind = AOEI_OPTION_NAMED,
      .value = "NAME",
@@ -348,6 +353,7 @@ static const aoei_option loss_options[] = {
      .max = 1e30,
      .help = "triplets: value added to the logit of each query and its own negative in the contrastive loss"},
     {.name = "classes",
+     .memory = 1,
      .methods = CLASSIFIERS | METHOD(CROSS_ENCODER),
      .record = AOEI_RECORD_ALWAYS,
      .kind = AOEI_OPTION_SIZE,
@@ -359,6 +365,7 @@ static const aoei_option loss_options[] = {
          "pair: 1 for binary or graded labels (binary cross entropy), otherwise labels are classes (cross entropy)",
      .fallback = "the highest label + 1; cross-encoder: 1"},
     {.name = "features",
+     .memory = 1,
      .methods = CLASSIFIERS,
      .record = AOEI_RECORD_CHANGED,
      .kind = AOEI_OPTION_SET,
@@ -388,6 +395,7 @@ static const aoei_option loss_options[] = {
      AT(new_head),
      .help = "cross-encoder: start with a new classification head, although the model already has one"},
     {.name = "no-projection",
+     .memory = 1,
      .methods = METHOD(SIMCSE_UNSUP) | METHOD(SIMCSE_SUP),
      .record = AOEI_RECORD_ALWAYS,
      .kind = AOEI_OPTION_FLAG,
@@ -458,6 +466,7 @@ static const aoei_option loss_options[] = {
          "promptbert: second prompt template, with {text} and the token [MASK]; the first one is --prompt, by default "
          "This sentence of \"{text}\" means [MASK]."},
     {.name = "lstm-dims",
+     .memory = 1,
      .methods = METHOD(INFERSENT),
      .kind = AOEI_OPTION_SIZE,
      AT(lstm_dims),
@@ -466,6 +475,7 @@ static const aoei_option loss_options[] = {
      .help = "infersent: number of outputs of each direction of the LSTM",
      .fallback = "2048, or that of the start model"},
     {.name = "bigrams",
+     .memory = 1,
      .methods = METHOD(DAN),
      .kind = AOEI_OPTION_SIZE,
      AT(bigrams),
@@ -500,6 +510,7 @@ static const aoei_option prefix_options[] = {
 
 static const aoei_option layer_options[] = {
     {.name = "adaptive-layers",
+     .memory = 1,
      .record = AOEI_RECORD_OWN,
      .field = "layers.adaptive",
      .kind = AOEI_OPTION_FLAG,
@@ -509,6 +520,7 @@ static const aoei_option layer_options[] = {
              "distribution of the embeddings. The trained model can be truncated to fewer layers, unless a norm "
              "follows its last layer, as in LLaMA and ModernBERT. Requires a transformer"},
     {.name = "layers-per-step",
+     .memory = 1,
      .record = AOEI_RECORD_OWN,
      .field = "layers.per_step",
      .kind = AOEI_OPTION_SIZE,
@@ -553,6 +565,7 @@ static const aoei_option layer_options[] = {
          "--adaptive-layers: weight of the KL divergence between the distributions of the last layer and of each drawn "
          "layer"},
     {.name = "ese",
+     .memory = 1,
      .record = AOEI_RECORD_OWN,
      .field = "layers.ese",
      .kind = AOEI_OPTION_FLAG,
@@ -561,6 +574,7 @@ static const aoei_option layer_options[] = {
              "outputs of all layers, and let these components learn the principal components of the same outputs. The "
              "trained model can be truncated to fewer layers and components. Requires a transformer"},
     {.name = "ese-dims",
+     .memory = 1,
      .record = AOEI_RECORD_OWN,
      .field = "layers.ese_dims",
      .kind = AOEI_OPTION_SIZE,
@@ -630,7 +644,7 @@ static const aoei_option teacher_options[] = {
 static const aoei_option lora_options[] = {
     AOEI_ROW_LORA_R("add LoRA adapters of rank N and train only the adapters",
                     "train the adapters in the model directory; if it contains none, train all weights", LORA(r),
-                    .record = AOEI_RECORD_OWN),
+                    .memory = 1, .record = AOEI_RECORD_OWN),
     {.name = "lora-alpha",
      .record = AOEI_RECORD_OWN,
      .field = "lora.alpha",
@@ -648,6 +662,7 @@ static const aoei_option lora_options[] = {
      .help = "dropout probability for the inputs of the adapters",
      .fallback = "0.1 for new adapters, otherwise the value stored with the adapters"},
     {.name = "lora-targets",
+     .memory = 1,
      .record = AOEI_RECORD_OWN,
      .field = "lora.targets",
      .kind = AOEI_OPTION_TEXT,
@@ -657,6 +672,7 @@ static const aoei_option lora_options[] = {
              " example q_proj,v_proj",
      .fallback = "all linear layers"},
     {.name = "load-8bit",
+     .memory = 1,
      .record = AOEI_RECORD_OWN,
      .field = "lora.load_8bit",
      .kind = AOEI_OPTION_FLAG,

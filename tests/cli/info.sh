@@ -54,3 +54,41 @@ for method in angle simcse-sup ct ct-in-batch is-bert consert-sup cross-encoder 
     echo "$method $("$AOE" info --shape bert-tiny --length 16 --method $method | sed -n 's/^memory for *//p')"
 done
 fails "$AOE" info --shape bert-tiny --method promptbert
+
+# The estimate depends on the options of `aoe train` that change the memory of training.
+parts() { # parts METHOD OPTION...: prints the parts of an estimate, one per line
+    method=$1
+    shift
+    "$AOE" info --shape bert-tiny --dtype f32 --length 16 --json --method "$method" "$@" | sed 's/.*"plan"://; s/[{}"]//g' | tr ',' '\n'
+}
+changed() { # changed METHOD OPTION...: prints the parts that the options change
+    parts "$1" >usual
+    parts "$@" >other
+    echo "$*:$(diff usual other | sed -n 's/^> \([a-z_]*\):.*/ \1/p' | tr -d '\n')"
+}
+changed angle --batch-size 8
+changed angle --cache-chunk 8
+changed angle --optimizer sgd
+changed angle --adaptive-layers
+changed angle --adaptive-layers --layers-per-step 2
+changed angle --ese
+changed angle --ese --ese-dims 16
+changed simcse-sup --no-projection
+changed infersent --lstm-dims 64
+changed dan --bigrams 1024
+changed sbert-classification --classes 7
+changed sbert-classification --features u,v
+printf '%s\n' '--method infersent' '--lstm-dims 64' >lstm.args
+"$AOE" info --shape bert-tiny --dtype f32 --length 16 --json @lstm.args | sed 's/.*"plan"://; s/[{}"]//g' | tr ',' '\n' >by_file
+parts infersent --lstm-dims 64 | cmp - by_file
+rejected() { # rejected OPTION...: prints the exit code
+    code=0
+    "$AOE" info "$@" || code=$?
+    echo "$code: $*"
+}
+rejected --shape bert-tiny --optimizer sgd --dtype int8
+rejected --shape bert-tiny --texts 8 --batch-size 8
+rejected --shape bert-tiny --lstm-dims 64
+rejected --shape bert-tiny --layers-per-step 2
+rejected --shape bert-tiny --method cross-encoder --classes 3
+rejected -m model --batch-size 8
