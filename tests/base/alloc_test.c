@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: base/arena
  * Tests memory allocation: alignment, overflow checks of sizes, the counter of calls, and injected failures of the n-th
  * call. Also tests arenas. An arena without memory only computes the size of a layout. This size must equal the size of

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests growing buffers and arrays: their contents, the terminating NUL, sizes that overflow, and failed allocations.
  * After a failure, a buffer reports the error until it is cleared.
  */

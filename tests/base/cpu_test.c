@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads emulated
+ * tags: emulated
  * covers: base/clock
  * Tests the detection of the best supported instruction set (the CPU tier) against /proc/cpuinfo, and the environment
  * variable AOE_CPU. Also tests the number of CPUs under affinity and cgroup limits, the clock, and the peak memory.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests directory functions: creating, listing, renaming and removing directories, and checking that a directory is
  * writable. Removing must not follow symbolic links.
  */

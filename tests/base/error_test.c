@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: base/log
  * Tests error messages and log messages. Each message must be one line of valid UTF-8 that fits in its buffer. A
  * message that is too long must be truncated between two characters and end in "...". If a long path makes the message

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: base/json_decode
  * Tests JSON parsing and writing: errors with file, line and byte offset, values of the wrong type, NUL characters in
  * strings, integers that need more than 64 bits, real numbers written with as few digits as possible, and failed

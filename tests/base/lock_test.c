@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the directory lock. At most one caller may hold the lock at a time, whether the callers are in one process or
  * in several. When the process that holds the lock ends, the lock is released.
  */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the Philox function against the known answers published with Random123, and tests the random number generator
  * that is based on Philox. It must be possible to save and restore the state of the generator. Random integers and
  * shuffles must be uniformly distributed, and normal numbers must have the moments of the normal distribution.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests UTF-8. Every code point is encoded and decoded, and every kind of invalid sequence is rejected. All strings of
  * two bytes and many longer strings are compared with utf8proc.
  */

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# tags: threads
 # Tests the method distill: the losses in the log and in the training record, a map that is kept, several teachers with a
 # cache, runs that are resumed, and the rejection of wrong options.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the program's formatting of floats: each result must equal that of printf("%.9g").
  */
 #include <float.h>

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# tags: threads
 # Tests `--dtype int8`. Vectors must not depend on the number of threads or on the other texts. A model that is stored as int8
 # and a copy of it in float32 must give equal vectors. The first line of the messages and `aoe info` name the type. Training
 # and models that are not transformers are rejected.

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# tags: threads
 # Tests a training run that is killed with SIGKILL at random times and resumed. Its output must have the bytes of an
 # uninterrupted run, for any number of threads. AOE_TEST_SEED=N repeats a failure.
 . "$SRC/tests/cli/support/model.sh"

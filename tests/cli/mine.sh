@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# tags: threads
 # Tests `aoe data mine`. It writes triplets as JSONL and TSV and prints a summary. The tests cover the options that
 # select negatives, a corpus, and training on the output. Bad input must not change an existing output file.
 . "$SRC/tests/cli/support/model.sh"

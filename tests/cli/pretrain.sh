@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# tags: threads
 # covers: cli/train/training_args
 # Tests `aoe pretrain`. A model with random weights is pretrained and then fine-tuned. Other tests cover --json,
 # --resume, wrong usage and bad input.

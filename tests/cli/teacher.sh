@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# tags: threads
 # Tests distillation from a teacher with another number of dimensions and another tokenizer. The student is trained on
 # unlabeled data with only the teacher's loss, then with all losses. A run can be resumed after the teacher's directory
 # was moved. Unusable teachers must be rejected.

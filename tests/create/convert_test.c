@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the conversion of model directories. Weights must be rounded correctly to every storage type. Conversions that
  * lose no information must give equal bytes. Other files and settings must be copied. Malformed int8 and int5 files
  * must be rejected.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests static models that are created from text files of word vectors. The tests cover the file formats, the splitting
  * of texts into words, the mean of the vectors of known words, every storage type, malformed int5 models, rejected
  * files, and failed allocations.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the parameter set, which stores all trained weights in one flat tensor. A slot is the range of elements of one
  * weight. Slots must not overlap, and the padding between slots must stay zero. Weight decay applies to all weights
  * except biases and normalization weights. Loading weights must be exact. In bf16, every linear weight has a packed

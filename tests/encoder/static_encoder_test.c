@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: encoder/arch_static modeldir/static_config
  * Tests static models. Directories with every layout and every storage type can be opened. The embedding of a text must
  * be exactly the mean of the embeddings of its tokens. Unknown and special tokens are not included. If no token

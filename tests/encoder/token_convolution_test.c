@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the module CNN of sentence-transformers between the transformer and the pooling: the embeddings, saved models,
  * and the rejection of wrong directories. tests/peers compares the embeddings with sentence-transformers.
  */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the modules WordEmbeddings and LSTM of sentence-transformers: the embeddings against a direct computation in
  * double, saved models, and the rejection of wrong directories. tests/peers compares the embeddings with
  * sentence-transformers.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: eval/triplets
  * Tests the evaluations of binary pairs and of triplets. An encoder for tests maps each text to a vector on a circle:
  * the text is the angle in degrees. Metrics are compared with values computed by hand. Other tests cover labels,

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: eval/pair_scores
  * Tests the dev set, with which a training run evaluates its model. The score must be the Spearman correlation that
  * aoe_eval_pairs computes. Each warning must be logged only once. A dev set must be rejected if its score cannot

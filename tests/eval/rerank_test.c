@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * covers: eval/trec_run
  * Tests aoe_eval_rerank: the metrics of a run file by hand, equal scores, the written run, cancelling, and errors.
- * tags: threads
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: eval/cosines eval/eval_model eval/senteval
  * Tests the STS evaluation. An encoder for tests maps each text to a unit vector: the text is the angle in degrees, so
  * that every cosine is known. Other tests cover the folders of SentEval: which files and lines are read, skipped or

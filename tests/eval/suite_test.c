@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: eval/suite_sets
  * Tests the evaluation suite. An encoder for tests maps each text to a unit vector: the text is the angle in degrees.
  * The results for the three settings of SentEval (all, mean, wmean) are compared with their definitions. Other tests

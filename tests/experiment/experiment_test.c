@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: experiment/compare experiment/describe experiment/directory experiment/grid experiment/inputs experiment/keep
  * covers: experiment/process experiment/trial experiment/work options/model options/training
  * Tests the library functions that run experiments (several training runs with different options). The tests cover the

@@ -2,7 +2,6 @@
  * Tests that functions handle a failed allocation. The tested functions load tables, load SentEval folders and evaluate
  * STS data sets. Each test calls its function repeatedly, and in each call a different allocation fails. The function
  * must report that memory ran out and must not leak a block.
- * tags: threads
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
  * Tests that the evaluations handle a failed allocation. Each test calls an evaluation repeatedly, and in each call a
  * different allocation fails. The evaluation must report that memory ran out and must not leak a block. The embedder
  * must remain usable.
- * tags: threads
  */
 #include <stdio.h>
 #include <stdlib.h>

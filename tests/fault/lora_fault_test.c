@@ -3,7 +3,6 @@
  * adapters for inference and for training, merge them, save them over a complete model, and train them. Each test calls
  * its function repeatedly, and in each call a different allocation or I/O operation fails. The error code must match
  * the failure, no block may be leaked, and after a failed save the directory must still contain the complete model.
- * tags: threads
  */
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
  * Tests that the mining of hard negatives handles a failed allocation. The test mines repeatedly, and in each call a
  * different allocation fails. The call must report that memory ran out and must not leak a block. The embedder must
  * remain usable.
- * tags: threads
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tests that tokenizers and the tokenizer trainer handle a failed allocation or I/O operation. Each test calls its
  * function repeatedly, and in each call a different allocation or I/O operation fails.
- * tags: threads
  */
 #include <errno.h>
 #include <stdio.h>

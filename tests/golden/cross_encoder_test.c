@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: numbers
  * covers: model/logit_score_head model/reranker_template tokenizer/pair
  * Tests cross-encoders: the outputs of the classification heads of several architectures are compared with float64
  * values of the library transformers (tests/peers/cross_encoders.py; jina_bert: tests/peers/jina_reference.py), and

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the table readers with published data sets. The numbers of rows and pairs are compared with the numbers that
  * the authors of the data sets state. A test is skipped if its data set is not available.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: numbers
  * Tests the objectives against golden cases of an independent float64 implementation. A case contains the vectors x and
  * y, the labels, and the scales, which are 1 / temperature. It also contains the expected loss and gradients of one or
  * more objectives (cosine, ibn, angle). One test uses the cases in the repository. Another test uses the complete file

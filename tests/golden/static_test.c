@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: numbers
  * Tests the published static model potion-base-2M from the shared data. Its embedding matrix must equal the matrix in
  * the file from which the model was converted. Its correlations on STS-B must equal the values in the README.txt of the
  * model, which an independent implementation computed.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: numbers
  * Tests a trained LLaMA model of 260K parameters from the shared data. It has grouped-query attention and tied
  * embeddings. One test compares the logits after a prompt with expected values. Another test compares the text that
  * greedy decoding generates. The tests are skipped if the model is not available.

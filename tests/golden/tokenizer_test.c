@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the tokenizers of BERT, RoBERTa, LLaMA 2 and Qwen 2.5 against the token ids in the golden files of the shared
  * data. Each tokenizer is opened from tokenizer.json. If the older vocabulary files exist, it is also opened from
  * these. The golden files and vocabularies were made by other authors and are not in the repository. The tests are

@@ -2,7 +2,6 @@
  * Tests the loss for queries with positives and negatives. The gradient is compared with finite differences in double,
  * and the value with a direct computation of the cross entropy with hard negatives. The gradient of each vector must be
  * orthogonal to the vector, because the loss depends only on the directions of the vectors.
- * tags: threads
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: train/discriminator
  * Tests the training step of DiffCSE (train/discriminator.h) against a double-precision model of both encoders, the
  * head with batch normalization and the classifier: the losses and, by finite differences, the gradients of all

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Compares the gradient of in-batch negatives in several directions with finite differences in double, for each set of
  * kernels. The guide is constant, so it must not contribute to the gradient.
- * tags: threads
  */
 #include <setjmp.h>
 #include <stdarg.h>

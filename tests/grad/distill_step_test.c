@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the training steps of the method distill: without a linear map, with a map that is dropped (the training head),
  * and with a map that is kept (a dense layer), for whole vectors and for prefixes. The loss and the gradients of all
  * weights are compared with a double-precision model and its finite differences. The bits of the gradients do not

@@ -4,7 +4,6 @@
  * distributions over the components. The value is compared with a direct computation, and the gradient with finite
  * differences. Other tests cover a student that equals its teacher, zero vectors, several threads, and invalid
  * arguments.
- * tags: threads
  */
 #include <math.h>
 #include <setjmp.h>

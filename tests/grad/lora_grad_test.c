@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: numbers
  * covers: encoder/classification_head
  * Tests a whole training step with LoRA adapters. The reference is a step without adapters, in which each weight W is
  * replaced by the merged weight W + scale B A. The losses of both steps must agree. By the chain rule, the gradients of

@@ -2,7 +2,6 @@
  * Tests the gradients of the pair losses: every objective, both forms of the angle loss, and the weighted sum of
  * objectives. The gradients are compared with fourth-order finite differences in double. Other tests check identities
  * that the gradients satisfy, zero vectors, and points without a derivative.
- * tags: threads
  */
 #include <math.h>
 #include <setjmp.h>

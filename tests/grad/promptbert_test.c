@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the training steps of PromptBERT: vectors from which those of references are subtracted
  * (aoei_pair_step.reference), with a projection of the difference (promptbert), and with the transform of the masked-LM
  * head before the subtraction (promptbert-sup). The loss and the gradients of all weights are compared with a

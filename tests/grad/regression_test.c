@@ -2,7 +2,6 @@
  * covers: loss/regression_objective
  * Tests the regression loss of cosines. The value is compared with a direct computation, and the gradient with finite
  * differences. Other tests cover float vectors, several threads, zero vectors, and invalid arguments.
- * tags: threads
  */
 #include <math.h>
 #include <setjmp.h>

@@ -5,7 +5,6 @@
  * computes the whole step in double and compares the gradient of every parameter with finite differences of this
  * computation. A second call must add its gradient to the gradient of the first call. The bits of the gradient must not
  * depend on chunks and threads.
- * tags: threads
  */
 #include <math.h>
 #include <string.h>

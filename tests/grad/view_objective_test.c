@@ -3,7 +3,6 @@
  * Tests the losses of ConSERT. The loss of texts is compared with values that were computed in float64 outside the
  * library, and with NT-Xent computed directly. The gradients of vectors and classifier weights are compared with finite
  * differences. Float vectors must give the same results as equal double vectors, for any number of threads.
- * tags: threads
  */
 #include <math.h>
 #include <setjmp.h>

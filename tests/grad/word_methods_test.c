@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests training steps of the methods that train on word embeddings, followed by a classifier of three linear layers on
  * the features of a pair: infersent (a bidirectional LSTM and maximum pooling) and dan (embeddings of bigrams, mean
  * pooling and two dense layers with tanh). The tests compute the whole step in double and compare the gradient of every

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tests in-batch negatives in several directions, with and without a guide: values that were computed independently, a
  * direct implementation of the definition, and properties of the loss.
- * tags: threads
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: loss/angle loss/cosine loss/pair_objective
  * Tests aoe_objective, the training loss of labeled pairs: its defaults, counts of pairs, row strides, weights of the
  * loss terms, and rejected arguments. The scores of single pairs are compared with values computed by hand.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: base/sort loss/ranking_terms
  * Tests the ranking loss, on which the cosine and angle losses are based. The loss is compared with its definition,
  * computed in long double over all ordered pairs. Also tests the stable sort that the loss uses.

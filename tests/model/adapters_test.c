@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: model/lora_options modeldir/adapter_tensors
  * Tests adapter directories (PEFT). Opening such a directory merges the adapters into the base model. Its embeddings
  * must be bit-identical to the embeddings of a directory in which the merged model was saved. If the adapters are not

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: encoder/arch_albert encoder/arch_deberta encoder/arch_distilbert encoder/arch_electra encoder/arch_gemma3
  * covers: encoder/arch_gte encoder/arch_jina_bert encoder/arch_llama encoder/arch_modernbert encoder/arch_mpnet
  * covers: encoder/arch_nomic encoder/arch_qwen3 encoder/arch_roberta

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests embedding in chunks, which is used for texts longer than the maximum length. Tests which tokens each chunk
  * contains and which options are rejected. The embedding of a text must be the mean of the embeddings of its chunks,
  * and must not depend on the batch or on the number of threads.

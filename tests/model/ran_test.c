@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests model directories of RANs (recurrent additive networks): creation, conversion to other storage types,
  * embedding, pretraining and training. An embedding must not depend on the other texts of a batch. Trained weights must
  * not depend on the number of threads, on interruptions, on recomputation of activations, or on the division of batches

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: modeldir/layout modeldir/model_writer modeldir/sentence_transformers_write
  * Tests the saving of model directories. A saved model must have equal weights and settings when it is opened again.
  * The files that sentence-transformers reads must be equal, byte for byte, to expected files. No file of an older model

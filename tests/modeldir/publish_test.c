@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests what happens if the process is killed while it saves a model over an older one. A save moves the files of the
  * older model to a staging folder and then moves the new files to their place. The process is killed before each step
  * that changes the directory. Afterwards, the directory must contain the complete older model, the complete newer

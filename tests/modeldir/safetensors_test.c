@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: base/git_lfs modeldir/safetensors_writer
  * Tests reading and writing safetensors files. The bytes of a written file and the values of read tensors are compared
  * with expected bytes and values. Files with invalid headers, invalid tensors, or an invalid index of shards must be

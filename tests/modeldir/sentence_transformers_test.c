@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: modeldir/layer_pooling
  * Tests settings of sentence-transformers that change the vectors of a model: truncate_dim,
  * include_prompt and the module WeightedLayerPooling. The vectors must be those that sentence-transformers computes,

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: modeldir/settings_read
  * Tests how the settings of a model are determined. The sources, in order of priority, are options, aoe.json, the files
  * of sentence-transformers in their old and new layout, and defaults. Other tests cover files that must be rejected.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the storage of weights as bf16, and as int8 and int5 with one scale per row. Rounding is compared with exact
  * arithmetic. Values that are read from int8 or int5 rows and stored again must give identical bytes, for scales of all
  * magnitudes. Other tests cover the errors of the function that writes files.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads network
+ * tags: network
  * Tests the parsing of HTTP header lines and of the headers Link, Retry-After and X-RateLimit-*, with valid and invalid
  * values.
  */

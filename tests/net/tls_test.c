@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads network
+ * tags: network
  * Tests TLS against `openssl s_server` with a self-signed certificate. The certificate must be rejected unless the
  * environment variable CURL_CA_BUNDLE contains its path. It must also be rejected if the URL contains another host name
  * than the certificate. A redirect from https:// to http:// must not be followed.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads network
+ * tags: network
  * Tests the program that serves HTTP requests for the command-line tests. The server must write its URL to a file, log
  * requests, and exit when it receives SIGTERM.
  */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests Pearson and Spearman correlations and average ranks, mostly against values computed by hand.
  */
 #include <float.h>

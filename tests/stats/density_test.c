@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests quantiles and bandwidths against values computed by hand. Kernel densities are compared with the numerical
  * derivative of their cumulative distribution function, which the test computes with erfc. The integral of each density
  * must be 1.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the t test, the incomplete beta function, the correction of Holm and the bootstrap. The script
  * significance_figures.py in this folder computed the expected values, except those of Holm's correction with few
  * tests, with scipy. The tolerance is 1e-9. Other tests cover cases in which a result is undefined: a single run, equal

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: table/examples
  * Tests the loading of examples and the planning of the batches of an epoch. Examples are pairs, positives or triplets
  * from files. Invalid files are rejected. Each example must be used as often as its weight specifies, and a batch with

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests checkpoints on disk: finding the newest complete checkpoint, removing old checkpoints, opening a checkpoint as
  * a model, and resuming from truncated and damaged checkpoints.
  */

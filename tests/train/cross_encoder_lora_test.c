@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: model/generated_weights
  * Tests LoRA adapters of cross-encoders: training with a new and an existing head, equal results for all numbers of
  * threads, chunks and after a resumed run, the files of the saved directory, merging, further training, and errors.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the training of LoRA adapters. Results are bit-identical for any number of threads, with recomputation of
  * activations, and if a run is interrupted and resumed. Checkpoints contain only the adapters and the state of the
  * optimizer. The base model does not change. The embeddings of saved adapters equal the embeddings during the last

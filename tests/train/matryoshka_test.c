@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests Matryoshka representation learning, the loss of prefixes of the embeddings: values that were computed
  * independently, finite differences for every loss with and without a teacher, properties of the loss, and training
  * runs.

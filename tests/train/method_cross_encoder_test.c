@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: loss/score_objective modeldir/cross_encoder modeldir/cross_encoder_write
  * Tests the training of cross-encoders: the loss and its gradient, learning, the saved model, equal results for all
  * numbers of threads, chunks and after a resumed run, the forms of training data, and errors.

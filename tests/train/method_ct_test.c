@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: loss/tension_objective train/twin_batch
  * Tests training with two encoders (Contrastive Tension): values of the loss that were computed independently, finite
  * differences through both encoders, symmetry, the pairs of a batch, and training runs, of which the better encoder is

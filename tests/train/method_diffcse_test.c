@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the method diffcse: the losses decrease, the results are bit-identical for any number of threads, with chunked
  * batches and after an interruption, only the encoder is saved, adapters can be trained, and wrong models and options
  * are rejected.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the method is-bert: the loss decreases, the results are bit-identical for any number of threads, with chunked
  * batches and after an interruption, the saved model contains the convolutions, and wrong models and options are
  * rejected.

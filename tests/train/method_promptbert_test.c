@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: model/empty_prompt train/template_batch
  * Tests the methods promptbert and promptbert-sup: the batches of texts in two templates with their references, the
  * results of training, which are bit-identical for any number of threads, with chunked batches and after an

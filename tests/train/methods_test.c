@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: train/class_counts train/method train/method_angle train/method_consert train/method_directions
  * covers: train/method_sbert train/method_simcse train/saved_parts
  * Tests the training methods. Each method must reduce its own loss and log it by name. Results must be bit-identical

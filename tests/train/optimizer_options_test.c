@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the options of the optimizer and of the learning rate: ten steps of every optimizer compared with values that
  * PyTorch and a separate program computed, the learning rates of training runs, bit-identical resumed runs, and
  * rejected options.

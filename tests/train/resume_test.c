@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests resuming. A run is cancelled, or killed at any moment, and then resumed. Its files must be bit-identical to the
  * files of an uninterrupted run, except for the log: its times may differ, it may contain additional start and
  * checkpoint lines, and a checkpoint line may be missing. If an option has changed, resuming must be rejected with a

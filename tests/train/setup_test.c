@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: train/output_dir
  * Tests inputs that training must reject. Training must reject them before it writes a file. The error message must be
  * one line that states what is wrong, where, and what to do. Also tests output directories that contain files or are in

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the vectors of teachers: those of several teachers, those of repeated texts, and the cache. The vectors in the
  * cache are rounded to bf16 and are not computed again, also after an interruption. Other texts and other teachers have
  * other files. Unusable files, a directory that cannot be written and a full disk give one error, without a partial

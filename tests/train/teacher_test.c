@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests training with a teacher model (distillation). The student learns the teacher's similarities. For all kinds of
  * examples, each text must be compared with its own teacher embedding. Prompts apply only to the student. Results must
  * not depend on the number of threads, on the division of batches into chunks, or on whether a run is stopped and

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: train/schedule
  * Tests training runs with a time limit (max_minutes): when they end, the learning rate as a function of the elapsed
  * time, and resuming. The duration of a step is unknown, so every assertion must hold on a machine of any speed.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * Tests the tokenized training set: token ids, labels, groups of texts with equal token ids, and upper bounds of the
  * number of tokens per batch. The fingerprint must depend on all contents. Errors must name the file and the line.
  */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
  * covers: encoder/arch_words model/word_table train/method_dan train/method_infersent
  * Tests the methods that train on word embeddings, infersent and dan: the losses of the first steps, the results, which
  * are bit-identical for any number of threads, with chunked batches and after an interruption, the saved model, which
