@@ -10,7 +10,8 @@
 #     golden     all golden cases in float32 on Cortex-A76, and the case `bert` in bf16 on `max`
 #     equality   embeddings and trained weights of tier neon must have the bits of tier avx2 of this machine; in int8,
 #                embeddings of the tiers neon and neondot
-#     programs   the test programs with the tag `emulated` on `max`; run.sh prints the line with their totals
+#     programs   the test programs with the tag `emulated` and without the tag `threads` on `max`; run.sh prints the line with
+#                their totals
 # Prints SKIP if the packages of `make deps-arm64` are not installed.
 set -eu
 cd "$(dirname "$0")/.."
@@ -74,7 +75,7 @@ equality() { # equality DTYPE: compares embeddings of the tiers neon (int8: and 
 }
 
 programs() {
-    QEMU_CPU=max make -s check CROSS=$cross TAGS=emulated
+    QEMU_CPU=max make -s check CROSS=$cross TAGS=emulated SKIP=threads
 }
 
 if [ "${1-}" = --part ]; then # arm64.sh --part PART ARG...: runs one part
