@@ -6,7 +6,9 @@
 #   cycles     there are no dependency cycles between units (pairs of a .c and a .h file); the header of a unit declares only
 #              functions that the unit defines
 #   vocabulary no file contains a word that tools/vocabulary.txt replaces by a standard term
-#   sizes      files have fewer than 1,000 lines, functions fewer than 150
+#   sizes      files have fewer than 1,000 lines, public headers fewer than 600, functions fewer than 150
+#   columns    lines of C sources, headers and .md files have at most 120 columns, except rows of tables and lines with a URL
+#   flags      the library names no command-line option, such as --lr, except in the tables of options (src/options)
 #   words      there are no reminder comments, and every source file has a license line
 #   links      relative links of .md files point to existing files, and docs/README.md lists all pages of docs/
 #   format     clang-format
@@ -139,8 +141,20 @@ check_sizes() {
             /^[a-zA-Z_].*\) *\{$/ || (/^\{$/ && last ~ /\)$/) { start = FNR }
             /^\}/ { if (start && FNR - start > 150) print f ":" start ": the function has " FNR - start " lines; the maximum is 150"; start = 0 }
             { last = $0 }
-            END { if (FNR >= 1000) print f ":1: the file has " FNR " lines; the maximum is 999" }' "$f"
+            END { max = f ~ /^include\// ? 599 : 999; if (FNR > max) print f ":1: the file has " FNR " lines; the maximum is " max }' "$f"
     done
+}
+
+check_columns() {
+    sources '*.c' '*.h' '*.def' '*.md' | grep -vE '^tests/(golden|fuzz/corpus)/' | LC_ALL=C.UTF-8 xargs grep -nE '.{121}' /dev/null |
+        grep -vE '^[^:]*:[0-9]+: *(\||>? *\|)|https?://' | sed 's/^\([^:]*:[0-9]*:\).*/\1 the line has more than 120 columns/' || true
+}
+
+# The commands of other programs (pandoc, soffice, jupyter) have options, and modeldir/readme.c writes examples of commands
+# into the README of a model.
+check_flags() {
+    sources 'src/*.c' 'src/*.h' | grep -vE '^src/(options/|modeldir/readme\.c)' | xargs grep -nE '["(`]--[a-z]{2}|[a-z] --[a-z]{2}' /dev/null |
+        grep -vE 'pandoc|soffice|jupyter|PLAIN|CODE' | sed 's/^\([^:]*:[0-9]*:\)/\1 names a command-line option; write the field, such as options.lr:/' || true
 }
 
 check_words() {
@@ -216,12 +230,14 @@ check_tidy_all() { sources 'src/*.c' 'cli/*.c' | tidy_files; }
 
 check_tests() { tests/find.sh --check; }
 
-for check in ${*:-includes cycles vocabulary sizes words links format tests tidy}; do
+for check in ${*:-includes cycles vocabulary sizes columns flags words links format tests tidy}; do
     case $check in
     includes) report "includes and restricted functions" check_directions check_restricted ;;
     cycles) report "cycles between units" check_cycles ;;
     vocabulary) report "vocabulary" check_vocabulary ;;
     sizes) report "sizes" check_sizes ;;
+    columns) report "columns" check_columns ;;
+    flags) report "command-line options in the library" check_flags ;;
     words) report "words" check_words ;;
     links) report "links" check_links ;;
     format) report "clang-format" check_format ;;
@@ -232,7 +248,7 @@ for check in ${*:-includes cycles vocabulary sizes words links format tests tidy
         report "clang-tidy of all files" check_tidy_all
         [ $failed != "$failed_before" ] || ! git diff --quiet HEAD -- src cli || git rev-parse HEAD >tools/tidy_base
         ;;
-    *) echo "lint: unknown check '$check'; use includes, cycles, vocabulary, sizes, words, links, format, tests, tidy or tidy-all" >&2 && exit 2 ;;
+    *) echo "lint: unknown check '$check'; use includes, cycles, vocabulary, sizes, columns, flags, words, links, format, tests, tidy or tidy-all" >&2 && exit 2 ;;
     esac
 done
 exit $failed

@@ -21,7 +21,7 @@ static int find_token(size_t *id, const aoe_model *m, const char *word, aoe_erro
         rc = aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: the model has no classification head, and '%s' is not a token of its tokenizer, so it is not a "
-            "reranker; give a cross-encoder, or train one (aoe train --method cross-encoder)",
+            "reranker; give a cross-encoder, or train one with the method cross-encoder",
             m->files.dir, word);
     *id = rc ? 0 : (size_t)ids.id[0];
     aoe_ids_free(&ids);

@@ -66,8 +66,7 @@ static int fail_no_head(const aoei_encoder_config *c, const aoei_model_files *f,
     return aoei_fail(
         err, AOE_EARG,
         "%s: the model is not a cross-encoder: it has no classification head ('%s.weight'); give a cross-encoder, "
-        "train one from this model (aoe train --method cross-encoder), or rank texts by their cosine (aoe similarity "
-        "TEXT --texts FILE)",
+        "train one from this model with the method cross-encoder, or rank texts by their cosine (aoe similarity)",
         aoei_weights_dir(f), h->module[h->n - 1].name);
 }
 
