@@ -5,115 +5,117 @@ data = './density.dat'
 if (!exists('svg')) svg = './density.svg'
 if (!exists('png')) png = './density.png'
 title = ''
+row1 = '0'
+row2 = '1'
+row3 = '2'
+row4 = '3'
+row5 = '4'
+row6 = '5'
+row7 = 'all'
+rows = 7
+base = '0 1 2 3 4 5 6.6'
+group = '1 2 3 4 5 6 7'
+panels = 3
+gold = 3
 title1 = 'aoe-small-en'
-note1 = 'Spearman 77.61'
+note1 = 'Spearman 77.79'
 title2 = 'my-model'
-note2 = 'Spearman 81.15'
+note2 = 'Spearman 81.00'
 title3 = 'gold scores'
 note3 = '205 pairs'
 
-do for [format in 'svg png'] {
-reset
-if (format eq 'svg') {
-    set terminal svg size 880,523 noenhanced font 'sans-serif,12' background rgb 'white'
-    set output svg
-} else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {
-    set terminal pngcairo size 1760,1046 noenhanced fontscale 2 font 'sans,10' lw 2.6 dl 1.3 ps 2.8
-} else {
-    set terminal png size 1760,1046 noenhanced
-}
-set output png
-}
+# Definitions that the scripts of all plots use. aoe plot writes the file NAME.gp, which contains the parameters of the
+# plot, this file, and the script of the plot. The variables data, svg and png are the paths of the data and of the
+# images.
 
+# Returns the commands that begin an image of the given size in pixels. The .png image has twice as many pixels per
+# direction.
+begin(format, width, height) = "reset; ".( \
+    format eq 'svg' ? \
+        sprintf("set terminal svg size %d,%d noenhanced font 'sans-serif,12' ", width, height). \
+        "background rgb 'white'; set output svg" : \
+    strstrt(GPVAL_TERMINALS, 'pngcairo') ? \
+        sprintf("set terminal pngcairo size %d,%d noenhanced fontscale 2 font 'sans,10' ", 2 * width, 2 * height). \
+        "lw 2.6 dl 1.3 ps 2.8; set output png" : \
+        sprintf("set terminal png size %d,%d noenhanced; set output png", 2 * width, 2 * height))
+
+# Commands that define line styles and a light grid. The colors can be distinguished by color-blind readers (Okabe and
+# Ito 2008). In grayscale, dashes and markers distinguish the lines.
+line_styles = "\
+set style line 1 lc rgb '#0072b2' dt solid pt 7 lw 2 ps 0.9; \
+set style line 2 lc rgb '#d55e00' dt (8,3) pt 5 lw 2 ps 0.9; \
+set style line 3 lc rgb '#009e73' dt (3,3) pt 9 lw 2 ps 0.9; \
+set style line 4 lc rgb '#cc79a7' dt (10,3,2,3) pt 13 lw 2 ps 0.9; \
+set style line 5 lc rgb '#e69f00' dt solid pt 6 lw 2 ps 0.9; \
+set style line 6 lc rgb '#56b4e9' dt (8,3) pt 4 lw 2 ps 0.9; \
+set style line 7 lc rgb '#000000' dt (3,3) pt 8 lw 2 ps 0.9; \
+set grid back lt 1 lw 0.5 lc rgb '#d8d8d8'"
+
+# Colors for ordered values, from light yellow over green to dark blue.
+ramp = '#fffcd6 #c8e6b4 #70c3b2 #3094b0 #205c98 #0e2254'
+
+# Number i of a list of numbers, such as '0 5 7'. The first number has the index 1.
+number(list, i) = real(word(list, i))
+
+# A text as a tick label, in which '%' begins a format.
+tic(s) = strstrt(s, '%') ? s[1:strstrt(s, '%')].'%'.tic(s[strstrt(s, '%')+1:*]) : s
+
+# Margins of a plot, as fractions of the image.
+margins(left, right, top, bottom) = \
+    sprintf("set lmargin at screen %.4f; set rmargin at screen %.4f; ", left, right). \
+    sprintf("set tmargin at screen %.4f; set bmargin at screen %.4f", top, bottom)
+
+# Densities of cosines by gold score, with one panel for each model, and one panel for the gold scores. Parameters:
+# panels: number of panels; gold: index of the panel of the gold scores, or 0; rows: number of rows of a panel; row1,
+# row2 ...: names of the rows from below; base: their y coordinates; group: indices of their colors; title1 ..., note1
+# ...: titles of the panels. Each panel has rows + 1 data blocks: the densities, whose columns are value and density,
+# and the medians.
+left = 60.0 # sizes in pixels
+bottom = 73.0
+above = strlen(title) ? 94.0 : 68.0
+top = number(base, rows) + 1.6
+width = 70 + 270 * panels
+height = int(bottom + 45 * (top + 0.3) + above)
+step = (1 - left / width) / panels
+
+do for [format in 'svg png'] {
+eval begin(format, width, height)
 set multiplot title title
 unset key
 set border 1
 set xtics nomirror out
 set grid xtics back lt 1 lw 0.5 lc rgb '#d8d8d8'
-set yrange [-0.3:8.2]
-set bmargin at screen 0.1396
-set tmargin at screen 0.8700
-
-set lmargin at screen 0.0682
-set rmargin at screen 0.3415
-set xrange [-0.4:1]
-set xlabel 'cosine'
-set xtics 0.5
-set label 1 title1 at graph 0.5, graph 1 center offset 0, 2.1
-set label 2 note1 at graph 0.5, graph 1 center offset 0, 0.8
-set ytics ('0' 0, '1' 1, '2' 2, '3' 3, '4' 4, '5' 5, 'all' 6.6) scale 0
-set ylabel 'gold score (triangle: median)' offset 1
-plot \
-    data index 6 using 1:(6.6 + 0.6558 * $2):(6.6) with filledcurves fc rgb '#bbbbbb', \
-    '' index 6 using 1:(6.6 + 0.6558 * $2) with lines lc rgb '#333333', \
-    data index 5 using 1:(5 + 0.2624 * $2):(5) with filledcurves fc rgb '#0e2254', \
-    '' index 5 using 1:(5 + 0.2624 * $2) with lines lc rgb '#333333', \
-    data index 4 using 1:(4 + 0.3766 * $2):(4) with filledcurves fc rgb '#205c98', \
-    '' index 4 using 1:(4 + 0.3766 * $2) with lines lc rgb '#333333', \
-    data index 3 using 1:(3 + 0.4914 * $2):(3) with filledcurves fc rgb '#3094b0', \
-    '' index 3 using 1:(3 + 0.4914 * $2) with lines lc rgb '#333333', \
-    data index 2 using 1:(2 + 0.7911 * $2):(2) with filledcurves fc rgb '#70c3b2', \
-    '' index 2 using 1:(2 + 0.7911 * $2) with lines lc rgb '#333333', \
-    data index 1 using 1:(1 + 0.5607 * $2):(1) with filledcurves fc rgb '#c8e6b4', \
-    '' index 1 using 1:(1 + 0.5607 * $2) with lines lc rgb '#333333', \
-    data index 0 using 1:(0 + 0.6324 * $2):(0) with filledcurves fc rgb '#fffcd6', \
-    '' index 0 using 1:(0 + 0.6324 * $2) with lines lc rgb '#333333', \
-    data index 7 using 1:2 with points pt 9 ps 0.9 lc rgb 'white', \
-    '' index 7 using 1:2 with points pt 8 ps 0.9 lc rgb 'black'
-
-set lmargin at screen 0.3788
-set rmargin at screen 0.6521
-set xrange [-0.4:1]
-set xlabel 'cosine'
-set xtics 0.5
-set label 1 title2 at graph 0.5, graph 1 center offset 0, 2.1
-set label 2 note2 at graph 0.5, graph 1 center offset 0, 0.8
-unset ytics
-unset ylabel
-plot \
-    data index 14 using 1:(6.6 + 0.4753 * $2):(6.6) with filledcurves fc rgb '#bbbbbb', \
-    '' index 14 using 1:(6.6 + 0.4753 * $2) with lines lc rgb '#333333', \
-    data index 13 using 1:(5 + 0.1669 * $2):(5) with filledcurves fc rgb '#0e2254', \
-    '' index 13 using 1:(5 + 0.1669 * $2) with lines lc rgb '#333333', \
-    data index 12 using 1:(4 + 0.2199 * $2):(4) with filledcurves fc rgb '#205c98', \
-    '' index 12 using 1:(4 + 0.2199 * $2) with lines lc rgb '#333333', \
-    data index 11 using 1:(3 + 0.2966 * $2):(3) with filledcurves fc rgb '#3094b0', \
-    '' index 11 using 1:(3 + 0.2966 * $2) with lines lc rgb '#333333', \
-    data index 10 using 1:(2 + 0.4632 * $2):(2) with filledcurves fc rgb '#70c3b2', \
-    '' index 10 using 1:(2 + 0.4632 * $2) with lines lc rgb '#333333', \
-    data index 9 using 1:(1 + 0.4496 * $2):(1) with filledcurves fc rgb '#c8e6b4', \
-    '' index 9 using 1:(1 + 0.4496 * $2) with lines lc rgb '#333333', \
-    data index 8 using 1:(0 + 0.5712 * $2):(0) with filledcurves fc rgb '#fffcd6', \
-    '' index 8 using 1:(0 + 0.5712 * $2) with lines lc rgb '#333333', \
-    data index 15 using 1:2 with points pt 9 ps 0.9 lc rgb 'white', \
-    '' index 15 using 1:2 with points pt 8 ps 0.9 lc rgb 'black'
-
-set lmargin at screen 0.6894
-set rmargin at screen 0.9627
-set xrange [0:5]
-set xlabel 'gold score'
-set xtics 1
-set label 1 title3 at graph 0.5, graph 1 center offset 0, 2.1
-set label 2 note3 at graph 0.5, graph 1 center offset 0, 0.8
-plot \
-    data index 22 using 1:(6.6 + 4.032 * $2):(6.6) with filledcurves fc rgb '#bbbbbb', \
-    '' index 22 using 1:(6.6 + 4.032 * $2) with lines lc rgb '#333333', \
-    data index 21 using 1:(5 + 0.6143 * $2):(5) with filledcurves fc rgb '#0e2254', \
-    '' index 21 using 1:(5 + 0.6143 * $2) with lines lc rgb '#333333', \
-    data index 20 using 1:(4 + 0.9279 * $2):(4) with filledcurves fc rgb '#205c98', \
-    '' index 20 using 1:(4 + 0.9279 * $2) with lines lc rgb '#333333', \
-    data index 19 using 1:(3 + 1.467 * $2):(3) with filledcurves fc rgb '#3094b0', \
-    '' index 19 using 1:(3 + 1.467 * $2) with lines lc rgb '#333333', \
-    data index 18 using 1:(2 + 1.043 * $2):(2) with filledcurves fc rgb '#70c3b2', \
-    '' index 18 using 1:(2 + 1.043 * $2) with lines lc rgb '#333333', \
-    data index 17 using 1:(1 + 0.6249 * $2):(1) with filledcurves fc rgb '#c8e6b4', \
-    '' index 17 using 1:(1 + 0.6249 * $2) with lines lc rgb '#333333', \
-    data index 16 using 1:(0 + 0.2429 * $2):(0) with filledcurves fc rgb '#fffcd6', \
-    '' index 16 using 1:(0 + 0.2429 * $2) with lines lc rgb '#333333', \
-    data index 23 using 1:2 with points pt 9 ps 0.9 lc rgb 'white', \
-    '' index 23 using 1:2 with points pt 8 ps 0.9 lc rgb 'black'
-
+do for [k=1:panels] {
+    first = (k - 1) * (rows + 1)
+    # rows are drawn from top to bottom, so that the curve of a row is drawn over the row above it
+    curves = ''
+    do for [row=rows:1:-1] {
+        stats [*:*] [*:*] data index first+row-1 using 1:2 nooutput
+        x_low = STATS_min_x
+        x_high = STATS_max_x
+        curve = sprintf("data index %d using 1:(%g + %.4g * $2)", first + row - 1, number(base, row), 1.4 / STATS_max_y)
+        color = word(ramp.' #bbbbbb', int(word(group, row)))
+        curves = curves.curve.sprintf(":(%g) with filledcurves fc rgb '%s', ", number(base, row), color). \
+            curve." with lines lc rgb '#333333', "
+    }
+    eval margins(left / width + step * (k - 1), left / width + step * (k - 0.12), 1 - above / height, bottom / height)
+    set xrange [x_low:x_high]
+    set yrange [-0.3:top]
+    set xlabel k == gold ? 'gold score' : 'cosine'
+    set xtics k == gold ? (x_high - x_low) / 5 : x_high - x_low > 1.2 ? 0.5 : 0.2
+    set label 1 value('title'.k) at graph 0.5, graph 1 center offset 0, 2.1
+    set label 2 value('note'.k) at graph 0.5, graph 1 center offset 0, 0.8
+    if (k == 1) {
+        set ytics () scale 0
+        do for [row=1:rows] { set ytics add (value('row'.row) number(base, row)) }
+        set ylabel 'gold score (triangle: median)' offset 1
+    } else {
+        unset ytics
+        unset ylabel
+    }
+    eval 'plot '.curves.sprintf("data index %d using 1:2 with points pt 9 ps 0.9 lc rgb 'white', ", first + rows). \
+        sprintf("data index %d using 1:2 with points pt 8 ps 0.9 lc rgb 'black'", first + rows)
+}
 unset multiplot
-
 set output
 }

@@ -6,8 +6,7 @@
 # AOE_TEACHERS contains all-MiniLM-L6-v2 and all-mpnet-base-v2, AOE_TEXT the sources that fetch.sh downloads, AOE_DATA the data
 # sets (see prepare.sh). Each stage takes at most 120 minutes on two cores. Intermediate files are kept in $AOE_WORK
 # (build/aoe-small-en); the same command continues an interrupted stage. After each stage, the hash of its result is compared with
-# hashes.tsv, which contains the hashes of the published model and the CPU tier on which they were computed. The published model was
-# trained before prepare.sh compared texts by containment (see EXPERIMENTS.md, "Second model: plan"), so all hashes differ now.
+# hashes.tsv, which contains the hashes of the published model and the CPU tier on which they were computed.
 set -eu
 cd "$(dirname "$0")/../.."
 AOE_WORK=${AOE_WORK:-build/aoe-small-en}
