@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The tree of all commands.
  */
-#ifndef AOE_CLI_MAIN_H
-#define AOE_CLI_MAIN_H
+#pragma once
 
 #include "cli/common/dispatch.h"
 
 extern const cli_command cli_program;
-
-#endif

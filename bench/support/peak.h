@@ -3,8 +3,7 @@
  * peaks are the rate of multiply-adds whose operands are in registers, and the transfer rate of memory. All threads of
  * a context run at the same time, and the fastest of several runs is reported.
  */
-#ifndef AOE_BENCH_PEAK_H
-#define AOE_BENCH_PEAK_H
+#pragma once
 
 #include "base/context.h"
 
@@ -20,5 +19,3 @@ const char *bench_peak_unit(const aoe_context *ctx, aoe_dtype dtype);
  * Measures a copy and an update in place, each of which transfers `bytes` bytes, and returns the higher rate. If
  * `bytes` is small, the rate of a cache is measured. Returns 0 if memory allocation fails. */
 double bench_memory_rate(const aoe_context *ctx, size_t bytes);
-
-#endif

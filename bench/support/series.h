@@ -2,8 +2,7 @@
  * A list of measured times with a fixed capacity. Functions return the fastest time and the median. The list owns no
  * memory on the heap.
  */
-#ifndef AOE_BENCH_SERIES_H
-#define AOE_BENCH_SERIES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ void bench_series_add(bench_series *s, double seconds); /* does nothing if the l
 double bench_fastest(const bench_series *s);            /* returns 0 if the list is empty */
 /* returns the larger of the two middle values if n is even; returns 0 if the list is empty */
 double bench_median(const bench_series *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Code that several commands use: option tables, the default model, opening and closing of models, and messages.
  */
-#ifndef AOE_CLI_COMMON_COMMON_H
-#define AOE_CLI_COMMON_COMMON_H
+#pragma once
 
 #include <aoe.h>
 
@@ -133,5 +132,3 @@ const char *cli_plural(size_t n); /* returns "" if n is 1, otherwise "s" */
  * characters other than A-Z, 0-9 and '_': it may be a secret value that the user has given instead of the name of a
  * variable. */
 const char *cli_env_name_shown(const char *name);
-
-#endif

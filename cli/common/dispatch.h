@@ -3,8 +3,7 @@
  * has a table of subcommands. Every group accepts the arguments "help [SUBCOMMAND...]", "--help", "-h", "version",
  * "--version" and "-V".
  */
-#ifndef AOE_CLI_COMMON_DISPATCH_H
-#define AOE_CLI_COMMON_DISPATCH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ void cli_read_commands(const cli_command *group, cli_syntax_fn read, void *user)
 /* Runs the subcommand of `group` that argv[0] names and passes the remaining arguments to it. path: name of the group,
  * for example "data"; "" for the program itself. Returns the exit code. Usage errors are reported. */
 int cli_dispatch(const cli_command *group, const char *path, int argc, char **argv);
-
-#endif

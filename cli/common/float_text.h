@@ -2,8 +2,7 @@
  * Formats floats for the output of embeddings. The text is the same as with printf's %.9g, but is computed several
  * times faster. If a text with nine digits is parsed, the result is exactly the original float.
  */
-#ifndef AOE_CLI_COMMON_FLOAT_TEXT_H
-#define AOE_CLI_COMMON_FLOAT_TEXT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -60,5 +59,3 @@ static inline size_t cli_format_float(char *out, float v) {
     *to = 0;
     return (size_t)(to - out);
 }
-
-#endif

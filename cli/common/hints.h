@@ -2,8 +2,7 @@
  * Adapts messages of the library to a command. They name option fields ("options.max_length"), which are replaced by
  * the flags of the command. Advice that names a field for which the command has no flag is removed.
  */
-#ifndef AOE_CLI_COMMON_HINTS_H
-#define AOE_CLI_COMMON_HINTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ void cli_name_flags(char *out, size_t size, const char *text, const cli_syntax *
  * row or set options.skip_bad_rows" becomes "the row has 2 fields; correct the row". In the text before the first "; ",
  * which is kept, "options." is removed. */
 void cli_drop_hints(char *text);
-
-#endif

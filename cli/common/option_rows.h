@@ -3,8 +3,7 @@
  * offset of the option's target, for example .offset = offsetof(options, table.skip_bad_rows). The texts in `choices`
  * are the names of the values of an enum, in the order of the values.
  */
-#ifndef AOE_CLI_COMMON_OPTION_ROWS_H
-#define AOE_CLI_COMMON_OPTION_ROWS_H
+#pragma once
 
 #include "cli/common/syntax.h"
 #include "options/rows.h"
@@ -98,5 +97,3 @@
         .name = "threshold", .kind = AOEI_OPTION_REAL, target, .min = -1e30, .max = 1e30,                              \
         .help = "pairs with a label of at least X are positive", .fallback = AOEI_DEFAULT_THRESHOLD                    \
     }
-
-#endif

@@ -4,8 +4,7 @@
  * replaces the names of option fields by flags. Texts that are stored in targets are valid until cli_args_free is
  * called; argv must also remain valid until then.
  */
-#ifndef AOE_CLI_COMMON_OPTIONS_H
-#define AOE_CLI_COMMON_OPTIONS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -50,5 +49,3 @@ int cli_print_version(void); /* prints "aoe VERSION" to stdout; returns exit cod
 
 /* Reports a usage error of a command ("aoe: COMMAND: ... (see aoe COMMAND --help)") and returns 2. */
 int cli_usage(const char *command, const char *fmt, ...);
-
-#endif

@@ -3,8 +3,7 @@
  * interrupted therefore leaves no partial file and does not change an existing file. Devices and pipes are written
  * directly.
  */
-#ifndef AOE_CLI_COMMON_OUTFILE_H
-#define AOE_CLI_COMMON_OUTFILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -40,5 +39,3 @@ int cli_file_commit(cli_file *f); /* completes the file and renames it; returns 
  * 0, or 1 after reporting the error. */
 int cli_files_commit(cli_file *files, size_t n);
 void cli_file_abort(cli_file *f); /* removes the temporary file; accepts a zeroed struct and a committed file */
-
-#endif

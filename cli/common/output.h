@@ -2,8 +2,7 @@
  * Prints messages on stderr, and tables and JSON lines on stdout. If a memory allocation fails, these functions print a
  * message and end the program.
  */
-#ifndef AOE_CLI_COMMON_OUTPUT_H
-#define AOE_CLI_COMMON_OUTPUT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -86,5 +85,3 @@ void cli_table_free(cli_table *t);                                      /* accep
 /* Formats in which a table is printed. The first row of a table is its header. */
 typedef enum cli_table_format { CLI_TABLE_ALIGNED, CLI_TABLE_CSV, CLI_TABLE_MARKDOWN } cli_table_format;
 void cli_table_print_as(cli_table *t, cli_table_format format); /* prints to stdout and empties the table */
-
-#endif

@@ -2,8 +2,7 @@
  * Shows the progress of a command on stderr. On a terminal, one line is drawn repeatedly. Otherwise, a new line is
  * printed every few seconds.
  */
-#ifndef AOE_CLI_COMMON_PROGRESS_H
-#define AOE_CLI_COMMON_PROGRESS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -33,5 +32,3 @@ void cli_format_seconds(char out[32], double seconds); /* writes, for example, "
 void cli_progress_fit(char *line, size_t width);
 void cli_progress_clear(void);         /* clears the progress line if the terminal shows one */
 void cli_progress_enable(int enabled); /* 0: the progress of later calls of cli_progress_begin is not shown */
-
-#endif

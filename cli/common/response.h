@@ -5,8 +5,7 @@
  * is not changed. In a value in double quotes, variables are replaced, but a '#' and spaces at both ends are part of
  * the value.
  */
-#ifndef AOE_CLI_COMMON_RESPONSE_H
-#define AOE_CLI_COMMON_RESPONSE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ int cli_response_open(cli_response **r, const char *path); /* opens *r; returns 
  * was read, 0 at the end of the file, or -1 after reporting an invalid line or a read error. */
 int cli_response_next(cli_response *r, char *word[2], size_t *n, size_t *line);
 void cli_response_close(cli_response *r); /* accepts NULL */
-
-#endif

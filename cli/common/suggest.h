@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Suggestions for unknown options.
  */
-#ifndef AOE_CLI_COMMON_SUGGEST_H
-#define AOE_CLI_COMMON_SUGGEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@ const char *cli_suggest_option(const char *typed, const char *const *names, size
 /* Returns why aoe has no such option, if other programs have the option `typed` and aoe has no counterpart; otherwise
  * NULL. */
 const char *cli_foreign_option(const char *typed);
-
-#endif

@@ -2,8 +2,7 @@
  * Describes the arguments that a command accepts, as groups of rows of option tables. The parser (options.h) and the
  * help (help.h) use this description.
  */
-#ifndef AOE_CLI_COMMON_SYNTAX_H
-#define AOE_CLI_COMMON_SYNTAX_H
+#pragma once
 
 #include <stddef.h>
 
@@ -44,5 +43,3 @@ typedef struct cli_syntax {
     void (*more)(const struct cli_syntax *s); /* prints a section of --help after the options; NULL: there is none */
     size_t min_operands, max_operands;        /* minimum and maximum number of operands */
 } cli_syntax;
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A batch of texts in memory, which a command processes together.
  */
-#ifndef AOE_CLI_COMMON_TEXT_BATCH_H
-#define AOE_CLI_COMMON_TEXT_BATCH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ int cli_batch_is_full(const cli_batch *b); /* returns 1 if the batch contains `c
 void cli_batch_add(cli_batch *b, aoe_text text, const char *name, size_t number, int is_line);
 void cli_batch_finish(cli_batch *b);  /* sets the field `text`; called after the last cli_batch_add */
 void cli_batch_destroy(cli_batch *b); /* accepts a zeroed struct */
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads texts from files and standard input in batches, with the reader of tables and lists of texts (aoe_texts_read).
  */
-#ifndef AOE_CLI_COMMON_TEXT_FILES_H
-#define AOE_CLI_COMMON_TEXT_FILES_H
+#pragma once
 
 #include "aoe_data.h"
 #include "cli/common/options.h"
@@ -31,5 +30,3 @@ int cli_text_files_read(cli_text_files *f, const cli_args *args, const aoe_table
 /* Reports an error of the library, and returns 1. If text i of the current batch caused the error, the message contains
  * the file and the line of the text. i: index of the text; any other number if no text caused the error. */
 int cli_text_files_fail(const cli_text_files *f, size_t i, const aoe_error *err);
-
-#endif

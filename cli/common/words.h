@@ -2,8 +2,7 @@
  * A list of words, for example the arguments of a command. The words can be taken from a text or from response files. A
  * list can be converted to a command line for a shell.
  */
-#ifndef AOE_CLI_COMMON_WORDS_H
-#define AOE_CLI_COMMON_WORDS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ void cli_words_free(cli_words *w); /* accepts a zeroed list */
 
 /* Returns a new string, formatted like printf(). The caller frees it with free(). */
 char *cli_format(const char *fmt, ...);
-
-#endif

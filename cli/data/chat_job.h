@@ -3,8 +3,7 @@
  * The functions parse the options for models, endpoints and spending limits, read API keys from environment variables,
  * show the progress, handle interruption, and print a summary of calls and costs.
  */
-#ifndef AOE_CLI_DATA_CHAT_JOB_H
-#define AOE_CLI_DATA_CHAT_JOB_H
+#pragma once
 
 #include <aoe.h>
 #include <aoe_annotate.h>
@@ -69,5 +68,3 @@ void cli_chat_warn(cli_chat *c, const aoe_chat_result *r, size_t skipped);
  * `line`, to which the calls and their cost are added. The function takes ownership of `line`. The summary is printed
  * to stdout, or to stderr if the output rows are written to stdout. Returns the exit code. */
 int cli_chat_finish(cli_chat *c, const aoe_chat_result *r, const char *rows, json_t *line);
-
-#endif

@@ -2,8 +2,7 @@
  * Functions that the commands `aoe data convert`, `split`, `dedup`, `stats` and `check` have in common. They write the
  * rows that the library produces, determine file formats, and print summaries.
  */
-#ifndef AOE_CLI_DATA_DATA_TOOLS_H
-#define AOE_CLI_DATA_DATA_TOOLS_H
+#pragma once
 
 #include "cli/common/common.h"
 
@@ -38,5 +37,3 @@ void cli_excerpt(char *out, aoe_text text, size_t most);
 int cli_check_summary(const char *command, int json, const char *output, const char *rows);
 /* Prints a summary to stdout. If results_on_stdout is 1, prints it as a note to stderr instead. */
 void cli_summary(int results_on_stdout, const char *fmt, ...);
-
-#endif

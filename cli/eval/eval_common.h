@@ -2,8 +2,7 @@
  * Functions that all evaluation commands (`aoe eval ...`) have in common. A cli_evaluation describes a command, and
  * cli_evaluate runs it.
  */
-#ifndef AOE_CLI_EVAL_EVAL_COMMON_H
-#define AOE_CLI_EVAL_EVAL_COMMON_H
+#pragma once
 
 #include "cli/common/common.h"
 
@@ -106,5 +105,3 @@ void cli_eval_note_judgments(const char *name, size_t without, size_t missing, s
                              size_t duplicates);
 /* Appends a cell with 100 x, printed with two decimal digits, or "undefined" if x is NaN. */
 void cli_eval_percent(cli_table *t, double x);
-
-#endif

@@ -4,8 +4,7 @@
  * configurations, show the progress, and determine the exit code. The library functions aoe_grid and aoe_compare run
  * the experiments.
  */
-#ifndef AOE_CLI_EXPERIMENT_EXPERIMENT_H
-#define AOE_CLI_EXPERIMENT_EXPERIMENT_H
+#pragma once
 
 #include "aoe_experiment.h"
 #include "aoe_train.h"
@@ -94,5 +93,3 @@ void cli_experiment_seeds_cell(cli_table *t, size_t with_score, size_t seeds);
 /* Ends the progress display and reports errors. code, err: result of aoe_grid or aoe_compare; runs: total number of
  * runs; finished: number of completed runs; failed: number of failed runs. Returns the exit code. */
 int cli_experiment_end(cli_experiment *e, int code, const aoe_error *err, size_t runs, size_t finished, size_t failed);
-
-#endif

@@ -5,8 +5,7 @@
  * gnuplot is started, without a shell, and draws the images. Parameters are gnuplot variables: numbers, and quoted
  * texts.
  */
-#ifndef AOE_CLI_PLOT_GNUPLOT_H
-#define AOE_CLI_PLOT_GNUPLOT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -53,5 +52,3 @@ void cli_picture_close(cli_picture *p); /* accepts a zeroed struct */
  * cli_picture_labels_free. */
 char **cli_picture_labels(const char *const *path, size_t n);
 void cli_picture_labels_free(char **label, size_t n);
-
-#endif

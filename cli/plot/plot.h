@@ -2,8 +2,7 @@
  * Options and functions that all plot commands (`aoe plot KIND`) have in common. Each command is defined in cmd_KIND.c.
  * gnuplot.h declares the functions that write the files of a plot.
  */
-#ifndef AOE_CLI_PLOT_PLOT_H
-#define AOE_CLI_PLOT_PLOT_H
+#pragma once
 
 #include "cli/common/common.h"
 #include "cli/plot/gnuplot.h"
@@ -34,5 +33,3 @@ char *cli_plot_input(const char *given, const char *name);
  * after reporting the error. */
 int cli_plot_read_lines(const char *path, const char *advice,
                         int (*take)(void *user, char *line, size_t len, size_t number), void *user);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Writes quoted text to gnuplot scripts. Except in file names, invalid UTF-8 and control characters become '?'.
  */
-#ifndef AOE_CLI_PLOT_QUOTE_H
-#define AOE_CLI_PLOT_QUOTE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -10,5 +9,3 @@ void cli_gp_string(FILE *gp, const char *text); /* writes a quoted string */
 void cli_gp_path(FILE *gp, const char *path);   /* writes a quoted file name; the name must not contain control
                                                    characters */
 void cli_gp_comment(FILE *f, const char *text); /* writes the text of a comment, without quotes */
-
-#endif

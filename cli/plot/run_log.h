@@ -3,8 +3,7 @@
  * evaluations. Each number in a step event is considered a loss, unless its key is one of the known keys that are not
  * losses. Therefore this code need not be changed for a new loss.
  */
-#ifndef AOE_CLI_PLOT_RUN_LOG_H
-#define AOE_CLI_PLOT_RUN_LOG_H
+#pragma once
 
 #include <stddef.h>
 
@@ -46,5 +45,3 @@ size_t cli_run_log_part(const cli_run_log *log, const char *name);
  * logged in none of these steps. If these steps have fewer examples than a full batch, earlier steps are added, so that
  * the small last batch of an epoch does not look like learning. part: index of the loss. */
 double cli_run_log_mean(const cli_run_log *log, size_t i, size_t part, double window);
-
-#endif

@@ -2,8 +2,7 @@
  * Reads the quality of models of several sizes: the output of `aoe eval` with the option --dims or --layers, as JSON
  * lines or CSV.
  */
-#ifndef AOE_CLI_PLOT_SIZE_RESULTS_H
-#define AOE_CLI_PLOT_SIZE_RESULTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ typedef struct cli_size_results {
  * The caller frees *r even after an error. */
 int cli_size_results_read(cli_size_results *r, const char *path, const char *row, const char *metric);
 void cli_size_results_free(cli_size_results *r); /* accepts a zeroed struct */
-
-#endif

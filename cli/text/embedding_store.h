@@ -2,8 +2,7 @@
  * Stores texts and their embeddings in a temporary file, so that a command can process all embeddings before it writes
  * the first one, without memory that grows with the number of texts.
  */
-#ifndef AOE_CLI_TEXT_EMBEDDING_STORE_H
-#define AOE_CLI_TEXT_EMBEDDING_STORE_H
+#pragma once
 
 #include <aoe.h>
 #include <stdio.h>
@@ -33,5 +32,3 @@ int cli_embedding_store_rewind(cli_embedding_store *s);
  * remained, or -1 after reporting an error. */
 int cli_embedding_store_read(cli_embedding_store *s, cli_batch *batch, float *vectors, aoe_text_info *info);
 void cli_embedding_store_close(cli_embedding_store *s); /* accepts a zeroed struct */
-
-#endif

@@ -3,8 +3,7 @@
  * the maxima, and .npy files with an array of shape [2, dims]. quantize_embeddings of sentence-transformers accepts
  * these arrays.
  */
-#ifndef AOE_CLI_TEXT_RANGES_H
-#define AOE_CLI_TEXT_RANGES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ int cli_ranges_write(cli_file *f, const float *ranges, size_t dims);
 /* Extends ranges[2, dims] with the embeddings in a .npy file with an array [n, dims], and sets *n. Returns 0, or 1
  * after reporting the error. */
 int cli_ranges_add_npy(float *ranges, size_t *n, size_t dims, const char *path);
-
-#endif

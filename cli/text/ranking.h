@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Ranks texts by their scores and writes the ranking as a table, as TSV or as JSON lines. All texts are kept in memory.
  */
-#ifndef AOE_CLI_TEXT_RANKING_H
-#define AOE_CLI_TEXT_RANKING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -54,5 +53,3 @@ void cli_write_score(FILE *f, float score);
 int cli_write_json_text(FILE *f, const char *key, const char *s, size_t n);
 
 enum { CLI_SCORE_WIDTH = 9 }; /* width of a column of scores in the table format */
-
-#endif

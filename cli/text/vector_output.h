@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Writes embeddings as JSON lines, as a .npy file or as a table, with 32, 8 or 1 bits per component.
  */
-#ifndef AOE_CLI_TEXT_VECTOR_OUTPUT_H
-#define AOE_CLI_TEXT_VECTOR_OUTPUT_H
+#pragma once
 
 #include <aoe.h>
 
@@ -46,5 +45,3 @@ int cli_vector_output_write(cli_vector_output *o, const cli_batch *batch, const 
 /* Completes the output, which the caller then commits. Returns 0, or 1 after reporting the error. */
 int cli_vector_output_finish(cli_vector_output *o);
 void cli_vector_output_destroy(cli_vector_output *o); /* accepts a zeroed struct */
-
-#endif

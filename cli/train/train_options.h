@@ -2,8 +2,7 @@
  * Parses and checks the options of `aoe train` and stores them in a struct (cli_train_config). `aoe grid` and `aoe
  * compare` use the same functions for the options of their training runs.
  */
-#ifndef AOE_CLI_TRAIN_TRAIN_OPTIONS_H
-#define AOE_CLI_TRAIN_TRAIN_OPTIONS_H
+#pragma once
 
 #include "aoe_data.h"
 #include "aoe_train.h"
@@ -50,5 +49,3 @@ int cli_check_used(const char *command, const cli_args *args, const aoe_train_op
  * Also sets c->model_dir. Returns 0, or 1 after reporting that there is no model. */
 int cli_train_config_resolve(cli_train_config *c);
 void cli_train_config_free(cli_train_config *c);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Sets the options of a run that `aoe train` and `aoe pretrain` have in common.
  */
-#ifndef AOE_CLI_TRAIN_TRAINING_ARGS_H
-#define AOE_CLI_TRAIN_TRAINING_ARGS_H
+#pragma once
 
 #include <aoe_train.h>
 
@@ -12,5 +11,3 @@
  * *dir to the model directory, which the caller frees with free(). Returns 0, or 1 after reporting that there is no
  * model. */
 int cli_training_args_fill(aoe_training_args *a, char **dir, const cli_model_options *m, const cli_general *g);
-
-#endif

@@ -2,8 +2,7 @@
  * Runs training for `aoe train` and `aoe pretrain`. The functions print the progress, the evaluations and the final
  * result, and report interruption. Evaluations and the final result are printed to stdout, and messages to stderr.
  */
-#ifndef AOE_CLI_TRAIN_TRAINING_RUN_H
-#define AOE_CLI_TRAIN_TRAINING_RUN_H
+#pragma once
 
 #include <aoe_train.h>
 
@@ -48,5 +47,3 @@ typedef struct cli_training {
 /* Creates a context, runs t->run and prints the events of the training. args: training arguments; the function sets
  * their event callback. g: general options. Returns the exit code. */
 int cli_training_run(cli_training *t, aoe_training_args *args, const cli_general *g);
-
-#endif

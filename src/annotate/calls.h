@@ -4,8 +4,7 @@
  * it is used. Equal requests are sent only once. The text that a model wrote is not parsed here. Invariant: the results
  * depend only on the contents of the responses, never on the order in which responses arrive.
  */
-#ifndef AOEI_ANNOTATE_CALLS_H
-#define AOEI_ANNOTATE_CALLS_H
+#pragma once
 
 #include "aoe.h"
 #include "aoe_annotate.h"
@@ -29,5 +28,3 @@ const aoei_chat_reply *aoei_chat_calls_reply(const aoei_chat_calls *c, size_t nu
 /* Sets the fields of *r to the counts of the calls so far, except `refused` and `unreadable`. The caller counts these
  * two. */
 void aoei_chat_calls_result(const aoei_chat_calls *c, aoe_chat_result *r);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Option defaults and checks shared by aoe_annotate and aoe_score.
  */
-#ifndef AOEI_ANNOTATE_CHAT_OPTIONS_H
-#define AOEI_ANNOTATE_CHAT_OPTIONS_H
+#pragma once
 
 #include "aoe.h"
 #include "aoe_annotate.h"
@@ -15,5 +14,3 @@ int aoei_check_tsv_text(aoe_text text, const char *output, const char *file, siz
 /* Checks that `name` and `write` (options.name and options.write) are not NULL. A dry run writes nothing, so it needs
  * neither. Errors: AOE_EARG. */
 int aoei_check_output(const aoe_chat_options *chat, const char *name, aoe_write_fn write, aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * stream of server-sent events. These functions do not access the network. They do not parse the text that the model
  * wrote.
  */
-#ifndef AOEI_ANNOTATE_COMPLETION_H
-#define AOEI_ANNOTATE_COMPLETION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -65,5 +64,3 @@ void aoei_chat_error_read(aoei_chat_error *e, aoe_text body, const char *secret)
 
 /* Estimates the number of tokens of a text: 1/4 token per ASCII character and 1 token per other character. */
 size_t aoei_estimate_tokens(aoe_text s);
-
-#endif

@@ -3,8 +3,7 @@
  * Numbers may be written in the digits of many scripts. The functions read one line at a time; parse_sentences.c
  * decides which lines form a list.
  */
-#ifndef AOEI_ANNOTATE_LIST_MARKER_H
-#define AOEI_ANNOTATE_LIST_MARKER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -39,5 +38,3 @@ aoei_marker aoei_marker_read(aoe_text line);
  * that models use in lists), or it is a single character such as ①, or a Chinese numeral. Returns the length of the
  * number in bytes, or 0 if there is no number. */
 size_t aoei_marker_numeral(aoe_text s, size_t *number);
-
-#endif

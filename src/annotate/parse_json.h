@@ -3,8 +3,7 @@
  * and keys; they do not parse JSON, because models often write invalid JSON. They accept arrays, objects, one object
  * per line, Python lists, trailing commas, other text before and after the JSON, and truncated JSON.
  */
-#ifndef AOEI_ANNOTATE_PARSE_JSON_H
-#define AOEI_ANNOTATE_PARSE_JSON_H
+#pragma once
 
 #include "annotate/sentences.h"
 
@@ -18,5 +17,3 @@ int aoei_json_list_read(aoei_sentences *l, aoe_text json);
 /* If the text consists only of quoted strings, with white space, punctuation such as commas, or words such as "and"
  * between them, sets *n to the number of strings. For other texts, sets *n to 0. Returns 0 or AOE_ENOMEM. */
 int aoei_count_strings(size_t *n, aoe_text s);
-
-#endif

@@ -3,8 +3,7 @@
  * would rate this 3.5 out of 5", "four" and JSON. If two different numbers in a response could be the score, the
  * response is ambiguous.
  */
-#ifndef AOEI_ANNOTATE_PARSE_SCORE_H
-#define AOEI_ANNOTATE_PARSE_SCORE_H
+#pragma once
 
 #include "aoe.h"
 
@@ -18,5 +17,3 @@ typedef enum aoei_score_outcome {
 /* Parses a response and sets *outcome. If the response contains a score, sets *score. max_score: maximum score, an
  * integer up to 9 (for example 5). Returns 0 or AOE_ENOMEM. */
 int aoei_parse_score(aoei_score_outcome *outcome, double *score, aoe_text reply, unsigned max_score);
-
-#endif

@@ -4,8 +4,7 @@
  * sentences. Ambiguous parts of a response are skipped, so the parser may miss a sentence but returns only sentences
  * that the model wrote as answers.
  */
-#ifndef AOEI_ANNOTATE_PARSE_SENTENCES_H
-#define AOEI_ANNOTATE_PARSE_SENTENCES_H
+#pragma once
 
 #include "annotate/sentences.h"
 
@@ -21,5 +20,3 @@ typedef enum aoei_parse_outcome {
  * or AOE_ENOMEM. */
 int aoei_parse_sentences(aoei_sentences *l, aoei_parse_outcome *outcome, aoe_text reply, size_t max_sentences,
                          int truncated);
-
-#endif

@@ -2,8 +2,7 @@
  * Recognizes phrases that chat models write around or instead of the requested sentences: refusals, announcements and
  * closing remarks. The phrases are in the languages that models use most often.
  */
-#ifndef AOEI_ANNOTATE_PHRASES_H
-#define AOEI_ANNOTATE_PHRASES_H
+#pragma once
 
 #include "aoe.h"
 
@@ -14,5 +13,3 @@ int aoei_is_refusal(aoe_text s);
 int aoei_is_announcement(aoe_text line);
 /* Returns 1 if the line is a closing remark such as "I hope this helps!" or "Note: ...". */
 int aoei_is_remark(aoe_text line);
-
-#endif

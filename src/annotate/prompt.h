@@ -3,8 +3,7 @@
  * pass. Therefore a "{text}" inside an inserted text is not replaced. The default templates for positives and negatives
  * are from figure 4 of the AnglE paper. The default template for scores is not from a paper.
  */
-#ifndef AOEI_ANNOTATE_PROMPT_H
-#define AOEI_ANNOTATE_PROMPT_H
+#pragma once
 
 #include "aoe.h"
 #include "base/buffer.h"
@@ -22,5 +21,3 @@ typedef struct aoei_prompt_values {
 int aoei_prompt_check(const char *template, int pair, const char *what, aoe_error *err);
 /* Appends the template to `out` and replaces its placeholders by the values *v. Returns 0 or AOE_ENOMEM. */
 int aoei_prompt_fill(aoei_buffer *out, const char *template, const aoei_prompt_values *v);
-
-#endif

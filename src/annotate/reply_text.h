@@ -2,8 +2,7 @@
  * Text functions for parsing the responses of chat models. Texts are valid UTF-8. Comparisons ignore the case of ASCII
  * letters; the case of other letters is significant.
  */
-#ifndef AOEI_ANNOTATE_REPLY_TEXT_H
-#define AOEI_ANNOTATE_REPLY_TEXT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -42,5 +41,3 @@ int aoei_reply_plain(aoei_buffer *out, aoe_text reply);
  * fence, its content ends at the end of the text. If there is no such block, returns the whole text. Sets *open to 1 if
  * the block has no closing fence, otherwise to 0; open may be NULL. */
 aoe_text aoei_reply_unfence(aoe_text plain, int *open);
-
-#endif

@@ -3,8 +3,7 @@
  * parentheses and trailing commas to a sentence; the functions remove these additions. A stored sentence is one line
  * without repeated spaces.
  */
-#ifndef AOEI_ANNOTATE_SENTENCES_H
-#define AOEI_ANNOTATE_SENTENCES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -42,5 +41,3 @@ aoe_text aoei_strip_label(aoe_text s);
 /* If s is quoted as a whole, returns the length of the opening quote and sets *at_end to the length of the closing
  * quote; otherwise returns 0. */
 size_t aoei_quote_bytes(aoe_text s, size_t *at_end);
-
-#endif

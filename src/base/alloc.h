@@ -4,8 +4,7 @@
  * jansson, belong to the program. Tests can make the n-th allocation fail (tests/support/allocators.c also does so in
  * jansson, SQLite and libcurl).
  */
-#ifndef AOEI_BASE_ALLOC_H
-#define AOEI_BASE_ALLOC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ int64_t aoei_alloc_live(void);
  * the result overflows. */
 int aoei_mul_size(size_t a, size_t b, size_t *out);
 int aoei_add_size(size_t a, size_t b, size_t *out);
-
-#endif

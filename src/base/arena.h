@@ -3,8 +3,7 @@
  * only adds up sizes. Code that allocates buffers runs twice: first with a measuring arena, to compute the total size,
  * and then with an arena of this size.
  */
-#ifndef AOEI_BASE_ARENA_H
-#define AOEI_BASE_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ void *aoei_arena_take_array(aoei_arena *a, size_t count, size_t size); /* like a
                                                                           checks for overflow */
 size_t aoei_arena_mark(const aoei_arena *a); /* returns the value of `used`, which can be passed to aoei_arena_reset */
 void aoei_arena_reset(aoei_arena *a, size_t mark); /* frees what was allocated after aoei_arena_mark returned `mark` */
-
-#endif

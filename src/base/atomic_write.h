@@ -15,8 +15,7 @@
  * together, it first calls aoei_writer_finish for each file, and then aoei_writer_publish for each file. A signal
  * handler can remove the temporary file with unlink if the program has stored a copy of temp_path for it.
  */
-#ifndef AOEI_BASE_ATOMIC_WRITE_H
-#define AOEI_BASE_ATOMIC_WRITE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -52,5 +51,3 @@ void aoei_writer_abort(aoei_writer *w);
 
 /* Opens, writes and commits a file. */
 int aoei_write_file(const char *path, const void *data, size_t bytes, aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * becomes a quiet NaN. The vector kernels round in the same way, so a rounded value has the same bits with every
  * instruction set.
  */
-#ifndef AOEI_BASE_BF16_H
-#define AOEI_BASE_BF16_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -25,5 +24,3 @@ static inline aoei_bf16 aoei_bf16_from_f32(float x) {
         return (aoei_bf16)((bits >> 16) | 0x40u);
     return (aoei_bf16)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * A growing byte buffer and growing typed arrays. After a failed append, `failed` stays 1, so callers can append
  * without checks and test `failed` once at the end.
  */
-#ifndef AOEI_BASE_BUFFER_H
-#define AOEI_BASE_BUFFER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ void aoei_buffer_free(aoei_buffer *b);
 /* Grows an array until it has capacity for the element with index n. `size` is the size of an element in bytes. Returns
  * 0, or AOE_ENOMEM. Example: aoei_grow((void **)&a, &capacity, n, sizeof *a). */
 int aoei_grow(void **array, size_t *capacity, size_t n, size_t size);
-
-#endif

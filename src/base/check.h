@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Checks pointer arguments at the entry of public functions.
  */
-#ifndef AOEI_BASE_CHECK_H
-#define AOEI_BASE_CHECK_H
+#pragma once
 
 #include "aoe.h"
 
@@ -34,5 +33,3 @@
 /* Returns 0 if no pointer is NULL. pointer: [n] arguments of `function`. names: the names of these arguments, in this
  * order, separated by ", ". Errors: AOE_EARG. */
 int aoei_check_pointers(const char *function, const char *names, const void *const *pointer, size_t n, aoe_error *err);
-
-#endif

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Monotonic time and peak memory of this process, for progress reports and benchmarks.
  */
-#ifndef AOEI_BASE_CLOCK_H
-#define AOEI_BASE_CLOCK_H
+#pragma once
 
 #include <stddef.h>
 
 double aoei_now(void);            /* seconds since an arbitrary start; monotonic */
 size_t aoei_peak_rss_bytes(void); /* peak resident memory (VmHWM) in bytes; 0 if unknown */
-
-#endif

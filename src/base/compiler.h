@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The compiler extensions that aoe uses. No other file contains attributes or builtins.
  */
-#ifndef AOEI_BASE_COMPILER_H
-#define AOEI_BASE_COMPILER_H
+#pragma once
 
 #if defined(__GNUC__) || defined(__clang__)
 #define AOEI_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
@@ -60,6 +59,4 @@ static inline unsigned long long aoei_xgetbv(void) {
     __asm__ __volatile__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return ((unsigned long long)high << 32) | low;
 }
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  * operations can share the scratch buffers. Callers that compute at the same time have their own contexts, which may
  * share threads.
  */
-#ifndef AOEI_BASE_CONTEXT_H
-#define AOEI_BASE_CONTEXT_H
+#pragma once
 
 #include "base/cpu.h"
 #include "base/log.h"
@@ -34,5 +33,3 @@ void aoei_context_release(aoe_context *ctx); /* frees the parts of *ctx; accepts
 /* Fills `ctx`, which may be on the caller's stack, with a context that has a CPU tier but no threads and no scratch
  * buffers. The context owns nothing and needs no destruction. Errors: those of aoei_cpu_tier. */
 int aoei_context_serial(aoe_context *ctx, aoe_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * extensions in the auxiliary vector. The environment variable AOE_CPU sets an upper limit; its value is the name of a
  * tier (aoei_tier_name).
  */
-#ifndef AOEI_BASE_CPU_H
-#define AOEI_BASE_CPU_H
+#pragma once
 
 #include "aoe.h"
 #include "base/compiler.h"
@@ -46,5 +45,3 @@ const char *aoei_cpu_model(void); /* brand string or "unknown"; static storage *
  * /sys/fs/cgroup.
  */
 size_t aoei_cgroup_cpus(const char *root, const char *cgroup_file);
-
-#endif

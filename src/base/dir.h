@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Creates, lists, renames, removes and syncs directories.
  */
-#ifndef AOEI_BASE_DIR_H
-#define AOEI_BASE_DIR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void aoei_list_free(char **names, size_t n);
  * the space, such as "the download". remedy: advice at the end of the message. Returns 0 if the free space is
  * unknown. */
 int aoei_check_free_space(const char *dir, uint64_t needed, const char *what, const char *remedy, aoe_error *err);
-
-#endif

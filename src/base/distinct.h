@@ -2,8 +2,7 @@
  * A set of distinct texts. The set compares texts byte by byte; its indices follow the order in which texts were added.
  * Texts may contain arbitrary bytes, so the set can also store binary keys.
  */
-#ifndef AOEI_BASE_DISTINCT_H
-#define AOEI_BASE_DISTINCT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ typedef struct aoei_distinct {
  * *d before the first call. Errors: AOE_ENOMEM. */
 int aoei_distinct_add(aoei_distinct *d, aoe_text text, int is_stable, size_t *index, aoe_error *err);
 void aoei_distinct_free(aoei_distinct *d); /* accepts a zeroed struct */
-
-#endif

@@ -4,8 +4,7 @@
  * and Reinsch 1971; Golub and Van Loan, section 8.3). The absolute error is a small multiple of the rounding error of
  * the largest eigenvalue. The result is a pure function of the matrix and does not depend on the number of threads.
  */
-#ifndef AOEI_BASE_EIGEN_H
-#define AOEI_BASE_EIGEN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@
  * largest magnitude of each eigenvector is positive. value: [n] eigenvalues in descending order. Errors: AOE_ENOMEM,
  * AOE_ENUMERIC if the matrix is not finite or QL does not converge. */
 int aoei_eigen_symmetric(double *a, double *value, size_t n, aoei_pool *pool, aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * aoe.h. A message is one line that says what happened, where (file, line, byte offset, tensor, key) and what to do.
  * The argument err may be NULL in all functions.
  */
-#ifndef AOEI_BASE_ERROR_H
-#define AOEI_BASE_ERROR_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,6 +43,4 @@ void aoei_format_line(char *text, size_t size, const char *fmt, va_list args);
 #define aoei_fail_errno(...)   ((void)(aoei_fail_errno)(__VA_ARGS__), -1)
 #define aoei_fail_nomem(...)   ((void)(aoei_fail_nomem)(__VA_ARGS__), -1)
 #define aoei_error_prefix(...) ((void)(aoei_error_prefix)(__VA_ARGS__), -1)
-#endif
-
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads whole files into memory, and maps files read-only.
  */
-#ifndef AOEI_BASE_FILE_H
-#define AOEI_BASE_FILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ void aoei_map_close(aoei_map *m);
  * NUL. The caller frees *data with aoei_free. Returns AOE_EFORMAT if the file is larger than max_bytes; max_bytes 0
  * means no limit. */
 int aoei_read_file(char **data, size_t *size, const char *path, size_t max_bytes, aoe_error *err);
-
-#endif

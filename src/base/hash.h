@@ -2,8 +2,7 @@
  * FNV-1a with 64 bits (Fowler, Noll, Vo), for hash tables and for detecting changed inputs. FNV-1a is not a
  * cryptographic hash: it is easy to construct different inputs with equal hashes.
  */
-#ifndef AOEI_BASE_HASH_H
-#define AOEI_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ static inline uint64_t aoei_hash_folded(const void *data, size_t bytes) {
     const uint64_t h = aoei_hash(AOEI_HASH_START, data, bytes);
     return h ^ (h >> 32);
 }
-
-#endif

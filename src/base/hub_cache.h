@@ -14,8 +14,7 @@
  * are expanded. If SENTENCE_TRANSFORMERS_HOME is set, it names a second cache, which is only read. The functions of
  * this file only read the cache.
  */
-#ifndef AOEI_BASE_HUB_CACHE_H
-#define AOEI_BASE_HUB_CACHE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -78,5 +77,3 @@ int aoei_hub_may_miss(aoei_hub_name *name, const char *path, const char *file);
 int aoei_hub_has_weights(const char *snapshot);
 /* Returns 1 if the snapshot has weights and no symbolic link to a missing file. */
 int aoei_hub_is_complete(const char *snapshot);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Fault injection for tests: makes one operation that changes the disk fail.
  */
-#ifndef AOEI_BASE_IO_FAULT_H
-#define AOEI_BASE_IO_FAULT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ uint64_t aoei_io_count(void);
 /* The library calls this function before each operation that changes the disk. Returns 0, or -1 with errno set if the
  * caller must report the operation as failed instead of executing it. */
 int aoei_io_step(void);
-
-#endif

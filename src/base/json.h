@@ -3,8 +3,7 @@
  * line and the byte. A message about an invalid value names the file and the key. All JSON is read with JSON_ALLOW_NUL
  * and JSON_DECODE_ANY.
  */
-#ifndef AOEI_BASE_JSON_H
-#define AOEI_BASE_JSON_H
+#pragma once
 
 #include <jansson.h>
 
@@ -50,5 +49,3 @@ int aoei_json_is_unset(const json_t *v);
 /* Returns a file name as a JSON string of one line. The name need not be valid UTF-8. If name is NULL, returns JSON
  * null. If out of memory, returns NULL. */
 json_t *aoei_name_json(const char *name);
-
-#endif

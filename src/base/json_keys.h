@@ -7,8 +7,7 @@
  * A key that is on no list is ignored with a warning. A new architecture adds one line to `architectures` in
  * json_keys.c, and a new module of sentence-transformers one line to `modules`.
  */
-#ifndef AOEI_BASE_JSON_KEYS_H
-#define AOEI_BASE_JSON_KEYS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -62,5 +61,3 @@ typedef struct aoei_key_list {
 /* Sets *list to the list with the index i, for programs that compare the effect of every key with another library.
  * Returns 0 if there are at most i lists. */
 int aoei_json_keys_list(aoei_key_list *list, size_t i);
-
-#endif

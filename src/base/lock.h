@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Advisory locks on directories, so that only one process writes to a directory.
  */
-#ifndef AOEI_BASE_LOCK_H
-#define AOEI_BASE_LOCK_H
+#pragma once
 
 #include "aoe.h"
 
@@ -17,5 +16,3 @@ typedef struct aoei_lock {
 int aoei_lock_dir(aoei_lock *lock, const char *dir, aoe_error *err);
 /* Releases the lock. Does nothing if the lock is not held. */
 void aoei_unlock(aoei_lock *lock);
-
-#endif

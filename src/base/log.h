@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Passes messages for users to the caller's log callback (aoe_log_fn). The library itself never prints.
  */
-#ifndef AOEI_BASE_LOG_H
-#define AOEI_BASE_LOG_H
+#pragma once
 
 #include "aoe.h"
 #include "base/compiler.h"
@@ -13,5 +12,3 @@ typedef struct aoei_log {
 } aoei_log;
 
 void aoei_log_write(const aoei_log *log, aoe_log_level level, const char *fmt, ...) AOEI_PRINTF(3, 4);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Checks that the path of a model is a directory, and recognizes files of formats that aoe does not read.
  */
-#ifndef AOEI_BASE_MODEL_PATH_H
-#define AOEI_BASE_MODEL_PATH_H
+#pragma once
 
 #include "aoe.h"
 
@@ -13,5 +12,3 @@ const char *aoei_foreign_format(const char *name);
 /* Fails if `path` is not a directory. The message says what the path is: missing (AOE_ENOENT), or an archive, a file of
  * another format or another file (AOE_EARG). */
 int aoei_check_model_dir(const char *path, aoe_error *err);
-
-#endif

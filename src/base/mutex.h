@@ -3,8 +3,7 @@
  * it while it waits for the network or for a thread that needs the same mutex. In a child process that fork() created,
  * a mutex that another thread held is free.
  */
-#ifndef AOEI_BASE_MUTEX_H
-#define AOEI_BASE_MUTEX_H
+#pragma once
 
 #include <pthread.h>
 
@@ -22,5 +21,3 @@ void aoei_mutex_destroy(aoei_mutex *m);
 void aoei_mutex_lock(aoei_mutex *m);
 int aoei_mutex_try(aoei_mutex *m); /* locks the mutex and returns 1, or returns 0 if a thread holds it */
 void aoei_mutex_unlock(aoei_mutex *m);
-
-#endif

@@ -2,8 +2,7 @@
  * Functions that copy and check the options structs of the public API. Each struct begins with `size_t struct_size`,
  * which its defaults function sets, so that a newer version of the library can append fields. Fields that the caller's
  * struct does not have keep their defaults. */
-#ifndef AOEI_BASE_OPTIONS_H
-#define AOEI_BASE_OPTIONS_H
+#pragma once
 
 #include "aoe.h"
 
@@ -31,5 +30,3 @@ int aoei_check_option(const char *name, double value, aoe_error *err);
 static inline int aoei_is_auto(double option) {
     return option >= AOE_AUTO && option <= AOE_AUTO;
 }
-
-#endif

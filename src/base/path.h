@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Joins, compares and resolves paths, and tests whether files exist.
  */
-#ifndef AOEI_BASE_PATH_H
-#define AOEI_BASE_PATH_H
+#pragma once
 
 #include "aoe.h"
 
@@ -39,5 +38,3 @@ int aoei_path_within(const char *path, const char *dir);
  * need not exist. If `path` is not a link, *target is a copy of `path`. The caller frees *target with aoei_free.
  * Errors: AOE_EIO for a loop of links, AOE_ENOMEM. */
 int aoei_follow_links(char **target, const char *path, aoe_error *err);
-
-#endif

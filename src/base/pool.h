@@ -5,8 +5,7 @@
  * threads. The assignment of tasks to threads is not deterministic. Nested calls run serially in the calling thread. A
  * child process that fork() created can use the pools of its parent, unless it was created in a task.
  */
-#ifndef AOEI_BASE_POOL_H
-#define AOEI_BASE_POOL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -33,5 +32,3 @@ size_t aoei_pool_threads(const aoei_pool *pool);
  * the same pool, tasks get the worker index of the enclosing task. Tasks of two pools must not call each other's pool,
  * because each call would wait for the other. */
 void aoei_parallel_for(aoei_pool *pool, size_t n_tasks, aoei_task_fn fn, void *arg);
-
-#endif

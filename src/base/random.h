@@ -4,8 +4,7 @@
  * order of calls, and a checkpoint stores the state of a generator as a few integers. docs/numerics.md specifies key
  * and counter.
  */
-#ifndef AOEI_BASE_RANDOM_H
-#define AOEI_BASE_RANDOM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ void aoei_rng_shuffle(aoei_rng *r, size_t *index, size_t n); /* shuffles index[n
 
 /* Computes the key of the dropout masks of one optimizer step, a pure function of (seed, step). */
 void aoei_dropout_key(uint32_t key[2], uint64_t seed, uint64_t step);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Finds folders of files that are installed with the program or the library, such as models.
  */
-#ifndef AOEI_BASE_SHARE_FILES_H
-#define AOEI_BASE_SHARE_FILES_H
+#pragma once
 
 /* Returns 1 if `folder` contains the wanted files, which ends the search, otherwise 0. */
 typedef int (*aoei_share_try)(void *user, const char *folder);
@@ -14,5 +13,3 @@ typedef int (*aoei_share_try)(void *user, const char *folder);
  *   4. the folder `source` of the source tree in which libaoe.a was built
  * Returns 1 if try_folder returned 1, otherwise 0. */
 int aoei_share_search(const char *name, const char *source, aoei_share_try try_folder, void *user);
-
-#endif

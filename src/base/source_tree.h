@@ -3,9 +3,6 @@
  * libaoe.a cannot find by its own path. A program that must not use it, such as an installed one, defines the variable
  * itself.
  */
-#ifndef AOEI_BASE_SOURCE_TREE_H
-#define AOEI_BASE_SOURCE_TREE_H
+#pragma once
 
 extern const char aoei_source_tree[]; /* absolute path; empty: unknown */
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Allocates memory for many texts from large chunks, which are never moved. All texts are freed together.
  */
-#ifndef AOEI_BASE_TEXT_STORE_H
-#define AOEI_BASE_TEXT_STORE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@ typedef struct aoei_chunks {
 char *aoei_chunks_take(aoei_chunks *c, size_t bytes); /* returns memory for a text of `bytes` bytes, or NULL if out of
                                                          memory */
 void aoei_chunks_free(aoei_chunks *c);                /* frees all texts; accepts a zeroed struct */
-
-#endif

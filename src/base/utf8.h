@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * UTF-8 validation and decoding (RFC 3629: no surrogates, no overlong forms, up to U+10FFFF).
  */
-#ifndef AOEI_BASE_UTF8_H
-#define AOEI_BASE_UTF8_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ size_t aoei_utf8_encode(uint32_t cp, char out[4]);
 int aoei_utf8_is_space(uint32_t cp);
 /* Returns 1 if the text is empty or contains only white space. */
 int aoei_utf8_is_blank(const char *s, size_t len);
-
-#endif

@@ -2,8 +2,7 @@
  * A benchmark of an encoder. The caller creates a benchmark once and runs it several times. aoe_bench uses these
  * functions. Programs that run several benchmarks in alternation also use them.
  */
-#ifndef AOEI_BENCH_BENCH_H
-#define AOEI_BENCH_BENCH_H
+#pragma once
 
 #include "aoe.h"
 #include "aoe_eval.h"
@@ -17,5 +16,3 @@ int aoei_bench_create(aoei_bench **b, aoe_context *ctx, const aoe_bench_options 
  * computed. */
 int aoei_bench_run(aoei_bench *b, double *seconds, aoe_error *err);
 void aoei_bench_destroy(aoei_bench *b); /* accepts NULL */
-
-#endif

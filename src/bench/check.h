@@ -7,8 +7,7 @@
  * Otherwise the rounding errors would exceed the values of small gradients. For example, the gradient of a key bias is
  * 0 in exact arithmetic.
  */
-#ifndef AOEI_BENCH_CHECK_H
-#define AOEI_BENCH_CHECK_H
+#pragma once
 
 #include "aoe.h"
 #include "aoe_eval.h"
@@ -40,5 +39,3 @@ void aoei_check_values(aoei_check *c, const double *got, const double *want, siz
 void aoei_check_floats(aoei_check *c, const float *got, const float *want, size_t n);
 /* Ends the check and reports it. A check without comparisons fails. */
 void aoei_check_end(aoei_verify *v, const aoei_check *c);
-
-#endif

@@ -3,8 +3,7 @@
  * float64. The compared outputs are hidden states, embeddings, losses, gradients and optimizer steps, also with LoRA
  * adapters.
  */
-#ifndef AOEI_BENCH_VERIFY_MODEL_H
-#define AOEI_BENCH_VERIFY_MODEL_H
+#pragma once
 
 #include "bench/check.h"
 
@@ -12,5 +11,3 @@
  * model; name: first part of the names of the checks. A check that fails is reported and counted in *v, but the
  * function returns 0. Errors: AOE_EUNSUPPORTED (the architecture), AOE_EFORMAT, and the errors of opening a model. */
 int aoei_verify_model(aoei_verify *v, const char *dir, const char *name, aoe_error *err);
-
-#endif

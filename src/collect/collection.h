@@ -4,8 +4,7 @@
  * github_rest.c and github_graphql.c fill the collection. github_resolve.c converts mentions to links, and
  * issues_pairs.c converts links to pairs.
  */
-#ifndef AOEI_COLLECT_COLLECTION_H
-#define AOEI_COLLECT_COLLECTION_H
+#pragma once
 
 #include "aoe_data.h"
 #include "base/buffer.h"
@@ -94,5 +93,3 @@ enum { AOEI_WHY = 260 }; /* maximum size in bytes of a reason, including NUL */
 /* Returns the reason why a repository cannot be read. status, message: status and message of the API's response;
  * has_token: 1 if a token was sent. The returned text is static or in `buffer`. */
 const char *aoei_collect_reason(int status, const char *message, int has_token, char buffer[AOEI_WHY]);
-
-#endif

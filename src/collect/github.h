@@ -3,8 +3,7 @@
  * the cache if the cache contains it. Otherwise it is requested from the server and stored in the cache. Invariant: the
  * token is sent only to the origin (scheme, host and port) of the API.
  */
-#ifndef AOEI_COLLECT_GITHUB_H
-#define AOEI_COLLECT_GITHUB_H
+#pragma once
 
 #include <jansson.h>
 
@@ -87,5 +86,3 @@ int aoei_github_load(aoei_github *g, const char *key, json_t **json, aoe_error *
 
 /* Calls the progress callback. Errors: AOE_ECANCELLED if the callback requests cancellation. */
 int aoei_github_report_progress(aoei_github *g, aoe_error *err);
-
-#endif

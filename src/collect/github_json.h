@@ -3,8 +3,7 @@
  * "state_reason" and "stateReason"); both are accepted. A field with an unexpected type is treated as missing. An
  * object without a number is not an issue.
  */
-#ifndef AOEI_COLLECT_GITHUB_JSON_H
-#define AOEI_COLLECT_GITHUB_JSON_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ void aoei_event_json_read(aoei_event_json *out, const json_t *event);
 
 /* returns the text of a JSON string, or an empty text if the value is not a string */
 aoe_text aoei_json_text_of(const json_t *value);
-
-#endif

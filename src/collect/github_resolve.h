@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Converts mentions of duplicates to links between issues.
  */
-#ifndef AOEI_COLLECT_GITHUB_RESOLVE_H
-#define AOEI_COLLECT_GITHUB_RESOLVE_H
+#pragma once
 
 #include "collect/collection.h"
 
@@ -10,5 +9,3 @@
  * fetched from the API. The mentions in such an issue give only weak links (aoei_issue_link). Errors: the same as
  * aoei_github_get. */
 int aoei_collect_resolve(aoei_collection *c, aoe_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * memory; the bodies of the issues that are written are loaded again later. Comparisons of repository and label names
  * ignore ASCII case.
  */
-#ifndef AOEI_COLLECT_ISSUES_H
-#define AOEI_COLLECT_ISSUES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -89,5 +88,3 @@ uint32_t aoei_issues_find(const aoei_issues *s, uint32_t repo, uint64_t number);
 int aoei_issues_alias(aoei_issues *s, uint32_t repo, uint64_t number, uint32_t index, aoe_error *err);
 /* Adds a link (aoei_issue_link). from, to: indices of the two issues. Errors: AOE_ENOMEM. */
 int aoei_issues_link_add(aoei_issues *s, uint32_t from, uint32_t to, int weak, aoe_error *err);
-
-#endif

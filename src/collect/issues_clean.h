@@ -2,8 +2,7 @@
  * Creates the text of an issue, which consists of the title, a line end and the body. On request, HTML comments, images
  * and lines of issue templates are removed from the body. Code is not changed.
  */
-#ifndef AOEI_COLLECT_ISSUES_CLEAN_H
-#define AOEI_COLLECT_ISSUES_CLEAN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void aoei_line_counts_free(aoei_line_counts *c); /* accepts a zeroed struct */
  * blank lines in succession become one. Errors: AOE_ENOMEM. */
 int aoei_issue_text(aoei_buffer *out, aoe_text title, aoe_text body, unsigned clean, const aoei_line_counts *counts,
                     aoe_error *err);
-
-#endif

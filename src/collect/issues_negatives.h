@@ -4,8 +4,7 @@
  * has a label of the query, or the candidate whose title is most similar to the query's title. Candidates that were not
  * chosen before are preferred.
  */
-#ifndef AOEI_COLLECT_ISSUES_NEGATIVES_H
-#define AOEI_COLLECT_ISSUES_NEGATIVES_H
+#pragma once
 
 #include "aoe.h"
 #include "aoe_data.h"
@@ -33,5 +32,3 @@ void aoei_candidates_destroy(aoei_candidates *c); /* accepts NULL */
  * issues that must not be chosen. Returns the index of the negative, or AOEI_NO_ISSUE if no candidate may be chosen.
  * Sets *easier to 1 if the strategy found no candidate and a random candidate was chosen instead. */
 uint32_t aoei_candidates_choose(aoei_candidates *c, uint32_t query, const uint32_t *taken, size_t n, int *easier);
-
-#endif

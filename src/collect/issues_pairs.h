@@ -7,8 +7,7 @@
  * - A negative is in the repository and the split of the query, but in another cluster.
  * - The cluster of a negative contains no issue that is marked as a duplicate of an unknown original.
  */
-#ifndef AOEI_COLLECT_ISSUES_PAIRS_H
-#define AOEI_COLLECT_ISSUES_PAIRS_H
+#pragma once
 
 #include "aoe.h"
 #include "aoe_data.h"
@@ -50,5 +49,3 @@ typedef struct aoei_issue_pair_options {
 /* Computes the pairs. *p must be freed even after an error. Errors: AOE_EARG (split ratios), AOE_ENOMEM. */
 int aoei_issue_pairs_make(aoei_issue_pairs *p, const aoei_issues *s, const aoei_issue_pair_options *o, aoe_error *err);
 void aoei_issue_pairs_free(aoei_issue_pairs *p); /* accepts a zeroed struct */
-
-#endif

@@ -4,8 +4,7 @@
  * HTML comments. Only English is supported; docs/github-issues.md describes the rules. The functions do not check
  * whether the mentioned issues exist.
  */
-#ifndef AOEI_COLLECT_ISSUES_REFS_H
-#define AOEI_COLLECT_ISSUES_REFS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ int aoei_label_is_duplicate(aoe_text label);
 
 /* Returns the length of the repository name "owner/name" at the start of s, or 0 if s starts differently. */
 size_t aoei_repository_name(const char *s, size_t len);
-
-#endif

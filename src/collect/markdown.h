@@ -2,8 +2,7 @@
  * Finds code, quotations and HTML comments in Markdown texts. These parts of an issue are not statements of its author.
  * The functions do not parse all of Markdown. They accept any bytes.
  */
-#ifndef AOEI_COLLECT_MARKDOWN_H
-#define AOEI_COLLECT_MARKDOWN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ size_t aoei_markdown_comment(const char *s, size_t len);
 size_t aoei_markdown_fence(const char *line, size_t len, char *mark);
 /* Returns 1 if the line closes a code block that was opened by n fence characters `mark`. */
 int aoei_markdown_fence_ends(const char *line, size_t len, char mark, size_t n);
-
-#endif

@@ -3,8 +3,7 @@
  * directory. aoei_check_new_model, aoei_convert_check and aoei_check_base_kept check the arguments. aoei_convert_write
  * saves the model and returns a summary of the sizes.
  */
-#ifndef AOEI_CREATE_CONVERT_H
-#define AOEI_CREATE_CONVERT_H
+#pragma once
 
 #include "aoe_convert.h"
 #include "aoe_train.h"
@@ -26,5 +25,3 @@ int aoei_convert_check(const char *from, const char *to, const aoe_convert_optio
  * as int8, logs a warning that only aoe can read them. */
 int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, const char *to,
                        aoe_convert_result *result, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Trains a normalizing flow (nn/flow.h) on vectors in memory. All arithmetic is in double. The results do not depend on
  * the number of threads.
  */
-#ifndef AOEI_CREATE_FLOW_FIT_H
-#define AOEI_CREATE_FLOW_FIT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ enum { AOEI_FLOW_FIT_ROWS = 64 }; /* the value of max_rows of the flow; results 
  * (the loss or a parameter is not finite), AOE_ECANCELLED, AOE_ENOMEM. */
 int aoei_flow_fit(aoei_flow *f, const aoei_flow_data *data, const aoei_flow_fit_options *o, aoei_pool *pool,
                   aoei_flow_fit_result *result, aoe_error *err);
-
-#endif

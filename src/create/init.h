@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Creates a model with random weights. The caller provides the texts on which the vocabulary is trained.
  */
-#ifndef AOEI_CREATE_INIT_H
-#define AOEI_CREATE_INIT_H
+#pragma once
 
 #include "aoe.h"
 #include "aoe_convert.h"
@@ -18,5 +17,3 @@ typedef int (*aoei_feed_fn)(void *user, aoei_wordpiece_trainer *trainer, aoe_err
  * o->tokenizer_from is NULL, `feed` is called once, and o->n_texts must be positive. */
 int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
                    aoe_init_result *result, aoe_error *err);
-
-#endif

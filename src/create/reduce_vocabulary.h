@@ -2,8 +2,7 @@
  * Selects the tokens of a smaller vocabulary for aoe_convert: the tokens of a file, or the most frequent tokens of
  * texts.
  */
-#ifndef AOEI_CREATE_REDUCE_VOCABULARY_H
-#define AOEI_CREATE_REDUCE_VOCABULARY_H
+#pragma once
 
 #include <jansson.h>
 
@@ -33,5 +32,3 @@ void aoei_reduced_vocabulary_free(aoei_reduced_vocabulary *v); /* accepts a zero
 /* Returns a copy of `config`, the contents of config.json, with the new ids of special tokens, or NULL if out of
  * memory. */
 json_t *aoei_reduced_config(const aoei_reduced_vocabulary *v, const json_t *config);
-
-#endif

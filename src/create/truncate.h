@@ -2,8 +2,7 @@
  * Contents of a model with some of the layers and of the tokens of another model, and with the first components of its
  * embeddings, for aoe_convert.
  */
-#ifndef AOEI_CREATE_TRUNCATE_H
-#define AOEI_CREATE_TRUNCATE_H
+#pragma once
 
 #include "aoe_convert.h"
 #include "aoe_train.h"
@@ -34,5 +33,3 @@ int aoei_truncated_create(aoei_truncated_model *t, const aoei_model_contents *co
 int aoei_truncated_set_tokens(aoei_truncated_model *t, const int32_t *tokens, size_t n, json_t *config,
                               const aoe_tokenizer *tokenizer, const char *dir, aoe_error *err);
 void aoei_truncated_destroy(aoei_truncated_model *t); /* accepts a zeroed struct */
-
-#endif

@@ -5,8 +5,7 @@
  * represent texts, issues or rows. Invariant: a cluster is identified by its first member, so the order of joins does
  * not matter.
  */
-#ifndef AOEI_DATASET_CLUSTERS_H
-#define AOEI_DATASET_CLUSTERS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ size_t aoei_clusters_number(aoei_clusters *c, size_t *of);
  * - AOE_ENOMEM */
 int aoei_clusters_split(size_t *part, const size_t *weight, size_t n_clusters, const double *share, size_t n_parts,
                         uint64_t seed, aoe_error *err);
-
-#endif

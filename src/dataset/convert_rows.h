@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copies the rows of a table to another file format for aoe_data_convert.
  */
-#ifndef AOEI_DATASET_CONVERT_ROWS_H
-#define AOEI_DATASET_CONVERT_ROWS_H
+#pragma once
 
 #include "aoe.h"
 #include "aoe_data.h"
@@ -11,5 +10,3 @@
  * first. */
 int aoei_convert_rows(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result,
                       aoe_error *err);
-
-#endif

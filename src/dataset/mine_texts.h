@@ -4,8 +4,7 @@
  * after the prompt is added and the text is truncated; the encoder cannot distinguish such texts. Classes are numbered
  * from 0. The data do not change after they are read.
  */
-#ifndef AOEI_DATASET_MINE_TEXTS_H
-#define AOEI_DATASET_MINE_TEXTS_H
+#pragma once
 
 #include "aoe_data.h"
 #include "table/examples.h"
@@ -57,5 +56,3 @@ static inline size_t aoei_mine_role(const aoei_mine_row *r, size_t role) {
 int aoei_mine_related(const aoei_mine_texts *t, uint32_t a, uint32_t b);
 /* Inserts the file name and line number of text i at the beginning of the message in err. Returns code. */
 int aoei_mine_prefix_error(const aoei_mine_texts *t, size_t i, int code, aoe_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * A word is a longest sequence of letters and digits. Case is ignored. The search is exact, so it finds every pair of
  * near duplicates. A text without words has no near duplicates.
  */
-#ifndef AOEI_DATASET_NEAR_DUPLICATES_H
-#define AOEI_DATASET_NEAR_DUPLICATES_H
+#pragma once
 
 #include "dataset/clusters.h"
 #include "base/distinct.h"
@@ -20,5 +19,3 @@
  * Errors: AOE_EARG, AOE_ENOMEM. */
 int aoei_near_duplicates_join(aoei_clusters *c, const aoei_distinct *texts, const size_t *class, const size_t *item,
                               double threshold, size_t *joined, aoe_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * tools that copy rows. Labels are not converted to numbers, and empty texts are accepted. Invariant: a row is added
  * either completely or not at all.
  */
-#ifndef AOEI_DATASET_RECORDS_H
-#define AOEI_DATASET_RECORDS_H
+#pragma once
 
 #include "aoe_data.h"
 #include "table/columns.h"
@@ -99,5 +98,3 @@ aoei_label aoei_records_label(const aoei_records *r, const aoei_names *names, co
  * Errors: AOE_ENOMEM. */
 int aoei_records_keys(const aoei_records *r, const size_t *class, int ordered, aoei_distinct *distinct, size_t *keys,
                       aoe_error *err);
-
-#endif

@@ -7,8 +7,7 @@
  * - AOE_TEXT_EQUAL_LETTERS: only the letters, marks and digits of the AOE_TEXT_EQUAL_CASE key, or the whole key if it
  *   contains none
  */
-#ifndef AOEI_DATASET_TEXT_EQUALITY_H
-#define AOEI_DATASET_TEXT_EQUALITY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ typedef struct aoei_text_key_scratch {
 
 /* Writes the key of a text to out, which is cleared first. The text must be valid UTF-8. Returns 0 or AOE_ENOMEM. */
 int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_text_equality equality, aoei_text_key_scratch *scratch);
-
-#endif

@@ -3,8 +3,7 @@
  * is a member of this table. Code outside the file of an architecture (arch_*.c) therefore does not depend on the
  * architecture of a model. docs/architectures.md describes how to add an architecture.
  */
-#ifndef AOEI_ENCODER_ARCH_H
-#define AOEI_ENCODER_ARCH_H
+#pragma once
 
 #include <jansson.h>
 
@@ -113,5 +112,3 @@ struct aoei_arch {
 #define AOEI_ARCH(name) extern const aoei_arch aoei_arch_##name;
 #include "encoder/archs.def"
 #undef AOEI_ARCH
-
-#endif

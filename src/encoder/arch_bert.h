@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The BERT architecture, and members of aoei_arch (arch.h) that RoBERTa also uses.
  */
-#ifndef AOEI_ENCODER_ARCH_BERT_H
-#define AOEI_ENCODER_ARCH_BERT_H
+#pragma once
 
 #include "encoder/arch.h"
 
@@ -16,5 +15,3 @@ int aoei_bert_read_causal(aoei_encoder_config *c, const json_t *config, const ch
 int aoei_bert_write(const aoei_encoder_config *c, json_t *config);
 void aoei_bert_name(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer);
 size_t aoei_bert_max_length(const aoei_encoder_config *c);
-
-#endif

@@ -3,8 +3,7 @@
  * names of transformer encoders. Functions with an `err` argument return AOE_EFORMAT or AOE_EUNSUPPORTED on error;
  * messages name the file, the key and the supported values.
  */
-#ifndef AOEI_ENCODER_ARCH_KEYS_H
-#define AOEI_ENCODER_ARCH_KEYS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -43,5 +42,3 @@ void aoei_transformer_print_sizes(const aoei_encoder_config *c, char *out, size_
 /* Writes a tensor name to out: "PREFIX<layer>.NAME", or NAME if prefix is NULL. If name is NULL, which means that the
  * weight does not exist, writes "". */
 void aoei_slot_name(char *out, size_t size, const char *prefix, size_t layer, const char *name);
-
-#endif

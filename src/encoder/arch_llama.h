@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The architectures LLaMA, Mistral, Ministral and Qwen2.
  */
-#ifndef AOEI_ENCODER_ARCH_LLAMA_H
-#define AOEI_ENCODER_ARCH_LLAMA_H
+#pragma once
 
 #include "encoder/arch.h"
 
@@ -53,5 +52,3 @@ int aoei_llama_read_rope(aoei_encoder_config *c, const json_t *config, const cha
 /* Returns the value of the key rope_scaling, which is JSON null without scaling. The caller owns the value. Returns
  * NULL if memory allocation fails. */
 json_t *aoei_llama_scaling_json(const aoei_rope *r);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The NomicBERT architecture.
  */
-#ifndef AOEI_ENCODER_ARCH_NOMIC_H
-#define AOEI_ENCODER_ARCH_NOMIC_H
+#pragma once
 
 #include "encoder/arch.h"
 
@@ -11,5 +10,3 @@ extern const aoei_arch aoei_arch_nomic_fused; /* layout of the published checkpo
 
 /* The names of the tensors that transformers 5 writes for NomicBERT and GTE. */
 void aoei_nomic_name(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Finds architectures by name, and reads config.json.
  */
-#ifndef AOEI_ENCODER_ARCH_REGISTRY_H
-#define AOEI_ENCODER_ARCH_REGISTRY_H
+#pragma once
 
 #include <jansson.h>
 
@@ -16,5 +15,3 @@ const char *aoei_arch_names(void);
  * Errors: AOE_EFORMAT (a value is invalid); AOE_EUNSUPPORTED (the message names the unknown model_type or the
  * unsupported option). */
 int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
-
-#endif

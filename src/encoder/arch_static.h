@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The architecture of static models (Model2Vec, and the module StaticEmbedding of sentence-transformers).
  */
-#ifndef AOEI_ENCODER_ARCH_STATIC_H
-#define AOEI_ENCODER_ARCH_STATIC_H
+#pragma once
 
 #include "encoder/arch.h"
 
 #define AOEI_STATIC_TENSOR   "embeddings"       /* name of the only tensor of a static model of Model2Vec, [V, D] */
 #define AOEI_SENTENCE_TENSOR "embedding.weight" /* its name in the module StaticEmbedding of sentence-transformers */
-
-#endif

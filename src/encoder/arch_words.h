@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The architecture of word embeddings: the module WordEmbeddings of sentence-transformers. See arch_words.c.
  */
-#ifndef AOEI_ENCODER_ARCH_WORDS_H
-#define AOEI_ENCODER_ARCH_WORDS_H
+#pragma once
 
 #include "encoder/arch.h"
 
 #define AOEI_WORDS_TENSOR   "emb_layer.weight" /* name of the only tensor, [V, D] */
 #define AOEI_BIGRAMS_TENSOR "bigrams.weight"   /* name of the embeddings of bigrams, [bigrams, D] */
-
-#endif

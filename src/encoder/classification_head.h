@@ -5,8 +5,7 @@
  * the modules and the names of their tensors, which are those of the class ...ForSequenceClassification in the library
  * transformers.
  */
-#ifndef AOEI_ENCODER_CLASSIFICATION_HEAD_H
-#define AOEI_ENCODER_CLASSIFICATION_HEAD_H
+#pragma once
 
 #include <jansson.h>
 
@@ -63,5 +62,3 @@ const char *aoei_head_class_name(const json_t *config, size_t i);
  * pooling of the head. config: contents of config.json; `file` is its name in messages. Errors: AOE_EUNSUPPORTED (the
  * architecture has no classification head; an activation function or pooling is not supported), AOE_EFORMAT. */
 int aoei_head_read(aoei_encoder_config *c, size_t classes, const json_t *config, const char *file, aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * config.json. Comments use these letters for sizes: D hidden size, H heads, d components per head, K key-value heads,
  * I feed-forward size, V vocabulary size.
  */
-#ifndef AOEI_ENCODER_CONFIG_H
-#define AOEI_ENCODER_CONFIG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -285,5 +284,3 @@ static inline size_t aoei_key_width(const aoei_encoder_config *c) {
 int aoei_check_size(const char *key, size_t value, size_t min, size_t max, const char *file, aoe_error *err);
 int aoei_check_probability(const char *key, double p, const char *file, aoe_error *err);
 int aoei_check_epsilon(const char *key, double eps, const char *file, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Forward and backward pass of an encoder for a batch of packed texts, for all architectures. Activations are stored in
  * an arena of the caller. In comments, N is the number of tokens of the batch, and D is the hidden size.
  */
-#ifndef AOEI_ENCODER_ENCODER_H
-#define AOEI_ENCODER_ENCODER_H
+#pragma once
 
 #include "encoder/config.h"
 #include "encoder/encoder_ops.h"
@@ -56,5 +55,3 @@ aoei_tensor aoei_encoder_grad_tokens(const aoei_encoder_state *s, const aoei_enc
  * writes the gradients to them. */
 aoei_tensor aoei_encoder_grad_last(const aoei_encoder_state *s, size_t n_tokens);
 aoei_tensor aoei_encoder_grad_first(const aoei_encoder_state *s, size_t n_tokens);
-
-#endif

@@ -3,8 +3,7 @@
  * operate. Other code calls the functions of encoder.h, which call these functions. In comments, N is the number of
  * tokens of the batch, D is the hidden size, and V is the vocabulary size.
  */
-#ifndef AOEI_ENCODER_ENCODER_OPS_H
-#define AOEI_ENCODER_ENCODER_OPS_H
+#pragma once
 
 #include "encoder/config.h"
 #include "nn/batch.h"
@@ -124,5 +123,3 @@ typedef struct aoei_encoder_ops {
     /* Computes the gradients of the weights and t->d_in from t->d_out. */
     void (*mlm_backward)(const aoei_mlm_transform *t);
 } aoei_encoder_ops;
-
-#endif

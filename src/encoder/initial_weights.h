@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Initial values of weights for training from scratch.
  */
-#ifndef AOEI_ENCODER_INITIAL_WEIGHTS_H
-#define AOEI_ENCODER_INITIAL_WEIGHTS_H
+#pragma once
 
 #include "encoder/config.h"
 
@@ -11,5 +10,3 @@
  * Weights of norms are 1, and biases are 0. The adapter weight lora_A is uniform between -1 / sqrt(cols) and 1 /
  * sqrt(cols), and lora_B is 0. The values depend only on the seed and the slot. */
 void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint64_t seed);
-
-#endif

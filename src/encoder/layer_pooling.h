@@ -3,8 +3,7 @@
  * the module WeightedLayerPooling (config.layer_weights) or with the poolings last-two-avg and layer1-last-avg
  * (config.paired_state). In other models, the functions do nothing.
  */
-#ifndef AOEI_ENCODER_LAYER_POOLING_H
-#define AOEI_ENCODER_LAYER_POOLING_H
+#pragma once
 
 #include "encoder/encoder_ops.h"
 
@@ -23,5 +22,3 @@ void aoei_layer_pooling_backward(const aoe_context *ctx, const aoei_encoder_conf
 /* Adds the gradient that hidden state `index`, except the last one, receives from the mean to d[n, D]. */
 void aoei_layer_pooling_add_gradient(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                                      const aoei_encoder_state *s, size_t index, aoei_tensor d);
-
-#endif

@@ -7,8 +7,7 @@
  * stored in the flat tensors; the tensors of the model are used for them. If training uses a second encoder
  * (config.twin), the second half of the flat tensors and of the arrays of views belongs to the second encoder.
  */
-#ifndef AOEI_ENCODER_PARAMS_H
-#define AOEI_ENCODER_PARAMS_H
+#pragma once
 
 #include "encoder/config.h"
 #include "nn/optimizer.h"
@@ -49,5 +48,3 @@ void aoei_params_pack(const aoe_context *ctx, aoei_params *p);
  * gradient before clipping. If this norm is not finite, the function does not run the step; it only sets the gradient
  * to zero. */
 double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_optimizer *o, double max_norm);
-
-#endif

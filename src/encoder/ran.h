@@ -3,11 +3,8 @@
  * processes them one after another. A cell is a vector that summarizes the text up to the current window. The cell is
  * passed from window to window and from layer to layer. docs/ran.md defines the computation.
  */
-#ifndef AOEI_ENCODER_RAN_H
-#define AOEI_ENCODER_RAN_H
+#pragma once
 
 #include "encoder/encoder_ops.h"
 
 extern const aoei_encoder_ops aoei_ran_ops;
-
-#endif

@@ -2,8 +2,7 @@
  * One layer of a recurrent attention network (RAN, docs/ran.md) for one batch: its tensors, its forward pass, and
  * functions that the forward and the backward pass use.
  */
-#ifndef AOEI_ENCODER_RAN_LAYER_H
-#define AOEI_ENCODER_RAN_LAYER_H
+#pragma once
 
 #include "encoder/encoder_ops.h"
 #include "encoder/ran_slots.h"
@@ -57,5 +56,3 @@ void aoei_ran_norm_forward(const aoe_context *ctx, const aoei_encoder_config *c,
  * and dbeta. Absent gradients are not computed. */
 void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, aoei_tensor dgamma,
                             aoei_tensor dbeta, aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The backward pass of one layer of a recurrent attention network (RAN, docs/ran.md) for one batch.
  */
-#ifndef AOEI_ENCODER_RAN_LAYER_BACKWARD_H
-#define AOEI_ENCODER_RAN_LAYER_BACKWARD_H
+#pragma once
 
 #include "encoder/ran_layer.h"
 #include "nn/tensor.h"
@@ -12,5 +11,3 @@
  * gradient of x. The gradients of the cells of the previous layer are stored in p->s; the backward pass of that layer
  * reads them. */
 void aoei_ran_layer_backward(aoei_ran_pass *p, aoei_tensor x, aoei_tensor d);
-
-#endif

@@ -2,8 +2,7 @@
  * Slots of the weights of a layer of a recurrent attention network (RAN, docs/ran.md), and numbers of its dropout
  * sites. A slot is the index of a weight, here within the layer. A dropout site is one use of dropout.
  */
-#ifndef AOEI_ENCODER_RAN_SLOTS_H
-#define AOEI_ENCODER_RAN_SLOTS_H
+#pragma once
 
 /* Slots of the weights of a layer. D is the hidden size, and H is heads * head_size. The slot of a bias follows the
  * slot of the weight of its linear layer or norm. */
@@ -66,5 +65,3 @@ enum {
     AOEI_RAN_SITE_FIRST = 7,     /* initial cell of a text */
     AOEI_RAN_SITES = 8
 };
-
-#endif

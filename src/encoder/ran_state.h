@@ -5,8 +5,7 @@
  * contains all windows, so M is N + C. In inference, M is also limited by the field `rows` of aoei_ran_limits.
  * ran_windows.h defines rounds and steps, and the orders of rows and windows.
  */
-#ifndef AOEI_ENCODER_RAN_STATE_H
-#define AOEI_ENCODER_RAN_STATE_H
+#pragma once
 
 #include "encoder/ran_windows.h"
 #include "nn/tensor.h"
@@ -104,5 +103,3 @@ typedef struct aoei_ran_state {
     aoei_tensor pool_last;  /* [texts, D] float32 gradient of the last cell of each text that comes from the pooling */
     int pooled_cells;       /* 1: pool_cells and pool_last are set, and the last hidden state has no gradient */
 } aoei_ran_state;
-
-#endif

@@ -11,8 +11,7 @@
  *   round order  in the order of their rows in the round
  *   step order   step by step: the first windows of several texts, then their second windows
  */
-#ifndef AOEI_ENCODER_RAN_WINDOWS_H
-#define AOEI_ENCODER_RAN_WINDOWS_H
+#pragma once
 
 #include "encoder/config.h"
 #include "nn/attention.h"
@@ -112,5 +111,3 @@ aoei_batch aoei_ran_step_batch(const aoei_ran_windows *w, size_t first, size_t n
 /* Fills the lists of the block of tokens [first, first + n) of the batch. Returns the block as a batch, in which each
  * part is a text. */
 aoei_batch aoei_ran_block(aoei_ran_windows *w, const aoei_batch *batch, size_t first, size_t n);
-
-#endif

@@ -3,8 +3,7 @@
  * (nn/disentangled.h), and a norm. All layers use them: the query and key layers of a layer compute the queries and
  * keys of the rows from them. aoe applies no dropout to these embeddings, unlike transformers.
  */
-#ifndef AOEI_ENCODER_RELATIVE_EMBEDDINGS_H
-#define AOEI_ENCODER_RELATIVE_EMBEDDINGS_H
+#pragma once
 
 #include "base/arena.h"
 #include "encoder/encoder_ops.h"
@@ -22,5 +21,3 @@ void aoei_relative_clear(const aoe_context *ctx, const aoei_transformer_state *t
 /* Computes the gradients of the weights of the embeddings from t->relative_grad. */
 void aoei_relative_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                             const aoei_tensor *grads, const aoei_transformer_state *t);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Computes configurations of new models from their sizes.
  */
-#ifndef AOEI_ENCODER_SHAPES_H
-#define AOEI_ENCODER_SHAPES_H
+#pragma once
 
 #include "encoder/config.h"
 
@@ -13,5 +12,3 @@ int aoei_shape_config(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err
  * 0, the value of bert-base-uncased is used (30522 or 512). On error, *c may have been changed. Errors: AOE_EARG,
  * AOE_ENOMEM. */
 int aoei_shape_checked(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err);
-
-#endif

@@ -10,8 +10,7 @@
  * arch.h). In the shapes, D is the hidden size, H the number of heads, d the number of components per head, K the
  * number of key-value heads, I the feed-forward size, and V the vocabulary size.
  */
-#ifndef AOEI_ENCODER_SLOT_LAYOUT_H
-#define AOEI_ENCODER_SLOT_LAYOUT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -169,5 +168,3 @@ static inline size_t aoei_adapter_kind(size_t index) {
 static inline size_t aoei_layer_slot(size_t layer, size_t kind) {
     return AOEI_W_LAYERS + layer * AOEI_LW_COUNT + kind;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * number of slots, and a description of each slot with its name and shape. All code that iterates over weights uses
  * these functions, for example code that opens or saves models or allocates memory.
  */
-#ifndef AOEI_ENCODER_SLOTS_H
-#define AOEI_ENCODER_SLOTS_H
+#pragma once
 
 #include "encoder/config.h"
 #include "encoder/slot_layout.h"
@@ -31,5 +30,3 @@ size_t aoei_base_count(const aoei_encoder_config *c);
 /* Returns the index of the stream of random numbers from which the weight in `slot` is initialized. The index remains
  * the same if a later version of the library adds slots. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot);
-
-#endif

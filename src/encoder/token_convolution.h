@@ -3,8 +3,7 @@
  * (config.n_kernels > 0). Their outputs are concatenated in the order of the kernels and replace the last hidden state
  * as the input of the pooling. They compute in float32. In other models, the functions do nothing.
  */
-#ifndef AOEI_ENCODER_TOKEN_CONVOLUTION_H
-#define AOEI_ENCODER_TOKEN_CONVOLUTION_H
+#pragma once
 
 #include "encoder/encoder_ops.h"
 
@@ -17,5 +16,3 @@ void aoei_token_convolution_forward(const aoe_context *ctx, const aoei_encoder_c
 /* Computes s->grad_last from s->grad_tokens, and adds the gradients of the weights to grads. */
 void aoei_token_convolution_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                                      const aoei_tensor *grads, const aoei_batch *batch, aoei_encoder_state *s);
-
-#endif

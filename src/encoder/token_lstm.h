@@ -4,8 +4,7 @@
  * replace the last hidden state as the input of the pooling. The LSTM computes in float32. In other models, the
  * functions do nothing.
  */
-#ifndef AOEI_ENCODER_TOKEN_LSTM_H
-#define AOEI_ENCODER_TOKEN_LSTM_H
+#pragma once
 
 #include "encoder/encoder_ops.h"
 
@@ -20,5 +19,3 @@ void aoei_token_lstm_forward(const aoe_context *ctx, const aoei_encoder_config *
 void aoei_token_lstm_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                               const aoei_tensor *grads, const aoei_batch *batch, aoei_encoder_state *s,
                               const aoei_encoder_dropout *drop);
-
-#endif

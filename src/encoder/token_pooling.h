@@ -3,8 +3,7 @@
  * aoei_encoder_ops. Folders that use encoder/ but not nn/ include this header for the functions of nn/pooling.h that
  * describe poolings.
  */
-#ifndef AOEI_ENCODER_TOKEN_POOLING_H
-#define AOEI_ENCODER_TOKEN_POOLING_H
+#pragma once
 
 #include "encoder/encoder_ops.h"
 #include "nn/batch.h"
@@ -19,5 +18,3 @@ void aoei_token_pool_gradient(const aoe_context *ctx, const aoei_encoder_config 
                               aoe_pooling pooling, aoei_tensor dout, aoei_tensor h, const aoei_batch *batch);
 int aoei_token_pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling,
                              aoei_tensor dout, aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s);
-
-#endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The transformer encoder, in all variants that aoei_encoder_config describes.
  */
-#ifndef AOEI_ENCODER_TRANSFORMER_H
-#define AOEI_ENCODER_TRANSFORMER_H
+#pragma once
 
 #include "encoder/encoder_ops.h"
 
 extern const aoei_encoder_ops aoei_transformer_ops;
-
-#endif

@@ -2,8 +2,7 @@
  * One transformer layer for one batch: its tensors, its forward pass, and functions that the forward and the backward
  * pass use.
  */
-#ifndef AOEI_ENCODER_TRANSFORMER_LAYER_H
-#define AOEI_ENCODER_TRANSFORMER_LAYER_H
+#pragma once
 
 #include "encoder/encoder_ops.h"
 #include "encoder/slot_layout.h"
@@ -65,5 +64,3 @@ aoei_dropout aoei_dropout_site(const aoei_encoder_dropout *drop, double p, uint3
  * statistics for the backward pass; if stats is absent, they are not stored. */
 void aoei_transformer_norm(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
                            aoei_tensor x, const aoei_tensor *w);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The backward pass of one transformer layer over one batch.
  */
-#ifndef AOEI_ENCODER_TRANSFORMER_LAYER_BACKWARD_H
-#define AOEI_ENCODER_TRANSFORMER_LAYER_BACKWARD_H
+#pragma once
 
 #include "encoder/transformer_layer.h"
 #include "nn/tensor.h"
@@ -16,5 +15,3 @@ void aoei_layer_backward(const aoei_layer *layer, aoei_tensor d);
 void aoei_transformer_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx,
                                     const aoei_tensor *g, aoei_tensor dy, aoei_tensor x, aoei_tensor stats,
                                     const aoei_tensor *w);
-
-#endif

@@ -3,8 +3,7 @@
  * number of tokens of the batch, D the hidden size, H the number of heads, d the number of components per head, K the
  * number of key-value heads, and I the feed-forward size.
  */
-#ifndef AOEI_ENCODER_TRANSFORMER_STATE_H
-#define AOEI_ENCODER_TRANSFORMER_STATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -78,5 +77,3 @@ typedef struct aoei_transformer_state {
                                only */
     aoei_tensor grad_heads; /* [N, H d] gradient of `heads`; used in training only */
 } aoei_transformer_state;
-
-#endif

@@ -2,8 +2,7 @@
  * Evaluates whether the cosine of a text pair predicts the binary label of the pair, with any model (eval_model.h). The
  * function aoe_binary computes the metrics.
  */
-#ifndef AOEI_EVAL_BINARY_H
-#define AOEI_EVAL_BINARY_H
+#pragma once
 
 #include "aoe_eval.h"
 #include "eval/eval_model.h"
@@ -11,5 +10,3 @@
 /* Implements aoe_eval_binary. o must not be NULL. All inputs are read and checked before the first call of report. */
 int aoei_binary_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
                     aoe_binary_fn report, void *user, aoe_error *err);
-
-#endif

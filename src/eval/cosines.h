@@ -3,8 +3,7 @@
  * blocks; each distinct text of a block is embedded once. If the model is a cross-encoder, its scores are used instead
  * of cosines.
  */
-#ifndef AOEI_EVAL_COSINES_H
-#define AOEI_EVAL_COSINES_H
+#pragma once
 
 #include "aoe_data.h"
 #include "eval/eval_model.h"
@@ -42,5 +41,3 @@ int aoei_pairs_cosines(const aoei_eval_model *e, const aoe_pairs *p, double *cos
                        aoei_eval_progress *progress, aoe_error *err);
 /* Returns the number of empty texts in the pairs. */
 size_t aoei_pairs_empty(const aoe_pairs *p);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A hash table of texts and their embeddings.
  */
-#ifndef AOEI_EVAL_EMBEDDING_CACHE_H
-#define AOEI_EVAL_EMBEDDING_CACHE_H
+#pragma once
 
 #include "aoe.h"
 #include "base/text_store.h"
@@ -32,5 +31,3 @@ int aoei_embedding_cache_find(aoei_embedding_cache *c, aoe_text text, size_t *in
 float *aoei_embedding_cache_block(aoei_embedding_cache *c, size_t n, size_t dims, aoe_error *err);
 void aoei_embedding_cache_clear(aoei_embedding_cache *c); /* removes all texts and frees their memory; accepts a zeroed
                                                              struct */
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The embeddings of evaluations, and the cache that an embedder may have for them.
  */
-#ifndef AOEI_EVAL_EVAL_CACHE_H
-#define AOEI_EVAL_EVAL_CACHE_H
+#pragma once
 
 #include "aoe.h"
 #include "aoe_eval.h"
@@ -12,5 +11,3 @@
  * caused the error, or (size_t)-1, and the cache is empty. Errors: those of aoe_embed. */
 int aoei_eval_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info,
                     size_t *failed, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Defines the model interface and the progress reports that all evaluations use. The public functions evaluate an
  * aoe_embedder; tests evaluate other models.
  */
-#ifndef AOEI_EVAL_EVAL_MODEL_H
-#define AOEI_EVAL_EVAL_MODEL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -57,5 +56,3 @@ typedef struct aoei_eval_progress {
 /* Adds n to p->done and calls the callback. p may be NULL. Errors: AOE_ECANCELLED if the callback returns a nonzero
  * value. */
 int aoei_eval_advance(aoei_eval_progress *p, size_t n, aoe_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Evaluates a cross-encoder on labeled pairs.
  */
-#ifndef AOEI_EVAL_PAIR_SCORES_H
-#define AOEI_EVAL_PAIR_SCORES_H
+#pragma once
 
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -17,5 +16,3 @@ typedef struct aoei_pair_scores {
 /* Evaluates the cross-encoder of the embedder `e` on the pairs p. Errors: AOE_EFORMAT (invalid UTF-8, with file and
  * line; a label is not the index of an output), AOE_ENUMERIC, AOE_ENOMEM. */
 int aoei_pair_scores_evaluate(aoe_embedder *e, const aoe_pairs *p, aoei_pair_scores *result, aoe_error *err);
-
-#endif

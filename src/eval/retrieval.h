@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Evaluates retrieval with any model (eval_model.h). The public function aoe_eval_retrieval is declared in aoe_eval.h.
  */
-#ifndef AOEI_EVAL_RETRIEVAL_H
-#define AOEI_EVAL_RETRIEVAL_H
+#pragma once
 
 #include "aoe_eval.h"
 #include "eval/eval_model.h"
@@ -20,5 +19,3 @@ int aoei_retrieval_run(const aoei_eval_model *queries, const aoei_eval_model *do
  * out. queries, docs: as in aoei_retrieval_run. p: progress; d->texts.n + d->n_queries units are added. */
 int aoei_retrieval_lists(uint32_t *list, const aoei_retrieval_data *d, const aoei_eval_model *queries,
                          const aoei_eval_model *docs, size_t top, aoei_eval_progress *p, aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * are read from a table of groups (for example several captions of each image) or from a folder in BEIR format. They do
  * not change after they are read.
  */
-#ifndef AOEI_EVAL_RETRIEVAL_DATA_H
-#define AOEI_EVAL_RETRIEVAL_DATA_H
+#pragma once
 
 #include "aoe.h"
 #include "aoe_eval.h"
@@ -84,5 +83,3 @@ static inline aoe_text aoei_retrieval_query(const aoei_retrieval_data *d, size_t
     const aoei_examples *x = d->grouped ? &d->texts : &d->queries;
     return x->text[x->first[d->query[i].index * x->roles + 1]];
 }
-
-#endif

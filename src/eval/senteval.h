@@ -2,8 +2,7 @@
  * Reads SentEval folders. A folder contains two files for each subset. STS.input.SUBSET.txt has one pair per line:
  * sentence1, TAB, sentence2. STS.gs.SUBSET.txt has one gold score per line; the line is empty if the pair has no score.
  */
-#ifndef AOEI_EVAL_SENTEVAL_H
-#define AOEI_EVAL_SENTEVAL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ typedef struct aoei_senteval {
  * - the errors of reading files, and AOE_ENOMEM */
 int aoei_senteval_load(aoei_senteval *s, const char *dir, int skip_bad_rows, aoe_error *err);
 void aoei_senteval_free(aoei_senteval *s); /* accepts a zeroed struct */
-
-#endif

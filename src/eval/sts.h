@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Evaluates semantic textual similarity with any model (eval_model.h).
  */
-#ifndef AOEI_EVAL_STS_H
-#define AOEI_EVAL_STS_H
+#pragma once
 
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -13,5 +12,3 @@ int aoei_sts_run(const aoei_eval_model *e, const char *const *paths, size_t n_pa
                  aoe_sts_fn report, void *user, aoe_error *err);
 /* Implements aoe_eval_pairs. */
 int aoei_sts_pairs(const aoei_eval_model *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err);
-
-#endif

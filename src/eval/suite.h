@@ -2,8 +2,7 @@
  * Evaluates the STS test sets of SentEval with any model (eval_model.h). The public function aoe_eval_suite is declared
  * in aoe_eval.h.
  */
-#ifndef AOEI_EVAL_SUITE_H
-#define AOEI_EVAL_SUITE_H
+#pragma once
 
 #include "aoe_eval.h"
 #include "eval/eval_model.h"
@@ -11,5 +10,3 @@
 /* Implements aoe_eval_suite. o must not be NULL. All sets are read and checked before the first call of report. */
 int aoei_suite_run(const aoei_eval_model *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o,
                    aoe_suite_fn report, void *user, aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * contains the published number of scored pairs and the location of each set. STS-B and SICK-R are single files, which
  * suite_sets.c reads. The SemEval years are folders, which senteval.h reads.
  */
-#ifndef AOEI_EVAL_SUITE_SETS_H
-#define AOEI_EVAL_SUITE_SETS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -49,5 +48,3 @@ int aoei_suite_read_file(aoe_pairs **p, aoei_suite_layout layout, const char *pa
 /* Reads the pairs as aoei_suite_read_file does, but from a file that the caller has opened and closes. */
 int aoei_suite_read_lines(aoe_pairs **p, aoei_suite_layout layout, aoei_lines *from, int skip_bad_rows, size_t *bad,
                           aoe_error *err);
-
-#endif

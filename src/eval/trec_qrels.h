@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Recognizes the relevance judgments of TREC (qrels), which aoe does not read.
  */
-#ifndef AOEI_EVAL_TREC_QRELS_H
-#define AOEI_EVAL_TREC_QRELS_H
+#pragma once
 
 #include "aoe.h"
 
@@ -10,5 +9,3 @@
  * and grade, as in TREC, or query, document and grade. rc: error of reading the file, which is returned if the file is
  * another one. */
 int aoei_trec_qrels_explain(int rc, const char *path, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Reads and writes ranked lists in the run format of TREC: one line "QUERY Q0 DOCUMENT RANK SCORE TAG" per document,
  * with fields that are separated by spaces or tabs.
  */
-#ifndef AOEI_EVAL_TREC_RUN_H
-#define AOEI_EVAL_TREC_RUN_H
+#pragma once
 
 #include "base/buffer.h"
 #include "eval/retrieval_data.h"
@@ -20,5 +19,3 @@ int aoei_trec_run_read(uint32_t *text, const aoei_retrieval_data *d, size_t k, c
  * AOE_EFORMAT (an id contains white space), AOE_ENOMEM. */
 int aoei_trec_run_append(aoei_buffer *b, const aoei_retrieval_data *d, size_t query, uint32_t text, size_t rank,
                          double score, aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * equal seeds train the same model. Options that do not change the trained model (threads, checkpoints, memory) are not
  * included.
  */
-#ifndef AOEI_EXPERIMENT_DESCRIBE_H
-#define AOEI_EXPERIMENT_DESCRIBE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -22,5 +21,3 @@ json_t *aoei_describe_file(const aoe_evaluation_file *f);
 /* Writes the first difference between two descriptions to text[size], for example "options.lr was 0.001 and is now
  * 0.01". Returns 1 if there is a difference, and 0 if the descriptions are equal. */
 int aoei_describe_difference(const json_t *before, const json_t *now, char *text, size_t size);
-
-#endif

@@ -4,8 +4,7 @@
  *   OUTPUT/results.jsonl    results of the finished trials, one JSON object per line, in the order of the trials
  *   OUTPUT/runs/            one directory per trial (trial.h)
  */
-#ifndef AOEI_EXPERIMENT_DIRECTORY_H
-#define AOEI_EXPERIMENT_DIRECTORY_H
+#pragma once
 
 #include "aoe_experiment.h"
 #include "aoe_train.h"
@@ -24,5 +23,3 @@ int aoei_directory_open(aoei_lock *lock, const char *kind, const aoe_experiment_
 
 /* Writes the records of the finished trials in trial[n] to results.jsonl. */
 int aoei_directory_write_results(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, aoe_error *err);
-
-#endif

@@ -7,8 +7,7 @@
  * - A trial that has a record is finished and is not run again.
  * - A trial without a record resumes from its newest checkpoint.
  */
-#ifndef AOEI_EXPERIMENT_EXPERIMENT_H
-#define AOEI_EXPERIMENT_EXPERIMENT_H
+#pragma once
 
 #include "aoe_experiment.h"
 #include "aoe_train.h"
@@ -42,5 +41,3 @@ const aoei_trial *aoei_experiment_trial(const aoei_experiment *e, size_t configu
 /* Returns the trial with the highest score among the trials whose models are on disk, or NULL if there is none.
  * Borrowed. */
 const aoei_trial *aoei_experiment_best(const aoei_experiment *e);
-
-#endif

@@ -3,8 +3,7 @@
  * its input files. It is valid only while these hashes are unchanged.
  * The hashes detect changed files; they do not protect against deliberate collisions.
  */
-#ifndef AOEI_EXPERIMENT_INPUTS_H
-#define AOEI_EXPERIMENT_INPUTS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -33,5 +32,3 @@ int aoei_inputs_add(aoei_inputs *in, json_t *files, const char *path, aoe_error 
 /* Checks that models can be compared on an evaluation file. Each file is checked only once. Errors: see
  * aoe_sts_check. */
 int aoei_inputs_check(aoei_inputs *in, const aoe_evaluation_file *f, aoe_error *err);
-
-#endif

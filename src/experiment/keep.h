@@ -2,8 +2,7 @@
  * Finds the best trial of an experiment and decides which trained models stay on disk. A trial whose score is undefined
  * is never the best. If scores are equal, the first trial is the best.
  */
-#ifndef AOEI_EXPERIMENT_KEEP_H
-#define AOEI_EXPERIMENT_KEEP_H
+#pragma once
 
 #include "aoe_experiment.h"
 #include "aoe_train.h"
@@ -19,5 +18,3 @@ int aoei_keep_find_best(size_t *best, const aoe_experiment_options *o, const aoe
  * its model is kept, *best is set to i. Does nothing if the configuration of trial i is untrained. */
 int aoei_keep_clean_up(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, size_t i, size_t *best,
                        aoe_error *err);
-
-#endif

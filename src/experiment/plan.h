@@ -4,8 +4,7 @@
  * training data, three times the size of the training files, and 32 MiB for the process. The memory of a teacher and of
  * a generator is not included.
  */
-#ifndef AOEI_EXPERIMENT_PLAN_H
-#define AOEI_EXPERIMENT_PLAN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ void aoei_plans_free(aoei_plans *p); /* accepts NULL */
  * those of aoe_model_plan. */
 int aoei_plan_memory(aoei_plans *p, const aoe_train_options *o, int has_dev, int evaluates_only, size_t *bytes,
                      aoe_error *err);
-
-#endif

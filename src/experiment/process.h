@@ -10,8 +10,7 @@
  * contexts, but none of its threads may hold a lock that a child needs. The locks of malloc and stdio are safe with
  * glibc.
  */
-#ifndef AOEI_EXPERIMENT_PROCESS_H
-#define AOEI_EXPERIMENT_PROCESS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -67,5 +66,3 @@ void aoei_child_log(const char *message);
 /* After this call, a request to stop ends the process immediately. If a stop was already requested, this call ends the
  * process. A job calls the function before work that has no state to save. */
 void aoei_child_stop_at_once(void);
-
-#endif

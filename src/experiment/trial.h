@@ -6,8 +6,7 @@
  *   OUTPUT/runs/NAME/errors.txt    warnings and errors
  *   OUTPUT/runs/NAME/scores-N.tsv  cosine and gold score of each pair in evaluation file N, counted from 1
  */
-#ifndef AOEI_EXPERIMENT_TRIAL_H
-#define AOEI_EXPERIMENT_TRIAL_H
+#pragma once
 
 #include <jansson.h>
 
@@ -64,5 +63,3 @@ int aoei_trial_write_pairs(const aoe_experiment_options *o, const aoei_trial *t,
  * which the caller frees with aoei_free. */
 int aoei_trial_read_pairs(const aoe_experiment_options *o, const aoei_trial *t, size_t file, double **cosine,
                           double **gold, size_t *n, aoe_error *err);
-
-#endif

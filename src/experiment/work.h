@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Executes a trial in a child process: trains the model, evaluates the model, and writes the record of the trial.
  */
-#ifndef AOEI_EXPERIMENT_WORK_H
-#define AOEI_EXPERIMENT_WORK_H
+#pragma once
 
 #include "aoe_experiment.h"
 #include "aoe_train.h"
@@ -14,5 +13,3 @@
  * was written), and the errors of aoe_train and aoe_eval_sts. */
 int aoei_trial_work(const aoe_experiment_options *o, const aoei_trial *t, size_t threads, aoei_child *child,
                     aoe_error *err);
-
-#endif

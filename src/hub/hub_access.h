@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Access to the Hub: the endpoint, the token and the HTTP client of one download, and the messages for failed requests.
  */
-#ifndef AOEI_HUB_HUB_ACCESS_H
-#define AOEI_HUB_HUB_ACCESS_H
+#pragma once
 
 #include "aoe_hub.h"
 #include "net/fetch.h"
@@ -36,5 +35,3 @@ void aoei_hub_escape(aoei_buffer *url, const char *text, const char *keep);
  * was requested. */
 int aoei_hub_fail_status(const aoei_hub_access *a, const aoei_http_response *r, const char *id, const char *what,
                          aoe_error *err);
-
-#endif

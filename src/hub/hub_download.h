@@ -2,8 +2,7 @@
  * Downloads one file of a model into the cache: the blob, which is verified and resumed after an interruption, and its
  * entry in the snapshot.
  */
-#ifndef AOEI_HUB_HUB_DOWNLOAD_H
-#define AOEI_HUB_HUB_DOWNLOAD_H
+#pragma once
 
 #include "hub/hub_access.h"
 
@@ -21,5 +20,3 @@ typedef struct aoei_hub_target {
  * download is cancelled or fails, the downloaded part stays in the cache, and the next call continues it. A file that
  * another process is downloading is awaited. Errors: those of aoe_hub_pull. */
 int aoei_hub_download(aoei_hub_access *a, const aoei_hub_target *t, const char *path, uint64_t *size, aoe_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The list of the files of a model on the Hub, and the choice of the files that aoe needs.
  */
-#ifndef AOEI_HUB_HUB_FILES_H
-#define AOEI_HUB_HUB_FILES_H
+#pragma once
 
 #include "base/hub_cache.h"
 #include "hub/hub_access.h"
@@ -41,5 +40,3 @@ void aoei_hub_want_configuration(aoei_hub_files *f, const char *dir);
  * directory `snapshot`. Sets *found to 1 if DIR has weights. Errors: AOE_EFORMAT (invalid index), AOE_ENOENT (the list
  * lacks a shard), AOE_ENOMEM. */
 int aoei_hub_want_weights(aoei_hub_files *f, const char *dir, const char *snapshot, int *found, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Writes the entries of the Hub's cache that are not blobs: the files of a snapshot, references, the record of files
  * that do not exist, and CACHEDIR.TAG. base/hub_cache.h describes the layout.
  */
-#ifndef AOEI_HUB_HUB_PLACE_H
-#define AOEI_HUB_HUB_PLACE_H
+#pragma once
 
 #include "base/hub_cache.h"
 
@@ -33,5 +32,3 @@ int aoei_hub_write_absent(const char *folder, const char *commit, const char *na
 /* Creates ROOT/CACHEDIR.TAG, which tells backup programs that ROOT is a cache, unless it exists. Errors: AOE_EIO,
  * AOE_ENOSPC, AOE_ENOMEM. */
 int aoei_hub_write_tag(const char *root, aoe_error *err);
-
-#endif

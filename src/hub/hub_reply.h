@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads the headers of the Hub's replies about a file. The replies are not trusted: the checksum becomes a file name.
  */
-#ifndef AOEI_HUB_HUB_REPLY_H
-#define AOEI_HUB_HUB_REPLY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ int aoei_hub_reply_continues(const aoei_headers *h, uint64_t start, uint64_t tot
 /* Sets *total to the size of the whole file: the number after '/' in Content-Range, which responses with status 206 and
  * 416 contain, otherwise Content-Length. Returns 1, or 0 if the headers do not contain it. */
 int aoei_hub_reply_length(uint64_t *total, const aoei_headers *h);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Renders a parsed chat template.
  */
-#ifndef AOEI_JINJA_EVAL_H
-#define AOEI_JINJA_EVAL_H
+#pragma once
 
 #include "jinja/parse.h"
 #include "jinja/run.h"
@@ -12,5 +11,3 @@
  * AOE_ENOMEM. */
 int aoei_jinja_render(aoei_jinja_run *r, aoei_buffer *out, const aoei_jinja_node *statements,
                       const aoei_jinja_dict *variables);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The filters, tests and methods of chat templates.
  */
-#ifndef AOEI_JINJA_FILTER_H
-#define AOEI_JINJA_FILTER_H
+#pragma once
 
 #include "jinja/run.h"
 
@@ -15,5 +14,3 @@ int aoei_jinja_test(aoei_jinja_run *r, int *result, aoe_text name, const aoei_ji
 /* Sets *out to the result of the method `name` of v. Errors: as above. */
 int aoei_jinja_method(aoei_jinja_run *r, aoei_jinja_value *out, aoe_text name, const aoei_jinja_value *v,
                       const aoei_jinja_arguments *arguments);
-
-#endif

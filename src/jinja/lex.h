@@ -2,8 +2,7 @@
  * Tokenizes a chat template, with the white space rules of Jinja that transformers sets: trim_blocks, lstrip_blocks,
  * and the signs - and + of tags.
  */
-#ifndef AOEI_JINJA_LEX_H
-#define AOEI_JINJA_LEX_H
+#pragma once
 
 #include "aoe.h"
 #include "jinja/value.h"
@@ -37,5 +36,3 @@ typedef struct aoei_jinja_tokens {
  * frees t->token with aoei_free, even if the function fails. Errors: AOE_EFORMAT (syntax), AOE_EUNSUPPORTED,
  * AOE_ENOMEM. */
 int aoei_jinja_lex(aoei_jinja_tokens *t, aoei_jinja_arena *arena, aoe_text source, const char *name, aoe_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Parses a chat template into a syntax tree.
  */
-#ifndef AOEI_JINJA_PARSE_H
-#define AOEI_JINJA_PARSE_H
+#pragma once
 
 #include "aoe.h"
 #include "jinja/value.h"
@@ -58,5 +57,3 @@ typedef struct aoei_jinja_node {
 /* Sets *out to the list of the statements of `source`, which is allocated in `arena`. name: name of the file in
  * messages. Errors: AOE_EFORMAT (syntax), AOE_EUNSUPPORTED (names the statement), AOE_ENOMEM. */
 int aoei_jinja_parse(aoei_jinja_node **out, aoei_jinja_arena *arena, aoe_text source, const char *name, aoe_error *err);
-
-#endif

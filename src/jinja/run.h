@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The state of a rendering, its errors and its limits, and the operations on values that need them.
  */
-#ifndef AOEI_JINJA_RUN_H
-#define AOEI_JINJA_RUN_H
+#pragma once
 
 #include "aoe.h"
 #include "base/buffer.h"
@@ -68,5 +67,3 @@ int aoei_jinja_elements(aoei_jinja_run *r, aoei_jinja_list **out, const aoei_jin
 int aoei_jinja_order(aoei_jinja_run *r, int *result, const aoei_jinja_value *a, const aoei_jinja_value *b);
 /* Sets *result to 1 if `container` contains v. */
 int aoei_jinja_contains(aoei_jinja_run *r, int *result, const aoei_jinja_value *container, const aoei_jinja_value *v);
-
-#endif

@@ -2,8 +2,7 @@
  * The values of chat templates, and the memory from which they are allocated. The values have the semantics of Python
  * and of Jinja: an undefined variable is a value of its own, which prints as an empty string.
  */
-#ifndef AOEI_JINJA_VALUE_H
-#define AOEI_JINJA_VALUE_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -115,5 +114,3 @@ size_t aoei_jinja_characters(aoe_text text); /* returns the number of code point
 aoe_text aoei_jinja_substring(aoe_text text, size_t first, size_t end);
 /* Returns the position of the first occurrence of `part` at or after `from`, or (size_t)-1. */
 size_t aoei_jinja_find(aoe_text text, aoe_text part, size_t from);
-
-#endif

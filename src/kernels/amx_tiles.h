@@ -6,8 +6,7 @@
  * not know that a tile load reads memory: in gcc, the load is an asm statement without a memory clobber. Call
  * tile_fence() between ordinary stores and the tile loads that read the stored data.
  */
-#ifndef AOEI_KERNELS_AMX_TILES_H
-#define AOEI_KERNELS_AMX_TILES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ typedef struct tile_shapes {
 static inline void tile_fence(void) {
     atomic_signal_fence(memory_order_seq_cst);
 }
-
-#endif

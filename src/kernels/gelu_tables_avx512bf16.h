@@ -2,8 +2,7 @@
  * Tables of GELU and of its derivative for all bf16 inputs. The index of an input is its bits. Include simd_avx512.h
  * first.
  */
-#ifndef AOEI_KERNELS_GELU_TABLES_AVX512BF16_H
-#define AOEI_KERNELS_GELU_TABLES_AVX512BF16_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -30,5 +29,3 @@ static inline void aoei_gelu_tables_fill(void) {
 static inline vf vf_bf16_table(const float *table, vf x) {
     return _mm512_i32gather_ps(_mm512_srli_epi32(_mm512_castps_si512(x), 16), table, sizeof *table);
 }
-
-#endif

@@ -9,8 +9,7 @@
  * stored in the memory of floats. Between blocks of K, running sums are stored exactly, as float32 or int32, so block
  * sizes do not change results.
  */
-#ifndef AOEI_KERNELS_GEMM_BLOCK_H
-#define AOEI_KERNELS_GEMM_BLOCK_H
+#pragma once
 
 #include "kernels/kernels.h"
 
@@ -106,5 +105,3 @@ aoei_gemm_epilogue_fn aoei_gemm_epilogue_c, aoei_gemm_epilogue_avx2, aoei_gemm_e
 #define AOEI_ROWS_12(X) AOEI_ROWS_11(X) X(11)
 #define AOEI_ROWS_13(X) AOEI_ROWS_12(X) X(12)
 #define AOEI_ROWS_14(X) AOEI_ROWS_13(X) X(13)
-
-#endif

@@ -3,8 +3,7 @@
  * and over tiles. Operands are already stored in panels (AOEI_PANEL_F64 in kernels.h), so they are not packed. Between
  * blocks of K, the running sums are stored exactly in C, so block sizes do not change results.
  */
-#ifndef AOEI_KERNELS_GEMM_F64_BLOCK_H
-#define AOEI_KERNELS_GEMM_F64_BLOCK_H
+#pragma once
 
 #include "kernels/kernels.h"
 
@@ -32,5 +31,3 @@ typedef struct aoei_gemm_f64_tier {
 } aoei_gemm_f64_tier;
 
 void aoei_gemm_f64_blocked(const aoei_gemm_f64_tier *tier, const aoei_gemm_f64 *g);
-
-#endif

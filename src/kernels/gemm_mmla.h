@@ -11,8 +11,7 @@
  * two columns to the four sums of `sum`. Registers are float32x4_t for words and sums of any type; the functions that
  * load, move and store them do not change their bits. gemm_mmla_ops.h defines the kernels.
  */
-#ifndef AOEI_KERNELS_GEMM_MMLA_H
-#define AOEI_KERNELS_GEMM_MMLA_H
+#pragma once
 
 #include "kernels/gemm_block.h"
 
@@ -172,5 +171,3 @@ TILE(5, 3)
 TILE(6, 3)
 
 static aoei_gemm_tile_fn *const tiles[ROWS + 1] = {NULL, tile_1, tile_2, tile_3, tile_4, tile_5, tile_6};
-
-#endif

@@ -2,8 +2,7 @@
  * Code of the matmul kernels for NEON that does not depend on the element type: transpose_lines, which gemm_words.h
  * uses to pack operands, and the macros with which gemm_simd.h loads the words of A. Include simd_neon.h first.
  */
-#ifndef AOEI_KERNELS_GEMM_NEON_H
-#define AOEI_KERNELS_GEMM_NEON_H
+#pragma once
 
 typedef struct quad {
     float32x4_t v0, v1, v2, v3;
@@ -40,5 +39,3 @@ static size_t transpose_lines(float *dst, size_t stride, const float *const line
 #define LANE(x, i)     ((vf){vdupq_laneq_f32(x, i), vdupq_laneq_f32(x, i)})
 #define GEMM_LOAD_A(a) const vf column = vf_load(a)
 #define GEMM_A(i)      LANE(i < 4 ? column.lo : column.hi, i % 4)
-
-#endif

@@ -7,8 +7,7 @@
  * only in how the running sums are loaded and stored. Results therefore do not depend on the tile size. Registers and
  * memory contain words of any kind; the functions that load and store vectors of floats do not change their bits.
  */
-#ifndef AOEI_KERNELS_GEMM_SIMD_H
-#define AOEI_KERNELS_GEMM_SIMD_H
+#pragma once
 
 #include "kernels/gemm_block.h"
 #include "kernels/gemm_words.h"
@@ -150,5 +149,3 @@ static aoei_gemm_tile_fn *const tiles[GEMM_ROWS + 1] = {
     tile_7,    tile_8, tile_9, tile_10, tile_11, tile_12, tile_13, tile_14,
 #endif
 };
-
-#endif

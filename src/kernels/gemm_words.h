@@ -4,8 +4,7 @@
  * columns of a matrix of words. Include simd_avx2.h, simd_avx512.h or simd_neon.h and define transpose_lines before
  * including this file. Callers pass the element type of the source and the word kind as compile-time constants.
  */
-#ifndef AOEI_KERNELS_GEMM_WORDS_H
-#define AOEI_KERNELS_GEMM_WORDS_H
+#pragma once
 
 #include <string.h>
 
@@ -182,5 +181,3 @@ static inline void pack_lines(float *dst, size_t stride, const void *src, aoei_d
     else
         pack_scattered(dst, stride, src, type, kind, row, col, lines, K);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * with one function pointer per op (kernels.h). If a tier has no kernel for an op, its table contains the kernel of the
  * next lower tier that has one.
  */
-#ifndef AOEI_KERNELS_KERNEL_TABLE_H
-#define AOEI_KERNELS_KERNEL_TABLE_H
+#pragma once
 
 #include "base/context.h"
 #include "kernels/kernels.h"
@@ -26,5 +25,3 @@ extern const aoei_kernels *const aoei_kernel_tables[AOEI_TIER_COUNT];
 static inline const aoei_kernels *aoei_kernels_of(const aoe_context *ctx) {
     return aoei_kernel_tables[ctx->tier];
 }
-
-#endif

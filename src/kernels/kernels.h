@@ -11,8 +11,7 @@
  * length of the row, never on the number of rows. For this reason, the last elements of a row, which do not fill a
  * vector, are computed with the instructions for a whole vector; only the loads and stores are masked.
  */
-#ifndef AOEI_KERNELS_KERNELS_H
-#define AOEI_KERNELS_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -338,5 +337,3 @@ typedef void aoei_score_weights_f64_fn(const aoei_scores_f64 *b, const double *r
 #include "kernels/kernels.def"
 #undef AOEI_OP
 #undef AOEI_KERNEL
-
-#endif

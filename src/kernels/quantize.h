@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The scale of a row that is quantized to int8, for the kernels of all instruction sets.
  */
-#ifndef AOEI_KERNELS_QUANTIZE_H
-#define AOEI_KERNELS_QUANTIZE_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -25,5 +24,3 @@ static inline aoei_row_scale aoei_row_scale_of(uint32_t most) {
         return (aoei_row_scale){0, 0};
     return (aoei_row_scale){max / 127.0f, 127.0f / max};
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Vector types and operations of the CPU tier for which a file NAME_simd.c is compiled. The Makefile compiles these
  * files once per tier.
  */
-#ifndef AOEI_KERNELS_SIMD_H
-#define AOEI_KERNELS_SIMD_H
+#pragma once
 
 #include "kernels/tier.h"
 
@@ -19,6 +18,4 @@
 #else
 #include "kernels/simd_f64_neon.h"
 #include "kernels/simd_neon.h"
-#endif
-
 #endif

@@ -6,8 +6,7 @@
  * their names load or store only the first n lanes, where n is at most VF_LANES. If n is VF_LANES, they use no mask,
  * because masked instructions are slow on some CPUs. The sum of the lanes of a vector is computed in a fixed order.
  */
-#ifndef AOEI_KERNELS_SIMD_AVX2_H
-#define AOEI_KERNELS_SIMD_AVX2_H
+#pragma once
 
 #include <immintrin.h>
 #include <stddef.h>
@@ -344,5 +343,3 @@ static inline vu vu_interleave_even(vu a, vu b) {
 static inline vf vf_keep_ge(vf x, vu word, vu threshold) {
     return _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(word, threshold), word)));
 }
-
-#endif

@@ -6,8 +6,7 @@
  * most VF_LANES. If n is VF_LANES, they use no mask, because masked instructions are slow on some CPUs. The sum of the
  * lanes of a vector is computed in a fixed order.
  */
-#ifndef AOEI_KERNELS_SIMD_AVX512_H
-#define AOEI_KERNELS_SIMD_AVX512_H
+#pragma once
 
 #include <immintrin.h>
 #include <stddef.h>
@@ -346,5 +345,3 @@ static inline vu vu_interleave_even(vu a, vu b) {
 static inline vf vf_keep_ge(vf x, vu word, vu threshold) {
     return _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(word, threshold), x);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * and operations with these names for 8 lanes, so the code of a kernel is written only once, in NAME_simd.c. Functions
  * with `part` in their names load or store only the first n lanes, where n is at most DV_LANES.
  */
-#ifndef AOEI_KERNELS_SIMD_F64_AVX2_H
-#define AOEI_KERNELS_SIMD_F64_AVX2_H
+#pragma once
 
 #include <immintrin.h>
 #include <stddef.h>
@@ -104,5 +103,3 @@ static inline double dv_hmax(dv a) {
     const __m128d t = _mm_max_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
     return _mm_cvtsd_f64(_mm_max_sd(t, _mm_unpackhi_pd(t, t)));
 }
-
-#endif

@@ -4,8 +4,7 @@
  * roundings, and the orders in which the lanes of a vector are added are those of simd_f64_avx2.h, so both instruction
  * sets compute bit-identical results.
  */
-#ifndef AOEI_KERNELS_SIMD_F64_NEON_H
-#define AOEI_KERNELS_SIMD_F64_NEON_H
+#pragma once
 
 #include <arm_neon.h>
 #include <stddef.h>
@@ -128,5 +127,3 @@ static inline double dv_hmax(dv a) {
     const float64x2_t t = half_max_f64(a.lo, a.hi);
     return vgetq_lane_f64(half_max_f64(t, vextq_f64(t, t, 1)), 0);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * tests/kernels/gelu_f32_test.c and softmax_f32_test.c verify. NaN gives NaN in every function. No instruction for
  * approximate reciprocals is used, so results do not depend on the CPU model.
  */
-#ifndef AOEI_KERNELS_SIMD_MATH_H
-#define AOEI_KERNELS_SIMD_MATH_H
+#pragma once
 
 /* Returns exp(r) - 1 for the r with x = n ln 2 + r and |r| <= ln 2 / 2, and sets *n. exp(r) - 1 is computed as r + r^2
  * Q(r), where Q is a polynomial of degree 4. The relative error of this approximation of exp(r) is 1e-8. */
@@ -159,5 +158,3 @@ static inline vf vf_relu_derivative(vf x) {
     const vf positive = vf_if_negative(vf_sub(vf_zero(), x), vf_set1(1.0f), vf_zero());
     return vf_add(positive, vf_min(vf_zero(), vf_relu(x))); /* the second term is 0, or NaN if x is NaN */
 }
-
-#endif

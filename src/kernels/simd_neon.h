@@ -4,8 +4,7 @@
  * the orders in which the lanes of a vector are added are those of simd_avx2.h, so both instruction sets compute
  * bit-identical results.
  */
-#ifndef AOEI_KERNELS_SIMD_NEON_H
-#define AOEI_KERNELS_SIMD_NEON_H
+#pragma once
 
 #include <arm_neon.h>
 #include <stddef.h>
@@ -384,5 +383,3 @@ static inline vu vu_interleave_even(vu a, vu b) {
 static inline vf vf_keep_ge(vf x, vu word, vu threshold) {
     return vf_select((vu){vcgeq_u32(word.lo, threshold.lo), vcgeq_u32(word.hi, threshold.hi)}, x, vf_zero());
 }
-
-#endif

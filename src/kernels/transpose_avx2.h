@@ -2,8 +2,7 @@
  * Defines transpose_lines for AVX2, which transposes 8 lines of 32-bit words. A line is a row of A or a column of B.
  * The matmul kernels use it to pack operands. Include simd_avx2.h first.
  */
-#ifndef AOEI_KERNELS_TRANSPOSE_AVX2_H
-#define AOEI_KERNELS_TRANSPOSE_AVX2_H
+#pragma once
 
 typedef struct quad {
     vf v0, v1, v2, v3;
@@ -40,5 +39,3 @@ static size_t transpose_lines(float *dst, size_t stride, const float *const line
     }
     return k;
 }
-
-#endif

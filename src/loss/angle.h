@@ -2,8 +2,7 @@
  * The angle score of two vectors and its gradient (equations 3 to 6 of the AnglE paper, arXiv 2309.12871).
  * docs/objectives.md contains the formulas of the reference form and of the phase form of the score.
  */
-#ifndef AOEI_LOSS_ANGLE_H
-#define AOEI_LOSS_ANGLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@ double aoei_angle_score(const double *x, const double *y, size_t D, aoe_angle_fo
  * or y is a zero vector, adds nothing. */
 void aoei_angle_grad(const double *x, const double *y, size_t D, aoe_angle_form form, double scale, double *gx,
                      double *gy);
-
-#endif

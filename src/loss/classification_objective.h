@@ -5,8 +5,7 @@
  * entropy of the softmax of the logits. The weights of the classifier are trained together with the encoder and are not
  * saved. docs/objectives.md contains the formula and the gradients.
  */
-#ifndef AOEI_LOSS_CLASSIFICATION_OBJECTIVE_H
-#define AOEI_LOSS_CLASSIFICATION_OBJECTIVE_H
+#pragma once
 
 #include "aoe_objective.h"
 #include "aoe_train.h"
@@ -39,5 +38,3 @@ size_t aoei_classification_objective_workspace(size_t B, size_t D, size_t classe
 int aoei_classification_objective(const aoei_classifier *c, const double *label, const aoei_example_batch *batch,
                                   void *workspace, size_t workspace_bytes, const aoe_context *ctx,
                                   aoe_objective_result *result, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * The objective of examples without labels. An example is a query with a positive text and any number of negative
  * texts.
  */
-#ifndef AOEI_LOSS_CONTRASTIVE_OBJECTIVE_H
-#define AOEI_LOSS_CONTRASTIVE_OBJECTIVE_H
+#pragma once
 
 #include "aoe_objective.h"
 #include "aoe_train.h"
@@ -21,5 +20,3 @@ size_t aoei_contrastive_objective_workspace(size_t B, size_t D, size_t arity);
 int aoei_contrastive_objective(const aoe_objective_options *o, const aoei_example_batch *batch, void *workspace,
                                size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result,
                                aoe_error *err);
-
-#endif

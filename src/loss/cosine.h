@@ -2,8 +2,7 @@
  * The cosine of two vectors and its gradient. Also defines a function that adds partial sums, which the cosine and the
  * angle score use.
  */
-#ifndef AOEI_LOSS_COSINE_H
-#define AOEI_LOSS_COSINE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ void aoei_cosine_grad(const double *x, const double *y, size_t D, double scale, 
 /* Returns the sum of the four partial sums lane[0] to lane[3]. The cosine and the angle score add their partial sums
  * with this function, always in one order, so equal inputs give bit-identical results. */
 double aoei_sum_lanes(const double lane[4]);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * The tokens of a batch can be processed in several calls, which add to the same sums.
  */
-#ifndef AOEI_LOSS_DETECTION_OBJECTIVE_H
-#define AOEI_LOSS_DETECTION_OBJECTIVE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ typedef struct aoei_detection_batch {
  * Errors: AOE_ENUMERIC (a loss is not finite). */
 int aoei_detection_objective(const aoei_detector *c, const aoei_detection_batch *b, double *loss,
                              const aoe_context *ctx, aoe_error *err);
-
-#endif

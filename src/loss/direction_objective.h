@@ -8,8 +8,7 @@
  * the guide considers more similar to the anchor than the positive is left out (GISTEmbed, Solatorio 2024).
  * docs/objectives.md contains the formulas.
  */
-#ifndef AOEI_LOSS_DIRECTION_OBJECTIVE_H
-#define AOEI_LOSS_DIRECTION_OBJECTIVE_H
+#pragma once
 
 #include "aoe_objective.h"
 #include "aoe_train.h"
@@ -51,5 +50,3 @@ size_t aoei_direction_objective_workspace(size_t B, size_t D, size_t arity, size
 int aoei_direction_objective(const aoei_direction_options *o, const aoei_example_batch *batch, void *workspace,
                              size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result,
                              aoe_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * vectors. The term is added to the loss and the gradient that another objective has computed for the batch.
  * docs/objectives.md contains the formulas. train/teacher.h computes the vectors of the teacher.
  */
-#ifndef AOEI_LOSS_DISTILL_OBJECTIVE_H
-#define AOEI_LOSS_DISTILL_OBJECTIVE_H
+#pragma once
 
 #include "aoe_objective.h"
 #include "aoe_train.h"
@@ -32,5 +31,3 @@ size_t aoei_distill_objective_workspace(size_t B, size_t D, size_t arity);
 int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batch, void *workspace,
                            size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result,
                            aoe_error *err);
-
-#endif

@@ -8,8 +8,7 @@
  * component of largest magnitude of each column of U is positive; if several components have this magnitude, it is the
  * first one.
  */
-#ifndef AOEI_LOSS_ESE_TARGET_H
-#define AOEI_LOSS_ESE_TARGET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ size_t aoei_ese_target_workspace(size_t N, size_t D, size_t c);
 /* Computes the target. If S has fewer than c values above the rounding error, the columns of the other values are 0.
  * Errors: AOE_ENOMEM, AOE_ENUMERIC (a vector is not finite, or too large). */
 int aoei_ese_target_compute(const aoei_ese_target *p, aoe_error *err);
-
-#endif

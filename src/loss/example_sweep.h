@@ -4,8 +4,7 @@
  * Vectors are converted to float64 one example at a time. Gradients are accumulated in float64 and rounded once per
  * sweep. Results do not depend on the number of threads.
  */
-#ifndef AOEI_LOSS_EXAMPLE_SWEEP_H
-#define AOEI_LOSS_EXAMPLE_SWEEP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -65,5 +64,3 @@ int aoei_sweep_read(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, v
  * Error: AOE_ENUMERIC, if a gradient is not finite; the message contains the index of the first example with such a
  * gradient. The gradients of examples after this example may or may not be stored. */
 int aoei_sweep_write(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg, aoe_error *err);
-
-#endif

@@ -8,8 +8,7 @@
  * symmetric, so only the blocks on and below the diagonal are computed. Its columns are processed in strips that fit in
  * a buffer of limited size.
  */
-#ifndef AOEI_LOSS_IBN_H
-#define AOEI_LOSS_IBN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ void aoei_ibn_lay_out(aoei_ibn *b, aoei_arena *a, size_t N, size_t D);
 /* Returns the loss, which is the mean over all N rows. The caller must have set all rows of b->rows. If with_grad is 1,
  * adds the gradient to b->rows.dz. */
 double aoei_ibn_loss(aoei_ibn *b, int with_grad);
-
-#endif

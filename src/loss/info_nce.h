@@ -8,8 +8,7 @@
  * Matrices are stored in panels of AOEI_PANEL_F64 adjacent columns (kernels/kernels.h). The buffer of the scores has a
  * limited size, so the scores are computed for a range of examples at a time. This range is called a strip.
  */
-#ifndef AOEI_LOSS_INFO_NCE_H
-#define AOEI_LOSS_INFO_NCE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -68,5 +67,3 @@ void aoei_info_nce_lay_out(aoei_info_nce *c, aoei_arena *a, size_t B, size_t M, 
  * and of the candidates of every block. */
 double aoei_info_nce_loss(aoei_info_nce *c, size_t B, const aoei_nce_block *blocks, size_t n_blocks, double weight,
                           int with_grad);
-
-#endif

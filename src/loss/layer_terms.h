@@ -4,8 +4,7 @@
  *   the mean over the rows
  * - Espresso sentence embeddings (ESE, Li et al. 2024): the mean of (u - t)^2 over all elements, plus the KL term
  */
-#ifndef AOEI_LOSS_LAYER_TERMS_H
-#define AOEI_LOSS_LAYER_TERMS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -25,5 +24,3 @@ typedef struct aoei_layer_term {
 
 /* Returns the term, without the factor `weight`. The rows are divided over threads and summed in ascending order. */
 double aoei_layer_term_compute(const aoei_layer_term *p);
-
-#endif

@@ -7,8 +7,7 @@
  * bit-identical. The results do not depend on the number of threads or on earlier calls. docs/objectives.md contains
  * the formulas.
  */
-#ifndef AOEI_LOSS_OBJECTIVE_H
-#define AOEI_LOSS_OBJECTIVE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -42,5 +41,3 @@ int aoei_objective_begin(const aoe_context **ctx, aoe_context *serial, size_t ne
  * vector. If w_angle is above 0, also checks that D is even; pass D = 0 if the objective does not compute the angle
  * term (examples of a query and a positive text). Errors: AOE_EARG. */
 int aoei_objective_check(const aoe_objective_options *o, size_t D, aoe_error *err);
-
-#endif

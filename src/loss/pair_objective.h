@@ -2,8 +2,7 @@
  * The objective of labeled pairs: the weighted sum of the cosine, in-batch-negatives and angle losses (equation 8 of
  * the AnglE paper, arXiv 2309.12871).
  */
-#ifndef AOEI_LOSS_PAIR_OBJECTIVE_H
-#define AOEI_LOSS_PAIR_OBJECTIVE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ size_t aoei_pair_objective_workspace(size_t B, size_t D);
  * pair). */
 int aoei_pair_objective(const aoe_objective_options *o, const aoei_pair_batch *batch, void *workspace,
                         size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * aoei_ranking_build sorts the labels; the cosine objective and the angle objective of a batch use one ranking. Items
  * with equal labels form a tier; tiers are numbered from the lowest label to the highest.
  */
-#ifndef AOEI_LOSS_RANK_LOSS_H
-#define AOEI_LOSS_RANK_LOSS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ size_t aoei_ranking_pairs(const aoei_ranking *r);
 /* Returns the loss L for the scores s[n]. Overwrites grad[n] by the gradient dL/ds; grad may be NULL. scratch[4n] is
  * used only during the call. */
 double aoei_rank_loss(const aoei_ranking *r, const double *s, double *grad, double *scratch);
-
-#endif

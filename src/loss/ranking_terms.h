@@ -3,8 +3,7 @@
  * paper). The functions compute the scores of single pairs, the losses over all pairs, and the gradients of single
  * pairs. Functions for single pairs may be called in parallel for different pairs.
  */
-#ifndef AOEI_LOSS_RANKING_TERMS_H
-#define AOEI_LOSS_RANKING_TERMS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -36,5 +35,3 @@ void aoei_ranking_terms_cosine_grad(const aoei_ranking_terms *r, size_t i, const
                                     double *gx, double *gy);
 void aoei_ranking_terms_angle_grad(const aoei_ranking_terms *r, size_t i, const double *x, const double *y, size_t D,
                                    double *gx, double *gy);
-
-#endif

@@ -3,8 +3,7 @@
  * sentence-transformers). The loss is the mean squared difference between the cosine of a pair and the target cosine of
  * the pair. docs/objectives.md contains the formula.
  */
-#ifndef AOEI_LOSS_REGRESSION_OBJECTIVE_H
-#define AOEI_LOSS_REGRESSION_OBJECTIVE_H
+#pragma once
 
 #include "aoe_objective.h"
 #include "aoe_train.h"
@@ -21,5 +20,3 @@ size_t aoei_regression_objective_workspace(size_t B, size_t D);
 int aoei_regression_objective(const double *target, const aoei_example_batch *batch, void *workspace,
                               size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result,
                               aoe_error *err);
-
-#endif

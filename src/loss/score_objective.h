@@ -4,8 +4,7 @@
  * With several outputs, the loss is the cross entropy of their softmax with the class of the pair. The losses are those
  * of BinaryCrossEntropyLoss and CrossEntropyLoss in sentence-transformers. docs/objectives.md contains the formulas.
  */
-#ifndef AOEI_LOSS_SCORE_OBJECTIVE_H
-#define AOEI_LOSS_SCORE_OBJECTIVE_H
+#pragma once
 
 #include "aoe_objective.h"
 #include "aoe_train.h"
@@ -16,5 +15,3 @@
  * (b->arity is not 1), AOE_ENUMERIC (an output is not finite; the message contains the index of the pair). */
 int aoei_score_objective(const double *label, const aoei_example_batch *b, aoe_objective_result *result,
                          aoe_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  *
  *     s_i = <x_i, y_i>,   loss = 1/B sum_i (log(1 + exp(s_i)) - t_i s_i)
  */
-#ifndef AOEI_LOSS_TENSION_OBJECTIVE_H
-#define AOEI_LOSS_TENSION_OBJECTIVE_H
+#pragma once
 
 #include "aoe_objective.h"
 #include "aoe_train.h"
@@ -16,5 +15,3 @@
  * finite; the message contains the index of the pair). */
 int aoei_tension_objective(const double *target, const aoei_example_batch *b, aoe_objective_result *result,
                            aoe_error *err);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Gradients pass through the token vectors and through the mean vectors.
  */
-#ifndef AOEI_LOSS_TOKEN_OBJECTIVE_H
-#define AOEI_LOSS_TOKEN_OBJECTIVE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ size_t aoei_token_objective_workspace(size_t texts, size_t tokens, size_t D);
  * the loss. Errors: AOE_EARG (fewer than two texts), AOE_ENUMERIC (a scalar product is not finite). */
 int aoei_token_objective(const aoei_token_vectors *b, void *workspace, size_t workspace_bytes, aoe_context *ctx,
                          aoe_objective_result *result, aoe_error *err);
-
-#endif

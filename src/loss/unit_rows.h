@@ -4,8 +4,7 @@
  * of AOEI_PANEL_F64 adjacent columns (kernels/kernels.h), for matmuls. A zero vector remains zero and has the gradient
  * 0.
  */
-#ifndef AOEI_LOSS_UNIT_ROWS_H
-#define AOEI_LOSS_UNIT_ROWS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ void aoei_unit_rows_set(aoei_unit_rows *r, size_t u, const double *v);
 /* Adds `scale` times the gradient of the loss with respect to v to g[D], where v is the vector that was passed to
  * aoei_unit_rows_set for row u. */
 void aoei_unit_rows_grad(const aoei_unit_rows *r, size_t u, double scale, double *g);
-
-#endif

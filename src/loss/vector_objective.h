@@ -7,8 +7,7 @@
  * - similarities: the mean of (cos(v_i, v_j) - cos(t_i, t_j))^2 over all pairs of different texts of the batch
  * docs/objectives.md contains the formulas. train/teacher.h computes the vectors of the teacher.
  */
-#ifndef AOEI_LOSS_VECTOR_OBJECTIVE_H
-#define AOEI_LOSS_VECTOR_OBJECTIVE_H
+#pragma once
 
 #include "aoe_objective.h"
 #include "aoe_train.h"
@@ -36,5 +35,3 @@ size_t aoei_vector_objective_workspace(size_t B, size_t D, size_t dims);
 int aoei_vector_objective(const aoe_objective_options *o, const aoei_targets *t, const aoei_example_batch *batch,
                           void *workspace, size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result,
                           aoe_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * which is twice the in-batch negatives loss. Pairs of texts with classes also have a classification loss
  * (loss/classification_objective.h). docs/objectives.md contains the formulas.
  */
-#ifndef AOEI_LOSS_VIEW_OBJECTIVE_H
-#define AOEI_LOSS_VIEW_OBJECTIVE_H
+#pragma once
 
 #include "aoe_objective.h"
 #include "aoe_train.h"
@@ -31,5 +30,3 @@ size_t aoei_view_objective_workspace(size_t B, size_t D, size_t classes);
 int aoei_view_objective(const aoe_objective_options *o, const aoei_classifier *c, const double *label,
                         const aoei_example_batch *batch, void *workspace, size_t workspace_bytes,
                         const aoe_context *ctx, aoe_objective_result *result, aoe_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Internal functions of the embedder.
  */
-#ifndef AOEI_MODEL_EMBEDDER_H
-#define AOEI_MODEL_EMBEDDER_H
+#pragma once
 
 #include "model/text_batch.h"
 
@@ -23,5 +22,3 @@ struct aoe_eval_cache **aoei_embedder_eval_cache(aoe_embedder *e);
  * Errors: AOE_ENOMEM.
  */
 int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_options *o, aoe_error *err);
-
-#endif

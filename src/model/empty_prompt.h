@@ -3,8 +3,7 @@
  * template minus that of the empty template. The tokens of the empty template after {text} keep the positions that they
  * have in the template with the text.
  */
-#ifndef AOEI_MODEL_EMPTY_PROMPT_H
-#define AOEI_MODEL_EMPTY_PROMPT_H
+#pragma once
 
 #include "model/model.h"
 #include "model/text_batch.h"
@@ -26,5 +25,3 @@ int aoei_empty_prompt_matches(const aoei_empty_prompt *p, const int32_t *ids, si
 /* Adds the empty template to a batch. The tokens after {text} have the positions that they have in the template with a
  * text of n tokens. index: as in aoei_batch_add. */
 void aoei_empty_prompt_add(const aoei_empty_prompt *p, aoei_batch_buffer *b, size_t n, uint32_t index);
-
-#endif

@@ -2,8 +2,7 @@
  * Adds a layer after the pooling of an open model. The layer is a dense layer or a flow, which are saved with the
  * model, or the head of a training method, such as the classifier of SBERT. A head is saved only in checkpoints.
  */
-#ifndef AOEI_MODEL_EXTRA_LAYERS_H
-#define AOEI_MODEL_EXTRA_LAYERS_H
+#pragma once
 
 #include "model/model.h"
 #include "nn/flow.h"
@@ -51,5 +50,3 @@ int aoei_model_add_convolutions(aoe_model *m, const size_t *kernels, size_t n, s
  * must have no such module and no modules after the pooling. Errors: AOE_EUNSUPPORTED (aoei_token_module_check),
  * AOE_ENOMEM. */
 int aoei_model_add_lstm(aoe_model *m, size_t out, uint64_t seed, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Hashes of an open model, which detect that another model, or the same model with other settings, is used. The hashes
  * are not cryptographic (base/hash.h).
  */
-#ifndef AOEI_MODEL_FINGERPRINT_H
-#define AOEI_MODEL_FINGERPRINT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ int aoei_model_hash_weights(const aoe_model *m, uint64_t *hash, aoe_error *err);
  * the weights, the adapters, the configuration, the modules, the tokenizer files, the settings, and the data type of
  * computation. Errors: AOE_ENOMEM. */
 int aoei_model_hash_embedding(const aoe_model *m, uint64_t *hash, aoe_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Models that consist of the first layers of another model.
  */
-#ifndef AOEI_MODEL_FIRST_LAYERS_H
-#define AOEI_MODEL_FIRST_LAYERS_H
+#pragma once
 
 #include "aoe.h"
 #include "encoder/config.h"
@@ -20,5 +19,3 @@ int aoei_first_layers_select(aoei_encoder_config *c, size_t layers, const char *
  * `s`, or 0 for all. Errors: AOE_EARG (fewer components, or a cross-encoder). */
 int aoei_first_dims_check(const aoei_settings *s, const aoei_encoder_config *c, size_t dims, const char *dir,
                           aoe_error *err);
-
-#endif

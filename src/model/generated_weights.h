@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Initializes the weights that are not in the files of a model, such as a new masked-LM head or new adapters.
  */
-#ifndef AOEI_MODEL_GENERATED_WEIGHTS_H
-#define AOEI_MODEL_GENERATED_WEIGHTS_H
+#pragma once
 
 #include "model/model.h"
 
@@ -10,5 +9,3 @@
  * values from `seed`. Errors: AOE_ENOMEM.
  */
 int aoei_weights_generate(aoe_model *m, uint64_t seed, aoe_error *err);
-
-#endif

@@ -5,13 +5,10 @@
  * decoder: of lm_head.weight, or of the token embeddings if config.json has no untied decoder. The module LogitScore of
  * sentence-transformers names other tokens, or only the first of the two.
  */
-#ifndef AOEI_MODEL_LOGIT_SCORE_HEAD_H
-#define AOEI_MODEL_LOGIT_SCORE_HEAD_H
+#pragma once
 
 #include "model/model.h"
 
 /* Sets the weight of the classification head of m, whose weights and tokenizer are open. Errors: AOE_EUNSUPPORTED (the
  * tokenizer has no tokens "yes" and "no", and there is no module LogitScore), AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_logit_score_head_set(aoe_model *m, aoe_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Converts the options of LoRA adapters (aoe_lora) to the configuration of adapters (aoei_lora).
  */
-#ifndef AOEI_MODEL_LORA_OPTIONS_H
-#define AOEI_MODEL_LORA_OPTIONS_H
+#pragma once
 
 #include "aoe_train.h"
 #include "encoder/config.h"
@@ -20,5 +19,3 @@ int aoei_lora_resolve(aoei_lora *lora, const aoe_lora *wanted, const aoei_encode
  *   error if `wanted` sets another option.
  * Errors: see aoei_lora_resolve. */
 int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const aoe_lora *wanted, aoe_error *err);
-
-#endif

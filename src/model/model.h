@@ -3,8 +3,7 @@
  * model may use the weights of a trainer instead of its own weights. Such a model is called a model over external
  * weights (weight_view.h).
  */
-#ifndef AOEI_MODEL_MODEL_H
-#define AOEI_MODEL_MODEL_H
+#pragma once
 
 #include <jansson.h>
 #include <stdatomic.h>
@@ -73,5 +72,3 @@ struct aoe_model {
 /* Sets m->modules_text to the description of the modules in m->config. */
 void aoei_model_describe_modules(aoe_model *m);
 const char *aoei_model_computed(const aoe_model *m); /* returns aoe_model_info.computed */
-
-#endif

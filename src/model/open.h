@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Opens model directories for inference, training or saving. The public function aoe_model_open opens for inference.
  */
-#ifndef AOEI_MODEL_OPEN_H
-#define AOEI_MODEL_OPEN_H
+#pragma once
 
 #include "model/model.h"
 #include "model/open_mode.h"
@@ -21,5 +20,3 @@ int aoei_model_open_mlm(aoe_model **m, aoe_context *ctx, const char *dir, const 
                         aoe_error *err);
 /* Returns 1 if the masked-LM head of a model that was opened with aoei_open_mode.mlm is in its files. */
 int aoei_model_has_mlm_head(const aoe_model *m);
-
-#endif

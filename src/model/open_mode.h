@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Defines the open mode, which says whether a model is opened for inference, training or saving.
  */
-#ifndef AOEI_MODEL_OPEN_MODE_H
-#define AOEI_MODEL_OPEN_MODE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ typedef struct aoei_open_mode {
     aoe_pooling words;
     uint64_t seed; /* seed for initializing a new masked-LM head, a new classification head or new adapters */
 } aoei_open_mode;
-
-#endif

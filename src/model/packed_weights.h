@@ -3,8 +3,7 @@
  * kernels use. For int8 matmuls, weights that are not stored as int8 are quantized with aoei_int8_row, as when a model
  * is converted to int8.
  */
-#ifndef AOEI_MODEL_PACKED_WEIGHTS_H
-#define AOEI_MODEL_PACKED_WEIGHTS_H
+#pragma once
 
 #include "model/model.h"
 
@@ -44,5 +43,3 @@ typedef struct aoei_chosen_weights {
  * call tries it again). */
 int aoei_model_choose_weights(aoei_chosen_weights *chosen, const aoe_context *ctx, aoe_model *m, size_t n_tokens,
                               aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * answers a query. A pair of texts is inserted into the template before it is tokenized. The model card of
  * Qwen3-Reranker defines the template.
  */
-#ifndef AOEI_MODEL_RERANKER_TEMPLATE_H
-#define AOEI_MODEL_RERANKER_TEMPLATE_H
+#pragma once
 
 #include "aoe.h"
 
@@ -22,5 +21,3 @@ void aoei_reranker_template_free(aoei_reranker_template *r); /* accepts a zeroed
  * small for the template), AOE_ENOMEM. */
 int aoei_reranker_template_encode(const aoei_reranker_template *r, const aoe_tokenizer *t, aoe_text query,
                                   aoe_text document, const aoe_encode_options *o, aoe_ids *ids, aoe_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Saves an open model.
  */
-#ifndef AOEI_MODEL_SAVE_H
-#define AOEI_MODEL_SAVE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -32,5 +31,3 @@ int aoei_model_save_as(const aoe_model *m, const char *dir, json_t *record, aoe_
 /* Writes the same files as aoei_model_save into the directory `dir`, which must exist (aoei_contents_write). If the
  * function is interrupted, the directory is incomplete. */
 int aoei_model_write(const aoe_model *m, const char *dir, json_t *record, aoe_error *err);
-
-#endif

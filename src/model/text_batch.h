@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tokenizes texts on all threads and assembles packed batches (aoei_batch), for the embedder and the trainer.
  */
-#ifndef AOEI_MODEL_TEXT_BATCH_H
-#define AOEI_MODEL_TEXT_BATCH_H
+#pragma once
 
 #include "model/model.h"
 #include "nn/batch.h"
@@ -101,5 +100,3 @@ void aoei_batch_add_types(aoei_batch_buffer *b, const int32_t *ids, const uint8_
 /* Makes the pooling leave out the tokens lists->skipped[i] of the text that was added last. i: index of the text in
  * `lists`. */
 void aoei_batch_skip(aoei_batch_buffer *b, const aoei_token_lists *lists, size_t i);
-
-#endif

@@ -3,8 +3,7 @@
  * file, or converted to another data type in memory, or not loaded. The placement depends on the open mode. The memory
  * estimate (aoe_model_plan) also calls aoei_weight_placement_of.
  */
-#ifndef AOEI_MODEL_WEIGHT_PLACEMENT_H
-#define AOEI_MODEL_WEIGHT_PLACEMENT_H
+#pragma once
 
 #include "encoder/slot_layout.h"
 #include "model/model.h"
@@ -26,5 +25,3 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
  * Errors: AOE_ENOMEM.
  */
 int aoei_weights_place(aoe_model *m, const aoei_open_mode *mode, aoe_error *err);
-
-#endif

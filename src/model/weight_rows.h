@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads the weights of a model as float32 rows.
  */
-#ifndef AOEI_MODEL_WEIGHT_ROWS_H
-#define AOEI_MODEL_WEIGHT_ROWS_H
+#pragma once
 
 #include "model/model.h"
 
@@ -12,5 +11,3 @@ void aoei_model_rows(const aoe_model *m, float *to, size_t slot, size_t first, s
 /* Merges the adapters of the layers of a classification head (aoei_head_adapter) into m->weights, which then point to
  * m->memory.head. Errors: AOE_ENOMEM, AOE_ENUMERIC (a merged weight is not finite). */
 int aoei_head_adapters_merge(aoe_model *m, aoe_error *err);
-
-#endif

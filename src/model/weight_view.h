@@ -2,8 +2,7 @@
  * Creates models over external weights. The weights of such a model are owned by another object, such as a trainer.
  * Training uses such a model to compute embeddings with the weights of the trainer, and to save these weights.
  */
-#ifndef AOEI_MODEL_WEIGHT_VIEW_H
-#define AOEI_MODEL_WEIGHT_VIEW_H
+#pragma once
 
 #include "model/model.h"
 
@@ -16,5 +15,3 @@ int aoei_model_view(aoe_model **m, const aoe_model *base, const aoei_tensor *wei
  * freed, because they are still used. The files remain open, because tensors are copied from them when the model is
  * saved. */
 void aoei_model_release_weights(aoe_model *m);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Models that consist of the word embeddings of another model (encoder/arch_words.h).
  */
-#ifndef AOEI_MODEL_WORD_TABLE_H
-#define AOEI_MODEL_WORD_TABLE_H
+#pragma once
 
 #include "model/model.h"
 
@@ -13,5 +12,3 @@
  * so its modules remain. Errors: AOE_EUNSUPPORTED (adapters, a cross-encoder), AOE_ENOMEM.
  */
 int aoei_word_table_select(aoe_model *m, aoe_pooling pooling, int keep_prompt, aoe_error *err);
-
-#endif

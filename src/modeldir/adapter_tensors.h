@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Finds the tensors of saved LoRA adapters in adapter_model.safetensors.
  */
-#ifndef AOEI_MODELDIR_ADAPTER_TENSORS_H
-#define AOEI_MODELDIR_ADAPTER_TENSORS_H
+#pragma once
 
 #include "modeldir/model_files.h"
 
@@ -31,5 +30,3 @@ int aoei_adapters_replace_encoder(const aoei_model_files *f, const aoei_encoder_
  * the class ...ForSequenceClassification, such as "bert.". For other causal models, it is the prefix in the checkpoint
  * of the base model, such as "model.". For all other models, the prefix is "". */
 const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_config *c);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Describes the contents of a model directory before the directory is written.
  */
-#ifndef AOEI_MODELDIR_CONTENTS_H
-#define AOEI_MODELDIR_CONTENTS_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ typedef struct aoei_model_contents {
     aoe_embedding_storage embedding_storage; /* data type of its token embeddings */
     int limits_logged; /* 1: the features that other programs do not support were already logged */
 } aoei_model_contents;
-
-#endif

@@ -5,8 +5,7 @@
  * which also contain modules.json. The first format is written, because every version of sentence-transformers can read
  * it; adapters of cross-encoders are written in the second format.
  */
-#ifndef AOEI_MODELDIR_CROSS_ENCODER_H
-#define AOEI_MODELDIR_CROSS_ENCODER_H
+#pragma once
 
 #include <jansson.h>
 
@@ -60,5 +59,3 @@ int aoei_is_language_model(const aoei_encoder_config *c, const aoei_model_files 
  * ...ForSequenceClassification. base: see aoei_peft_base. Returns 0 for all other directories, and if a file cannot be
  * read. */
 int aoei_is_cross_encoder(const char *dir, const char *base);
-
-#endif

@@ -2,8 +2,7 @@
  * Reads which head the modules of a cross-encoder in modules.json describe. sentence-transformers writes this file
  * since version 5.4.
  */
-#ifndef AOEI_MODELDIR_CROSS_ENCODER_MODULES_H
-#define AOEI_MODELDIR_CROSS_ENCODER_MODULES_H
+#pragma once
 
 #include "modeldir/model_files.h"
 
@@ -18,5 +17,3 @@ typedef enum aoei_module_head {
 /* Reads modules.json in `dir`. *score receives the tokens of the module LogitScore; score->given is 0 if there is none.
  * Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
 int aoei_cross_encoder_modules_read(aoei_module_head *head, aoei_logit_score *score, const char *dir, aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * that aoe computes: the head and the padding token in config.json, the settings of sentence-transformers, and the
  * settings of the tokenizer.
  */
-#ifndef AOEI_MODELDIR_CROSS_ENCODER_WRITE_H
-#define AOEI_MODELDIR_CROSS_ENCODER_WRITE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -23,5 +22,3 @@ int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, co
  * config_json: contents of config.json. Errors: AOE_EIO, AOE_ENOMEM. */
 int aoei_cross_encoder_write(const aoei_encoder_config *c, const aoei_settings *s, const aoe_tokenizer *t,
                              const json_t *config_json, const char *dir, aoe_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * (or embedding_dimension), num_hidden_layers and layer_start, and the tensor layer_weights [num_hidden_layers + 1 -
  * layer_start].
  */
-#ifndef AOEI_MODELDIR_LAYER_POOLING_H
-#define AOEI_MODELDIR_LAYER_POOLING_H
+#pragma once
 
 #include "encoder/config.h"
 #include "modeldir/contents.h"
@@ -26,5 +25,3 @@ size_t aoei_layer_pooling_states(const aoei_encoder_config *c, aoe_pooling pooli
 /* If the model has layer weights or its pooling is a mean over two layers, writes the folder of the module into the
  * directory `dir`. For a directory of adapters, nothing is written for such a pooling, which aoe.json describes. */
 int aoei_layer_pooling_write(const aoei_model_contents *m, const char *dir, aoe_error *err);
-
-#endif

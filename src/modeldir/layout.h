@@ -2,8 +2,7 @@
  * Defines the file names of a model directory. The functions determine from the file names in a directory whether the
  * directory contains a model or adapters.
  */
-#ifndef AOEI_MODELDIR_LAYOUT_H
-#define AOEI_MODELDIR_LAYOUT_H
+#pragma once
 
 #define AOEI_WORDS_CONFIG "wordembedding_config.json" /* configuration of the module WordEmbeddings */
 #define AOEI_CONFIG_FILE  "config.json"
@@ -39,5 +38,3 @@ int aoei_is_model_file(const char *name);
  * always inside the model directory.
  */
 int aoei_is_plain_folder(const char *name);
-
-#endif

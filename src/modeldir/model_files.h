@@ -2,8 +2,7 @@
  * The open files of a model. A model is either one model directory, or a directory of adapters and the directory of
  * their base model.
  */
-#ifndef AOEI_MODELDIR_MODEL_FILES_H
-#define AOEI_MODELDIR_MODEL_FILES_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -98,5 +97,3 @@ void aoei_tokenizer_dirs(const aoei_model_files *f, const char *dirs[2]);
 /* Returns the directory that contains the settings. This is f->dir, unless f->dir contains adapters but no settings. In
  * that case it is the directory of the base model. The string is borrowed from f. */
 const char *aoei_settings_dir(const aoei_model_files *f);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Checks the keys of all JSON files of a model.
  */
-#ifndef AOEI_MODELDIR_MODEL_KEYS_H
-#define AOEI_MODELDIR_MODEL_KEYS_H
+#pragma once
 
 #include "base/log.h"
 #include "modeldir/model_files.h"
@@ -12,5 +11,3 @@
  * ignored. Errors: AOE_EUNSUPPORTED (a key has a value that is not supported), AOE_EFORMAT (invalid JSON), AOE_EIO,
  * AOE_ENOMEM. */
 int aoei_model_keys_check(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_log *log, aoe_error *err);
-
-#endif

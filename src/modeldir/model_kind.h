@@ -2,8 +2,7 @@
  * Checks whether aoe can open a model directory, and says whether its model is an embedding model or a cross-encoder.
  * The weights may be missing, so a model can be checked before its weights are downloaded.
  */
-#ifndef AOEI_MODELDIR_MODEL_KIND_H
-#define AOEI_MODELDIR_MODEL_KIND_H
+#pragma once
 
 #include "modeldir/model_files.h"
 
@@ -16,5 +15,3 @@ typedef enum aoei_model_kind { AOEI_KIND_EMBEDDING, AOEI_KIND_CROSS_ENCODER } ao
  * AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_EARG (neither kind can be opened; the message is that of the first kind),
  * AOE_ENOMEM. */
 int aoei_model_kind_check(aoei_model_kind *kind, aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);
-
-#endif

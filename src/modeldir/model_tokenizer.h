@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Opens the tokenizer of a model directory with the settings of the model that change its texts.
  */
-#ifndef AOEI_MODELDIR_MODEL_TOKENIZER_H
-#define AOEI_MODELDIR_MODEL_TOKENIZER_H
+#pragma once
 
 #include "modeldir/model_files.h"
 
@@ -17,5 +16,3 @@ int aoei_text_settings_read(int *lowercase, json_t **chat, const char *dir, aoe_
  * aoe_tokenizer_open. */
 int aoei_model_tokenizer_open(aoe_tokenizer **t, const char **dir, const aoei_model_files *f, const json_t *chat,
                               int pairs, aoe_error *err);
-
-#endif

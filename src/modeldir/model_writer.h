@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Writes model directories.
  */
-#ifndef AOEI_MODELDIR_MODEL_WRITER_H
-#define AOEI_MODELDIR_MODEL_WRITER_H
+#pragma once
 
 #include "base/log.h"
 #include "modeldir/contents.h"
@@ -15,5 +14,3 @@ int aoei_contents_write(const aoei_model_contents *m, const char *dir, aoe_error
  * fails, the previous model is restored. If the process is killed, the next save restores the previous model. Other
  * files in `dir`, such as checkpoints/, are kept. Warnings are written to `log`. Errors: see aoei_contents_write. */
 int aoei_contents_save(const aoei_model_contents *m, const char *dir, const aoei_log *log, aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * contains the settings and the path of the base model. adapter_model.safetensors contains the weights; aoei_peft_name
  * returns the names of its tensors.
  */
-#ifndef AOEI_MODELDIR_PEFT_H
-#define AOEI_MODELDIR_PEFT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -50,5 +49,3 @@ int aoei_peft_append_targets(aoei_buffer *names, const aoei_lora *lora, const ao
 /* Writes to out[size] the name that the tensor of an adapter has in adapter_model.safetensors. slot_name:
  * aoei_slot.name of the weight, which has no prefix. prefix: see aoei_adapters_prefix. */
 void aoei_peft_name(char *out, size_t size, const char *prefix, const char *slot_name);
-
-#endif

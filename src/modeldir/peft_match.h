@@ -2,8 +2,7 @@
  * Decides which modules of a model have a LoRA adapter, and its rank and alpha, by the rules of PEFT
  * (check_target_module_exists in peft/tuners/tuners_utils.py and get_pattern_key in peft/utils/other.py).
  */
-#ifndef AOEI_MODELDIR_PEFT_MATCH_H
-#define AOEI_MODELDIR_PEFT_MATCH_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@
  * AOE_ENOMEM. */
 int aoei_peft_match(aoei_lora_layer *out, const json_t *root, const char *key, size_t layer, const char *file,
                     aoe_error *err);
-
-#endif

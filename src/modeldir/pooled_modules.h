@@ -4,8 +4,7 @@
  * model directory. modules.json or aoe.json contains the list of the folders (aoei_settings.modules). aoe always writes
  * the weights as float32.
  */
-#ifndef AOEI_MODELDIR_POOLED_MODULES_H
-#define AOEI_MODELDIR_POOLED_MODULES_H
+#pragma once
 
 #include <jansson.h>
 
@@ -27,5 +26,3 @@ int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, const char *d
 int aoei_modules_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);
 /* Writes the folders of the modules of the model into the directory `dir`, which must exist. */
 int aoei_modules_write(const aoei_model_contents *m, const char *dir, aoe_error *err);
-
-#endif

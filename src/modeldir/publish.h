@@ -3,8 +3,7 @@
  * model after an interruption. At any time, the directory contains the previous model, the new model or no model, but
  * never a mixture of two models.
  */
-#ifndef AOEI_MODELDIR_PUBLISH_H
-#define AOEI_MODELDIR_PUBLISH_H
+#pragma once
 
 #include "aoe.h"
 #include "base/log.h"
@@ -28,5 +27,3 @@ int aoei_model_dir_check(const char *dir, int force, aoe_error *err);
 /* Returns the path of the staging folder of this process in `dir`, or NULL if out of memory. The caller frees the path
  * with aoei_free. */
 char *aoei_model_staging(const char *dir);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Writes the file README.md of a model directory. This is the model card that model hubs display.
  */
-#ifndef AOEI_MODELDIR_README_H
-#define AOEI_MODELDIR_README_H
+#pragma once
 
 #include "modeldir/contents.h"
 
@@ -14,5 +13,3 @@ int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_erro
 /* Returns why other programs compute different tokens for a model with this configuration and tokenizer, as a clause in
  * static memory, or NULL if they compute the same tokens. t: NULL if the model has no tokenizer. */
 const char *aoei_tokenizer_limit(const aoei_encoder_config *c, const aoe_tokenizer *t);
-
-#endif

@@ -6,8 +6,7 @@
  * Files that torch.save wrote (torch_file.h), such as pytorch_model.bin, are read as well; the first bytes of a file
  * determine its format.
  */
-#ifndef AOEI_MODELDIR_SAFETENSORS_H
-#define AOEI_MODELDIR_SAFETENSORS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ void aoei_st_rows_to_float(float *out, const aoei_st_tensor *t, size_t first, si
 
 /* Releases the physical memory of the mapped files. The data can still be read, because the system loads it again. */
 void aoei_safetensors_drop(const aoei_safetensors *s);
-
-#endif

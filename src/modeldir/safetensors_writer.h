@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Writes a safetensors file. An existing file is replaced only after the new file is complete.
  */
-#ifndef AOEI_MODELDIR_SAFETENSORS_WRITER_H
-#define AOEI_MODELDIR_SAFETENSORS_WRITER_H
+#pragma once
 
 #include "modeldir/safetensors.h"
 
@@ -27,5 +26,3 @@ int aoei_st_writer_write(aoei_st_writer *w, const void *data, size_t bytes, aoe_
 int aoei_st_writer_commit(aoei_st_writer *w, aoe_error *err);
 /* Removes the incomplete file and frees w. Accepts NULL. */
 void aoei_st_writer_abort(aoei_st_writer *w);
-
-#endif

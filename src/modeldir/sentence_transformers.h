@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads settings from the files of sentence-transformers.
  */
-#ifndef AOEI_MODELDIR_SENTENCE_TRANSFORMERS_H
-#define AOEI_MODELDIR_SENTENCE_TRANSFORMERS_H
+#pragma once
 
 #include "encoder/config.h"
 #include "modeldir/settings.h"
@@ -20,5 +19,3 @@ size_t aoei_sentence_transformers_positions(const aoei_encoder_config *c);
  * AOE_AUTO. Sets *chat to the settings of the chat template (aoei_settings.chat), or to NULL; the caller releases the
  * object. Errors: as above. */
 int aoei_sentence_transformers_text_settings(int *lowercase, json_t **chat, const char *dir, aoe_error *err);
-
-#endif

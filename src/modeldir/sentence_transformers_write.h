@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Writes the settings of a model as configuration files of sentence-transformers.
  */
-#ifndef AOEI_MODELDIR_SENTENCE_TRANSFORMERS_WRITE_H
-#define AOEI_MODELDIR_SENTENCE_TRANSFORMERS_WRITE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -22,5 +21,3 @@ int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_
 /* Returns the keys prompts and default_prompt_name of config_sentence_transformers.json as a new reference. Prompts
  * that are not prefixes are left out. Returns NULL if an allocation fails. */
 json_t *aoei_prompts_json(const aoei_settings *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The settings of a model, which affect how the embedding of a text is computed, and the sources of the settings.
  */
-#ifndef AOEI_MODELDIR_SETTINGS_H
-#define AOEI_MODELDIR_SETTINGS_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -142,5 +141,3 @@ const char *aoei_prompt_find(const json_t *prompts, const char *name);
 /* Returns 1 if the template `prompt` has the form "PREFIX{text}", which is the only form that sentence-transformers
  * supports. Sets *len to the number of bytes before {text}. */
 int aoei_prompt_is_prefix(const char *prompt, size_t *len);
-
-#endif

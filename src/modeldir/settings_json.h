@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads and writes aoe.json, which contains the settings of a model and its training record.
  */
-#ifndef AOEI_MODELDIR_SETTINGS_JSON_H
-#define AOEI_MODELDIR_SETTINGS_JSON_H
+#pragma once
 
 #include <jansson.h>
 
@@ -17,5 +16,3 @@ int aoei_settings_json_read(aoei_partial_settings *s, json_t **record, const cha
 /* Returns the contents of aoe.json as a new reference, or NULL if an allocation fails. record: training record,
  * borrowed; NULL: none. */
 json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads the settings of a model directory from all files that can contain settings.
  */
-#ifndef AOEI_MODELDIR_SETTINGS_READ_H
-#define AOEI_MODELDIR_SETTINGS_READ_H
+#pragma once
 
 #include <jansson.h>
 
@@ -16,5 +15,3 @@
  * (the model does not support an option), AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
 int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const aoei_encoder_config *c,
                        const aoe_model_options *o, aoe_error *err);
-
-#endif

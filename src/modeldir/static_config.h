@@ -2,8 +2,7 @@
  * Recognizes static models, such as the models of Model2Vec. The only weights of a static model are the token
  * embeddings. Its config.json may not exist, or may lack the keys hidden_size and vocab_size.
  */
-#ifndef AOEI_MODELDIR_STATIC_CONFIG_H
-#define AOEI_MODELDIR_STATIC_CONFIG_H
+#pragma once
 
 #include <jansson.h>
 
@@ -19,5 +18,3 @@ int aoei_may_be_static(const json_t *config);
  * model_type of static models, also AOE_EFORMAT (the tensor of embeddings is missing) and AOE_EUNSUPPORTED (the file
  * contains other tensors). */
 int aoei_static_complete(json_t **config, const aoei_safetensors *file, const char *dir, aoe_error *err);
-
-#endif

@@ -13,8 +13,7 @@
  * Invariant: if weights are read from an int8 or int5 file and converted to the same type again, the bytes are
  * identical (see the proof in docs/model-directories.md).
  */
-#ifndef AOEI_MODELDIR_STORAGE_H
-#define AOEI_MODELDIR_STORAGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ int aoei_storage_write(aoei_storage_writer *w, const float *values, size_t n, ao
 int aoei_storage_commit(aoei_storage_writer *w, aoe_error *err);
 /* Removes the incomplete file and frees w. Accepts NULL. */
 void aoei_storage_abort(aoei_storage_writer *w);
-
-#endif

@@ -11,8 +11,7 @@
  * LSTM: lstm_config.json contains word_embedding_dimension (or embedding_dimension), hidden_dim, and optionally
  * num_layers, dropout and bidirectional. The tensors are those of nn.LSTM of PyTorch with the prefix "encoder.".
  */
-#ifndef AOEI_MODELDIR_TOKEN_MODULE_H
-#define AOEI_MODELDIR_TOKEN_MODULE_H
+#pragma once
 
 #include "encoder/config.h"
 #include "modeldir/contents.h"
@@ -46,5 +45,3 @@ int aoei_token_module_check(const aoei_encoder_config *c, aoei_token_module kind
                             aoe_error *err);
 /* If the model has such a module, writes its folder into the directory `dir`. */
 int aoei_token_module_write(const aoei_model_contents *m, const char *dir, aoe_error *err);
-
-#endif

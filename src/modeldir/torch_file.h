@@ -3,8 +3,7 @@
  * (torch_pickle.h) names the tensors, and the records data/KEY (torch_zip.h) contain their values.
  * Files of PyTorch before version 1.6 have another layout (torch_legacy.h).
  */
-#ifndef AOEI_MODELDIR_TORCH_FILE_H
-#define AOEI_MODELDIR_TORCH_FILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -34,5 +33,3 @@ int aoei_torch_file_open(aoei_torch_file **f, const unsigned char *data, size_t 
 void aoei_torch_file_close(aoei_torch_file *f); /* accepts NULL */
 size_t aoei_torch_file_count(const aoei_torch_file *f);
 aoei_torch_tensor aoei_torch_file_at(const aoei_torch_file *f, size_t i);
-
-#endif

@@ -3,8 +3,7 @@
  * magic number, the version of the format, a description of the system, the dict of tensors, and the list of the keys
  * of the storages), followed by the data of each storage, after its number of elements.
  */
-#ifndef AOEI_MODELDIR_TORCH_LEGACY_H
-#define AOEI_MODELDIR_TORCH_LEGACY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ int aoei_torch_legacy_is(const unsigned char *data, size_t size);
  * and the cases of torch_pickle.h), AOE_ENOMEM. */
 int aoei_torch_legacy_open(aoei_torch_program *p, aoei_zip *z, const unsigned char *data, size_t size, const char *path,
                            aoe_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * function is an error that names it, so reading an untrusted file is safe. The instructions are documented in the
  * module pickletools of Python.
  */
-#ifndef AOEI_MODELDIR_TORCH_PICKLE_H
-#define AOEI_MODELDIR_TORCH_PICKLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ int aoei_torch_pickle_flag(int *flag, size_t *used, const char *key, const unsig
 int aoei_torch_pickle_keys(aoei_torch_program *p, const unsigned char *data, size_t size, const char *path,
                            aoe_error *err);
 void aoei_torch_program_free(aoei_torch_program *p); /* accepts a zeroed struct */
-
-#endif

@@ -3,8 +3,7 @@
  * of a record can therefore be used in the mapped file. All offsets and sizes are checked when the archive is opened.
  * The format of ZIP archives: APPNOTE.TXT of PKWARE.
  */
-#ifndef AOEI_MODELDIR_TORCH_ZIP_H
-#define AOEI_MODELDIR_TORCH_ZIP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -31,5 +30,3 @@ int aoei_zip_is(const unsigned char *data, size_t size);
 int aoei_zip_open(aoei_zip *z, const unsigned char *data, size_t size, const char *path, aoe_error *err);
 void aoei_zip_close(aoei_zip *z);                                          /* accepts a zeroed struct */
 const aoei_zip_record *aoei_zip_find(const aoei_zip *z, const char *name); /* returns NULL if there is no such record */
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Checks the configuration of the Transformer module of sentence-transformers (sentence_bert_config.json).
  */
-#ifndef AOEI_MODELDIR_TRANSFORMER_MODULE_H
-#define AOEI_MODELDIR_TRANSFORMER_MODULE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -33,5 +32,3 @@ int aoei_chat_options_read(json_t **options, json_t *given, const char *path, ao
  * 0 or -1. */
 int aoei_transformer_module_describe(json_t *config, const json_t *chat, const char *task, const char *method_output,
                                      const char *module_output);
-
-#endif

@@ -2,8 +2,7 @@
  * The names of the tensors in a weight file. Checkpoints of some architectures have several layouts (encoder/arch.h),
  * and the names may begin with a prefix that depends on the class of the model, such as "bert.".
  */
-#ifndef AOEI_MODELDIR_WEIGHT_LAYOUT_H
-#define AOEI_MODELDIR_WEIGHT_LAYOUT_H
+#pragma once
 
 #include "encoder/config.h"
 #include "modeldir/safetensors.h"
@@ -15,5 +14,3 @@ const aoei_st_tensor *aoei_weight_find(const aoei_safetensors *f, const char *pr
 /* Sets c->arch to the layout of the weight file, if the architecture has several layouts (encoder/arch.h). If the
  * tensors match no layout, c->arch is unchanged; aoei_weight_tensors_find then returns an error. */
 void aoei_weight_layout_find(aoei_encoder_config *c, const aoei_safetensors *weights);
-
-#endif

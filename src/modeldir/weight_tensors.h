@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Finds the tensor of each weight in the files of a model, and checks the shapes, data types and values of the tensors.
  */
-#ifndef AOEI_MODELDIR_WEIGHT_TENSORS_H
-#define AOEI_MODELDIR_WEIGHT_TENSORS_H
+#pragma once
 
 #include "base/pool.h"
 #include "encoder/config.h"
@@ -21,5 +20,3 @@ int aoei_weight_tensors_check_values(const aoei_model_files *f, const aoei_encod
  * a tensor of the pooler, returns the name of the copy. This is the name of t without the prefix, borrowed from t. For
  * all other tensors, returns NULL. */
 const char *aoei_copied_tensor_name(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t);
-
-#endif

@@ -2,8 +2,7 @@
  * Checks that all weights of a model are finite. The check is one parallel loop over all tensors and reads the complete
  * files.
  */
-#ifndef AOEI_MODELDIR_WEIGHTS_CHECK_H
-#define AOEI_MODELDIR_WEIGHTS_CHECK_H
+#pragma once
 
 #include "base/pool.h"
 #include "modeldir/safetensors.h"
@@ -17,5 +16,3 @@
  * AOE_ENOMEM. */
 int aoei_weights_check(size_t *bad, aoei_pool *pool, const aoei_st_tensor *const *tensors, size_t n,
                        void (*other_work)(void *arg), void *arg, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * SHA-1 and SHA-256, computed by libcrypto of OpenSSL, which uses the SHA instructions of the CPU. libcrypto is loaded
  * when it is first used. Debian's libcurl4 depends on it, so it is present wherever requests can be sent.
  */
-#ifndef AOEI_NET_DIGEST_H
-#define AOEI_NET_DIGEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ int aoei_digest_restart(aoei_digest *d);
 int aoei_digest_add(aoei_digest *d, const void *data, size_t len);
 int aoei_digest_end(aoei_digest *d, char hex[AOEI_DIGEST_HEX]);
 void aoei_digest_free(aoei_digest *d); /* accepts NULL */
-
-#endif

@@ -15,8 +15,7 @@
  * needs its own aoei_fetch. Several threads may share an aoei_fetch, but each thread needs its own aoei_http. A rate
  * limit that is reported to one thread delays the requests of all threads.
  */
-#ifndef AOEI_NET_FETCH_H
-#define AOEI_NET_FETCH_H
+#pragma once
 
 #include "net/http.h"
 #include "net/store.h"
@@ -111,5 +110,3 @@ int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoe
 int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, double max_age,
                       const aoei_http_request *q, aoei_classify_fn classify, void *classify_user, aoei_http_response *r,
                       int *from_cache, aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * x-ratelimit-*. Data from the server is not trusted: its size is limited, and an invalid value is treated as a missing
  * header.
  */
-#ifndef AOEI_NET_HEADERS_H
-#define AOEI_NET_HEADERS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ typedef struct aoei_rate {
 
 /* Returns the quota. now: seconds since 1970, used if there is no Date header. */
 aoei_rate aoei_headers_rate(const aoei_headers *h, int64_t now);
-
-#endif

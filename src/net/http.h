@@ -13,8 +13,7 @@
  *   more than AOEI_HEADERS_MAX bytes.
  * - Messages show the URL without its query, which may contain private data.
  */
-#ifndef AOEI_NET_HTTP_H
-#define AOEI_NET_HTTP_H
+#pragma once
 
 #include <jansson.h>
 
@@ -86,5 +85,3 @@ void aoei_http_response_free(aoei_http_response *r); /* accepts a zeroed struct;
 /* Parses the body as JSON. *root is set to a new reference, which the caller releases with json_decref. Errors:
  * AOE_EFORMAT (not JSON, or nested more than 2048 levels deep, the limit of jansson), AOE_ENOMEM. */
 int aoei_http_json(json_t **root, const aoei_http_response *r, aoe_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * Loading them would add 30 ms to the start of every command, which otherwise takes 4 ms. The functions of libcurl are
  * called through the members of aoei_curl, for example aoei_curl.easy_init() for curl_easy_init().
  */
-#ifndef AOEI_NET_LIBRARIES_H
-#define AOEI_NET_LIBRARIES_H
+#pragma once
 
 #include <time.h>
 
@@ -56,5 +55,3 @@ int aoei_start_sqlite(aoe_error *err);
 
 /* Parses a date in one of the three formats of HTTP. Returns seconds since 1970, or -1 if it is not a date. */
 time_t aoei_curl_date(const char *text);
-
-#endif

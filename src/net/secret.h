@@ -2,8 +2,7 @@
  * Redacts a secret in text that will be printed or stored. For example, the response of a server may contain the token
  * that was sent to the server.
  */
-#ifndef AOEI_NET_SECRET_H
-#define AOEI_NET_SECRET_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@
  * change. s may be NULL if len is 0. Call it before truncating a text, because a truncated secret is not found. Returns
  * 1 if s contained the secret, otherwise 0. */
 int aoei_redact(char *s, size_t len, const char *secret);
-
-#endif

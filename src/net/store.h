@@ -12,8 +12,7 @@
  * - SQLite's application_id identifies the file as a cache of aoe, and user_version is the version of its schema.
  *   Opening a database of another program or of a newer version of aoe fails and does not change the database.
  */
-#ifndef AOEI_NET_STORE_H
-#define AOEI_NET_STORE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -45,5 +44,3 @@ int aoei_store_touch(aoei_store *s, aoe_text key, int64_t time, aoe_error *err);
 int aoei_store_result_get(aoei_store *s, const char *kind, aoe_text key, aoei_buffer *value, aoe_error *err);
 /* Stores a result. An existing result with this kind and key is replaced. */
 int aoei_store_result_put(aoei_store *s, const char *kind, aoe_text key, aoe_text value, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Checks URLs: https:// is accepted for every host, and http:// only for loopback addresses. libcurl parses the URLs,
  * so the checked host and port are those to which libcurl connects.
  */
-#ifndef AOEI_NET_URL_H
-#define AOEI_NET_URL_H
+#pragma once
 
 #include "aoe.h"
 
@@ -21,5 +20,3 @@ void aoei_url_free(aoei_url *u); /* accepts a zeroed struct */
 /* Formats a URL for messages. The query, the fragment and control characters are removed, and the result is truncated
  * to AOEI_URL_DISPLAY_MAX - 1 bytes. Returns out. */
 const char *aoei_url_display(const char *url, char out[AOEI_URL_DISPLAY_MAX]);
-
-#endif

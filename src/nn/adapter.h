@@ -3,8 +3,7 @@
  * (dropout(x) down^T) up^T to the output x w^T + b of the layer. The functions of nn/linear.h compute a layer together
  * with its adapter. They receive the adapter as an argument and call the functions of this file.
  */
-#ifndef AOEI_NN_ADAPTER_H
-#define AOEI_NN_ADAPTER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ void aoei_adapter_parameter_gradients(const aoe_context *ctx, const aoei_adapter
  * aoei_adapter_parameter_gradients, which stores an intermediate result in a->low. */
 void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dx, aoei_tensor dy,
                                  aoei_activation activation, aoei_tensor gate, aoei_tensor workspace);
-
-#endif

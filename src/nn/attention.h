@@ -2,8 +2,7 @@
  * Scaled dot-product attention (Vaswani et al. 2017) of packed texts. In the shapes, N is the number of tokens, H is
  * the number of query heads, and d is the number of components per head.
  */
-#ifndef AOEI_NN_ATTENTION_H
-#define AOEI_NN_ATTENTION_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ void aoei_attention_spans_backward(const aoe_context *ctx, aoei_tensor dq, aoei_
                                    aoei_tensor dout, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                                    const aoei_attention_span *spans, size_t n, const aoei_attention *a,
                                    aoei_tensor scratch);
-
-#endif

@@ -2,8 +2,7 @@
  * A batch of tokenized texts, the input of the encoder. The tokens of the texts are stored one text after the other,
  * without padding.
  */
-#ifndef AOEI_NN_BATCH_H
-#define AOEI_NN_BATCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ typedef struct aoei_batch {
                               first token in the longer text, which selects dropout masks; NULL: all positions are 0 */
     const aoei_cut *cuts;  /* [n_texts] cut of each text; NULL: there are no cuts */
 } aoei_batch;
-
-#endif

@@ -3,8 +3,7 @@
  * statistics of the batch are always used; there are no running statistics, because models with this layer are not
  * saved.
  */
-#ifndef AOEI_NN_BATCHNORM_H
-#define AOEI_NN_BATCHNORM_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/tensor.h"
@@ -17,5 +16,3 @@ void aoei_batchnorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x
  * and dbeta; they are not computed if dgamma is absent. */
 void aoei_batchnorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta,
                              aoei_tensor dy, aoei_tensor x, aoei_tensor gamma, double eps);
-
-#endif

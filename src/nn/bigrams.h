@@ -4,8 +4,7 @@
  * over its n tokens and n - 1 bigrams: y[t] = (x[t] + b[t]) n / (2 n - 1), where b[t] is the embedding of the bigram of
  * tokens t and t + 1, and 0 for the last token. Shapes: N tokens, D components.
  */
-#ifndef AOEI_NN_BIGRAMS_H
-#define AOEI_NN_BIGRAMS_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/batch.h"
@@ -18,5 +17,3 @@ void aoei_bigrams_forward(const aoe_context *ctx, aoei_tensor x, aoei_tensor tab
 /* Replaces dy[N, D] (float32) by the gradient of x, and adds the gradient of the table to dtable[K, D] (float32),
  * unless it is absent. */
 void aoei_bigrams_backward(const aoe_context *ctx, aoei_tensor dy, aoei_tensor dtable, const aoei_batch *batch);
-
-#endif

@@ -5,8 +5,7 @@
  * [C, D k], and the tokens are unfolded to a matrix [N, D k], whose row t contains x[t + o - (k - 1) / 2, i] in column
  * i k + o. Therefore, each of the three passes is one matmul, whose sums have the order that nn/linear.h defines.
  */
-#ifndef AOEI_NN_CONVOLUTION_H
-#define AOEI_NN_CONVOLUTION_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/batch.h"
@@ -30,5 +29,3 @@ void aoei_convolution_forward(const aoe_context *ctx, const aoei_convolution *v,
  * the bias to dw[C, D k] and db[1, C], which may be absent. Adds the gradient of x to dx[N, D] (float32). */
 void aoei_convolution_backward(const aoe_context *ctx, const aoei_convolution *v, aoei_tensor dx, aoei_tensor dw,
                                aoei_tensor db, aoei_tensor dy, aoei_tensor x, const aoei_batch *batch);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Cross entropy of logits, with its gradient.
  */
-#ifndef AOEI_NN_CROSS_ENTROPY_H
-#define AOEI_NN_CROSS_ENTROPY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@
  * - grad[M, V] is either the tensor `logits`, or a bf16 tensor that receives the rounded gradient. */
 void aoei_cross_entropy(const aoe_context *ctx, aoei_tensor grad, aoei_tensor logits, const int32_t *target,
                         double scale, double *loss, uint8_t *best);
-
-#endif

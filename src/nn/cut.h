@@ -2,8 +2,7 @@
  * Cuts (ConSERT, Yan et al. 2021): columns or tokens of the embedding output of a text that are set to zero. They are
  * applied to the embedding output in the forward pass, and to its gradient in the backward pass.
  */
-#ifndef AOEI_NN_CUT_H
-#define AOEI_NN_CUT_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/batch.h"
@@ -12,5 +11,3 @@
 /* Sets the elements of x[N, D] that the cuts of the batch remove to zero. x contains one row for each token of the
  * batch. The batch must have cuts, and their columns must be below D. */
 void aoei_cut_apply(const aoe_context *ctx, aoei_tensor x, const aoei_batch *batch);
-
-#endif

@@ -2,8 +2,7 @@
  * Dense layers, which are applied to pooled vectors. They always compute in float32, because they need little time, and
  * because a dense layer that whitens the vectors amplifies rounding errors.
  */
-#ifndef AOEI_NN_DENSE_H
-#define AOEI_NN_DENSE_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/tensor.h"
@@ -31,5 +30,3 @@ void aoei_dense_activate(const aoe_context *ctx, aoei_tensor y, aoei_tensor z, a
  * contiguous. */
 void aoei_dense_activate_backward(const aoe_context *ctx, aoei_tensor dz, aoei_tensor dy, aoei_tensor y, aoei_tensor z,
                                   aoei_dense_activation f);
-
-#endif

@@ -5,8 +5,7 @@
  * text. Distances are mapped to 2 S rows, where S is the span; distances of both signs that exceed the span use the
  * first or the last row.
  */
-#ifndef AOEI_NN_DISENTANGLED_H
-#define AOEI_NN_DISENTANGLED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ typedef struct aoei_disentangled {
  * bucket: distances up to buckets / 2 are not changed, and larger distances up to max_distance are mapped
  * logarithmically to buckets / 2 to `buckets` (make_log_bucket_position in modeling_deberta_v2.py of transformers). */
 uint32_t aoei_disentangled_row(ptrdiff_t r, size_t span, size_t buckets, size_t max_distance);
-
-#endif

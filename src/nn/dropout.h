@@ -4,8 +4,7 @@
  * step, the site, the text, the token and the column (docs/numerics.md, "Masks"). It does not depend on the batch or
  * the number of threads.
  */
-#ifndef AOEI_NN_DROPOUT_H
-#define AOEI_NN_DROPOUT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei
 size_t aoei_batch_text(const aoei_batch *b, size_t row);
 /* Returns the kernel arguments for the dropout mask of token `row` of the batch, which belongs to text `text`. */
 aoei_dropout_row aoei_dropout_token(const aoei_dropout *drop, const aoei_batch *b, size_t text, size_t row);
-
-#endif

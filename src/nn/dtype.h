@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The data type in which matmuls are computed. It depends on the requested type and on the instruction set of the CPU.
  */
-#ifndef AOEI_NN_DTYPE_H
-#define AOEI_NN_DTYPE_H
+#pragma once
 
 #include "base/context.h"
 #include "kernels/kernels.h"
@@ -13,5 +12,3 @@
 aoei_dtype aoei_context_type(const aoe_context *ctx, aoe_dtype wanted);
 /* Returns the value of the public enum for a data type of matmuls. */
 aoe_dtype aoei_public_dtype(aoei_dtype type);
-
-#endif

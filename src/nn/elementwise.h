@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Sums, scaling and activations of contiguous tensors.
  */
-#ifndef AOEI_NN_ELEMENTWISE_H
-#define AOEI_NN_ELEMENTWISE_H
+#pragma once
 
 #include "base/context.h"
 #include "kernels/kernels.h"
@@ -22,5 +21,3 @@ void aoei_activation_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tenso
 aoei_gelu_f32_fn *aoei_activation_kernel(const aoe_context *ctx, aoei_activation activation);
 /* Returns the kernel that multiplies gradients by the derivative of an activation of float32 elements. */
 aoei_gelu_grad_f32_fn *aoei_activation_grad_kernel(const aoe_context *ctx, aoei_activation activation);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The embedding layer: the sum of token, position and token type embeddings.
  */
-#ifndef AOEI_NN_EMBEDDING_H
-#define AOEI_NN_EMBEDDING_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ void aoei_embedding_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor w
  * gradients are float32. A gradient whose tensor is absent is not computed. */
 void aoei_embedding_backward(const aoe_context *ctx, aoei_tensor dword, aoei_tensor dposition, size_t position_offset,
                              aoei_tensor dtoken_type, aoei_tensor dy, const aoei_batch *batch);
-
-#endif

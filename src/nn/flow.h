@@ -13,8 +13,7 @@
  * on the number of rows that are computed at a time. In comments, D is the number of components, H is C / 2, W is the
  * width.
  */
-#ifndef AOEI_NN_FLOW_H
-#define AOEI_NN_FLOW_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -79,5 +78,3 @@ void aoei_flow_logdet_backward(const aoei_flow *f, double gradient);
  * standard normal distribution, divided by D ln 2. The gradient with respect to z is z / (D ln 2), and the gradient
  * with respect to logdet is -1 / (D ln 2). */
 double aoei_flow_bits(const double *z, size_t dims, double logdet);
-
-#endif

@@ -3,8 +3,7 @@
  * the number of threads; a task computes one block. Every element of the output is summed in the order that kernels.h
  * defines.
  */
-#ifndef AOEI_NN_GEMM_H
-#define AOEI_NN_GEMM_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/tensor.h"
@@ -34,5 +33,3 @@ size_t aoei_weight_packed_size(const aoe_context *ctx, aoei_dtype type, size_t o
  * is AOEI_I8, w must be int8. Sets w->packed and w->packed_type. memory is aligned to 64 bytes. The caller owns it and
  * frees it after the last use of the weight. */
 void aoei_weight_pack(const aoe_context *ctx, aoei_dtype type, aoei_tensor *w, void *memory);
-
-#endif

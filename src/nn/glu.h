@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Gated linear units (Shazeer 2020) for contiguous tensors that all have the same type.
  */
-#ifndef AOEI_NN_GLU_H
-#define AOEI_NN_GLU_H
+#pragma once
 
 #include "base/context.h"
 #include "kernels/kernels.h"
@@ -14,5 +13,3 @@ void aoei_glu_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor gate, a
 /* Computes the gradients of gate and up from dy, the gradient of y, and overwrites gate and up with them. */
 void aoei_glu_backward(const aoe_context *ctx, aoei_tensor gate, aoei_tensor up, aoei_tensor dy,
                        aoei_activation activation);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Quantization of activations to int8, with one scale per row (token), as inputs of linear layers (nn/linear.h).
  */
-#ifndef AOEI_NN_INT8_ROWS_H
-#define AOEI_NN_INT8_ROWS_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/tensor.h"
@@ -27,5 +26,3 @@ size_t aoei_int8_rows_bytes(size_t n, size_t cols);
  * columns) bytes. */
 aoei_tensor aoei_quantize_rows(const aoe_context *ctx, aoei_tensor x, const aoei_int8_split *split,
                                aoei_tensor workspace);
-
-#endif

@@ -4,8 +4,7 @@
  * weights that were trained with langml. The arguments are those of the functions in nn/layernorm.h, except that
  * stats[N, 2] contains the mean and 1 / sqrt(mean(x^2) + eps) of each row.
  */
-#ifndef AOEI_NN_LANGML_LAYERNORM_H
-#define AOEI_NN_LANGML_LAYERNORM_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/tensor.h"
@@ -14,5 +13,3 @@ void aoei_langml_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_t
                                    aoei_tensor gamma, aoei_tensor beta, double eps);
 void aoei_langml_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta,
                                     aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);
-
-#endif

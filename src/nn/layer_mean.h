@@ -3,8 +3,7 @@
  * sentence-transformers. The factor of hidden state i is w_i / sum_i w_i.
  * In comments, N is the number of tokens, D is the hidden size, and n is the number of hidden states.
  */
-#ifndef AOEI_NN_LAYER_MEAN_H
-#define AOEI_NN_LAYER_MEAN_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/tensor.h"
@@ -19,5 +18,3 @@ void aoei_layer_mean_add(const aoe_context *ctx, aoei_tensor to, aoei_tensor fro
  * Each gradient is one sum in the order of the tokens. */
 void aoei_layer_mean_weights(const aoe_context *ctx, aoei_tensor dw, aoei_tensor dmean, aoei_tensor mean,
                              const aoei_tensor *h, aoei_tensor w);
-
-#endif

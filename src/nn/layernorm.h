@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Layer normalization of each row (Ba et al. 2016), with the biased variance.
  */
-#ifndef AOEI_NN_LAYERNORM_H
-#define AOEI_NN_LAYERNORM_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/tensor.h"
@@ -18,5 +17,3 @@ void aoei_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor s
  * dbeta alone may also be absent. */
 void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta,
                              aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);
-
-#endif

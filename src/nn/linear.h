@@ -7,8 +7,7 @@
  * ascending order. The gradient of several batches is therefore bit-identical to the gradient of one batch that
  * contains all their texts.
  */
-#ifndef AOEI_NN_LINEAR_H
-#define AOEI_NN_LINEAR_H
+#pragma once
 
 #include "base/context.h"
 #include "kernels/kernels.h"
@@ -56,5 +55,3 @@ void aoei_linear_backward(const aoe_context *ctx, const aoei_linear_grads *g, ao
 /* Returns the size in bytes of the packing workspace for weights of at most [out, in] and for up to N tokens of
  * `type`. */
 size_t aoei_linear_workspace(const aoe_context *ctx, aoei_dtype type, size_t N, size_t out, size_t in);
-
-#endif

@@ -10,8 +10,7 @@
  * per token position. The output of a text does not depend on the other texts of the batch. Gradients of weights are
  * added token by token in the order of the batch, as in nn/linear.h.
  */
-#ifndef AOEI_NN_LSTM_H
-#define AOEI_NN_LSTM_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/batch.h"
@@ -50,5 +49,3 @@ void aoei_lstm_forward(const aoe_context *ctx, const aoei_lstm *l, aoei_tensor y
  * l->gates. */
 void aoei_lstm_backward(const aoe_context *ctx, const aoei_lstm *l, aoei_tensor dx, const aoei_tensor *g,
                         aoei_tensor dy, aoei_tensor y, aoei_tensor x, const aoei_batch *batch);
-
-#endif

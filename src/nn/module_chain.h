@@ -3,8 +3,7 @@
  * definitions of sentence-transformers, except Flow, which only aoe has. They compute in float32, except Flow, which
  * computes in double. In comments, N is the number of vectors, which is the number of rows.
  */
-#ifndef AOEI_NN_MODULE_CHAIN_H
-#define AOEI_NN_MODULE_CHAIN_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/dense.h"
@@ -83,5 +82,3 @@ void aoei_module_chain_forward(const aoe_context *ctx, const aoei_module_chain *
  * c->value[0]. */
 void aoei_module_chain_backward(const aoe_context *ctx, const aoei_module_chain *c, size_t n_rows, const aoei_tensor *w,
                                 const aoei_tensor *g, const aoei_module_dropout *drop);
-
-#endif

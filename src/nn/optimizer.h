@@ -5,8 +5,7 @@
  * only the second moment, and SGD has no moments; the other tensors are absent. The elements of the flat tensors are
  * divided into segments. The segments are in ascending order and have no gaps between them.
  */
-#ifndef AOEI_NN_OPTIMIZER_H
-#define AOEI_NN_OPTIMIZER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ void aoei_optimizer_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor 
  * whose size depends only on the number of elements. The sums of the blocks are added in ascending order. NaN and
  * infinity propagate to the result. */
 double aoei_sum_squares(const aoe_context *ctx, aoei_tensor t);
-
-#endif

@@ -3,8 +3,7 @@
  * function runs on the calling thread, and may be called by a task of a parallel loop. The caller divides the work into
  * calls depending on shapes only.
  */
-#ifndef AOEI_NN_PANELS_H
-#define AOEI_NN_PANELS_H
+#pragma once
 
 #include "base/context.h"
 #include "kernels/kernels.h"
@@ -21,5 +20,3 @@ void aoei_panels_score_weights(const aoe_context *ctx, const aoei_scores_f64 *b,
  * updated so that they include the columns of the block. Before the first call, the caller sets max[n] to -infinity and
  * sum[n] to 0. */
 void aoei_panels_add_sums(size_t n, const double *m, const double *s, double *max, double *sum);
-
-#endif

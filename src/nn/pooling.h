@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Pooling of token vectors into one vector per text, and L2 normalization.
  */
-#ifndef AOEI_NN_POOLING_H
-#define AOEI_NN_POOLING_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/batch.h"
@@ -39,5 +38,3 @@ void aoei_pool_token_backward(const aoe_context *ctx, aoei_tensor dlast, aoei_te
                               int32_t id);
 /* Scales each row to unit L2 norm: x / max(|x|, 1e-12). The norm is computed in double. */
 void aoei_l2_normalize(const aoe_context *ctx, aoei_tensor t);
-
-#endif

@@ -3,8 +3,7 @@
  * positions, and gated sums. Tensors may be column views. In one call, all tensors have one type, float32 or bf16,
  * except dy, the gradient of the output, which is always float32.
  */
-#ifndef AOEI_NN_RAN_OPS_H
-#define AOEI_NN_RAN_OPS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -42,5 +41,3 @@ void aoei_gated_sum_forward(const aoe_context *ctx, aoei_tensor y, const aoei_ga
  * dx is not written. */
 void aoei_gated_sum_backward(const aoe_context *ctx, aoei_tensor dgated, aoei_tensor dx, aoei_tensor dy,
                              const aoei_gated_sum *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * RMSNorm of each row (Zhang and Sennrich 2019).
  */
-#ifndef AOEI_NN_RMSNORM_H
-#define AOEI_NN_RMSNORM_H
+#pragma once
 
 #include "base/context.h"
 #include "nn/tensor.h"
@@ -18,5 +17,3 @@ void aoei_rmsnorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor sta
  * of gamma is added to dgamma, which has the shape of gamma and may be absent. */
 void aoei_rmsnorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dy, aoei_tensor x,
                            aoei_tensor stats, aoei_tensor gamma, int plus_one);
-
-#endif

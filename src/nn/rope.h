@@ -3,8 +3,7 @@
  * Face's LLaMA. The angles can be scaled, so that the model can encode texts that are longer than those of its
  * pretraining.
  */
-#ifndef AOEI_NN_ROPE_H
-#define AOEI_NN_ROPE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -54,5 +53,3 @@ void aoei_rope_table(const aoe_context *ctx, aoei_tensor table, const aoei_rope 
  * the inverse rotation; this converts the gradient of the output to the gradient of the input. x is float32 or bf16 and
  * may be a column view. */
 void aoei_rope_apply(const aoe_context *ctx, aoei_tensor x, aoei_tensor table, size_t head_dim, int back);
-
-#endif

@@ -2,8 +2,7 @@
  * Gathers and scatters rows of matrices. Each call has a larger and a smaller matrix of one type. index[i] is the row
  * of the larger matrix that corresponds to row i of the smaller matrix.
  */
-#ifndef AOEI_NN_ROWS_H
-#define AOEI_NN_ROWS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ void aoei_rows_put(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, con
 void aoei_rows_add(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index);
 /* Sets the rows index[i] of `to` to 0, for all i below n. */
 void aoei_rows_clear(const aoe_context *ctx, aoei_tensor to, const uint32_t *index, size_t n);
-
-#endif

@@ -4,8 +4,7 @@
  * position of the query in their text. The biases of all distances of a batch are computed once in a forward pass, and
  * all layers use them.
  */
-#ifndef AOEI_NN_SCORE_BIAS_H
-#define AOEI_NN_SCORE_BIAS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -51,5 +50,3 @@ void aoei_score_bias_add(const aoei_score_bias *b, size_t row, const float *sums
 /* Adds the gradients of all texts, grads [texts H, AOEI_SCORE_BUCKETS], to dtable [AOEI_SCORE_BUCKETS, H]. The texts
  * are added in ascending order. */
 void aoei_score_bias_reduce(aoei_tensor dtable, aoei_tensor grads);
-
-#endif

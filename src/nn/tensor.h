@@ -3,8 +3,7 @@
  * arena, and fills, reads and updates them only through these functions; it never uses `data`. If a tensor is allocated
  * from a measuring arena, which only computes the size of allocations, `data` is NULL.
  */
-#ifndef AOEI_NN_TENSOR_H
-#define AOEI_NN_TENSOR_H
+#pragma once
 
 #include <assert.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ static inline aoei_bf16 *aoei_b16(aoei_tensor t) {
 static inline void *aoei_tensor_at(aoei_tensor t, size_t row, size_t col) {
     return t.data ? (unsigned char *)t.data + (row * t.ld + col) * aoei_dtype_size(t.type) : NULL;
 }
-
-#endif

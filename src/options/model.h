@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The options with which a model is opened (aoe_model_options).
  */
-#ifndef AOEI_OPTIONS_MODEL_H
-#define AOEI_OPTIONS_MODEL_H
+#pragma once
 
 #include "options/option.h"
 
@@ -13,5 +12,3 @@ enum {
 extern const aoei_option aoei_model_table[AOEI_MODEL_ROWS];
 
 int aoei_parse_pooling(void *target, const char *text, aoe_error *err); /* parses the name of an aoe_pooling */
-
-#endif

@@ -4,8 +4,7 @@
  * help, the shell completions, `aoe options --json` and the records of training runs and experiments are derived from
  * these tables.
  */
-#ifndef AOEI_OPTIONS_OPTION_H
-#define AOEI_OPTIONS_OPTION_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -145,5 +144,3 @@ json_t *aoei_option_json(const aoei_option *o, const void *target, int names);
  * of memory. */
 int aoei_option_group_record(json_t *record, const aoei_option_group *g, const void *options, const void *defaults,
                              int method);
-
-#endif

@@ -2,8 +2,7 @@
  * Rows of the option tables of the library that commands of the program also have for other fields. The last arguments
  * of a macro initialize further members of the row, such as .offset = offsetof(options, force).
  */
-#ifndef AOEI_OPTIONS_ROWS_H
-#define AOEI_OPTIONS_ROWS_H
+#pragma once
 
 #include "options/option.h"
 
@@ -55,5 +54,3 @@
         .name = "lora-r", .field = "lora.r", .kind = AOEI_OPTION_SIZE, __VA_ARGS__, .min = 1, .max = 65536,            \
         .help = about, .fallback = usual                                                                               \
     }
-
-#endif

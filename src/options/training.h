@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The options of training runs (aoe_train_options).
  */
-#ifndef AOEI_OPTIONS_TRAINING_H
-#define AOEI_OPTIONS_TRAINING_H
+#pragma once
 
 #include "aoe_train.h"
 #include "options/option.h"
@@ -24,5 +23,3 @@ extern const aoei_option_group aoei_train_groups[AOEI_TRAIN_GROUPS];
 
 const char *aoei_method_choice(size_t i);                              /* returns the name of an aoe_method, or NULL */
 int aoei_parse_method(void *target, const char *text, aoe_error *err); /* parses the name of an aoe_method */
-
-#endif

@@ -2,8 +2,7 @@
  * The option `views`: two transformations of the copies of a text. The targets of the functions are
  * aoe_view[AOE_VIEWS].
  */
-#ifndef AOEI_OPTIONS_VIEW_OPTION_H
-#define AOEI_OPTIONS_VIEW_OPTION_H
+#pragma once
 
 #include "aoe_train.h"
 #include "options/option.h"
@@ -18,5 +17,3 @@ int aoei_views_parse(void *target, const char *text, aoe_error *err);
 const char *aoei_views_text(char out[AOEI_NAME_SIZE], const void *target);
 /* Returns the views for records, or NULL if out of memory. */
 json_t *aoei_views_json(const void *target);
-
-#endif

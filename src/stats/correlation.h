@@ -2,8 +2,7 @@
  * Computes average ranks, and Spearman's and Pearson's correlation with error reporting. The public functions
  * aoe_pearson and aoe_spearman are declared in aoe_eval.h.
  */
-#ifndef AOEI_STATS_CORRELATION_H
-#define AOEI_STATS_CORRELATION_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@
 void aoei_ranks(const double *x, size_t n, double *rank, size_t *order, size_t *scratch);
 /* Computes both correlation coefficients of x[n] and y[n]; an undefined coefficient is NaN. Errors: AOE_ENOMEM. */
 int aoei_correlate(const double *x, const double *y, size_t n, double *spearman, double *pearson, aoe_error *err);
-
-#endif

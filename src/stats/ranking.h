@@ -2,8 +2,7 @@
  * Metrics of the ranked list of one query: recall at k, reciprocal rank and nDCG. The argument gain[n] contains the
  * relevance of the n retrieved texts in the order of their ranks. A gain of 0 means that the text is not relevant.
  */
-#ifndef AOEI_STATS_RANKING_H
-#define AOEI_STATS_RANKING_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ double aoei_reciprocal_rank(const double *gain, size_t n, size_t k);
  * in descending order.
  * If relevant is 0, the result is 0, as in trec_eval. */
 double aoei_ndcg(const double *gain, size_t n, size_t k, const double *ideal, size_t relevant);
-
-#endif

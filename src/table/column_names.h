@@ -2,8 +2,7 @@
  * Rules about names of columns: which names number the negatives of a row, and which names look like labels, scores or
  * negatives. The case of ASCII letters is ignored.
  */
-#ifndef AOEI_TABLE_COLUMN_NAMES_H
-#define AOEI_TABLE_COLUMN_NAMES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ int aoei_looks_like_label(aoe_text name);
 /* Returns 1 if the name looks like negatives: one of its words is neg, negative or a plural. Numbers of texts and their
  * scores, such as negative_id or neg_scores, do not look like negatives. */
 int aoei_looks_like_negative(aoe_text name);
-
-#endif

@@ -4,8 +4,7 @@
  * options.columns can assign another column to a role. If a column has exactly the requested name, it is selected.
  * Otherwise, a column is selected if it is the only one that has this name when the case of ASCII letters is ignored.
  */
-#ifndef AOEI_TABLE_COLUMNS_H
-#define AOEI_TABLE_COLUMNS_H
+#pragma once
 
 #include "aoe.h"
 #include "aoe_data.h"
@@ -57,5 +56,3 @@ int aoei_columns_check_txt(const aoei_table *t, const char *columns, aoe_error *
  * columns, and one for a header that was probably split with the wrong delimiter. If a column name looks like a value,
  * the message adds that the first line is taken as the header, and names options.no_header. */
 int aoei_columns_fail(const aoei_table *t, const char *problem, const char *remedy, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Passes output to an aoe_write_fn. The output is compressed with gzip or zstd, or not compressed. stream.h reads such
  * output. Equal input gives equal compressed output.
  */
-#ifndef AOEI_TABLE_COMPRESS_H
-#define AOEI_TABLE_COMPRESS_H
+#pragma once
 
 #include "aoe.h"
 #include "aoe_data.h"
@@ -28,5 +27,3 @@ int aoei_compress_write(aoei_compressor *p, const char *data, size_t len, aoe_er
  * aoei_compress_write. */
 int aoei_compress_end(aoei_compressor *p, aoe_error *err);
 void aoei_compress_free(aoei_compressor *p); /* accepts a zeroed struct */
-
-#endif

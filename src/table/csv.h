@@ -2,8 +2,7 @@
  * Reads the records of a CSV file (RFC 4180). Any delimiter may be used. A field in double quotes may contain
  * delimiters and line ends; "" in such a field represents one quote. Fields are returned without the enclosing quotes.
  */
-#ifndef AOEI_TABLE_CSV_H
-#define AOEI_TABLE_CSV_H
+#pragma once
 
 #include <stddef.h>
 
@@ -39,5 +38,3 @@ typedef struct aoei_csv {
  * - an error of aoei_lines_next */
 int aoei_csv_next(aoei_csv *c, aoei_lines *lines, aoe_error *err);
 void aoei_csv_free(aoei_csv *c); /* accepts a zeroed struct */
-
-#endif

@@ -4,8 +4,7 @@
  * of the texts are stored in large chunks of memory that never move. Invariant: an example is either appended
  * completely or not at all.
  */
-#ifndef AOEI_TABLE_EXAMPLES_H
-#define AOEI_TABLE_EXAMPLES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -81,5 +80,3 @@ void aoei_examples_keep_positives(aoei_examples *e, double threshold);
 size_t aoei_examples_line(const aoei_examples *e, size_t index);
 
 int aoei_text_is_empty(aoe_text text); /* returns 1 if the text is empty or contains only white space */
-
-#endif

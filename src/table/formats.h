@@ -2,8 +2,7 @@
  * Recognizes the format of a file from its name and from its first bytes. One table lists the file name extensions of
  * tables and lists of texts, of documents, and of files that must be converted before aoe can read them.
  */
-#ifndef AOEI_TABLE_FORMATS_H
-#define AOEI_TABLE_FORMATS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ int aoei_format_of_name(aoe_table_format *format, const char *path, aoe_error *e
  * compressed file, an archive, a database or another known binary file, or to text in UTF-16 or UTF-32; the message
  * names the format and the conversion. name: file name for messages. */
 int aoei_format_check_bytes(const char *s, size_t len, const char *name, aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * The elements of an array are parsed one after the other, so the memory use depends on the longest line and the
  * longest element, not on the size of the file.
  */
-#ifndef AOEI_TABLE_JSON_ROWS_H
-#define AOEI_TABLE_JSON_ROWS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -36,5 +35,3 @@ int aoei_json_rows_begin(aoei_json_rows *r, aoei_lines *lines, aoe_table_format 
  * - a negative code for any other error, such as an array that is never closed */
 int aoei_json_rows_next(aoei_json_rows *r, aoei_lines *lines, aoe_error *err);
 void aoei_json_rows_free(aoei_json_rows *r); /* accepts a zeroed struct */
-
-#endif

@@ -3,8 +3,7 @@
  * value 1, "contradiction" and "not_entailment" have the value 0, and rows with the label "neutral" are dropped. A
  * label map (options.label_map) adds names and overrides predefined names.
  */
-#ifndef AOEI_TABLE_LABELS_H
-#define AOEI_TABLE_LABELS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -68,5 +67,3 @@ size_t aoei_number_text(char out[AOEI_NUMBER_TEXT], double x);
  * `option`, or lowest + 0.8 (highest - lowest) if `option` is AOE_AUTO. lowest, highest: range of the labels in the
  * file. */
 double aoei_positive_threshold(double option, double lowest, double highest);
-
-#endif

@@ -3,8 +3,7 @@
  * order mark at the start of the file is skipped. The length of a line is limited only by memory. A line may contain
  * NUL.
  */
-#ifndef AOEI_TABLE_LINES_H
-#define AOEI_TABLE_LINES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err);
 int aoei_lines_peek(aoei_lines *l, aoei_line *line, aoe_error *err);
 /* Fails with AOE_EFORMAT. The message says that the lines of the file end in CR. */
 int aoei_lines_fail_cr(const aoei_lines *l, aoe_error *err);
-
-#endif

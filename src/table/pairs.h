@@ -2,8 +2,7 @@
  * Creates sets of labeled pairs (aoe_pairs in aoe_data.h). A set can be read from an open table. Readers of other
  * formats, such as SentEval, create an empty set and append pairs to it.
  */
-#ifndef AOEI_TABLE_PAIRS_H
-#define AOEI_TABLE_PAIRS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ const char *aoei_pairs_name(const aoe_pairs *p); /* file name for messages; owne
 void aoei_pairs_label_range(const aoe_pairs *p, double *low, double *high);
 /* Reads labeled pairs as aoe_pairs_load does, but from an open table, which the caller closes. */
 int aoei_pairs_read(aoe_pairs **p, aoei_table *t, const aoe_table_options *o, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Finds .tsv files whose fields are quoted as in CSV. Quotes in .tsv files are ordinary characters, but some programs,
  * such as pandas and Excel, quote a field that contains a TAB, a line end or a quote, and double the quotes in it.
  */
-#ifndef AOEI_TABLE_QUOTES_H
-#define AOEI_TABLE_QUOTES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@
  * the header and all other fields that are not numbers are quoted. Otherwise *line is 0, also if the file is not a
  * regular file or cannot be read. Errors: AOE_ENOMEM. */
 int aoei_quotes_find(size_t *line, const char *path, aoe_error *err);
-
-#endif

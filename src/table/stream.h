@@ -2,8 +2,7 @@
  * Reads bytes from a plain file, a .gz or .zst file, or standard input. Compressed files are decompressed block by
  * block, so the memory use does not depend on the file size.
  */
-#ifndef AOEI_TABLE_STREAM_H
-#define AOEI_TABLE_STREAM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -30,5 +29,3 @@ const char *aoei_stream_name(const aoei_stream *s); /* the path, or "stdin"; own
  * read. It is 0 only at the end of the file. Errors: AOE_EFORMAT if the compressed data are truncated or corrupt (the
  * message contains the byte offset in the compressed file), AOE_EIO, AOE_ENOMEM. */
 int aoei_stream_read(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * files of STS-B have a header, too. If the first line is a header, the columns are found by name; otherwise they have
  * fixed positions.
  */
-#ifndef AOEI_TABLE_STS_COLUMNS_H
-#define AOEI_TABLE_STS_COLUMNS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ int aoei_sts_columns_find(aoei_sts_columns *c, aoei_sts_file file, const aoei_li
                           const char *name, aoe_error *err);
 /* Splits a line at TABs. Stores up to AOEI_STS_COLUMNS fields and returns their number. */
 size_t aoei_sts_columns_split(const aoei_line *line, aoe_text field[AOEI_STS_COLUMNS]);
-
-#endif

@@ -6,8 +6,7 @@
  * - sts-train.csv, sts-dev.csv and sts-test.csv of STS-B, and SICK_train.txt, SICK_trial.txt and
  *   SICK_test_annotated.txt of SICK: the columns of table/sts_columns.h
  */
-#ifndef AOEI_TABLE_STS_FOLDER_H
-#define AOEI_TABLE_STS_FOLDER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ typedef int (*aoei_sts_pair_fn)(void *user, const char *file, size_t line, const
  * has too few columns, the pair is {{NULL, 0}, {NULL, 0}}. Errors: AOE_EFORMAT if the folder contains no such file or
  * folders that are nested too deeply, the errors of reading files, and the result of the callback. */
 int aoei_sts_folder_read(const char *dir, aoei_sts_pair_fn fn, void *user, aoe_error *err);
-
-#endif

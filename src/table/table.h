@@ -3,8 +3,7 @@
  * describes the formats. columns.h finds the columns that contain texts and labels, and labels.h converts labels to
  * numbers.
  */
-#ifndef AOEI_TABLE_TABLE_H
-#define AOEI_TABLE_TABLE_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -119,5 +118,3 @@ const json_t *aoei_table_object(const aoei_table *t);
  * out. */
 enum { AOEI_EXCERPT = 64 };
 const char *aoei_excerpt(char out[AOEI_EXCERPT], aoe_text text);
-
-#endif

@@ -3,8 +3,7 @@
  * .zst. The functions of table.h read the written values back unchanged. If the format cannot represent a value,
  * writing fails, and the message names a format that can.
  */
-#ifndef AOEI_TABLE_TABLE_WRITE_H
-#define AOEI_TABLE_TABLE_WRITE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -50,5 +49,3 @@ int aoei_table_writer_row(aoei_table_writer *w, const aoei_cell *cell, const cha
 /* Writes the buffered rows and the end of the compressed output. */
 int aoei_table_writer_end(aoei_table_writer *w, aoe_error *err);
 void aoei_table_writer_free(aoei_table_writer *w); /* accepts a zeroed struct */
-
-#endif

@@ -2,8 +2,7 @@
  * Reads all texts of a file. In a .txt file, every line is a text. In a table, the texts are the values of all columns
  * that have a recognized name for texts; labels are ignored. Therefore, training and evaluation files can be used where
  * only texts are needed. */
-#ifndef AOEI_TABLE_TEXTS_H
-#define AOEI_TABLE_TEXTS_H
+#pragma once
 
 #include "aoe_data.h"
 #include "table/examples.h"
@@ -26,5 +25,3 @@ int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options 
  * column with a recognized name for texts, or a folder of SentEval's STS data. Returns 0 if the file is not a regular
  * file, such as a pipe, or cannot be read. o: options, or NULL. */
 int aoei_texts_are_plain(const char *path, const aoe_table_options *o);
-
-#endif

@@ -3,8 +3,7 @@
  * flag `normalized` are searched for in the normalized text, and all other tokens in the raw text. The text between two
  * matches is tokenized separately.
  */
-#ifndef AOEI_TOKENIZER_ADDED_TOKENS_H
-#define AOEI_TOKENIZER_ADDED_TOKENS_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ typedef struct aoei_match {
 /* Finds the next match and returns 1. Returns 0 if there is no further match; the text after the last match is then
  * m->s[m->last_end, m->len). */
 int aoei_matches_next(aoei_matches *m, aoei_match *match);
-
-#endif

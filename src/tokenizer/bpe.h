@@ -4,8 +4,7 @@
  * lowest rank is merged. If this pair occurs several times, its leftmost occurrence is merged. This is repeated until
  * no adjacent pair can be merged. The time is O(n log n) for a word of n characters.
  */
-#ifndef AOEI_TOKENIZER_BPE_H
-#define AOEI_TOKENIZER_BPE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ static inline const aoei_merge *aoei_merge_find(const aoei_merge_table *t, int32
             return NULL;
     }
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Builds byte-pair encoding models from tokenizer files.
  */
-#ifndef AOEI_TOKENIZER_BPE_READ_H
-#define AOEI_TOKENIZER_BPE_READ_H
+#pragma once
 
 #include <jansson.h>
 
@@ -26,5 +25,3 @@ int aoei_bpe_enable_raw_bytes(aoei_bpe *b);
 void aoei_bpe_set_space(aoei_bpe *b, const char *letter);
 /* Frees the memory of a model. The model may be zeroed, or incomplete because it could not be read. */
 void aoei_bpe_free(aoei_bpe *b);
-
-#endif

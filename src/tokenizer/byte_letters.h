@@ -3,8 +3,7 @@
  * represents its own byte. The other bytes are represented by the letters U+0100, U+0101, ..., in ascending order of
  * the bytes.
  */
-#ifndef AOEI_TOKENIZER_BYTE_LETTERS_H
-#define AOEI_TOKENIZER_BYTE_LETTERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ static inline uint32_t aoei_byte_letter(unsigned char byte) {
     /* the bytes that are not printable: 0 to 32, 127 to 160, and 173 */
     return b <= 32 ? 256 + b : b <= 160 ? 256 + 33 + (b - 127) : 256 + 33 + 34;
 }
-
-#endif

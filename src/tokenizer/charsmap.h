@@ -4,8 +4,7 @@
  * of a double-array trie of 32-bit units and the concatenated replacements. All reads are bounds-checked, so invalid
  * tables are safe.
  */
-#ifndef AOEI_TOKENIZER_CHARSMAP_H
-#define AOEI_TOKENIZER_CHARSMAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ int aoei_charsmap_read(aoei_charsmap *m, const char *base64, size_t len, const c
 /* Appends the normalized form of s[len], which must be valid UTF-8, to out. Errors: AOE_ENOMEM. */
 int aoei_charsmap_apply(const aoei_charsmap *m, const char *s, size_t len, aoei_normalized *out, aoe_error *err);
 void aoei_charsmap_free(aoei_charsmap *m);
-
-#endif

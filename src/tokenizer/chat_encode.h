@@ -2,8 +2,7 @@
  * Encodes texts as chat messages: a text is rendered with the chat template of the tokenizer, and the result is encoded
  * without special tokens, as sentence-transformers does for models whose modality_config contains "message".
  */
-#ifndef AOEI_TOKENIZER_CHAT_ENCODE_H
-#define AOEI_TOKENIZER_CHAT_ENCODE_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ int aoei_tokenizer_use_chat(aoe_tokenizer *t, const json_t *settings, int pairs,
  * Errors: those of aoe_tokenizer_encode; AOE_EUNSUPPORTED (names the construct of the template). */
 int aoei_chat_encode(const aoe_tokenizer *t, aoe_text text, const aoe_text *second, const aoe_encode_options *o,
                      aoe_ids *ids, size_t *before, size_t *after, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Chat templates. A model with a chat template reads a text as the message of a user: sentence-transformers renders the
  * text with the template and tokenizes the result without special tokens.
  */
-#ifndef AOEI_TOKENIZER_CHAT_TEMPLATE_H
-#define AOEI_TOKENIZER_CHAT_TEMPLATE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -59,5 +58,3 @@ int aoei_chat_render(const aoei_chat *c, aoei_buffer *out, const aoei_chat_texts
 /* Checks that the rendered conversation depends on the text or, if `pairs` is 1, on both texts of a pair. Errors: those
  * of aoei_chat_render; AOE_EUNSUPPORTED (a text is not rendered). */
 int aoei_chat_check(const aoei_chat *c, int pairs, aoe_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The special tokens that a chat template can print, such as bos_token.
  */
-#ifndef AOEI_TOKENIZER_CHAT_TOKENS_H
-#define AOEI_TOKENIZER_CHAT_TOKENS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -15,5 +14,3 @@
  * AOE_ENOMEM. */
 int aoei_chat_tokens_read(json_t **tokens, const char *template, aoe_text config, aoe_text map, const char *dir,
                           aoe_error *err);
-
-#endif

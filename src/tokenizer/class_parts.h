@@ -3,8 +3,7 @@
  * build both components from the settings in tokenizer_config.json and ignore those in tokenizer.json.
  * docs/tokenizers.md lists the classes.
  */
-#ifndef AOEI_TOKENIZER_CLASS_PARTS_H
-#define AOEI_TOKENIZER_CLASS_PARTS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -17,5 +16,3 @@ int aoei_class_parts_known(const char *name);
  * file: path of tokenizer_config.json for messages. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED if the section "model" has
  * another type than the model of the class, AOE_ENOMEM. */
 int aoei_class_parts_set(json_t *root, const char *name, const json_t *config, const char *file, aoe_error *err);
-
-#endif

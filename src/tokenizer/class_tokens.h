@@ -3,8 +3,7 @@
  * template of special tokens and the unknown token from the named special tokens in tokenizer_config.json (or from
  * their defaults), and not from tokenizer.json. docs/tokenizers.md lists these classes.
  */
-#ifndef AOEI_TOKENIZER_CLASS_TOKENS_H
-#define AOEI_TOKENIZER_CLASS_TOKENS_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ aoei_added_flags aoei_class_tokens_flags(const json_t *config, size_t which);
  * are the defaults of the class and are not in the vocabulary, the template is unchanged. Errors: as above. */
 int aoei_class_tokens_finish(aoe_tokenizer *t, const json_t *root, const json_t *config, const char *file,
                              aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Encodes texts, with or without a chat template. The functions aoe_tokenizer_encode and aoe_tokenizer_encode_pair of
  * aoe.h are also in this unit.
  */
-#ifndef AOEI_TOKENIZER_ENCODE_H
-#define AOEI_TOKENIZER_ENCODE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@
  * tokens of the text itself. These ids belong to special tokens, to tokens of the prompt and to the chat template. */
 int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                  size_t *before, size_t *after, aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * tokenizers pass them only if the list "model_input_names" contains "token_type_ids"; without the list in
  * tokenizer_config.json, the class of the tokenizer determines it.
  */
-#ifndef AOEI_TOKENIZER_INPUT_NAMES_H
-#define AOEI_TOKENIZER_INPUT_NAMES_H
+#pragma once
 
 #include <jansson.h>
 
@@ -18,5 +17,3 @@ int aoei_input_names_read(int *types, const json_t *config, const char *file, ao
 /* Returns 1 if token types of pairs are passed to the model, and 0 otherwise. If the files of `t` do not determine it,
  * "tokenizer_class" or "model_type" of `model`, the parsed config.json, does; `model` may be NULL. */
 int aoei_tokenizer_passes_types(const aoe_tokenizer *t, const json_t *model);
-
-#endif

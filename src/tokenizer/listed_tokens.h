@@ -2,8 +2,7 @@
  * Added tokens that a file lists by their ids: "added_tokens_decoder" in tokenizer_config.json, and the older
  * added_tokens.json.
  */
-#ifndef AOEI_TOKENIZER_LISTED_TOKENS_H
-#define AOEI_TOKENIZER_LISTED_TOKENS_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ int aoei_listed_tokens_add_ids(aoei_added_tokens *a, const aoei_vocab *v, json_t
  * flags `flags`. The token is always special. t->id is not set. Errors: AOE_EFORMAT. */
 int aoei_listed_token_read_special(aoei_listed_token *t, const json_t *value, aoei_added_flags flags, const char *key,
                                    const char *file, aoe_error *err);
-
-#endif

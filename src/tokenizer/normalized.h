@@ -4,8 +4,7 @@
  * the byte comes. Zero bytes follow the text, so that a load of several bytes at the end of the text does not read
  * outside the buffer.
  */
-#ifndef AOEI_TOKENIZER_NORMALIZED_H
-#define AOEI_TOKENIZER_NORMALIZED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ int aoei_normalized_copy(aoei_normalized *out, const char *s, size_t from, size_
 /* Writes the zero bytes after the text. Returns -1 if out of memory. */
 int aoei_normalized_end(aoei_normalized *out);
 void aoei_normalized_free(aoei_normalized *out); /* accepts a zeroed struct */
-
-#endif

@@ -2,8 +2,7 @@
  * Normalizes texts, which is the first step of a tokenizer. A normalizer is a list of steps. Each step is one of the
  * normalizers of Hugging Face tokenizers. Nested normalizers of the type Sequence are flattened into one list.
  */
-#ifndef AOEI_TOKENIZER_NORMALIZER_H
-#define AOEI_TOKENIZER_NORMALIZER_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ aoe_text aoei_normalizer_space(const aoei_normalizer *n);
  * only the array out->step is owned, and the caller frees it with aoei_free. Errors: AOE_ENOMEM. */
 int aoei_normalizer_lowercased(aoei_normalizer *out, const aoei_normalizer *n, aoe_error *err);
 void aoei_normalizer_free(aoei_normalizer *n); /* accepts a zeroed struct */
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Implements the BertNormalizer of Hugging Face tokenizers.
  */
-#ifndef AOEI_TOKENIZER_NORMALIZER_BERT_H
-#define AOEI_TOKENIZER_NORMALIZER_BERT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ void aoei_bert_normalizer_set(aoei_bert_normalizer *n, int clean_text, int handl
 /* Writes the normalized form of s to out, which must be empty. The origin of each byte is the offset in s of the
  * character that it comes from. Errors: AOE_ENOMEM. */
 int aoei_normalize_bert(const aoei_bert_normalizer *n, const char *s, size_t len, aoei_normalized *out, aoe_error *err);
-
-#endif

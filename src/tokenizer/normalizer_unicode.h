@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Computes the Unicode normalization forms.
  */
-#ifndef AOEI_TOKENIZER_NORMALIZER_UNICODE_H
-#define AOEI_TOKENIZER_NORMALIZER_UNICODE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@
  * character that it comes from. Errors: AOE_ENOMEM. */
 int aoei_normalize_unicode(int compatible, int composed, const char *s, size_t len, aoei_normalized *out,
                            aoe_error *err);
-
-#endif

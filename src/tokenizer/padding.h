@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Selects the padding token that other programs use with a tokenizer. aoe itself does not pad texts.
  */
-#ifndef AOEI_TOKENIZER_PADDING_H
-#define AOEI_TOKENIZER_PADDING_H
+#pragma once
 
 #include "aoe.h"
 
@@ -10,5 +9,3 @@
  * tokenizer_config.json if possible, otherwise the first such special token. The classification head of a causal model
  * in transformers reads the last token of a text that is not the padding token. */
 int32_t aoei_tokenizer_padding(const aoe_tokenizer *t);
-
-#endif

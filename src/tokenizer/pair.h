@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Joins the tokens of two texts to the input of a cross-encoder.
  */
-#ifndef AOEI_TOKENIZER_PAIR_H
-#define AOEI_TOKENIZER_PAIR_H
+#pragma once
 
 #include "aoe.h"
 #include "tokenizer/postprocessor.h"
@@ -16,5 +15,3 @@
  */
 int aoei_pair_join(aoe_ids *first, const aoe_ids *second, const aoei_postprocessor *post, int no_specials,
                    size_t max_length, int left, aoe_error *err);
-
-#endif

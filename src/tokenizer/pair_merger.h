@@ -2,8 +2,7 @@
  * Pair counts for training a vocabulary with byte-pair merges. A word is a sequence of symbols, which are integers. The
  * merger keeps the counts of adjacent pairs up to date while pairs are merged, and finds the most frequent pair.
  */
-#ifndef AOEI_TOKENIZER_PAIR_MERGER_H
-#define AOEI_TOKENIZER_PAIR_MERGER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ int aoei_pair_merger_best(aoei_pair_merger *m, uint32_t *left, uint32_t *right, 
  * Errors: AOE_ENOMEM. */
 int aoei_pair_merger_merge(aoei_pair_merger *m, uint32_t left, uint32_t right, uint32_t merged, aoe_error *err);
 void aoei_pair_merger_free(aoei_pair_merger *m);
-
-#endif

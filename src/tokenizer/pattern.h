@@ -4,8 +4,7 @@
  * the system allows it. A search proceeds from left to right. At each position, the first alternative that matches is
  * used. A pattern is read-only and can be shared between threads.
  */
-#ifndef AOEI_TOKENIZER_PATTERN_H
-#define AOEI_TOKENIZER_PATTERN_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ void aoei_pattern_begin(aoei_pattern_search *search, const aoei_pattern *p, cons
  * expression exceeds PCRE2's match limit. */
 int aoei_pattern_next(aoei_pattern_search *search, size_t *start, size_t *end, aoe_error *err);
 void aoei_pattern_end(aoei_pattern_search *search); /* frees memory; the search can be used again */
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Translates regular expressions from Oniguruma's syntax to PCRE2's.
  */
-#ifndef AOEI_TOKENIZER_PATTERN_SYNTAX_H
-#define AOEI_TOKENIZER_PATTERN_SYNTAX_H
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@
 /* Translates expression[len] and appends the result to out. PCRE2 must compile the result with the options UTF, UCP and
  * MULTILINE. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED if the expression cannot be translated, with the reason in *why. */
 int aoei_pattern_translate(aoei_buffer *out, const char *expression, size_t len, const char **why);
-
-#endif

@@ -2,8 +2,7 @@
  * The last step of a tokenizer adds special tokens before and after the tokens of a text. For the two texts of a pair,
  * it has a template, which also determines the token type of each token.
  */
-#ifndef AOEI_TOKENIZER_POSTPROCESSOR_H
-#define AOEI_TOKENIZER_POSTPROCESSOR_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ int aoei_postprocessor_add_usual_pair(aoei_postprocessor *p, int32_t cls, int32_
  * Errors: AOE_ENOMEM; AOE_EFORMAT; AOE_EUNSUPPORTED for unknown types, which the message names. */
 int aoei_postprocessor_read(aoei_postprocessor *p, const json_t *section, const char *file, aoe_error *err);
 void aoei_postprocessor_free(aoei_postprocessor *p);
-
-#endif

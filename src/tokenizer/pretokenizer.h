@@ -5,8 +5,7 @@
  * pieces of the previous step into smaller pieces, and the pieces of the last step are the words. If there are no
  * steps, the whole input is one word.
  */
-#ifndef AOEI_TOKENIZER_PRETOKENIZER_H
-#define AOEI_TOKENIZER_PRETOKENIZER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -71,5 +70,3 @@ void aoei_pretokenizing_begin(aoei_pretokenizing *g, const aoei_pretokenizer *p,
  * AOE_ENOMEM; AOE_EFORMAT if a regular expression exceeds PCRE2's match limit. */
 int aoei_pretokenizing_next(aoei_pretokenizing *g, aoei_words *words, aoe_error *err);
 void aoei_pretokenizing_end(aoei_pretokenizing *g); /* frees the memory of *g */
-
-#endif

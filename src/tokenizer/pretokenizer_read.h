@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Builds pre-tokenizers from tokenizer files.
  */
-#ifndef AOEI_TOKENIZER_PRETOKENIZER_READ_H
-#define AOEI_TOKENIZER_PRETOKENIZER_READ_H
+#pragma once
 
 #include <jansson.h>
 
@@ -20,5 +19,3 @@ int aoei_pretokenizer_add_regex(aoei_pretokenizer *p, const char *expression, ao
 /* Appends the pre-tokenizer ByteLevel. If use_regex is 1, text is split with GPT-2's regular expression. */
 int aoei_pretokenizer_add_byte_level(aoei_pretokenizer *p, int add_prefix_space, int use_regex, aoe_error *err);
 void aoei_pretokenizer_free(aoei_pretokenizer *p); /* accepts a zeroed struct */
-
-#endif

@@ -2,8 +2,7 @@
  * Inserts a text into a prompt template. If the result has too many tokens, the text is truncated and the template is
  * kept.
  */
-#ifndef AOEI_TOKENIZER_PROMPT_H
-#define AOEI_TOKENIZER_PROMPT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -39,5 +38,3 @@ void aoei_prompt_ends(const aoei_prompted *p, const aoe_ids *ids, const aoei_spa
  * least one token of the text. */
 int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span, size_t first, size_t budget,
                          int left, size_t max_length, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Splits a text at the matches of a pattern or a character class, with the five behaviors of the pre-tokenizer Split of
  * Hugging Face tokenizers. The splitter returns one piece per call. It allocates memory only for regular expressions.
  */
-#ifndef AOEI_TOKENIZER_SPLITTER_H
-#define AOEI_TOKENIZER_SPLITTER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -56,5 +55,3 @@ void aoei_splitter_begin(aoei_splitter *p, const aoei_split *split, const char *
  * Errors: AOE_ENOMEM; AOE_EFORMAT if a regular expression exceeds PCRE2's match limit. */
 int aoei_splitter_next(aoei_splitter *p, size_t *start, size_t *end, aoe_error *err);
 void aoei_splitter_end(aoei_splitter *p); /* frees memory; the splitter can be used again */
-
-#endif

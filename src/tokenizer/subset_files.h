@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Writes the files of a tokenizer with a subset of its tokens (token_subset.h).
  */
-#ifndef AOEI_TOKENIZER_SUBSET_FILES_H
-#define AOEI_TOKENIZER_SUBSET_FILES_H
+#pragma once
 
 #include "aoe.h"
 #include "tokenizer/token_subset.h"
@@ -15,5 +14,3 @@ int aoei_subset_add_settings(aoei_token_subset *s, const char *dir, aoe_error *e
  * are in memory; aoei_tokenizer_save writes them. Errors: AOE_EUNSUPPORTED (the files would give the tokens other ids),
  * AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_subset_tokenizer(aoe_tokenizer **out, const aoei_token_subset *s, const char *dir, aoe_error *err);
-
-#endif

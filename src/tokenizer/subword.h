@@ -2,8 +2,7 @@
  * A common interface to the subword models WordPiece, BPE and Unigram, which convert words to tokens, and to
  * vocabularies of words.
  */
-#ifndef AOEI_TOKENIZER_SUBWORD_H
-#define AOEI_TOKENIZER_SUBWORD_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ int aoei_subword_encode(const aoei_subword *m, const aoei_words *words, size_t s
                         aoei_subword_scratch *scratch, aoe_error *err);
 void aoei_subword_scratch_free(aoei_subword_scratch *s);
 void aoei_subword_free(aoei_subword *m);
-
-#endif

@@ -2,8 +2,7 @@
  * A list of tokens, to which subword models append. The list contains the id of each token. If tracking is enabled, the
  * list also contains the span of each token, which is the byte range of the token in the normalized text.
  */
-#ifndef AOEI_TOKENIZER_TOKEN_LIST_H
-#define AOEI_TOKENIZER_TOKEN_LIST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ static inline void aoei_token_push(aoei_token_list *l, int32_t id, size_t start,
         l->span[l->ids->n] = (aoei_span){start, end};
     l->ids->id[l->ids->n++] = id;
 }
-
-#endif

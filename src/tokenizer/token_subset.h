@@ -5,8 +5,7 @@
  * - WordPiece and Unigram: the single characters of which the removed tokens consist
  * - BPE: the tokens from which a token is merged, and the letters of the 256 bytes
  */
-#ifndef AOEI_TOKENIZER_TOKEN_SUBSET_H
-#define AOEI_TOKENIZER_TOKEN_SUBSET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ int aoei_token_subset_add(aoei_token_subset *s, int32_t id, size_t limit, aoe_er
 int aoei_token_subset_add_alphabet(aoei_token_subset *s, const uint8_t *used, aoe_error *err);
 /* Sets s->new_id and s->old_id. No tokens may be added afterwards. Errors: AOE_ENOMEM. */
 int aoei_token_subset_number(aoei_token_subset *s, aoe_error *err);
-
-#endif

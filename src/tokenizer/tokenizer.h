@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Encodes texts without a chat template, and returns properties of tokens.
  */
-#ifndef AOEI_TOKENIZER_TOKENIZER_H
-#define AOEI_TOKENIZER_TOKENIZER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void aoei_tokenizer_kinds(const aoe_tokenizer *t, uint8_t *kind, size_t n);
  * components need settings of other components, such as the letter that replaces spaces. This function copies these
  * settings. `path` names the file in messages. */
 int aoei_tokenizer_finish(aoe_tokenizer *t, const char *path, aoe_error *err);
-
-#endif

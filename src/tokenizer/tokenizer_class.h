@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Names of tokenizer classes of the library transformers, and the selection of a class.
  */
-#ifndef AOEI_TOKENIZER_TOKENIZER_CLASS_H
-#define AOEI_TOKENIZER_TOKENIZER_CLASS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -16,5 +15,3 @@ int aoei_tokenizer_class_is(const char *written, const char *name);
  * of `model` or `written` itself. One case differs from transformers: if a Qwen2 model has another vocabulary than BPE
  * (as `aoe init` writes it), transformers reads it as BPE anyway, and this function returns the written class. */
 const char *aoei_tokenizer_class_select(const char *written, const json_t *model, const char *subword, int byte_level);
-
-#endif

@@ -3,8 +3,7 @@
  * transformers (version 5) build their components from the settings in tokenizer_config.json, so where the two files
  * contradict each other, tokenizer_config.json is obeyed. docs/tokenizers.md lists the settings of each class.
  */
-#ifndef AOEI_TOKENIZER_TOKENIZER_CONFIG_H
-#define AOEI_TOKENIZER_TOKENIZER_CONFIG_H
+#pragma once
 
 #include <jansson.h>
 
@@ -26,5 +25,3 @@ int aoei_tokenizer_config_finish(aoe_tokenizer *t, const json_t *root, const jso
  * `root`, the parsed tokenizer.json. Both may be NULL. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED. */
 int aoei_tokenizer_config_truncation(aoe_tokenizer *t, const json_t *root, const json_t *config, const char *file,
                                      aoe_error *err);
-
-#endif

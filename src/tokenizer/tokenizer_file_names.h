@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The names of tokenizer files in a model directory.
  */
-#ifndef AOEI_TOKENIZER_TOKENIZER_FILE_NAMES_H
-#define AOEI_TOKENIZER_TOKENIZER_FILE_NAMES_H
+#pragma once
 
 #define AOEI_WORDS_FILE "whitespacetokenizer_config.json" /* file of a vocabulary of words (word_lookup.h) */
 
@@ -24,5 +23,3 @@ enum {
 
 /* Returns the name of the file with this index, such as "tokenizer.json"; static. */
 const char *aoei_tokenizer_file_name(int which);
-
-#endif

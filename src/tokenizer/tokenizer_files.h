@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Opens tokenizers from directories and from memory, and saves copies of their files.
  */
-#ifndef AOEI_TOKENIZER_TOKENIZER_FILES_H
-#define AOEI_TOKENIZER_TOKENIZER_FILES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -38,5 +37,3 @@ int aoei_tokenizer_save(const aoe_tokenizer *t, const char *dir, aoe_error *err)
 /* Writes a warning that names the unknown keys of the tokenizer.json of t to `log`, if there are any. dir: directory of
  * the file, for the message. */
 void aoei_tokenizer_warn(const aoe_tokenizer *t, const char *dir, const aoei_log *log);
-
-#endif

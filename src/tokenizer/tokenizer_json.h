@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads tokenizers from tokenizer.json.
  */
-#ifndef AOEI_TOKENIZER_TOKENIZER_JSON_H
-#define AOEI_TOKENIZER_TOKENIZER_JSON_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ typedef struct aoei_json_paths {
  * AOE_ENOMEM. */
 int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const json_t *model,
                              const aoei_json_paths *paths, aoe_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Finds keys of tokenizer.json that are on no list of base/json_keys.h.
  */
-#ifndef AOEI_TOKENIZER_TOKENIZER_KEYS_H
-#define AOEI_TOKENIZER_TOKENIZER_KEYS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -11,5 +10,3 @@
 /* Adds the unknown keys of `root`, the contents of tokenizer.json, to *unknown. Values of other types than expected are
  * ignored; the functions that read them reject them. */
 void aoei_tokenizer_keys_collect(aoei_unknown_keys *unknown, const json_t *root);
-
-#endif

@@ -2,8 +2,7 @@
  * Defines struct aoe_tokenizer. Its fields are the components of the tokenizer, in the order in which they process a
  * text, and the contents of the files from which the tokenizer was read.
  */
-#ifndef AOEI_TOKENIZER_TOKENIZER_PARTS_H
-#define AOEI_TOKENIZER_TOKENIZER_PARTS_H
+#pragma once
 
 #include "aoe.h"
 #include "base/json_keys.h"
@@ -35,5 +34,3 @@ struct aoe_tokenizer {
     struct aoei_chat_ends *chat_ends; /* ends of this template (chat_encode.h), owned; NULL: not in use */
     aoei_unknown_keys unknown;        /* keys of tokenizer.json that are ignored */
 };
-
-#endif

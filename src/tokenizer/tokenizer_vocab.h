@@ -2,8 +2,7 @@
  * Reads the tokenizer of a model directory without tokenizer.json. The vocabulary is in vocab.txt (WordPiece), or in
  * vocab.json and merges.txt (byte-level BPE). There are also optional configuration files.
  */
-#ifndef AOEI_TOKENIZER_TOKENIZER_VOCAB_H
-#define AOEI_TOKENIZER_TOKENIZER_VOCAB_H
+#pragma once
 
 #include "aoe.h"
 
@@ -20,5 +19,3 @@ typedef struct aoei_vocab_files {
 /* Builds a zeroed tokenizer from the contents of the files. After an error, the caller must pass the tokenizer to
  * aoe_tokenizer_close. `dir` names the directory in messages. */
 int aoei_tokenizer_read_vocab(aoe_tokenizer *t, const aoei_vocab_files *files, const char *dir, aoe_error *err);
-
-#endif

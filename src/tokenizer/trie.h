@@ -4,8 +4,7 @@
  * and many of them fit in the caches. The values of the keys are in a separate array, indexed by node. Several threads
  * may read a trie concurrently.
  */
-#ifndef AOEI_TOKENIZER_TRIE_H
-#define AOEI_TOKENIZER_TRIE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ static inline uint32_t aoei_trie_step(const aoei_trie *t, uint32_t node, unsigne
 static inline int32_t aoei_trie_value(const aoei_trie *t, uint32_t node) {
     return t->value[node & ~AOEI_TRIE_END];
 }
-
-#endif

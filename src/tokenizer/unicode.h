@@ -3,8 +3,7 @@
  * Unicode 8.0, and the decompositions by Unicode 9.0. Lower case, \w, numbers and grapheme clusters are defined by the
  * Unicode version of utf8proc. Code points must be valid Unicode scalar values.
  */
-#ifndef AOEI_TOKENIZER_UNICODE_H
-#define AOEI_TOKENIZER_UNICODE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ int aoei_unicode_composes_back(uint32_t cp);
 /* Returns 1 if there is a boundary of grapheme clusters between the adjacent code points a and b. *state must be 0 at
  * the start of a text; the function updates it. */
 int aoei_unicode_cluster_break(uint32_t a, uint32_t b, int32_t *state);
-
-#endif

@@ -4,8 +4,7 @@
  * forms. Characters that were assigned in a later version have no category in these older tables. Only unicode.c
  * includes this file.
  */
-#ifndef AOEI_TOKENIZER_UNICODE_TABLES_H
-#define AOEI_TOKENIZER_UNICODE_TABLES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -81,5 +80,3 @@ static const aoei_range composing_back[] = {
     {0x0DCF, 0x0DCF},   {0x0DDF, 0x0DDF},   {0x102E, 0x102E},   {0x1161, 0x1175},   {0x11A8, 0x11C2},
     {0x1B35, 0x1B35},   {0x11127, 0x11127}, {0x1133E, 0x1133E}, {0x11357, 0x11357}, {0x114B0, 0x114B0},
     {0x114BA, 0x114BA}, {0x114BD, 0x114BD}, {0x115AF, 0x115AF}, {0x11930, 0x11930}};
-
-#endif

@@ -2,8 +2,7 @@
  * The Unigram model. A word is divided into the tokens that have the largest sum of scores. They are found in one pass
  * from left to right with the Viterbi algorithm.
  */
-#ifndef AOEI_TOKENIZER_UNIGRAM_H
-#define AOEI_TOKENIZER_UNIGRAM_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ int aoei_unigram_encode(const aoei_unigram *u, const aoei_words *words, size_t s
                         aoei_unigram_scratch *scratch, aoe_error *err);
 void aoei_unigram_scratch_free(aoei_unigram_scratch *s);
 void aoei_unigram_free(aoei_unigram *u);
-
-#endif

@@ -3,8 +3,7 @@
  * unused. A token has only one id: if a token is added again, the new id replaces the old id. Subword models that
  * search for the tokens at the beginning of a text copy the vocabulary to a trie (aoei_vocab_fill_trie).
  */
-#ifndef AOEI_TOKENIZER_VOCAB_H
-#define AOEI_TOKENIZER_VOCAB_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ aoe_text aoei_vocab_token(const aoei_vocab *v, int32_t id); /* data is NULL if n
  * AOEI_TRIE_MAX_NODES nodes. The caller frees the trie, also after an error. */
 int aoei_vocab_fill_trie(const aoei_vocab *v, aoei_trie *trie, aoe_error *err);
 void aoei_vocab_free(aoei_vocab *v); /* accepts a zeroed struct */
-
-#endif

@@ -2,8 +2,7 @@
  * Reads the vocabulary of a tokenizer.json directly from its bytes. A vocabulary has tens of thousands of entries. If
  * the JSON parser created a value for each entry, this would take most of the time of opening a tokenizer.
  */
-#ifndef AOEI_TOKENIZER_VOCAB_SCAN_H
-#define AOEI_TOKENIZER_VOCAB_SCAN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@
  * file are not checked. If the file has an unusual or invalid form, returns 0 and leaves *v empty. The caller must then
  * use the JSON parser. Errors: AOE_ENOMEM. */
 int aoei_vocab_scan(aoei_vocab *v, size_t *begin, size_t *end, const char *data, size_t len, aoe_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Any number of threads can add and find words without locks, because a slot is filled only once and is read-only
  * afterwards. If no slot is free for a word, the word is not added.
  */
-#ifndef AOEI_TOKENIZER_WORD_CACHE_H
-#define AOEI_TOKENIZER_WORD_CACHE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ const aoei_cached_word *aoei_word_cache_find(const aoei_word_cache *c, uint64_t 
  * find the word. n must be at most AOEI_CACHED_TOKENS. */
 void aoei_word_cache_add(const aoei_word_cache *c, uint64_t hash, const char *s, size_t len, const int32_t *token,
                          size_t n);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A multiset of words, which stores each distinct word with its number of occurrences.
  */
-#ifndef AOEI_TOKENIZER_WORD_COUNTS_H
-#define AOEI_TOKENIZER_WORD_COUNTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ typedef struct aoei_word_counts {
 /* Adds one occurrence of the word word[len]. len must be below 2^32. Errors: AOE_ENOMEM. */
 int aoei_word_counts_add(aoei_word_counts *w, const char *word, size_t len, aoe_error *err);
 void aoei_word_counts_free(aoei_word_counts *w); /* accepts a zeroed struct */
-
-#endif

@@ -3,8 +3,7 @@
  * whitespace. A word is searched for in the vocabulary as it is, then without the ASCII punctuation at its ends, then
  * also in lower case. Words that are not found, and stop words, have no token.
  */
-#ifndef AOEI_TOKENIZER_WORD_LOOKUP_H
-#define AOEI_TOKENIZER_WORD_LOOKUP_H
+#pragma once
 
 #include "aoe.h"
 #include "tokenizer/token_list.h"
@@ -27,5 +26,3 @@ void aoei_word_lookup_free(aoei_word_lookup *w); /* accepts a zeroed struct */
  * at least `stop` tokens. lowercase: 1: the text is lowercased in any case. Errors: AOE_ENOMEM. */
 int aoei_word_lookup_encode(const aoei_word_lookup *w, const char *s, size_t len, int lowercase, size_t stop,
                             aoei_token_list *out, aoe_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * of the first AOEI_WORD_TABLE_PROBES slots was free. The number of probes is therefore bounded for every vocabulary.
  * Several threads may read a table.
  */
-#ifndef AOEI_TOKENIZER_WORD_TABLE_H
-#define AOEI_TOKENIZER_WORD_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -72,5 +71,3 @@ static inline int32_t aoei_word_table_at(aoei_word_place p) {
             return (int32_t)(slot->len_id & 0xFFFFFF);
     return -1;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * The WordPiece model. A word is split from left to right into the longest matching pieces of the vocabulary. A word
  * that cannot be split completely becomes one unknown token.
  */
-#ifndef AOEI_TOKENIZER_WORDPIECE_H
-#define AOEI_TOKENIZER_WORDPIECE_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ size_t aoei_wordpiece_prefix(const aoei_wordpiece *w, aoe_text token);
 /* Returns 1 if the token begins with the prefix of continuation pieces. */
 int aoei_wordpiece_is_continuation(const aoei_wordpiece *w, aoe_text token);
 void aoei_wordpiece_free(aoei_wordpiece *w);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Saves the vocabulary of a WordPiece trainer.
  */
-#ifndef AOEI_TOKENIZER_WORDPIECE_SAVE_H
-#define AOEI_TOKENIZER_WORDPIECE_SAVE_H
+#pragma once
 
 #include "tokenizer/wordpiece_trainer.h"
 
@@ -10,5 +9,3 @@
  * Errors: AOE_EARG if the vocabulary is not trained; AOE_ENOMEM; AOE_EIO or another error if a file cannot be
  * written. */
 int aoei_wordpiece_save(const aoei_wordpiece_trainer *tr, const char *dir, aoe_error *err);
-
-#endif

@@ -9,8 +9,7 @@
  *     ... save the vocabulary: tokenizer/wordpiece_save.h
  *     aoei_wordpiece_trainer_destroy(tr);
  */
-#ifndef AOEI_TOKENIZER_WORDPIECE_TRAINER_H
-#define AOEI_TOKENIZER_WORDPIECE_TRAINER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ int aoei_wordpiece_train(aoei_wordpiece_trainer *tr, aoe_error *err);
 size_t aoei_wordpiece_trainer_size(const aoei_wordpiece_trainer *tr);
 aoe_text aoei_wordpiece_trainer_token(const aoei_wordpiece_trainer *tr, size_t id); /* token text, borrowed */
 void aoei_wordpiece_trainer_destroy(aoei_wordpiece_trainer *tr);                    /* NULL accepted */
-
-#endif

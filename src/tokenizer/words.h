@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The batches of words that a pre-tokenizer passes to a subword model.
  */
-#ifndef AOEI_TOKENIZER_WORDS_H
-#define AOEI_TOKENIZER_WORDS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ typedef struct aoei_words {
     const char *s;        /* text, borrowed; AOEI_NORMALIZED_SLACK readable bytes follow the last word */
     const size_t *origin; /* offset in the raw text for each byte of s, borrowed; NULL: not tracked */
 } aoei_words;
-
-#endif

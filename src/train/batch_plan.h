@@ -6,8 +6,7 @@
  * that would repeat a text of the batch is moved to a later batch. If no batch can take the example, it is not used in
  * this epoch.
  */
-#ifndef AOEI_TRAIN_BATCH_PLAN_H
-#define AOEI_TRAIN_BATCH_PLAN_H
+#pragma once
 
 #include "train/training_set.h"
 
@@ -58,5 +57,3 @@ static inline const uint32_t *aoei_batches_texts(const aoei_batches *b, size_t a
 }
 /* Plans the batches of an epoch; epochs are counted from 0. Does nothing if this epoch is already planned. */
 void aoei_batches_plan(aoei_batches *b, size_t epoch);
-
-#endif

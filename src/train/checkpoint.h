@@ -2,8 +2,7 @@
  * Writes, finds and reads the checkpoints of a training run. OUTPUT/checkpoints/step-N is a complete model directory
  * that also contains the state from which the run can be resumed.
  */
-#ifndef AOEI_TRAIN_CHECKPOINT_H
-#define AOEI_TRAIN_CHECKPOINT_H
+#pragma once
 
 #include "base/log.h"
 #include "train/trainer.h"
@@ -34,5 +33,3 @@ char *aoei_checkpoints_dir(const char *output);
 /* Removes checkpoints from the checkpoints folder `dir`. The newest `keep` complete checkpoints remain. All other
  * complete checkpoints, and incomplete checkpoints of killed runs, are removed. */
 int aoei_checkpoints_prune(const char *dir, size_t keep, aoe_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Counts the examples of each class in training files whose labels are classes.
  */
-#ifndef AOEI_TRAIN_CLASS_COUNTS_H
-#define AOEI_TRAIN_CLASS_COUNTS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -21,5 +20,3 @@ int aoei_class_counts_warn(const aoei_log *log, const aoei_source *sources, size
 /* Returns a JSON array with the number of examples of each class, from class 0 to the highest class. Returns NULL if
  * out of memory. */
 json_t *aoei_class_counts_json(const aoei_dataset *d);
-
-#endif

@@ -7,8 +7,7 @@
  * mean over all tokens of the batch. Its gradient reaches the discriminator, the classifier and, through z, the first
  * encoder.
  */
-#ifndef AOEI_TRAIN_DISCRIMINATOR_H
-#define AOEI_TRAIN_DISCRIMINATOR_H
+#pragma once
 
 #include "aoe_objective.h"
 #include "aoe_train.h"
@@ -72,5 +71,3 @@ void aoei_discriminator_end(aoei_discriminator *d, const aoe_context *ctx, const
 
 /* Sets key[2] to the key of one of several purposes (0, 1, ...), a function of the key of the step. */
 void aoei_replacement_key(uint32_t key[2], const uint32_t step[2], uint32_t purpose);
-
-#endif

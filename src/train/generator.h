@@ -5,8 +5,7 @@
  * changed. The generator encodes these tokens with dropout, with the probabilities of its config.json, and predicts
  * every token, also those that were not selected: the new token is the one with the largest logit.
  */
-#ifndef AOEI_TRAIN_GENERATOR_H
-#define AOEI_TRAIN_GENERATOR_H
+#pragma once
 
 #include "encoder/encoder.h"
 #include "model/model.h"
@@ -46,5 +45,3 @@ void aoei_generator_destroy(aoei_generator *g); /* accepts a zeroed struct */
 void aoei_generator_mask(const aoei_generator *g, const uint32_t key[2], uint32_t text, int32_t *ids, size_t n);
 /* Implements aoei_replacement.replace. self: the generator. */
 void aoei_generator_replace(void *self, const aoei_batch *batch, const uint32_t key[2], int32_t *ids);
-
-#endif

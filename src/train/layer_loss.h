@@ -9,8 +9,7 @@
  *   (loss/ese_target.h).
  * docs/objectives.md contains the formulas.
  */
-#ifndef AOEI_TRAIN_LAYER_LOSS_H
-#define AOEI_TRAIN_LAYER_LOSS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -67,5 +66,3 @@ static inline float *aoei_layer_loss_grad(const aoei_layer_loss *p, size_t i) {
 int aoei_layer_loss_compute(aoei_layer_loss *p, aoei_matryoshka *m, const aoe_prefix *prefix,
                             const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result,
                             aoe_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * sum S_i b_i. If Q_0 and q are the gradients of its weight and bias, and Q_i = Q_(i-1) W_i^T + q b_i^T, then the
  * gradients of W_i and b_i are S_i^T Q_(i-1) and S_i^T q. All arithmetic is in double.
  */
-#ifndef AOEI_TRAIN_LINEAR_CLASSIFIER_H
-#define AOEI_TRAIN_LINEAR_CLASSIFIER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -44,5 +43,3 @@ void aoei_linear_classifier_layout(aoei_linear_classifier *c, aoei_arena *arena)
 void aoei_linear_classifier_multiply(aoei_linear_classifier *c, const aoe_context *ctx);
 /* Adds scale times the gradients to d_weight and d_bias, after aoei_linear_classifier_multiply. */
 void aoei_linear_classifier_gradient(aoei_linear_classifier *c, const aoe_context *ctx, double scale);
-
-#endif

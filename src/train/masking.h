@@ -3,8 +3,7 @@
  * note of google-research/bert). Random words of a sequence are selected for prediction. Each token of a selected word
  * is replaced by [MASK] with probability 0.8, and by a random token with probability 0.1. Otherwise it is not changed.
  */
-#ifndef AOEI_TRAIN_MASKING_H
-#define AOEI_TRAIN_MASKING_H
+#pragma once
 
 #include "base/random.h"
 #include "model/model.h"
@@ -36,5 +35,3 @@ size_t aoei_masking_maskable(const aoei_masking *m, const int32_t *ids, size_t n
  * The result depends only on the ids and the state of the random generator. */
 size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, size_t n, uint32_t *index,
                           int32_t *target);
-
-#endif

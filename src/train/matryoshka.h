@@ -3,8 +3,7 @@
  * computed for prefixes of the vectors. The prefix of size d of a vector consists of its first d components. The loss
  * is the sum over the sizes d of w_d times the loss of the prefixes of size d. docs/objectives.md contains the formula.
  */
-#ifndef AOEI_TRAIN_MATRYOSHKA_H
-#define AOEI_TRAIN_MATRYOSHKA_H
+#pragma once
 
 #include <jansson.h>
 
@@ -42,5 +41,3 @@ void aoei_matryoshka_choose(aoei_matryoshka *p, size_t n, size_t per_step, uint6
  * of aoei_step_loss_compute. */
 int aoei_matryoshka_compute(aoei_matryoshka *p, const aoe_prefix *prefix, const aoei_step_loss *loss,
                             const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err);
-
-#endif

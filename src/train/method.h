@@ -3,8 +3,7 @@
  * method is a constant aoei_method in a file method_NAME.c, which methods.def lists. The losses are in src/loss.
  * docs/methods.md explains how to add a method, and docs/objectives.md contains the formulas.
  */
-#ifndef AOEI_TRAIN_METHOD_H
-#define AOEI_TRAIN_METHOD_H
+#pragma once
 
 #include <jansson.h>
 
@@ -124,5 +123,3 @@ int aoei_add_layered_classifier(const aoe_train_options *o, aoe_model *m, double
 #define AOEI_METHOD(id, name) extern const aoei_method aoei_method_##name;
 #include "train/methods.def"
 #undef AOEI_METHOD
-
-#endif

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The method that trains a cross-encoder on pairs of texts.
  */
-#ifndef AOEI_TRAIN_METHOD_CROSS_ENCODER_H
-#define AOEI_TRAIN_METHOD_CROSS_ENCODER_H
+#pragma once
 
 #include "train/method.h"
 
 /* Returns the number of outputs of the cross-encoder that the run trains, or 0 if it trains an embedding model. */
 size_t aoei_cross_classes(const aoe_train_options *o);
-
-#endif

@@ -3,8 +3,7 @@
  * three things: how the file is read, which objective its batches minimize, and which layer is trained after the
  * pooling. The objectives are in src/loss. docs/objectives.md contains a table of the methods.
  */
-#ifndef AOEI_TRAIN_METHODS_H
-#define AOEI_TRAIN_METHODS_H
+#pragma once
 
 #include "train/method.h"
 
@@ -38,5 +37,3 @@ int aoei_method_load(const aoei_method *m, aoei_examples *e, aoei_file_loss *fil
  *   over all files (train/class_counts.h) */
 int aoei_method_loss(const aoei_method *m, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number,
                      const aoei_dataset *d, aoe_error *err);
-
-#endif

@@ -9,8 +9,7 @@
  * are weights of the head. GELU is replaced by the activation of the head if it is another function:
  *     rows = last_hidden_state[masked positions]; h = norm(gelu(rows W^T + b)); logits = h M^T + c
  */
-#ifndef AOEI_TRAIN_MLM_STEP_H
-#define AOEI_TRAIN_MLM_STEP_H
+#pragma once
 
 #include "model/text_batch.h"
 #include "encoder/encoder.h"
@@ -76,5 +75,3 @@ int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_
  * over its masked tokens) is multiplied by scale and added to the gradients of the parameters. If scale is 0, no
  * gradients are computed. drop: dropout, or NULL for none. */
 void aoei_mlm_step_gradient(aoei_mlm_step *s, const aoei_encoder_dropout *drop, double scale, aoei_mlm_sums *sums);
-
-#endif

@@ -2,8 +2,7 @@
  * Creates, locks and closes the output directory of a training run. A run creates and locks the directory before it
  * reads any input.
  */
-#ifndef AOEI_TRAIN_OUTPUT_DIR_H
-#define AOEI_TRAIN_OUTPUT_DIR_H
+#pragma once
 
 #include "base/lock.h"
 
@@ -20,5 +19,3 @@ int aoei_output_dir_open(aoei_output_dir *d, const char *path, aoe_error *err);
 /* Unlocks the directory. Directories that aoei_output_dir_open created are removed if they are still empty. Accepts a
  * zeroed struct. */
 void aoei_output_dir_close(aoei_output_dir *d);
-
-#endif

@@ -13,8 +13,7 @@
  * the second texts of all examples. If the second encoder is a discriminator (config.discriminator), the first encoder
  * encodes all texts, and the loss of the discriminator is added (train/discriminator.h).
  */
-#ifndef AOEI_TRAIN_PAIR_STEP_H
-#define AOEI_TRAIN_PAIR_STEP_H
+#pragma once
 
 #include "aoe_objective.h"
 #include "aoe_train.h"
@@ -130,5 +129,3 @@ int aoei_pair_step_measure(size_t *arena_bytes, size_t *other_bytes, aoe_context
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale,
                             aoe_objective_result *result, aoe_error *err);
-
-#endif

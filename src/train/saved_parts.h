@@ -2,8 +2,7 @@
  * The parts of a model in training: those that the saved model contains, and those that only training uses, such as a
  * classifier.
  */
-#ifndef AOEI_TRAIN_SAVED_PARTS_H
-#define AOEI_TRAIN_SAVED_PARTS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -15,5 +14,3 @@
 int aoei_saved_parts_describe(const aoei_method *method, const aoe_model *m, json_t *record);
 /* Logs both lists. */
 void aoei_saved_parts_log(const aoei_method *method, const aoe_model *m);
-
-#endif

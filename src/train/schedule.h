@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The learning rate of each step of a training run.
  */
-#ifndef AOEI_TRAIN_SCHEDULE_H
-#define AOEI_TRAIN_SCHEDULE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -15,5 +14,3 @@ int aoei_schedule_check(const aoe_training_args *o, aoe_error *err);
 double aoei_learning_rate(const aoei_trainer *t, uint64_t step);
 /* Returns 1 if options.lr_divide has reduced the learning rate below options.min_lr. */
 int aoei_schedule_is_finished(const aoei_trainer *t);
-
-#endif

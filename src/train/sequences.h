@@ -5,8 +5,7 @@
  * longer than the maximum length is split into several sequences. A fraction of the texts is held out for evaluation; a
  * hash of a text decides if it is held out.
  */
-#ifndef AOEI_TRAIN_SEQUENCES_H
-#define AOEI_TRAIN_SEQUENCES_H
+#pragma once
 
 #include "aoe_data.h"
 #include "model/text_batch.h"
@@ -31,5 +30,3 @@ void aoei_sequences_close(aoei_sequences *s); /* accepts NULL */
  * last sequence, or an error. Error messages contain the file and the line. */
 int aoei_sequences_next(aoei_sequences *s, const int32_t **ids, size_t *n, aoe_error *err);
 size_t aoei_sequences_skipped(const aoei_sequences *s); /* number of bad rows skipped so far */
-
-#endif

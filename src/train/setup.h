@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Prepares a training run: creates a trainer that is ready for its next step.
  */
-#ifndef AOEI_TRAIN_SETUP_H
-#define AOEI_TRAIN_SETUP_H
+#pragma once
 
 #include "aoe_train.h"
 #include "train/trainer.h"
@@ -17,5 +16,3 @@ int aoei_training_args_check(const aoe_training_args *o, aoe_error *err);
  * allocates no memory for training and ignores o->resume. Destroy *t after success. On failure, *t is zeroed. */
 int aoei_trainer_check(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err);
 void aoei_trainer_destroy(aoei_trainer *t); /* accepts a zeroed struct */
-
-#endif

@@ -3,8 +3,7 @@
  * training head if it has one. A training method selects one of these losses (method.h). The objectives are in
  * src/loss.
  */
-#ifndef AOEI_TRAIN_STEP_LOSS_H
-#define AOEI_TRAIN_STEP_LOSS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -102,5 +101,3 @@ extern const aoei_step_loss aoei_loss_of_tokens;
 extern const aoei_step_loss aoei_loss_of_vectors;
 /* Loss of cross-encoders (loss/score_objective.h); the examples are joined pairs (arity 1). */
 extern const aoei_step_loss aoei_loss_of_scores;
-
-#endif

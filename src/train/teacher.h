@@ -7,8 +7,7 @@
  * model are not normalized during training either. If there are several teachers, it is the concatenation of their
  * embeddings, each normalized to unit length; the cosine of two such vectors is the mean of the teachers' cosines.
  */
-#ifndef AOEI_TRAIN_TEACHER_H
-#define AOEI_TRAIN_TEACHER_H
+#pragma once
 
 #include "aoe_train.h"
 #include "base/distinct.h"
@@ -60,5 +59,3 @@ int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoe_training_arg
 /* Copies the vector of a text to out[t->dims]. */
 void aoei_teacher_read(const aoei_teacher *t, size_t file, size_t text, float *out);
 void aoei_teacher_destroy(aoei_teacher *t); /* accepts a zeroed struct */
-
-#endif

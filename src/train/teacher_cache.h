@@ -5,8 +5,7 @@
  * block. The file is written when all vectors of the block have been computed, and is mapped into memory when it is
  * read.
  */
-#ifndef AOEI_TRAIN_TEACHER_CACHE_H
-#define AOEI_TRAIN_TEACHER_CACHE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void aoei_cached_block_close(aoei_cached_block *b); /* accepts a zeroed struct *
  * AOE_ENOSPC, AOE_ENOMEM. */
 int aoei_cached_block_write(const char *dir, uint64_t key, const float *vectors, size_t rows, size_t dims,
                             aoe_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * an embedding. If it is kept, it is a dense layer after the pooling, which further training continues to train. Only
  * the term of the vectors uses a map that is dropped, so it is not added if options.w_vectors is 0.
  */
-#ifndef AOEI_TRAIN_TEACHER_MAP_H
-#define AOEI_TRAIN_TEACHER_MAP_H
+#pragma once
 
 #include "aoe_train.h"
 #include "model/model.h"
@@ -18,5 +17,3 @@ int aoei_teacher_map_add(const aoe_train_options *o, aoe_model *m, size_t dims, 
 /* Returns the name of an option value for the training record: "none", "dropped" or "kept". m: the model with its
  * map. */
 const char *aoei_teacher_map_name(const aoe_train_options *o, const aoe_model *m);
-
-#endif

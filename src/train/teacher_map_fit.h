@@ -2,8 +2,7 @@
  * Computes start weights of the linear map from the embeddings to the vectors of the teacher by least squares, so that
  * training does not begin with a random map.
  */
-#ifndef AOEI_TRAIN_TEACHER_MAP_FIT_H
-#define AOEI_TRAIN_TEACHER_MAP_FIT_H
+#pragma once
 
 #include "aoe_train.h"
 #include "model/model.h"
@@ -19,5 +18,3 @@
  * Errors: AOE_ENUMERIC, AOE_ENOMEM, and the errors of aoe_model_open and aoe_embed. */
 int aoei_teacher_map_fit(aoe_model *m, const aoe_training_args *args, const aoei_teacher *t, const aoei_examples *files,
                          size_t n, aoe_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * with the same template and the same number n of tokens is subtracted from the vector of a text of n tokens
  * (aoei_pair_step.reference).
  */
-#ifndef AOEI_TRAIN_TEMPLATE_BATCH_H
-#define AOEI_TRAIN_TEMPLATE_BATCH_H
+#pragma once
 
 #include "model/empty_prompt.h"
 #include "train/training_set.h"
@@ -45,5 +44,3 @@ void aoei_templates_measure(const aoei_templates *t, size_t n, size_t *reference
  */
 size_t aoei_templates_fill(aoei_templates *t, aoei_batch_buffer *b, uint32_t *reference, const aoei_dataset *d,
                            const size_t *texts, size_t n, size_t first);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Writes the training log OUTPUT/train-log.jsonl. Each line is a JSON object that describes one event.
  */
-#ifndef AOEI_TRAIN_TRAIN_LOG_H
-#define AOEI_TRAIN_TRAIN_LOG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ int aoei_train_log_open(aoei_train_log **log, const char *output, int resume, ui
 /* Appends an event and flushes the file. */
 int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_error *err);
 void aoei_train_log_close(aoei_train_log *log); /* accepts NULL */
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Runs the training loop: computes the steps, evaluates the model, writes checkpoints and saves the trained model.
  */
-#ifndef AOEI_TRAIN_TRAIN_LOOP_H
-#define AOEI_TRAIN_TRAIN_LOOP_H
+#pragma once
 
 #include "aoe_train.h"
 #include "train/trainer.h"
@@ -14,5 +13,3 @@ int aoei_is_logged_step(const aoei_trainer *t, uint64_t step);
  * event callback stops the run (a checkpoint is written first), errors of the task, and errors of opening and saving a
  * model. */
 int aoei_train_run(aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * and the step. Therefore, a resumed run needs only `progress`, the weights and the AdamW moments. With a time limit
  * (max_minutes), the learning rate and the number of steps also depend on the speed of the steps.
  */
-#ifndef AOEI_TRAIN_TRAINER_H
-#define AOEI_TRAIN_TRAINER_H
+#pragma once
 
 #include <jansson.h>
 
@@ -111,5 +110,3 @@ struct aoei_trainer {
     aoei_train_log *log;    /* training log; owned */
     json_t *settings; /* options that affect the result; written to aoe.json, and compared when a run resumes; owned */
 };
-
-#endif

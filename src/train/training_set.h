@@ -4,8 +4,7 @@
  * alternative texts. Texts with equal tokens belong to one group. Groups are used to detect identical texts and to plan
  * batches without duplicates. A data set does not change after it is created.
  */
-#ifndef AOEI_TRAIN_TRAINING_SET_H
-#define AOEI_TRAIN_TRAINING_SET_H
+#pragma once
 
 #include "aoe_data.h"
 #include "table/examples.h"
@@ -44,5 +43,3 @@ void aoei_dataset_destroy(aoei_dataset *d); /* accepts a zeroed struct */
 /* Sets *tokens to the total number of tokens of the n longest examples. A batch of n different examples has at most
  * this number of tokens. Errors: AOE_ENOMEM. */
 int aoei_dataset_batch_tokens(const aoei_dataset *d, size_t n, size_t *tokens, aoe_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Batches of texts for two encoders (pair_step.h). Each example is a text, which both encoders encode. Random pairs of
  * different texts can be added to each example as negatives (Contrastive Tension, Carlsson et al. 2021).
  */
-#ifndef AOEI_TRAIN_TWIN_BATCH_H
-#define AOEI_TRAIN_TWIN_BATCH_H
+#pragma once
 
 #include "model/text_batch.h"
 #include "train/training_set.h"
@@ -23,5 +22,3 @@ int aoei_twin_has_negatives(const aoei_dataset *d);
  * texts continue. Returns the number of the next text. */
 size_t aoei_twin_batch_fill(aoei_batch_buffer *b, double *labels, const aoei_twin_plan *p, const size_t *texts,
                             size_t n, size_t first);
-
-#endif

@@ -3,8 +3,7 @@
  * part of its embedding output is set to zero. The random numbers depend only on the seed, the step, and the index of
  * the copy in the step. Therefore, they are equal for all chunk sizes and numbers of threads, and after resuming.
  */
-#ifndef AOEI_TRAIN_VIEWS_H
-#define AOEI_TRAIN_VIEWS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -41,5 +40,3 @@ void aoei_views_begin_step(aoei_views *v, uint64_t seed, uint64_t step);
 /* Transforms the text that was added to the batch last. After aoei_batch_clear, this function must be called for every
  * text of the batch, or for none. */
 void aoei_views_apply(aoei_views *v, const aoe_view *view, aoei_batch_buffer *b);
-
-#endif

@@ -4,8 +4,7 @@
  * text with the lower row index ranks first. Results depend neither on the number of threads nor on block boundaries.
  * Vectors are not normalized; to rank by cosine, pass unit vectors.
  */
-#ifndef AOEI_VECTORS_NEAREST_H
-#define AOEI_VECTORS_NEAREST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ typedef struct aoei_nearest_job {
 void aoei_nearest(const aoe_context *ctx, const aoei_nearest_job *j, aoei_neighbor *best);
 /* Returns the size in bytes of the workspace for up to Q queries and N texts of D components. */
 size_t aoei_nearest_workspace(const aoe_context *ctx, size_t Q, size_t N, size_t D);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads and writes arrays of two dimensions in numpy's .npy format (versions 1.0, 2.0 and 3.0).
  */
-#ifndef AOEI_VECTORS_NPY_H
-#define AOEI_VECTORS_NPY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -36,5 +35,3 @@ int aoei_npy_parse(aoei_npy *a, const unsigned char *data, size_t size, const ch
 /* Converts the rows [first, first + n) to float32 and writes them to out[n, columns]. */
 void aoei_npy_rows(const aoei_npy *a, size_t first, size_t n, float *out);
 void aoei_npy_close(aoei_npy *a); /* accepts a zeroed struct */
-
-#endif

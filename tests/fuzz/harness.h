@@ -3,8 +3,7 @@
  * tests/fuzz/NAME_fuzz.c with other names for the symbols that every harness defines, and includes this header before
  * the first line. `make fuzz` compiles a harness without this header.
  */
-#ifndef AOE_TESTS_FUZZ_HARNESS_H
-#define AOE_TESTS_FUZZ_HARNESS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +28,4 @@ extern const size_t fuzz_mutations __attribute__((weak));
 int main(void) {
     return fuzz_run(&(fuzz_harness){LLVMFuzzerTestOneInput, LLVMFuzzerInitialize, &fuzz_mutations});
 }
-#endif
-
 #endif

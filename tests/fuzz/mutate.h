@@ -3,8 +3,7 @@
  * duplicate JSON values, and replace words by words of another input of the same harness. The words of the corpus are
  * therefore the dictionary of a harness.
  */
-#ifndef AOE_TESTS_FUZZ_MUTATE_H
-#define AOE_TESTS_FUZZ_MUTATE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ typedef struct fuzz_input {
 /* Makes a few random changes to an input. other: another input of the same harness, from which bytes, words and JSON
  * values are copied; it must not be in the memory of `in`. */
 void fuzz_mutate(fuzz_input *in, const uint8_t *other, size_t other_size, aoei_rng *r);
-
-#endif

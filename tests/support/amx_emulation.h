@@ -18,8 +18,7 @@
  * - accessing memory outside the regions that amx_emulation_begin allows
  * The emulation supports only one thread.
  */
-#ifndef AOE_TESTS_AMX_EMULATION_H
-#define AOE_TESTS_AMX_EMULATION_H
+#pragma once
 
 #include <stddef.h>
 
@@ -71,5 +70,3 @@ typedef struct amx_counts {
 void amx_emulation_begin(const amx_region *regions, size_t n);
 /* Ends the emulation and returns the counts since amx_emulation_begin. The test fails if tiles are still configured. */
 amx_counts amx_emulation_end(void);
-
-#endif

@@ -5,8 +5,7 @@
  * src/nn, except the list of the encoder's weights (encoder/slots.h), in which the index of a weight is called its
  * slot.
  */
-#ifndef AOE_TESTS_BERT_REFERENCE_H
-#define AOE_TESTS_BERT_REFERENCE_H
+#pragma once
 
 #include "encoder/config.h"
 #include "encoder/encoder.h"
@@ -36,5 +35,3 @@ void bert_reference_forward(bert_reference *r);
 double bert_reference_activation(double x, aoei_activation form);
 /* Writes the pooled vectors of the most recent forward pass to out[n_texts, D]. */
 void bert_reference_pool(const bert_reference *r, aoe_pooling pooling, double *out);
-
-#endif

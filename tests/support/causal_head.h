@@ -2,8 +2,7 @@
  * Language-model head of a causal model with tied embeddings, for tests. It computes the logits of the next token from
  * the hidden states. The library has no such head.
  */
-#ifndef AOE_TESTS_CAUSAL_HEAD_H
-#define AOE_TESTS_CAUSAL_HEAD_H
+#pragma once
 
 #include "model/model.h"
 
@@ -12,5 +11,3 @@ void causal_logits(const aoe_model *m, const int32_t *ids, size_t n, float *logi
 /* Returns the id with the largest of logits[vocab]. If several ids have the largest logit, returns the smallest of
  * them. */
 int32_t causal_best(const float *logits, size_t vocab);
-
-#endif

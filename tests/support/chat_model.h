@@ -3,8 +3,7 @@
  * name of the model in a request selects the format of the answer. The fields of chat_model select failures to
  * simulate. The text of an answer depends only on the request and on chat_model.key.
  */
-#ifndef AOE_TESTS_CHAT_MODEL_H
-#define AOE_TESTS_CHAT_MODEL_H
+#pragma once
 
 #include "http_server.h"
 
@@ -49,5 +48,3 @@ enum {
  *                                   truncates messages
  *   "long"                          status 400 if the text contains "too long" */
 void chat_model_route(test_server *s, chat_model *m);
-
-#endif

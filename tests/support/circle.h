@@ -2,8 +2,7 @@
  * An encoder for tests of evaluations. Each text is an angle in degrees, such as "37.5". Its vector is the point of the
  * unit circle at this angle, so the cosine similarity of two texts is the cosine of the difference of the angles.
  */
-#ifndef AOE_TESTS_CIRCLE_H
-#define AOE_TESTS_CIRCLE_H
+#pragma once
 
 #include "eval/eval_model.h"
 
@@ -19,5 +18,3 @@ typedef struct circle {
 /* Returns an encoder with vectors of two components. The caller keeps c, which must stay valid while the encoder is
  * used. */
 aoei_eval_model circle_encoder(circle *c);
-
-#endif

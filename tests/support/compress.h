@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Compressed copies of small texts, for tests of readers.
  */
-#ifndef AOE_TESTS_COMPRESS_H
-#define AOE_TESTS_COMPRESS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@
  * result. The caller frees the result with free(). */
 char *test_gzip(const void *data, size_t size, size_t *out_size);
 char *test_zstd(const void *data, size_t size, size_t *out_size);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Vectors for tests that compare losses with values that were computed independently.
  */
-#ifndef AOEI_TESTS_EXAMPLE_ROWS_H
-#define AOEI_TESTS_EXAMPLE_ROWS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@
 static inline double test_example_row(size_t i, size_t k) {
     return ((double)((5 * i + 3 * k + i * k) % 13) - 6) / 4;
 }
-
-#endif

@@ -13,8 +13,7 @@
  * special: one was deleted (410), one was transferred (301), one is a pull request, one is in acme/rockets, and one is
  * only in GraphQL answers.
  */
-#ifndef AOE_TESTS_GITHUB_SERVER_H
-#define AOE_TESTS_GITHUB_SERVER_H
+#pragma once
 
 #include "http_server.h"
 
@@ -39,5 +38,3 @@ void test_github_routes(test_github *g, test_server *s);
 int test_github_original(const char *repo, int number, int all, int graphql, char out[64]);
 int test_github_is_issue(const char *repo, int number); /* returns 0 if the number is a pull request or does not
                                                            exist */
-
-#endif

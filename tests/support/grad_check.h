@@ -4,8 +4,7 @@
  * finite differences are computed from this implementation. Finite differences of a float32 function would be too
  * inaccurate.
  */
-#ifndef AOE_TESTS_GRAD_CHECK_H
-#define AOE_TESTS_GRAD_CHECK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -89,5 +88,3 @@ void test_gradient(test_loss_fn loss, void *arg, const double *x, const double *
  * encoder_grad_test.c, because more roundings follow each other. */
 void test_weight_gradient(const aoe_context *ctx, double *w, aoei_tensor g, double whole, uint32_t number,
                           double (*loss)(void *arg), void *arg);
-
-#endif

@@ -18,8 +18,7 @@
  * The server sends answers outside the handlers, so delays and slow bodies do not block other handlers. The server
  * allocates memory with malloc, so injected allocation failures affect only the library under test.
  */
-#ifndef AOE_TESTS_HTTP_SERVER_H
-#define AOE_TESTS_HTTP_SERVER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -106,5 +105,3 @@ void test_answer_pages(test_answer *a, const char *url, size_t page, size_t n_pa
  * requests to LOG_FILE. set_up adds the routes; its arguments are those after LOG_FILE. The program serves until it
  * receives SIGTERM or SIGINT, or until its parent process ends, and returns the exit code 0. */
 int test_server_main(int argc, char **argv, void (*set_up)(test_server *s, int argc, char **argv));
-
-#endif

@@ -9,8 +9,7 @@
  *     renamed/NAME    requests for files are redirected to models of acme by a relative Location
  *     loop/NAME       requests for files are redirected to themselves
  */
-#ifndef AOE_TESTS_HUB_SERVER_H
-#define AOE_TESTS_HUB_SERVER_H
+#pragma once
 
 #include "http_server.h"
 
@@ -47,5 +46,3 @@ void test_hub_write_model(const char *folder, const char *id);
 void test_hub_routes(test_hub *hub, test_server *s);
 /* Turns a fault on. name: the name of the field with '-' instead of '_', "cut=N", or "long" for `longer`. */
 void test_hub_fault(test_hub *hub, const char *name);
-
-#endif

@@ -4,8 +4,7 @@
  * fail for NaN. Every random case depends only on the printed seed. To repeat a case, set the environment variable
  * AOE_TEST_SEED to its seed.
  */
-#ifndef AOE_TESTS_KERNEL_CHECK_H
-#define AOE_TESTS_KERNEL_CHECK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -84,5 +83,3 @@ void kernel_check_bits(float value, float expected, const char *what, size_t row
 /* Returns the kernel of an activation other than AOEI_IDENTITY, or of its gradient. */
 aoei_gelu_f32_fn *kernel_activation(const aoei_kernels *k, aoei_activation activation);
 aoei_gelu_grad_f32_fn *kernel_activation_grad(const aoei_kernels *k, aoei_activation activation);
-
-#endif

@@ -2,8 +2,7 @@
  * Small model directories for tests. The model is a BERT of two layers. Its weights are multiples of 1/16 from -1/2 to
  * 1/2, which float32, float16 and bfloat16 represent exactly. Some options make the directory invalid.
  */
-#ifndef AOE_TESTS_MODEL_DIR_H
-#define AOE_TESTS_MODEL_DIR_H
+#pragma once
 
 #include <stddef.h>
 
@@ -68,5 +67,3 @@ void test_use_memory(void);
 void test_message(const char *message, const char *fragment);
 
 extern const char test_config_json[];
-
-#endif

@@ -8,8 +8,7 @@
  * - The options. The bits must not depend on the memory layouts of the operands, on packing, or on the number of calls.
  *   The epilogue (scale, bias, activation, gate and residual; see kernels.h) must give the bits of separate operations.
  */
-#ifndef AOE_TESTS_PRODUCT_CHECK_H
-#define AOE_TESTS_PRODUCT_CHECK_H
+#pragma once
 
 #include "kernel_check.h"
 
@@ -62,5 +61,3 @@ void product_test_pieces(const aoei_kernels *k, aoei_dtype type);
 /* A NaN in A may affect only its row of C, and an infinity in B only its column. Subnormal results must be exact, or 0
  * if the kernel uses bf16 instructions of the CPU. */
 void product_test_specials(const aoei_kernels *k, aoei_dtype type);
-
-#endif

@@ -7,8 +7,7 @@
  * line. The main function of a test therefore becomes the function NAME_test_main, and the object file contains a
  * function that adds it to the list of tests before the main function of the program is called.
  */
-#ifndef AOE_TESTS_PROGRAM_H
-#define AOE_TESTS_PROGRAM_H
+#pragma once
 
 typedef struct test_program {
     const char *name;
@@ -31,6 +30,4 @@ __attribute__((constructor)) static void test_program_register(void) {
     static test_program p = {.name = TEST_NAME, .run = main};
     test_program_add(&p);
 }
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  * masked-language-model head. Dropout masks are computed directly with the Philox generator. It shares no code with the
  * encoder of the library, except the configuration and the order of the weights.
  */
-#ifndef AOE_TESTS_RAN_REFERENCE_H
-#define AOE_TESTS_RAN_REFERENCE_H
+#pragma once
 
 #include "encoder/encoder.h"
 #include "encoder/ran.h"
@@ -39,5 +38,3 @@ size_t ran_reference_windows(const aoei_encoder_config *c, size_t tokens, size_t
 /* Returns a small configuration. It has hidden size 16, 2 layers, 2 heads of size 6, and a vocabulary of 30 tokens.
  * Windows have 4 tokens, and the last window at least 2. */
 aoei_encoder_config ran_tiny_config(void);
-
-#endif

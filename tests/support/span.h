@@ -3,8 +3,7 @@
  * before this page. Therefore, tests detect an access outside the array even for masked vector loads, which sanitizers
  * do not instrument.
  */
-#ifndef AOE_TESTS_SPAN_H
-#define AOE_TESTS_SPAN_H
+#pragma once
 
 #include <float.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ void test_same_floats(const float *a, const float *b, size_t n);
  * numbers. */
 extern const float test_specials[];
 extern const size_t test_n_specials;
-
-#endif

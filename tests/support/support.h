@@ -3,8 +3,7 @@
  * injection, and declarations for the fuzz harnesses. If a helper fails, the test fails with a cmocka assertion; a fuzz
  * harness exits.
  */
-#ifndef AOE_TESTS_SUPPORT_H
-#define AOE_TESTS_SUPPORT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,5 +91,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Number of mutated inputs that tests/fuzz/driver.c runs. The default is 20000. A slow harness defines a smaller
  * number. */
 extern const size_t fuzz_mutations;
-
-#endif

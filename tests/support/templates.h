@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Renders chat templates without a conversation, for the tests of src/jinja.
  */
-#ifndef AOE_TESTS_TEMPLATES_H
-#define AOE_TESTS_TEMPLATES_H
+#pragma once
 
 #include "aoe.h"
 #include "base/buffer.h"
@@ -13,5 +12,3 @@ int template_render(aoei_buffer *out, aoe_error *err, const char *source);
 void template_output(const char *source, const char *expected);
 /* Fails the test unless the template has the error `code`, whose message contains `part`. */
 void template_error(const char *source, int code, const char *part);
-
-#endif

@@ -2,8 +2,7 @@
  * Directories with LoRA adapters of a tiny model, for tests. Both matrices of an adapter have random values, as in
  * trained adapters.
  */
-#ifndef AOE_TESTS_TINY_ADAPTERS_H
-#define AOE_TESTS_TINY_ADAPTERS_H
+#pragma once
 
 #include "aoe.h"
 #include "model/model.h"
@@ -12,5 +11,3 @@
 void tiny_adapters_write(aoe_context *ctx, const char *dir, const char *base, size_t r, const char *targets);
 /* Fills lora_A and lora_B of all adapters of m with random values. */
 void tiny_adapters_fill(aoe_model *m, uint32_t seed);
-
-#endif

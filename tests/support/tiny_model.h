@@ -4,8 +4,7 @@
  * and depend only on the seed and the slot, which is the index of a weight (encoder/slots.h). The weights of
  * normalization layers and the biases are also random, so that no gradient is zero by symmetry.
  */
-#ifndef AOE_TESTS_TINY_MODEL_H
-#define AOE_TESTS_TINY_MODEL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -83,5 +82,3 @@ char *tiny_dir_create(void);
 /* Returns a context for the best instruction set that the CPU supports and that the environment variable AOE_CPU
  * allows. The caller destroys it with aoe_context_destroy. */
 aoe_context *tiny_context(size_t threads);
-
-#endif

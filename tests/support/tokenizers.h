@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Small tokenizers for tests, and a function that returns the tokens of a text as a string.
  */
-#ifndef AOE_TESTS_TOKENIZERS_H
-#define AOE_TESTS_TOKENIZERS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -35,5 +34,3 @@ aoe_tokenizer *test_smaller_tokenizer(const aoe_tokenizer *t, const char *dir);
  * next call overwrites the result. */
 const char *test_tokens(const aoe_tokenizer *t, const char *text, const aoe_encode_options *o);
 const char *test_tokens_n(const aoe_tokenizer *t, const char *text, size_t len, const aoe_encode_options *o);
-
-#endif

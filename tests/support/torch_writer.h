@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Writes small files in the format of torch.save: pickle programs and ZIP archives, valid and invalid ones.
  */
-#ifndef AOE_TESTS_TORCH_WRITER_H
-#define AOE_TESTS_TORCH_WRITER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ test_bytes test_torch_file(const test_bytes *program, const void *values, size_t
 /* Returns a file in the format of PyTorch before version 1.6, with the storage "0" of `elements` elements, whose data
  * is values[size]. */
 test_bytes test_torch_legacy(const test_bytes *program, size_t elements, const void *values, size_t size);
-
-#endif

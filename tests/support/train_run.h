@@ -2,8 +2,7 @@
  * A training run for tests. It has a tiny model, a table of 22 pairs, a dev table, and options for 12 steps with
  * evaluations and checkpoints. It records the events that aoe_train reports.
  */
-#ifndef AOE_TESTS_TRAIN_RUN_H
-#define AOE_TESTS_TRAIN_RUN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -58,5 +57,3 @@ size_t train_run_count(const train_run *r, aoe_train_event_kind kind);
 /* Trains three steps without a dev set, and asserts that their losses are want[3]. Instruction sets round sums
  * differently, which changes a loss by less than the tolerance. */
 void train_run_trace(train_run *r, const double want[3]);
-
-#endif
