@@ -329,9 +329,9 @@ int aoei_hub_may_miss(aoei_hub_name *name, const char *path, const char *file) {
     return failed ? AOE_ENOMEM : 0;
 }
 
-/* Returns 1 if the directory contains a file of weights. levels: number of levels of subdirectories that are
+/* Returns 1 if `test` returns 1 for a file in the directory. levels: number of levels of subdirectories that are
  * searched. */
-static int has_weights(const char *dir, int levels) {
+static int any_file(const char *dir, int levels, int (*test)(const char *path)) {
     char **names = NULL;
     size_t n = 0;
     int found = 0;
@@ -340,40 +340,29 @@ static int has_weights(const char *dir, int levels) {
     for (size_t i = 0; i < n && !found; i++) {
         char *path = aoei_path_join(dir, names[i]);
         if (path && aoei_is_dir(path))
-            found = levels > 0 && has_weights(path, levels - 1);
+            found = levels > 0 && any_file(path, levels - 1, test);
         else
-            found = path && aoei_exists(path) &&
-                    (aoei_name_ends_with(names[i], ".safetensors") || aoei_name_ends_with(names[i], ".bin"));
+            found = path && test(path);
         aoei_free(path);
     }
     aoei_list_free(names, n);
     return found;
+}
+
+static int is_weight_file(const char *path) {
+    return aoei_exists(path) && (aoei_name_ends_with(path, ".safetensors") || aoei_name_ends_with(path, ".bin"));
+}
+
+/* Returns 1 if `path` is a symbolic link to a missing file. */
+static int is_broken_link(const char *path) {
+    struct stat st;
+    return !lstat(path, &st) && S_ISLNK(st.st_mode) && stat(path, &st) != 0;
 }
 
 int aoei_hub_has_weights(const char *snapshot) {
-    return has_weights(snapshot, 1);
-}
-
-/* Returns 1 if the directory contains a symbolic link to a missing file. levels: as for has_weights. */
-static int has_broken_link(const char *dir, int levels) {
-    char **names = NULL;
-    size_t n = 0;
-    int found = 0;
-    if (aoei_list_dir(&names, &n, dir, NULL))
-        return 0;
-    for (size_t i = 0; i < n && !found; i++) {
-        char *path = aoei_path_join(dir, names[i]);
-        struct stat st;
-        if (path && aoei_is_dir(path))
-            found = levels > 0 && has_broken_link(path, levels - 1);
-        else
-            found = path && !lstat(path, &st) && S_ISLNK(st.st_mode) && stat(path, &st) != 0;
-        aoei_free(path);
-    }
-    aoei_list_free(names, n);
-    return found;
+    return any_file(snapshot, 1, is_weight_file);
 }
 
 int aoei_hub_is_complete(const char *snapshot) {
-    return aoei_hub_has_weights(snapshot) && !has_broken_link(snapshot, 1);
+    return aoei_hub_has_weights(snapshot) && !any_file(snapshot, 1, is_broken_link);
 }
