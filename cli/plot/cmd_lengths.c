@@ -8,6 +8,7 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/plot/plot.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -93,11 +94,6 @@ static int take_text(void *user, aoe_text text, aoe_error *err) {
     return 0;
 }
 
-static int compare(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Reads file i, sorts the lengths of its texts, and computes their quantiles. */
 static int read_file(job *j, size_t i) {
     aoe_error err;
@@ -106,7 +102,7 @@ static int read_file(job *j, size_t i) {
         return cli_fail("%s", err.message);
     if (v->n == 0)
         return cli_fail("%s: file contains no texts", j->path[i]);
-    qsort(v->length, v->n, sizeof *v->length, compare);
+    qsort(v->length, v->n, sizeof *v->length, aoei_compare_doubles);
     for (int q = 0; q < 5; q++)
         v->quantile[q] = aoe_quantile(v->length, v->n, q / 4.0);
     for (size_t k = v->n; j->o->max_length && k > 0 && v->length[k - 1] > (double)j->o->max_length; k--)

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/io_fault.h"
 #include "base/path.h"
+#include "base/sort.h"
 
 int aoei_sync_dir(const char *path, aoe_error *err) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -221,10 +222,6 @@ int aoei_check_writable_dir(const char *path, aoe_error *err) {
     return code;
 }
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int aoei_list_dir(char ***names, size_t *n, const char *path, aoe_error *err) {
     *names = NULL;
     *n = 0;
@@ -255,7 +252,7 @@ int aoei_list_dir(char ***names, size_t *n, const char *path, aoe_error *err) {
         return code;
     }
     if (count > 1)
-        qsort(list, count, sizeof *list, compare_names);
+        qsort(list, count, sizeof *list, aoei_compare_strings);
     *names = list;
     *n = count;
     return 0;

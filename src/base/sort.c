@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * Bottom-up merge sort of indices.
+ * Comparison functions, and a bottom-up merge sort of indices.
  */
 #include "base/sort.h"
 
 #include <string.h>
+
+int aoei_compare_sizes(const void *a, const void *b) {
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+int aoei_compare_doubles(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int aoei_compare_strings(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 /* Merges the sorted runs from[left, mid) and from[mid, right) into to[left, right). */
 static void merge(const double *key, const size_t *from, size_t *to, size_t left, size_t mid, size_t right) {

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/random.h"
+#include "base/sort.h"
 #include "encoder/arch.h"
 #include "encoder/shapes.h"
 #include "encoder/slots.h"
@@ -330,11 +331,6 @@ static double operations(const bench *b) {
     return b->o->mode == AOE_BENCH_INFER ? forward : 3.0 * (forward + head);
 }
 
-static int ascending(const void *pa, const void *pb) {
-    const double a = *(const double *)pa, b = *(const double *)pb;
-    return a < b ? -1 : a > b;
-}
-
 /* Executes one warm-up run and options.runs timed runs, and computes the results from the median time. */
 static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
     double *seconds = aoei_malloc_array(b->o->runs, sizeof *seconds);
@@ -345,7 +341,7 @@ static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
     for (size_t i = 0; i < b->o->runs && !code; i++)
         code = aoei_bench_run(b, &seconds[i], err);
     if (!code) {
-        qsort(seconds, b->o->runs, sizeof *seconds, ascending);
+        qsort(seconds, b->o->runs, sizeof *seconds, aoei_compare_doubles);
         const double scale = (double)b->layers / (double)b->config.layers; /* for a reduced model, extrapolates to all
                                                                               layers */
         const double median = scale * seconds[b->o->runs / 2];

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/distinct.h"
+#include "base/sort.h"
 #include "table/examples.h"
 #include "table/labels.h"
 #include "table/table_write.h"
@@ -215,11 +216,6 @@ static int write_from_pairs(converter *f, aoe_error *err) {
 
 /* ---- positives with random negatives */
 
-static int ascending(const void *a, const void *b) {
-    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Finds the candidates for negatives and the neighbors of each text. Two texts are neighbors if they occur in one
  * row. */
 static int link_texts(converter *f, aoe_error *err) {
@@ -243,7 +239,7 @@ static int link_texts(converter *f, aoe_error *err) {
     for (size_t i = 0; i < 2 * e->n; i++)
         f->next[f->first[f->index[i] + 1]++] = f->index[i ^ 1];
     for (size_t t = 0; t < f->texts.n; t++)
-        qsort(f->next + f->first[t], f->first[t + 1] - f->first[t], sizeof *f->next, ascending);
+        qsort(f->next + f->first[t], f->first[t + 1] - f->first[t], sizeof *f->next, aoei_compare_sizes);
     for (size_t i = 0; i < e->n; i++) {
         const size_t positive = f->index[2 * i + 1];
         if (!is_candidate[positive])
@@ -258,7 +254,7 @@ static int link_texts(converter *f, aoe_error *err) {
  * negatives that were already drawn for the row. */
 static int can_be_negative(const converter *f, size_t query, size_t text, size_t n) {
     const size_t *next = f->next + f->first[query];
-    if (text == query || bsearch(&text, next, f->first[query + 1] - f->first[query], sizeof *next, ascending))
+    if (text == query || bsearch(&text, next, f->first[query + 1] - f->first[query], sizeof *next, aoei_compare_sizes))
         return 0;
     for (size_t i = 0; i < n; i++)
         if (f->drawn[i] == text)

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "base/utf8.h"
 #include "dataset/text_equality.h"
 
@@ -49,15 +50,10 @@ typedef struct join {
     size_t *last_compared; /* [n] for each set, the index of the last set with which it was compared, plus 1; 0: none */
 } join;
 
-static int ascending(const void *a, const void *b) {
-    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Sorts word[n] and removes duplicate words. Returns the number of remaining words. */
 static size_t sort_set(size_t *word, size_t n) {
     size_t kept = 0;
-    qsort(word, n, sizeof *word, ascending);
+    qsort(word, n, sizeof *word, aoei_compare_sizes);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || word[i] != word[i - 1])
             word[kept++] = word[i];
@@ -146,7 +142,7 @@ static int rank_words(join *j, aoe_error *err) {
         for (size_t i = 0; i < j->n_words; i++)
             j->word[i] = rank[j->word[i]];
         for (size_t i = 0; i < j->n; i++)
-            qsort(j->word + j->set[i].first, j->set[i].n, sizeof *j->word, ascending);
+            qsort(j->word + j->set[i].first, j->set[i].n, sizeof *j->word, aoei_compare_sizes);
         qsort(j->set, j->n, sizeof *j->set, by_size);
     }
     aoei_free(f);

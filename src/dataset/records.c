@@ -11,6 +11,7 @@
 #include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "table/texts.h"
 
 enum { MAX_EXTRA = 2 /* maximum number of selected columns that are not texts: the label and the group */ };
@@ -321,11 +322,6 @@ aoei_label aoei_records_label(const aoei_records *r, const aoei_names *names, co
 
 /* ---- keys */
 
-static int ascending(const void *a, const void *b) {
-    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
-}
-
 int aoei_records_keys(const aoei_records *r, const size_t *class, int ordered, aoei_distinct *distinct, size_t *keys,
                       aoe_error *err) {
     const int pairs = !ordered && r->roles == 2 && (r->kind == AOE_EXAMPLES_PAIRS || r->kind == AOE_EXAMPLES_TEXTS);
@@ -345,7 +341,7 @@ int aoei_records_keys(const aoei_records *r, const size_t *class, int ordered, a
         if (key.failed)
             rc = aoei_fail_nomem(err, key.len);
         else if (pairs && first[2] - first[0] == 2)
-            qsort(key.data, 2, sizeof(size_t), ascending);
+            qsort(key.data, 2, sizeof(size_t), aoei_compare_sizes);
         if (!rc)
             rc = aoei_distinct_add(distinct, (aoe_text){key.data, key.len}, 0, &keys[i], err);
     }

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/sort.h"
 #include "base/utf8.h"
 #include "dataset/records.h"
 #include "dataset/text_classes.h"
@@ -47,11 +48,6 @@ void aoe_data_stats_options_defaults(aoe_data_stats_options *o) {
 
 /* ---- lengths */
 
-static int ascending(const void *a, const void *b) {
-    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Returns the quantile q of sorted[n] with linear interpolation. n must be positive. */
 static double quantile(const size_t *sorted, size_t n, double q) {
     const double at = q * (double)(n - 1);
@@ -68,7 +64,7 @@ static void summarize(stats *s, aoe_data_lengths *l) {
         l->longer += s->o->longer && s->sorted[i] > s->o->longer;
     }
     l->mean = sum / (double)n;
-    qsort(s->sorted, n, sizeof *s->sorted, ascending);
+    qsort(s->sorted, n, sizeof *s->sorted, aoei_compare_sizes);
     for (int q = 0; q < AOE_QUANTILES; q++)
         l->quantile[q] = quantile(s->sorted, n, quantiles[q]);
 }

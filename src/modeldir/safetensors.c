@@ -22,6 +22,7 @@
 #include "base/json.h"
 #include "base/json_decode.h"
 #include "base/path.h"
+#include "base/sort.h"
 #include "modeldir/layout.h"
 #include "modeldir/not_model.h"
 #include "modeldir/torch_file.h"
@@ -354,10 +355,6 @@ static int is_plain_name(const char *name) {
            strcmp(name, "..") != 0;
 }
 
-static int by_string(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Sets *names to an array of the distinct file names in weight_map, in ascending order, and *n to their number. The
  * caller frees the array; the strings are borrowed from weight_map. */
 static int shard_names(const char ***names, size_t *n, json_t *weight_map, const char *path, aoe_error *err) {
@@ -377,7 +374,7 @@ static int shard_names(const char ***names, size_t *n, json_t *weight_map, const
                 path, key);
         (*names)[count++] = json_string_value(v);
     }
-    qsort(*names, count, sizeof **names, by_string);
+    qsort(*names, count, sizeof **names, aoei_compare_strings);
     for (size_t i = 0; i < count; i++)
         if (!kept || strcmp((*names)[kept - 1], (*names)[i]) != 0)
             (*names)[kept++] = (*names)[i];

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "modeldir/torch_legacy.h"
 #include "modeldir/torch_zip.h"
 
@@ -169,11 +170,6 @@ static void remove_prefix(aoei_torch_file *f) {
         memmove(f->program.views[i].name, f->program.views[i].name + n, strlen(f->program.views[i].name + n) + 1);
 }
 
-/* A comparison function for qsort. */
-static int by_string(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Returns an error if two tensors have one name. */
 static int check_names(const aoei_torch_file *f, const char *path, aoe_error *err) {
     const char **names = aoei_malloc_array(f->program.n_views + 1, sizeof *names);
@@ -181,7 +177,7 @@ static int check_names(const aoei_torch_file *f, const char *path, aoe_error *er
     for (size_t i = 0; i < f->program.n_views && !rc; i++)
         names[i] = f->program.views[i].name;
     if (!rc && f->program.n_views)
-        qsort(names, f->program.n_views, sizeof *names, by_string);
+        qsort(names, f->program.n_views, sizeof *names, aoei_compare_strings);
     for (size_t i = 1; i < f->program.n_views && !rc; i++)
         if (!strcmp(names[i - 1], names[i]))
             rc = aoei_fail(err, AOE_EFORMAT, "%s: two tensors have the name '%s'; download the file again", path,

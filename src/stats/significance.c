@@ -242,11 +242,6 @@ static double replicate(const bootstrap *b, uint32_t number) {
     return sum / (double)b->runs;
 }
 
-static int compare_reals(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Returns the quantile q of sorted[n] with linear interpolation; NaN if n is 0. */
 static double quantile(const double *sorted, size_t n, double q) {
     if (!n)
@@ -335,7 +330,7 @@ int aoe_bootstrap_spearman(const double *gold, size_t n_pairs, const double *x, 
             else
                 b.statistic[n++] = value;
         }
-        qsort(b.statistic, n, sizeof *b.statistic, compare_reals);
+        qsort(b.statistic, n, sizeof *b.statistic, aoei_compare_doubles);
         interval->low = quantile(b.statistic, n, 0.5 * (1.0 - b.o->confidence));
         interval->high = quantile(b.statistic, n, 0.5 * (1.0 + b.o->confidence));
     }
