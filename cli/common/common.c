@@ -32,17 +32,6 @@ int cli_parse_output_form(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
-int cli_parse_delimiter(void *target, const char *text, aoe_error *err) {
-    const char c = strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0 ? '\t' : text[0];
-    if (!c || (c == text[0] && text[1])) {
-        err->code = AOE_EARG;
-        snprintf(err->message, sizeof err->message, "expected one character or tab, not '%.100s'", text);
-        return err->code;
-    }
-    *(char *)target = c;
-    return 0;
-}
-
 #define AT(type, field) .offset = offsetof(type, field)
 
 const aoei_option cli_general_table[CLI_SEEDED_COUNT] = {
@@ -106,64 +95,10 @@ const aoei_option cli_chunk_table[CLI_CHUNK_COUNT] = {
      .fallback = "one eighth of the chunk length"},
 };
 
-const aoei_option cli_table_table[CLI_TABLE_COUNT] = {
-    CLI_OPTION_COLUMNS(AT(aoe_table_options, columns), "ROLE=NAME,...",
-                       "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c; "
-                       "ignore=NAME states that a column is not used",
-                       CLI_DEFAULT_COLUMNS),
-    CLI_OPTION_LABEL_MAP(AT(aoe_table_options, label_map)),
-    CLI_OPTION_SKIP_BAD_ROWS(AT(aoe_table_options, skip_bad_rows)),
-};
-
-/* Sets the log of the tables that a command reads. */
-static void set_table_log(void *base) {
+void cli_set_table_log(void *base) {
     aoe_table_options *o = base;
     o->log = cli_log_once;
 }
-
-/* The first option is only for tables with labels, and the last one only for texts. */
-const aoei_option cli_input_table[CLI_INPUT_COUNT] = {
-    {.name = "decimal-comma",
-     .kind = AOEI_OPTION_FLAG,
-     AT(aoe_table_options, decimal_comma),
-     .help = "labels may have a decimal comma, such as 0,5"},
-    {.name = "input-format",
-     .kind = AOEI_OPTION_CHOICE,
-     AT(aoe_table_options, input_format),
-     .prepare = set_table_log,
-     /* names of the values of aoe_table_format, in the order of the values */
-     .choices = AOEI_CHOICES("auto", "tsv", "csv", "jsonl", "txt", "json"),
-     .noun = "format",
-     .help = "format of the input: tsv, csv, jsonl, json or txt",
-     .fallback = "from the file extension; txt for stdin"},
-    {.name = "delimiter",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "CHAR",
-     AT(aoe_table_options, delimiter),
-     .parse = cli_parse_delimiter,
-     .help = "field separator of tables: one character, or the word tab",
-     .fallback = "detected from the header: comma, semicolon, tab or |"},
-    {.name = "no-header",
-     .kind = AOEI_OPTION_FLAG,
-     AT(aoe_table_options, no_header),
-     .help = "the first line of a .tsv or .csv table is a row; the columns are named 1, 2 and so on, or text if there "
-             "is only one"},
-    {.name = "quoting",
-     .kind = AOEI_OPTION_CHOICE,
-     AT(aoe_table_options, quoting),
-     /* names of the values of aoe_quoting, in the order of the values */
-     .choices = AOEI_CHOICES("auto", "csv", "none"),
-     .noun = "quoting",
-     .help =
-         "quotes in .tsv and .csv tables: csv (a field in double quotes may contain delimiters and line ends) or none "
-         "(quotes are ordinary characters)",
-     .fallback = "csv for .csv, none for .tsv"},
-    {.name = "whole-files",
-     .kind = AOEI_OPTION_FLAG,
-     AT(aoe_table_options, whole_files),
-     .excludes = "columns",
-     .help = "read each file as one text, whatever its name, for example documents (.md, .html) and source code"},
-};
 
 void cli_general_defaults(cli_general *g) {
     memset(g, 0, sizeof *g);

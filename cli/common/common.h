@@ -10,6 +10,7 @@
 #include "cli/common/output.h"
 #include "cli/common/progress.h"
 #include "options/model.h"
+#include "options/table.h"
 
 /* ---- options */
 
@@ -37,21 +38,17 @@ enum {
     CLI_GENERAL_COUNT = 3, /* number of the first options of cli_general_table: all except --seed */
     CLI_SEEDED_COUNT = 4,  /* number of the options of cli_general_table, for commands with random results */
     CLI_MODEL_COUNT = 3,
-    CLI_CHUNK_COUNT = 2,
-    CLI_TABLE_COUNT = 3,
-    CLI_INPUT_COUNT = 6 /* number of all options of cli_input_table */
+    CLI_CHUNK_COUNT = 2
 };
 /* Tables of options that several commands have. The comment of a table names the struct whose fields its options set. A
  * command gives the address of such a struct as cli_group.base. */
 extern const aoei_option cli_general_table[CLI_SEEDED_COUNT]; /* cli_general */
 extern const aoei_option cli_model_table[CLI_MODEL_COUNT];    /* cli_model_options */
 extern const aoei_option cli_chunk_table[CLI_CHUNK_COUNT];    /* cli_model_options */
-extern const aoei_option cli_table_table[CLI_TABLE_COUNT];    /* aoe_table_options */
-extern const aoei_option cli_input_table[CLI_INPUT_COUNT];    /* aoe_table_options; see the groups below */
 
 /* The group with the first n rows of aoei_model_table. base: a cli_model_options. */
 #define CLI_OPENING_GROUP(title, n, base)                                                                              \
-    { title, aoei_model_table, n, &(base)->o, "aoe_model_options" }
+    { title, aoei_model_table, n, &(base)->o, "aoe_model_options", NULL }
 /* The groups of all options of a model, for commands that compute embeddings, and for commands that score pairs. base:
  * a cli_model_options. */
 #define CLI_MODEL_GROUPS(title, base)                                                                                  \
@@ -59,10 +56,15 @@ extern const aoei_option cli_input_table[CLI_INPUT_COUNT];    /* aoe_table_optio
 #define CLI_SCORE_MODEL_GROUPS(title, base)                                                                            \
     CLI_GROUP(title, cli_model_table, base), CLI_OPENING_GROUP(title, AOEI_SCORE_MODEL_ROWS, base)
 
+/* The group with the options for columns and labels. base: an aoe_table_options. */
+#define CLI_COLUMNS_GROUP(title, base)                                                                                 \
+    { title, aoei_table_table, AOEI_COLUMN_ROWS, base, "aoe_table_options", NULL }
 /* The group with the options for input files, for commands that read tables, and for commands that read texts. base: an
  * aoe_table_options. */
-#define CLI_TABLE_INPUT_GROUP(base) CLI_ROWS("input files", cli_input_table, CLI_INPUT_COUNT - 1, base)
-#define CLI_TEXT_INPUT_GROUP(base)  CLI_ROWS("input files", cli_input_table + 1, CLI_INPUT_COUNT - 1, base)
+#define CLI_TABLE_INPUT_GROUP(base) CLI_INPUT_GROUP(aoei_table_table + AOEI_COLUMN_ROWS, base)
+#define CLI_TEXT_INPUT_GROUP(base)  CLI_INPUT_GROUP(aoei_table_table + AOEI_COLUMN_ROWS + 1, base)
+#define CLI_INPUT_GROUP(rows, base)                                                                                    \
+    { "input files", rows, AOEI_TABLE_ROWS - AOEI_COLUMN_ROWS - 1, base, "aoe_table_options", cli_set_table_log }
 
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);
@@ -71,7 +73,7 @@ void cli_model_defaults(cli_model_options *m);
 int cli_parse_form(void *target, const char *text, aoe_error *err);
 /* aoe_example_kind. The permitted texts are "pairs" and "triplets". */
 int cli_parse_output_form(void *target, const char *text, aoe_error *err);
-int cli_parse_delimiter(void *target, const char *text, aoe_error *err); /* char */
+void cli_set_table_log(void *base); /* sets the log of the tables that a command reads; base: an aoe_table_options */
 
 /* ---- opening */
 

@@ -9,8 +9,6 @@
 #include "options/rows.h"
 
 #define CLI_DEFAULT_MODEL   "$AOE_MODEL if set, otherwise the model installed with aoe"
-#define CLI_DEFAULT_COLUMNS "the columns with names listed in docs/data.md, such as sentence1 or query"
-#define CLI_DEFAULT_LABELS  "entailment=1,contradiction=0,neutral=drop,not_entailment=0"
 #define CLI_DEFAULT_CLASSES "entailment=1,contradiction=0,neutral=2,not_entailment=0"
 /* Lines for the description of a command that reads the texts of files. */
 #define CLI_FILES_HELP                                                                                                 \
@@ -25,8 +23,6 @@
     "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, "         \
     "llama2-7b, "                                                                                                      \
     "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"
-#define CLI_OPTION_COLUMNS(target, form, about, usual)                                                                 \
-    { .name = "columns", .kind = AOEI_OPTION_TEXT, .value = form, target, .help = about, .fallback = usual }
 #define CLI_OPTION_EMBEDDING_STORAGE(target)                                                                           \
     {                                                                                                                  \
         .name = "embedding-dtype", .field = "embedding_storage", .kind = AOEI_OPTION_CHOICE, .value = "TYPE", target,  \
@@ -34,15 +30,6 @@
         .help =                                                                                                        \
             "data type of the stored token embeddings: auto (the type of --dtype) or int5 (5 bits per weight and one " \
             "scale per row; requires --dtype int8)"                                                                    \
-    }
-#define CLI_OPTION_LABEL_MAP(target)                                                                                   \
-    {                                                                                                                  \
-        .name = "label-map", .kind = AOEI_OPTION_TEXT, .value = "LABEL=N,...", target,                                 \
-        .help =                                                                                                        \
-            "numbers that replace labels that are words, in addition to the predefined names; LABEL=drop skips the "   \
-            "rows with "                                                                                               \
-            "the label LABEL",                                                                                         \
-        .fallback = CLI_DEFAULT_LABELS                                                                                 \
     }
 #define CLI_OPTION_ORDERED(target)                                                                                     \
     { .name = "ordered", .kind = AOEI_OPTION_FLAG, target, .help = "treat (a, b) and (b, a) as different pairs" }
@@ -69,12 +56,6 @@
         .help = "models with several outputs: name or number (from 0) of the output that is the score",                \
         .fallback = usual                                                                                              \
     }
-#define CLI_OPTION_SKIP_BAD_ROWS(target)                                                                               \
-    {                                                                                                                  \
-        .name = "skip-bad-rows", .kind = AOEI_OPTION_FLAG, target,                                                     \
-        .help = "skip unreadable rows and report how many were skipped; without this option, the command "             \
-                "stops at the first unreadable row"                                                                    \
-    }
 #define CLI_OPTION_STORAGE(flag, target, about, usual)                                                                 \
     {                                                                                                                  \
         .name = flag, .kind = AOEI_OPTION_CHOICE, .value = "TYPE", target,                                             \
@@ -86,12 +67,12 @@
         .choices = AOEI_CHOICES("table", "csv", "markdown"), .noun = "format", .help = about                           \
     }
 #define CLI_OPTION_TEXT_COLUMNS(target)                                                                                \
-    CLI_OPTION_COLUMNS(                                                                                                \
+    AOEI_ROW_COLUMNS(                                                                                                  \
         target, "ROLE=NAME,...",                                                                                       \
         "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c, or a list "    \
         "of text "                                                                                                     \
         "columns: a,b",                                                                                                \
-        CLI_DEFAULT_COLUMNS)
+        AOEI_DEFAULT_COLUMNS)
 #define CLI_OPTION_THRESHOLD(target)                                                                                   \
     {                                                                                                                  \
         .name = "threshold", .kind = AOEI_OPTION_REAL, target, .min = -1e30, .max = 1e30,                              \

@@ -427,9 +427,8 @@ int cli_parse(cli_args *args, const cli_syntax *s, int argc, char **argv) {
     }
     cli_set_message_filter(name_flags, s);
     for (size_t g = 0; g < s->n_groups; g++)
-        for (size_t i = 0; i < s->groups[g].n; i++)
-            if (s->groups[g].options[i].prepare)
-                s->groups[g].options[i].prepare(s->groups[g].base);
+        if (s->groups[g].prepare)
+            s->groups[g].prepare(s->groups[g].base);
     parser p = {s, args, (const char *const *)argv, (size_t)argc, 0, NULL, 0, 0, 0};
     int code = take_all(&p);
     if (code != CLI_GO)

@@ -16,15 +16,16 @@ typedef struct cli_group {
     size_t n;
     void *base;       /* struct that contains the targets, initialized with the defaults; borrowed */
     const char *type; /* name of the struct of the library that contains the fields; NULL: options of the program */
+    void (*prepare)(void *base); /* called before the arguments are parsed; NULL: none */
 } cli_group;
 
 /* A group of n rows of the program; of all rows of a table. */
 #define CLI_ROWS(title, rows, n, base)                                                                                 \
-    { title, rows, n, base, NULL }
+    { title, rows, n, base, NULL, NULL }
 #define CLI_GROUP(title, table, base) CLI_ROWS(title, table, sizeof(table) / sizeof *(table), base)
 /* An aoei_option_group of the library whose targets are in the struct at `base`. */
 #define CLI_LIBRARY_GROUP(group, base)                                                                                 \
-    { (group)->title, (group)->options, (group)->n, base, (group)->type }
+    { (group)->title, (group)->options, (group)->n, base, (group)->type, NULL }
 /* Initializer for the members `groups` and `n_groups`. */
 #define CLI_GROUPS(array) .groups = array, .n_groups = sizeof(array) / sizeof *(array)
 

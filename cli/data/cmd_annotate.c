@@ -61,9 +61,9 @@ static const aoei_option row_table[] = {
 };
 
 static const aoei_option data_table[] = {
-    CLI_OPTION_COLUMNS(AT(table.columns), "text=NAME", "name of the text column",
-                       "all text columns with a name listed in docs/data.md, such as sentence1"),
-    CLI_OPTION_SKIP_BAD_ROWS(AT(table.skip_bad_rows)),
+    AOEI_ROW_COLUMNS(AT(table.columns), "text=NAME", "name of the text column",
+                     "all text columns with a name listed in docs/data.md, such as sentence1"),
+    AOEI_ROW_SKIP_BAD_ROWS(AT(table.skip_bad_rows)),
 };
 
 static json_t *as_json(const cli_chat *c, const aoe_annotate_result *r) {

@@ -100,7 +100,7 @@ static const aoei_option check_table[] = {
     CLI_OPTION_SAME(AT(c.equality)),
     CLI_OPTION_ORDERED(AT(c.ordered)),
     CLI_OPTION_TEXT_COLUMNS(AT(c.table.columns)),
-    CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),
+    AOEI_ROW_LABEL_MAP(AT(c.table.label_map)),
 };
 
 /* Writes the description of a problem, without its file and line, to out[size]. */

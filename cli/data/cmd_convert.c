@@ -68,11 +68,11 @@ static const aoei_option form_table[] = {
      .parse = cli_parse_form,
      .help = "kind of rows in the input: pairs, positives or triplets",
      .fallback = "detected from the columns"},
-    CLI_OPTION_COLUMNS(
+    AOEI_ROW_COLUMNS(
         AT(c.table.columns), "ROLE=NAME,...",
         "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c; requires --to",
-        CLI_DEFAULT_COLUMNS),
-    CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),
+        AOEI_DEFAULT_COLUMNS),
+    AOEI_ROW_LABEL_MAP(AT(c.table.label_map)),
     CLI_OPTION_THRESHOLD(AT(c.threshold)),
     {.name = "pairing",
      .kind = AOEI_OPTION_CHOICE,
@@ -89,7 +89,7 @@ static const aoei_option form_table[] = {
      AT(c.negatives),
      .max = 1e6,
      .help = "from positives to pairs or triplets: number of random negatives per row"},
-    CLI_OPTION_SKIP_BAD_ROWS(AT(c.table.skip_bad_rows)),
+    AOEI_ROW_SKIP_BAD_ROWS(AT(c.table.skip_bad_rows)),
 };
 
 static void print_json(const options *o, const char *path, const aoe_data_convert_result *r) {

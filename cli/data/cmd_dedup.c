@@ -44,7 +44,7 @@ static const aoei_option equal_table[] = {
      .help = "which rows to keep if duplicates have different labels: first (only the first row), drop"
              " (none) or keep (the first row of each label)"},
     CLI_OPTION_TEXT_COLUMNS(AT(d.table.columns)),
-    CLI_OPTION_SKIP_BAD_ROWS(AT(d.table.skip_bad_rows)),
+    AOEI_ROW_SKIP_BAD_ROWS(AT(d.table.skip_bad_rows)),
 };
 
 static int write_part(void *user, size_t part, const char *data, size_t len) {

@@ -63,13 +63,13 @@ static const aoei_option data_table[] = {
      .help = "kind of rows in the input: pairs (text1, text2, label), positives (query, positive) or triplets (query, "
              "positive, negative)",
      .fallback = "detected from the columns"},
-    CLI_OPTION_COLUMNS(AT(m.table.columns), "ROLE=NAME,...",
-                       "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b; "
-                       "ignore=NAME states that a column is not used",
-                       CLI_DEFAULT_COLUMNS),
-    CLI_OPTION_LABEL_MAP(AT(m.table.label_map)),
+    AOEI_ROW_COLUMNS(AT(m.table.columns), "ROLE=NAME,...",
+                     "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b; "
+                     "ignore=NAME states that a column is not used",
+                     AOEI_DEFAULT_COLUMNS),
+    AOEI_ROW_LABEL_MAP(AT(m.table.label_map)),
     CLI_OPTION_THRESHOLD(AT(m.threshold)),
-    CLI_OPTION_SKIP_BAD_ROWS(AT(m.table.skip_bad_rows)),
+    AOEI_ROW_SKIP_BAD_ROWS(AT(m.table.skip_bad_rows)),
 };
 
 static const aoei_option candidate_table[] = {

@@ -30,10 +30,10 @@ static const aoei_option score_table[] = {
 };
 
 static const aoei_option data_table[] = {
-    CLI_OPTION_COLUMNS(AT(table.columns), "ROLE=NAME,...",
-                       "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b",
-                       CLI_DEFAULT_COLUMNS),
-    CLI_OPTION_SKIP_BAD_ROWS(AT(table.skip_bad_rows)),
+    AOEI_ROW_COLUMNS(AT(table.columns), "ROLE=NAME,...",
+                     "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b",
+                     AOEI_DEFAULT_COLUMNS),
+    AOEI_ROW_SKIP_BAD_ROWS(AT(table.skip_bad_rows)),
 };
 
 static json_t *as_json(const cli_chat *c, const aoe_score_result *r) {

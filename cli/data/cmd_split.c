@@ -106,9 +106,9 @@ static const aoei_option together_table[] = {
      .value = "COLUMN",
      AT(s.group),
      .help = "also keep rows with equal values in this column in one split"},
-    CLI_OPTION_COLUMNS(AT(s.table.columns), "A,B,...", "text columns whose texts must not occur in two splits",
-                       CLI_DEFAULT_COLUMNS),
-    CLI_OPTION_SKIP_BAD_ROWS(AT(s.table.skip_bad_rows)),
+    AOEI_ROW_COLUMNS(AT(s.table.columns), "A,B,...", "text columns whose texts must not occur in two splits",
+                     AOEI_DEFAULT_COLUMNS),
+    AOEI_ROW_SKIP_BAD_ROWS(AT(s.table.skip_bad_rows)),
 };
 
 static double target(const job *j, size_t p) {

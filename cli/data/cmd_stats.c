@@ -80,8 +80,8 @@ static const aoei_option data_table[] = {
      .help = "number of bins in which numeric labels are counted if a file has more than 20 distinct numeric labels"},
     CLI_OPTION_SAME(AT(s.equality)),
     CLI_OPTION_TEXT_COLUMNS(AT(s.table.columns)),
-    CLI_OPTION_LABEL_MAP(AT(s.table.label_map)),
-    CLI_OPTION_SKIP_BAD_ROWS(AT(s.table.skip_bad_rows)),
+    AOEI_ROW_LABEL_MAP(AT(s.table.label_map)),
+    AOEI_ROW_SKIP_BAD_ROWS(AT(s.table.skip_bad_rows)),
 };
 
 /* ---- printing */

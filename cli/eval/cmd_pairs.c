@@ -94,7 +94,7 @@ static int run_command(int argc, char **argv) {
     aoe_binary_options_defaults(&o);
     const cli_group groups[] = {
         CLI_GROUP("classes", class_table, &o),
-        CLI_GROUP("tables", cli_table_table, &o.table),
+        CLI_COLUMNS_GROUP("tables", &o.table),
         CLI_TABLE_INPUT_GROUP(&o.table),
     };
     const cli_evaluation e = {

@@ -69,7 +69,7 @@ static const aoei_option input_table[] = {
      .value = "NAME",
      .offset = offsetof(options, r.split),
      .help = "read the relevance judgments from qrels/NAME.tsv"},
-    CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, r.skip_bad_rows)),
+    AOEI_ROW_SKIP_BAD_ROWS(.offset = offsetof(options, r.skip_bad_rows)),
 };
 
 static int show_progress(void *user, size_t done, size_t total) {

@@ -39,7 +39,7 @@ static const aoei_option suite_table[] = {
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, subsets),
      .help = "also print the correlation of each subset"},
-    CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, skip_bad_rows)),
+    AOEI_ROW_SKIP_BAD_ROWS(.offset = offsetof(options, skip_bad_rows)),
 };
 
 /* Stores a result. Only the average, which is the last result, adds to the counts of empty and truncated texts, because

@@ -9,11 +9,11 @@
 
 /* Table options for triplets. Options for labels are missing, because triplets have no labels. */
 static const aoei_option tables[] = {
-    CLI_OPTION_COLUMNS(
+    AOEI_ROW_COLUMNS(
             .offset = offsetof(aoe_triplet_options, table.columns), "ROLE=NAME,...",
             "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b,negative=c",
-            CLI_DEFAULT_COLUMNS),
-    CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(aoe_triplet_options, table.skip_bad_rows)),
+            AOEI_DEFAULT_COLUMNS),
+    AOEI_ROW_SKIP_BAD_ROWS(.offset = offsetof(aoe_triplet_options, table.skip_bad_rows)),
 };
 
 #define AT(field) offsetof(aoe_triplet_result, field)

@@ -135,9 +135,9 @@ static const aoei_option vocabulary_table[] = {
      .offset = offsetof(options, count_on),
      .help = "count the tokens in the texts of these files: .txt files (one text per line) or tables, optionally "
              "compressed (.gz or .zst). Required for --vocab-size"},
-    CLI_OPTION_COLUMNS(.offset = offsetof(options, convert.table.columns), "NAME,...",
-                       "text columns of tables of --count-on",
-                       "all text columns with a name listed in docs/data.md, such as sentence1"),
+    AOEI_ROW_COLUMNS(.offset = offsetof(options, convert.table.columns), "NAME,...",
+                     "text columns of tables of --count-on",
+                     "all text columns with a name listed in docs/data.md, such as sentence1"),
 };
 
 /* Returns 1 if an option changes the shape of the model. */

@@ -68,9 +68,9 @@ static const aoei_option training_table[] = {
 };
 
 static const aoei_option text_table[] = {
-    CLI_OPTION_COLUMNS(.offset = offsetof(options, flow.table.columns), "NAME,...", "text columns of tables",
-                       "all text columns with a name listed in docs/data.md, such as sentence1"),
-    CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, flow.table.skip_bad_rows)),
+    AOEI_ROW_COLUMNS(.offset = offsetof(options, flow.table.columns), "NAME,...", "text columns of tables",
+                     "all text columns with a name listed in docs/data.md, such as sentence1"),
+    AOEI_ROW_SKIP_BAD_ROWS(.offset = offsetof(options, flow.table.skip_bad_rows)),
 };
 
 static int show_progress(void *user, aoe_flow_stage stage, size_t done, size_t total) {

@@ -32,9 +32,9 @@ static const aoei_option table[] = {
 };
 
 static const aoei_option text_table[] = {
-    CLI_OPTION_COLUMNS(.offset = offsetof(options, whiten.table.columns), "NAME,...", "text columns of tables",
-                       "all text columns with a name listed in docs/data.md, such as sentence1"),
-    CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, whiten.table.skip_bad_rows)),
+    AOEI_ROW_COLUMNS(.offset = offsetof(options, whiten.table.columns), "NAME,...", "text columns of tables",
+                     "all text columns with a name listed in docs/data.md, such as sentence1"),
+    AOEI_ROW_SKIP_BAD_ROWS(.offset = offsetof(options, whiten.table.skip_bad_rows)),
 };
 
 static int run_whiten(options *o, const cli_args *args, const char *dir, aoe_context *ctx) {

@@ -419,7 +419,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("plot", cli_plot_table, &o.plot),
         CLI_GROUP("densities", density_table, &o),
-        CLI_GROUP("table", cli_table_table, &o.table),
+        CLI_COLUMNS_GROUP("table", &o.table),
         CLI_TABLE_INPUT_GROUP(&o.table),
         CLI_ROWS("models", cli_model_table + 1, CLI_MODEL_COUNT - 1, &o.model),
         CLI_OPENING_GROUP("models", AOEI_MODEL_ROWS, &o.model),

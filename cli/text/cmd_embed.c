@@ -132,10 +132,10 @@ static const aoei_option precision_table[] = {
 };
 
 static const aoei_option column_table[] = {
-    CLI_OPTION_COLUMNS(.offset = offsetof(options, table.columns), "text=NAME",
-                       "name of the text column of tables; with several names, for example a,b, one embedding "
-                       "per column is computed for each row",
-                       "text or sentence"),
+    AOEI_ROW_COLUMNS(.offset = offsetof(options, table.columns), "text=NAME",
+                     "name of the text column of tables; with several names, for example a,b, one embedding "
+                     "per column is computed for each row",
+                     "text or sentence"),
 };
 
 /* Counts the texts of a batch that are empty, that were truncated, that were split into chunks, and that have no

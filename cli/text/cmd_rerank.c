@@ -98,7 +98,7 @@ static const aoei_option output_table[] = {
 };
 
 static const aoei_option column_table[] = {
-    CLI_OPTION_COLUMNS(
+    AOEI_ROW_COLUMNS(
             .offset = offsetof(options, table.columns), "ROLE=NAME,...",
             "names of the text columns of tables: text=NAME with --query, and for example text1=question,text2=answer "
             "with --pairs",

@@ -79,8 +79,8 @@ static const aoei_option rank_table[] = {
      .help = "output format: table (aligned columns, cosines with four decimals), tsv or jsonl (one object per text)",
      .fallback = "from the extension of --output, otherwise table"},
     CLI_OPTION_OUTPUT_FILE(.offset = offsetof(options, output), ""),
-    CLI_OPTION_COLUMNS(.offset = offsetof(options, table.columns), "text=NAME", "name of the text column of tables",
-                       "text or sentence"),
+    AOEI_ROW_COLUMNS(.offset = offsetof(options, table.columns), "text=NAME", "name of the text column of tables",
+                     "text or sentence"),
 };
 
 static int print_scores(const cli_session *s, const options *o, const float *v, const aoe_text_info *info) {

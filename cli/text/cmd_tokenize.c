@@ -69,7 +69,7 @@ static const aoei_option table[] = {
 };
 
 static const aoei_option column_table[] = {
-    CLI_OPTION_COLUMNS(
+    AOEI_ROW_COLUMNS(
             .offset = offsetof(options, table.columns), "text=NAME",
             "name of the text column of tables; with several names, for example a,b, the texts of all of them are "
             "tokenized, row by row",

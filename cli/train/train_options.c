@@ -309,13 +309,13 @@ static void set_help_default(aoei_option *table, size_t n, const char *name, con
 /* Sets the defaults that depend on the method, but that are not defaults of options of the library: the label map, and
  * the poolings of the methods that do not use the pooling of the model. */
 static void set_help_defaults(cli_train_config *o, aoe_method method) {
-    memcpy(o->table_options, cli_table_table, sizeof o->table_options);
+    memcpy(o->table_options, aoei_table_table, sizeof o->table_options);
     memcpy(o->model_options, aoei_model_table, sizeof o->model_options);
     if (cli_trains_on_classes(method))
-        set_help_default(o->table_options, CLI_TABLE_COUNT, "label-map", CLI_DEFAULT_CLASSES);
+        set_help_default(o->table_options, AOEI_COLUMN_ROWS, "label-map", CLI_DEFAULT_CLASSES);
     if (method == AOE_METHOD_CROSS_ENCODER)
-        set_help_default(o->table_options, CLI_TABLE_COUNT, "label-map",
-                         CLI_DEFAULT_LABELS "; with --classes above 2: " CLI_DEFAULT_CLASSES);
+        set_help_default(o->table_options, AOEI_COLUMN_ROWS, "label-map",
+                         AOEI_DEFAULT_LABELS "; with --classes above 2: " CLI_DEFAULT_CLASSES);
     if (method == AOE_METHOD_INFERSENT || method == AOE_METHOD_DAN)
         set_help_default(o->model_options, AOEI_MODEL_ROWS, "pooling",
                          aoe_pooling_name(method == AOE_METHOD_DAN ? AOE_POOLING_LAST_AVG : AOE_POOLING_LAST_MAX));
@@ -401,10 +401,10 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
         CLI_GROUP(aoei_train_groups[AOEI_GROUP_TEACHER].title, teacher_table, o),
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_TEACHER], &o->t),
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_LORA], &o->t.lora),
-        CLI_GROUP("tables", o->table_options, &o->table),
+        {"tables", o->table_options, AOEI_COLUMN_ROWS, &o->table, "aoe_table_options", NULL},
         CLI_TABLE_INPUT_GROUP(&o->table),
         CLI_GROUP("model", cli_model_table, &o->model),
-        {"model", o->model_options, AOEI_MODEL_ROWS, &o->model.o, "aoe_model_options"},
+        {"model", o->model_options, AOEI_MODEL_ROWS, &o->model.o, "aoe_model_options", NULL},
         CLI_GROUP("general", cli_general_table, &o->general),
     };
     _Static_assert(sizeof groups == sizeof o->groups, "one element per group");

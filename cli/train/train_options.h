@@ -26,9 +26,9 @@ typedef struct cli_train_config {
     cli_args args;         /* parsed arguments, owned */
     cli_syntax syntax;     /* syntax of `aoe train`, with the groups of options below */
     cli_group groups[CLI_TRAIN_GROUPS];
-    aoei_option table_options[CLI_TABLE_COUNT]; /* cli_table_table with the defaults of the method for the help */
-    aoei_option model_options[AOEI_MODEL_ROWS]; /* aoei_model_table with the defaults of the method for the help */
-    aoe_method help_method;                     /* method whose options --help lists; syntax.method points to it */
+    aoei_option table_options[AOEI_COLUMN_ROWS]; /* aoei_table_table with the defaults of the method for the help */
+    aoei_option model_options[AOEI_MODEL_ROWS];  /* aoei_model_table with the defaults of the method for the help */
+    aoe_method help_method;                      /* method whose options --help lists; syntax.method points to it */
 } cli_train_config;
 
 /* Parses the arguments of `aoe train`. Returns CLI_GO, or the exit code after --help or after reporting an error. The

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "options/model.h"
+#include "options/table.h"
 #include "options/training.h"
 
 /* Returns AOE_AUTO as "auto" and another number that is not finite as null. */
@@ -22,25 +23,20 @@ static json_t *real(double x) {
 /* Adds table options to the JSON object o. Options that have their default values are not added. Returns a nonzero
  * value if out of memory. */
 static int add_table(json_t *o, const aoe_table_options *t) {
+    aoe_table_options defaults;
+    char field[AOEI_NAME_SIZE];
     int bad = 0;
-    if (t->columns)
-        bad |= json_object_set_new(o, "columns", aoei_name_json(t->columns));
-    if (t->label_map)
-        bad |= json_object_set_new(o, "label_map", aoei_name_json(t->label_map));
-    if (t->skip_bad_rows)
-        bad |= json_object_set_new(o, "skip_bad_rows", json_true());
-    if (t->input_format != AOE_TABLE_AUTO)
-        bad |= json_object_set_new(o, "input_format", json_integer(t->input_format));
-    if (t->delimiter)
-        bad |= json_object_set_new(o, "delimiter", json_integer(t->delimiter));
-    if (t->no_header)
-        bad |= json_object_set_new(o, "no_header", json_true());
-    if (t->quoting != AOE_QUOTING_AUTO)
-        bad |= json_object_set_new(o, "quoting", json_integer(t->quoting));
-    if (t->decimal_comma)
-        bad |= json_object_set_new(o, "decimal_comma", json_true());
-    if (t->whole_files)
-        bad |= json_object_set_new(o, "whole_files", json_true());
+    aoe_table_options_defaults(&defaults);
+    for (size_t i = 0; i < AOEI_TABLE_ROWS; i++) {
+        const aoei_option *row = &aoei_table_table[i];
+        const int flag = row->kind == AOEI_OPTION_FLAG;
+        json_t *value = aoei_option_json(row, (const char *)t + row->offset, flag);
+        json_t *usual = aoei_option_json(row, (const char *)&defaults + row->offset, flag);
+        bad |=
+            !value || !usual || (!json_equal(value, usual) && json_object_set(o, aoei_option_field(field, row), value));
+        json_decref(value);
+        json_decref(usual);
+    }
     return bad;
 }
 

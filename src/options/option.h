@@ -80,8 +80,6 @@ typedef struct aoei_option {
     aoei_option_parse_fn parse;  /* NAMED: parses the value */
     aoei_option_name_fn name_of; /* NAMED, REAL: returns the text of the value for --help. NULL: --help shows the
                                     fallback, or the number of a REAL without fallback */
-    void (*prepare)(void *base); /* function that is called with the struct of the target before an argument is parsed;
-                                    NULL: none */
     json_t *(*json_of)(const void *target); /* returns the value for records; NULL: the kind determines it */
     const char *(*choice)(size_t i); /* NAMED: returns the name of value i, and NULL after the last one; NULL: the
                                         values have no names */

@@ -8,6 +8,8 @@
 
 #define AOEI_DEFAULT_THRESHOLD "lowest label + 0.8 x (highest label - lowest label)"
 #define AOEI_DEFAULT_POOLING   "last-token for causal models, cell-mean for RAN models and mean for other models"
+#define AOEI_DEFAULT_COLUMNS   "the columns with names listed in docs/data.md, such as sentence1 or query"
+#define AOEI_DEFAULT_LABELS    "entailment=1,contradiction=0,neutral=drop,not_entailment=0"
 #define AOEI_POOLING_HELP                                                                                              \
     "how the token vectors are pooled into an embedding: cls, mean, max, last-token, mean-sqrt-len, weighted-mean, "   \
     "cls-last-avg, first-last-avg, last-two-avg, layer1-last-avg, mask, or a concatenation such as cls+mean. "         \
@@ -53,4 +55,20 @@
     {                                                                                                                  \
         .name = "lora-r", .field = "lora.r", .kind = AOEI_OPTION_SIZE, __VA_ARGS__, .min = 1, .max = 65536,            \
         .help = about, .fallback = usual                                                                               \
+    }
+#define AOEI_ROW_COLUMNS(target, form, about, usual)                                                                   \
+    { .name = "columns", .kind = AOEI_OPTION_TEXT, .value = form, target, .help = about, .fallback = usual }
+#define AOEI_ROW_LABEL_MAP(target)                                                                                     \
+    {                                                                                                                  \
+        .name = "label-map", .kind = AOEI_OPTION_TEXT, .value = "LABEL=N,...", target,                                 \
+        .help =                                                                                                        \
+            "numbers that replace labels that are words, in addition to the predefined names; LABEL=drop skips the "   \
+            "rows with the label LABEL",                                                                               \
+        .fallback = AOEI_DEFAULT_LABELS                                                                                \
+    }
+#define AOEI_ROW_SKIP_BAD_ROWS(target)                                                                                 \
+    {                                                                                                                  \
+        .name = "skip-bad-rows", .kind = AOEI_OPTION_FLAG, target,                                                     \
+        .help = "skip unreadable rows and report how many were skipped; without this option, the command "             \
+                "stops at the first unreadable row"                                                                    \
     }

@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 #include "aoe_train.h"
+#include "options/model.h"
 #include "options/option.h"
+#include "options/table.h"
 #include "options/training.h"
 
 typedef struct values {
@@ -114,18 +116,22 @@ static void names_of_fields_and_values(void **state) {
     assert_string_equal(aoei_option_value(&table[6]), "X");
 }
 
-/* Each row of the training options has a help text, a field of the library and, unless it is a flag, a name of its
- * value. No two rows have the same name or letter, and the rows of a CHOICE and of a SET have names and a noun. */
-static void training_rows_are_complete(void **state) {
+/* Each row of the library has a help text, a field and, unless it is a flag, a name of its value. The rows of a CHOICE
+ * and of a SET have names and a noun. No two options of a training run have the same name or letter. */
+static void rows_are_complete(void **state) {
     (void)state;
+    aoei_option_group groups[AOEI_TRAIN_GROUPS + 2] = {
+        [AOEI_TRAIN_GROUPS] = {.options = aoei_model_table, .n = AOEI_MODEL_ROWS},
+        [AOEI_TRAIN_GROUPS + 1] = {.options = aoei_table_table, .n = AOEI_TABLE_ROWS},
+    };
     const char *names[256];
     char letters[256] = {0};
     size_t n = 0;
-    for (size_t g = 0; g < AOEI_TRAIN_GROUPS; g++) {
-        assert_non_null(aoei_train_groups[g].title);
-        assert_non_null(aoei_train_groups[g].type);
-        for (size_t i = 0; i < aoei_train_groups[g].n; i++) {
-            const aoei_option *o = &aoei_train_groups[g].options[i];
+    memcpy(groups, aoei_train_groups, sizeof aoei_train_groups);
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        assert_true(g >= AOEI_TRAIN_GROUPS || (groups[g].title && groups[g].type));
+        for (size_t i = 0; i < groups[g].n; i++) {
+            const aoei_option *o = &groups[g].options[i];
             const int choice = o->kind == AOEI_OPTION_CHOICE || o->kind == AOEI_OPTION_SET;
             if (!o->help || !o->member || (o->kind != AOEI_OPTION_FLAG && !aoei_option_value(o)) ||
                 choice != !!o->choices || choice != !!o->noun || (o->kind == AOEI_OPTION_NAMED) != !!o->parse)
@@ -138,16 +144,37 @@ static void training_rows_are_complete(void **state) {
             names[n++] = o->name;
         }
     }
-    assert_true(n > 70 && n < sizeof names / sizeof *names);
+    assert_true(n > 90 && n < sizeof names / sizeof *names);
+}
+
+/* The parsers of the rows, which are independent of the program. */
+static void delimiters_and_poolings(void **state) {
+    (void)state;
+    aoe_error err;
+    char c = 0;
+    aoe_pooling p = AOE_POOLING_AUTO;
+    const aoei_option *delimiter = NULL;
+    for (size_t i = 0; i < AOEI_TABLE_ROWS; i++)
+        if (strcmp(aoei_table_table[i].name, "delimiter") == 0)
+            delimiter = &aoei_table_table[i];
+    assert_non_null(delimiter);
+    assert_int_equal(delimiter->parse(&c, "tab", &err), 0);
+    assert_int_equal(c, '\t');
+    assert_int_equal(delimiter->parse(&c, ";", &err), 0);
+    assert_int_equal(c, ';');
+    assert_int_equal(delimiter->parse(&c, "ab", &err), AOE_EARG);
+    assert_string_equal(err.message, "expected one character or tab, not 'ab'");
+    assert_int_equal(delimiter->parse(&c, "", &err), AOE_EARG);
+    assert_int_equal(aoei_parse_pooling(&p, "cls", &err), 0);
+    assert_int_equal(p, AOE_POOLING_CLS);
+    assert_int_equal(aoei_parse_pooling(&p, "cls+cls", &err), AOE_EARG);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_as_json),
-        cmocka_unit_test(records_of_methods),
-        cmocka_unit_test(sets_and_choices),
-        cmocka_unit_test(names_of_fields_and_values),
-        cmocka_unit_test(training_rows_are_complete),
+        cmocka_unit_test(values_as_json),    cmocka_unit_test(records_of_methods),
+        cmocka_unit_test(sets_and_choices),  cmocka_unit_test(names_of_fields_and_values),
+        cmocka_unit_test(rows_are_complete), cmocka_unit_test(delimiters_and_poolings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
