@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "cli/common/progress.h"
 
 #include <errno.h>
@@ -249,10 +250,7 @@ void cli_table_cells(cli_table *t, const char *const *texts, size_t n) {
 
 /* Returns the number of UTF-8 characters of a text, which is its width in columns on a terminal. */
 static int text_width(const char *s) {
-    int n = 0;
-    for (; *s; s++)
-        n += ((unsigned char)*s & 0xC0) != 0x80;
-    return n;
+    return (int)aoei_utf8_chars(s, strlen(s));
 }
 
 static int column_width(const cli_table *t, size_t column) {

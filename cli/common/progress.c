@@ -7,20 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 #define BAR_SECONDS  0.1 /* minimum time in seconds between two updates of the progress bar */
 #define LINE_SECONDS 5.0 /* minimum time in seconds between two lines if stderr is not a terminal */
 
 static int enabled = 1;
 static int bar_drawn; /* 1: the progress bar is shown, and the cursor is in its line */
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void cli_progress_clear(void) {
     if (bar_drawn)
@@ -58,7 +53,7 @@ static void format_bar(char *out, size_t size, size_t done, size_t total) {
 }
 
 void cli_progress_begin(cli_progress *p, const char *what, const char *unit, size_t done) {
-    *p = (cli_progress){.what = what, .unit = unit, .start = now(), .first = done, .active = enabled};
+    *p = (cli_progress){.what = what, .unit = unit, .start = aoei_now(), .first = done, .active = enabled};
     p->shown = p->start;
 }
 
@@ -81,7 +76,7 @@ void cli_progress_fit(char *line, size_t width) {
 void cli_progress_update(cli_progress *p, size_t done, size_t total, const char *rate_text, double seconds_left,
                          const char *extra) {
     char line[512], bar[64] = "", rate[64], left[32], count[64];
-    double t = now();
+    double t = aoei_now();
     int terminal = isatty(STDERR_FILENO);
     if (!p->active || t - p->shown < (terminal ? BAR_SECONDS : LINE_SECONDS))
         return;

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/dir.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "collect/issues_refs.h"
@@ -240,19 +241,13 @@ int aoei_issues_link_add(aoei_issues *s, uint32_t from, uint32_t to, int weak, a
     return AOE_OK;
 }
 
-static void free_names(char **names, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        aoei_free(names[i]);
-    aoei_free(names);
-}
-
 void aoei_issues_free(aoei_issues *s) {
     aoei_free(s->issue);
     aoei_free(s->link);
     aoei_free(s->label);
-    free_names(s->repo, s->n_repos);
-    free_names(s->label_name, s->n_names);
-    free_names(s->chunk, s->n_chunks);
+    aoei_list_free(s->repo, s->n_repos);
+    aoei_list_free(s->label_name, s->n_names);
+    aoei_list_free(s->chunk, s->n_chunks);
     aoei_free(s->key);
     aoei_free(s->by_key.slot);
     aoei_free(s->by_repo.slot);

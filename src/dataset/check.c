@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/utf8.h"
 #include "table/examples.h"
 #include "dataset/records.h"
 #include "dataset/text_classes.h"
@@ -223,13 +224,6 @@ static void check_label(check *c, const checked_file *f, size_t i) {
         report_finding(c, &x);
 }
 
-static size_t characters(aoe_text t) {
-    size_t n = 0;
-    for (size_t i = 0; i < t.len; i++)
-        n += ((unsigned char)t.data[i] & 0xc0) != 0x80;
-    return n;
-}
-
 /* Checks the texts of row i. Reports at most one empty text and one text that is too long. */
 static void check_texts(check *c, const checked_file *f, size_t i) {
     const aoei_records *r = &f->records;
@@ -241,10 +235,11 @@ static void check_texts(check *c, const checked_file *f, size_t i) {
             report_finding(c, &x);
             empty = 1;
         }
-        if (!too_long && c->o->longest && text.len > c->o->longest && characters(text) > c->o->longest) {
+        if (!too_long && c->o->longest && text.len > c->o->longest &&
+            aoei_utf8_chars(text.data, text.len) > c->o->longest) {
             aoe_finding x = finding(f, i, AOE_FINDING_LONG);
             x.text = text;
-            x.length = characters(text);
+            x.length = aoei_utf8_chars(text.data, text.len);
             report_finding(c, &x);
             too_long = 1;
         }

@@ -69,13 +69,6 @@ static void summarize(stats *s, aoe_data_lengths *l) {
         l->quantile[q] = quantile(s->sorted, n, quantiles[q]);
 }
 
-static size_t characters(aoe_text t) {
-    size_t n = 0;
-    for (size_t i = 0; i < t.len; i++)
-        n += ((unsigned char)t.data[i] & 0xc0) != 0x80;
-    return n;
-}
-
 static size_t words(aoe_text t) {
     size_t n = 0;
     int inside = 0;
@@ -96,7 +89,7 @@ static int compute_lengths(stats *s, aoe_error *err) {
     if (!s->length || !s->sorted)
         return aoei_fail_nomem(err, s->records.n_texts * sizeof *s->sorted);
     for (size_t i = 0; i < n; i++)
-        s->length[i] = characters(s->names.texts.text[i]);
+        s->length[i] = aoei_utf8_chars(s->names.texts.text[i].data, s->names.texts.text[i].len);
     summarize(s, &s->result->characters);
     for (size_t i = 0; i < n; i++)
         s->length[i] = words(s->names.texts.text[i]);
