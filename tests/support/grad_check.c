@@ -68,7 +68,7 @@ int test_tier_adds_int8(aoei_tier tier) {
 int test_skips_tier(aoei_tier tier) {
     if (test_tier_adds_int8(tier))
         return 1;
-    return TEST_SANITIZED && tier != test_best_tier() && (TEST_SANITIZES_THREADS || tier != AOEI_TIER_C);
+    return TEST_SANITIZED && tier != test_best_tier();
 }
 
 void test_each_tier(void (*fn)(const aoe_context *ctx)) {

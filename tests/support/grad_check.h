@@ -33,9 +33,8 @@ aoe_context *test_context(aoei_tier tier, size_t threads);
 /* Returns 1 if the kernels of the tier differ from those of a lower tier only in the int8 matmul. */
 int test_tier_adds_int8(aoei_tier tier);
 /* Returns 1 if tests of operations and encoders leave out the tier: test_tier_adds_int8 returns 1, or the tests are
- * compiled with a sanitizer, and the tier is neither the lowest nor the best one. The thread sanitizer leaves out the
- * lowest one as well, because the tiers divide their work over the threads in the same way. The tests in tests/kernels
- * cover the kernels of every tier. */
+ * compiled with a sanitizer, and the tier is not the best one. The tests in tests/kernels cover the kernels of every
+ * tier. */
 int test_skips_tier(aoei_tier tier);
 /* Calls fn with a single-threaded context for each tier up to test_best_tier(), except those for which test_skips_tier
  * returns

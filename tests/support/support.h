@@ -20,12 +20,6 @@
 #else
 #define TEST_SANITIZED 0
 #endif
-/* 1: the tests are compiled with the thread sanitizer. */
-#ifdef __SANITIZE_THREAD__
-#define TEST_SANITIZES_THREADS 1
-#else
-#define TEST_SANITIZES_THREADS 0
-#endif
 
 /* Creates a temporary directory in $TMPDIR or /tmp and returns its path. test_dir_remove removes the directory and its
  * contents, and frees the path. */
