@@ -76,8 +76,9 @@ const aoei_option cli_model_table[CLI_MODEL_COUNT] = {
      AT(cli_model_options, batch_tokens),
      .min = 1,
      .max = 1e9,
-     .help = "maximum number of tokens per batch during inference, in which batches may be smaller if this is faster, "
-             "and per micro-batch in aoe pretrain"},
+     .help =
+         "maximum number of tokens per batch; smaller batches are used where they are faster. In aoe pretrain: maximum "
+         "number of tokens per micro-batch"},
 };
 
 const aoei_option cli_chunk_table[CLI_CHUNK_COUNT] = {

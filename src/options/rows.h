@@ -13,13 +13,11 @@
 #define AOEI_POOLING_HELP                                                                                              \
     "how the token vectors are pooled into an embedding: cls, mean, max, last-token, mean-sqrt-len, weighted-mean, "   \
     "cls-last-avg, first-last-avg, last-two-avg, layer1-last-avg, mask, or a concatenation such as cls+mean. "         \
-    "cls-last-avg is the average of cls and mean. "                                                                    \
-    "first-last-avg is the mean over the outputs of the embedding layer and of the last "                              \
-    "layer, last-two-avg over the outputs of the last two layers, layer1-last-avg over the outputs of the first and "  \
-    "the last layer; mask is the state of the token [MASK], which the prompt must contain. Recurrent attention "       \
-    "networks (RAN) also support cell-last, cell-mean and "                                                            \
-    "cell-max, which pool the recurrent states. last-avg and last-max, the names in the AnglE "                        \
-    "paper, are accepted as other names of mean and max"
+    "cls-last-avg is the average of cls and mean. first-last-avg is the mean over the outputs of the embedding "       \
+    "layer and of the last layer, last-two-avg over the outputs of the last two layers, layer1-last-avg over the "     \
+    "outputs of the first and the last layer; mask is the state of the token [MASK], which the prompt must "           \
+    "contain. Recurrent attention networks (RAN) also support cell-last, cell-mean and cell-max, which pool the "      \
+    "recurrent states. last-avg and last-max, the names in the AnglE paper, mean the same as mean and max"
 #define AOEI_ROW_ANGLE_FORM(...)                                                                                       \
     {                                                                                                                  \
         .name = "angle-form", .kind = AOEI_OPTION_CHOICE, __VA_ARGS__, .choices = AOEI_CHOICES("reference", "phase"),  \
@@ -38,11 +36,9 @@
     {                                                                                                                  \
         .name = "dtype", .kind = AOEI_OPTION_CHOICE, .value = "TYPE", __VA_ARGS__,                                     \
         .choices = AOEI_CHOICES("auto", "f32", "bf16", "int8"), .noun = "data type",                                   \
-        .help = "data type of computation: f32, bf16, int8 (only for inference; linear layers of transformers, "       \
-                "except those "                                                                                        \
-                "of attention values; other operations use auto), or auto (bf16 if the CPU has bf16 instructions, "    \
-                "otherwise "                                                                                           \
-                "f32)"                                                                                                 \
+        .help = "data type of computation: f32, bf16, int8 (inference only; used for the linear layers of the "        \
+                "transformer except the value projections; everything else as with auto), or auto (bf16 if the CPU "   \
+                "has bf16 instructions, otherwise f32)"                                                                \
     }
 #define AOEI_ROW_FORCE(...)                                                                                            \
     {                                                                                                                  \
