@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/clock.h"

@@ -3,15 +3,17 @@
  * aoe: angle-optimized embeddings. A library that computes, trains and evaluates text embeddings on CPUs.
  *
  * An embedding model turns a text into a vector of a few hundred float32 values. If two texts have similar meanings,
- * the cosine of their vectors is high. This header declares contexts, models, embedders and search first. Their
- * options, the sizes of encoders and tokenizers follow. Each of the other headers includes aoe.h:
+ * the cosine of their vectors is high. This header declares contexts, models, embedders and search, then
+ * their options and tokenizers. Each of the other headers includes aoe.h:
  *   aoe_train.h       training, pretraining, adapters
  *   aoe_objective.h   loss functions
+ *   aoe_shape.h       sizes of encoders
  *   aoe_plan.h        memory that inference and training use
  *   aoe_convert.h     new and converted models
  *   aoe_experiment.h  grid searches and comparisons (experimental)
  *   aoe_eval.h        evaluation, statistics, benchmarks
  *   aoe_data.h        tables and data tools
+ *   aoe_collect.h     training pairs from GitHub issues (experimental)
  *   aoe_hub.h         models of the Hugging Face Hub
  *   aoe_annotate.h    training data from chat models (experimental)
  *
@@ -487,21 +489,6 @@ AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
 /* Writes one line that names the pooling and the data type of the model and the CPU tier of its context, each with the
  * reason for the choice. text: [size] bytes, NUL-terminated, truncated if size is too small. */
 AOE_API void aoe_model_describe(const aoe_model *m, char *text, size_t size);
-
-/* Sizes of an encoder. */
-typedef struct aoe_shape {
-    size_t hidden, layers, heads, intermediate, vocab;
-    size_t positions; /* maximum tokens of a text. A RAN has no position embeddings; for a RAN, this is only the length
-                         to which texts are truncated */
-    size_t kv_heads;  /* number of heads of keys and values; 0: equal to `heads` */
-    const char *architecture; /* name as in aoe_model_info, borrowed; NULL: "bert" */
-    size_t head_size, window; /* RAN: components per head, tokens per window; otherwise 0 */
-} aoe_shape;
-/* Sets *s to the sizes of the encoder with the given name: bert-base, bert-large, bert-small, bert-mini, bert-tiny,
- * minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini. Errors:
- * AOE_EARG (unknown name; the message lists the valid names). */
-AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *AOE_NULLABLE err);
-AOE_API const char *aoe_shape_names(void); /* all names, comma-separated; static string */
 
 /* ----------------------------------------------------------------- tokenizers */
 

@@ -7,6 +7,7 @@
 
 #include "aoe.h"
 #include "aoe_data.h"
+#include "aoe_shape.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,6 +7,7 @@
 
 #include "aoe.h"
 #include "aoe_convert.h"
+#include "aoe_shape.h"
 #include "aoe_train.h"
 
 #ifdef __cplusplus

@@ -3,7 +3,7 @@
  * are printed to stdout, and messages to stderr. The access token is read from an environment variable and cannot be
  * given as an argument, so that it does not appear in process lists.
  */
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/interrupt.h"

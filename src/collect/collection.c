@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/hash.h"

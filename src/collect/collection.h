@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "base/buffer.h"
 #include "base/distinct.h"
 #include "dataset/text_equality.h"

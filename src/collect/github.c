@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"

@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "aoe.h"
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "net/fetch.h"
 #include "net/http.h"
 #include "net/store.h"

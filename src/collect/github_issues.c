@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "collect/issues_clean.h"

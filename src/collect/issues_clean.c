@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/hash.h"

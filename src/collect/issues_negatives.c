@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/hash.h"

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "aoe.h"
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "collect/issues.h"
 
 typedef struct aoei_candidates aoei_candidates;

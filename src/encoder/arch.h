@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "aoe_shape.h"
 #include "encoder/config.h"
 #include "encoder/slot_layout.h"
 

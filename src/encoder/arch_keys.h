@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "aoe_shape.h"
 #include "encoder/config.h"
 
 /* Reads the key hidden_act into *c. The supported values are names of activations in the library transformers

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "aoe_shape.h"
 #include "encoder/config.h"
 
 /* Sets *c to the configuration of a new model. *s contains its sizes; the architecture s->architecture (NULL: BERT)

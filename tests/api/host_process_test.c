@@ -24,6 +24,7 @@
 #include <jansson.h>
 #include <sqlite3.h>
 
+#include "aoe_collect.h"
 #include "aoe_data.h"
 #include "aoe_hub.h"
 #include "aoe_train.h"

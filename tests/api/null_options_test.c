@@ -11,6 +11,7 @@
 #include "../support/support.h"
 #include "aoe.h"
 #include "aoe_annotate.h"
+#include "aoe_collect.h"
 #include "aoe_convert.h"
 #include "aoe_data.h"
 #include "aoe_eval.h"

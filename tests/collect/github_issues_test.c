@@ -15,7 +15,7 @@
 #include "../support/github_server.h"
 #include "../support/support.h"
 #include "aoe.h"
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "collect/github.h"

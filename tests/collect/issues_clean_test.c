@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../support/support.h"
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "collect/issues_clean.h"
 
 enum {

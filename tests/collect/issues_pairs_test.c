@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../support/support.h"
-#include "aoe_data.h"
+#include "aoe_collect.h"
 #include "base/random.h"
 #include "collect/issues.h"
 #include "collect/issues_pairs.h"
