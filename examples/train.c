@@ -13,7 +13,7 @@
 static int on_event(void *user, const aoe_train_event *event) {
     (void)user;
     if (event->kind == AOE_TRAIN_STEP)
-        printf("step %zu of %zu  loss %.4f\n", event->step, event->steps, event->loss.total);
+        printf("step %zu of %zu  loss %.4f\n", event->step, event->steps, event->loss->total);
     return 0;
 }
 

@@ -42,8 +42,14 @@
  *   returns a number or a pointer then returns 0, NaN or NULL. Functions that free an object accept NULL.
  * - Options. Call aoe_NAME_options_defaults, which sets every field, then change some fields. If the pointer to the
  *   options is NULL, the function uses the defaults. The value AOE_AUTO lets the library choose a value from the model,
- *   the data or the machine. The values 0 and NULL switch off an optional limit or feature. The defaults function also
- *   sets struct_size, which lets later versions append fields. A nested options struct has its own struct_size.
+ *   the data or the machine. The values 0 and NULL switch off an optional limit or feature.
+ * - Compatibility. Later versions append fields to the structs that begin with struct_size. All other structs never
+ *   change. struct_size is the size of the struct in the headers with which its owner was compiled; the library uses
+ *   only the fields that a program's struct has. The defaults functions set it, also in nested structs, and in result
+ *   structs the program sets it: aoe_mine_result r = {.struct_size = sizeof r}. The library sets it in structs that it
+ *   passes to callbacks.
+ * - Other languages. aoe_NAME_defaults is an inline function, which sets struct_size in the struct and in its nested
+ *   structs, and then calls the exported function aoe_NAME_fill. Bindings do the same.
  * - Fields. If the comment of a struct field begins with a condition, such as "adapters:" or "pairs:", the field is
  *   used or set only in this case.
  * - Texts. A text has a pointer and a length. It must be valid UTF-8. NUL is an ordinary character.
@@ -85,6 +91,21 @@ extern "C" {
 #ifndef AOE_NULLABLE
 #define AOE_NULLABLE
 #endif
+
+/* AOE_OPTIONS(aoe_NAME) declares the functions that set the fields of *o to their defaults. aoe_NAME_defaults also sets
+ * struct_size. aoe_NAME_fill requires that struct_size is set, also in nested structs. AOE_OPTIONS_WITH has additional
+ * arguments: expressions that set struct_size in nested structs. */
+#define AOE_OPTIONS_WITH(type, ...)                                                                                    \
+    AOE_API void type##_fill(type *o);                                                                                 \
+    static inline void type##_defaults(type *o) {                                                                      \
+        if (!o)                                                                                                        \
+            return;                                                                                                    \
+        o->struct_size = sizeof *o;                                                                                    \
+        __VA_ARGS__;                                                                                                   \
+        type##_fill(o);                                                                                                \
+    }                                                                                                                  \
+    AOE_API void type##_fill(type *o)
+#define AOE_OPTIONS(type) AOE_OPTIONS_WITH(type, (void)0)
 
 /* If an integer or floating-point option is AOE_AUTO, the library chooses its value. The comment of the option
  * describes the choice. */
@@ -342,7 +363,7 @@ struct aoe_context_options {
     void *log_user; /* first argument of log */
 };
 
-AOE_API void aoe_context_options_defaults(aoe_context_options *o);
+AOE_OPTIONS(aoe_context_options);
 
 /* Data type of activations and matrix products. AUTO chooses bf16 if the CPU has bf16 instructions, otherwise f32. INT8
  * computes the linear layers of transformer layers, except the values of attention, in int8, and everything else in the
@@ -417,7 +438,7 @@ struct aoe_model_options {
                       normalizes embeddings, normalizes them again; 0 (default): from the model directory */
 };
 
-AOE_API void aoe_model_options_defaults(aoe_model_options *o);
+AOE_OPTIONS(aoe_model_options);
 
 /* Treatment of texts longer than max_length. */
 typedef enum aoe_chunk {
@@ -438,11 +459,12 @@ struct aoe_embedder_options {
                              calls run at the same time, the other threads help with one of them */
 };
 
-AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);
+AOE_OPTIONS(aoe_embedder_options);
 
 /* --------------------------------------------------- information about models */
 
 typedef struct aoe_model_info {
+    size_t struct_size;       /* set by the caller */
     const char *architecture; /* "bert", "llama", "static" ...; static string */
     size_t hidden, layers, heads, intermediate, vocab, positions, token_types; /* sizes in config.json; 0: not
                                                                                   applicable */
@@ -512,7 +534,7 @@ typedef struct aoe_encode_options {
     int chat_template;
 } aoe_encode_options;
 
-AOE_API void aoe_encode_options_defaults(aoe_encode_options *o);
+AOE_OPTIONS(aoe_encode_options);
 
 typedef struct aoe_ids {
     int32_t *id;     /* [n] token ids, owned by this struct; aoe_ids_free frees them */
@@ -543,7 +565,8 @@ AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const ao
 AOE_API int aoe_tokenizer_encode_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second,
                                       const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids,
                                       aoe_error *AOE_NULLABLE err);
-/* Sets *o to the options with which the model in `dir` tokenizes texts. If dir is NULL, the function uses the default
+/* Sets the fields of *o to the options with which the model in `dir` tokenizes texts; o->struct_size must be set, for
+ * example by aoe_encode_options_defaults. If dir is NULL, the function uses the default
  * model. A static model adds no special tokens and drops unknown tokens. o->lowercase is the setting `lowercase` of the
  * model (do_lower_case of sentence-transformers), and o->chat_template is 1 if the model renders texts with its chat
  * template. Otherwise, and if `dir` contains no known model, *o is set to the defaults. Reads no weights. */

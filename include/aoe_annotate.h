@@ -17,14 +17,17 @@ extern "C" {
 
 /* A model at an OpenAI-compatible chat endpoint. */
 typedef struct aoe_chat_model {
+    size_t struct_size; /* set by aoe_chat_model_defaults */
     const char *name;   /* model name that is sent to the endpoint */
     const char *source; /* name of the model in the output column `source`; NULL: `name` */
-    const char *api; /* base URL, for example "https://host/v1"; requests are sent to API/chat/completions. http:// is
-                        allowed only for loopback addresses */
-    const char *key; /* API key; NULL: none. Sent only to the origin of `api`; never printed, logged or stored */
+    const char *api;   /* base URL, for example "https://host/v1"; requests are sent to API/chat/completions. http:// is
+                          allowed only for loopback addresses */
+    const char *key;   /* API key; NULL: none. Sent only to the origin of `api`; never printed, logged or stored */
+    int costs_nothing; /* 1: the model is free, and a price of 0 means 0 instead of unknown */
     double price_in, price_out; /* price of a million prompt tokens; price of a million response tokens; 0: unknown */
-    int costs_nothing;          /* 1: the model is free, and a price of 0 means 0 instead of unknown */
 } aoe_chat_model;
+
+AOE_OPTIONS(aoe_chat_model);
 
 typedef enum aoe_chat_state {
     AOE_CHAT_ANSWER, /* a request was answered, was rejected or failed */
@@ -33,6 +36,7 @@ typedef enum aoe_chat_state {
 } aoe_chat_state;
 
 typedef struct aoe_chat_progress {
+    size_t struct_size; /* set by the library */
     aoe_chat_state state;
     size_t done, total; /* number of finished requests; number of all requests of this run, without requests answered by
                            the cache */
@@ -80,13 +84,14 @@ typedef struct aoe_chat_options {
 } aoe_chat_options;
 
 typedef struct aoe_chat_result {
-    size_t calls;      /* number of distinct requests */
-    size_t kept;       /* requests answered by the cache */
-    size_t asked;      /* requests answered by an endpoint in this run, including responses counted in `refused` */
-    size_t failed;     /* requests that failed in all attempts */
-    size_t left;       /* requests that were not sent because of dry_run or a limit on cost or tokens */
-    size_t refused;    /* responses in which the model or the endpoint's content filter declined to answer */
-    size_t unreadable; /* responses that contain no list of sentences (aoe_annotate) or no score (aoe_score) */
+    size_t struct_size; /* set by the caller */
+    size_t calls;       /* number of distinct requests */
+    size_t kept;        /* requests answered by the cache */
+    size_t asked;       /* requests answered by an endpoint in this run, including responses counted in `refused` */
+    size_t failed;      /* requests that failed in all attempts */
+    size_t left;        /* requests that were not sent because of dry_run or a limit on cost or tokens */
+    size_t refused;     /* responses in which the model or the endpoint's content filter declined to answer */
+    size_t unreadable;  /* responses that contain no list of sentences (aoe_annotate) or no score (aoe_score) */
     double prompt_tokens, completion_tokens, cost; /* usage of the `asked` requests: tokens of prompts, tokens of
                                                       responses, cost. If an endpoint does not report the usage, it is
                                                       estimated. If a response is unusable, the maximum is assumed */
@@ -95,7 +100,7 @@ typedef struct aoe_chat_result {
     double left_most; /* cost of the `left` requests if every response has max_tokens tokens; NaN if max_tokens is 0 */
 } aoe_chat_result;
 
-AOE_API void aoe_chat_options_defaults(aoe_chat_options *o);
+AOE_OPTIONS(aoe_chat_options);
 
 /* ----------------------------------------------------------------- annotation */
 
@@ -123,6 +128,7 @@ typedef struct aoe_annotate_options {
 } aoe_annotate_options;
 
 typedef struct aoe_annotate_result {
+    size_t struct_size; /* set by the caller */
     aoe_chat_result chat;
     size_t texts;                /* distinct input texts */
     size_t repeated_inputs;      /* input texts that repeat an earlier one */
@@ -136,7 +142,7 @@ typedef struct aoe_annotate_result {
     size_t skipped;   /* bad rows of the input files that were skipped */
 } aoe_annotate_result;
 
-AOE_API void aoe_annotate_options_defaults(aoe_annotate_options *o);
+AOE_OPTIONS_WITH(aoe_annotate_options, aoe_chat_options_defaults(&o->chat), aoe_table_options_defaults(&o->table));
 /* Asks chat models for sentences with the same meaning as each input text and for sentences with the opposite meaning,
  * and writes training examples (LLM-supervised learning, figure 4 and table 5 of the AnglE paper). Inputs that differ
  * only in white space are one text. The output does not depend on options.chat.concurrency. If a run is interrupted,
@@ -164,6 +170,7 @@ typedef struct aoe_score_options {
 } aoe_score_options;
 
 typedef struct aoe_score_result {
+    size_t struct_size; /* set by the caller */
     aoe_chat_result chat;
     size_t rows;    /* number of rows that were read */
     size_t scored;  /* rows that were written */
@@ -171,7 +178,7 @@ typedef struct aoe_score_result {
     double mean;    /* mean of all scores; NaN if no row has a score */
 } aoe_score_result;
 
-AOE_API void aoe_score_options_defaults(aoe_score_options *o);
+AOE_OPTIONS_WITH(aoe_score_options, aoe_chat_options_defaults(&o->chat), aoe_table_options_defaults(&o->table));
 /* Asks chat models to rate the similarity of pairs of texts from 0 to 5. The cache, the limits and the errors are those
  * of aoe_annotate. */
 AOE_API int aoe_score(const aoe_score_options *AOE_NULLABLE o, aoe_score_result *AOE_NULLABLE result,

@@ -33,6 +33,7 @@ enum {
 };
 
 typedef struct aoe_github_progress {
+    size_t struct_size;     /* set by the library */
     const char *repository; /* current repository; "" after the last one */
     size_t done, total;     /* number of repositories that were read; number of all repositories */
     size_t issues;          /* number of issues that were read so far in all repositories */
@@ -81,6 +82,7 @@ typedef struct aoe_github_options {
 } aoe_github_options;
 
 typedef struct aoe_github_result {
+    size_t struct_size;                                                /* set by the caller */
     size_t positives[AOE_ISSUES_SPLITS], negatives[AOE_ISSUES_SPLITS]; /* number of rows written, by split */
     size_t repositories;                                               /* repositories that were read */
     size_t missing;                                                    /* repositories that could not be read */
@@ -104,7 +106,7 @@ typedef struct aoe_github_result {
     uint64_t absent;    /* offline: responses that are missing in the cache */
 } aoe_github_result;
 
-AOE_API void aoe_github_options_defaults(aoe_github_options *o);
+AOE_OPTIONS(aoe_github_options);
 /* Collects issues that were closed as duplicates and their originals (section 4.1 of the AnglE paper;
  * docs/github-issues.md), and writes each duplicate with its original and with negatives. A text is the title, a line
  * end and the body; in .tsv files tabs and line ends become spaces. Each response is stored in the cache at once. An

@@ -51,10 +51,11 @@ typedef struct aoe_init_options {
 } aoe_init_options;
 
 typedef struct aoe_init_result {
+    size_t struct_size;                       /* set by the caller */
     size_t parameters, hidden, layers, vocab; /* as in aoe_model_info */
 } aoe_init_result;
 
-AOE_API void aoe_init_options_defaults(aoe_init_options *o);
+AOE_OPTIONS_WITH(aoe_init_options, o->shape.struct_size = sizeof o->shape);
 /* Writes a complete model directory `dir` with random weights. The weights are written in parts, so that they need not
  * fit in memory. Errors: AOE_EEXIST (dir contains a model, and force is 0), AOE_EIO and other errors of files. */
 AOE_API int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *AOE_NULLABLE o,
@@ -89,6 +90,7 @@ typedef struct aoe_convert_options {
 } aoe_convert_options;
 
 typedef struct aoe_convert_result {
+    size_t struct_size;              /* set by the caller */
     const char *from, *to;           /* stored types of input and output, as aoe_model_info.storage; static strings */
     size_t parameters;               /* parameters of the encoder */
     size_t bytes_from, bytes_stored; /* bytes of the weights, including scales, in the input files and in the output
@@ -103,7 +105,7 @@ typedef struct aoe_convert_result {
     size_t dims_from, dims;     /* components of the embeddings of input and output */
 } aoe_convert_result;
 
-AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);
+AOE_OPTIONS_WITH(aoe_convert_options, aoe_table_options_defaults(&o->table));
 /* Writes the model in `from`, with its settings and other files, to `to` with another stored type. Adapters are merged
  * into the weights of their base model. Converting to f32 is exact. If weights are converted from bf16, int8 or int5 to
  * f32 and back, the bytes do not change. Errors: AOE_EARG, AOE_EUNSUPPORTED (the layers or the tokens cannot be
@@ -130,9 +132,10 @@ typedef struct aoe_word_vectors_options {
     int force;     /* 1: replace a model in the output directory */
 } aoe_word_vectors_options;
 
-AOE_API void aoe_word_vectors_options_defaults(aoe_word_vectors_options *o);
+AOE_OPTIONS(aoe_word_vectors_options);
 
 typedef struct aoe_word_vectors_result {
+    size_t struct_size; /* set by the caller */
     size_t words; /* number of words in the file; the unknown token, which is added to the vocabulary, is not counted */
     size_t dims;  /* components of a vector */
     size_t skipped; /* lines that were skipped: words that contain spaces, and repeated words */
@@ -154,22 +157,24 @@ typedef struct aoe_whiten_options {
     const char *const *texts; /* [n_texts] .txt files or tables. Every line of a .txt file and every text of a table is
                                  used; labels are ignored */
     size_t n_texts;
-    aoe_table_options table; /* columns: "text=NAME"; label_map and allow_empty are ignored */
+    aoe_table_options table;         /* columns: "text=NAME"; label_map and allow_empty are ignored */
+    int force;                       /* 1: replace a model in the output directory */
+    aoe_model_options model_options; /* pooling, prompt, max_length and normalize are stored in the output */
     size_t dims; /* number of components to keep, in order of decreasing variance; AOE_AUTO (default): all components
                     with a variance above 0 */
-    size_t batch_tokens;             /* maximum tokens per batch, as in aoe_embedder_options; default 4096 */
-    aoe_model_options model_options; /* pooling, prompt, max_length and normalize are stored in the output */
-    int force;                       /* 1: replace a model in the output directory */
+    size_t batch_tokens; /* maximum tokens per batch, as in aoe_embedder_options; default 4096 */
 } aoe_whiten_options;
 
 typedef struct aoe_whiten_result {
-    size_t texts; /* number of texts */
-    size_t rank;  /* components with a variance above 0 */
-    size_t dims;  /* components that were kept */
-    double kept;  /* fraction of the variance in these components */
+    size_t struct_size; /* set by the caller */
+    size_t texts;       /* number of texts */
+    size_t rank;        /* components with a variance above 0 */
+    size_t dims;        /* components that were kept */
+    double kept;        /* fraction of the variance in these components */
 } aoe_whiten_result;
 
-AOE_API void aoe_whiten_options_defaults(aoe_whiten_options *o);
+AOE_OPTIONS_WITH(aoe_whiten_options, aoe_table_options_defaults(&o->table),
+                 aoe_model_options_defaults(&o->model_options));
 /* Adds a linear layer after the pooling to the model in `from`, and writes the model to `to`. With this layer, the
  * embeddings of the texts have mean 0 and identity covariance (BERT-whitening, Su et al. 2021): y = S^(-1/2) U^T (x -
  * mean), where U S U^T is the covariance of x. Adapters are merged. Errors: those of aoe_convert and aoe_embed;
@@ -209,17 +214,19 @@ typedef struct aoe_flow_options {
 } aoe_flow_options;
 
 typedef struct aoe_flow_result {
-    size_t texts;      /* number of texts */
-    size_t examples;   /* number of rows or lines with these texts */
-    size_t dims;       /* number of components of an embedding */
-    size_t parameters; /* number of parameters of the flow */
-    size_t steps;      /* number of optimizer steps */
-    double bits_start; /* mean over the texts of the negative log-likelihood in bits per component before the first
-                          step */
-    double bits;       /* the same after the last step, for the saved parameters */
+    size_t struct_size; /* set by the caller */
+    size_t texts;       /* number of texts */
+    size_t examples;    /* number of rows or lines with these texts */
+    size_t dims;        /* number of components of an embedding */
+    size_t parameters;  /* number of parameters of the flow */
+    size_t steps;       /* number of optimizer steps */
+    double bits_start;  /* mean over the texts of the negative log-likelihood in bits per component before the first
+                           step */
+    double bits;        /* the same after the last step, for the saved parameters */
 } aoe_flow_result;
 
-AOE_API void aoe_flow_options_defaults(aoe_flow_options *o);
+AOE_OPTIONS_WITH(aoe_flow_options, aoe_table_options_defaults(&o->table),
+                 aoe_model_options_defaults(&o->model_options));
 /* Fits a normalizing flow to the embeddings of the texts (BERT-flow, Li et al. 2020), adds it after the pooling to the
  * model in `from`, and writes the model to `to`. The flow maps the embeddings to vectors whose distribution is close to
  * a standard normal distribution. The encoder is not trained: the texts are embedded once, without dropout, and stored

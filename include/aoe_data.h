@@ -80,7 +80,7 @@ typedef struct aoe_table_options {
     void *log_user; /* first argument of log */
 } aoe_table_options;
 
-AOE_API void aoe_table_options_defaults(aoe_table_options *o);
+AOE_OPTIONS(aoe_table_options);
 
 /* The kind of examples in a file. In .jsonl files, a text may be a list of alternatives. Training draws one alternative
  * in each epoch; a positive is drawn from the alternatives that differ from the query. Functions that read training
@@ -186,18 +186,19 @@ typedef struct aoe_data_convert_options {
 } aoe_data_convert_options;
 
 typedef struct aoe_data_convert_result {
-    size_t rows;    /* number of rows that were read, except skipped and dropped rows */
-    size_t skipped; /* bad rows that were skipped */
-    size_t dropped; /* rows that were left out because table.label_map maps their label to "drop" */
-    size_t written; /* rows that were written */
-    size_t below;   /* pairs to positives: rows below the threshold, which were left out */
-    size_t texts;   /* pairs to triplets: distinct values of text1 */
+    size_t struct_size; /* set by the caller */
+    size_t rows;        /* number of rows that were read, except skipped and dropped rows */
+    size_t skipped;     /* bad rows that were skipped */
+    size_t dropped;     /* rows that were left out because table.label_map maps their label to "drop" */
+    size_t written;     /* rows that were written */
+    size_t below;       /* pairs to positives: rows below the threshold, which were left out */
+    size_t texts;       /* pairs to triplets: distinct values of text1 */
     size_t without; /* pairs to triplets: distinct values of text1 that were left out because they have no positive or
                        no negative. Positives to pairs or triplets: rows for which no random negative was found */
     size_t unused;  /* pairs to triplets: rows that are in no triplet */
 } aoe_data_convert_result;
 
-AOE_API void aoe_data_convert_options_defaults(aoe_data_convert_options *o);
+AOE_OPTIONS_WITH(aoe_data_convert_options, aoe_table_options_defaults(&o->table));
 /* Converts a table to another format or another kind of examples:
  *   pairs to positives    rows with a label of at least the threshold
  *   pairs to triplets     each distinct text1 is a query. If a row has a label of at least the threshold, its text2 is
@@ -240,13 +241,14 @@ typedef struct aoe_data_split_part {
 } aoe_data_split_part;
 
 typedef struct aoe_data_split_result {
+    size_t struct_size;                    /* set by the caller */
     size_t rows, skipped, clusters, texts; /* numbers of rows read, bad rows skipped, clusters and distinct texts */
     size_t largest;                        /* rows of the largest cluster */
     size_t largest_line;                   /* line of the first row of the largest cluster */
     size_t near_pairs;                     /* number of times that a pair of near duplicates merged two clusters */
 } aoe_data_split_result;
 
-AOE_API void aoe_data_split_options_defaults(aoe_data_split_options *o);
+AOE_OPTIONS_WITH(aoe_data_split_options, aoe_table_options_defaults(&o->table));
 /* Splits the rows of a table into parts that have no text in common. Rows that share a text, directly or through other
  * rows, form a cluster, and all rows of a cluster go into the same part. The largest clusters are assigned first, each
  * to a part that can still take all its rows. If a cluster has more rows than the largest part should have, the sizes
@@ -266,6 +268,7 @@ typedef enum aoe_conflicts {
 
 /* A row whose texts equal those of an earlier row with a different label. */
 typedef struct aoe_data_conflict {
+    size_t struct_size;          /* set by the library */
     size_t first, line;          /* line of the first row with these texts; line of the later row */
     aoe_text first_label, label; /* label of the first row; label of the later row; borrowed for the call */
     const aoe_text *text;        /* [n] texts of the later row; borrowed for the call */
@@ -286,13 +289,14 @@ typedef struct aoe_data_dedup_options {
 } aoe_data_dedup_options;
 
 typedef struct aoe_data_dedup_result {
+    size_t struct_size;         /* set by the caller */
     size_t rows, skipped, kept; /* numbers of rows read, bad rows skipped and rows written */
     size_t duplicates;          /* rows that were left out because an earlier row has equal texts and label */
     size_t conflicts;           /* rows with equal texts but another label than the first row with these texts */
     size_t dropped;             /* rows that were left out because of a conflict */
 } aoe_data_dedup_result;
 
-AOE_API void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o);
+AOE_OPTIONS_WITH(aoe_data_dedup_options, aoe_table_options_defaults(&o->table));
 /* Writes the rows of a table except those whose texts equal the texts of an earlier row. Only the texts and the label
  * of a row are compared. Labels are equal if they are equal numbers or equal names. The written rows are copied byte
  * for byte, in input order. Errors: AOE_EFORMAT. */
@@ -333,6 +337,11 @@ typedef struct aoe_data_stats_options {
 } aoe_data_stats_options;
 
 typedef struct aoe_data_stats_result {
+    size_t struct_size;    /* set by the caller */
+    char *bytes;           /* private */
+    aoe_data_label *label; /* [labels] labels with their numbers of rows; owned by the result. Numbers come first, in
+                              ascending order, then names in byte order */
+    size_t labels;
     size_t rows, skipped;               /* number of rows read; number of bad rows skipped */
     int has_labels;                     /* 1: the table has a label column */
     double threshold;                   /* threshold in use; NaN if no label is a number */
@@ -344,13 +353,9 @@ typedef struct aoe_data_stats_result {
     aoe_data_lengths words;             /* lengths in words separated by white space */
     aoe_data_lengths tokens;            /* lengths in tokens; set only if has_tokens is 1 */
     int has_tokens;                     /* 1: options.tokens was given */
-    aoe_data_label *label; /* [labels] labels with their numbers of rows; owned by the result. Numbers come first, in
-                              ascending order, then names in byte order */
-    size_t labels;
-    char *bytes; /* private */
 } aoe_data_stats_result;
 
-AOE_API void aoe_data_stats_options_defaults(aoe_data_stats_options *o);
+AOE_OPTIONS_WITH(aoe_data_stats_options, aoe_table_options_defaults(&o->table));
 /* Counts rows and labels of a table and computes the lengths of its texts; a text that occurs several times is counted
  * each time. Free *result with aoe_data_stats_free, also after an error. Errors: AOE_EFORMAT; the errors of
  * options.tokens. */
@@ -384,6 +389,7 @@ AOE_API const char *aoe_finding_name(aoe_finding_kind kind); /* for example "dup
 AOE_API const char *aoe_finding_text(aoe_finding_kind kind); /* description from the list above; static string */
 
 typedef struct aoe_finding {
+    size_t struct_size; /* set by the library */
     aoe_finding_kind kind;
     const char *file;       /* file with the problem. All pointers in this struct are borrowed for the call */
     size_t line;            /* first line of the row; 0: the whole file */
@@ -409,12 +415,13 @@ typedef struct aoe_data_check_options {
 } aoe_data_check_options;
 
 typedef struct aoe_data_check_result {
+    size_t struct_size;              /* set by the caller */
     size_t rows;                     /* number of rows of all files, including rows that cannot be read */
     size_t found[AOE_FINDING_COUNT]; /* number of findings of each kind */
     size_t total;                    /* sum of found */
 } aoe_data_check_result;
 
-AOE_API void aoe_data_check_options_defaults(aoe_data_check_options *o);
+AOE_OPTIONS_WITH(aoe_data_check_options, aoe_table_options_defaults(&o->table));
 /* Checks tables for problems. Each table is checked alone and is then compared with the earlier tables in `paths`. This
  * finds, for example, rows and texts of test data that also occur in training data. The function returns 0 even if it
  * finds problems. Errors: AOE_EFORMAT (a whole file is malformed). */
@@ -430,6 +437,7 @@ typedef enum aoe_mine_stage {
 
 /* A triplet with a mined negative. All pointers are borrowed for the call. */
 typedef struct aoe_mined {
+    size_t struct_size;       /* set by the library */
     const aoe_text *query;    /* [n_query] the query of the row, or its alternatives */
     const aoe_text *positive; /* [n_positive] the positive of the row, or its alternatives */
     size_t n_query, n_positive;
@@ -479,12 +487,13 @@ typedef struct aoe_mine_options {
 } aoe_mine_options;
 
 typedef struct aoe_mine_result {
-    size_t rows;       /* rows with a query and a positive */
-    size_t without;    /* rows for which no negative was found; they have no triplet */
-    size_t triplets;   /* reported triplets */
-    size_t texts;      /* texts that were embedded; texts with equal tokens are embedded once */
-    size_t truncated;  /* texts truncated to the maximum length */
-    size_t candidates; /* embedded texts that are candidates */
+    size_t struct_size; /* set by the caller */
+    size_t rows;        /* rows with a query and a positive */
+    size_t without;     /* rows for which no negative was found; they have no triplet */
+    size_t triplets;    /* reported triplets */
+    size_t texts;       /* texts that were embedded; texts with equal tokens are embedded once */
+    size_t truncated;   /* texts truncated to the maximum length */
+    size_t candidates;  /* embedded texts that are candidates */
     size_t below; /* pairs with a label below the threshold. They yield no triplet; their texts can only be negatives of
                      other rows */
     size_t skipped;        /* bad rows that were skipped */
@@ -493,7 +502,7 @@ typedef struct aoe_mine_result {
     double negative_score; /* mean cosine of query and negative over triplets; NaN without a triplet */
 } aoe_mine_result;
 
-AOE_API void aoe_mine_options_defaults(aoe_mine_options *o);
+AOE_OPTIONS_WITH(aoe_mine_options, aoe_table_options_defaults(&o->table), aoe_table_options_defaults(&o->corpus_table));
 /* Mines hard negatives: for each row of the files, finds the candidates with the highest cosine to the query by exact
  * search. A text that is the query or a positive of a row is never a negative of this query, not even for another row
  * with the same query. Two texts count as one text if their tokens are equal after the prompt is added and the texts

@@ -34,14 +34,15 @@ AOE_API double aoe_spearman(const double *x, const double *y, size_t n);
 typedef enum aoe_sts_row { AOE_STS_FILE, AOE_STS_SUBSET, AOE_STS_FOLDER, AOE_STS_ALL } aoe_sts_row;
 
 typedef struct aoe_sts_result {
-    aoe_sts_row row;  /* AOE_STS_FILE: a table. AOE_STS_SUBSET: one subset of a SentEval folder. AOE_STS_FOLDER: all
-                         subsets of a SentEval folder. AOE_STS_ALL: all inputs */
-    const char *name; /* name of the file, subset or folder; borrowed for the call */
-    size_t pairs;     /* scored pairs */
-    size_t skipped;   /* number of rows that are not scored: bad rows and rows that label_map drops; SentEval folders:
-                         lines without a gold score, bad lines and gold files without a file of texts */
-    size_t empty;     /* empty texts */
-    size_t truncated; /* texts truncated to the maximum length */
+    size_t struct_size; /* set by the caller of aoe_eval_pairs; set by the library for an aoe_sts_fn */
+    aoe_sts_row row;    /* AOE_STS_FILE: a table. AOE_STS_SUBSET: one subset of a SentEval folder. AOE_STS_FOLDER: all
+                           subsets of a SentEval folder. AOE_STS_ALL: all inputs */
+    const char *name;   /* name of the file, subset or folder; borrowed for the call */
+    size_t pairs;       /* scored pairs */
+    size_t skipped;     /* number of rows that are not scored: bad rows and rows that label_map drops; SentEval folders:
+                           lines without a gold score, bad lines and gold files without a file of texts */
+    size_t empty;       /* empty texts */
+    size_t truncated;   /* texts truncated to the maximum length */
     double spearman, pearson;    /* correlation of cosine and gold score, in [-1, 1] */
     const double *cosine, *gold; /* [pairs] value of each pair, borrowed for the call of an aoe_sts_fn; NULL in
                                     aoe_eval_pairs */
@@ -61,7 +62,7 @@ typedef struct aoe_sts_options {
     void *user;                    /* first argument of progress */
 } aoe_sts_options;
 
-AOE_API void aoe_sts_options_defaults(aoe_sts_options *o);
+AOE_OPTIONS_WITH(aoe_sts_options, aoe_table_options_defaults(&o->table));
 
 /* Computes the correlation of cosine and gold score (semantic textual similarity; for a cross-encoder with one output,
  * of its score and gold score; this also holds for the other evaluations of pairs and triplets) on tables of pairs and
@@ -114,6 +115,7 @@ AOE_API const char *aoe_setting_name(aoe_setting s); /* "all", "mean" or "wmean"
 typedef enum aoe_suite_row { AOE_SUITE_SUBSET, AOE_SUITE_SET, AOE_SUITE_AVERAGE } aoe_suite_row;
 
 typedef struct aoe_suite_result {
+    size_t struct_size; /* set by the library */
     aoe_suite_row row;
     const char *name; /* "STS12/MSRpar", "STS12", "STS-B", "SICK-R" or "average"; borrowed for the call */
     const char *path; /* AOE_SUITE_SET: file or folder of the set, borrowed for the call; NULL: the set was not found
@@ -139,7 +141,7 @@ typedef struct aoe_suite_options {
     void *user;                    /* first argument of progress */
 } aoe_suite_options;
 
-AOE_API void aoe_suite_options_defaults(aoe_suite_options *o);
+AOE_OPTIONS(aoe_suite_options);
 
 /* Evaluates the seven sets of table 2 of the AnglE paper: STS12 to STS16, STS-B (test) and SICK-R (test). dirs:
  * [n_dirs] folders in SentEval's layout; each set is read from the first folder that contains it (docs/evaluation.md).
@@ -175,6 +177,7 @@ typedef struct aoe_binary_options {
 } aoe_binary_options;
 
 typedef struct aoe_binary_result {
+    size_t struct_size;                      /* set by the library */
     const char *name;                        /* file name, borrowed for the call */
     size_t pairs, skipped, empty, truncated; /* as in aoe_sts_result */
     double spearman, pearson;                /* correlation of cosine and label */
@@ -183,7 +186,7 @@ typedef struct aoe_binary_result {
 
 typedef void (*aoe_binary_fn)(void *user, const aoe_binary_result *result);
 
-AOE_API void aoe_binary_options_defaults(aoe_binary_options *o);
+AOE_OPTIONS_WITH(aoe_binary_options, aoe_table_options_defaults(&o->table));
 /* Evaluates binary classification of pairs (for example paraphrases or duplicates) by cosine. paths: tables of pairs
  * whose labels have two classes. Calls report for each table in order. Errors: as aoe_eval_sts. */
 AOE_API int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_paths,
@@ -197,9 +200,10 @@ typedef struct aoe_triplet_options {
     void *user;                    /* first argument of progress */
 } aoe_triplet_options;
 
-AOE_API void aoe_triplet_options_defaults(aoe_triplet_options *o);
+AOE_OPTIONS_WITH(aoe_triplet_options, aoe_table_options_defaults(&o->table));
 
 typedef struct aoe_triplet_result {
+    size_t struct_size;                    /* set by the library */
     const char *name;                      /* file name, borrowed for the call */
     size_t triplets;                       /* evaluated triplets */
     size_t skipped, empty, truncated;      /* as in aoe_sts_result */
@@ -238,9 +242,10 @@ typedef struct aoe_retrieval_options {
 } aoe_retrieval_options;
 
 typedef struct aoe_retrieval_result {
-    const char *name; /* file or folder name, borrowed for the call */
-    size_t texts;     /* texts in the corpus */
-    size_t queries;   /* evaluated queries */
+    size_t struct_size; /* set by the library */
+    const char *name;   /* file or folder name, borrowed for the call */
+    size_t texts;       /* texts in the corpus */
+    size_t queries;     /* evaluated queries */
     size_t without;   /* groups: queries that were left out because they are alone in their group; BEIR folders: judged
                          queries without relevant texts, whose metrics are 0 as in trec_eval */
     size_t skipped;   /* bad rows */
@@ -258,7 +263,7 @@ typedef struct aoe_retrieval_result {
 
 typedef void (*aoe_retrieval_fn)(void *user, const aoe_retrieval_result *result);
 
-AOE_API void aoe_retrieval_options_defaults(aoe_retrieval_options *o);
+AOE_OPTIONS_WITH(aoe_retrieval_options, aoe_table_options_defaults(&o->table));
 /* Evaluates exact search by cosine on tables of groups and on BEIR folders (corpus.jsonl, queries.jsonl, qrels). A
  * group is, for example, the captions of one image. If cosines are equal, the earlier text of a group file ranks
  * higher, and the text of a BEIR folder with the larger id, as in trec_eval. The vectors of all texts of an input are
@@ -292,6 +297,7 @@ typedef struct aoe_rerank_options {
 } aoe_rerank_options;
 
 typedef struct aoe_rerank_result {
+    size_t struct_size;                 /* set by the caller */
     size_t texts;                       /* documents in the corpus */
     size_t queries;                     /* evaluated queries */
     size_t without;                     /* queries without relevant documents, whose metrics are 0 as in trec_eval */
@@ -304,7 +310,7 @@ typedef struct aoe_rerank_result {
                                                               aoe_retrieval_result */
 } aoe_rerank_result;
 
-AOE_API void aoe_rerank_options_defaults(aoe_rerank_options *o);
+AOE_OPTIONS(aoe_rerank_options);
 /* Evaluates a cross-encoder on a BEIR folder (corpus.jsonl, queries.jsonl, qrels). The first stage is exact search by
  * cosine with o->first, or a run file; it provides the o->top best documents of each query. The cross-encoder of the
  * embedder `e` scores them, and they are sorted by their scores. If scores are equal, the document that comes first in
@@ -372,7 +378,7 @@ typedef struct aoe_interval {
     size_t undefined; /* replicates that were left out because x, y or gold was constant in the sample */
 } aoe_interval;
 
-AOE_API void aoe_bootstrap_options_defaults(aoe_bootstrap_options *o);
+AOE_OPTIONS(aoe_bootstrap_options);
 /* Computes a percentile bootstrap interval of a mean over training runs. gold: [n_pairs]; x, y: [n_runs, n_pairs]
  * scores of the pairs in each run. If y is NULL, the interval is for the mean Spearman correlation of x and gold.
  * Otherwise, the difference between the correlation of x and gold and the correlation of y and gold is computed for
@@ -386,11 +392,12 @@ AOE_API int aoe_bootstrap_spearman(const double *gold, size_t n_pairs, const dou
 /* ----------------------------------------------- verification and benchmarks */
 
 typedef struct aoe_verify_result {
-    const char *name; /* "bert/hidden", "objectives/cosine" ...; borrowed for the call */
-    double error;     /* largest error, relative or absolute as the golden case defines */
-    double tolerance; /* the check passes if `error` is at most this value */
-    size_t checks;    /* number of compared values or tensors */
-    int passed;       /* 1: error <= tolerance; 0: error is larger or NaN */
+    size_t struct_size; /* set by the library */
+    const char *name;   /* "bert/hidden", "objectives/cosine" ...; borrowed for the call */
+    double error;       /* largest error, relative or absolute as the golden case defines */
+    double tolerance;   /* the check passes if `error` is at most this value */
+    size_t checks;      /* number of compared values or tensors */
+    int passed;         /* 1: error <= tolerance; 0: error is larger or NaN */
 } aoe_verify_result;
 typedef void (*aoe_verify_fn)(void *user, const aoe_verify_result *result);
 
@@ -420,6 +427,7 @@ typedef struct aoe_bench_options {
 } aoe_bench_options;
 
 typedef struct aoe_bench_result {
+    size_t struct_size;  /* set by the caller */
     size_t tokens;       /* tokens per run */
     size_t layers_timed; /* number of timed layers. If the weights do not fit in memory, only one layer is timed. Its
                             time is multiplied by the number of layers, and the time of the token embeddings is left
@@ -432,7 +440,7 @@ typedef struct aoe_bench_result {
     aoe_dtype dtype;    /* data type in use, never AUTO */
 } aoe_bench_result;
 
-AOE_API void aoe_bench_options_defaults(aoe_bench_options *o);
+AOE_OPTIONS_WITH(aoe_bench_options, o->shape.struct_size = sizeof o->shape);
 /* Measures the time of inference or training steps of a model with random weights. */
 AOE_API int aoe_bench(aoe_context *ctx, const aoe_bench_options *AOE_NULLABLE o, aoe_bench_result *result,
                       aoe_error *AOE_NULLABLE err);

@@ -25,20 +25,26 @@ extern "C" {
 /* A table of pairs or a SentEval folder on which models are evaluated (Spearman correlation of cosine and gold
  * score). */
 typedef struct aoe_evaluation_file {
+    size_t struct_size; /* set by aoe_evaluation_file_defaults */
     const char *path;
-    aoe_table_options table; /* from aoe_table_options_defaults */
+    aoe_table_options table;
 } aoe_evaluation_file;
+
+AOE_OPTIONS_WITH(aoe_evaluation_file, aoe_table_options_defaults(&o->table));
 
 /* A configuration: training options that are compared with the options of other configurations. The experiment sets
  * these fields of `train` for each run and ignores their values: args.output, args.seed, args.resume, args.force,
  * args.event, args.event_user, evaluate, evaluate_user, dev_name and dev_fingerprint. */
 typedef struct aoe_configuration {
-    const char *name;   /* unique; part of the directory name of each run */
-    const char *label;  /* name of the configuration in messages; NULL: `name` */
-    const char *values; /* aoe_grid: JSON object that is recorded with each run, for example {"lr":1e-05}; NULL: {} */
-    aoe_train_options train; /* training options; train.args.model is required */
+    size_t struct_size;      /* set by aoe_configuration_defaults */
+    const char *name;        /* unique; part of the directory name of each run */
+    const char *label;       /* name of the configuration in messages; NULL: `name` */
     int untrained;           /* 1: evaluate the start model once, without training */
+    aoe_train_options train; /* training options; train.args.model is required */
+    const char *values; /* aoe_grid: JSON object that is recorded with each run, for example {"lr":1e-05}; NULL: {} */
 } aoe_configuration;
+
+AOE_OPTIONS_WITH(aoe_configuration, aoe_train_options_defaults(&o->train));
 
 typedef enum aoe_keep {
     AOE_KEEP_NONE, /* delete all trained models */
@@ -55,6 +61,7 @@ typedef enum aoe_experiment_event_kind {
 } aoe_experiment_event_kind;
 
 typedef struct aoe_experiment_event {
+    size_t struct_size; /* set by the library */
     aoe_experiment_event_kind kind;
     size_t runs, finished, failed; /* number of all runs; number of finished runs, including runs of earlier calls;
                                       number of runs that failed in this call */
@@ -96,7 +103,7 @@ typedef struct aoe_experiment_options {
     void *event_user;        /* first argument of event */
 } aoe_experiment_options;
 
-AOE_API void aoe_experiment_options_defaults(aoe_experiment_options *o);
+AOE_OPTIONS(aoe_experiment_options);
 
 typedef struct aoe_grid_options {
     size_t struct_size;                /* set by aoe_grid_options_defaults */
@@ -106,14 +113,18 @@ typedef struct aoe_grid_options {
 } aoe_grid_options;
 
 typedef struct aoe_grid_row {
+    size_t struct_size;           /* set by the library */
     size_t configuration;         /* index in options.configurations */
     const double *score;          /* [n_seeds] scores in the order of options.seeds; NaN: no score */
     aoe_t_test_result statistics; /* n, mean and sd of the scores that are not NaN */
 } aoe_grid_row;
 
 typedef struct aoe_grid_result {
-    aoe_grid_row *rows; /* [n] one row per configuration, sorted by descending mean; rows without a score are last */
-    size_t n;           /* number of rows */
+    size_t struct_size;              /* set by the caller */
+    void *memory;                    /* private */
+    const aoe_grid_row *const *rows; /* [n] one row per configuration, sorted by descending mean; rows without a score
+                                        are last */
+    size_t n;                        /* number of rows */
     size_t best; /* index of the row with the highest mean among the rows that have a score for every seed; n if there
                     is no such row */
     size_t best_seed;              /* index in options.seeds of the seed with the highest score in row `best` */
@@ -125,10 +136,9 @@ typedef struct aoe_grid_result {
     double best_run_score;
     const char *best_run_model;    /* model directory of the best run */
     size_t runs, finished, failed; /* as in aoe_experiment_event */
-    void *memory;                  /* private */
 } aoe_grid_result;
 
-AOE_API void aoe_grid_options_defaults(aoe_grid_options *o);
+AOE_OPTIONS_WITH(aoe_grid_options, aoe_experiment_options_defaults(&o->experiment));
 /* Trains every configuration with every seed and ranks the configurations by their mean score. The result is valid even
  * if runs fail or AOE_ECANCELLED is returned; free it with aoe_grid_result_free in all cases. A run that fails is not
  * an error: result.failed counts it. The options, the models and the files of all configurations are checked before the
@@ -150,10 +160,10 @@ typedef struct aoe_compare_options {
     size_t struct_size;                /* set by aoe_compare_options_defaults */
     aoe_experiment_options experiment; /* options of the experiment, with at least two configurations and one evaluation
                                           file */
+    aoe_correction correction; /* correction of the p-values for the number of tests; default AOE_CORRECTION_HOLM */
+    aoe_bootstrap_options bootstrap; /* options of the bootstrap intervals */
     size_t against; /* index of the baseline in options.configurations; default 0. All other configurations are compared
                        with it */
-    aoe_bootstrap_options bootstrap; /* options of the bootstrap intervals */
-    aoe_correction correction; /* correction of the p-values for the number of tests; default AOE_CORRECTION_HOLM */
 } aoe_compare_options;
 
 typedef enum aoe_verdict {
@@ -164,6 +174,7 @@ typedef enum aoe_verdict {
 } aoe_verdict;
 
 typedef struct aoe_compare_row {
+    size_t struct_size;         /* set by the library */
     size_t file, configuration; /* index in options.files; index in options.configurations */
     const double *scores; /* [n_scores] one score per seed, NaN for a missing score; an untrained configuration has one
                              score */
@@ -179,14 +190,16 @@ typedef struct aoe_compare_row {
 } aoe_compare_row;
 
 typedef struct aoe_compare_result {
-    aoe_compare_row *rows; /* [n] one row for each evaluation file and configuration, sorted by file, then by
-                              configuration */
+    size_t struct_size;                 /* set by the caller */
+    void *memory;                       /* private */
+    const aoe_compare_row *const *rows; /* [n] one row for each evaluation file and configuration, sorted by file, then
+                              by configuration */
     size_t n;
     size_t runs, finished, failed; /* as in aoe_experiment_event */
-    void *memory;                  /* private */
 } aoe_compare_result;
 
-AOE_API void aoe_compare_options_defaults(aoe_compare_options *o);
+AOE_OPTIONS_WITH(aoe_compare_options, aoe_experiment_options_defaults(&o->experiment),
+                 aoe_bootstrap_options_defaults(&o->bootstrap));
 /* Trains every configuration with every seed, evaluates the models on every file, and tests the differences from the
  * baseline. The result is valid even if runs fail or AOE_ECANCELLED is returned; free it with aoe_compare_result_free
  * in all cases. Errors: those of aoe_grid. */

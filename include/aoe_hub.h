@@ -17,6 +17,7 @@ extern "C" {
 #define AOE_HUB_PATH 4096 /* size in bytes of the path of a model, with its NUL */
 
 typedef struct aoe_hub_progress {
+    size_t struct_size;   /* set by the library */
     const char *model;    /* name of the model that is being downloaded, "ORG/NAME" */
     const char *file;     /* path of the current file in the repository */
     uint64_t done, total; /* bytes of the model on disk; bytes of all its files that are needed */
@@ -40,6 +41,7 @@ typedef struct aoe_hub_options {
 } aoe_hub_options;
 
 typedef struct aoe_hub_result {
+    size_t struct_size;     /* set by the caller */
     char dir[AOE_HUB_PATH]; /* directory of the model, for aoe_model_open */
     char commit[41];        /* commit of the revision, 40 hexadecimal digits */
     size_t files;           /* number of files that the model needs, including the base model of adapters */
@@ -47,7 +49,7 @@ typedef struct aoe_hub_result {
     uint64_t downloaded;    /* bytes that were downloaded; the rest was already in the cache */
 } aoe_hub_result;
 
-AOE_API void aoe_hub_options_defaults(aoe_hub_options *o);
+AOE_OPTIONS(aoe_hub_options);
 /* Downloads a model of the Hub into the cache on this machine, which aoe_model_find documents. name: "ORG/NAME" or
  * "NAME", optionally followed by "@REVISION". Only the files that aoe needs are downloaded, configuration files first,
  * so that a model that aoe does not support is rejected before its weights are downloaded. If the model consists of
@@ -62,6 +64,7 @@ AOE_API int aoe_hub_pull(const char *name, const aoe_hub_options *AOE_NULLABLE o
 
 /* A model in the cache. All strings are borrowed until the callback returns. */
 typedef struct aoe_hub_entry {
+    size_t struct_size;   /* set by the library */
     const char *name;     /* "ORG/NAME" */
     const char *revision; /* branches and tags of this commit, separated by ", "; "" if there are none */
     const char *commit;   /* 40 hexadecimal digits */

@@ -70,12 +70,13 @@ typedef struct aoe_objective_options {
     unsigned features;   /* methods whose labels are classes: set of aoe_pair_feature; default AOE_FEATURE_U |
                             AOE_FEATURE_V | AOE_FEATURE_ABSDIFF. aoe_train_method_defaults adds AOE_FEATURE_MAX_SQUARED
                             for CONSERT_SUP, and AOE_FEATURE_PRODUCT for INFERSENT and DAN */
+    aoe_vector_loss vector_loss; /* DISTILL: term that compares the vectors; default AOE_VECTOR_LOSS_COSINE */
     double w_vectors; /* DISTILL: weight of the term that compares the vectors with those of the teacher; default 1 */
     double w_similarities; /* DISTILL: weight of the term that compares the similarities of the batch; default 1 */
-    aoe_vector_loss vector_loss; /* DISTILL: term that compares the vectors; default AOE_VECTOR_LOSS_COSINE */
 } aoe_objective_options;
 
 typedef struct aoe_objective_result {
+    size_t struct_size;        /* set by the caller */
     double total;              /* weighted sum of the terms: equation 8, or the total of aoe_contrastive */
     double cosine, ibn, angle; /* terms before they are multiplied by their weights; 0 if the weight is 0 */
     double contrastive;        /* contrastive term of aoe_contrastive; otherwise 0 */
@@ -96,7 +97,7 @@ typedef struct aoe_objective_result {
     size_t left_out;  /* AOE_METHOD_GIST: number of these negatives that the guide leaves out; otherwise 0 */
 } aoe_objective_result;
 
-AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
+AOE_OPTIONS(aoe_objective_options);
 /* Computes the value and the gradient of equations 1 to 8 of the AnglE paper for B labeled pairs. x, y: [B, D] vectors
  * of the first and second texts; row i starts at i * stride. label: [B]. group: [2B] one number per text, in the order
  * x0 y0 x1 y1 ...; texts with equal numbers are identical. If group is NULL, all texts differ. grad_x, grad_y: [B, D],

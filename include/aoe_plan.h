@@ -18,6 +18,7 @@ extern "C" {
  * text. The memory for the texts of the training files, for a teacher and its vectors, for a generator, and for the
  * copies of embeddings that Matryoshka losses and losses of layers use is not included. */
 typedef struct aoe_memory_plan {
+    size_t struct_size; /* set by the caller */
     aoe_dtype dtype; /* data type of activations and packed copies; AOE_DTYPE_INT8 is only for inference: the fields for
                         training are then those of training in the data type of the other operations */
     /* inference */
@@ -55,7 +56,7 @@ typedef struct aoe_plan_options {
     const aoe_train_options *train;
 } aoe_plan_options;
 
-AOE_API void aoe_plan_options_defaults(aoe_plan_options *o);
+AOE_OPTIONS(aoe_plan_options);
 /* Plans the memory for an open model. Sets *plan. Errors: AOE_EARG, AOE_EUNSUPPORTED (the method does not support the
  * model, or its options, such as the prompt template of PROMPTBERT, do not fit the model), AOE_ENOMEM. */
 AOE_API int aoe_model_plan(const aoe_model *m, const aoe_plan_options *AOE_NULLABLE o, aoe_memory_plan *plan,

@@ -34,12 +34,12 @@ typedef struct aoe_lora {
     double alpha;        /* the output of an adapter is scaled by alpha / r; AOE_AUTO (default): 32 for new adapters */
     double dropout;      /* dropout probability of the input of an adapter; AOE_AUTO (default): the value saved with the
                             adapters, 0.1 for new adapters */
+    int load_8bit;       /* 1: keep the frozen weights in memory as int8 (see AOE_STORAGE_INT8); default 0 */
     const char *targets; /* comma-separated names of linear layers, or the last parts of their names, for example
                             "q_proj,v_proj"; NULL (default): all linear layers */
-    int load_8bit;       /* 1: keep the frozen weights in memory as int8 (see AOE_STORAGE_INT8); default 0 */
 } aoe_lora;
 
-AOE_API void aoe_lora_defaults(aoe_lora *l);
+AOE_OPTIONS(aoe_lora);
 
 /* ------------------------------------------------------------------ training */
 
@@ -54,14 +54,15 @@ typedef enum aoe_train_event_kind {
 } aoe_train_event_kind;
 
 typedef struct aoe_train_event {
+    size_t struct_size; /* set by the library */
     aoe_train_event_kind kind;
     size_t step, steps; /* number of completed steps; number of all steps of the run, an estimate if max_minutes is
                            set */
     double epoch;       /* number of completed epochs, with a fraction */
-    aoe_objective_result loss; /* STEP: mean loss over the batches of the step; EVAL in pretraining: loss on held-out
-                                  texts */
-    double accuracy;           /* STEP, EVAL in pretraining: accuracy on masked tokens; otherwise NaN */
-    double lr, grad_norm;      /* STEP: learning rate; gradient norm before clipping */
+    const aoe_objective_result *loss; /* STEP: mean loss over the batches of the step; EVAL in pretraining: loss on
+                                         held-out texts; otherwise all values are 0. Borrowed for the call */
+    double accuracy;                  /* STEP, EVAL in pretraining: accuracy on masked tokens; otherwise NaN */
+    double lr, grad_norm;             /* STEP: learning rate; gradient norm before clipping */
     double tokens_per_second, pairs_per_second; /* speed since the last event of this kind; in pretraining, a sequence
                                                    is counted as a pair */
     double seconds, seconds_left;               /* elapsed time; estimated remaining time */
@@ -151,7 +152,7 @@ typedef struct aoe_training_args {
                          never */
 } aoe_training_args;
 
-AOE_API void aoe_training_args_defaults(aoe_training_args *o);
+AOE_OPTIONS_WITH(aoe_training_args, aoe_model_options_defaults(&o->model_options));
 
 /* Loss of distillation from a teacher model; docs/objectives.md contains the formulas. */
 typedef enum aoe_distill {
@@ -177,6 +178,7 @@ typedef enum aoe_teacher_map {
 /* A training file. The default method trains pairs with the cosine, in-batch negatives and angle losses, positives with
  * the contrastive loss, and triplets with the contrastive, cosine and angle losses (docs/objectives.md). */
 typedef struct aoe_train_data {
+    size_t struct_size; /* set by aoe_train_data_defaults */
     const char *path;
     aoe_example_kind kind;   /* kind of the examples; default AOE_EXAMPLES_AUTO */
     aoe_table_options table; /* columns, label_map and format of the file */
@@ -189,7 +191,16 @@ typedef struct aoe_train_data {
                                aoe_train_options.objective.ibn_threshold */
 } aoe_train_data;
 
-AOE_API void aoe_train_data_defaults(aoe_train_data *d, const char *path);
+AOE_API void aoe_train_data_fill(aoe_train_data *d);
+/* Sets d->path to path, and the other fields to their defaults. */
+static inline void aoe_train_data_defaults(aoe_train_data *d, const char *path) {
+    if (!d)
+        return;
+    d->struct_size = sizeof *d;
+    aoe_table_options_defaults(&d->table);
+    aoe_train_data_fill(d);
+    d->path = path;
+}
 
 /* Training methods (docs/objectives.md). The comment of a method names its kinds of examples, its loss, and the fields
  * of aoe_train_options.objective that it uses. */
@@ -295,6 +306,7 @@ typedef enum aoe_layer_prior { AOE_LAYER_PRIOR_UNIFORM, AOE_LAYER_PRIOR_LOG, AOE
  * embeddings, Li et al. 2024), it is computed for the first ese_dims components of the vectors of the hidden states.
  * The trained model can then be truncated to its first layers. At most one of both may be set. */
 typedef struct aoe_layer_options {
+    size_t struct_size;    /* set by aoe_layer_options_defaults */
     int adaptive;          /* 1: adaptive layers; default 0 */
     size_t per_step;       /* adaptive: number of hidden states that are drawn for each step; default 1 */
     aoe_layer_prior prior; /* adaptive: default AOE_LAYER_PRIOR_UNIFORM */
@@ -305,6 +317,8 @@ typedef struct aoe_layer_options {
     int ese;               /* 1: ESE; default 0 */
     size_t ese_dims;       /* ese: number of components; default 128 */
 } aoe_layer_options;
+
+AOE_OPTIONS(aoe_layer_options);
 
 typedef struct aoe_train_options {
     size_t struct_size; /* set by aoe_train_options_defaults */
@@ -370,7 +384,8 @@ typedef struct aoe_train_options {
                                  written */
 } aoe_train_options;
 
-AOE_API void aoe_train_options_defaults(aoe_train_options *o);
+AOE_OPTIONS_WITH(aoe_train_options, aoe_training_args_defaults(&o->args), aoe_objective_options_defaults(&o->objective),
+                 aoe_lora_defaults(&o->lora), aoe_layer_options_defaults(&o->layers));
 /* Sets o->method to m, and the options whose defaults for this method differ from those of aoe_train_options_defaults
  * to the values of the method's paper (docs/objectives.md). Does nothing if m is unknown. */
 AOE_API void aoe_train_method_defaults(aoe_train_options *o, aoe_method m);
@@ -393,8 +408,9 @@ AOE_API int aoe_train_check(const aoe_train_options *AOE_NULLABLE o, aoe_error *
 
 /* Sizes of the training data of a run. */
 typedef struct aoe_train_sizes {
-    size_t length; /* maximum number of tokens of a text, or of a pair of texts for a cross-encoder */
-    size_t texts;  /* maximum number of texts that are encoded per example, including copies and random pairs */
+    size_t struct_size; /* set by the caller */
+    size_t length;      /* maximum number of tokens of a text, or of a pair of texts for a cross-encoder */
+    size_t texts;       /* maximum number of texts that are encoded per example, including copies and random pairs */
 } aoe_train_sizes;
 
 /* Checks all that aoe_train checks before the first step, except args.output: the options, the start model, the
@@ -422,7 +438,7 @@ typedef struct aoe_pretrain_options {
                           0.005; 0: no evaluation, and the last model is kept */
 } aoe_pretrain_options;
 
-AOE_API void aoe_pretrain_options_defaults(aoe_pretrain_options *o);
+AOE_OPTIONS_WITH(aoe_pretrain_options, aoe_training_args_defaults(&o->args), aoe_table_options_defaults(&o->table));
 /* Pretrains args.model as a masked language model (Devlin et al. 2019, section 3.1; whole-word masking) and writes the
  * result to args.output. args.model may have random weights (aoe_init) or be a pretrained model. The output has the
  * format of transformers' BertForMaskedLM; aoe_train accepts it as a start model. In events, loss.total is the mean

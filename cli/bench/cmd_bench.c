@@ -141,7 +141,7 @@ static int read_lengths(const char *path, size_t **value, size_t *n) {
 }
 
 static int run_bench(options *o, size_t **lengths, aoe_context *ctx) {
-    aoe_bench_result result;
+    aoe_bench_result result = {.struct_size = sizeof result};
     aoe_error err;
     size_t n = 0;
     if (o->lengths && read_lengths(o->lengths, lengths, &n))

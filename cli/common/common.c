@@ -165,7 +165,7 @@ int cli_select_doc_prompt(cli_model_options *m, const char *doc_prompt) {
 }
 
 void cli_note_prompt(const char *texts, const aoe_model *m) {
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     aoe_model_get_info(m, &info);
     if (*info.prompt)
         cli_note("prompt of the %s: %s", texts, info.prompt);
@@ -229,7 +229,7 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
 
 void cli_session_describe(const cli_session *s, int always) {
     char text[512];
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     aoe_model_get_info(s->model, &info);
     if (!always && !s->verbose && strcmp(info.pooling_from, "default") != 0)
         return;
@@ -238,7 +238,7 @@ void cli_session_describe(const cli_session *s, int always) {
 }
 
 void cli_session_warn_similarity(const cli_session *s) {
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     aoe_model_get_info(s->model, &info);
     if (!info.normalize && strcmp(info.similarity, "cosine") != 0)
         cli_warn(
@@ -281,7 +281,7 @@ void cli_warn_skipped(const char *path, size_t n) {
 }
 
 void cli_warn_truncated(const aoe_model *m, const char *unit, size_t n, size_t total, int chunk) {
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     char of[32] = "";
     if (!n)
         return;

@@ -235,7 +235,8 @@ static int read_models(cli_chat *c, const char *command) {
         if (n && strchr(text, '='))
             code = read_setting(&c->model[n - 1], command, text);
         else
-            c->model[n++] = (aoe_chat_model){.name = text,
+            c->model[n++] = (aoe_chat_model){.struct_size = sizeof(aoe_chat_model),
+                                             .name = text,
                                              .price_in = c->price.in,
                                              .price_out = c->price.out,
                                              .costs_nothing = c->price.given && c->price.in == 0 && c->price.out == 0};

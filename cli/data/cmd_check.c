@@ -204,7 +204,7 @@ static void print_json(const aoe_data_check_result *r) {
 }
 
 static int run(job *j, aoe_data_check_options *c, const cli_args *args) {
-    aoe_data_check_result result;
+    aoe_data_check_result result = {.struct_size = sizeof result};
     aoe_error err;
     c->report = report;
     c->user = j;

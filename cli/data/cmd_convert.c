@@ -120,7 +120,7 @@ static int run(const options *o, const char *path) {
     aoe_data_convert_options c = o->c;
     cli_file out;
     cli_sink sink = {&out, 1};
-    aoe_data_convert_result result;
+    aoe_data_convert_result result = {.struct_size = sizeof result};
     aoe_error err;
     c.name = o->format ? o->format : o->output;
     c.seed = o->general.seed;

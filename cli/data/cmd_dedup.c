@@ -85,7 +85,7 @@ static void print_summary(const job *j, const aoe_data_dedup_result *r) {
 
 static int run(job *j) {
     aoe_data_dedup_options d = j->o->d;
-    aoe_data_dedup_result result;
+    aoe_data_dedup_result result = {.struct_size = sizeof result};
     aoe_error err;
     j->sink = (cli_sink){&j->out, 1};
     d.name = cli_is_stdout(j->o->output) ? NULL : j->o->output;

@@ -432,7 +432,7 @@ static int report_empty(const job *j, const aoe_github_result *r, size_t split) 
 
 static int run_job(job *j) {
     options *o = j->o;
-    aoe_github_result result;
+    aoe_github_result result = {.struct_size = sizeof result};
     aoe_error err;
     o->g.repositories = j->repository;
     o->g.n_repositories = j->n;

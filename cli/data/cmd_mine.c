@@ -313,7 +313,7 @@ static void use_query_prompt(const job *j, options *o) {
     const char *query = aoe_model_prompt(m, "query"), *other = aoe_model_prompt(m, "default");
     if (!query && !aoe_model_prompt(m, "document"))
         return;
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     aoe_model_get_info(m, &info);
     o->m.query_prompt = query ? query : other ? other : "";
     cli_note("prompt of the queries: %s", *o->m.query_prompt ? o->m.query_prompt : "none");
@@ -321,7 +321,7 @@ static void use_query_prompt(const job *j, options *o) {
 }
 
 static int run_job(job *j, options *o, const cli_args *args) {
-    aoe_mine_result result;
+    aoe_mine_result result = {.struct_size = sizeof result};
     aoe_error err;
     o->m.files = args->operand;
     o->m.n_files = args->n;

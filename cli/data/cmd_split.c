@@ -194,6 +194,7 @@ static int run(job *j) {
         return cli_usage("data split", "missing output directory: -o DIR");
     if (open_outputs(j))
         return 1;
+    j->result.struct_size = sizeof j->result;
     if (cli_sink_end(&sink, aoe_data_split(j->input, &s, j->part, &j->result, &err), &err))
         return 1;
     if (j->o->general.json)

@@ -246,9 +246,11 @@ static int run(job *j, aoe_data_stats_options *s) {
     if (open_tokenizer(j))
         return 1;
     cli_progress_begin(&j->progress, "counting", "texts", 0);
-    for (size_t i = 0; i < j->n; i++)
+    for (size_t i = 0; i < j->n; i++) {
+        j->result[i].struct_size = sizeof j->result[i];
         if (aoe_data_stats(j->path[i], s, &j->result[i], &err))
             return cli_fail("%s", err.message);
+    }
     cli_progress_end(&j->progress);
     for (size_t i = 0; i < j->n; i++)
         cli_warn_skipped(j->path[i], j->result[i].skipped);

@@ -154,7 +154,7 @@ static int open_first(job *j) {
 
 static int run_job(job *j, const char *folder) {
     options *o = j->o;
-    aoe_rerank_result result;
+    aoe_rerank_result result = {.struct_size = sizeof result};
     aoe_error err;
     o->model.o.cross_encoder = 1;
     if (cli_session_open(&j->session, &o->general, &o->model))

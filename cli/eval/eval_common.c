@@ -181,7 +181,7 @@ static void print_results(const cli_evaluation *c, const cli_eval *e) {
 
 /* Warns about empty and truncated texts. With --chunk mean, prints a note about long texts. */
 static void note_texts(const cli_session *s, const cli_eval *e) {
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     aoe_model_get_info(s->model, &info);
     if (e->empty)
         cli_warn("%zu empty text%s: %s", e->empty, cli_plural(e->empty),
@@ -262,7 +262,7 @@ static int reopen_models(const cli_evaluation *c, cli_eval *e, cli_session *s, s
  * smallest number of layers. */
 static int check_models(const cli_evaluation *c, cli_eval *e, cli_session *s, const size_list *layers,
                         const size_list *dims) {
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     size_t smallest = SIZE_MAX;
     if (open_models(c, e, s, 0, 0))
         return 1;
@@ -281,7 +281,7 @@ static int check_models(const cli_evaluation *c, cli_eval *e, cli_session *s, co
 /* Evaluates the open models and stores the size of their results. */
 static int evaluate(const cli_evaluation *c, cli_eval *e, const cli_session *s, const cli_args *args) {
     aoe_error err;
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     e->first = e->n;
     e->empty = e->truncated = 0; /* every evaluation counts the same texts */
     cli_progress_begin(&e->progress, c->doing, c->unit, 0);

@@ -275,7 +275,7 @@ static void print_legend(const cli_experiment *e, int corrected, const aoe_compa
     char correction[128] = "";
     size_t tests = 0;
     for (size_t i = 0; i < r->n; i++)
-        tests += isnan(r->rows[i].p_corrected) ? 0 : 1;
+        tests += isnan(r->rows[i]->p_corrected) ? 0 : 1;
     if (corrected)
         snprintf(correction, sizeof correction, "corrected p: Holm's correction for %zu test%s; ", tests,
                  cli_plural(tests));
@@ -293,8 +293,8 @@ static void print_table(const cli_experiment *e, const options *o, const aoe_com
         paths[i] = e->files[i].path;
     heading(&t, format, corrected);
     for (size_t i = 0; i < r->n; i++) {
-        char *label = aoei_path_label(paths, e->n_files, r->rows[i].file);
-        add_row(&t, format, corrected, e, &r->rows[i], label ? label : paths[r->rows[i].file]);
+        char *label = aoei_path_label(paths, e->n_files, r->rows[i]->file);
+        add_row(&t, format, corrected, e, r->rows[i], label ? label : paths[r->rows[i]->file]);
         aoei_free(label);
     }
     free((void *)paths);
@@ -307,7 +307,7 @@ static void print_table(const cli_experiment *e, const options *o, const aoe_com
 static int run(options *o, size_t against) {
     cli_experiment *e = &o->e;
     aoe_compare_options x;
-    aoe_compare_result result;
+    aoe_compare_result result = {.struct_size = sizeof result};
     aoe_error err;
     aoe_compare_options_defaults(&x);
     cli_experiment_fill(e, &x.experiment);
@@ -319,7 +319,7 @@ static int run(options *o, size_t against) {
     if (code <= 1 && result.finished && !e->o.json)
         print_table(e, o, &result, against);
     for (size_t i = 0; code <= 1 && e->o.json && i < result.n; i++)
-        print_json(e, &result.rows[i], against, o->correction);
+        print_json(e, result.rows[i], against, o->correction);
     aoe_compare_result_free(&result);
     return code;
 }

@@ -222,7 +222,7 @@ static char *best_command(const cli_experiment *e, const aoe_grid_result *r) {
     cli_words w = {0};
     cli_words_add(&w, "aoe");
     cli_words_add(&w, "train");
-    cli_words_append(&w, &e->parsed[r->rows[r->best].configuration].words);
+    cli_words_append(&w, &e->parsed[r->rows[r->best]->configuration].words);
     cli_words_add(&w, "--seed=%llu", (unsigned long long)e->seed[r->best_seed]);
     cli_words_add(&w, "-o");
     cli_words_add(&w, "model");
@@ -237,7 +237,7 @@ static json_t *values_of(const cli_experiment *e, size_t configuration) {
 
 static void print_json(const cli_experiment *e, const aoe_grid_result *r) {
     for (size_t i = 0; i < r->n; i++) {
-        const aoe_grid_row *row = &r->rows[i];
+        const aoe_grid_row *row = r->rows[i];
         json_t *seeds = json_array(), *scores = json_array();
         for (size_t s = 0; s < e->n_seeds; s++) {
             json_array_append_new(seeds, json_integer((json_int_t)e->seed[s]));
@@ -249,7 +249,7 @@ static void print_json(const cli_experiment *e, const aoe_grid_result *r) {
     }
     if (r->best == r->n)
         return;
-    const aoe_grid_row *best = &r->rows[r->best];
+    const aoe_grid_row *best = r->rows[r->best];
     char *command = best_command(e, r);
     cli_print_json(json_pack("{s:o,s:o,s:o}", "best", values_of(e, best->configuration), "mean",
                              cli_json_real(best->statistics.mean), "command", cli_json_text(command, strlen(command))));
@@ -289,7 +289,7 @@ static void print_table(const grid *g, const aoe_grid_result *r) {
     cli_table_cell(&t, "mean");
     cli_table_cell(&t, "sd");
     for (size_t i = 0; i < r->n; i++)
-        add_row(&t, g, &r->rows[i]);
+        add_row(&t, g, r->rows[i]);
     cli_table_print(&t);
     free(align);
     if (r->best < r->n) {
@@ -314,7 +314,7 @@ static int read_axes(grid *g, const options *o) {
 static int run(const grid *g) {
     cli_experiment *e = g->e;
     aoe_grid_options o;
-    aoe_grid_result result;
+    aoe_grid_result result = {.struct_size = sizeof result};
     aoe_error err;
     aoe_grid_options_defaults(&o);
     cli_experiment_fill(e, &o.experiment);

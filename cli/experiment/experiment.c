@@ -199,7 +199,9 @@ static int read_shared(cli_experiment *e, const cli_args *args) {
     cli_train_config *c = e->shared.config;
     c->t.args.model = c->model.dir; /* the model as given on the command line; a configuration may set another model */
     c->t.args.model_options = c->model.o;
-    e->dev = (aoe_evaluation_file){c->dev, c->dev_table};
+    aoe_evaluation_file_defaults(&e->dev);
+    e->dev.path = c->dev;
+    e->dev.table = c->dev_table;
     return CLI_GO;
 }
 
@@ -296,8 +298,12 @@ int cli_experiment_add(cli_experiment *e, char *name, char *label, char *values,
         free(values);
         return code;
     }
-    e->configuration[e->n++] = (aoe_configuration){
-        .name = name, .label = label, .values = values, .train = p->config->t, .untrained = untrained};
+    e->configuration[e->n++] = (aoe_configuration){.struct_size = sizeof(aoe_configuration),
+                                                   .name = name,
+                                                   .label = label,
+                                                   .values = values,
+                                                   .train = p->config->t,
+                                                   .untrained = untrained};
     return CLI_GO;
 }
 
@@ -307,7 +313,10 @@ void cli_experiment_add_file(cli_experiment *e, const char *path) {
         if (strcmp(e->files[i].path, path) == 0)
             return;
     e->files = cli_realloc(e->files, (e->n_files + 1) * sizeof *e->files);
-    e->files[e->n_files++] = (aoe_evaluation_file){path, is_dev ? e->dev.table : e->shared.config->table};
+    aoe_evaluation_file *file = &e->files[e->n_files++];
+    aoe_evaluation_file_defaults(file);
+    file->path = path;
+    file->table = is_dev ? e->dev.table : e->shared.config->table;
 }
 
 /* ---- running */

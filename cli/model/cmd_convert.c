@@ -232,7 +232,7 @@ static void note_shape(const options *o, const aoe_convert_result *r) {
 
 /* Converts a model directory. */
 static int run_convert(const options *o, const char *dir, aoe_context *ctx) {
-    aoe_convert_result r;
+    aoe_convert_result r = {.struct_size = sizeof r};
     aoe_error err;
     if (aoe_convert(ctx, dir, o->output, &o->convert, &r, &err))
         return cli_fail("%s", err.message);
@@ -258,7 +258,7 @@ static int run_vectors(const options *o, const char *path, aoe_context *ctx) {
                                         .embedding_storage = (aoe_embedding_storage)o->embeddings,
                                         .lowercase = o->lowercase,
                                         .force = o->convert.force};
-    aoe_word_vectors_result r;
+    aoe_word_vectors_result r = {.struct_size = sizeof r};
     aoe_error err;
     if (aoe_word_vectors(ctx, path, o->output, &v, &r, &err))
         return cli_fail("%s", err.message);

@@ -100,7 +100,7 @@ static void print_result(const options *o, const aoe_flow_result *r) {
 
 static int run_flow(options *o, const cli_args *args, const char *dir, aoe_context *ctx) {
     job j = {.stage = -1};
-    aoe_flow_result r;
+    aoe_flow_result r = {.struct_size = sizeof r};
     aoe_error err;
     o->flow.texts = args->operand;
     o->flow.n_texts = args->n;

@@ -362,8 +362,8 @@ static int plan_memory(aoe_memory_plan *plan, options *o, const aoe_model *model
 
 static int run_info(options *o, const char *dir, aoe_context *ctx) {
     aoe_model *model;
-    aoe_model_info info;
-    aoe_memory_plan plan;
+    aoe_model_info info = {.struct_size = sizeof info};
+    aoe_memory_plan plan = {.struct_size = sizeof plan};
     aoe_error err;
     if (aoe_model_open(&model, ctx, dir, &o->model.o, &err)) {
         o->model.o.cross_encoder = 1; /* the modules.json of a cross-encoder describes no embedding */
@@ -387,8 +387,8 @@ static int run_info(options *o, const char *dir, aoe_context *ctx) {
 }
 
 static int run_shape(options *o, aoe_context *ctx) {
-    aoe_shape shape;
-    aoe_memory_plan plan;
+    aoe_shape shape = {.struct_size = sizeof shape};
+    aoe_memory_plan plan = {.struct_size = sizeof plan};
     aoe_error err;
     cli_table t;
     if (aoe_shape_named(&shape, o->shape, &err))

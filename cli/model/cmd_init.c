@@ -117,7 +117,7 @@ static void override(size_t *size, size_t given) {
 static int resolve_shape(options *o) {
     aoe_shape *s = &o->init.shape;
     aoe_error err;
-    memset(s, 0, sizeof *s);
+    *s = (aoe_shape){.struct_size = sizeof *s};
     if (o->shape && aoe_shape_named(s, o->shape, &err))
         return cli_usage("init", "--shape: %s", err.message);
     if ((o->size.hidden || o->size.heads) && s->kv_heads && !o->size.kv_heads)
@@ -151,7 +151,7 @@ static int predicts_words(const char *architecture) {
 }
 
 static int run_init(options *o, aoe_context *ctx) {
-    aoe_init_result r;
+    aoe_init_result r = {.struct_size = sizeof r};
     aoe_error err;
     o->init.texts = o->vocab_from.item;
     o->init.n_texts = o->vocab_from.n;

@@ -28,7 +28,7 @@ static const aoei_option table[] = {
 };
 
 static int run_merge(options *o, const cli_args *args, aoe_context *ctx) {
-    aoe_convert_result r;
+    aoe_convert_result r = {.struct_size = sizeof r};
     aoe_error err;
     o->convert.storage = (aoe_storage)o->storage;
     o->convert.embedding_storage = (aoe_embedding_storage)o->embeddings;

@@ -72,7 +72,7 @@ static void print_result(const char *name, const aoe_hub_result *r, int json) {
 
 static int pull(job *j, const char *name) {
     aoe_hub_options o;
-    aoe_hub_result result;
+    aoe_hub_result result = {.struct_size = sizeof result};
     aoe_error err;
     aoe_hub_options_defaults(&o);
     o.plan = show_plan;

@@ -38,7 +38,7 @@ static const aoei_option text_table[] = {
 };
 
 static int run_whiten(options *o, const cli_args *args, const char *dir, aoe_context *ctx) {
-    aoe_whiten_result r;
+    aoe_whiten_result r = {.struct_size = sizeof r};
     aoe_error err;
     o->whiten.texts = args->operand;
     o->whiten.n_texts = args->n;

@@ -100,7 +100,7 @@ static int gradient_of(const pairs *p, const double *direction, size_t dims, int
                        aoe_error *err) {
     static const double label[] = {0, 1};
     aoe_objective_options o;
-    aoe_objective_result r;
+    aoe_objective_result r = {.struct_size = sizeof r};
     aoe_objective_options_defaults(&o);
     o.w_cosine = score == COSINE;
     o.w_angle = score != COSINE;

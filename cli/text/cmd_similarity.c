@@ -109,7 +109,7 @@ static int print_scores(const cli_session *s, const options *o, const float *v, 
 
 /* Prints a warning for each text that has no known tokens, is empty, was truncated, or was split into chunks. */
 static void report_texts(const cli_session *s, const aoe_text *texts, const aoe_text_info *info) {
-    aoe_model_info m;
+    aoe_model_info m = {.struct_size = sizeof m};
     aoe_model_get_info(s->model, &m);
     for (int i = 0; i < 2; i++) {
         if (!info[i].tokens)

@@ -88,13 +88,13 @@ static void format_step(const aoe_train_event *e, char *out, size_t size) {
 
 static void format_metrics(const void *own, const aoe_train_event *e, char *out, size_t size) {
     (void)own;
-    snprintf(out, size, "%13.4f  %10.2f  %7.2f%%", e->loss.total, exp(e->loss.total), 100 * e->accuracy);
+    snprintf(out, size, "%13.4f  %10.2f  %7.2f%%", e->loss->total, exp(e->loss->total), 100 * e->accuracy);
 }
 
 static json_t *metrics(const void *own, const aoe_train_event *e) {
     (void)own;
-    return json_pack("{s:o,s:o,s:o}", "held_out_loss", cli_json_real(e->loss.total), "perplexity",
-                     cli_json_real(exp(e->loss.total)), "accuracy", cli_json_real(e->accuracy));
+    return json_pack("{s:o,s:o,s:o}", "held_out_loss", cli_json_real(e->loss->total), "perplexity",
+                     cli_json_real(exp(e->loss->total)), "accuracy", cli_json_real(e->accuracy));
 }
 
 static void format_score(char out[32], double score) {

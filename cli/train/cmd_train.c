@@ -57,26 +57,26 @@ static void format_step(const aoe_train_event *e, char *out, size_t size) {
         const char *name;
         double value;
     } losses[] = {
-        {"cosine", e->loss.cosine},
-        {"ibn", e->loss.ibn},
-        {"angle", e->loss.angle},
-        {"contrastive", e->loss.contrastive},
-        {"classification", e->loss.classification},
-        {"regression", e->loss.regression},
-        {"teacher", e->loss.teacher},
-        {"layers", e->loss.layers},
-        {"detection", e->loss.detection},
-        {"vectors", e->loss.vectors},
-        {"similarities", e->loss.similarities},
+        {"cosine", e->loss->cosine},
+        {"ibn", e->loss->ibn},
+        {"angle", e->loss->angle},
+        {"contrastive", e->loss->contrastive},
+        {"classification", e->loss->classification},
+        {"regression", e->loss->regression},
+        {"teacher", e->loss->teacher},
+        {"layers", e->loss->layers},
+        {"detection", e->loss->detection},
+        {"vectors", e->loss->vectors},
+        {"similarities", e->loss->similarities},
     };
     size_t used = 0;
     out[0] = 0;
     for (size_t i = 0; i < sizeof losses / sizeof *losses && used < size; i++)
         if (losses[i].value > 0)
             used += (size_t)snprintf(out + used, size - used, "  %s %.3f", losses[i].name, losses[i].value);
-    if (e->loss.negatives && used < size)
+    if (e->loss->negatives && used < size)
         snprintf(out + used, size - used, "  left out %.1f%%",
-                 100 * (double)e->loss.left_out / (double)e->loss.negatives);
+                 100 * (double)e->loss->left_out / (double)e->loss->negatives);
 }
 
 static void format_metrics(const void *own, const aoe_train_event *e, char *out, size_t size) {

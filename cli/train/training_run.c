@@ -19,7 +19,7 @@ static void start(cli_training *t, const aoe_train_event *e) {
 /* Replaces the losses of a step by their exponential moving averages over the examples of the run. A step with the
  * largest number of examples has the weight 0.1. */
 static aoe_objective_result average_losses(cli_training *t, const aoe_train_event *e) {
-    aoe_objective_result loss = e->loss;
+    aoe_objective_result loss = *e->loss;
     double *const term[CLI_TRAINING_LOSSES] = {
         &loss.total,          &loss.cosine,  &loss.ibn,    &loss.angle,     &loss.contrastive, &loss.regression,
         &loss.classification, &loss.teacher, &loss.layers, &loss.detection, &loss.vectors,     &loss.similarities};
@@ -36,8 +36,9 @@ static aoe_objective_result average_losses(cli_training *t, const aoe_train_even
 static void show_step(cli_training *t, const aoe_train_event *e) {
     char rate[64], terms[256];
     aoe_train_event shown = *e;
-    shown.loss = average_losses(t, e);
-    const int n = snprintf(terms, sizeof terms, "loss %.3f  lr %.1e", shown.loss.total, e->lr);
+    const aoe_objective_result loss = average_losses(t, e);
+    shown.loss = &loss;
+    const int n = snprintf(terms, sizeof terms, "loss %.3f  lr %.1e", loss.total, e->lr);
     t->format_step(&shown, terms + n, sizeof terms - (size_t)n);
     t->rate = t->rate > 0 ? 0.9 * t->rate + 0.1 * e->tokens_per_second : e->tokens_per_second;
     snprintf(rate, sizeof rate, "%.0f tokens/s", t->rate);

@@ -72,9 +72,7 @@ typedef struct job {
 
 /* ---- options */
 
-void aoe_annotate_options_defaults(aoe_annotate_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_annotate_options) {
     *o = (aoe_annotate_options){
         .struct_size = sizeof *o, .positives = 5, .negatives = 5, .positive_label = 1, .negative_label = 0};
     aoe_table_options_defaults(&o->table);
@@ -352,10 +350,12 @@ static void destroy(job *j) {
 }
 
 int aoe_annotate(const aoe_annotate_options *o, aoe_annotate_result *result, aoe_error *err) {
+    AOEI_RESULT(aoe_annotate_result, result, err);
     AOEI_OPTIONS(aoe_annotate_options, o, err);
-    aoe_annotate_result own;
-    job j = {.o = o, .result = result ? result : &own};
-    *j.result = (aoe_annotate_result){.texts = 0};
+    aoe_chat_model model;
+    aoe_chat_model_defaults(&model);
+    AOEI_ARRAY(aoe_chat_model, o, chat.models, chat.n_models, &model, err);
+    job j = {.o = o, .result = result};
     int rc = check_options(o, err);
     if (!rc)
         rc = read_inputs(&j, err);

@@ -182,7 +182,8 @@ static int check_options(const aoe_chat_options *o, double *limit, aoe_error *er
 
 /* Calls the progress callback. If the callback requests cancellation, sets c->stopped. The caller holds the lock. */
 static void report_progress(aoei_chat_calls *c, aoe_chat_state state, const char *why, double seconds) {
-    const aoe_chat_progress p = {.state = state,
+    const aoe_chat_progress p = {.struct_size = sizeof(aoe_chat_progress),
+                                 .state = state,
                                  .done = c->done,
                                  .total = c->n_open,
                                  .prompt_tokens = c->prompt_tokens,

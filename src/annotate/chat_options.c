@@ -7,11 +7,14 @@
 
 #include "aoe_annotate.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "table/table.h"
 
-void aoe_chat_options_defaults(aoe_chat_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_chat_model) {
+    *o = (aoe_chat_model){.struct_size = sizeof *o};
+}
+
+AOEI_DEFAULTS(aoe_chat_options) {
     *o = (aoe_chat_options){.struct_size = sizeof *o,
                             .concurrency = 4,
                             .attempts = 6,

@@ -56,9 +56,7 @@ struct job {
     double total;                     /* sum of the mean scores of all rows that were written */
 };
 
-void aoe_score_options_defaults(aoe_score_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_score_options) {
     *o = (aoe_score_options){.struct_size = sizeof *o, .label = "label"};
     aoe_table_options_defaults(&o->table);
     aoe_chat_options_defaults(&o->chat);
@@ -365,10 +363,13 @@ static int check_file(const char *path, aoe_error *err) {
 }
 
 int aoe_score(const aoe_score_options *o, aoe_score_result *result, aoe_error *err) {
+    AOEI_RESULT(aoe_score_result, result, err);
     AOEI_OPTIONS(aoe_score_options, o, err);
-    aoe_score_result own;
-    job j = {.o = o, .result = result ? result : &own};
-    *j.result = (aoe_score_result){.mean = NAN};
+    aoe_chat_model model;
+    aoe_chat_model_defaults(&model);
+    AOEI_ARRAY(aoe_chat_model, o, chat.models, chat.n_models, &model, err);
+    job j = {.o = o, .result = result};
+    result->mean = NAN;
     int rc = aoei_check_output(&o->chat, o->name, o->write, err);
     if (!rc)
         rc = aoei_prompt_check(prompt_of(o), 1, "options.prompt", err);

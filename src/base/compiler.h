@@ -8,6 +8,7 @@
 #define AOEI_LIKELY(x)         __builtin_expect(!!(x), 1)
 #define AOEI_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define AOEI_UNUSED            __attribute__((unused))
+#define AOEI_CLEANUP(f)        __attribute__((cleanup(f)))   /* calls f with the address of the variable at its end */
 #define AOEI_PREFETCH(p)       __builtin_prefetch((p), 0, 2) /* loads the cache line at p into the second-level cache */
 #define AOEI_PREFETCH_L1(p)    __builtin_prefetch((p), 0, 3) /* loads the cache line at p into all cache levels */
 #define AOEI_ORDER_LOADS(p)                                                                                            \

@@ -12,9 +12,7 @@ float *aoei_worker_scratch(const aoe_context *ctx, size_t worker) {
     return ctx->scratch + worker * AOEI_WORKER_SCRATCH;
 }
 
-void aoe_context_options_defaults(aoe_context_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_context_options) {
     *o = (aoe_context_options){.struct_size = sizeof *o, .threads = aoei_pool_default_threads()};
 }
 

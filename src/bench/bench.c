@@ -35,10 +35,8 @@
 enum { MIN_RUNS = 5, REDUCED_VOCABULARY = 1024 };
 #define MAX_PARAMETERS ((size_t)1 << 31)
 
-void aoe_bench_options_defaults(aoe_bench_options *o) {
-    if (!o)
-        return;
-    *o = (aoe_bench_options){.struct_size = sizeof *o};
+AOEI_DEFAULTS(aoe_bench_options) {
+    *o = (aoe_bench_options){.struct_size = sizeof *o, .shape = {.struct_size = sizeof o->shape}};
     (void)aoe_shape_named(&o->shape, "bert-base", NULL);
     o->texts = 64;
     o->length = 32;
@@ -360,9 +358,9 @@ static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
 
 int aoe_bench(aoe_context *ctx, const aoe_bench_options *o, aoe_bench_result *result, aoe_error *err) {
     AOEI_CHECK(err, ctx, result);
+    AOEI_RESULT(aoe_bench_result, result, err);
     AOEI_OPTIONS(aoe_bench_options, o, err);
     aoei_bench *b;
-    memset(result, 0, sizeof *result);
     int code = aoei_bench_create(&b, ctx, o, err);
     if (!code)
         code = measure(b, result, err);

@@ -53,7 +53,8 @@ void aoei_check_floats(aoei_check *c, const float *got, const float *want, size_
 void aoei_check_end(aoei_verify *v, const aoei_check *c) {
     char name[160];
     snprintf(name, sizeof name, "%s/%s", c->group, c->name);
-    const aoe_verify_result r = {.name = name,
+    const aoe_verify_result r = {.struct_size = sizeof(aoe_verify_result),
+                                 .name = name,
                                  .error = c->worst,
                                  .tolerance = c->tolerance,
                                  .checks = c->compared,

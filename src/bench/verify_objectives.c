@@ -109,7 +109,7 @@ static int run_term(aoei_check *loss, aoei_check *grad, objective_case *c, const
         return aoei_fail(err, AOE_EFORMAT, "%s: a case has no scale or loss for %s; generate the file again", file,
                          term_names[term]);
     aoe_objective_options options;
-    aoe_objective_result r;
+    aoe_objective_result r = {.struct_size = sizeof r};
     aoe_objective_options_defaults(&options);
     options.w_cosine = term == 0;
     options.w_angle = term == 1;

@@ -108,7 +108,10 @@ int aoei_github_open(aoei_github *g, const aoe_github_options *o, aoe_error *err
                                       .progress = on_progress,
                                       .progress_user = g,
                                       .clock = aoei_github_clock};
-    *g = (aoei_github){.o = o, .progress = {.repository = "", .why = "", .quota = -1, .total = o->n_repositories}};
+    *g = (aoei_github){
+        .o = o,
+        .progress = {
+            .struct_size = sizeof g->progress, .repository = "", .why = "", .quota = -1, .total = o->n_repositories}};
     int code = set_addresses(g, o->api ? o->api : "https://api.github.com", err);
     if (!code)
         code = aoei_store_open(&g->store, o->cache, err);

@@ -28,9 +28,7 @@ const char *const *aoe_github_preset(const char *name, size_t *n) {
     return known ? angle : NULL;
 }
 
-void aoe_github_options_defaults(aoe_github_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_github_options) {
     *o = (aoe_github_options){
         .struct_size = sizeof *o, .ratio = {12, 1, 1}, .kind = AOE_EXAMPLES_PAIRS, .negatives = 1, .seed = 42};
 }
@@ -135,10 +133,10 @@ static void set_counts(const aoei_collection *c, const aoei_issue_pairs *p) {
 
 int aoe_github_issues(const aoe_github_options *o, aoe_github_result *result, aoe_error *err) {
     AOEI_CHECK(err, result);
+    AOEI_RESULT(aoe_github_result, result, err);
     AOEI_OPTIONS(aoe_github_options, o, err);
     aoei_collection c = {.result = result};
     aoei_issue_pairs p = {0};
-    *result = (aoe_github_result){0};
     int code = check(o, err);
     if (!code)
         code = aoei_github_open(&c.api, o, err);

@@ -274,6 +274,7 @@ static int check_distinct(const char *const *from, size_t k, aoe_error *err) {
 int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char *to, const aoe_convert_options *o,
                 aoe_convert_result *result, aoe_error *err) {
     AOEI_CHECK(err, ctx, from, to);
+    AOEI_RESULT(aoe_convert_result, result, err);
     AOEI_OPTIONS(aoe_convert_options, o, err);
     aoe_convert_options options;
     aoe_convert_options_defaults(&options);

@@ -99,9 +99,7 @@ static void fill_result(aoe_convert_result *r, const aoe_model *m, const aoei_mo
     }
 }
 
-void aoe_convert_options_defaults(aoe_convert_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_convert_options) {
     *o = (aoe_convert_options){.struct_size = sizeof *o, .storage = AOE_STORAGE_F32};
     aoe_table_options_defaults(&o->table);
 }
@@ -173,6 +171,7 @@ static int write_truncated(const aoe_model *m, const char *to, const aoe_convert
 int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *o,
                 aoe_convert_result *result, aoe_error *err) {
     AOEI_CHECK(err, ctx, from, to);
+    AOEI_RESULT(aoe_convert_result, result, err);
     AOEI_OPTIONS(aoe_convert_options, o, err);
     aoe_model *m;
     int reduces, rc = aoei_convert_check(from, to, o, err);

@@ -45,9 +45,7 @@ typedef struct flow_job {
     double *memory;                         /* owned */
 } flow_job;
 
-void aoe_flow_options_defaults(aoe_flow_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_flow_options) {
     *o = (aoe_flow_options){.struct_size = sizeof *o,
                             .levels = 3,
                             .depth = 3,
@@ -319,13 +317,11 @@ static int write_model(const flow_job *j, const char *from, const char *to, cons
 int aoe_flow(aoe_context *ctx, const char *from, const char *to, const aoe_flow_options *o, aoe_flow_result *result,
              aoe_error *err) {
     AOEI_CHECK(err, ctx, from, to);
+    AOEI_RESULT(aoe_flow_result, result, err);
     AOEI_OPTIONS(aoe_flow_options, o, err);
-    aoe_flow_result local;
     flow_job j = {.ctx = ctx, .o = o};
     const aoe_convert_options output = {
         .struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32, .force = o->force};
-    result = result ? result : &local;
-    *result = (aoe_flow_result){0};
     int rc = check_options(o, err);
     if (!rc)
         rc = aoei_convert_check(from, to, &output, err);

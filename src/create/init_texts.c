@@ -69,16 +69,20 @@ static int feed_files(void *user, aoei_wordpiece_trainer *trainer, aoe_error *er
     return rc;
 }
 
-void aoe_init_options_defaults(aoe_init_options *o) {
-    if (!o)
-        return;
-    *o = (aoe_init_options){.struct_size = sizeof *o, .vocab_size = 8000, .lowercase = 1, .dropout = 0.1, .seed = 42};
+AOEI_DEFAULTS(aoe_init_options) {
+    *o = (aoe_init_options){.struct_size = sizeof *o,
+                            .shape = {.struct_size = sizeof o->shape},
+                            .vocab_size = 8000,
+                            .lowercase = 1,
+                            .dropout = 0.1,
+                            .seed = 42};
     aoe_shape_named(&o->shape, "bert-mini", NULL);
     o->shape.vocab = 0;
 }
 
 int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_init_result *result, aoe_error *err) {
     AOEI_CHECK(err, ctx, dir);
+    AOEI_RESULT(aoe_init_result, result, err);
     AOEI_OPTIONS(aoe_init_options, o, err);
     text_files files = {o, &ctx->log};
     return aoei_init_with(ctx, dir, o, feed_files, &files, result, err);

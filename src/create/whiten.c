@@ -59,9 +59,7 @@ typedef struct whitening {
     double logged;       /* aoei_now() at the last progress message */
 } whitening;
 
-void aoe_whiten_options_defaults(aoe_whiten_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_whiten_options) {
     *o = (aoe_whiten_options){.struct_size = sizeof *o};
     aoe_table_options_defaults(&o->table);
     aoe_model_options_defaults(&o->model_options);
@@ -304,13 +302,11 @@ static int write_model(const whitening *w, const char *from, const char *to, con
 int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whiten_options *o,
                aoe_whiten_result *result, aoe_error *err) {
     AOEI_CHECK(err, ctx, from, to);
+    AOEI_RESULT(aoe_whiten_result, result, err);
     AOEI_OPTIONS(aoe_whiten_options, o, err);
-    aoe_whiten_result local;
     whitening w = {.ctx = ctx, .o = o};
     const aoe_convert_options output = {
         .struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32, .force = o->force};
-    result = result ? result : &local;
-    *result = (aoe_whiten_result){0};
     int rc = o->n_texts ? 0 : aoei_fail(err, AOE_EARG, "options.texts is empty; give at least one file of texts");
     if (!rc && o->batch_tokens == 0)
         rc = aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");

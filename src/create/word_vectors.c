@@ -468,15 +468,14 @@ static int write_model(aoe_context *ctx, reader *r, const char *to, const aoe_wo
     return rc;
 }
 
-void aoe_word_vectors_options_defaults(aoe_word_vectors_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_word_vectors_options) {
     *o = (aoe_word_vectors_options){.struct_size = sizeof *o, .storage = AOE_STORAGE_F32};
 }
 
 int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const aoe_word_vectors_options *o,
                      aoe_word_vectors_result *result, aoe_error *err) {
     AOEI_CHECK(err, ctx, path, to);
+    AOEI_RESULT(aoe_word_vectors_result, result, err);
     AOEI_OPTIONS(aoe_word_vectors_options, o, err);
     const aoe_convert_options output = {.struct_size = sizeof(aoe_convert_options),
                                         .storage = o->storage,
@@ -489,7 +488,7 @@ int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const a
         rc = read_file(&r, path, err);
     if (!rc)
         rc = write_model(ctx, &r, to, o, err);
-    if (!rc && result)
+    if (!rc)
         *result = (aoe_word_vectors_result){.words = r.n - r.unknown_added, .dims = r.dims, .skipped = r.skipped};
     reader_free(&r);
     if (rc && !existed)

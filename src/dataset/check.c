@@ -72,9 +72,7 @@ const char *aoe_finding_text(aoe_finding_kind kind) {
     return finding_texts[kind];
 }
 
-void aoe_data_check_options_defaults(aoe_data_check_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_data_check_options) {
     *o = (aoe_data_check_options){.struct_size = sizeof *o,
                                   .equality = AOE_TEXT_EQUAL_CASE,
                                   .low = -INFINITY,
@@ -209,8 +207,12 @@ static void set_other_row(const check *c, size_t row, aoe_finding *f) {
 }
 
 static aoe_finding finding(const checked_file *f, size_t i, aoe_finding_kind kind) {
-    return (aoe_finding){
-        .kind = kind, .file = f->records.name, .line = f->records.line[i], .text = {"", 0}, .other_label = {"", 0}};
+    return (aoe_finding){.struct_size = sizeof(aoe_finding),
+                         .kind = kind,
+                         .file = f->records.name,
+                         .line = f->records.line[i],
+                         .text = {"", 0},
+                         .other_label = {"", 0}};
 }
 
 static void check_label(check *c, const checked_file *f, size_t i) {
@@ -295,8 +297,11 @@ static void check_equal_labels(check *c, const checked_file *f) {
     }
     if (only == NONE || f->records.n < 2)
         return;
-    const aoe_finding x = {
-        .kind = AOE_FINDING_CLASS, .file = f->records.name, .text = c->names.labels.text[only], .other_label = {"", 0}};
+    const aoe_finding x = {.struct_size = sizeof(aoe_finding),
+                           .kind = AOE_FINDING_CLASS,
+                           .file = f->records.name,
+                           .text = c->names.labels.text[only],
+                           .other_label = {"", 0}};
     report_finding(c, &x);
 }
 
@@ -318,7 +323,8 @@ static void check_file(check *c, const checked_file *f) {
     size_t bad = 0;
     for (size_t i = 0; i <= f->records.n; i++) {
         for (; bad < f->n_bad && (i == f->records.n || f->bad[bad].line < f->records.line[i]); bad++) {
-            const aoe_finding x = {.kind = AOE_FINDING_INVALID,
+            const aoe_finding x = {.struct_size = sizeof(aoe_finding),
+                                   .kind = AOE_FINDING_INVALID,
                                    .file = f->records.name,
                                    .line = f->bad[bad].line,
                                    .text = f->bad[bad].reason,
@@ -358,12 +364,11 @@ static void check_free(check *c) {
 int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_check_options *o,
                    aoe_data_check_result *result, aoe_error *err) {
     AOEI_CHECK(err, paths);
+    AOEI_RESULT(aoe_data_check_result, result, err);
     AOEI_OPTIONS(aoe_data_check_options, o, err);
     if (aoei_check_option("options.low", o->low, err) || aoei_check_option("options.high", o->high, err))
         return AOE_EARG;
-    aoe_data_check_result own;
-    check c = {.o = o, .result = result ? result : &own, .n = n_paths};
-    *c.result = (aoe_data_check_result){0};
+    check c = {.o = o, .result = result, .n = n_paths};
     c.file = aoei_calloc(n_paths, sizeof *c.file);
     int rc = c.file ? aoei_labels_create(&c.map, &o->table, err) : aoei_fail_nomem(err, n_paths * sizeof *c.file);
     if (!rc)

@@ -25,9 +25,7 @@ typedef struct dedup {
     size_t capacity;    /* allocated elements of `text` */
 } dedup;
 
-void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_data_dedup_options) {
     *o = (aoe_data_dedup_options){
         .struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_EXACT, .conflicts = AOE_CONFLICTS_FIRST};
     aoe_table_options_defaults(&o->table);
@@ -64,7 +62,8 @@ static int report(dedup *d, size_t row, aoe_error *err) {
             return aoei_fail_nomem(err, n * sizeof *d->text);
         d->text[i] = d->names.texts.text[r->text[from + i]];
     }
-    const aoe_data_conflict conflict = {.first = r->line[first],
+    const aoe_data_conflict conflict = {.struct_size = sizeof(aoe_data_conflict),
+                                        .first = r->line[first],
                                         .line = r->line[row],
                                         .first_label = d->names.labels.text[r->label[first]],
                                         .label = d->names.labels.text[r->label[row]],
@@ -135,13 +134,11 @@ static void dedup_free(dedup *d) {
 
 int aoe_data_dedup(const char *path, const aoe_data_dedup_options *o, aoe_data_dedup_result *result, aoe_error *err) {
     AOEI_CHECK(err, path);
+    AOEI_RESULT(aoe_data_dedup_result, result, err);
     AOEI_OPTIONS(aoe_data_dedup_options, o, err);
     if (!o->write)
         return aoei_fail(err, AOE_EARG, "options.write is missing");
     dedup d = {.o = o};
-    aoe_data_dedup_result own;
-    result = result ? result : &own;
-    *result = (aoe_data_dedup_result){0};
     const aoei_records_options read = {.table = &o->table, .keep_rows = 1};
     int rc = aoei_records_read(&d.records, &d.names, path, &read, err);
     if (!rc && !d.records.n)

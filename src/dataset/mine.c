@@ -72,9 +72,7 @@ typedef struct miner {
     block_row *block_row;  /* [ROWS] rows of the block; owned */
 } miner;
 
-void aoe_mine_options_defaults(aoe_mine_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_mine_options) {
     *o = (aoe_mine_options){.struct_size = sizeof *o,
                             .negatives = 1,
                             .range = 50,
@@ -377,7 +375,8 @@ static int mine_row(miner *m, const block_row *w, aoe_error *err) {
     m->positives += positive;
     for (size_t i = 0; i < n; i++) {
         const double score = (double)m->found[i].score;
-        const aoe_mined mined = {.query = texts + query,
+        const aoe_mined mined = {.struct_size = sizeof(aoe_mined),
+                                 .query = texts + query,
                                  .n_query = first - query,
                                  .positive = texts + first,
                                  .n_positive = end - first,
@@ -426,9 +425,9 @@ static void count_results(miner *m) {
 
 int aoe_mine(aoe_embedder *e, const aoe_mine_options *o, aoe_mine_result *result, aoe_error *err) {
     AOEI_CHECK(err, e, result);
+    AOEI_RESULT(aoe_mine_result, result, err);
     AOEI_OPTIONS(aoe_mine_options, o, err);
     miner m = {.embedder = e, .o = o};
-    memset(result, 0, sizeof *result);
     int code = check_options(o, err);
     if (!code)
         code = aoei_mine_texts_read(&m.t, aoe_embedder_model(e), o, err);

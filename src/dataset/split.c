@@ -30,9 +30,7 @@ typedef struct split {
     size_t n_clusters; /* number of clusters */
 } split;
 
-void aoe_data_split_options_defaults(aoe_data_split_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_data_split_options) {
     static const double ratios[] = {0.8, 0.1, 0.1};
     *o = (aoe_data_split_options){
         .struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_CASE, .ratios = ratios, .parts = 3, .seed = 42};
@@ -167,13 +165,11 @@ static void split_free(split *s) {
 int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_split_part *part,
                    aoe_data_split_result *result, aoe_error *err) {
     AOEI_CHECK(err, path, part);
+    AOEI_RESULT(aoe_data_split_result, result, err);
     AOEI_OPTIONS(aoe_data_split_options, o, err);
     if (!o->ratios || !o->parts || !o->write)
         return aoei_fail(err, AOE_EARG, "options.%s is missing", o->ratios && o->parts ? "write" : "ratios");
     split s = {.o = o};
-    aoe_data_split_result own;
-    result = result ? result : &own;
-    *result = (aoe_data_split_result){0};
     for (size_t p = 0; p < o->parts; p++)
         if (!(o->ratios[p] > 0))
             return aoei_fail(err, AOE_EARG, "options.ratios[%zu] is %g; split ratios must be positive", p,

@@ -38,9 +38,7 @@ typedef struct stats {
     size_t *sorted; /* [records.n_texts] length of each text of the file, sorted ascending */
 } stats;
 
-void aoe_data_stats_options_defaults(aoe_data_stats_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_data_stats_options) {
     *o = (aoe_data_stats_options){
         .struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_EXACT, .threshold = AOE_AUTO, .bins = 10};
     aoe_table_options_defaults(&o->table);
@@ -223,6 +221,7 @@ static int count_labels(stats *s, aoe_error *err) {
 
 int aoe_data_stats(const char *path, const aoe_data_stats_options *o, aoe_data_stats_result *result, aoe_error *err) {
     AOEI_CHECK(err, path, result);
+    AOEI_RESULT(aoe_data_stats_result, result, err);
     AOEI_OPTIONS(aoe_data_stats_options, o, err);
     stats s = {.o = o, .result = result};
     const aoei_records_options read = {.table = &o->table};
@@ -253,11 +252,14 @@ int aoe_data_stats(const char *path, const aoe_data_stats_options *o, aoe_data_s
 }
 
 void aoe_data_stats_free(aoe_data_stats_result *result) {
-    if (!result)
+    aoe_data_stats_result full = {0};
+    if (!result || aoei_struct_check(result, &aoei_layout_aoe_data_stats_result, __func__, NULL))
         return;
-    aoei_free(result->label);
-    aoei_free(result->bytes);
-    result->label = NULL;
-    result->bytes = NULL;
-    result->labels = 0;
+    aoei_struct_read(&full, result, &aoei_layout_aoe_data_stats_result);
+    aoei_free(full.label);
+    aoei_free(full.bytes);
+    full.label = NULL;
+    full.bytes = NULL;
+    full.labels = 0;
+    aoei_struct_write(result, &full, &aoei_layout_aoe_data_stats_result);
 }

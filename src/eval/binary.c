@@ -23,9 +23,7 @@ typedef struct input {
     size_t empty;     /* number of empty texts in the pairs */
 } input;
 
-void aoe_binary_options_defaults(aoe_binary_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_binary_options) {
     *o = (aoe_binary_options){.struct_size = sizeof *o, .positive_from = AOE_AUTO};
     aoe_table_options_defaults(&o->table);
 }
@@ -66,7 +64,11 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
 static int compute_metrics(aoe_binary_result *r, const input *in, double positive_from, const double *cosine,
                            double *label, uint8_t *positive, aoe_error *err) {
     const size_t n = aoe_pairs_count(in->pairs);
-    *r = (aoe_binary_result){.name = in->name, .pairs = n, .skipped = in->skipped, .empty = in->empty};
+    *r = (aoe_binary_result){.struct_size = sizeof(aoe_binary_result),
+                             .name = in->name,
+                             .pairs = n,
+                             .skipped = in->skipped,
+                             .empty = in->empty};
     for (size_t i = 0; i < n; i++) {
         label[i] = aoe_pairs_label(in->pairs, i);
         positive[i] = label[i] >= (aoei_is_auto(positive_from) ? 1 : positive_from);

@@ -64,7 +64,7 @@ int aoe_dev_set_load(aoe_dev_set **d, aoe_context *ctx, const char *path, const 
 /* Warns during the first evaluation that texts or pairs were truncated. e: embedder of the model; n: number of these
  * texts or pairs; total: number of all. */
 static void warn_truncated(aoe_dev_set *d, const aoe_embedder *e, size_t n, size_t total, const char *what) {
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     aoe_model_get_info(aoe_embedder_model(e), &info);
     if (n && !d->evaluated)
         aoei_log_write(&d->log, AOE_LOG_WARNING, "%s: %zu of %zu %s %s truncated to the maximum sequence length%s",
@@ -100,7 +100,7 @@ static int evaluate_scores(aoe_dev_set *d, aoe_embedder *e, double *score, aoe_e
 int aoe_dev_set_evaluate(void *dev_set, aoe_embedder *e, double *score, aoe_error *err) {
     AOEI_CHECK(err, dev_set, e, score);
     aoe_dev_set *d = dev_set;
-    aoe_sts_result result;
+    aoe_sts_result result = {.struct_size = sizeof result};
     if (aoe_model_classes(aoe_embedder_model(e)))
         return evaluate_scores(d, e, score, err);
     const int code = aoe_eval_pairs(e, d->pairs, &result, err);

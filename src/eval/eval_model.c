@@ -65,7 +65,7 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
      * is needed. In both cases, tokens are not counted. */
     if (!t || aoei_allows_no_tokens(m))
         return 0;
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     aoe_model_get_info(m, &info);
     aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options),
                             .max_length = info.max_length,

@@ -45,9 +45,7 @@ typedef struct rerank {
     aoe_rerank_result *result;
 } rerank;
 
-void aoe_rerank_options_defaults(aoe_rerank_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_rerank_options) {
     *o = (aoe_rerank_options){
         .struct_size = sizeof *o, .split = "test", .top = 100, .cutoff = 10, .score_class = AOE_AUTO};
 }
@@ -268,9 +266,9 @@ static int evaluate(rerank *r, aoe_error *err) {
 int aoe_eval_rerank(aoe_embedder *e, const char *folder, const aoe_rerank_options *o, aoe_rerank_result *result,
                     aoe_error *err) {
     AOEI_CHECK(err, e, folder, result);
+    AOEI_RESULT(aoe_rerank_result, result, err);
     AOEI_OPTIONS(aoe_rerank_options, o, err);
     rerank r = {.o = o, .e = e, .result = result, .progress = {.fn = o->progress, .user = o->user}};
-    *result = (aoe_rerank_result){0};
     int rc = check(&r, folder, err);
     if (!rc)
         rc = read_data(&r, folder, err);

@@ -45,9 +45,7 @@ typedef struct search {
     double *ideal;   /* [max_relevant] gains of the current query's relevant texts, sorted descending; owned */
 } search;
 
-void aoe_retrieval_options_defaults(aoe_retrieval_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_retrieval_options) {
     *o = (aoe_retrieval_options){
         .struct_size = sizeof *o, .split = "test", .recall_at = {1, 5, 10}, .n_recall = 3, .top = 10, .seed = 42};
     aoe_table_options_defaults(&o->table);
@@ -318,7 +316,7 @@ int aoei_retrieval_lists(uint32_t *list, const aoei_retrieval_data *d, const aoe
 static int evaluate(const aoei_retrieval_data *d, const aoei_eval_model *queries, const aoei_eval_model *docs,
                     const aoe_retrieval_options *o, aoe_retrieval_result *r, aoei_eval_progress *p, aoe_error *err) {
     search s = {.o = o, .d = d, .ctx = docs->ctx, .D = docs->dims};
-    *r = (aoe_retrieval_result){0};
+    *r = (aoe_retrieval_result){.struct_size = sizeof(aoe_retrieval_result)};
     int rc = create(&s, err);
     if (!rc)
         rc = embed_all(&s, queries, docs, &r->truncated, p, err);

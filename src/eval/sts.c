@@ -172,7 +172,8 @@ static size_t truncated_of(const plan *l, const row *r) {
 }
 
 static int score(const plan *l, const row *r, aoe_sts_result *result, aoe_error *err) {
-    *result = (aoe_sts_result){.row = r->kind,
+    *result = (aoe_sts_result){.struct_size = sizeof(aoe_sts_result),
+                               .row = r->kind,
                                .name = r->name,
                                .pairs = r->end - r->begin,
                                .skipped = r->skipped,
@@ -229,7 +230,7 @@ int aoei_sts_pairs(const aoei_eval_model *e, const aoe_pairs *p, aoe_sts_result 
     if (!rc)
         rc = score(&l, &r, result, err);
     if (rc)
-        *result = (aoe_sts_result){0};
+        *result = (aoe_sts_result){.struct_size = sizeof(aoe_sts_result)};
     plan_free(&l);
     return rc;
 }
@@ -257,9 +258,7 @@ int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_opti
     return rc;
 }
 
-void aoe_sts_options_defaults(aoe_sts_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_sts_options) {
     *o = (aoe_sts_options){.struct_size = sizeof *o};
     aoe_table_options_defaults(&o->table);
 }
@@ -277,6 +276,7 @@ int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, cons
 
 int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err) {
     AOEI_CHECK(err, e, p, result);
+    AOEI_RESULT(aoe_sts_result, result, err);
     aoei_embedder_adapter s;
     aoei_eval_model model = aoei_eval_model_open(&s, e);
     int rc = aoei_sts_pairs(&model, p, result, err);

@@ -148,7 +148,8 @@ static int score_part(run *r, const set *s, size_t k, size_t first, aoe_suite_re
     const size_t n = aoe_pairs_count(p);
     double *cosine = r->cosine + first, *gold = r->gold + first;
     snprintf(r->name, sizeof r->name, "%s/%s", s->info->name, s->info->n ? s->info->part[k].name : "");
-    *result = (aoe_suite_result){.row = AOE_SUITE_SUBSET,
+    *result = (aoe_suite_result){.struct_size = sizeof(aoe_suite_result),
+                                 .row = AOE_SUITE_SUBSET,
                                  .name = r->name,
                                  .parts = 1,
                                  .pairs = n,
@@ -184,7 +185,8 @@ static void add_part(aoe_suite_result *total, const aoe_suite_result *part) {
 }
 
 static int score_set(run *r, const set *s, aoe_error *err) {
-    aoe_suite_result total = {.row = AOE_SUITE_SET,
+    aoe_suite_result total = {.struct_size = sizeof(aoe_suite_result),
+                              .row = AOE_SUITE_SET,
                               .name = s->info->name,
                               .path = s->path,
                               .published_pairs = s->info->pairs,
@@ -222,7 +224,8 @@ static int score_set(run *r, const set *s, aoe_error *err) {
 int aoei_suite_run(const aoei_eval_model *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o,
                    aoe_suite_fn report, void *user, aoe_error *err) {
     run r = {.e = e, .progress = {.fn = o->progress, .user = o->user}, .report = report, .user = user};
-    r.average = (aoe_suite_result){.row = AOE_SUITE_AVERAGE, .name = "average"};
+    r.average =
+        (aoe_suite_result){.struct_size = sizeof(aoe_suite_result), .row = AOE_SUITE_AVERAGE, .name = "average"};
     int rc = load_all(&r, dirs, n_dirs, o->skip_bad_rows, err);
     for (size_t i = 0; !rc && i < AOEI_SUITE_SETS; i++)
         rc = score_set(&r, &r.set[i], err);
@@ -236,9 +239,7 @@ int aoei_suite_run(const aoei_eval_model *e, const char *const *dirs, size_t n_d
     return rc;
 }
 
-void aoe_suite_options_defaults(aoe_suite_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_suite_options) {
     *o = (aoe_suite_options){.struct_size = sizeof *o};
 }
 

@@ -64,7 +64,10 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
 
 static void compute_metrics(aoe_triplet_result *r, const input *in, const double *cosine) {
     const aoei_examples *x = &in->examples;
-    *r = (aoe_triplet_result){.name = in->name, .triplets = x->n * (x->roles - 2), .skipped = x->skipped};
+    *r = (aoe_triplet_result){.struct_size = sizeof(aoe_triplet_result),
+                              .name = in->name,
+                              .triplets = x->n * (x->roles - 2),
+                              .skipped = x->skipped};
     for (size_t i = 0; i < x->n_texts; i++)
         r->empty += (size_t)aoei_text_is_empty(x->text[i]);
     size_t correct = 0, ties = 0;
@@ -125,9 +128,7 @@ int aoei_triplets_run(const aoei_eval_model *e, const char *const *paths, size_t
     return rc;
 }
 
-void aoe_triplet_options_defaults(aoe_triplet_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_triplet_options) {
     *o = (aoe_triplet_options){.struct_size = sizeof *o};
     aoe_table_options_defaults(&o->table);
 }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "experiment/experiment.h"
+#include "experiment/given.h"
 
 /* State of aoe_compare. */
 typedef struct comparison {
@@ -23,9 +24,14 @@ typedef struct comparison {
                            owned */
 } comparison;
 
-void aoe_compare_options_defaults(aoe_compare_options *o) {
-    if (!o)
-        return;
+/* Memory of a result. */
+typedef struct memory {
+    double *scores;               /* [rows, n_seeds] scores of the rows; owned */
+    aoe_compare_row *row;         /* [rows] rows; owned */
+    const aoe_compare_row **rows; /* [rows] pointers to the rows; array owned */
+} memory;
+
+AOEI_DEFAULTS(aoe_compare_options) {
     *o = (aoe_compare_options){.struct_size = sizeof *o};
     aoe_experiment_options_defaults(&o->experiment);
     o->experiment.keep = AOE_KEEP_NONE;
@@ -33,11 +39,19 @@ void aoe_compare_options_defaults(aoe_compare_options *o) {
 }
 
 void aoe_compare_result_free(aoe_compare_result *r) {
-    if (!r)
+    aoe_compare_result full = {0};
+    if (!r || aoei_struct_check(r, &aoei_layout_aoe_compare_result, __func__, NULL))
         return;
-    aoei_free(r->memory);
-    aoei_free(r->rows);
-    *r = (aoe_compare_result){0};
+    aoei_struct_read(&full, r, &aoei_layout_aoe_compare_result);
+    memory *m = full.memory;
+    if (m) {
+        aoei_free(m->scores);
+        aoei_free(m->row);
+        aoei_free(m->rows);
+    }
+    aoei_free(m);
+    full = (aoe_compare_result){0};
+    aoei_struct_write(r, &full, &aoei_layout_aoe_compare_result);
 }
 
 const char *aoe_verdict_name(aoe_verdict v) {
@@ -155,14 +169,15 @@ static int compute_row(const comparison *c, aoe_compare_row *r, aoe_error *err) 
 
 /* Corrects the p-values of all rows together, and sets the verdicts. */
 static int judge_rows(const comparison *c, aoe_compare_result *r, aoe_error *err) {
+    const memory *m = r->memory;
     double *p = aoei_malloc_array(r->n, sizeof *p);
     int code = p ? 0 : aoei_fail_nomem(err, r->n * sizeof *p);
     for (size_t i = 0; i < r->n && !code; i++)
-        p[i] = r->rows[i].difference.p;
+        p[i] = r->rows[i]->difference.p;
     if (!code && c->o->correction == AOE_CORRECTION_HOLM)
         code = aoe_holm(p, r->n, p, err);
     for (size_t i = 0; i < r->n && !code; i++) {
-        aoe_compare_row *row = &r->rows[i];
+        aoe_compare_row *row = &m->row[i];
         row->p_corrected = p[i];
         row->verdict = row->configuration == c->o->against ? AOE_VERDICT_NONE : verdict_of(row);
     }
@@ -174,12 +189,15 @@ static int judge_rows(const comparison *c, aoe_compare_result *r, aoe_error *err
 
 static int fill_rows(const comparison *c, aoe_compare_result *r, aoe_error *err) {
     const aoe_experiment_options *x = &c->o->experiment;
-    double *scores = r->memory;
+    const memory *m = r->memory;
+    double *scores = m->scores;
     int code = 0;
     for (size_t f = 0; f < x->n_files && !code; f++) {
         for (size_t a = 0; a < x->n_configurations && !code; a++) {
-            aoe_compare_row *row = &r->rows[r->n];
-            *row = (aoe_compare_row){.file = f,
+            aoe_compare_row *row = &m->row[r->n];
+            m->rows[r->n] = row;
+            *row = (aoe_compare_row){.struct_size = sizeof *row,
+                                     .file = f,
                                      .configuration = a,
                                      .scores = scores,
                                      .n_scores = aoei_experiment_seeds(c->e, a),
@@ -200,13 +218,18 @@ static int fill_result(const aoe_compare_options *o, const aoei_experiment *e, a
     c.x = aoei_malloc_array(n_seeds, sizeof *c.x);
     c.y = aoei_malloc_array(n_seeds, sizeof *c.y);
     c.seed_index = aoei_malloc_array(n_seeds, sizeof *c.seed_index);
-    r->memory = aoei_malloc_array(rows * n_seeds, sizeof(double));
-    r->rows = aoei_calloc(rows, sizeof *r->rows);
+    memory *m = r->memory = aoei_calloc(1, sizeof *m);
+    if (m) {
+        m->scores = aoei_malloc_array(rows * n_seeds, sizeof *m->scores);
+        m->row = aoei_calloc(rows, sizeof *m->row);
+        m->rows = aoei_malloc_array(rows, sizeof *m->rows);
+        r->rows = m->rows;
+    }
     r->runs = aoei_experiment_runs(e);
     r->finished = aoei_experiment_finished(e);
     r->failed = aoei_experiment_failed(e);
-    const int code =
-        c.x && c.y && c.seed_index && r->memory && r->rows ? fill_rows(&c, r, err) : aoei_fail_nomem(err, 0);
+    const int code = c.x && c.y && c.seed_index && m && m->scores && m->row && m->rows ? fill_rows(&c, r, err)
+                                                                                       : aoei_fail_nomem(err, 0);
     aoei_free(c.x);
     aoei_free(c.y);
     aoei_free(c.seed_index);
@@ -216,8 +239,13 @@ static int fill_result(const aoe_compare_options *o, const aoei_experiment *e, a
 int aoe_compare(const aoe_compare_options *o, aoe_compare_result *result, aoe_error *err) {
     aoei_experiment *e = NULL;
     AOEI_CHECK(err, result);
-    *result = (aoe_compare_result){0};
+    AOEI_RESULT(aoe_compare_result, result, err);
     AOEI_OPTIONS(aoe_compare_options, o, err);
+    AOEI_CLEANUP(aoei_given_free) aoei_given given;
+    int code = aoei_given_read(&given, &o->experiment, __func__, err);
+    if (code)
+        return code;
+    o_copy_.experiment = given.o;
     const aoe_experiment_options *x = &o->experiment;
     if (x->n_configurations < 2)
         return aoei_fail(err, AOE_EARG, "a comparison needs at least two configurations in options.configurations");
@@ -229,7 +257,7 @@ int aoe_compare(const aoe_compare_options *o, aoe_compare_result *result, aoe_er
     if (o->correction != AOE_CORRECTION_HOLM && o->correction != AOE_CORRECTION_NONE)
         return aoei_fail(err, AOE_EARG, "options.correction is %d; use AOE_CORRECTION_HOLM or AOE_CORRECTION_NONE",
                          (int)o->correction);
-    int code = aoei_experiment_create(&e, "compare", x, 1, err);
+    code = aoei_experiment_create(&e, "compare", x, 1, err);
     if (code)
         return code;
     code = aoei_experiment_run(e, err);

@@ -10,6 +10,7 @@
 #include "base/dir.h"
 #include "base/error.h"
 #include "base/lock.h"
+#include "base/options.h"
 #include "base/pool.h"
 #include "experiment/directory.h"
 #include "experiment/inputs.h"
@@ -36,10 +37,8 @@ struct aoei_experiment {
     int is_open;        /* 1: the directory is open, and the records of earlier calls were read */
 };
 
-void aoe_experiment_options_defaults(aoe_experiment_options *o) {
+AOEI_DEFAULTS(aoe_experiment_options) {
     static const uint64_t seed = 42;
-    if (!o)
-        return;
     *o = (aoe_experiment_options){.struct_size = sizeof *o,
                                   .seeds = &seed,
                                   .n_seeds = 1,
@@ -184,7 +183,8 @@ static size_t threads_per_trial(const aoei_experiment *e) {
 }
 
 static aoe_experiment_event new_event(const aoei_experiment *e, aoe_experiment_event_kind kind) {
-    return (aoe_experiment_event){.kind = kind,
+    return (aoe_experiment_event){.struct_size = sizeof(aoe_experiment_event),
+                                  .kind = kind,
                                   .runs = e->n,
                                   .finished = e->finished,
                                   .failed = e->failed,

@@ -53,7 +53,7 @@ static size_t data_bytes(const aoe_train_options *o) {
 /* Estimates the memory of a training run. sizes: sizes of its training data. */
 static int plan_training(const aoe_train_options *o, const aoe_model *m, const aoe_train_sizes *sizes, int has_dev,
                          size_t *bytes, aoe_error *err) {
-    aoe_memory_plan plan;
+    aoe_memory_plan plan = {.struct_size = sizeof plan};
     aoe_plan_options options;
     aoe_plan_options_defaults(&options);
     options.n_texts =
@@ -70,8 +70,8 @@ static int plan_training(const aoe_train_options *o, const aoe_model *m, const a
 
 /* Estimates the memory of a run that only evaluates the initial model: the memory of a batch of the embedder. */
 static int plan_evaluation(const aoe_train_options *o, const aoe_model *m, size_t *bytes, aoe_error *err) {
-    aoe_model_info info;
-    aoe_memory_plan plan;
+    aoe_model_info info = {.struct_size = sizeof info};
+    aoe_memory_plan plan = {.struct_size = sizeof plan};
     aoe_plan_options options;
     aoe_model_get_info(m, &info);
     aoe_plan_options_defaults(&options);
@@ -90,7 +90,7 @@ static int make_plan(const aoe_train_options *o, int has_dev, int evaluates_only
     aoe_context_options one;
     aoe_context *ctx = NULL;
     aoe_model *m = NULL;
-    aoe_train_sizes sizes;
+    aoe_train_sizes sizes = {.struct_size = sizeof sizes};
     aoe_context_options_defaults(&one);
     one.threads = 1;
     int code = aoe_context_create(&ctx, &one, err);

@@ -114,7 +114,7 @@ static void report_wait(void *user, const aoei_fetch_progress *p) {
 }
 
 int aoei_hub_access_open(aoei_hub_access *a, const aoe_hub_options *o, aoe_error *err) {
-    *a = (aoei_hub_access){.o = o, .state = {.model = "", .file = "", .why = ""}};
+    *a = (aoei_hub_access){.o = o, .state = {.struct_size = sizeof a->state, .model = "", .file = "", .why = ""}};
     const char *endpoint = o->endpoint               ? o->endpoint
                            : value_of("HF_ENDPOINT") ? value_of("HF_ENDPOINT")
                                                      : "https://huggingface.co";

@@ -88,7 +88,7 @@ static int list_snapshot(const listing *l, const char *name, const char *folder,
     aoei_buffer dir = {0}, references = {0};
     aoe_error why;
     aoei_model_kind kind;
-    aoe_hub_entry e = {.name = name, .commit = commit};
+    aoe_hub_entry e = {.struct_size = sizeof(aoe_hub_entry), .name = name, .commit = commit};
     (void)aoei_buffer_printf(&dir, "%s/snapshots/%s", folder, commit);
     int rc = dir.failed ? aoei_fail_nomem(l->err, 0) : add_sizes(&e.bytes, dir.data, LEVELS, l->err);
     if (!rc)

@@ -34,9 +34,8 @@ typedef struct job {
     uint64_t done; /* bytes of the files that are in the snapshot */
 } job;
 
-void aoe_hub_options_defaults(aoe_hub_options *o) {
-    if (o)
-        *o = (aoe_hub_options){.struct_size = sizeof *o};
+AOEI_DEFAULTS(aoe_hub_options) {
+    *o = (aoe_hub_options){.struct_size = sizeof *o};
 }
 
 /* ------------------------------------------------------------------- steps */
@@ -256,11 +255,11 @@ static int find_offline(const aoei_hub_name *name, aoe_hub_result *result, char 
 
 int aoe_hub_pull(const char *name, const aoe_hub_options *o, aoe_hub_result *result, aoe_error *err) {
     AOEI_CHECK(err, name, result);
+    AOEI_RESULT(aoe_hub_result, result, err);
     AOEI_OPTIONS(aoe_hub_options, o, err);
     aoei_hub_name hub;
     aoei_hub_access a = {0};
     char *snapshot = NULL;
-    *result = (aoe_hub_result){.dir = ""};
     if (!aoei_hub_name_parse(&hub, name))
         return aoei_fail(err, AOE_EARG, "'%s' is not the name of a model; write ORG/NAME or ORG/NAME@REVISION", name);
     int rc = 0;

@@ -189,6 +189,7 @@ int aoei_contrastive_objective(const aoe_objective_options *o, const aoei_exampl
 int aoe_contrastive(const aoe_objective_options *o, const float *v, size_t arity, size_t B, size_t D, float *grad,
                     aoe_objective_result *result, aoe_error *err) {
     AOEI_CHECK(err, v);
+    AOEI_RESULT(aoe_objective_result, result, err);
     AOEI_OPTIONS(aoe_objective_options, o, err);
     const aoei_example_batch batch = {.B = B, .D = D, .arity = arity, .v = v, .grad = grad};
     int rc = check_batch(&batch, err);

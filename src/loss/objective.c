@@ -9,10 +9,9 @@
 #include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/error.h"
+#include "base/options.h"
 
-void aoe_objective_options_defaults(aoe_objective_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_objective_options) {
     *o = (aoe_objective_options){
         .struct_size = sizeof *o,
         .w_cosine = 1.0,

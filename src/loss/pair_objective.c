@@ -169,6 +169,7 @@ int aoe_objective(const aoe_objective_options *o, const float *x, const float *y
                   const uint32_t *group, size_t B, size_t D, float *grad_x, float *grad_y, aoe_objective_result *result,
                   aoe_error *err) {
     AOEI_CHECK(err, x, y, label);
+    AOEI_RESULT(aoe_objective_result, result, err);
     AOEI_OPTIONS(aoe_objective_options, o, err);
     aoei_pair_batch batch = {
         .B = B,

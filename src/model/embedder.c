@@ -75,9 +75,7 @@ static _Thread_local struct {
     size_t text;           /* index of the text that caused the error, or (size_t)-1 */
 } failure;
 
-void aoe_embedder_options_defaults(aoe_embedder_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_embedder_options) {
     *o = (aoe_embedder_options){.struct_size = sizeof *o};
     o->batch_tokens = 4096;
     o->chunk_overlap = AOE_AUTO;

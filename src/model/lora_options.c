@@ -16,10 +16,8 @@
 #define DEFAULT_ALPHA   32.0
 #define DEFAULT_DROPOUT 0.1
 
-void aoe_lora_defaults(aoe_lora *l) {
-    if (!l)
-        return;
-    *l = (aoe_lora){.struct_size = sizeof *l, .alpha = AOE_AUTO, .dropout = AOE_AUTO};
+AOEI_DEFAULTS(aoe_lora) {
+    *o = (aoe_lora){.struct_size = sizeof *o, .alpha = AOE_AUTO, .dropout = AOE_AUTO};
 }
 
 /* Splits the list `copy` at commas and replaces the commas by NUL characters. Sets *names to an array of pointers into

@@ -10,6 +10,7 @@
 #include "encoder/slots.h"
 #include "base/alloc.h"
 #include "base/cpu.h"
+#include "base/struct_layout.h"
 #include "modeldir/cross_encoder.h"
 #include "nn/dtype.h"
 
@@ -64,7 +65,8 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
     if (!m || !info)
         return;
     const aoei_encoder_config *c = &m->config;
-    *info = (aoe_model_info){
+    const aoe_model_info full = {
+        .struct_size = sizeof full,
         .architecture = c->arch->model_type,
         .hidden = c->hidden,
         .layers = c->layers,
@@ -105,6 +107,7 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .similarity = aoei_similarity_name(m->settings.similarity),
         .chat_template = m->settings.chat != NULL,
     };
+    aoei_struct_write(info, &full, &aoei_layout_aoe_model_info);
 }
 
 const char *aoe_model_prompt(const aoe_model *m, const char *name) {

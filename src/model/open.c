@@ -263,9 +263,7 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
     return 0;
 }
 
-void aoe_model_options_defaults(aoe_model_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_model_options) {
     *o = (aoe_model_options){.struct_size = sizeof *o,
                              .dtype = AOE_DTYPE_AUTO,
                              .pooling = AOE_POOLING_AUTO,

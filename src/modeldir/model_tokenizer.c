@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "base/struct_layout.h"
 #include "encoder/arch.h"
 #include "encoder/arch_registry.h"
 #include "modeldir/layout.h"
@@ -94,14 +95,8 @@ int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err) {
     return rc;
 }
 
-int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err) {
-    AOEI_CHECK(err, o);
-    char found[PATH_MAX];
-    const int code = dir ? 0 : aoe_default_model(found, sizeof found, err);
-    aoe_encode_options_defaults(o);
-    if (code)
-        return code;
-    dir = dir ? dir : found;
+/* Sets the options that differ from the defaults. */
+static int read_encode_options(aoe_encode_options *o, const char *dir, aoe_error *err) {
     aoei_model_files f;
     int rc = aoei_model_files_open_config(&f, dir, err);
     const char *type = json_string_value(json_object_get(f.config_json, "model_type"));
@@ -121,4 +116,18 @@ int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err
     aoei_model_files_close(&f);
     /* a directory may contain only a tokenizer, or an architecture that aoe does not support */
     return rc == AOE_ENOMEM || rc == AOE_EUNSUPPORTED ? rc : 0;
+}
+
+int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err) {
+    AOEI_CHECK(err, o);
+    char found[PATH_MAX];
+    aoe_encode_options full;
+    aoe_encode_options_defaults(&full);
+    int code = aoei_struct_check(o, &aoei_layout_aoe_encode_options, __func__, err);
+    if (!code && !dir)
+        code = aoe_default_model(found, sizeof found, err);
+    if (!code)
+        code = read_encode_options(&full, dir ? dir : found, err);
+    aoei_struct_write(o, &full, &aoei_layout_aoe_encode_options);
+    return code;
 }

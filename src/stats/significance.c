@@ -169,9 +169,7 @@ typedef struct bootstrap {
     double *statistic;    /* [replicates] values of the statistic, without NaN; owned */
 } bootstrap;
 
-void aoe_bootstrap_options_defaults(aoe_bootstrap_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_bootstrap_options) {
     *o = (aoe_bootstrap_options){.struct_size = sizeof *o, .replicates = 2000, .confidence = 0.95, .seed = 42};
 }
 

@@ -60,9 +60,7 @@ int aoei_pairs_read(aoe_pairs **out, aoei_table *t, const aoe_table_options *o, 
     return rc;
 }
 
-void aoe_table_options_defaults(aoe_table_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_table_options) {
     *o = (aoe_table_options){.struct_size = sizeof *o};
 }
 

@@ -8,9 +8,7 @@
 #include "tokenizer/chat_encode.h"
 #include "tokenizer/tokenizer.h"
 
-void aoe_encode_options_defaults(aoe_encode_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_encode_options) {
     *o = (aoe_encode_options){.struct_size = sizeof *o};
 }
 

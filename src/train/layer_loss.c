@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/random.h"
 #include "encoder/arch.h"
 #include "encoder/encoder.h"
@@ -20,8 +21,14 @@ static const char *const prior_names[] = {
     [AOE_LAYER_PRIOR_UNIFORM] = "uniform", [AOE_LAYER_PRIOR_LOG] = "log", [AOE_LAYER_PRIOR_LINEAR] = "linear"};
 enum { N_PRIORS = sizeof prior_names / sizeof *prior_names };
 
-void aoei_layer_options_defaults(aoe_layer_options *o) {
-    *o = (aoe_layer_options){.per_step = 1, .temperature = 0.3, .w_last = 1, .w_layers = 1, .w_kl = 1, .ese_dims = 128};
+AOEI_DEFAULTS(aoe_layer_options) {
+    *o = (aoe_layer_options){.struct_size = sizeof *o,
+                             .per_step = 1,
+                             .temperature = 0.3,
+                             .w_last = 1,
+                             .w_layers = 1,
+                             .w_kl = 1,
+                             .ese_dims = 128};
 }
 
 static int is_weight(double w) {

@@ -35,8 +35,6 @@ typedef struct aoei_layer_loss {
     aoei_matryoshka prefix;               /* ESE: loss of the first c components */
 } aoei_layer_loss;
 
-/* Sets the default weights. Both losses are switched off. */
-void aoei_layer_options_defaults(aoe_layer_options *o);
 /* Checks the options. Errors: AOE_EARG. */
 int aoei_layer_loss_check(const aoe_train_options *o, aoe_error *err);
 /* Checks the options against the model and its training head. Errors: AOE_EARG. */

@@ -281,9 +281,7 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
     return r->method->templates ? add_templates(r, err) : AOE_OK;
 }
 
-void aoe_plan_options_defaults(aoe_plan_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_plan_options) {
     *o = (aoe_plan_options){.struct_size = sizeof *o};
     o->n_texts = 64;
     o->length = AOE_AUTO;
@@ -292,17 +290,18 @@ void aoe_plan_options_defaults(aoe_plan_options *o) {
 
 int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_plan *plan, aoe_error *err) {
     AOEI_CHECK(err, m, plan);
+    AOEI_RESULT(aoe_memory_plan, plan, err);
     AOEI_OPTIONS(aoe_plan_options, o, err);
     aoe_plan_options resolved = *o;
-    aoe_train_options defaults;
-    aoe_train_options_defaults(&defaults);
+    const aoe_train_options *train = o->train;
+    AOEI_OPTIONS(aoe_train_options, train, err);
     if (o->length == AOE_AUTO)
         resolved.length = m->settings.max_length;
     o = &resolved;
     size_t n_tokens;
     encoder_bytes inference = {0};
     run r = {0};
-    *plan = (aoe_memory_plan){.dtype = aoei_public_dtype(m->int8 ? AOEI_I8 : m->type)};
+    plan->dtype = aoei_public_dtype(m->int8 ? AOEI_I8 : m->type);
     int rc = check(m, o, &n_tokens, err);
     if (!rc)
         rc = measure_encoder(&inference, m, n_tokens, o->n_texts, o->length,
@@ -312,7 +311,7 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
     plan->weights = m->files.stored_bytes;
     plan->packed = m->memory.converted_bytes + aoei_model_packed_bytes(m);
     plan->activations = inference.all;
-    if (!(rc = create_run(&r, m, o->train ? o->train : &defaults, o, n_tokens, err)))
+    if (!(rc = create_run(&r, m, train, o, n_tokens, err)))
         rc = plan_training(plan, &r, o, err);
     aoe_model_close(r.model);
     return rc;
@@ -322,6 +321,11 @@ int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options 
                    aoe_error *err) {
     AOEI_CHECK(err, ctx, s, plan);
     AOEI_OPTIONS(aoe_plan_options, o, err);
+    aoe_shape shape = {.struct_size = sizeof shape};
+    int rc = aoei_options_read(&shape, s, &aoei_layout_aoe_shape, __func__, err);
+    if (rc)
+        return rc;
+    s = &shape;
     const size_t length = o->length == AOE_AUTO ? s->positions : o->length;
     char dir[] = "", prompt[] = "";
     aoe_model m = {.ctx = ctx,
@@ -330,7 +334,7 @@ int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options 
                    .int8 = o->dtype == AOE_DTYPE_INT8,
                    .settings = {.pooling = AOE_POOLING_LAST_AVG, .max_length = length, .prompt = prompt}};
     size_t in_file;
-    int rc = aoei_shape_checked(&m.config, s, err);
+    rc = aoei_shape_checked(&m.config, s, err);
     if (!rc && m.int8)
         rc = aoei_model_int8_check(&m.config, 1, "options.shape", err);
     if (rc)

@@ -99,11 +99,15 @@ int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
 }
 
 void aoe_train_method_defaults(aoe_train_options *o, aoe_method m) {
-    if (!o || m < 0 || m >= AOE_METHOD_COUNT)
+    aoe_train_options full;
+    aoe_train_options_defaults(&full);
+    if (!o || m < 0 || m >= AOE_METHOD_COUNT ||
+        aoei_options_read(&full, o, &aoei_layout_aoe_train_options, __func__, NULL))
         return;
-    o->method = m;
+    full.method = m;
     if (methods[m]->defaults)
-        methods[m]->defaults(o);
+        methods[m]->defaults(&full);
+    aoei_struct_write(o, &full, &aoei_layout_aoe_train_options);
 }
 
 static int check_objective(const aoe_objective_options *j, aoe_error *err) {
@@ -143,8 +147,12 @@ size_t aoei_method_pairs(const aoei_method *m, const aoe_train_options *o) {
 }
 
 size_t aoe_train_batch_texts(const aoe_train_options *o, size_t texts_per_example) {
-    if (!o || o->method < 0 || o->method >= AOE_METHOD_COUNT)
+    aoe_train_options full;
+    aoe_train_options_defaults(&full);
+    if (!o || aoei_options_read(&full, o, &aoei_layout_aoe_train_options, __func__, NULL) || full.method < 0 ||
+        full.method >= AOE_METHOD_COUNT)
         return 0;
+    o = &full;
     const aoei_method *m = methods[o->method];
     const size_t examples = o->cache_chunk && o->cache_chunk < o->batch_size ? o->cache_chunk : o->batch_size;
     return examples * aoei_method_pairs(m, o) * aoei_method_texts(m, texts_per_example);

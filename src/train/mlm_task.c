@@ -62,9 +62,7 @@ typedef struct mlm_task {
     size_t capacity; /* allocated elements of `index` and of `target` */
 } mlm_task;
 
-void aoe_pretrain_options_defaults(aoe_pretrain_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_pretrain_options) {
     *o = (aoe_pretrain_options){.struct_size = sizeof *o};
     aoe_training_args_defaults(&o->args);
     aoe_table_options_defaults(&o->table);

@@ -75,9 +75,7 @@ typedef struct pair_task {
     const float **teacher_vectors; /* [arity * B] the rows of `teacher_rows`; array owned */
 } pair_task;
 
-void aoe_train_options_defaults(aoe_train_options *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_train_options) {
     *o = (aoe_train_options){.struct_size = sizeof *o};
     aoe_training_args_defaults(&o->args);
     aoe_objective_options_defaults(&o->objective);
@@ -92,17 +90,13 @@ void aoe_train_options_defaults(aoe_train_options *o) {
     o->w_detection = 0.005;
     o->mask_rate = 0.3;
     o->classes = AOE_AUTO;
-    aoei_layer_options_defaults(&o->layers);
+    aoe_layer_options_defaults(&o->layers);
     aoe_lora_defaults(&o->lora);
 }
 
-void aoe_train_data_defaults(aoe_train_data *d, const char *path) {
-    if (!d)
-        return;
-    memset(d, 0, sizeof *d);
-    d->path = path;
-    d->weight = 1;
-    d->ibn_threshold = AOE_AUTO;
+AOEI_DEFAULTS(aoe_train_data) {
+    *o = (aoe_train_data){.struct_size = sizeof *o, .weight = 1, .ibn_threshold = AOE_AUTO};
+    aoe_table_options_defaults(&o->table);
 }
 
 /* Checks the prompts of a file. The message names the file, because each file has its own settings. */
@@ -707,10 +701,17 @@ static int evaluate(aoei_task *task, aoei_trainer *t, aoe_embedder *embedder, do
     return p->o->evaluate(p->o->evaluate_user, embedder, score, err);
 }
 
+/* As AOEI_OPTIONS, also for the training files. */
+#define TRAIN_OPTIONS(o, err)                                                                                          \
+    AOEI_OPTIONS(aoe_train_options, o, err);                                                                           \
+    aoe_train_data file_;                                                                                              \
+    aoe_train_data_defaults(&file_, NULL);                                                                             \
+    AOEI_ARRAY(aoe_train_data, o, data, n_data, &file_, err)
+
 int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
     const aoei_method *method;
     AOEI_CHECK(err, ctx);
-    AOEI_OPTIONS(aoe_train_options, o, err);
+    TRAIN_OPTIONS(o, err);
     const int code = aoei_method_find(&method, o->method, err);
     return code ? code : aoei_train_with_method(ctx, o, method, err);
 }
@@ -770,7 +771,7 @@ int aoei_train_with_method(aoe_context *ctx, const aoe_train_options *o, const a
 
 int aoe_train_check(const aoe_train_options *o, aoe_error *err) {
     const aoei_method *method;
-    AOEI_OPTIONS(aoe_train_options, o, err);
+    TRAIN_OPTIONS(o, err);
     int code = aoei_method_find(&method, o->method, err);
     if (!code)
         code = check_options(method, o, err);
@@ -782,7 +783,8 @@ int aoe_train_check_data(aoe_context *ctx, const aoe_train_options *o, aoe_train
     pair_task p;
     aoei_trainer t;
     AOEI_CHECK(err, ctx, sizes);
-    AOEI_OPTIONS(aoe_train_options, o, err);
+    AOEI_RESULT(aoe_train_sizes, sizes, err);
+    TRAIN_OPTIONS(o, err);
     int code = aoei_method_find(&method, o->method, err);
     if (!code)
         code = check_options(method, o, err);

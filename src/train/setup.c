@@ -33,9 +33,7 @@
 enum { MAX_STEPS = INT32_MAX };
 #define MAX_MINUTES 1e6
 
-void aoe_training_args_defaults(aoe_training_args *o) {
-    if (!o)
-        return;
+AOEI_DEFAULTS(aoe_training_args) {
     *o = (aoe_training_args){.struct_size = sizeof *o};
     aoe_model_options_defaults(&o->model_options);
     o->epochs = 1;

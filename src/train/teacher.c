@@ -123,7 +123,10 @@ static int fail_text(const teacher_job *w, const aoei_examples *e, const aoei_te
 static int count_texts(teacher_job *w, size_t n, aoe_error *err) {
     w->embedded += n;
     const double seconds = aoei_now() - w->start, computed = (double)(w->embedded - w->found);
-    const aoe_train_event e = {.kind = AOE_TRAIN_EMBED,
+    const aoe_objective_result loss = {.struct_size = sizeof loss};
+    const aoe_train_event e = {.loss = &loss,
+                               .struct_size = sizeof(aoe_train_event),
+                               .kind = AOE_TRAIN_EMBED,
                                .accuracy = (double)NAN,
                                .score = (double)NAN,
                                .best_score = (double)NAN,

@@ -123,24 +123,24 @@ static json_t *event_json(const aoe_train_event *e, const char *metric) {
     }
     if (e->kind == AOE_TRAIN_STEP) {
         bad |= set_integer(o, "examples", e->examples);
-        bad |= set_real(o, "loss", e->loss.total);
-        bad |= set_real(o, "cosine", e->loss.cosine);
-        bad |= set_real(o, "ibn", e->loss.ibn);
-        bad |= set_real(o, "angle", e->loss.angle);
-        bad |= set_real(o, "contrastive", e->loss.contrastive);
-        bad |= set_real(o, "classification", e->loss.classification);
-        bad |= set_real(o, "regression", e->loss.regression);
-        bad |= set_real(o, "teacher", e->loss.teacher);
-        if (e->loss.layers > 0)
-            bad |= set_real(o, "layers", e->loss.layers);
-        if (e->loss.detection > 0)
-            bad |= set_real(o, "detection", e->loss.detection);
-        if (e->loss.vectors > 0 || e->loss.similarities > 0) {
-            bad |= set_real(o, "vectors", e->loss.vectors);
-            bad |= set_real(o, "similarities", e->loss.similarities);
+        bad |= set_real(o, "loss", e->loss->total);
+        bad |= set_real(o, "cosine", e->loss->cosine);
+        bad |= set_real(o, "ibn", e->loss->ibn);
+        bad |= set_real(o, "angle", e->loss->angle);
+        bad |= set_real(o, "contrastive", e->loss->contrastive);
+        bad |= set_real(o, "classification", e->loss->classification);
+        bad |= set_real(o, "regression", e->loss->regression);
+        bad |= set_real(o, "teacher", e->loss->teacher);
+        if (e->loss->layers > 0)
+            bad |= set_real(o, "layers", e->loss->layers);
+        if (e->loss->detection > 0)
+            bad |= set_real(o, "detection", e->loss->detection);
+        if (e->loss->vectors > 0 || e->loss->similarities > 0) {
+            bad |= set_real(o, "vectors", e->loss->vectors);
+            bad |= set_real(o, "similarities", e->loss->similarities);
         }
-        if (e->loss.negatives)
-            bad |= set_real(o, "left_out", (double)e->loss.left_out / (double)e->loss.negatives);
+        if (e->loss->negatives)
+            bad |= set_real(o, "left_out", (double)e->loss->left_out / (double)e->loss->negatives);
         bad |= set_real(o, "accuracy", e->accuracy);
         bad |= set_real(o, "lr", e->lr);
         bad |= set_real(o, "grad_norm", e->grad_norm);

@@ -30,7 +30,10 @@ typedef struct timer {
     double earlier_seconds; /* training time in seconds of earlier processes of this run; used only with a time limit */
     uint64_t first_step;    /* number of steps completed before this process started */
     int cancelled;          /* 1: the event callback requested to stop */
+    aoe_objective_result loss; /* loss of the last step or evaluation, to which its event points */
 } timer;
+
+static const aoe_objective_result no_loss = {.struct_size = sizeof no_loss};
 
 static aoe_train_event new_event(const aoei_trainer *t, const timer *m, aoe_train_event_kind kind) {
     aoe_train_event e;
@@ -38,7 +41,9 @@ static aoe_train_event new_event(const aoei_trainer *t, const timer *m, aoe_trai
     const aoei_progress *p = &t->progress;
     const double elapsed = aoei_now() - m->start;
     const uint64_t done = p->step - m->first_step;
+    e.struct_size = sizeof e;
     e.kind = kind;
+    e.loss = &no_loss;
     e.step = p->step;
     e.steps = t->total_steps;
     e.epoch = (double)p->step / (double)t->steps_per_epoch;
@@ -128,7 +133,9 @@ static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *er
         estimate_steps(t, m);
     *e = new_event(t, m, AOE_TRAIN_STEP);
     const double now = aoei_now(), seconds = now - m->last;
-    e->loss = r.loss;
+    m->loss = r.loss;
+    m->loss.struct_size = sizeof m->loss;
+    e->loss = &m->loss;
     e->accuracy = r.accuracy;
     e->examples = r.examples;
     e->lr = optimizer.lr;
@@ -223,7 +230,9 @@ static int evaluate(aoei_trainer *t, timer *m, aoe_error *err) {
         m->start = m->last;
     aoe_train_event e = new_event(t, m, AOE_TRAIN_EVAL);
     e.score = score;
-    e.loss = r.loss;
+    m->loss = r.loss;
+    m->loss.struct_size = sizeof m->loss;
+    e.loss = &m->loss;
     e.accuracy = r.accuracy;
     return report_event(t, m, &e, err);
 }

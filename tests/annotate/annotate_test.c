@@ -65,8 +65,11 @@ static void set_models(fixture *b, size_t n, ...) {
     va_list names;
     va_start(names, n);
     for (size_t i = 0; i < n; i++)
-        b->model[i] =
-            (aoe_chat_model){.name = va_arg(names, const char *), .api = b->api, .price_in = 1, .price_out = 2};
+        b->model[i] = (aoe_chat_model){.struct_size = sizeof(aoe_chat_model),
+                                       .name = va_arg(names, const char *),
+                                       .api = b->api,
+                                       .price_in = 1,
+                                       .price_out = 2};
     va_end(names);
     b->a.chat.n_models = b->s.chat.n_models = n;
 }
@@ -142,6 +145,8 @@ static int annotate(fixture *b) {
     b->len = 0;
     b->out[0] = 0;
     memset(&b->err, 0, sizeof b->err);
+    b->r.struct_size = sizeof b->r;
+    b->r.chat.struct_size = sizeof b->r.chat;
     return aoe_annotate(&b->a, &b->r, &b->err);
 }
 
@@ -150,6 +155,8 @@ static int score(fixture *b) {
     b->len = 0;
     b->out[0] = 0;
     memset(&b->err, 0, sizeof b->err);
+    b->sr.struct_size = sizeof b->sr;
+    b->sr.chat.struct_size = sizeof b->sr.chat;
     return aoe_score(&b->s, &b->sr, &b->err);
 }
 

@@ -236,9 +236,9 @@ static void read_data(const char *cache) {
     static const char *const files[] = {"examples/train.tsv", "examples/test.tsv"}, *const repositories[] = {
                                                                                         "owner/name"};
     aoe_error err = {0};
-    aoe_data_check_result found;
+    aoe_data_check_result found = {.struct_size = sizeof found};
     aoe_github_options o;
-    aoe_github_result result;
+    aoe_github_result result = {.struct_size = sizeof result};
     int models = 0;
     OK(aoe_data_check(files, 2, NULL, &found, &err));
     assert_true(found.rows > 700);
@@ -255,7 +255,7 @@ static void read_data(const char *cache) {
 /* Starts a download, which loads libcurl, and stops it. */
 static void use_network(void) {
     aoe_hub_options o;
-    aoe_hub_result result;
+    aoe_hub_result result = {.struct_size = sizeof result};
     aoe_error err = {0};
     aoe_hub_options_defaults(&o);
     o.endpoint = "http://127.0.0.1:1";

@@ -64,7 +64,8 @@ function declare(text,    name, result, list, n, i, j, type, call, pointers, arg
     gsub(/\/\*([^*]|\*+[^*\/])*\*+\//, "")
     if (comment) { if (!/\*\//) next; sub(/.*\*\//, ""); comment = 0 }
     if (/\/\*/) { sub(/\/\*.*/, ""); comment = 1 }
-    if (/^#/) next
+    if (/^#/ || macro) { macro = /\\$/; next }
+    if (/^AOE_OPTIONS(_WITH)?\(/) { match($0, /\([a-z_0-9]+/); declare("void " substr($0, RSTART + 1, RLENGTH - 1) "_fill(" substr($0, RSTART + 1, RLENGTH - 1) " *o)") }
     if (/AOE_API /) { sub(/.*AOE_API /, ""); text = ""; open = 1 }
     if (!open) next
     text = text " " $0

@@ -89,10 +89,10 @@ static void call_model_functions(const char *dir, const char *path) {
     aoe_embedder *e;
     aoe_tokenizer *t;
     aoe_ids ids = {0};
-    aoe_memory_plan plan;
-    aoe_shape shape;
+    aoe_memory_plan plan = {.struct_size = sizeof plan};
+    aoe_shape shape = {.struct_size = sizeof shape};
     aoe_dev_set *dev;
-    aoe_mine_result mined;
+    aoe_mine_result mined = {.struct_size = sizeof mined};
     CALL(aoe_context_create, (&ctx, NULL, &err));
     CALL(aoe_model_open, (&m, ctx, dir, NULL, &err));
     CALL(aoe_embedder_create, (&e, m, NULL, &err));
@@ -124,7 +124,7 @@ static void call_evaluations(const char *dir) {
     assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
     CALL(aoe_eval_triplets, (e, (const char *const *)&triplets, 1, NULL, ignore_triplets, NULL, &err));
     CALL(aoe_eval_retrieval, (e, (const char *const *)&groups, 1, NULL, ignore_retrieval, NULL, &err));
-    aoe_rerank_result reranked;
+    aoe_rerank_result reranked = {.struct_size = sizeof reranked};
     MISSING(aoe_eval_rerank, "cross_encoder", (e, dir, NULL, &reranked, &err)); /* the model is an embedding model */
     aoe_error err = {0};
     /* dir contains no evaluation sets, so the function must fail with any options */
@@ -138,10 +138,10 @@ static void call_evaluations(const char *dir) {
 
 static void call_data_functions(const char *path) {
     aoe_pairs *pairs;
-    aoe_data_stats_result stats;
-    aoe_data_check_result found;
+    aoe_data_stats_result stats = {.struct_size = sizeof stats};
+    aoe_data_check_result found = {.struct_size = sizeof found};
     aoe_data_split_part part[2];
-    aoe_github_result issues;
+    aoe_github_result issues = {.struct_size = sizeof issues};
     CALL(aoe_pairs_load, (&pairs, path, NULL, &err));
     aoe_pairs_free(pairs);
     CALL(aoe_texts_read, (path, NULL, ignore_text, NULL, &err));
@@ -166,7 +166,7 @@ static void call_hub_functions(const char *dir) {
     char *refs = test_path(dir, "models--a--b/refs"),
          *snapshot = test_path(dir, "models--a--b/snapshots/"
                                     "0123456789abcdef0123456789abcdef01234567");
-    aoe_hub_result pulled;
+    aoe_hub_result pulled = {.struct_size = sizeof pulled};
     assert_int_equal(aoei_make_dir(refs, NULL), 0);
     assert_int_equal(aoei_make_dir(snapshot, NULL), 0);
     free(test_write_text(refs, "main", commit));
@@ -180,8 +180,8 @@ static void call_hub_functions(const char *dir) {
 }
 
 static void call_training_functions(const char *dir) {
-    aoe_grid_result grid;
-    aoe_compare_result compared;
+    aoe_grid_result grid = {.struct_size = sizeof grid};
+    aoe_compare_result compared = {.struct_size = sizeof compared};
     aoe_interval interval;
     const float v[8] = {1, 2, 3, 4, 5, 6, 7, 9};
     const double label[2] = {0, 1}, score[3] = {1, 2, 3};
@@ -191,7 +191,8 @@ static void call_training_functions(const char *dir) {
     CALL(aoe_bootstrap_spearman, (score, 3, score, NULL, 1, NULL, &interval, &err));
     MISSING(aoe_train, "model", (test_model_context, NULL, &err));
     MISSING(aoe_train_check, "model", (NULL, &err));
-    MISSING(aoe_train_check_data, "model", (test_model_context, NULL, &(aoe_train_sizes){0}, &err));
+    MISSING(aoe_train_check_data, "model",
+            (test_model_context, NULL, &(aoe_train_sizes){.struct_size = sizeof(aoe_train_sizes)}, &err));
     MISSING(aoe_pretrain, "model", (test_model_context, NULL, &err));
     MISSING(aoe_init, "texts", (test_model_context, to, NULL, NULL, &err));
     MISSING(aoe_whiten, "texts", (test_model_context, dir, to, NULL, NULL, &err));

@@ -54,8 +54,8 @@ static void null_options(void **state) {
     (void)state;
     char *dir = test_dir_create(), *path = test_write_text(dir, "x.tsv", "text1\ttext2\tlabel\na\tb\t1\nc\td\t0\n");
     const char *paths[] = {path};
-    aoe_data_stats_result stats;
-    aoe_data_check_result found;
+    aoe_data_stats_result stats = {.struct_size = sizeof stats};
+    aoe_data_check_result found = {.struct_size = sizeof found};
     aoe_error err;
     assert_int_equal(aoe_data_stats(path, NULL, &stats, &err), 0);
     assert_int_equal(stats.rows, 2);
@@ -88,7 +88,7 @@ static void nan_options(void **state) {
     char *dir = test_dir_create(), *path = test_write_text(dir, "x.tsv", "text1\ttext2\tlabel\na\tb\t1\nc\td\t0\n");
     const char *paths[] = {path};
     aoe_error err = {0};
-    aoe_data_stats_result stats;
+    aoe_data_stats_result stats = {.struct_size = sizeof stats};
     aoe_data_stats_options s;
     aoe_data_stats_options_defaults(&s);
     s.threshold = NAN;
@@ -107,7 +107,7 @@ static void nan_options(void **state) {
     aoe_init_options_defaults(&i);
     i.dropout = NAN;
     expect_nan_error(aoe_init(test_model_context, dir, &i, NULL, &err), &err, "options.dropout");
-    const aoe_chat_model chat_model = {.name = "m", .api = "http://127.0.0.1:1/v1"};
+    const aoe_chat_model chat_model = {.struct_size = sizeof chat_model, .name = "m", .api = "http://127.0.0.1:1/v1"};
     aoe_annotate_options a;
     aoe_annotate_options_defaults(&a);
     a.files = paths;

@@ -15,7 +15,7 @@
 /* Asserts that aoe_bench returns the error `code` and that the message contains `part`. */
 static void expect_rejected(const aoe_bench_options *o, int code, const char *part) {
     aoe_context *ctx = tiny_context(1);
-    aoe_bench_result r;
+    aoe_bench_result r = {.struct_size = sizeof r};
     aoe_error err = {0};
     const int got = aoe_bench(ctx, o, &r, &err);
     if (got != code || !strstr(err.message, part))
@@ -93,7 +93,7 @@ static void check(aoe_dtype dtype, aoe_bench_mode mode, const size_t *lengths, s
     aoe_bench_options o = tiny_options();
     static const size_t equal[] = {8, 8, 8, 8};
     aoe_context *ctx = tiny_context(2);
-    aoe_bench_result r;
+    aoe_bench_result r = {.struct_size = sizeof r};
     aoe_error err = {0};
     o.dtype = dtype;
     o.mode = mode;
@@ -140,7 +140,7 @@ static void test_training(void **state) {
 static void test_defaults(void **state) {
     (void)state;
     aoe_bench_options o;
-    aoe_shape base;
+    aoe_shape base = {.struct_size = sizeof base};
     aoe_bench_options_defaults(&o);
     assert_int_equal(aoe_shape_named(&base, "bert-base", NULL), 0);
     assert_memory_equal(&o.shape, &base, sizeof base);
@@ -155,9 +155,15 @@ static void test_architectures(void **state) {
     aoe_context *ctx = tiny_context(2);
     for (int k = 0; k < 6; k++) {
         aoe_bench_options o = tiny_options();
-        aoe_bench_result r;
+        aoe_bench_result r = {.struct_size = sizeof r};
         aoe_error err = {0};
-        o.shape = (aoe_shape){.hidden = 32, .layers = 3, .heads = 4, .intermediate = 48, .vocab = 100, .positions = 64};
+        o.shape = (aoe_shape){.struct_size = sizeof(aoe_shape),
+                              .hidden = 32,
+                              .layers = 3,
+                              .heads = 4,
+                              .intermediate = 48,
+                              .vocab = 100,
+                              .positions = 64};
         o.shape.architecture = types[k / 2];
         o.shape.kv_heads = k < 2 ? 0 : 2;
         o.mode = k % 2 ? AOE_BENCH_TRAIN : AOE_BENCH_INFER;

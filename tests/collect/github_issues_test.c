@@ -94,6 +94,7 @@ static int collect(run *r) {
         aoei_buffer_clear(&r->out[i]);
     aoei_buffer_clear(&r->missing);
     r->calls = 0;
+    r->result.struct_size = sizeof r->result;
     return aoe_github_issues(&r->o, &r->result, &r->err);
 }
 
@@ -845,6 +846,7 @@ static int collect_offline(void *arg) {
     r.o.missing = NULL;
     r.o.offline = 1;
     r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES;
+    r.result.struct_size = sizeof r.result;
     const int code = aoe_github_issues(&r.o, &r.result, &r.err);
     end(&r);
     /* if an allocation for the test's own buffers fails, the callback cancels the run, which counts as a failed

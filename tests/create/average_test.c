@@ -99,7 +99,7 @@ static void averages_the_weights(void **state) {
                              i ? "{\"format_version\": 1, \"pooling\": \"cls\", \"max_length\": 9}"
                                : "{\"format_version\": 1, \"pooling\": \"cls\", \"max_length\": 7}"));
     aoe_convert_options o;
-    aoe_convert_result r;
+    aoe_convert_result r = {.struct_size = sizeof r};
     aoe_error err;
     aoe_convert_options_defaults(&o);
     if (aoe_average(test_model_context, (const char *const *)paths, 3, to, &o, &r, &err))

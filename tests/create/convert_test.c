@@ -35,6 +35,7 @@ enum { INT5_EMBEDDINGS = AOE_STORAGE_INT8 + 1 };
 static aoe_convert_options options_of(int storage) {
     const int int5 = storage == INT5_EMBEDDINGS;
     return (aoe_convert_options){.struct_size = sizeof(aoe_convert_options),
+                                 .table = {.struct_size = sizeof(aoe_table_options)},
                                  .storage = int5 ? AOE_STORAGE_INT8 : (aoe_storage)storage,
                                  .embedding_storage = int5 ? AOE_EMBEDDING_STORAGE_INT5 : AOE_EMBEDDING_STORAGE_AUTO};
 }
@@ -62,7 +63,7 @@ static char *make_input(const test_model_spec *spec) {
 static aoe_convert_result convert(const char *from, const char *to, int storage) {
     char *a = test_path(test_dir, from), *b = test_path(test_dir, to);
     const aoe_convert_options o = options_of(storage);
-    aoe_convert_result r;
+    aoe_convert_result r = {.struct_size = sizeof r};
     aoe_error err;
     if (aoe_convert(test_model_context, a, b, &o, &r, &err))
         fail_msg("%s", err.message);
@@ -286,7 +287,7 @@ static void expect_equal_embeddings(int storage) {
         const aoe_text text = aoe_text_of("a b c");
         aoe_model *m;
         aoe_embedder *e;
-        aoe_memory_plan plan;
+        aoe_memory_plan plan = {.struct_size = sizeof plan};
         assert_int_equal(aoe_model_open(&m, test_model_context, path, NULL, NULL), 0);
         assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
         assert_int_equal(aoe_embed(e, &text, 1, v[i], NULL, NULL), 0);

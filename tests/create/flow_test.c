@@ -189,7 +189,7 @@ static void fits(void **state) {
     static const char *const absent[] = {"1_Pooling", "1_WeightedLayerPooling"};
     for (size_t i = 0; i < sizeof poolings / sizeof *poolings; i++) {
         aoe_flow_options o = defaults();
-        aoe_flow_result r;
+        aoe_flow_result r = {.struct_size = sizeof r};
         o.model_options.pooling = poolings[i];
         fit(bert, &o, &r, 2);
         assert_int_equal(r.texts, TEXTS);
@@ -257,7 +257,7 @@ static void examples_of_tables(void **state) {
     char *files[] = {test_write_text(dir, "pairs.tsv", pairs),
                      test_write_text(dir, "more.txt", "a cat\na dog\nthe house\n")};
     aoe_flow_options o = defaults();
-    aoe_flow_result r;
+    aoe_flow_result r = {.struct_size = sizeof r};
     o.texts = (const char *const *)files;
     o.n_texts = 2;
     o.epochs = 2;
@@ -306,7 +306,7 @@ static void constant_component(void **state) {
     (void)state;
     char *fixed = write_static("constant", 3);
     aoe_flow_options o = defaults();
-    aoe_flow_result r;
+    aoe_flow_result r = {.struct_size = sizeof r};
     o.epochs = 5;
     fit(fixed, &o, &r, 1);
     assert_true(isfinite(r.bits_start) && r.bits < r.bits_start);
@@ -327,12 +327,15 @@ static void other_models(void **state) {
     char *adapters = test_path(dir, "adapters"), *fixed = write_static("static", D), *copy = test_path(dir, "copy");
     tiny_adapters_write(ctx, adapters, bert, 3, NULL);
     aoe_flow_options o = defaults();
-    aoe_flow_result r;
+    aoe_flow_result r = {.struct_size = sizeof r};
     fit(adapters, &o, &r, 1);
     close_to(check(adapters, NULL), r.bits, 1e-5); /* merged adapters are rounded in the output */
     static const aoe_storage types[] = {AOE_STORAGE_F32, AOE_STORAGE_BF16, AOE_STORAGE_INT8};
     for (size_t i = 0; i < 3; i++) {
-        const aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options), .storage = types[i], .force = 1};
+        const aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options),
+                                       .table = {.struct_size = sizeof(aoe_table_options)},
+                                       .storage = types[i],
+                                       .force = 1};
         size_t n, size;
         assert_int_equal(aoe_convert(ctx, out, copy, &c, NULL, NULL), 0);
         char *path = test_path(copy, "2_Flow/model.safetensors"), *got = test_read(path, &n),

@@ -18,7 +18,8 @@
 #include "model/open.h"
 #include "modeldir/layout.h"
 
-static const aoe_shape small = {.hidden = 16, .layers = 2, .heads = 2, .intermediate = 32, .positions = 24};
+static const aoe_shape small = {
+    .struct_size = sizeof(aoe_shape), .hidden = 16, .layers = 2, .heads = 2, .intermediate = 32, .positions = 24};
 
 /* Owned paths of files in dir: a text file, a table of pairs and a table of texts. */
 typedef struct corpus {
@@ -66,7 +67,7 @@ static void makes_a_model(void **state) {
     char *to = test_path(c.dir, "made/new");
     aoe_init_options o = options(&c);
     aoe_model *m = NULL;
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     aoe_error err;
     if (aoe_init(test_model_context, to, &o, NULL, &err) || aoe_model_open(&m, test_model_context, to, NULL, &err))
         fail_msg("%s", err.message);

@@ -121,7 +121,7 @@ static void keeps_frequent_tokens(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *from = write_model(NULL, NULL);
         const char *path;
-        aoe_convert_result r;
+        aoe_convert_result r = {.struct_size = sizeof r};
         const aoe_convert_options o = counted(cases[i].size, cases[i].text, &path);
         aoe_model *m = convert(&o, &r);
         expect_tokens(m, cases[i].more);
@@ -146,7 +146,7 @@ static void keeps_placeholders_last(void **state) {
     for (size_t size = ALWAYS + 1; size <= TEST_VOCAB; size++) {
         char *from = write_model(NULL, NULL);
         const char *path;
-        aoe_convert_result r;
+        aoe_convert_result r = {.struct_size = sizeof r};
         const aoe_convert_options o = counted(size, "bb\n", &path);
         free(test_write_text(from, "vocab.txt", with_unused));
         aoe_model *m = convert(&o, &r);
@@ -166,7 +166,7 @@ static void keeps_listed_tokens(void **state) {
     static const size_t layer = 1;
     char *from = write_model(NULL, NULL), *list = test_write_text(test_dir, "list.txt", "##ba\r\nab\r\na");
     const char *path;
-    aoe_convert_result r;
+    aoe_convert_result r = {.struct_size = sizeof r};
     aoe_convert_options o = options();
     o.vocabulary = list;
     aoe_model *m = convert(&o, &r);
@@ -227,7 +227,7 @@ static void keeps_tokens_without_embeddings(void **state) {
     (void)state;
     char *from = write_model(NULL, NULL);
     const char *path;
-    aoe_convert_result r;
+    aoe_convert_result r = {.struct_size = sizeof r};
     free(test_write_text(from, "added_tokens.json", "{\"<new>\": 16}"));
     const aoe_convert_options o = counted(ALWAYS + 2, "bb <new>\n", &path);
     aoe_model *m = convert(&o, &r);
@@ -246,7 +246,7 @@ static void counts_all_texts(void **state) {
     char *from = write_model(NULL, NULL), *text = malloc(LINES * 16), *table;
     const char *path, *paths[2];
     size_t at = 0;
-    aoe_convert_result r;
+    aoe_convert_result r = {.struct_size = sizeof r};
     for (size_t i = 0; i < LINES; i++)
         at += (size_t)snprintf(text + at, 16, "%s\n", i % 3 ? "bb ab" : "abba");
     aoe_convert_options o = counted(ALWAYS + 2, text, &path);

@@ -165,7 +165,7 @@ static void whitens(void **state) {
     for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST; pooling++)
         for (int some = 0; some < 2; some++) {
             aoe_whiten_options o = defaults();
-            aoe_whiten_result r;
+            aoe_whiten_result r = {.struct_size = sizeof r};
             o.model_options.pooling = (aoe_pooling)pooling;
             o.model_options.prompt = some ? "the {text} house" : NULL;
             o.dims = some ? 3 : AOE_AUTO;
@@ -273,14 +273,20 @@ static void other_models(void **state) {
     assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
     aoe_init_options init;
     aoe_init_options_defaults(&init);
-    init.shape = (aoe_shape){
-        .hidden = D, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
+    init.shape = (aoe_shape){.struct_size = sizeof(aoe_shape),
+                             .hidden = D,
+                             .layers = 2,
+                             .heads = 2,
+                             .positions = 32,
+                             .architecture = "ran",
+                             .head_size = 6,
+                             .window = 4};
     init.tokenizer_from = bert;
     assert_int_equal(aoe_init(ctx, paths[1], &init, NULL, NULL), 0);
     tiny_adapters_write(ctx, paths[2], bert, 3, NULL);
     for (size_t i = 0; i < 3; i++) {
         aoe_whiten_options o = defaults();
-        aoe_whiten_result r;
+        aoe_whiten_result r = {.struct_size = sizeof r};
         o.dims = 4;
         whiten(paths[i], &o, &r, 1);
         check(paths[i], NULL, &r);
@@ -290,7 +296,10 @@ static void other_models(void **state) {
     }
     static float before[TEXTS * D], after[TEXTS * D];
     char *again = test_path(dir, "int8");
-    const aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_INT8, .force = 1};
+    const aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options),
+                                   .table = {.struct_size = sizeof(aoe_table_options)},
+                                   .storage = AOE_STORAGE_INT8,
+                                   .force = 1};
     assert_int_equal(embed(out, NULL, before), 4);
     assert_int_equal(aoe_convert(ctx, out, again, &c, NULL, NULL), 0);
     assert_int_equal(embed(again, NULL, after), 4);

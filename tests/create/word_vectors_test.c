@@ -87,7 +87,7 @@ static const char vectors[] =
 
 static void means(void **state) {
     (void)state;
-    aoe_word_vectors_result r;
+    aoe_word_vectors_result r = {.struct_size = sizeof r};
     convert_ok("v.txt", vectors, NULL, &r);
     assert_int_equal(r.words, 13); /* the token for unknown words is not counted */
     assert_int_equal(r.dims, 3);
@@ -147,7 +147,7 @@ static void file_formats(void **state) {
     (void)state;
     static const char text[] =
         "5 3\r\nthe 1 2 3\r\n. . 9 9 9\r\nname@domain com 9 9 9\r\nthe 8 8 8\r\n\r\ncat 4 5 6\r\n";
-    aoe_word_vectors_result r;
+    aoe_word_vectors_result r = {.struct_size = sizeof r};
     size_t packed_size;
     char *packed = test_gzip(text, strlen(text), &packed_size);
     for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8 + 1; storage++) { /* the last one: int5

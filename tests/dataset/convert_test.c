@@ -202,7 +202,7 @@ static const char nli[] = "premise\thypothesis\tlabel\n"
 static void test_triplets_of_nli(void **state) {
     (void)state;
     aoe_data_convert_options o = options("out.tsv");
-    aoe_data_convert_result r;
+    aoe_data_convert_result r = {.struct_size = sizeof r};
     o.to = AOE_EXAMPLES_TRIPLETS;
     expect("nli.tsv", nli, o, "query\tpositive\tnegative\np\te1\tc1\np\te2\tc2\n");
     char *path = test_path(test_dir, "nli.tsv");
@@ -275,7 +275,7 @@ static void test_drawn_negatives(void **state) {
     static const char ring[] = "query\tpositive\na\tb\nb\tc\nc\td\nd\te\ne\tf\nf\ta\n";
     static const char known[] = "ab bc cd de ef fa ba cb dc ed fe af aa bb cc dd ee ff";
     aoe_data_convert_options o = options("out.tsv");
-    aoe_data_convert_result r;
+    aoe_data_convert_result r = {.struct_size = sizeof r};
     char *path = test_write_text(test_dir, "ring.tsv", ring);
     o.to = AOE_EXAMPLES_TRIPLETS;
     o.negatives = 3;

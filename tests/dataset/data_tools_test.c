@@ -85,7 +85,7 @@ static void test_split_invariants(void **state) {
     char *path = test_write(test_dir, "pairs.tsv", text.data, text.len);
     aoe_data_split_options o = split_options(&out);
     aoe_data_split_part part[PARTS];
-    aoe_data_split_result r;
+    aoe_data_split_result r = {.struct_size = sizeof r};
     split(path, &o, part, &r);
     for (size_t i = 0; i < 300; i++)
         first[i] = PARTS;
@@ -129,7 +129,7 @@ static void test_split_clusters(void **state) {
     outputs out = {0};
     aoe_data_split_options o = split_options(&out);
     aoe_data_split_part part[PARTS];
-    aoe_data_split_result r;
+    aoe_data_split_result r = {.struct_size = sizeof r};
     static const double halves[] = {1, 1};
     char *path = test_write_text(test_dir, "a.jsonl",
                                  "{\"text\":[\"a b c\",\"x\"],\"g\":1}\n{\"text\":\"a b C.\",\"g\":2}\n"
@@ -192,7 +192,7 @@ static void report_conflict(void *user, const aoe_data_conflict *c) {
 static void expect_dedup(const char *name, const char *text, aoe_data_dedup_options o, const char *want,
                          const char *report, size_t duplicates, size_t conflicts, size_t dropped) {
     outputs out = {0};
-    aoe_data_dedup_result r;
+    aoe_data_dedup_result r = {.struct_size = sizeof r};
     aoe_error err;
     char *path = test_write_text(test_dir, name, text);
     o.write = take;
@@ -271,7 +271,7 @@ static int count_bytes(void *user, aoe_text text, size_t *n, aoe_error *err) {
 static void test_stats(void **state) {
     (void)state;
     aoe_data_stats_options o;
-    aoe_data_stats_result r;
+    aoe_data_stats_result r = {.struct_size = sizeof r};
     aoe_error err;
     aoe_data_stats_options_defaults(&o);
     o.longer = 3;
@@ -322,7 +322,7 @@ static void test_stats_bins(void **state) {
     (void)state;
     aoei_buffer text = {0};
     aoe_data_stats_options o;
-    aoe_data_stats_result r;
+    aoe_data_stats_result r = {.struct_size = sizeof r};
     aoe_error err;
     aoe_data_stats_options_defaults(&o);
     o.bins = 30;
@@ -364,7 +364,7 @@ static void report_finding(void *user, const aoe_finding *f) {
 
 static void expect_findings(const char *const *paths, size_t n, aoe_data_check_options o, const char *want) {
     outputs out = {0};
-    aoe_data_check_result r;
+    aoe_data_check_result r = {.struct_size = sizeof r};
     aoe_error err;
     size_t lines = 0, total = 0;
     o.report = report_finding;
@@ -488,7 +488,7 @@ static int dedup_once(void *arg) {
 
 static int stats_once(void *arg) {
     aoe_data_stats_options o;
-    aoe_data_stats_result r;
+    aoe_data_stats_result r = {.struct_size = sizeof r};
     (void)arg;
     aoe_data_stats_options_defaults(&o);
     o.equality = AOE_TEXT_EQUAL_LETTERS;

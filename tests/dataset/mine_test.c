@@ -135,6 +135,7 @@ static int mine_with(outcome *out, aoe_context *ctx, const char *model_dir, aoe_
     o->user = out;
     assert_int_equal(aoe_model_open(&m, ctx, model_dir, &options, NULL), 0);
     assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+    out->result.struct_size = sizeof out->result;
     const int code = aoe_mine(e, o, &out->result, &out->err);
     aoe_embedder_destroy(e);
     aoe_model_close(m);
@@ -302,7 +303,7 @@ static void test_pairs(void **state) {
     assert_int_equal(out.result.skipped, 1);
     /* the file has the columns of pairs and the columns of positives; it is read as pairs, unless options.kind is
      * set */
-    o.table = (aoe_table_options){0};
+    aoe_table_options_defaults(&o.table);
     static const char both[] = "text1\ttext2\tlabel\tquery\tpositive\nw00\tw01\t1\tw20\tw21\nw00\tw03\t0\tw30\tw31\n";
     expect("a.tsv", both, o, "w00|w01|w03", 0);
     o.kind = AOE_EXAMPLES_POSITIVES;

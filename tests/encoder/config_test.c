@@ -899,7 +899,7 @@ static void lists_the_adapters(void **state) {
 
 static void counts_the_parameters(void **state) {
     (void)state;
-    aoe_shape s;
+    aoe_shape s = {.struct_size = sizeof s};
     assert_int_equal(aoe_shape_named(&s, "bert-base", NULL), 0);
     aoei_encoder_config c = {.arch = &aoei_arch_bert,
                              .hidden = s.hidden,
@@ -949,7 +949,7 @@ static void finds_the_named_shapes(void **state) {
         {"minilm-l12", 384, 12, 12, 1536, 30522, 512},       {"aoe-mini", 256, 3, 4, 1024, 12000, 128},
         {"roberta-base", 768, 12, 12, 3072, 50265, 514},     {"llama2-7b", 4096, 32, 32, 11008, 32000, 4096},
         {"tinyllama-1.1b", 2048, 22, 32, 5632, 32000, 2048}, {"qwen2.5-0.5b", 896, 24, 14, 4864, 151936, 32768}};
-    aoe_shape s;
+    aoe_shape s = {.struct_size = sizeof s};
     aoe_error err;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(aoe_shape_named(&s, cases[i].name, NULL), 0);

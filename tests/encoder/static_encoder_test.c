@@ -186,9 +186,9 @@ static void opens_every_layout(void **state) {
         char *dir = test_dir_create();
         write_model(dir, &layouts[i].s);
         aoe_model *m = test_model_open(test_model_context, dir, NULL);
-        aoe_model_info info;
-        aoe_encode_options o;
-        aoe_memory_plan plan;
+        aoe_model_info info = {.struct_size = sizeof info};
+        aoe_encode_options o = {.struct_size = sizeof o};
+        aoe_memory_plan plan = {.struct_size = sizeof plan};
         aoe_model_get_info(m, &info);
         assert_string_equal(info.architecture, "static");
         assert_string_equal(info.storage, layouts[i].storage);
@@ -379,7 +379,7 @@ static void opens_sentence_transformers_models(void **state) {
         assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
 
         aoe_model *m = test_model_open(test_model_context, dir, NULL);
-        aoe_encode_options o;
+        aoe_encode_options o = {.struct_size = sizeof o};
         aoe_embedder *e;
         aoe_error err;
         float v[3];
@@ -638,7 +638,7 @@ static int open_and_embed(void *dir) {
     float v[2 * D];
     aoe_model *m = NULL;
     aoe_embedder *e = NULL;
-    aoe_encode_options o;
+    aoe_encode_options o = {.struct_size = sizeof o};
     int rc = aoe_encode_options_of(&o, dir, NULL);
     if (!rc)
         rc = aoe_model_open(&m, one_thread, dir, NULL, NULL);

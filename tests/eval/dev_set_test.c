@@ -70,7 +70,7 @@ static void scores_as_eval_pairs(void **state) {
     aoe_error err = {0};
     aoe_dev_set *d = NULL;
     aoe_pairs *pairs = NULL;
-    aoe_sts_result want;
+    aoe_sts_result want = {.struct_size = sizeof want};
     char *path = tiny_table(dir, "dev.tsv", 15, 2);
     messages[0] = 0;
     if (aoe_dev_set_load(&d, ctx, path, NULL, &err) || aoe_pairs_load(&pairs, path, NULL, &err))

@@ -82,7 +82,7 @@ static int keep(void *user, size_t part, const char *data, size_t len) {
 static void test_by_hand(void **state) {
     (void)state;
     aoe_rerank_options o = options();
-    aoe_rerank_result r;
+    aoe_rerank_result r = {.struct_size = sizeof r};
     aoe_error err = {0};
     o.write = keep;
     if (aoe_eval_rerank(embedder, beir, &o, &r, &err))
@@ -105,7 +105,7 @@ static void test_by_hand(void **state) {
 
 static void expect_error(aoe_embedder *e, const char *folder, const aoe_rerank_options *o, int code,
                          const char *message) {
-    aoe_rerank_result r;
+    aoe_rerank_result r = {.struct_size = sizeof r};
     aoe_error err = {0};
     assert_int_equal(aoe_eval_rerank(e, folder, o, &r, &err), code);
     if (!strstr(err.message, message))

@@ -330,7 +330,7 @@ static void test_blocks_of_pairs_and_equal_texts(void **state) {
     }
     circle c = {.specials = 2};
     aoei_eval_model e = circle_encoder(&c);
-    aoe_sts_result r;
+    aoe_sts_result r = {.struct_size = sizeof r};
     assert_int_equal(aoei_sts_pairs(&e, p, &r, NULL), 0);
     assert_int_equal(r.row, AOE_STS_FILE);
     assert_string_equal(r.name, "");

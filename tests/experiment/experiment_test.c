@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * covers: experiment/compare experiment/describe experiment/directory experiment/grid experiment/inputs experiment/keep
+ * covers: experiment/compare experiment/describe experiment/directory experiment/given experiment/grid
+ * covers: experiment/inputs experiment/keep
  * covers: experiment/process experiment/trial experiment/work options/model options/training
  * Tests the library functions that run experiments (several training runs with different options). The tests cover the
  * ranking of configurations, the recorded results, resuming after an interruption, failed runs, changed options in an
@@ -75,13 +76,13 @@ static void create(experiment *x, const char *output, aoe_experiment_options *o)
     static const char *const names[] = {"lr=0.001", "lr=0.01"}, *const values[] = {"{\"lr\":0.001}", "{\"lr\":0.01}"};
     memset(x, 0, sizeof *x);
     aoe_train_data_defaults(&x->data, train_path);
+    aoe_evaluation_file_defaults(&x->dev);
     x->dev.path = dev_path;
-    aoe_table_options_defaults(&x->dev.table);
     for (size_t i = 0; i < 2; i++) {
         aoe_configuration *c = &x->configuration[i];
+        aoe_configuration_defaults(c);
         c->name = names[i];
         c->values = values[i];
-        aoe_train_options_defaults(&c->train);
         c->train.args.model = model;
         c->train.args.model_options.dtype = AOE_DTYPE_F32;
         c->train.args.lr = i ? 1e-2 : 1e-3;
@@ -108,7 +109,7 @@ static void grid_ranks_and_resumes(void **state) {
     (void)state;
     experiment x;
     aoe_grid_options o;
-    aoe_grid_result first, again;
+    aoe_grid_result first = {.struct_size = sizeof first}, again = {.struct_size = sizeof again};
     aoe_error err = {0};
     aoe_grid_options_defaults(&o);
     create(&x, "grid", &o.experiment);
@@ -119,19 +120,19 @@ static void grid_ranks_and_resumes(void **state) {
     assert_int_equal(first.finished, 4);
     assert_int_equal(x.finished, 4);
     assert_int_equal(first.best, 0);
-    assert_true(first.rows[0].statistics.mean >= first.rows[1].statistics.mean);
-    assert_int_equal(first.rows[0].statistics.n, 2);
+    assert_true(first.rows[0]->statistics.mean >= first.rows[1]->statistics.mean);
+    assert_int_equal(first.rows[0]->statistics.n, 2);
     assert_string_equal(first.best_run_model + strlen(first.best_run_model) - 6, "/model");
     assert_true(aoei_exists(first.best_run_model));
     for (size_t i = 0; i < 2; i++)
         for (size_t s = 0; s < 2; s++)
-            assert_true(first.rows[i].score[s] <= first.best_run_score);
+            assert_true(first.rows[i]->score[s] <= first.best_run_score);
 
     x.finished = 0; /* the second call must not repeat any run and must give equal results */
     assert_int_equal(aoe_grid(&o, &again, &err), 0);
     assert_int_equal(x.finished, 0);
     assert_string_equal(first.best_run_model, again.best_run_model);
-    assert_memory_equal(first.rows[0].score, again.rows[0].score, 2 * sizeof(double));
+    assert_memory_equal(first.rows[0]->score, again.rows[0]->score, 2 * sizeof(double));
     aoe_grid_result_free(&first);
     aoe_grid_result_free(&again);
 
@@ -155,7 +156,7 @@ static void interrupted_resumes(void **state) {
     (void)state;
     experiment x;
     aoe_grid_options o;
-    aoe_grid_result whole, result;
+    aoe_grid_result whole = {.struct_size = sizeof whole}, result = {.struct_size = sizeof result};
     aoe_error err = {0};
     aoe_grid_options_defaults(&o);
     create(&x, "whole", &o.experiment);
@@ -178,7 +179,7 @@ static void interrupted_resumes(void **state) {
     assert_int_equal(aoe_grid(&o, &result, &err), 0);
     assert_int_equal(x.finished, 4 - before);
     for (size_t i = 0; i < 2; i++)
-        assert_memory_equal(whole.rows[i].score, result.rows[i].score, 2 * sizeof(double));
+        assert_memory_equal(whole.rows[i]->score, result.rows[i]->score, 2 * sizeof(double));
     aoe_grid_result_free(&whole);
     aoe_grid_result_free(&result);
     free(x.output);
@@ -196,7 +197,7 @@ static void failed_runs_are_counted(void **state) {
     (void)state;
     experiment x;
     aoe_grid_options o;
-    aoe_grid_result result;
+    aoe_grid_result result = {.struct_size = sizeof result};
     aoe_error err = {0};
     aoe_grid_options_defaults(&o);
     create(&x, "failed", &o.experiment);
@@ -211,9 +212,9 @@ static void failed_runs_are_counted(void **state) {
     assert_int_equal(x.failed, 2);
     assert_int_equal(result.finished, 2);
     assert_non_null(strstr(x.message, "model"));
-    assert_int_equal(result.rows[0].configuration, 0);
+    assert_int_equal(result.rows[0]->configuration, 0);
     assert_int_equal(result.best, 0);
-    assert_true(isnan(result.rows[1].score[0]));
+    assert_true(isnan(result.rows[1]->score[0]));
     aoe_grid_result_free(&result);
     free(x.output);
 }
@@ -223,7 +224,7 @@ static void compare_corrects_p(void **state) {
     (void)state;
     experiment x;
     aoe_compare_options o;
-    aoe_compare_result r;
+    aoe_compare_result r = {.struct_size = sizeof r};
     aoe_error err = {0};
     aoe_compare_options_defaults(&o);
     assert_int_equal(o.correction, AOE_CORRECTION_HOLM);
@@ -236,17 +237,17 @@ static void compare_corrects_p(void **state) {
     o.bootstrap.replicates = 20;
     assert_int_equal(aoe_compare(&o, &r, &err), 0);
     assert_int_equal(r.n, 4);
-    const double p[] = {r.rows[1].difference.p, r.rows[3].difference.p};
+    const double p[] = {r.rows[1]->difference.p, r.rows[3]->difference.p};
     double want[2];
     assert_false(isnan(p[0]) || isnan(p[1]));
     assert_int_equal(aoe_holm(p, 2, want, NULL), 0);
     for (size_t i = 0; i < 2; i++)
-        assert_true(fabs(r.rows[2 * i + 1].p_corrected - want[i]) < 1e-15);
+        assert_true(fabs(r.rows[2 * i + 1]->p_corrected - want[i]) < 1e-15);
     aoe_compare_result_free(&r);
     o.correction = AOE_CORRECTION_NONE;
     assert_int_equal(aoe_compare(&o, &r, &err), 0);
     for (size_t i = 0; i < 2; i++)
-        assert_true(fabs(r.rows[2 * i + 1].p_corrected - p[i]) < 1e-15);
+        assert_true(fabs(r.rows[2 * i + 1]->p_corrected - p[i]) < 1e-15);
     aoe_compare_result_free(&r);
     o.correction = (aoe_correction)7;
     assert_int_equal(aoe_compare(&o, &r, &err), AOE_EARG);
@@ -259,7 +260,7 @@ static void compare_tests_differences(void **state) {
     (void)state;
     experiment x;
     aoe_compare_options o;
-    aoe_compare_result r;
+    aoe_compare_result r = {.struct_size = sizeof r};
     aoe_error err = {0};
     aoe_compare_options_defaults(&o);
     create(&x, "compare", &o.experiment);
@@ -270,17 +271,18 @@ static void compare_tests_differences(void **state) {
     assert_int_equal(aoe_compare(&o, &r, &err), 0);
     assert_int_equal(r.n, 2);
     assert_int_equal(r.runs, 3);
-    assert_int_equal(r.rows[0].n_scores, 1);
-    assert_int_equal(r.rows[0].score.n, 1);
-    assert_true(isnan(r.rows[0].score.sd));
-    assert_int_equal(r.rows[0].verdict, AOE_VERDICT_NONE);
-    assert_int_equal(r.rows[1].difference.n, 2);
-    const double mean = (r.rows[1].scores[0] + r.rows[1].scores[1]) / 2;
-    assert_true(fabs(r.rows[1].difference.mean - (mean - r.rows[0].scores[0])) < 1e-12);
-    assert_true(r.rows[1].shift.low <= r.rows[1].difference.mean && r.rows[1].difference.mean <= r.rows[1].shift.high);
-    assert_int_not_equal(r.rows[1].verdict, AOE_VERDICT_NONE);
-    assert_true(isnan(r.rows[0].p_corrected));
-    assert_true(fabs(r.rows[1].p_corrected - r.rows[1].difference.p) < 1e-15); /* one test */
+    assert_int_equal(r.rows[0]->n_scores, 1);
+    assert_int_equal(r.rows[0]->score.n, 1);
+    assert_true(isnan(r.rows[0]->score.sd));
+    assert_int_equal(r.rows[0]->verdict, AOE_VERDICT_NONE);
+    assert_int_equal(r.rows[1]->difference.n, 2);
+    const double mean = (r.rows[1]->scores[0] + r.rows[1]->scores[1]) / 2;
+    assert_true(fabs(r.rows[1]->difference.mean - (mean - r.rows[0]->scores[0])) < 1e-12);
+    assert_true(r.rows[1]->shift.low <= r.rows[1]->difference.mean &&
+                r.rows[1]->difference.mean <= r.rows[1]->shift.high);
+    assert_int_not_equal(r.rows[1]->verdict, AOE_VERDICT_NONE);
+    assert_true(isnan(r.rows[0]->p_corrected));
+    assert_true(fabs(r.rows[1]->p_corrected - r.rows[1]->difference.p) < 1e-15); /* one test */
     char *kept = test_path(x.output, "runs/lr=0.01_seed=7/model");
     assert_false(aoei_exists(kept));
     free(kept);
@@ -306,8 +308,8 @@ static void create_fake(fake *f, const char *output, const double score[3]) {
     f->o.output = output;
     f->o.keep = AOE_KEEP_BEST;
     for (size_t i = 0; i < 3; i++) {
+        aoe_configuration_defaults(&f->configuration[i]);
         f->configuration[i].name = names[i];
-        aoe_train_options_defaults(&f->configuration[i].train);
         assert_int_equal(aoei_trial_create(&f->trial[i], &f->configuration[i], 1, 0, &err), 0);
         char *path = aoei_trial_path(&f->o, &f->trial[i], "model/checkpoints");
         assert_int_equal(aoei_make_dir(path, &err), 0);
@@ -479,7 +481,7 @@ static void bad_options_write_nothing(void **state) {
     (void)state;
     experiment x;
     aoe_grid_options o;
-    aoe_grid_result r;
+    aoe_grid_result r = {.struct_size = sizeof r};
     aoe_error err = {0};
     aoe_grid_options_defaults(&o);
     assert_int_equal(aoe_grid(&o, &r, &err), AOE_EARG);
@@ -517,7 +519,7 @@ static void invalid_configurations_write_nothing(void **state) {
     aoe_train_data_defaults(&data, plain);
     experiment x;
     aoe_compare_options o;
-    aoe_compare_result r;
+    aoe_compare_result r = {.struct_size = sizeof r};
     aoe_error err = {0};
     aoe_compare_options_defaults(&o);
     create(&x, "invalid", &o.experiment);

@@ -94,7 +94,9 @@ static void test_prompt(void **state) {
 static void test_causal(void **state) {
     (void)state;
     char *bert = model_dir, *wide = test_path(dir, "wide"), *narrow = test_path(dir, "narrow");
-    const aoe_convert_options convert = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_BF16};
+    const aoe_convert_options convert = {.struct_size = sizeof(aoe_convert_options),
+                                         .table = {.struct_size = sizeof(aoe_table_options)},
+                                         .storage = AOE_STORAGE_BF16};
     tiny_model shape = tiny_defaults();
     aoe_context *ctx = tiny_context(1);
     shape.hidden = 8;

@@ -148,7 +148,7 @@ static char *run_path; /* run file; NULL: the first stage is `embedder` */
 
 static int eval_rerank(void *arg) {
     aoe_rerank_options o;
-    aoe_rerank_result r;
+    aoe_rerank_result r = {.struct_size = sizeof r};
     aoe_error err = {0};
     (void)arg;
     aoe_rerank_options_defaults(&o);

@@ -42,7 +42,7 @@ static void check(int code, const aoe_error *err, size_t rows, size_t finished) 
 
 static int run_grid(void *arg) {
     aoe_grid_options o;
-    aoe_grid_result result;
+    aoe_grid_result result = {.struct_size = sizeof result};
     aoe_error err = {0};
     (void)arg;
     aoe_grid_options_defaults(&o);
@@ -55,7 +55,7 @@ static int run_grid(void *arg) {
 
 static int run_compare(void *arg) {
     aoe_compare_options o;
-    aoe_compare_result result;
+    aoe_compare_result result = {.struct_size = sizeof result};
     aoe_error err = {0};
     (void)arg;
     aoe_compare_options_defaults(&o);
@@ -74,7 +74,7 @@ static int run_check(void *arg) {
     aoe_context_options one;
     aoe_context *ctx;
     aoe_train_options o = configurations[0].train;
-    aoe_train_sizes sizes;
+    aoe_train_sizes sizes = {.struct_size = sizeof sizes};
     aoe_context_options_defaults(&one);
     one.threads = 1;
     o.args.output = grid_output;
@@ -101,11 +101,11 @@ static int set_up(void **state) {
     grid_output = test_path(dir, "grid");
     compare_output = test_path(dir, "compare");
     aoe_train_data_defaults(&data, train_path);
+    aoe_evaluation_file_defaults(&dev);
     dev.path = dev_path;
-    aoe_table_options_defaults(&dev.table);
     for (size_t i = 0; i < 2; i++) {
+        aoe_configuration_defaults(&configurations[i]);
         configurations[i].name = names[i];
-        aoe_train_options_defaults(&configurations[i].train);
         configurations[i].train.args.model = model;
         configurations[i].train.args.model_options.dtype = AOE_DTYPE_F32;
         configurations[i].train.args.lr = i ? 1e-2 : 1e-3;

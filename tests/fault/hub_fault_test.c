@@ -37,7 +37,7 @@ static char *served; /* directory of the files of the model */
 static pid_t server; /* process of the server */
 
 static int pull(aoe_error *err) {
-    aoe_hub_result result;
+    aoe_hub_result result = {.struct_size = sizeof result};
     return aoe_hub_pull(NAME, NULL, &result, err);
 }
 

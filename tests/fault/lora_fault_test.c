@@ -117,7 +117,8 @@ static void opening_without_memory(void **state) {
 
 static int merge(void *arg) {
     (void)arg;
-    const aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options), .merge = 1};
+    const aoe_convert_options o = {
+        .struct_size = sizeof(aoe_convert_options), .table = {.struct_size = sizeof(aoe_table_options)}, .merge = 1};
     const int rc = aoe_convert(ctx, adapters, to, &o, NULL, NULL);
     assert_int_equal(aoei_is_model_dir(to), !rc);
     return rc;
@@ -148,7 +149,8 @@ static int save(void *arg) {
 }
 
 static void restore_model(void) {
-    const aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options), .force = 1};
+    const aoe_convert_options o = {
+        .struct_size = sizeof(aoe_convert_options), .table = {.struct_size = sizeof(aoe_table_options)}, .force = 1};
     assert_int_equal(aoei_remove_tree(to, NULL), 0);
     assert_int_equal(aoe_convert(ctx, base, to, &o, NULL, NULL), 0);
 }

@@ -51,7 +51,7 @@ static int mine(void *arg) {
     const char *const files[] = {pairs, lists}, *const texts[] = {corpus};
     const int with_corpus = *(const int *)arg;
     aoe_mine_options o;
-    aoe_mine_result result;
+    aoe_mine_result result = {.struct_size = sizeof result};
     aoe_error err = {0};
     aoe_mine_options_defaults(&o);
     o.files = files;

@@ -240,7 +240,8 @@ static int init_once(void *dir) {
     char *text = test_path(dir, "a.txt"), *to = test_path(dir, "made");
     aoe_init_options o;
     aoe_init_options_defaults(&o);
-    o.shape = (aoe_shape){.hidden = 4, .layers = 1, .heads = 2, .intermediate = 4, .positions = 8};
+    o.shape = (aoe_shape){
+        .struct_size = sizeof(aoe_shape), .hidden = 4, .layers = 1, .heads = 2, .intermediate = 4, .positions = 8};
     o.shape.architecture = architecture;
     o.texts = (const char *const[]){text};
     o.n_texts = 1;
@@ -285,9 +286,11 @@ static void making_without_memory(void **state) {
 /* Converts a model from int8 to bf16. */
 static int convert_once(void *dir) {
     char *from = test_path(dir, "small"), *to = test_path(dir, "made");
-    int rc = aoe_convert(
-        ctx, from, to, &(aoe_convert_options){.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_BF16},
-        NULL, NULL);
+    int rc = aoe_convert(ctx, from, to,
+                         &(aoe_convert_options){.struct_size = sizeof(aoe_convert_options),
+                                                .table = {.struct_size = sizeof(aoe_table_options)},
+                                                .storage = AOE_STORAGE_BF16},
+                         NULL, NULL);
     assert_int_equal(aoei_is_model_dir(to), !rc);
     free(from);
     free(to);
@@ -302,6 +305,7 @@ static void converting_without_memory(void **state) {
     test_model_write(from, &(test_model_spec){.pooler = 1, .prefix = "bert."});
     assert_int_equal(aoe_convert(ctx, from, to,
                                  &(aoe_convert_options){.struct_size = sizeof(aoe_convert_options),
+                                                        .table = {.struct_size = sizeof(aoe_table_options)},
                                                         .storage = AOE_STORAGE_INT8,
                                                         .embedding_storage = AOE_EMBEDDING_STORAGE_INT5},
                                  NULL, NULL),

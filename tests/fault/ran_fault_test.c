@@ -20,8 +20,14 @@ static char *dir, *bert, *ran, *out, *texts;
 static int make(const char *to, aoe_error *err) {
     aoe_init_options o;
     aoe_init_options_defaults(&o);
-    o.shape = (aoe_shape){
-        .hidden = 16, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
+    o.shape = (aoe_shape){.struct_size = sizeof(aoe_shape),
+                          .hidden = 16,
+                          .layers = 2,
+                          .heads = 2,
+                          .positions = 32,
+                          .architecture = "ran",
+                          .head_size = 6,
+                          .window = 4};
     o.tokenizer_from = bert;
     return aoe_init(ctx, to, &o, NULL, err);
 }

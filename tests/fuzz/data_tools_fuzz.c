@@ -70,8 +70,8 @@ static void split_and_dedup(const char *path) {
     static const double ratios[] = {1, 2};
     aoei_buffer out[2] = {{0}, {0}};
     aoe_data_split_part part[2];
-    aoe_data_split_result split;
-    aoe_data_dedup_result dedup;
+    aoe_data_split_result split = {.struct_size = sizeof split};
+    aoe_data_dedup_result dedup = {.struct_size = sizeof dedup};
     aoe_data_split_options s;
     aoe_data_dedup_options d;
     aoe_data_split_options_defaults(&s);
@@ -96,8 +96,8 @@ static void split_and_dedup(const char *path) {
 
 static void count_and_check(const char *path) {
     const char *const paths[] = {path, path};
-    aoe_data_stats_result stats;
-    aoe_data_check_result check;
+    aoe_data_stats_result stats = {.struct_size = sizeof stats};
+    aoe_data_check_result check = {.struct_size = sizeof check};
     aoe_data_stats_options s;
     aoe_data_check_options c;
     aoe_data_stats_options_defaults(&s);

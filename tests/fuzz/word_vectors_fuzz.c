@@ -40,7 +40,7 @@ static void check(const aoe_word_vectors_result *r) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const aoe_word_vectors_options o = {
         .struct_size = sizeof(aoe_word_vectors_options), .force = 1, .lowercase = size % 2};
-    aoe_word_vectors_result r = {0};
+    aoe_word_vectors_result r = {.struct_size = sizeof r};
     aoe_error err = {0};
     FILE *f = fopen(path, "wb");
     if (!f || fwrite(data, 1, size, f) != size || fclose(f))

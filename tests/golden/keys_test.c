@@ -187,7 +187,7 @@ static int embed(fixture *f, aoe_error *err) {
 /* Stores the number of tokens and a checksum of the first ids of each text, complete and truncated to 6 tokens. */
 static int tokenize(fixture *f, aoe_error *err) {
     aoe_tokenizer *t = NULL;
-    aoe_encode_options o;
+    aoe_encode_options o = {.struct_size = sizeof o};
     aoe_ids ids = {0};
     int rc = aoe_encode_options_of(&o, f->model, err);
     if (!rc)

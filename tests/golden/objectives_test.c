@@ -128,7 +128,7 @@ static double run_double(golden *g, const aoe_objective_options *o, double loss)
     };
     size_t bytes = aoei_pair_objective_workspace(g->B, g->D);
     void *workspace = aoei_aligned(bytes);
-    aoe_objective_result r;
+    aoe_objective_result r = {.struct_size = sizeof r};
     aoe_error err = {0};
     if (aoei_pair_objective(o, &b, workspace, bytes, NULL, &r, &err))
         fail_msg("%s", err.message);
@@ -140,7 +140,7 @@ static double run_double(golden *g, const aoe_objective_options *o, double loss)
 
 /* Computes the loss and the gradients from the float32 vectors xf and yf. Returns the largest relative error. */
 static double run_float(golden *g, const aoe_objective_options *o, double loss) {
-    aoe_objective_result r;
+    aoe_objective_result r = {.struct_size = sizeof r};
     aoe_error err = {0};
     if (aoe_objective(o, g->xf, g->yf, g->D, g->label, NULL, g->B, g->D, g->gxf, g->gyf, &r, &err))
         fail_msg("%s", err.message);

@@ -94,7 +94,7 @@ static void correlations_equal_the_published_ones(void **state) {
         if (!path)
             continue;
         const char *const paths[] = {path};
-        aoe_sts_result r = {0};
+        aoe_sts_result r = {.struct_size = sizeof r};
         assert_int_equal(aoe_eval_sts(e, paths, 1, NULL, store_result, &r, NULL), 0);
         assert_int_equal(r.pairs, tables[i].pairs);
         assert_true(fabs(r.spearman - tables[i].spearman) <= TOLERANCE);

@@ -285,7 +285,7 @@ static void check(problem *p, int with_dropout, const char *what) {
 
 static aoe_layer_options adaptive(size_t per_step, aoe_layer_prior prior, double w_last, double w_layers, double w_kl) {
     aoe_layer_options o;
-    aoei_layer_options_defaults(&o);
+    aoe_layer_options_defaults(&o);
     o.adaptive = 1;
     o.per_step = per_step;
     o.prior = prior;
@@ -317,7 +317,7 @@ static void test_ese(void **state) {
     for (size_t i = 0; i < 6; i++) {
         problem p;
         aoe_layer_options o;
-        aoei_layer_options_defaults(&o);
+        aoe_layer_options_defaults(&o);
         o.ese = 1;
         o.ese_dims = i / 3 ? 4 : 6;
         problem_create(&p, options[i % 3], &o, i >= 4, i / 3 > 0);

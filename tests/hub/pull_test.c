@@ -28,7 +28,7 @@
 
 static test_hub hub;
 static test_server *server;
-static aoe_hub_result result;
+static aoe_hub_result result = {.struct_size = sizeof result};
 static aoe_error err;
 
 /* What the progress callback reported since the last call of `pull`. */

@@ -249,7 +249,7 @@ static double smallest_norm(const problem *p) {
 static void check(problem *p, const aoe_context *ctx) {
     const size_t n = element_count(p);
     double *want = test_malloc(n * sizeof *want), size = 0.0, error = 0.0;
-    aoe_objective_result r;
+    aoe_objective_result r = {.struct_size = sizeof r};
     naive(p, want, &r);
     solve(p, ctx);
     assert_close(p->r.total, r.total);
@@ -360,7 +360,7 @@ static void pair_terms_match_pair_objective(void **state) {
     }
     const aoei_pair_batch b = {
         .B = B, .D = D, .stride = D, .x64 = x, .y64 = y, .grad_x64 = gx, .grad_y64 = gy, .label = label};
-    aoe_objective_result r;
+    aoe_objective_result r = {.struct_size = sizeof r};
     assert_int_equal(aoei_pair_objective(&p.o, &b, workspace, bytes, NULL, &r, NULL), 0);
     assert_true(r.total == p.r.total && r.cosine == p.r.cosine && r.angle == p.r.angle && r.total > 0.0);
     assert_int_equal(r.ordered_pairs, p.r.ordered_pairs);
@@ -515,6 +515,7 @@ static void set_up(fixture *f, size_t arity) {
 }
 
 static int run(fixture *f) {
+    f->r.struct_size = sizeof f->r;
     return aoe_contrastive(&f->o, f->v, f->arity, B, D, f->grad, &f->r, &f->err);
 }
 
@@ -529,11 +530,13 @@ static void float32(void **state) {
             p.v[i] = (double)f.v[i];
         solve(&p, NULL);
         assert_int_equal(run(&f), 0);
+        p.r.struct_size = sizeof p.r;
         assert_memory_equal(&f.r, &p.r, sizeof f.r);
         for (size_t i = 0; i < 3 * B * D; i++)
             assert_true(f.grad[i] == (i < element_count(&p) ? (float)p.grad[i] : -77.0f));
         /* without gradients and with NULL options, the losses must be bit-identical */
         assert_int_equal(aoe_contrastive(NULL, f.v, arity, B, D, NULL, &f.r, NULL), 0);
+        p.r.struct_size = sizeof p.r;
         assert_memory_equal(&f.r, &p.r, sizeof f.r);
         destroy(&p);
     }

@@ -48,6 +48,7 @@ static void set_up(fixture *f) {
 }
 
 static int run(fixture *f) {
+    f->r.struct_size = sizeof f->r;
     return aoe_objective(&f->o, f->x, f->y, STRIDE, f->label, f->group, B, D, f->gx, f->gy, &f->r, &f->err);
 }
 
@@ -105,7 +106,7 @@ static void all_weights_zero(void **state) {
 static void strides(void **state) {
     fixture f;
     float x[B * D], y[B * D], gx[B * D], gy[B * D];
-    aoe_objective_result r;
+    aoe_objective_result r = {.struct_size = sizeof r};
     (void)state;
     set_up(&f);
     for (size_t i = 0; i < B; i++) {

@@ -125,8 +125,11 @@ static void remove_both(char *base, char *adapters) {
 
 static void merge(const char *from, const char *to, aoe_storage storage) {
     aoe_error err = {0};
-    const aoe_convert_options o = {
-        .struct_size = sizeof(aoe_convert_options), .storage = storage, .merge = 1, .force = 1};
+    const aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options),
+                                   .table = {.struct_size = sizeof(aoe_table_options)},
+                                   .storage = storage,
+                                   .merge = 1,
+                                   .force = 1};
     if (aoe_convert(test_model_context, from, to, &o, NULL, &err))
         fail_msg("%s", err.message);
 }
@@ -139,7 +142,7 @@ static void opens_and_merges(void **state) {
     for (size_t kind = 0; kind < KINDS; kind++)
         for (int some = 0; some < 2; some++) {
             char *base, *adapters, *merged = test_path(test_dir, "merged");
-            aoe_model_info info;
+            aoe_model_info info = {.struct_size = sizeof info};
             write_both(kind, some ? some_targets[kind] : NULL, &base, &adapters);
             merge(adapters, merged, AOE_STORAGE_F32);
             for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
@@ -218,9 +221,12 @@ static void accepts_any_storage_type(void **state) {
         char *base, *adapters, *narrow = test_path(test_dir, "narrow"), *wide = test_path(test_dir, "wide"),
                                *merged = test_path(test_dir, "merged");
         const aoe_convert_options to_narrow = {.struct_size = sizeof(aoe_convert_options),
+                                               .table = {.struct_size = sizeof(aoe_table_options)},
                                                .storage = int5 ? AOE_STORAGE_INT8 : (aoe_storage)storage,
                                                .embedding_storage = (aoe_embedding_storage)int5},
-                                  to_wide = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32};
+                                  to_wide = {.struct_size = sizeof(aoe_convert_options),
+                                             .table = {.struct_size = sizeof(aoe_table_options)},
+                                             .storage = AOE_STORAGE_F32};
         write_both(2, NULL, &base, &adapters);
         assert_int_equal(aoe_convert(test_model_context, base, narrow, &to_narrow, NULL, NULL), 0);
         assert_int_equal(aoe_convert(test_model_context, narrow, wide, &to_wide, NULL, NULL), 0);
@@ -250,8 +256,11 @@ static void accepts_any_storage_type(void **state) {
                 aoe_model_close(a);
                 aoe_model_close(b);
             }
-        aoe_convert_options o = {
-            .struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32, .merge = 1, .base = narrow};
+        aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options),
+                                 .table = {.struct_size = sizeof(aoe_table_options)},
+                                 .storage = AOE_STORAGE_F32,
+                                 .merge = 1,
+                                 .base = narrow};
         assert_int_equal(aoe_convert(test_model_context, adapters, merged, &o, NULL, NULL), 0);
         aoe_model_options with;
         aoe_model_options_defaults(&with);
@@ -274,7 +283,9 @@ static void accepts_any_storage_type(void **state) {
 static void quantizes_frozen_weights(void **state) {
     (void)state;
     char *base, *adapters, *narrow = test_path(test_dir, "narrow");
-    const aoe_convert_options to_int8 = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_INT8};
+    const aoe_convert_options to_int8 = {.struct_size = sizeof(aoe_convert_options),
+                                         .table = {.struct_size = sizeof(aoe_table_options)},
+                                         .storage = AOE_STORAGE_INT8};
     const aoei_open_mode eight = {.eight_bit = 1};
     write_both(0, NULL, &base, &adapters);
     assert_int_equal(aoe_convert(test_model_context, base, narrow, &to_int8, NULL, NULL), 0);
@@ -307,7 +318,7 @@ static void finds_tokenizer_and_base(void **state) {
     (void)state;
     char *base, *adapters, *elsewhere = test_path(test_dir, "elsewhere");
     static const char *const own[] = {"aoe.json", "modules.json", "vocab.txt", "tokenizer_config.json"};
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     aoe_error err = {0};
     aoe_model *m;
     write_both(0, NULL, &base, &adapters);
@@ -605,8 +616,14 @@ static void rejects_invalid_options(void **state) {
     aoe_error err = {0};
     write_both(0, NULL, &base, &adapters);
     aoe_init_options_defaults(&init);
-    init.shape = (aoe_shape){
-        .hidden = 8, .layers = 1, .heads = 2, .head_size = 4, .window = 4, .positions = 16, .architecture = "ran"};
+    init.shape = (aoe_shape){.struct_size = sizeof(aoe_shape),
+                             .hidden = 8,
+                             .layers = 1,
+                             .heads = 2,
+                             .head_size = 4,
+                             .window = 4,
+                             .positions = 16,
+                             .architecture = "ran"};
     init.texts = (const char *const[]){text};
     init.n_texts = 1;
     init.vocab_size = 30;
@@ -645,7 +662,8 @@ static void rejects_invalid_options(void **state) {
         err,
         "options.lora.targets: a bert model has no linear layer 'q_proj'; its linear layers are query, key, value, "
         "output.dense");
-    const aoe_convert_options merging = {.struct_size = sizeof(aoe_convert_options), .merge = 1};
+    const aoe_convert_options merging = {
+        .struct_size = sizeof(aoe_convert_options), .table = {.struct_size = sizeof(aoe_table_options)}, .merge = 1};
     assert_int_equal(aoe_convert(test_model_context, base, ran, &merging, NULL, &err), AOE_EARG);
     FRAGMENT(err, "there are no adapters to merge");
     free(text);
@@ -708,7 +726,7 @@ static void plans_memory(void **state) {
         const aoe_dtype dtype = way % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
         aoe_plan_options o;
         aoe_train_options train;
-        aoe_memory_plan p;
+        aoe_memory_plan p = {.struct_size = sizeof p};
         aoei_arena arena;
         aoei_params params;
         aoe_plan_options_defaults(&o);
@@ -734,7 +752,8 @@ static void plans_memory(void **state) {
     }
     aoe_init_options init;
     aoe_init_options_defaults(&init);
-    init.shape = (aoe_shape){.hidden = 32,
+    init.shape = (aoe_shape){.struct_size = sizeof(aoe_shape),
+                             .hidden = 32,
                              .layers = 2,
                              .heads = 4,
                              .kv_heads = 2,
@@ -750,7 +769,7 @@ static void plans_memory(void **state) {
     for (int way = 0; way < 4; way++) {
         aoe_plan_options o;
         aoe_train_options train;
-        aoe_memory_plan a, b;
+        aoe_memory_plan a = {.struct_size = sizeof a}, b = {.struct_size = sizeof b};
         aoe_plan_options_defaults(&o);
         aoe_train_options_defaults(&train);
         o.n_texts = 4;

@@ -152,7 +152,9 @@ static void keeps_bf16_as_stored(void **state) {
         char *from = test_path(test_dir, "from"), *narrow = test_path(test_dir, "narrow"),
              *wide = test_path(test_dir, "wide");
         tiny_model o = tiny_kind(kind);
-        aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_BF16};
+        aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options),
+                                 .table = {.struct_size = sizeof(aoe_table_options)},
+                                 .storage = AOE_STORAGE_BF16};
         aoe_error err = {0};
         tiny_model_write(from, &o);
         int rc = aoe_convert(ctx, from, narrow, &c, NULL, &err);
@@ -201,7 +203,7 @@ static void saves_the_attention_direction(void **state) {
     const aoe_model_options all = bidirectional_options(0), last = bidirectional_options(1),
                             none = bidirectional_options(2), plain = bidirectional_options(AOE_AUTO);
     aoe_error err = {0};
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     tiny_model_write(from, &o);
     const vectors causal = embed_dir(ctx, from, &plain), half = embed_dir(ctx, from, &last),
                   full = embed_dir(ctx, from, &all), off = embed_dir(ctx, from, &none);
@@ -271,8 +273,13 @@ static void creates_models(void **state) {
         aoe_init_options o;
         aoe_error err = {0};
         aoe_init_options_defaults(&o);
-        o.shape = (aoe_shape){
-            .hidden = 32, .layers = 2, .heads = 4, .intermediate = 48, .positions = 40, .architecture = types[i]};
+        o.shape = (aoe_shape){.struct_size = sizeof(aoe_shape),
+                              .hidden = 32,
+                              .layers = 2,
+                              .heads = 4,
+                              .intermediate = 48,
+                              .positions = 40,
+                              .architecture = types[i]};
         o.shape.kv_heads = i < 2 ? 0 : 2;
         o.tokenizer_from = from;
         if (aoe_init(ctx, to, &o, NULL, &err))
@@ -321,7 +328,9 @@ static void fused_tensors(void **state) {
     aoe_context *ctx = tiny_context(2);
     char *from = test_path(test_dir, "from"), *to = test_path(test_dir, "to"), *again = test_path(test_dir, "again");
     tiny_model o = tiny_kind(0);
-    aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32};
+    aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options),
+                             .table = {.struct_size = sizeof(aoe_table_options)},
+                             .storage = AOE_STORAGE_F32};
     aoe_error err = {0};
     aoei_safetensors *a, *b;
     o.options = tiny_nomic_fused;

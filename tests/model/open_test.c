@@ -108,7 +108,7 @@ static void reports_model_info(void **state) {
     (void)state;
     char *dir = test_dir_create();
     aoe_model *m;
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     aoei_encoder_config c;
     test_model_config(&c);
     test_model_write(dir, NULL);
@@ -310,7 +310,7 @@ static void views_share_everything_except_weights(void **state) {
     (void)state;
     char *dir = test_dir_create();
     aoe_model *m, *view;
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     aoe_model_options o;
     test_model_write(dir, NULL);
     aoe_model_options_defaults(&o);
@@ -356,7 +356,7 @@ static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, 
 
 /* Asserts that the memory plan equals the number of bytes that are actually allocated. */
 static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
-    aoe_memory_plan p;
+    aoe_memory_plan p = {.struct_size = sizeof p};
     size_t kept, kept_recompute, parameters = 0;
     assert_int_equal(
         aoe_model_plan(

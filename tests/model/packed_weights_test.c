@@ -102,7 +102,9 @@ static void test_equal_results(void **state) {
         char *path = test_path(dir, "model");
         tiny_model_write(path, &shape);
         for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8; storage++) {
-            const aoe_convert_options o = {.struct_size = sizeof o, .storage = (aoe_storage)storage};
+            const aoe_convert_options o = {.struct_size = sizeof o,
+                                           .table = {.struct_size = sizeof(aoe_table_options)},
+                                           .storage = (aoe_storage)storage};
             char *converted = test_path(dir, "converted");
             assert_int_equal(aoe_convert(ctx, path, converted, &o, NULL, NULL), 0);
             for (size_t n_first = 1; n_first <= 15; n_first += 14) { /* the weights are packed per task, and by all

@@ -28,8 +28,14 @@ enum { D = 16, TEXTS = 24 };
 static char *dir, *bert, *ran; /* dir: test directory. bert, ran: directories of a BERT model and a RAN. */
 static char *texts, *table;    /* texts: path of a text file. table: path of a table of labeled pairs. */
 
-static const aoe_shape shape = {
-    .hidden = D, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
+static const aoe_shape shape = {.struct_size = sizeof(aoe_shape),
+                                .hidden = D,
+                                .layers = 2,
+                                .heads = 2,
+                                .positions = 32,
+                                .architecture = "ran",
+                                .head_size = 6,
+                                .window = 4};
 
 /* Creates a model directory with random weights and the tokenizer of the BERT model. */
 static void create_model(const char *to, const aoe_shape *s) {
@@ -83,7 +89,7 @@ static void test_directory(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     assert_int_equal(aoe_model_open(&m, ctx, ran, NULL, NULL), 0);
     aoe_model_get_info(m, &info);
     assert_string_equal(info.architecture, "ran");
@@ -188,7 +194,9 @@ static void test_convert(void **state) {
     float *want = embed(ran, 1, 4096, &mo);
     for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8; storage++) {
         char *to = test_path(dir, names[storage]);
-        aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options), .storage = (aoe_storage)storage};
+        aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options),
+                                 .table = {.struct_size = sizeof(aoe_table_options)},
+                                 .storage = (aoe_storage)storage};
         aoe_error err;
         if (aoe_convert(ctx, ran, to, &o, NULL, &err))
             fail_msg("%s", err.message);
@@ -388,7 +396,7 @@ static void test_config_pooling(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     char *own = test_path(ran, "aoe.json"), *path = test_path(ran, "config.json"), *before = test_read(path, NULL);
     char *settings = test_read(own, NULL);
     json_t *config = json_loads(before, 0, NULL);
@@ -422,7 +430,7 @@ static void test_shapes(void **state) {
         size_t parameters;
     } cases[] = {{"ran-base", 84880128}, {"ran-mini", 5444864}, {"aoe-mini", 5475072}};
     for (size_t i = 0; i < 3; i++) {
-        aoe_shape s;
+        aoe_shape s = {.struct_size = sizeof s};
         aoei_encoder_config c;
         assert_int_equal(aoe_shape_named(&s, cases[i].name, NULL), 0);
         assert_int_equal(aoei_shape_config(&c, &s, NULL), 0);

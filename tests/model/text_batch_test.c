@@ -159,7 +159,7 @@ static void test_lowercase(void **state) {
         const int equal = aoei_token_count(&l, 0) == aoei_token_count(&l, 1) &&
                           memcmp(l.ids, l.ids + l.offsets[1], aoei_token_count(&l, 0) * sizeof *l.ids) == 0;
         assert_int_equal(equal, lower);
-        aoe_encode_options encode;
+        aoe_encode_options encode = {.struct_size = sizeof encode};
         aoe_ids ids = {0};
         assert_int_equal(aoe_encode_options_of(&encode, path, NULL), 0);
         encode.prompt = o.prompt;

@@ -318,10 +318,14 @@ static void knows_the_keys_of_architectures(void **state) {
         aoei_encoder_config c = {0};
         json_t *written = json_object();
         arch->defaults(&c);
-        arch->set_shape(
-            &c,
-            &(aoe_shape){
-                .hidden = 8, .layers = 2, .heads = 2, .kv_heads = 2, .intermediate = 16, .vocab = 10, .positions = 16});
+        arch->set_shape(&c, &(aoe_shape){.struct_size = sizeof(aoe_shape),
+                                         .hidden = 8,
+                                         .layers = 2,
+                                         .heads = 2,
+                                         .kv_heads = 2,
+                                         .intermediate = 16,
+                                         .vocab = 10,
+                                         .positions = 16});
         c.arch = arch;
         assert_int_equal(arch->write(&c, written), 0);
         n_warnings = 0;

@@ -135,7 +135,7 @@ static void write_newer(const char *dir, const char *from) {
  * newer model, 0 for the older model. n: step at which the save was killed, for messages. */
 static int check_complete(const char *to, int n) {
     aoe_model *m;
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     aoe_error err;
     if (aoe_model_open(&m, test_model_context, to, NULL, &err))
         fail_msg("step %d: %s", n, err.message);

@@ -97,7 +97,7 @@ static void truncates_after_all_modules(void **state) {
     char *folder = test_path(test_dir, "1_Pooling"), *to = test_path(test_dir, "saved");
     float whole[TEXTS * MAX_DIMS], got[TEXTS * MAX_DIMS];
     aoe_model_options o;
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     mkdir(folder, 0777);
     test_model_write(test_dir, NULL);
     for (size_t k = 0; k < 4; k++) {

@@ -242,7 +242,7 @@ static void architectures(void **state) {
         aoe_model *f32 = open_type(ctx, dir, AOE_DTYPE_F32), *int8 = open_type(ctx, dir, AOE_DTYPE_INT8);
         float *want = embed(f32), *got = embed(int8);
         const double cosine = lowest_cosine(got, want, aoe_model_dims(f32));
-        aoe_model_info info;
+        aoe_model_info info = {.struct_size = sizeof info};
         aoe_model_get_info(int8, &info);
         assert_int_equal(info.dtype, AOE_DTYPE_INT8);
         if (!(cosine > 0.998))
@@ -277,7 +277,9 @@ static void quantized_weights(void **state) {
     (void)state;
     static const aoei_st_dtype stored[] = {AOEI_ST_F32, AOEI_ST_BF16, AOEI_ST_F16};
     aoe_context *ctx = tiny_context(2);
-    const aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_INT8};
+    const aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options),
+                                   .table = {.struct_size = sizeof(aoe_table_options)},
+                                   .storage = AOE_STORAGE_INT8};
     for (size_t i = 0; i < 2 * sizeof stored / sizeof *stored; i++) {
         char *from = test_dir_create(), *to = test_path(test_dir, "to");
         aoe_error err = {0};
@@ -297,10 +299,12 @@ static void quantized_weights(void **state) {
 static void automatic_type(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(1);
-    const aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_INT8};
+    const aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options),
+                                   .table = {.struct_size = sizeof(aoe_table_options)},
+                                   .storage = AOE_STORAGE_INT8};
     char *from = test_dir_create(), *to = test_path(test_dir, "to");
     aoe_error err = {0};
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     test_model_write(from, NULL);
     assert_int_equal(aoe_convert(ctx, from, to, &c, NULL, &err), 0);
     aoe_model *m = open_type(ctx, to, AOE_DTYPE_AUTO);

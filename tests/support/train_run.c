@@ -20,8 +20,12 @@
 static int on_event(void *user, const aoe_train_event *e) {
     train_run *r = user;
     r->starts = e->kind == AOE_TRAIN_START && !e->step;
-    if (r->n < TRAIN_EVENTS && e->kind != AOE_TRAIN_EMBED)
-        r->events[r->n++] = *e;
+    if (r->n < TRAIN_EVENTS && e->kind != AOE_TRAIN_EMBED) {
+        r->losses[r->n] = *e->loss;
+        r->events[r->n] = *e;
+        r->events[r->n].loss = &r->losses[r->n];
+        r->n++;
+    }
     if (r->stop_kind != (int)e->kind || r->stop_step != e->step)
         return 0;
     if (r->kill)
@@ -37,7 +41,7 @@ static int on_evaluate(void *user, aoe_embedder *e, double *score, aoe_error *er
         return 0;
     }
     const aoe_text text = aoe_text_of("the old cat");
-    aoe_sts_result result;
+    aoe_sts_result result = {.struct_size = sizeof result};
     assert_true(r->evaluations < sizeof r->probe / sizeof *r->probe);
     int code = aoe_embed(e, &text, 1, r->probe[r->evaluations], NULL, err);
     if (!code)
@@ -157,7 +161,7 @@ void train_run_trace(train_run *r, const double want[3]) {
     for (size_t k = 0; k < r->n && step < 3; k++) {
         if (r->events[k].kind != AOE_TRAIN_STEP)
             continue;
-        const double loss = r->events[k].loss.total;
+        const double loss = r->events[k].loss->total;
         if (!(fabs(loss - want[step]) <= 1e-5 * (1 + fabs(want[step]))))
             fail_msg("%s, step %zu: the loss is %.7f, expected %.7f", aoe_method_name(r->o.method), step + 1, loss,
                      want[step]);

@@ -19,7 +19,8 @@ typedef struct train_run {
     aoe_train_options o;
     aoe_train_data source; /* the training data; o.data points to it */
 
-    aoe_train_event events[TRAIN_EVENTS]; /* events that training reported since the test set n to 0 */
+    aoe_objective_result losses[TRAIN_EVENTS]; /* losses of the events */
+    aoe_train_event events[TRAIN_EVENTS];      /* events that training reported since the test set n to 0 */
     size_t n;
     size_t evaluations; /* evaluations since the test set this field to 0 */
     /* Evaluation i returns scores[i]. NULL: an evaluation returns the Spearman correlation on dev. */

@@ -289,8 +289,8 @@ static size_t planned(int cross_encoder, size_t *hidden) {
     aoe_model_options o;
     aoe_plan_options p;
     aoe_train_options train;
-    aoe_memory_plan plan;
-    aoe_model_info info;
+    aoe_memory_plan plan = {.struct_size = sizeof plan};
+    aoe_model_info info = {.struct_size = sizeof info};
     aoe_model *m;
     aoe_error err = {0};
     aoe_model_options_defaults(&o);

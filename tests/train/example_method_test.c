@@ -95,9 +95,9 @@ static void training_run(void **state) {
     r.o.args.epochs = 8;
     if (train(&r, 1, &err))
         fail_msg("%s", err.message);
-    const double first = r.events[1].loss.contrastive, last = r.events[r.n - 2].kind == AOE_TRAIN_CHECKPOINT
-                                                                  ? r.events[r.n - 3].loss.contrastive
-                                                                  : r.events[r.n - 2].loss.contrastive;
+    const double first = r.events[1].loss->contrastive, last = r.events[r.n - 2].kind == AOE_TRAIN_CHECKPOINT
+                                                                   ? r.events[r.n - 3].loss->contrastive
+                                                                   : r.events[r.n - 2].loss->contrastive;
     assert_true(first > 0.5 && last < 0.5 * first);
     char *want = train_run_read(&r, "model.safetensors", &size), *record = train_run_read(&r, "aoe.json", NULL);
     assert_non_null(strstr(record, "\"triplet-margin\""));

@@ -38,7 +38,7 @@ static size_t descriptions(const aoei_params *p) {
 static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arity, size_t teacher_dims) {
     const aoei_method *method;
     aoe_model *opened, *trained;
-    aoe_memory_plan plan;
+    aoe_memory_plan plan = {.struct_size = sizeof plan};
     aoe_plan_options options;
     aoei_templates t = {0};
     aoei_pair_step step;
@@ -211,8 +211,8 @@ static void experiments(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoe_train_options o;
         aoe_plan_options options;
-        aoe_memory_plan small, large;
-        aoe_train_sizes sizes;
+        aoe_memory_plan small = {.struct_size = sizeof small}, large = {.struct_size = sizeof large};
+        aoe_train_sizes sizes = {.struct_size = sizeof sizes};
         aoe_train_options_defaults(&o);
         aoe_train_method_defaults(&o, cases[i].method);
         o.args.model = r.model;
@@ -282,8 +282,9 @@ static void distill(void **state) {
 /* A method with prompt templates cannot be planned for the sizes of a model without a tokenizer. */
 static void shapes(void **state) {
     aoe_context *ctx;
-    aoe_shape shape;
-    aoe_memory_plan angle, dan, plan;
+    aoe_shape shape = {.struct_size = sizeof shape};
+    aoe_memory_plan angle = {.struct_size = sizeof angle}, dan = {.struct_size = sizeof dan},
+                    plan = {.struct_size = sizeof plan};
     aoe_plan_options options;
     aoe_train_options o;
     aoe_error err;

@@ -91,7 +91,7 @@ static double mean_loss(const train_run *r, size_t first, size_t n) {
     size_t step = 0;
     for (size_t i = 0; i < r->n; i++)
         if (r->events[i].kind == AOE_TRAIN_STEP) {
-            sum += step >= first && step < first + n ? r->events[i].loss.classification : 0;
+            sum += step >= first && step < first + n ? r->events[i].loss->classification : 0;
             step++;
         }
     assert_true(step >= first + n);

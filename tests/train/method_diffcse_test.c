@@ -123,7 +123,7 @@ static void losses_decrease(void **state) {
     for (size_t k = 0; k < r.n; k++) {
         if (r.events[k].kind != AOE_TRAIN_STEP)
             continue;
-        const aoe_objective_result *l = &r.events[k].loss;
+        const aoe_objective_result *l = r.events[k].loss;
         assert_true(fabs(l->total - l->contrastive - 0.005 * l->detection) < 1e-12);
         first[0] += steps < tenth ? l->contrastive : 0;
         first[1] += steps < tenth ? l->detection : 0;
@@ -153,7 +153,7 @@ static void trace(void **state) {
     for (size_t k = 0; k < r.n && step < 3; k++) {
         if (r.events[k].kind != AOE_TRAIN_STEP)
             continue;
-        const aoe_objective_result *l = &r.events[k].loss;
+        const aoe_objective_result *l = r.events[k].loss;
         if (!(fabs(l->contrastive - want[step][0]) <= 1e-5 * (1 + want[step][0]) &&
               fabs(l->detection - want[step][1]) <= 1e-5 * (1 + want[step][1])))
             fail_msg("step %zu: the losses are %.7f and %.7f, expected %.7f and %.7f", step, l->contrastive,

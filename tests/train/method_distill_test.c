@@ -212,7 +212,7 @@ static void loss_decreases(void **state) {
         for (size_t k = 0; k < r->n; k++) {
             if (r->events[k].kind != AOE_TRAIN_STEP)
                 continue;
-            const aoe_objective_result *l = &r->events[k].loss;
+            const aoe_objective_result *l = r->events[k].loss;
             assert_true(fabs(l->total - 0.6 * l->vectors - 2.5 * l->similarities) <= 1e-12 * (1 + l->total));
             assert_true(l->vectors > 0 && l->similarities > 0);
             first += steps < tenth ? l->total : 0;
@@ -321,7 +321,7 @@ static void several_teachers(void **state) {
         }
     for (size_t k = 0; k < d.r.n; k++)
         if (d.r.events[k].kind == AOE_TRAIN_STEP) {
-            const aoe_objective_result *l = &d.r.events[k].loss;
+            const aoe_objective_result *l = d.r.events[k].loss;
             assert_true(fabs(l->similarities - want) <= 1e-6 * want && fabs(l->total - 2 * want) <= 2e-6 * want);
             assert_true(l->vectors >= 0 && l->vectors <= 0);
         }

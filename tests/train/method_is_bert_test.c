@@ -104,8 +104,8 @@ static void loss_decreases(void **state) {
     for (size_t k = 0; k < r.n; k++) {
         if (r.events[k].kind != AOE_TRAIN_STEP)
             continue;
-        const double loss = r.events[k].loss.total;
-        assert_true(loss <= r.events[k].loss.contrastive && loss >= r.events[k].loss.contrastive);
+        const double loss = r.events[k].loss->total;
+        assert_true(loss <= r.events[k].loss->contrastive && loss >= r.events[k].loss->contrastive);
         first += steps < tenth ? loss : 0;
         last += steps >= n - tenth ? loss : 0;
         steps++;

@@ -153,8 +153,8 @@ static void check_loss(void (*prepare)(train_run *r)) {
     for (size_t k = 0; k < r.n; k++) {
         if (r.events[k].kind != AOE_TRAIN_STEP)
             continue;
-        first += steps < tenth ? r.events[k].loss.contrastive : 0;
-        last += steps >= n - tenth ? r.events[k].loss.contrastive : 0;
+        first += steps < tenth ? r.events[k].loss->contrastive : 0;
+        last += steps >= n - tenth ? r.events[k].loss->contrastive : 0;
         steps++;
     }
     if (!(last < 0.9 * first))

@@ -186,7 +186,7 @@ static void loss_decreases(void **state) {
         for (size_t k = 0; k < r.n; k++) {
             if (r.events[k].kind != AOE_TRAIN_STEP)
                 continue;
-            const aoe_objective_result *l = &r.events[k].loss;
+            const aoe_objective_result *l = r.events[k].loss;
             first += steps < tenth ? l->total : 0;
             last += steps >= n - tenth ? l->total : 0;
             assert_true(fabs(l->total - method_loss(all[i].method, l)) <= 1e-6 * (1 + l->total));
@@ -251,8 +251,14 @@ static void write_models(const train_run *r, char *paths[4]) {
     aoe_context *ctx = tiny_context(1);
     aoe_init_options o;
     aoe_init_options_defaults(&o);
-    o.shape = (aoe_shape){
-        .hidden = 16, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
+    o.shape = (aoe_shape){.struct_size = sizeof(aoe_shape),
+                          .hidden = 16,
+                          .layers = 2,
+                          .heads = 2,
+                          .positions = 32,
+                          .architecture = "ran",
+                          .head_size = 6,
+                          .window = 4};
     o.tokenizer_from = r->model;
     assert_int_equal(aoe_init(ctx, paths[1], &o, NULL, NULL), 0);
     aoe_context_destroy(ctx);
@@ -356,7 +362,7 @@ static void saved_layers(void **state) {
         train_run r;
         aoe_context *ctx = tiny_context(1);
         aoe_model *m;
-        aoe_model_info info;
+        aoe_model_info info = {.struct_size = sizeof info};
         begin(&r, cases[i].method, 1);
         r.o.no_projection = cases[i].no_projection;
         train_run_ok(&r, 1);
@@ -454,7 +460,7 @@ static void label_scales(void **state) {
         train_run_ok(&r, 1);
         for (size_t k = 0; k < r.n; k++)
             if (r.events[k].kind == AOE_TRAIN_STEP)
-                assert_true(fabs(r.events[k].loss.regression - (i ? 0.25 : 0)) < 1e-10);
+                assert_true(fabs(r.events[k].loss->regression - (i ? 0.25 : 0)) < 1e-10);
         char *record = train_run_read(&r, "aoe.json", NULL);
         assert_non_null(strstr(record, i ? "\"label_max\": 10.0" : "\"label_max\": 5.0"));
         assert_non_null(strstr(record, "\"method\": \"sbert-regression\""));
@@ -530,8 +536,8 @@ static size_t guide_warnings(double margin, size_t accumulate, size_t *negatives
         fail_msg("%s", err.message);
     *negatives = *left_out = 0;
     for (size_t i = 0; i < r.n; i++) {
-        *negatives += r.events[i].loss.negatives;
-        *left_out += r.events[i].loss.left_out;
+        *negatives += r.events[i].loss->negatives;
+        *left_out += r.events[i].loss->left_out;
     }
     aoe_context_destroy(ctx);
     train_run_destroy(&r);

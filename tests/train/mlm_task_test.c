@@ -219,14 +219,14 @@ static int on_event(void *user, const aoe_train_event *e) {
     if (e->kind == AOE_TRAIN_STEP) {
         r->steps++;
         assert_true(e->accuracy >= 0 && e->accuracy <= 1 && e->tokens_per_second > 0);
-        r->last_loss = e->loss.total;
+        r->last_loss = e->loss->total;
         if (e->step == 1)
-            r->first_loss = e->loss.total;
+            r->first_loss = e->loss->total;
     }
     if (e->kind == AOE_TRAIN_EVAL) {
         r->evaluations++;
-        r->held_out = e->loss.total;
-        assert_true(e->score == -e->loss.total);
+        r->held_out = e->loss->total;
+        assert_true(e->score == -e->loss->total);
     }
     return r->stop && e->kind == AOE_TRAIN_STEP && e->step == r->stop;
 }
@@ -326,7 +326,7 @@ static void test_head(void **state) {
     assert_string_equal(m->files.prefix, "bert.");
     assert_int_equal(aoei_slot_count(&m->config), aoei_slot_count(&model->config) + AOEI_HW_COUNT);
     assert_int_equal(aoe_model_open(&encoder, ctx, r.output, NULL, NULL), 0);
-    aoe_model_info info, before;
+    aoe_model_info info = {.struct_size = sizeof info}, before = {.struct_size = sizeof before};
     aoe_model_get_info(encoder, &info);
     aoe_model_get_info(model, &before);
     assert_int_equal(info.parameters, before.parameters);

@@ -150,7 +150,7 @@ static double start_loss(problem *p) {
     train_run_ok(&p->r, 2);
     assert_int_equal(train_run_count(&p->r, AOE_TRAIN_STEP), 2);
     for (size_t k = 0; k < p->r.n; k++)
-        sum += p->r.events[k].kind == AOE_TRAIN_STEP ? p->r.events[k].loss.vectors : 0;
+        sum += p->r.events[k].kind == AOE_TRAIN_STEP ? p->r.events[k].loss->vectors : 0;
     return sum / 2;
 }
 

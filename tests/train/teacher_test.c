@@ -74,7 +74,7 @@ static double teacher_loss(const train_run *r, size_t first, size_t n) {
     size_t step = 0;
     for (size_t i = 0; i < r->n; i++)
         if (r->events[i].kind == AOE_TRAIN_STEP) {
-            sum += step >= first && step < first + n ? r->events[i].loss.teacher : 0;
+            sum += step >= first && step < first + n ? r->events[i].loss->teacher : 0;
             step++;
         }
     assert_true(step >= first + n);
@@ -138,7 +138,7 @@ static void expect_learning(const char *name, size_t hidden, aoe_distill distill
                  after = difference(&r, r.output, teacher);
     for (size_t i = 0; i < r.n; i++)
         if (r.events[i].kind == AOE_TRAIN_STEP)
-            assert_true(r.events[i].loss.total == r.events[i].loss.teacher && r.events[i].loss.cosine == 0);
+            assert_true(r.events[i].loss->total == r.events[i].loss->teacher && r.events[i].loss->cosine == 0);
     if (!(last < 0.1 * first && (distill == AOE_DISTILL_KL || after < 0.1 * before)))
         fail_msg("%s: the loss changed from %g to %g and the difference of cosines from %g to %g; both should decrease",
                  name, first, last, before, after);
@@ -172,7 +172,7 @@ static void test_labels(void **state) {
     assert_non_null(strstr(err.message, "every label is 1"));
     only_teacher(&r, teacher);
     train_run_ok(&r, 1);
-    assert_true(r.events[2].loss.teacher > 0); /* the first step, after the evaluation of the start model */
+    assert_true(r.events[2].loss->teacher > 0); /* the first step, after the evaluation of the start model */
     free(data);
     free(teacher);
     train_run_destroy(&r);
@@ -189,13 +189,13 @@ static void test_sum(void **state) {
     train_run_ok(&r, 1);
     for (size_t i = 0; i < r.n; i++)
         if (r.events[i].kind == AOE_TRAIN_STEP) {
-            const aoe_objective_result *l = &r.events[i].loss;
+            const aoe_objective_result *l = r.events[i].loss;
             assert_true(l->teacher > 0 && l->cosine > 0 && l->angle > 0);
             assert_true(fabs(l->total - (l->cosine + l->ibn + l->angle + 2.5 * l->teacher)) <= 1e-12 * l->total);
         }
     char *log = train_run_read(&r, "train-log.jsonl", NULL), *settings = train_run_read(&r, "aoe.json", NULL);
     char want[64];
-    snprintf(want, sizeof want, "\"teacher\":%.9g", r.events[1].loss.teacher);
+    snprintf(want, sizeof want, "\"teacher\":%.9g", r.events[1].loss->teacher);
     assert_non_null(strstr(log, want));
     int no_memory;
     json_error_t error;
@@ -299,7 +299,7 @@ static void test_own_teacher(void **state) {
         train_run_ok(&r, 2);
         assert_int_equal(train_run_count(&r, AOE_TRAIN_STEP), 4 * (8 + 2 + 2));
         for (size_t i = 0; i < r.n; i++)
-            assert_true(fabs(r.events[i].loss.teacher) <= 1e-10);
+            assert_true(fabs(r.events[i].loss->teacher) <= 1e-10);
     }
     for (size_t k = 0; k < 3; k++)
         data[k].prompt = "old {text}";
@@ -307,7 +307,7 @@ static void test_own_teacher(void **state) {
     r.n = 0;
     train_run_ok(&r, 2);
     for (size_t i = 0; i < r.n; i++)
-        assert_true(r.events[i].kind != AOE_TRAIN_STEP || r.events[i].loss.teacher > 1e-6);
+        assert_true(r.events[i].kind != AOE_TRAIN_STEP || r.events[i].loss->teacher > 1e-6);
     free(triplets);
     free(lists);
     train_run_destroy(&r);

@@ -170,7 +170,7 @@ static const aoe_train_event *next(const train_run *r, size_t *at, aoe_train_eve
 }
 
 static void check_step(const aoe_train_event *e) {
-    const aoe_objective_result *l = &e->loss;
+    const aoe_objective_result *l = e->loss;
     assert_int_equal(e->examples, e->step % 6 ? 4 : 2); /* the last batch of an epoch has two pairs */
     assert_true(isfinite(l->total) && l->cosine > 0 && l->ibn >= 0 && l->angle > 0);
     assert_true(fabs(l->total - (l->cosine + l->ibn + l->angle)) <= 1e-12 * l->total);
@@ -195,7 +195,7 @@ static void test_events(void **state) {
     for (size_t step = 1; step <= 12; step++) {
         e = next(&r, &at, AOE_TRAIN_STEP, step);
         check_step(e);
-        positive[(step - 1) / 6] += e->loss.positive_pairs;
+        positive[(step - 1) / 6] += e->loss->positive_pairs;
         if (step % 4 == 0) {
             e = next(&r, &at, AOE_TRAIN_EVAL, step);
             if (e->score > best) {
@@ -273,7 +273,7 @@ static void test_step_counts(void **state) {
     check_steps(&r, "accumulate", 6, 2); /* an epoch has 22 pairs in 3 steps of 8, 8 and 6 pairs */
     size_t positive = 0;
     for (size_t i = 0; i < r.n; i++)
-        positive += r.events[i].loss.positive_pairs;
+        positive += r.events[i].loss->positive_pairs;
     assert_int_equal(positive, 12);
     r.o.accumulate = 1;
     r.o.batch_size = 1000;
@@ -302,13 +302,13 @@ static void test_accumulated_loss(void **state) {
     r.o.args.max_steps = 2;
     train_run_output(&r, "single");
     train_run_ok(&r, 1);
-    const double first = r.events[1].loss.total, second = r.events[2].loss.total;
+    const double first = r.events[1].loss->total, second = r.events[2].loss->total;
     r.o.accumulate = 2;
     r.o.args.max_steps = 1;
     r.n = 0;
     train_run_output(&r, "double");
     train_run_ok(&r, 1);
-    assert_true(fabs(r.events[1].loss.total - (first + second) / 2) < 1e-12);
+    assert_true(fabs(r.events[1].loss->total - (first + second) / 2) < 1e-12);
     train_run_destroy(&r);
 }
 
@@ -325,7 +325,7 @@ static void test_order_and_masks(void **state) {
     train_run_ok(&r, 1);
     size_t n_equal = 0;
     for (size_t step = 1; step <= 6; step++)
-        n_equal += r.events[step].loss.total == r.events[step + 6].loss.total;
+        n_equal += r.events[step].loss->total == r.events[step + 6].loss->total;
     assert_int_equal(n_equal, 0);
     /* all pairs are equal, so that batches differ only in their dropout masks */
     char table[2048] = "text1\ttext2\tlabel\n";
@@ -340,8 +340,8 @@ static void test_order_and_masks(void **state) {
         r.o.args.dropout = k ? 0.1 : 0;
         r.n = 0;
         train_run_ok(&r, 1);
-        loss[k][0] = r.events[1].loss.total;
-        loss[k][1] = r.events[2].loss.total;
+        loss[k][0] = r.events[1].loss->total;
+        loss[k][1] = r.events[2].loss->total;
     }
     assert_true(loss[0][0] == loss[0][1]);
     assert_true(loss[1][0] != loss[1][1]);
@@ -351,7 +351,7 @@ static void test_order_and_masks(void **state) {
     r.o.accumulate = 2;
     r.n = 0;
     train_run_ok(&r, 1);
-    assert_true(r.events[1].loss.total != loss[1][0]);
+    assert_true(r.events[1].loss->total != loss[1][0]);
     train_run_destroy(&r);
 }
 
@@ -390,8 +390,8 @@ static void check_loss_falls(aoe_dtype dtype) {
     size_t step = 0;
     for (size_t i = 0; i < r.n; i++)
         if (r.events[i].kind == AOE_TRAIN_STEP) {
-            first += step < 6 ? r.events[i].loss.total : 0;
-            last += step >= 84 ? r.events[i].loss.total : 0;
+            first += step < 6 ? r.events[i].loss->total : 0;
+            last += step >= 84 ? r.events[i].loss->total : 0;
             step++;
         }
     assert_int_equal(step, 90);
@@ -448,7 +448,7 @@ static void test_output_directory(void **state) {
     train_run_ok(&r, 1);
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
-    aoe_model_info info;
+    aoe_model_info info = {.struct_size = sizeof info};
     assert_int_equal(aoe_model_open(&m, ctx, r.output, NULL, NULL), 0);
     aoe_model_get_info(m, &info);
     assert_int_equal(info.pooling, AOE_POOLING_LAST_AVG);
