@@ -130,6 +130,8 @@ TEST_FOLDERS := $(sort $(patsubst $(BUILD)/tests/%/,%,$(dir $(TEST_LINKS))))
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
 # Local servers for the command-line cases.
 SERVER_BIN := $(patsubst %.c,$(BUILD)/%,$(filter-out %_test.c,$(sort $(wildcard tests/servers/*.c))))
+# The same program, compiled with the public headers and with older ones (tests/cli/old_header.sh)
+API_BIN := $(BUILD)/tests/api/compatibility $(BUILD)/tests/api/compatibility_old
 # aoe-check contains all kernel tests.
 CHECK_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard check/*.c tests/kernels/*_test.c)))
 BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
@@ -228,6 +230,17 @@ $(BUILD)/tests/servers/%: $(BUILD)/tests/servers/%.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
 
+$(BUILD)/tests/old_include/%.h: include/%.h tools/old_header.awk
+	@mkdir -p $(@D)
+	$(Q)awk -f tools/old_header.awk $< > $@
+
+$(BUILD)/tests/api/compatibility: INCLUDE := include
+$(BUILD)/tests/api/compatibility_old: INCLUDE := $(BUILD)/tests/old_include
+$(API_BIN): tests/api/compatibility.c $(HEADERS) $(HEADERS:include/%=$(BUILD)/tests/old_include/%) $(LIB)
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(filter-out -Iinclude -MMD -MP,$(CFLAGS_ALL)) -I$(INCLUDE) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $< $(LIB) $(LIBS) -o $@
+
 # A fuzz harness with libFuzzer, which is part of clang.
 $(BUILD)/libfuzzer/%.o: tests/fuzz/%.c Makefile
 	$(compile)
@@ -282,7 +295,7 @@ demo: all ## installs missing packages, builds, fine-tunes and evaluates the def
 
 aoe-check: $(BUILD)/aoe-check ## builds a program that compares every kernel with a reference and measures its speed
 
-check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(if $(SAN),,$(BUILD)/aoe-check) $(EXAMPLE_BIN) header symbols ## installs missing packages, builds, runs all tests
+check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(API_BIN) $(if $(SAN),,$(BUILD)/aoe-check) $(EXAMPLE_BIN) header symbols ## installs missing packages, builds, runs all tests
 	@BUILD=$(BUILD) SAN=$(SAN) EMULATOR="$(EMULATOR)" CASES="$(or $(CASES),none)" tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
 
 fuzz: deps-lint ## builds every fuzz harness with libFuzzer and the sanitizers, runs each for FUZZ_SECONDS (60)
@@ -301,7 +314,7 @@ compile_commands.json: Makefile ## writes the compiler command of every source f
 tier-flags: # prints SOURCE FLAGS for each source and CPU tier of every architecture (tools/lint.sh)
 	@$(call list_tiers,$(TIERS_X86) $(TIERS_ARM64))
 
-build-tests: $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BENCH_BIN) $(BUILD)/aoe-check $(EXAMPLE_BIN) header symbols ## builds every test, benchmark and example without running them
+build-tests: $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(API_BIN) $(BENCH_BIN) $(BUILD)/aoe-check $(EXAMPLE_BIN) header symbols ## builds every test, benchmark and example without running them
 
 header: ## checks that each public header compiles alone, as C99 and as C++
 	@for h in $(notdir $(HEADERS)); do \
