@@ -47,7 +47,7 @@ PKG_CONFIG ?= $(if $(SYSROOT),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) PKG_CONFIG_LIBDI
 PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3
 DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev libcurl4-openssl-dev libsqlite3-dev ca-certificates libcmocka-dev gnuplot-nox
 DEPS_PEERS := python3 python3-venv g++ libdnnl-dev
-DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user
+DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user abigail-tools python3
 DEPS_ARM64 := gcc-aarch64-linux-gnu qemu-user
 
 HEADERS := $(sort $(wildcard include/*.h))
@@ -172,7 +172,7 @@ $(info building $(STEPS) files in $(BUILD); V=1 prints the commands)
 endif
 endif
 
-.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint lint-all check-all format bench bench-peers deps-peers check-peers install uninstall clean deps deps-lint deps-arm64 help symbols header tier-flags
+.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint lint-all check-all format bench bench-peers deps-peers check-peers install uninstall clean deps deps-lint deps-arm64 help symbols header abi abi-record tier-flags
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -194,6 +194,8 @@ $(foreach t,$(TIERS),$(eval $(call tier_rules,$(t))))
 # Dependency files of older builds contain sources that no longer exist, such as src/kernels/gelu_avx2.c.
 $(TIER_OBJ:$(BUILD)/%.o=%.c): ;
 
+# This file includes all public headers. Its debug information contains all their types, for `make abi`.
+$(BUILD)/src/base/struct_layout.o: CFLAGS_ALL += -fno-eliminate-unused-debug-types
 $(BUILD)/src/base/source_tree.o: CFLAGS_ALL += -DAOEI_SOURCE_TREE='"$(CURDIR)"'
 
 $(LIB): $(OBJ)
@@ -327,10 +329,18 @@ symbols: lib ## checks that every exported symbol starts with aoe
 	  awk 'NF==3 && $$3 !~ /^(aoe|_init$$|_fini$$|__asan|__odr_asan|__tsan|__ubsan|__sanitizer)/ {print $$3}' | sort -u); \
 	  if [ -n "$$bad" ]; then echo "symbols that do not start with aoe:"; echo "$$bad"; exit 1; fi
 
-lint: deps-lint deps-arm64 ## checks includes, dependency cycles, sizes, formatting, tests of units, and clang-tidy for changed files (tools/lint.sh)
+abi: lib ## compares the binary interface of the library with the record in tools/abi.txt
+	@tools/abi.py check tools/abi.txt $(SHLIB)
+
+abi-record: lib ## records the binary interface of the library in tools/abi.txt
+	@tools/abi.py record $(SHLIB) > $(BUILD)/abi.txt && mv $(BUILD)/abi.txt tools/abi.txt
+
+lint: deps-lint deps-arm64 ## checks the binary interface, includes, dependency cycles, sizes, formatting, tests of units, and clang-tidy for changed files (tools/lint.sh)
+	@$(MAKE) --no-print-directory abi
 	@tools/lint.sh
 
 lint-all: deps-lint deps-arm64 ## like lint, with clang-tidy for all files
+	@$(MAKE) --no-print-directory abi
 	@tools/lint.sh includes cycles vocabulary sizes words links format tests tidy-all
 
 check-all: ## runs the checks that .ci/run leaves out, because they take long (tests/README.md)
