@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * covers: options/table
  * Tests reading and writing the values of options, the names of their fields, and the record of a group of options.
  */
 #include <math.h>
