@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * covers: options/table
  * Tests reading and writing the values of options, the names of their fields, and the record of a group of options.
+ * covers: options/table
  */
 #include <math.h>
 #include <setjmp.h>
