@@ -88,7 +88,7 @@ static void describe(char *out, size_t len, const aoe_annotate_options *o, const
 
 static int run(void *own, cli_chat *c, const cli_args *args) {
     aoe_annotate_options *o = own;
-    aoe_annotate_result r = {.texts = 0};
+    aoe_annotate_result r = {.struct_size = sizeof r, .chat = {.struct_size = sizeof r.chat}};
     aoe_error err;
     char rows[512];
     o->chat = c->o;

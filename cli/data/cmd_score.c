@@ -45,7 +45,7 @@ static json_t *as_json(const cli_chat *c, const aoe_score_result *r) {
 
 static int run(void *own, cli_chat *c, const cli_args *args) {
     aoe_score_options *o = own;
-    aoe_score_result r = {.rows = 0};
+    aoe_score_result r = {.struct_size = sizeof r, .chat = {.struct_size = sizeof r.chat}};
     aoe_error err;
     char rows[128];
     o->chat = c->o;
