@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * covers: options/table
  * Tests reading and writing the values of options, the names of their fields, and the record of a group of options.
  * covers: options/table
  */
