@@ -508,6 +508,7 @@ typedef struct fixture {
 
 static void set_up(fixture *f, size_t arity) {
     *f = (fixture){.arity = arity};
+    f->r.struct_size = sizeof f->r;
     aoe_objective_options_defaults(&f->o);
     test_fill_normal(f->v, 3 * B * D, 1.0, 4);
     for (size_t i = 0; i < 3 * B * D; i++)

@@ -34,6 +34,7 @@ typedef struct fixture {
 static void set_up(fixture *f) {
     aoei_rng rng;
     memset(f, 0, sizeof *f);
+    f->r.struct_size = sizeof f->r;
     aoe_objective_options_defaults(&f->o);
     aoei_rng_init(&rng, 1, AOEI_STREAM_TEST, 0);
     for (size_t i = 0; i < B * STRIDE; i++) {

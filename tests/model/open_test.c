@@ -401,7 +401,7 @@ static void plans_memory(void **state) {
     char *dir = test_dir_create();
     aoe_model *m;
     aoe_error err;
-    aoe_memory_plan p, larger, plans[3];
+    aoe_memory_plan p = {.struct_size = sizeof p}, larger = p, plans[3] = {p, p, p};
     test_model_write(dir, &(test_model_spec){.dtype = AOEI_ST_F16});
     for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
         aoe_model_options o;
