@@ -7,7 +7,8 @@
 #              functions that the unit defines
 #   vocabulary no file contains a word that tools/vocabulary.txt replaces by a standard term
 #   sizes      files have fewer than 1,000 lines, public headers fewer than 600, functions fewer than 150
-#   columns    lines of C sources, headers and .md files have at most 120 columns, except rows of tables and lines with a URL
+#   columns    lines of C sources, headers and .md files have at most 120 columns, except rows of tables, the output
+#              of a program as a table, prompts with special tokens, and lines with a URL
 #   flags      the library names no command-line option, such as --lr, except in the tables of options (src/options)
 #   words      there are no reminder comments, and every source file has a license line
 #   links      relative links of .md files point to existing files, and docs/README.md lists all pages of docs/
@@ -147,7 +148,7 @@ check_sizes() {
 
 check_columns() {
     sources '*.c' '*.h' '*.def' '*.md' | grep -vE '^tests/(golden|fuzz/corpus)/' | LC_ALL=C.UTF-8 xargs grep -nE '.{121}' /dev/null |
-        grep -vE '^[^:]*:[0-9]+: *(\||>? *\|)|https?://' | sed 's/^\([^:]*:[0-9]*:\).*/\1 the line has more than 120 columns/' || true
+        grep -vE '^[^:]*:[0-9]+:( *>? *\||    .*[^ ]  +[^ ].*  +[^ ].*  +)|https?://|<\|' | sed 's/^\([^:]*:[0-9]*:\).*/\1 the line has more than 120 columns/' || true
 }
 
 # The commands of other programs (pandoc, soffice, jupyter) have options, and modeldir/readme.c writes examples of commands
