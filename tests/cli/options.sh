@@ -5,6 +5,7 @@
 for option in lr batch-size no-isp w-layers optimizer views directions method lora-r data max-grad-norm ibn-threshold; do
     grep '"option":"'$option'"' train.json | sed 's/,"methods":.*"help"/,"help"/'
 done
+"$AOE" options info --json | grep -o '"option":"stored".*"default":null' | wc -l # a choice without a default
 grep '"option":"new-head"' train.json | grep -o '"methods":[^]]*]'
 # Every command is listed, and its help has the same options.
 for command in train pretrain "data mine" grid info "eval sts" options; do
