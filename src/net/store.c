@@ -36,11 +36,10 @@ static const char schema[] = "CREATE TABLE answers (key TEXT PRIMARY KEY NOT NUL
 
 static const char *const statements[STATEMENTS] = {
     [GET] = "SELECT status, moved, url, headers, body, time FROM answers WHERE key = ?1",
-    [PUT] = "INSERT OR REPLACE INTO answers (key, status, moved, url, headers, body, time) VALUES (?1, ?2, ?3, ?4, "
-            "?5, ?6, ?7)",
+    [PUT] = "REPLACE INTO answers (key, status, moved, url, headers, body, time) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     [TOUCH] = "UPDATE answers SET time = ?2 WHERE key = ?1",
     [RESULT_GET] = "SELECT value FROM results WHERE kind = ?1 AND key = ?2",
-    [RESULT_PUT] = "INSERT OR REPLACE INTO results (kind, key, value) VALUES (?1, ?2, ?3)",
+    [RESULT_PUT] = "REPLACE INTO results (kind, key, value) VALUES (?1, ?2, ?3)",
 };
 
 /* Response headers that are stored. */
