@@ -13,25 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int cli_parse_form(void *target, const char *text, aoe_error *err) {
-    /* names of the values of aoe_example_kind, in the order of the values */
-    static const char *const names[] = {"auto", "pairs", "positives", "triplets", NULL};
-    const size_t i = aoei_choose(names, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
-    if (!names[i])
-        return err->code;
-    *(aoe_example_kind *)target = (aoe_example_kind)i;
-    return 0;
-}
-
-int cli_parse_output_form(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"pairs", "triplets", NULL};
-    const size_t i = aoei_choose(names, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
-    if (!names[i])
-        return err->code;
-    *(aoe_example_kind *)target = i ? AOE_EXAMPLES_TRIPLETS : AOE_EXAMPLES_PAIRS;
-    return 0;
-}
-
 #define AT(type, field) .offset = offsetof(type, field)
 
 const aoei_option cli_general_table[CLI_SEEDED_COUNT] = {
@@ -71,29 +52,6 @@ const aoei_option cli_model_table[CLI_MODEL_COUNT] = {
      AT(cli_model_options, verbose),
      .help = "print the pooling, the data type and the CPU tier to stderr; evaluations always print them, and other "
              "commands if the model directory does not specify the pooling"},
-    {.name = "batch-tokens",
-     .kind = AOEI_OPTION_SIZE,
-     AT(cli_model_options, batch_tokens),
-     .min = 1,
-     .max = 1e9,
-     .help =
-         "maximum number of tokens per batch; smaller batches are used where they are faster. In aoe pretrain: maximum "
-         "number of tokens per micro-batch"},
-};
-
-const aoei_option cli_chunk_table[CLI_CHUNK_COUNT] = {
-    {.name = "chunk",
-     .kind = AOEI_OPTION_CHOICE,
-     AT(cli_model_options, chunk),
-     .choices = AOEI_CHOICES("first", "mean"), /* names of the values of aoe_chunk, in the order of the values */
-     .noun = "chunk mode",
-     .help = "how texts longer than --max-length are embedded: first (embed only the first --max-length tokens) or "
-             "mean (split the text into chunks of --max-length tokens and average the embeddings of the chunks)"},
-    {.name = "chunk-overlap",
-     .kind = AOEI_OPTION_SIZE,
-     AT(cli_model_options, chunk_overlap),
-     .help = "number of tokens shared by consecutive chunks",
-     .fallback = "one eighth of the chunk length"},
 };
 
 void cli_set_table_log(void *base) {
@@ -107,13 +65,9 @@ void cli_general_defaults(cli_general *g) {
 }
 
 void cli_model_defaults(cli_model_options *m) {
-    aoe_embedder_options e;
     memset(m, 0, sizeof *m);
     aoe_model_options_defaults(&m->o);
-    aoe_embedder_options_defaults(&e);
-    m->batch_tokens = e.batch_tokens;
-    m->chunk = e.chunk;
-    m->chunk_overlap = e.chunk_overlap;
+    aoe_embedder_options_defaults(&m->embedder);
 }
 
 char *cli_find_model(const char *given) {
@@ -206,18 +160,13 @@ static void warn_prompt_name(const cli_session *s, const cli_model_options *m) {
 }
 
 int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m) {
-    aoe_embedder_options e;
     aoe_error err;
     memset(s, 0, sizeof *s);
     s->verbose = m->verbose;
     s->dir = cli_find_model(m->dir);
     if (!s->dir || cli_open_context(&s->ctx, g))
         return 1;
-    aoe_embedder_options_defaults(&e);
-    e.batch_tokens = m->batch_tokens;
-    e.chunk = m->chunk;
-    e.chunk_overlap = m->chunk_overlap;
-    if (open_model(s, m, &err) || aoe_embedder_create(&s->embedder, s->model, &e, &err))
+    if (open_model(s, m, &err) || aoe_embedder_create(&s->embedder, s->model, &m->embedder, &err))
         return cli_fail("%s", err.message);
     warn_prompt_name(s, m);
     if (!aoe_model_classes(s->model) && aoe_model_is_cross_encoder(s->model))

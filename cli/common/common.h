@@ -26,10 +26,7 @@ typedef struct cli_general {
 typedef struct cli_model_options {
     const char *dir; /* model directory as given on the command line; NULL: the default model */
     aoe_model_options o;
-    size_t batch_tokens; /* maximum number of tokens per batch */
-    aoe_chunk chunk;     /* treatment of long texts; set only by commands with cli_chunk_table */
-    /* number of tokens that consecutive chunks have in common; set only by commands with cli_chunk_table */
-    size_t chunk_overlap;
+    aoe_embedder_options embedder; /* chunk and chunk_overlap are set only by commands with CLI_CHUNK_GROUP */
     int verbose;     /* 1: the pooling, the data type and the CPU tier are printed even if no setting was guessed */
     int score_pairs; /* 1: a cross-encoder is opened with its classification head, because the command compares pairs */
 } cli_model_options;
@@ -37,24 +34,29 @@ typedef struct cli_model_options {
 enum {
     CLI_GENERAL_COUNT = 3, /* number of the first options of cli_general_table: all except --seed */
     CLI_SEEDED_COUNT = 4,  /* number of the options of cli_general_table, for commands with random results */
-    CLI_MODEL_COUNT = 3,
-    CLI_CHUNK_COUNT = 2
+    CLI_MODEL_COUNT = 2
 };
 /* Tables of options that several commands have. The comment of a table names the struct whose fields its options set. A
  * command gives the address of such a struct as cli_group.base. */
 extern const aoei_option cli_general_table[CLI_SEEDED_COUNT]; /* cli_general */
 extern const aoei_option cli_model_table[CLI_MODEL_COUNT];    /* cli_model_options */
-extern const aoei_option cli_chunk_table[CLI_CHUNK_COUNT];    /* cli_model_options */
 
 /* The group with the first n rows of aoei_model_table. base: a cli_model_options. */
 #define CLI_OPENING_GROUP(title, n, base)                                                                              \
     { title, aoei_model_table, n, &(base)->o, "aoe_model_options", NULL }
+/* The group with the size of batches, and the group with the treatment of long texts. base: a cli_model_options. */
+#define CLI_BATCH_GROUP(title, base)                                                                                   \
+    { title, aoei_embedder_table, 1, &(base)->embedder, "aoe_embedder_options", NULL }
+#define CLI_CHUNK_GROUP(base)                                                                                          \
+    { "long texts", aoei_embedder_table + 1, AOEI_EMBEDDER_ROWS - 1, &(base)->embedder, "aoe_embedder_options", NULL }
 /* The groups of all options of a model, for commands that compute embeddings, and for commands that score pairs. base:
  * a cli_model_options. */
 #define CLI_MODEL_GROUPS(title, base)                                                                                  \
-    CLI_GROUP(title, cli_model_table, base), CLI_OPENING_GROUP(title, AOEI_MODEL_ROWS, base)
+    CLI_GROUP(title, cli_model_table, base), CLI_OPENING_GROUP(title, AOEI_MODEL_ROWS, base),                          \
+        CLI_BATCH_GROUP(title, base)
 #define CLI_SCORE_MODEL_GROUPS(title, base)                                                                            \
-    CLI_GROUP(title, cli_model_table, base), CLI_OPENING_GROUP(title, AOEI_SCORE_MODEL_ROWS, base)
+    CLI_GROUP(title, cli_model_table, base), CLI_OPENING_GROUP(title, AOEI_SCORE_MODEL_ROWS, base),                    \
+        CLI_BATCH_GROUP(title, base)
 
 /* The group with the options for columns and labels. base: an aoe_table_options. */
 #define CLI_COLUMNS_GROUP(title, base)                                                                                 \
@@ -68,11 +70,6 @@ extern const aoei_option cli_chunk_table[CLI_CHUNK_COUNT];    /* cli_model_optio
 
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);
-/* Functions for aoei_option.parse. The comments name the type of *target. */
-/* aoe_example_kind. The permitted texts are "auto", "pairs", "positives" and "triplets"; "triples" means "triplets". */
-int cli_parse_form(void *target, const char *text, aoe_error *err);
-/* aoe_example_kind. The permitted texts are "pairs" and "triplets". */
-int cli_parse_output_form(void *target, const char *text, aoe_error *err);
 void cli_set_table_log(void *base); /* sets the log of the tables that a command reads; base: an aoe_table_options */
 
 /* ---- opening */

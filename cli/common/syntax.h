@@ -26,6 +26,9 @@ typedef struct cli_group {
 /* An aoei_option_group of the library whose targets are in the struct at `base`. */
 #define CLI_LIBRARY_GROUP(group, base)                                                                                 \
     { (group)->title, (group)->options, (group)->n, base, (group)->type, NULL }
+/* A group of all rows of a table for the struct `fields` of the library at `base`. */
+#define CLI_FIELDS(title, table, fields, base)                                                                         \
+    { title, table, sizeof(table) / sizeof *(table), base, #fields, NULL }
 /* Initializer for the members `groups` and `n_groups`. */
 #define CLI_GROUPS(array) .groups = array, .n_groups = sizeof(array) / sizeof *(array)
 

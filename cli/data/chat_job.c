@@ -3,6 +3,7 @@
  * output and summary.
  */
 #include "cli/data/chat_job.h"
+#include "options/annotate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,16 +43,7 @@ static const aoei_option output_table[] = {
      AT(format),
      .help = "output format: tsv, csv or jsonl",
      .fallback = "from the extension of --output, otherwise jsonl"},
-    {.name = "cache",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "FILE",
-     AT(o.cache),
-     .help =
-         "SQLite file in which every answer is stored as soon as it arrives; stored answers are not requested again",
-     .fallback = "the --output name followed by .sqlite"},
 };
-
-enum { TEMPERATURE = 5 }; /* index in model_table */
 
 static const aoei_option model_table[] = {
     {.name = "model",
@@ -84,82 +76,6 @@ static const aoei_option model_table[] = {
      .help = "price of one million prompt tokens (IN) and of one million answer tokens (OUT), used for"
              " --max-cost and for the reported cost",
      .fallback = "unknown; costs are not reported"},
-    {.name = "system",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "TEXT",
-     AT(o.system),
-     .help = "system message",
-     .fallback = "none"},
-    [TEMPERATURE] = {.name = "temperature",
-                     .kind = AOEI_OPTION_REAL,
-                     AT(o.temperature),
-                     .max = 5,
-                     .help = "sampling temperature",
-                     .fallback = "chosen by the endpoint"},
-    {.name = "max-tokens",
-     .kind = AOEI_OPTION_SIZE,
-     AT(o.max_tokens),
-     .max = 1e6,
-     .help = "maximum number of tokens per answer; with 0, the endpoint chooses the limit"},
-    {.name = "request",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "JSON",
-     AT(o.request),
-     .help = "JSON object whose keys are added to every request, for example {\"top_p\": 0.9}; the value null "
-             "removes a key",
-     .fallback = "none"},
-};
-
-static const aoei_option calls_table[] = {
-    {.name = "concurrency",
-     .letter = 'j',
-     .kind = AOEI_OPTION_SIZE,
-     AT(o.concurrency),
-     .min = 1,
-     .max = 256,
-     .help = "number of simultaneous requests; the results do not depend on it"},
-    {.name = "per-minute",
-     .kind = AOEI_OPTION_REAL,
-     AT(o.per_minute),
-     .max = 1e6,
-     .help = "maximum number of requests per minute for each model",
-     .fallback = "unlimited"},
-    {.name = "attempts",
-     .kind = AOEI_OPTION_SIZE,
-     AT(o.attempts),
-     .min = 1,
-     .max = 100,
-     .help = "number of attempts per request"},
-    {.name = "timeout",
-     .kind = AOEI_OPTION_REAL,
-     .value = "S",
-     AT(o.timeout),
-     .min = 0.1,
-     .max = 1e5,
-     .help = "timeout of a request in seconds"},
-    {.name = "max-cost",
-     .kind = AOEI_OPTION_REAL,
-     AT(o.max_cost),
-     .max = 1e9,
-     .help = "stop before this run costs more than X, in the currency of --price",
-     .fallback = "unlimited"},
-    {.name = "max-total-tokens",
-     .kind = AOEI_OPTION_REAL,
-     .value = "N",
-     AT(o.max_total_tokens),
-     .max = 1e15,
-     .help = "stop before this run uses more than N tokens",
-     .fallback = "unlimited"},
-    {.name = "skip-failed",
-     .kind = AOEI_OPTION_FLAG,
-     AT(o.skip_failed),
-     .help = "skip requests that fail after all attempts and report their number, instead of ending with an error"},
-    {.name = "dry-run",
-     .kind = AOEI_OPTION_FLAG,
-     AT(o.dry_run),
-     .help =
-         "send no requests; print the prompts for the first text or pair, the number of requests and an estimate of "
-         "their cost"},
 };
 
 /* ---- models */
@@ -483,16 +399,14 @@ static int run(cli_chat *c, const cli_chat_command *command, const cli_args *arg
 }
 
 int cli_chat_run(cli_chat *c, const cli_chat_command *command, int argc, char **argv) {
-    aoei_option models[sizeof model_table / sizeof *model_table];
-    cli_group groups[MAX_OWN_GROUPS + 4], *next = groups;
-    memcpy(models, model_table, sizeof models);
-    if (c->o.temperature != AOE_AUTO) /* if the command has a default temperature, --help prints it */
-        models[TEMPERATURE].fallback = NULL;
+    cli_group groups[MAX_OWN_GROUPS + 6], *next = groups;
     *next++ = (cli_group)CLI_GROUP("output", output_table, c);
+    *next++ = (cli_group)CLI_LIBRARY_GROUP(&aoei_chat_output, &c->o);
     for (size_t i = 0; i < command->n_groups; i++)
         *next++ = command->groups[i];
-    *next++ = (cli_group)CLI_GROUP("models", models, c);
-    *next++ = (cli_group)CLI_GROUP("calls", calls_table, c);
+    *next++ = (cli_group)CLI_GROUP("models", model_table, c);
+    *next++ = (cli_group)CLI_LIBRARY_GROUP(&aoei_chat_models, &c->o);
+    *next++ = (cli_group)CLI_LIBRARY_GROUP(&aoei_chat_calls, &c->o);
     *next++ = (cli_group)CLI_GROUP("general", cli_general_table, &c->general);
     const cli_syntax syntax = {
         .command = command->command,

@@ -4,67 +4,10 @@
 #include "aoe_annotate.h"
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
-#include "cli/common/option_rows.h"
 #include "cli/data/chat_job.h"
+#include "options/annotate.h"
 
 #include <string.h>
-
-#define AT(field) .offset = offsetof(aoe_annotate_options, field)
-
-static const aoei_option row_table[] = {
-    {.name = "form",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "NAME",
-     AT(kind),
-     .parse = cli_parse_output_form,
-     .help =
-         "columns of the output: pairs (text1, text2, label, source) or triplets (query, positive, negative, source); "
-         "source is the name of the chat model",
-     .fallback = "pairs"},
-    {.name = "positives",
-     .letter = 'n',
-     .kind = AOEI_OPTION_SIZE,
-     AT(positives),
-     .max = 1000,
-     .help = "number of sentences of equal meaning to request per text and model"},
-    {.name = "negatives",
-     .kind = AOEI_OPTION_SIZE,
-     AT(negatives),
-     .max = 1000,
-     .help = "number of sentences of opposite meaning to request per text and model"},
-    {.name = "positive-prompt",
-     .kind = AOEI_OPTION_PROMPT,
-     .value = "TEMPLATE",
-     AT(positive_prompt),
-     .help =
-         "prompt that requests sentences of equal meaning; {size} is replaced by their number, and {text} by the text",
-     .fallback = "the prompt of the AnglE paper; see docs/annotate.md"},
-    {.name = "negative-prompt",
-     .kind = AOEI_OPTION_PROMPT,
-     .value = "TEMPLATE",
-     AT(negative_prompt),
-     .help = "prompt that requests sentences of opposite meaning; {size} is replaced by their number, and {text} by "
-             "the text",
-     .fallback = "the prompt of the AnglE paper; see docs/annotate.md"},
-    {.name = "positive-label",
-     .kind = AOEI_OPTION_REAL,
-     AT(positive_label),
-     .min = -1e30,
-     .max = 1e30,
-     .help = "label of pairs of equal meaning"},
-    {.name = "negative-label",
-     .kind = AOEI_OPTION_REAL,
-     AT(negative_label),
-     .min = -1e30,
-     .max = 1e30,
-     .help = "label of pairs of opposite meaning"},
-};
-
-static const aoei_option data_table[] = {
-    AOEI_ROW_COLUMNS(AT(table.columns), "text=NAME", "name of the text column",
-                     "all text columns with a name listed in docs/data.md, such as sentence1"),
-    AOEI_ROW_SKIP_BAD_ROWS(AT(table.skip_bad_rows)),
-};
 
 static json_t *as_json(const cli_chat *c, const aoe_annotate_result *r) {
     json_t *output = c->output ? cli_json_text(c->output, strlen(c->output)) : json_null();
@@ -130,8 +73,8 @@ static int run_command(int argc, char **argv) {
     aoe_annotate_options_defaults(&o);
     cli_chat chat = {.o = o.chat, .most_prompts = 2};
     const cli_group groups[] = {
-        CLI_GROUP("generated rows", row_table, &o),
-        CLI_GROUP("data", data_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_annotate_rows, &o),
+        CLI_LIBRARY_GROUP(&aoei_annotate_data, &o),
         CLI_TEXT_INPUT_GROUP(&o.table),
     };
     const cli_chat_command command = {

@@ -6,8 +6,8 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/data/data_tools.h"
+#include "options/dataset.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,45 +25,6 @@ typedef struct job {
     size_t named[AOE_FINDING_COUNT];
 } job;
 
-/* Parses the names of problems, such as "duplicate,shared". */
-static int parse_ignore(void *target, const char *text, aoe_error *err) {
-    unsigned *ignore = target;
-    for (const char *s = text; *s;) {
-        const size_t len = strcspn(s, ",");
-        int kind = 0;
-        while (kind < AOE_FINDING_COUNT && (strlen(aoe_finding_name((aoe_finding_kind)kind)) != len ||
-                                            strncmp(aoe_finding_name((aoe_finding_kind)kind), s, len) != 0))
-            kind++;
-        if (kind == AOE_FINDING_COUNT) {
-            err->code = AOE_EARG;
-            int at = snprintf(err->message, sizeof err->message, "unknown kind '%.100s'; choose from", s);
-            for (int k = 0; k < AOE_FINDING_COUNT; k++)
-                at += snprintf(err->message + at, sizeof err->message - (size_t)at, "%s%s", k ? ", " : " ",
-                               aoe_finding_name((aoe_finding_kind)k));
-            return err->code;
-        }
-        *ignore |= 1u << kind;
-        s += len;
-        s += *s == ',';
-    }
-    return 0;
-}
-
-/* Parses a range of labels, such as "0,5". */
-static int parse_range(void *target, const char *text, aoe_error *err) {
-    aoe_data_check_options *c = target;
-    char *middle, *end = NULL;
-    const double low = strtod(text, &middle), high = *middle == ',' ? strtod(middle + 1, &end) : 0;
-    if (middle == text || !end || end == middle + 1 || *end || !(low <= high) || !isfinite(low) || !isfinite(high)) {
-        err->code = AOE_EARG;
-        snprintf(err->message, sizeof err->message, "expected LOW,HIGH, for example 0,5, not '%.100s'", text);
-        return err->code;
-    }
-    c->low = low;
-    c->high = high;
-    return 0;
-}
-
 #define AT(field) .offset = offsetof(options, field)
 
 static const aoei_option output_table[] = {
@@ -72,35 +33,6 @@ static const aoei_option output_table[] = {
      AT(max),
      .help = "print at most N problems of each kind; all problems are counted"},
     CLI_OPTION_TABLE_FORMAT(AT(format), "format in which the numbers of problems are printed: table, csv or markdown"),
-};
-
-static const aoei_option check_table[] = {
-    {.name = "ignore",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "KIND,...",
-     AT(c.ignore),
-     .parse = parse_ignore,
-     .help = "kinds of problems that are not reported. invalid: unreadable row. label: unknown label. range: label "
-             "outside --range. class: all labels of a file are equal. empty: empty text. long: text longer than "
-             "--longest. duplicate: row with the texts and the label of an earlier row of the file. conflict: row with "
-             "the texts of an earlier row and a different label. leak: row with the texts of a row of an earlier file. "
-             "shared: text that an earlier file contains",
-     .fallback = "none"},
-    {.name = "range",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "LOW,HIGH",
-     AT(c),
-     .parse = parse_range,
-     .help = "report labels that are not between LOW and HIGH",
-     .fallback = "any label is accepted"},
-    {.name = "longest",
-     .kind = AOEI_OPTION_SIZE,
-     AT(c.longest),
-     .help = "report texts longer than N characters; 0 accepts any length"},
-    CLI_OPTION_SAME(AT(c.equality)),
-    CLI_OPTION_ORDERED(AT(c.ordered)),
-    CLI_OPTION_TEXT_COLUMNS(AT(c.table.columns)),
-    AOEI_ROW_LABEL_MAP(AT(c.table.label_map)),
 };
 
 /* Writes the description of a problem, without its file and line, to out[size]. */
@@ -226,7 +158,7 @@ static int run_command(int argc, char **argv) {
     aoe_data_check_options_defaults(&o.c);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_GROUP("checks", check_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_data_check, &o.c),
         CLI_TABLE_INPUT_GROUP(&o.c.table),
 
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),

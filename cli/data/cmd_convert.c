@@ -6,6 +6,7 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/data/data_tools.h"
+#include "options/dataset.h"
 
 #include <string.h>
 
@@ -39,57 +40,6 @@ static const aoei_option output_table[] = {
      .parse = parse_format,
      .help = "format of the rows on stdout, if there is no --output: tsv, csv, jsonl or txt",
      .fallback = "none; required if there is no --output"},
-    {.name = "keep",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "A,B,...",
-     AT(c.keep),
-     .help = "write only these columns, in this order"},
-    {.name = "rename",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "OLD=NEW,...",
-     AT(c.rename),
-     .help = "rename columns of the output"},
-};
-
-static const aoei_option form_table[] = {
-    {.name = "to",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "FORM",
-     AT(c.to),
-     .parse = cli_parse_form,
-     .help =
-         "convert the rows to pairs (text1, text2, label), positives (query, positive) or triplets (query, positive, "
-         "negative)",
-     .fallback = "rows are not converted"},
-    {.name = "from",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "FORM",
-     AT(c.from),
-     .parse = cli_parse_form,
-     .help = "kind of rows in the input: pairs, positives or triplets",
-     .fallback = "detected from the columns"},
-    AOEI_ROW_COLUMNS(
-        AT(c.table.columns), "ROLE=NAME,...",
-        "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c; requires --to",
-        AOEI_DEFAULT_COLUMNS),
-    AOEI_ROW_LABEL_MAP(AT(c.table.label_map)),
-    CLI_OPTION_THRESHOLD(AT(c.threshold)),
-    {.name = "pairing",
-     .kind = AOEI_OPTION_CHOICE,
-     AT(c.pairing),
-     .choices = AOEI_CHOICES("zip", "sample", "all"),
-     .noun = "pairing",
-     .help = "from pairs to triplets: how the positives and the negatives of a text1 are combined. "
-             "zip: the first positive with the first negative, the second with the second, and so on. "
-             "sample: each positive with a random negative. all: each positive with each negative"},
-    CLI_OPTION_SAME(AT(c.equality)),
-    {.name = "negatives",
-     .letter = 'n',
-     .kind = AOEI_OPTION_SIZE,
-     AT(c.negatives),
-     .max = 1e6,
-     .help = "from positives to pairs or triplets: number of random negatives per row"},
-    AOEI_ROW_SKIP_BAD_ROWS(AT(c.table.skip_bad_rows)),
 };
 
 static void print_json(const options *o, const char *path, const aoe_data_convert_result *r) {
@@ -161,7 +111,8 @@ static int run_command(int argc, char **argv) {
     aoe_data_convert_options_defaults(&o.c);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_GROUP("conversion", form_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_data_convert_output, &o.c),
+        CLI_LIBRARY_GROUP(&aoei_data_convert_form, &o.c),
         CLI_TABLE_INPUT_GROUP(&o.c.table),
 
         CLI_GROUP("general", cli_general_table, &o.general),

@@ -6,6 +6,7 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/data/data_tools.h"
+#include "options/dataset.h"
 
 #include <string.h>
 
@@ -31,20 +32,6 @@ typedef struct job {
 static const aoei_option output_table[] = {
     CLI_OPTION_OUTPUT_FILE(AT(output), " in the format of the input, optionally compressed (.gz or .zst)"),
     {.name = "max", .kind = AOEI_OPTION_SIZE, AT(max), .help = "print at most N duplicates with different labels"},
-};
-
-static const aoei_option equal_table[] = {
-    CLI_OPTION_SAME(AT(d.equality)),
-    CLI_OPTION_ORDERED(AT(d.ordered)),
-    {.name = "conflicts",
-     .kind = AOEI_OPTION_CHOICE,
-     AT(d.conflicts),
-     .choices = AOEI_CHOICES("first", "drop", "keep"),
-     .noun = "conflict mode",
-     .help = "which rows to keep if duplicates have different labels: first (only the first row), drop"
-             " (none) or keep (the first row of each label)"},
-    CLI_OPTION_TEXT_COLUMNS(AT(d.table.columns)),
-    AOEI_ROW_SKIP_BAD_ROWS(AT(d.table.skip_bad_rows)),
 };
 
 static int write_part(void *user, size_t part, const char *data, size_t len) {
@@ -123,7 +110,7 @@ static int run_command(int argc, char **argv) {
     aoe_data_dedup_options_defaults(&o.d);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_GROUP("comparison", equal_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_data_dedup, &o.d),
         CLI_TABLE_INPUT_GROUP(&o.d.table),
 
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),

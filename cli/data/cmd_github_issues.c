@@ -9,6 +9,7 @@
 #include "cli/common/interrupt.h"
 #include "cli/common/words.h"
 #include "cli/data/data_tools.h"
+#include "options/collect.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,40 +41,6 @@ typedef struct job {
 
 static const char *const split_names[AOE_ISSUES_SPLITS] = {"train", "validation", "test"};
 
-/* Parses the value of --clean, a list of the parts to remove from issues, such as "comments,images,templates". */
-static int parse_clean(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"comments", "images", "templates", NULL};
-    unsigned clean = 0;
-    for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        char word[32];
-        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
-        const size_t i = aoei_choose(names, word, "part", err);
-        if (!names[i])
-            return err->code;
-        clean |= 1u << i;
-    }
-    *(unsigned *)target = clean;
-    return 0;
-}
-
-/* Parses the value of --shares, the ratios of the training, validation and test sets, such as "12,1,1". */
-static int parse_shares(void *target, const char *text, aoe_error *err) {
-    double *share = target;
-    const char *at = text;
-    for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
-        char *end;
-        share[i] = strtod(at, &end);
-        if (end == at || *end != (i + 1 < AOE_ISSUES_SPLITS ? ',' : 0)) {
-            err->code = AOE_EARG;
-            snprintf(err->message, sizeof err->message,
-                     "expected three numbers, for train, validation and test, not '%s'", text);
-            return AOE_EARG;
-        }
-        at = end + 1;
-    }
-    return 0;
-}
-
 #define AT(field) .offset = offsetof(options, field)
 
 static const aoei_option source_table[] = {
@@ -91,104 +58,12 @@ static const aoei_option source_table[] = {
      AT(cache),
      .help = "SQLite file that stores the downloaded issues",
      .fallback = "github.sqlite in $XDG_CACHE_HOME/aoe or ~/.cache/aoe"},
-    {.name = "graphql",
-     .kind = AOEI_OPTION_FLAG,
-     AT(g.graphql),
-     .help = "use GitHub's GraphQL API instead of the REST API, and read the comments of all issues; the"
-             " GraphQL API requires an access token"},
-    {.name = "all-comments",
-     .kind = AOEI_OPTION_FLAG,
-     AT(g.all_comments),
-     .help = "REST API: read the comments of all issues, not only of issues that are marked as duplicates"},
-    {.name = "limit",
-     .kind = AOEI_OPTION_SIZE,
-     AT(g.limit),
-     .max = 1e9,
-     .help = "read only the oldest N issues of each repository",
-     .fallback = "all"},
-    {.name = "refresh",
-     .kind = AOEI_OPTION_FLAG,
-     AT(g.refresh),
-     .help = "ask the server whether cached issues have changed"},
-    {.name = "offline",
-     .kind = AOEI_OPTION_FLAG,
-     AT(g.offline),
-     .excludes = "refresh",
-     .help = "use only the cache; send no requests"},
-    {.name = "api",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "URL",
-     AT(g.api),
-     .help = "URL of the API; for GitHub Enterprise https://HOST/api/v3",
-     .fallback = "https://api.github.com"},
     {.name = "token-env",
      .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      AT(token_env),
      .help = "environment variable that holds the access token",
      .fallback = "GITHUB_TOKEN, then GH_TOKEN; no token is sent if neither is set"},
-};
-
-static const aoei_option output_table[] = {
-    {.name = "train",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "FILE",
-     AT(g.name[AOE_ISSUES_TRAIN]),
-     .help = "output file of the training set: .tsv, .csv or .jsonl, optionally compressed (.gz or .zst)"},
-    {.name = "validation",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "FILE",
-     AT(g.name[AOE_ISSUES_VALIDATION]),
-     .help = "output file of the validation set; without this option there is no validation set"},
-    {.name = "test",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "FILE",
-     AT(g.name[AOE_ISSUES_TEST]),
-     .help = "output file of the test set; without this option there is no test set"},
-    {.name = "form",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "NAME",
-     AT(g.kind),
-     .parse = cli_parse_output_form,
-     .help = "columns of the output: pairs (text1, text2, label 1 or 0) or triplets (query, positive, negative)",
-     .fallback = "pairs"},
-    {.name = "ids",
-     .kind = AOEI_OPTION_FLAG,
-     AT(g.ids),
-     .help = "add columns that name the issues, for example owner/name#12"},
-    {.name = "shares",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "A,B,C",
-     AT(g.ratio),
-     .parse = parse_shares,
-     .help = "ratios of the sizes of the training, validation and test sets",
-     .fallback = "12,1,1"},
-};
-
-static const aoei_option choice_table[] = {
-    {.name = "negatives",
-     .letter = 'n',
-     .kind = AOEI_OPTION_SIZE,
-     AT(g.negatives),
-     .min = 1,
-     .max = 1000,
-     .help = "number of negatives per pair of duplicates"},
-    {.name = "negatives-by",
-     .kind = AOEI_OPTION_CHOICE,
-     .value = "WAY",
-     AT(g.negatives_by),
-     .choices = AOEI_CHOICES("random", "label", "near"),
-     .noun = "selection of negatives",
-     .help = "how negatives are selected: random, label (issues that share a label with the duplicate) or near (issues "
-             "with the most similar titles)"},
-    {.name = "clean",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "PART,...",
-     AT(g.clean),
-     .parse = parse_clean,
-     .help = "parts to remove from the texts of issues: comments (HTML comments), images, or templates"
-             " (lines of issue templates)",
-     .fallback = "none"},
 };
 
 /* ---- callbacks of the library */
@@ -488,8 +363,9 @@ static int run_command(int argc, char **argv) {
     aoe_github_options_defaults(&o.g);
     const cli_group groups[] = {
         CLI_GROUP("source", source_table, &o),
-        CLI_GROUP("output", output_table, &o),
-        CLI_GROUP("negatives and text cleaning", choice_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_github_source, &o.g),
+        CLI_LIBRARY_GROUP(&aoei_github_output, &o.g),
+        CLI_LIBRARY_GROUP(&aoei_github_choice, &o.g),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {

@@ -8,8 +8,8 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/data/data_tools.h"
+#include "options/dataset.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef enum format { FORMAT_TSV, FORMAT_JSONL, FORMAT_BY_NAME } format;
@@ -54,24 +54,6 @@ static const aoei_option output_table[] = {
      .help = "add two columns: the cosine of query and positive, and the cosine of query and negative"},
 };
 
-static const aoei_option data_table[] = {
-    {.name = "form",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "NAME",
-     AT(m.kind),
-     .parse = cli_parse_form,
-     .help = "kind of rows in the input: pairs (text1, text2, label), positives (query, positive) or triplets (query, "
-             "positive, negative)",
-     .fallback = "detected from the columns"},
-    AOEI_ROW_COLUMNS(AT(m.table.columns), "ROLE=NAME,...",
-                     "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b; "
-                     "ignore=NAME states that a column is not used",
-                     AOEI_DEFAULT_COLUMNS),
-    AOEI_ROW_LABEL_MAP(AT(m.table.label_map)),
-    CLI_OPTION_THRESHOLD(AT(m.threshold)),
-    AOEI_ROW_SKIP_BAD_ROWS(AT(m.table.skip_bad_rows)),
-};
-
 static const aoei_option candidate_table[] = {
     {.name = "corpus",
      .kind = AOEI_OPTION_TEXTS,
@@ -80,88 +62,6 @@ static const aoei_option candidate_table[] = {
      .help = "select negatives from the texts of these files: .txt files (one text per line) or tables"
              " with a text column",
      .fallback = "the positives and negatives of the input"},
-    {.name = "corpus-columns",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "text=NAME",
-     AT(m.corpus_table.columns),
-     .field = "corpus_table.columns",
-     .help = "name of the text column in tables of --corpus",
-     .fallback = "text"},
-    {.name = "corpus-format",
-     .kind = AOEI_OPTION_CHOICE,
-     AT(m.corpus_table.input_format),
-     .field = "corpus_table.input_format",
-     /* names of the values of aoe_table_format, in the order of the values */
-     .choices = AOEI_CHOICES("auto", "tsv", "csv", "jsonl", "txt", "json"),
-     .noun = "format",
-     .help = "format of the files of --corpus: tsv, csv, jsonl, json or txt",
-     .fallback = "from the file extension"},
-    {.name = "whole-files",
-     .kind = AOEI_OPTION_FLAG,
-     AT(m.corpus_table.whole_files),
-     .field = "corpus_table.whole_files",
-     .excludes = "corpus-columns",
-     .help = "read each file of --corpus as one text, whatever its name, for example documents (.md, .html)"},
-    {.name = "from-queries",
-     .kind = AOEI_OPTION_FLAG,
-     AT(m.from_queries),
-     .help = "also select negatives from the queries"},
-};
-
-static const aoei_option choice_table[] = {
-    {.name = "negatives",
-     .letter = 'n',
-     .kind = AOEI_OPTION_SIZE,
-     AT(m.negatives),
-     .min = 1,
-     .max = 1e6,
-     .help = "write up to N triplets per row, each with a different negative"},
-    {.name = "tuples",
-     .kind = AOEI_OPTION_FLAG,
-     AT(m.complete),
-     .field = "complete",
-     .excludes = "scores",
-     .help =
-         "write one row with exactly N negatives (columns negative_1 to negative_N) instead of N triplets; rows of the "
-         "input with fewer negatives are dropped"},
-    {.name = "range",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "K",
-     AT(m.range),
-     .min = 1,
-     .max = 1e6,
-     .help = "consider only the K candidates nearest to the query"},
-    {.name = "skip",
-     .kind = AOEI_OPTION_SIZE,
-     AT(m.skip),
-     .max = 1e6,
-     .help = "skip the N nearest candidates, which may be unlabeled positives"},
-    {.name = "margin",
-     .kind = AOEI_OPTION_REAL,
-     AT(m.margin),
-     .min = -2,
-     .max = 2,
-     .help = "skip candidates whose cosine with the query is above C - X, where C is the cosine of the"
-             " positive with the query",
-     .fallback = "off"},
-    {.name = "min-score",
-     .kind = AOEI_OPTION_REAL,
-     AT(m.min_score),
-     .min = -1,
-     .max = 1,
-     .help = "skip candidates whose cosine with the query is below X",
-     .fallback = "off"},
-    {.name = "max-score",
-     .kind = AOEI_OPTION_REAL,
-     AT(m.max_score),
-     .min = -1,
-     .max = 1,
-     .help = "skip candidates whose cosine with the query is above X",
-     .fallback = "off"},
-    {.name = "sample",
-     .kind = AOEI_OPTION_FLAG,
-     AT(m.sample),
-     .help = "draw negatives at random from the remaining candidates instead of selecting the nearest candidates"},
 };
 
 /* Returns texts[n] as JSON: a string if n is 1, otherwise an array of strings. */
@@ -397,11 +297,12 @@ static int run_command(int argc, char **argv) {
     aoe_mine_options_defaults(&o.m);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_GROUP("data", data_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_mine_data, &o.m),
         CLI_TABLE_INPUT_GROUP(&o.m.table),
 
         CLI_GROUP("candidates", candidate_table, &o),
-        CLI_GROUP("selection", choice_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_mine_candidates, &o.m),
+        CLI_LIBRARY_GROUP(&aoei_mine_choice, &o.m),
         CLI_MODEL_GROUPS("model", &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };

@@ -3,38 +3,10 @@
  */
 #include "aoe_annotate.h"
 #include "cli/common/dispatch.h"
-#include "cli/common/option_rows.h"
 #include "cli/data/chat_job.h"
+#include "options/annotate.h"
 
 #include <string.h>
-
-#define AT(field) .offset = offsetof(aoe_score_options, field)
-
-static const aoei_option score_table[] = {
-    {.name = "prompt",
-     .kind = AOEI_OPTION_PROMPT,
-     .value = "TEMPLATE",
-     AT(prompt),
-     .help = "prompt that asks for a number from 0 to 5; {text1} and {text2} are replaced by the texts of a pair",
-     .fallback = "the prompt in docs/annotate.md"},
-    {.name = "label",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "NAME",
-     AT(label),
-     .help = "name of the output column for the mean score; an existing column with this name is replaced"},
-    {.name = "each",
-     .kind = AOEI_OPTION_FLAG,
-     AT(each),
-     .help = "also add one column per model, which contains the score by this model; the column is "
-             "named score:SOURCE, where SOURCE is the setting source= of --model"},
-};
-
-static const aoei_option data_table[] = {
-    AOEI_ROW_COLUMNS(AT(table.columns), "ROLE=NAME,...",
-                     "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b",
-                     AOEI_DEFAULT_COLUMNS),
-    AOEI_ROW_SKIP_BAD_ROWS(AT(table.skip_bad_rows)),
-};
 
 static json_t *as_json(const cli_chat *c, const aoe_score_result *r) {
     json_t *output = c->output ? cli_json_text(c->output, strlen(c->output)) : json_null();
@@ -76,8 +48,8 @@ static int run_command(int argc, char **argv) {
     aoe_score_options_defaults(&o);
     cli_chat chat = {.o = o.chat, .most_prompts = 1};
     const cli_group groups[] = {
-        CLI_GROUP("scores", score_table, &o),
-        CLI_GROUP("data", data_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_score_scores, &o),
+        CLI_LIBRARY_GROUP(&aoei_score_data, &o),
         CLI_TABLE_INPUT_GROUP(&o.table),
     };
     const cli_chat_command command = {

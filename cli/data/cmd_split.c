@@ -8,6 +8,7 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/data/data_tools.h"
+#include "options/dataset.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static int parse_shares(void *target, const char *text, aoe_error *err) {
 #define AT(field) .offset = offsetof(options, field)
 
 static const aoei_option output_table[] = {
-    CLI_OPTION_OUTPUT(
+    AOEI_ROW_OUTPUT(
         AT(output), "DIR",
         "output directory; each split is written to a file in DIR with its name in --shares and the extension of the "
         "input. If an error occurs, no split is written"),
@@ -89,26 +90,6 @@ static const aoei_option output_table[] = {
      .help = "names of the splits and their relative sizes in rows",
      .fallback = "train=80,dev=10,test=10"},
     CLI_OPTION_TABLE_FORMAT(AT(format), "format in which the sizes of the splits are printed: table, csv or markdown"),
-};
-
-static const aoei_option together_table[] = {
-    CLI_OPTION_SAME(AT(s.equality)),
-    {.name = "near",
-     .kind = AOEI_OPTION_REAL,
-     AT(s.near_duplicates),
-     .min = 0.05,
-     .max = 1,
-     .help = "also keep near duplicates in one split; two texts are near duplicates if their sets of "
-             "words have a Jaccard similarity of at least X (typically 0.8)",
-     .fallback = "off"},
-    {.name = "group",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "COLUMN",
-     AT(s.group),
-     .help = "also keep rows with equal values in this column in one split"},
-    AOEI_ROW_COLUMNS(AT(s.table.columns), "A,B,...", "text columns whose texts must not occur in two splits",
-                     AOEI_DEFAULT_COLUMNS),
-    AOEI_ROW_SKIP_BAD_ROWS(AT(s.table.skip_bad_rows)),
 };
 
 static double target(const job *j, size_t p) {
@@ -221,7 +202,7 @@ static int run_command(int argc, char **argv) {
     aoe_data_split_options_defaults(&o.s);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_GROUP("grouping", together_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_data_split, &o.s),
         CLI_TABLE_INPUT_GROUP(&o.s.table),
 
         CLI_GROUP("general", cli_general_table, &o.general),

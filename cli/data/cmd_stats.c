@@ -6,6 +6,7 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/data/data_tools.h"
+#include "options/dataset.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,30 +59,6 @@ static const aoei_option data_table[] = {
      AT(model),
      .help = "also report text lengths in tokens of this model, special tokens included, without truncation",
      .fallback = "none"},
-    {.name = "longer",
-     .kind = AOEI_OPTION_SIZE,
-     AT(s.longer),
-     .min = 1,
-     .help = "for each unit of length (characters, words and, with --model, tokens), also report the "
-             "fraction of texts longer than N",
-     .fallback = "off"},
-    {.name = "threshold",
-     .kind = AOEI_OPTION_REAL,
-     AT(s.threshold),
-     .min = -1e30,
-     .max = 1e30,
-     .help = "pairs with a label of at least X are positive",
-     .fallback = AOEI_DEFAULT_THRESHOLD},
-    {.name = "bins",
-     .kind = AOEI_OPTION_SIZE,
-     AT(s.bins),
-     .min = 1,
-     .max = 1000,
-     .help = "number of bins in which numeric labels are counted if a file has more than 20 distinct numeric labels"},
-    CLI_OPTION_SAME(AT(s.equality)),
-    CLI_OPTION_TEXT_COLUMNS(AT(s.table.columns)),
-    AOEI_ROW_LABEL_MAP(AT(s.table.label_map)),
-    AOEI_ROW_SKIP_BAD_ROWS(AT(s.table.skip_bad_rows)),
 };
 
 /* ---- printing */
@@ -276,6 +253,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("data", data_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_data_stats, &o.s),
         CLI_TABLE_INPUT_GROUP(&o.s.table),
 
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),

@@ -5,18 +5,9 @@
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
 #include "cli/eval/eval_common.h"
+#include "options/evaluate.h"
 
 #include <math.h>
-
-static const aoei_option class_table[] = {
-    {.name = "positive-from",
-     .kind = AOEI_OPTION_REAL,
-     .offset = offsetof(aoe_binary_options, positive_from),
-     .min = -1e30,
-     .max = 1e30,
-     .help = "pairs with a label of at least X are positive",
-     .fallback = "1; without this option, all labels must be 0 or 1"},
-};
 
 #define AT(field) offsetof(aoe_binary_result, field)
 
@@ -93,7 +84,7 @@ static int run_command(int argc, char **argv) {
     aoe_binary_options o;
     aoe_binary_options_defaults(&o);
     const cli_group groups[] = {
-        CLI_GROUP("classes", class_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_binary_classes, &o),
         CLI_COLUMNS_GROUP("tables", &o.table),
         CLI_TABLE_INPUT_GROUP(&o.table),
     };

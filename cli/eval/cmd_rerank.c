@@ -7,6 +7,7 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/eval/eval_common.h"
+#include "options/evaluate.h"
 
 #include <string.h>
 
@@ -34,42 +35,12 @@ static const aoei_option stage_table[] = {
      .offset = offsetof(options, first.dir),
      .help = "first stage: exact search by cosine with this embedding model; its prompts query and document are used",
      .fallback = ""},
-    {.name = "run",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "FILE",
-     .offset = offsetof(options, r.run),
-     .excludes = "first",
-     .help = "first stage: a run file of TREC, with lines QUERY Q0 DOCUMENT RANK SCORE TAG",
-     .fallback = ""},
-    {.name = "top",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "K",
-     .offset = offsetof(options, r.top),
-     .min = 1,
-     .max = 1e6,
-     .help = "number of documents of the first stage that are reranked, for each query"},
     CLI_OPTION_SCORE_CLASS(.offset = offsetof(options, class_name), ""),
 };
 
 static const aoei_option output_table[] = {
-    {.name = "cutoff",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "K",
-     .offset = offsetof(options, r.cutoff),
-     .min = 1,
-     .max = 1e6,
-     .help = "number of documents from which nDCG and MRR are computed"},
     CLI_OPTION_TABLE_FORMAT(.offset = offsetof(options, format), "output format: table, csv or markdown"),
-    CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "FILE", "write the reranked lists as a run file of TREC"),
-};
-
-static const aoei_option input_table[] = {
-    {.name = "split",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "NAME",
-     .offset = offsetof(options, r.split),
-     .help = "read the relevance judgments from qrels/NAME.tsv"},
-    AOEI_ROW_SKIP_BAD_ROWS(.offset = offsetof(options, r.skip_bad_rows)),
+    AOEI_ROW_OUTPUT(.offset = offsetof(options, output), "FILE", "write the reranked lists as a run file of TREC"),
 };
 
 static int show_progress(void *user, size_t done, size_t total) {
@@ -189,8 +160,10 @@ static int run_command(int argc, char **argv) {
     aoe_rerank_options_defaults(&o.r);
     const cli_group groups[] = {
         CLI_GROUP("lists", stage_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_rerank_lists, &o.r),
         CLI_GROUP("output", output_table, &o),
-        CLI_GROUP("input", input_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_rerank_output, &o.r),
+        CLI_LIBRARY_GROUP(&aoei_rerank_input, &o.r),
         CLI_SCORE_MODEL_GROUPS("cross-encoder", &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
@@ -217,7 +190,7 @@ static int run_command(int argc, char **argv) {
     if (code == CLI_GO) {
         job j = {.o = &o};
         o.first.o.dtype = o.model.o.dtype;
-        o.first.batch_tokens = o.model.batch_tokens;
+        o.first.embedder = o.model.embedder;
         cli_set_quiet(o.general.quiet);
         code = run_job(&j, args.operand[0]);
         cli_file_abort(&j.out);

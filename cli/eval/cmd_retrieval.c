@@ -4,10 +4,9 @@
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
-#include "cli/common/option_rows.h"
 #include "cli/eval/eval_common.h"
+#include "options/evaluate.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct options {
@@ -17,70 +16,7 @@ typedef struct options {
     int noted;     /* 1: the prompts have been printed */
 } options;
 
-/* Parses the value of --recall-at, a list of numbers of texts such as "1,5,10". */
-static int parse_numbers(void *target, const char *text, aoe_error *err) {
-    aoe_retrieval_options *r = target;
-    const char *at = text;
-    r->n_recall = 0;
-    do {
-        char *end;
-        const unsigned long n = strtoul(at, &end, 10);
-        if (*at < '1' || *at > '9' || (*end && *end != ',') || n > 1000000 || r->n_recall == AOE_RECALL_MAX) {
-            err->code = AOE_EARG;
-            snprintf(err->message, sizeof err->message,
-                     "expected up to %d integers from 1 to 1000000, for example 1,5,10, not '%.100s'", AOE_RECALL_MAX,
-                     text);
-            return err->code;
-        }
-        r->recall_at[r->n_recall++] = n;
-        at = *end ? end + 1 : end;
-    } while (*at);
-    return 0;
-}
-
-static const aoei_option measure_table[] = {
-    {.name = "recall-at",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "K,...",
-     .offset = offsetof(options, r),
-     .parse = parse_numbers,
-     .help = "print the recall among the K nearest texts, for each K",
-     .fallback = "1,5,10"},
-    {.name = "top",
-     .kind = AOEI_OPTION_SIZE,
-     .value = "K",
-     .offset = offsetof(options, r.top),
-     .min = 1,
-     .max = 1e6,
-     .help = "number of nearest texts from which MRR and nDCG are computed"},
-};
-
 static const aoei_option input_table[] = {
-    {.name = "query",
-     .kind = AOEI_OPTION_CHOICE,
-     .offset = offsetof(options, r.query),
-     .choices = AOEI_CHOICES("random", "first", "all"),
-     .noun = "query choice",
-     .help = "for tables: texts of each group that are used as queries: random (one text, drawn at random), first (the "
-             "first text) or all (every text)"},
-    {.name = "count-query",
-     .kind = AOEI_OPTION_FLAG,
-     .offset = offsetof(options, r.count_query),
-     .help = "for tables: count the query itself as a relevant text in recall, MRR and nDCG; without "
-             "this option, the query is excluded from the ranking"},
-    {.name = "split",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "NAME",
-     .offset = offsetof(options, r.split),
-     .help = "BEIR directories: read the relevance judgments from qrels/NAME.tsv"},
-    AOEI_ROW_COLUMNS(.offset = offsetof(options, r.table.columns), "ROLE=NAME,...",
-                     "columns to read: ROLE=NAME reads the column NAME as ROLE, for example group=a,text=b",
-                     "group=group or group=image; text=text, text=caption or text=sentence"),
-    {.name = "skip-bad-rows",
-     .kind = AOEI_OPTION_FLAG,
-     .offset = offsetof(options, r.table.skip_bad_rows),
-     .help = "skip unreadable rows and report the number of skipped rows; without this option, the command "
-             "stops at the first such row"},
     {.name = "doc-prompt",
      .kind = AOEI_OPTION_PROMPT,
      .value = "TEMPLATE",
@@ -210,8 +146,9 @@ static int run_command(int argc, char **argv) {
     options o = {0};
     aoe_retrieval_options_defaults(&o.r);
     const cli_group groups[] = {
-        CLI_GROUP("metrics", measure_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_retrieval_metrics, &o.r),
         CLI_GROUP("input", input_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_retrieval_input, &o.r),
         CLI_TABLE_INPUT_GROUP(&o.r.table),
     };
     const cli_evaluation e = {

@@ -4,9 +4,9 @@
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
-#include "cli/common/option_rows.h"
 #include "cli/common/words.h"
 #include "cli/eval/eval_common.h"
+#include "options/evaluate.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 enum { SETTING_EACH = AOE_SETTING_COUNT };
 
 typedef struct options {
-    int skip_bad_rows;
+    aoe_suite_options s;
     int setting; /* an aoe_setting, or SETTING_EACH */
     int pearson, subsets;
     cli_words paths; /* paths of the data sets, owned */
@@ -39,7 +39,6 @@ static const aoei_option suite_table[] = {
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, subsets),
      .help = "also print the correlation of each subset"},
-    AOEI_ROW_SKIP_BAD_ROWS(.offset = offsetof(options, skip_bad_rows)),
 };
 
 /* Stores a result. Only the average, which is the last result, adds to the counts of empty and truncated texts, because
@@ -175,13 +174,10 @@ static void report_undefined(const cli_eval *e) {
 }
 
 static int score(cli_eval *e, aoe_embedder *embedder, const cli_args *args, aoe_error *err) {
-    const options *o = e->own;
-    aoe_suite_options suite;
-    aoe_suite_options_defaults(&suite);
-    suite.skip_bad_rows = o->skip_bad_rows;
-    suite.progress = cli_eval_progress;
-    suite.user = e;
-    return aoe_eval_suite(embedder, args->operand, args->n, &suite, keep, e, err);
+    options *o = e->own;
+    o->s.progress = cli_eval_progress;
+    o->s.user = e;
+    return aoe_eval_suite(embedder, args->operand, args->n, &o->s, keep, e, err);
 }
 
 static void warn(const cli_eval *e) {
@@ -191,7 +187,11 @@ static void warn(const cli_eval *e) {
 
 static int run_command(int argc, char **argv) {
     options o = {.setting = SETTING_EACH};
-    const cli_group groups[] = {CLI_GROUP("suite", suite_table, &o)};
+    aoe_suite_options_defaults(&o.s);
+    const cli_group groups[] = {
+        CLI_GROUP("suite", suite_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_suite, &o.s),
+    };
     const cli_evaluation e = {
         .command = "eval suite",
         .operands = "DIR...",

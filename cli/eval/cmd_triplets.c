@@ -4,17 +4,8 @@
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
-#include "cli/common/option_rows.h"
 #include "cli/eval/eval_common.h"
-
-/* Table options for triplets. Options for labels are missing, because triplets have no labels. */
-static const aoei_option tables[] = {
-    AOEI_ROW_COLUMNS(
-            .offset = offsetof(aoe_triplet_options, table.columns), "ROLE=NAME,...",
-            "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b,negative=c",
-            AOEI_DEFAULT_COLUMNS),
-    AOEI_ROW_SKIP_BAD_ROWS(.offset = offsetof(aoe_triplet_options, table.skip_bad_rows)),
-};
+#include "options/evaluate.h"
 
 #define AT(field) offsetof(aoe_triplet_result, field)
 
@@ -43,7 +34,7 @@ static int run_command(int argc, char **argv) {
     aoe_triplet_options o;
     aoe_triplet_options_defaults(&o);
     const cli_group groups[] = {
-        CLI_GROUP("tables", tables, &o),
+        CLI_LIBRARY_GROUP(&aoei_triplets, &o),
         CLI_TABLE_INPUT_GROUP(&o.table),
     };
     const cli_evaluation e = {

@@ -187,7 +187,7 @@ static void note_texts(const cli_session *s, const cli_eval *e) {
         cli_warn("%zu empty text%s: %s", e->empty, cli_plural(e->empty),
                  strcmp(info.architecture, "static") ? "only special tokens are embedded" : "the embedding is zero");
     cli_warn_truncated(s->model, "text", e->truncated, 0, 1);
-    if (e->model.chunk == AOE_CHUNK_MEAN)
+    if (e->model.embedder.chunk == AOE_CHUNK_MEAN)
         cli_note("texts longer than the maximum sequence length: the embedding is the mean over all chunks");
 }
 
@@ -360,14 +360,15 @@ int cli_evaluate(const cli_evaluation *c, int argc, char **argv) {
     cli_eval e = {.own = c->own, .result_size = c->result_size};
     cli_general_defaults(&e.general);
     cli_model_defaults(&e.model);
-    cli_group groups[MAX_OWN_GROUPS + 6], *next = groups;
+    cli_group groups[MAX_OWN_GROUPS + 7], *next = groups;
     *next++ = (cli_group)CLI_GROUP("output", output_table, &e);
     for (size_t i = 0; i < c->n_groups; i++)
         *next++ = c->groups[i];
     *next++ = (cli_group)CLI_GROUP("model sizes", size_table, &e);
     *next++ = (cli_group)CLI_GROUP("model", cli_model_table, &e.model);
     *next++ = (cli_group)CLI_OPENING_GROUP("model", AOEI_MODEL_ROWS, &e.model);
-    *next++ = (cli_group)CLI_GROUP("long texts", cli_chunk_table, &e.model);
+    *next++ = (cli_group)CLI_BATCH_GROUP("model", &e.model);
+    *next++ = (cli_group)CLI_CHUNK_GROUP(&e.model);
     *next++ =
         (cli_group)CLI_ROWS("general", cli_general_table, c->seeded ? CLI_SEEDED_COUNT : CLI_GENERAL_COUNT, &e.general);
     const cli_syntax syntax = {

@@ -10,6 +10,7 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/experiment/experiment.h"
+#include "options/experiment.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,13 +21,10 @@ typedef struct options {
     const char *methods;
     const char *against; /* name of the arm with which the other arms are compared; NULL: the first arm */
     aoei_text_list tests;
-    aoe_correction correction;
-    aoe_bootstrap_options bootstrap;
+    aoe_compare_options x;
     cli_table_format format;
     cli_experiment e;
 } options;
-
-static const char *const correction_names[] = {"holm", "none", NULL}; /* names of the values of aoe_correction */
 
 static const aoei_option table[] = {
     {.name = "arm",
@@ -58,23 +56,6 @@ static const aoei_option table[] = {
      .offset = offsetof(options, against),
      .help = "baseline: the arm with which all other arms are compared",
      .fallback = "the first arm"},
-    {.name = "correction",
-     .kind = AOEI_OPTION_CHOICE,
-     .offset = offsetof(options, correction),
-     .choices = correction_names,
-     .noun = "correction",
-     .help = "correction of the p-values for the number of tests: holm (the step-down procedure of Holm 1979, over "
-             "the tests of all arms on all evaluation files together) or none"},
-    {.name = "replicates",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, bootstrap.replicates),
-     .min = 1,
-     .max = 1e7,
-     .help = "number of bootstrap resamples"},
-    {.name = "bootstrap-seed",
-     .kind = AOEI_OPTION_SEED,
-     .offset = offsetof(options, bootstrap.seed),
-     .help = "random seed of the bootstrap"},
     CLI_OPTION_TABLE_FORMAT(.offset = offsetof(options, format), "output format: table, csv or markdown"),
 };
 
@@ -204,7 +185,7 @@ static void print_json(const cli_experiment *e, const aoe_compare_row *r, size_t
         json_object_set_new(o, "t", cli_json_real(r->difference.t));
         json_object_set_new(o, "df", cli_json_real(r->difference.df));
         json_object_set_new(o, "p", cli_json_real(r->difference.p));
-        json_object_set_new(o, "correction", json_string(correction_names[correction]));
+        json_object_set_new(o, "correction", json_string(aoei_correction_names[correction]));
         json_object_set_new(o, "p_corrected", cli_json_real(r->p_corrected));
         json_object_set_new(o, "verdict", json_string(aoe_verdict_name(r->verdict)));
     }
@@ -286,7 +267,7 @@ static void print_legend(const cli_experiment *e, int corrected, const aoe_compa
 
 static void print_table(const cli_experiment *e, const options *o, const aoe_compare_result *r, size_t against) {
     const cli_table_format format = o->format;
-    const int corrected = o->correction != AOE_CORRECTION_NONE;
+    const int corrected = o->x.correction != AOE_CORRECTION_NONE;
     cli_table t = {0};
     const char **paths = cli_realloc(NULL, e->n_files * sizeof *paths);
     for (size_t i = 0; i < e->n_files; i++)
@@ -306,20 +287,16 @@ static void print_table(const cli_experiment *e, const options *o, const aoe_com
 
 static int run(options *o, size_t against) {
     cli_experiment *e = &o->e;
-    aoe_compare_options x;
     aoe_compare_result result = {.struct_size = sizeof result};
     aoe_error err;
-    aoe_compare_options_defaults(&x);
-    cli_experiment_fill(e, &x.experiment);
-    x.against = against;
-    x.bootstrap = o->bootstrap;
-    x.correction = o->correction;
-    const int error = aoe_compare(&x, &result, &err);
+    cli_experiment_fill(e);
+    o->x.against = against;
+    const int error = aoe_compare(&o->x, &result, &err);
     const int code = cli_experiment_end(e, error, &err, result.runs, result.finished, result.failed);
-    if (code <= 1 && result.finished && !e->o.json)
+    if (code <= 1 && result.finished && !e->general.json)
         print_table(e, o, &result, against);
-    for (size_t i = 0; code <= 1 && e->o.json && i < result.n; i++)
-        print_json(e, result.rows[i], against, o->correction);
+    for (size_t i = 0; code <= 1 && e->general.json && i < result.n; i++)
+        print_json(e, result.rows[i], against, o->x.correction);
     aoe_compare_result_free(&result);
     return code;
 }
@@ -335,8 +312,13 @@ static int run_compare(void *own) {
 
 static int run_command(int argc, char **argv) {
     options o = {0};
-    o.e.o = (cli_experiment_options){.seeds = "5", .jobs = 1, .keep = AOE_KEEP_NONE};
-    aoe_bootstrap_options_defaults(&o.bootstrap);
+    aoe_compare_options_defaults(&o.x);
+    o.e.x = &o.x.experiment;
+    o.e.seeds = "5";
+    const cli_group groups[] = {
+        CLI_GROUP("comparison", table, &o),
+        CLI_LIBRARY_GROUP(&aoei_compare_tests, &o.x),
+    };
     const cli_experiment_command command = {
         .command = "compare",
         .about = "Compares training configurations, called arms. Trains every arm with every seed and evaluates the\n"
@@ -356,7 +338,7 @@ static int run_command(int argc, char **argv) {
         .examples = "  aoe compare -o c --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' --test test.tsv -- \\\n"
                     "    -m start -d train.tsv --dev dev.tsv --epochs 3\n"
                     "  aoe compare -o c -a 'cls: --pooling cls' 'mean: --pooling mean' --format csv -- @recipe.args\n",
-        .group = CLI_GROUP("comparison", table, &o),
+        CLI_GROUPS(groups),
         .own = &o,
         .run = run_compare,
     };

@@ -22,6 +22,7 @@ typedef struct axis {
 typedef struct options {
     aoei_text_list over; /* searched options as texts "NAME=VALUES" */
     const char *score;   /* evaluation file whose score is used; NULL: the best score on the dev set is used */
+    aoe_grid_options g;
     cli_experiment e;
 } options;
 
@@ -311,16 +312,14 @@ static int read_axes(grid *g, const options *o) {
     return code;
 }
 
-static int run(const grid *g) {
+static int run(const grid *g, const aoe_grid_options *o) {
     cli_experiment *e = g->e;
-    aoe_grid_options o;
     aoe_grid_result result = {.struct_size = sizeof result};
     aoe_error err;
-    aoe_grid_options_defaults(&o);
-    cli_experiment_fill(e, &o.experiment);
-    const int error = aoe_grid(&o, &result, &err);
+    cli_experiment_fill(e);
+    const int error = aoe_grid(o, &result, &err);
     const int code = cli_experiment_end(e, error, &err, result.runs, result.finished, result.failed);
-    if (code <= 1 && result.finished && e->o.json)
+    if (code <= 1 && result.finished && e->general.json)
         print_json(e, &result);
     else if (code <= 1 && result.finished)
         print_table(g, &result);
@@ -344,7 +343,7 @@ static int run_grid(void *own) {
     if (code == CLI_GO)
         code = add_configurations(&g);
     if (code == CLI_GO)
-        code = run(&g);
+        code = run(&g, &o->g);
     for (size_t k = 0; k < g.n_axes; k++)
         cli_words_free(&g.axes[k].value);
     free(g.axes);
@@ -353,7 +352,10 @@ static int run_grid(void *own) {
 
 static int run_command(int argc, char **argv) {
     options o = {0};
-    o.e.o = (cli_experiment_options){.seeds = "1", .jobs = 1, .keep = AOE_KEEP_BEST};
+    aoe_grid_options_defaults(&o.g);
+    o.e.x = &o.g.experiment;
+    o.e.seeds = "1";
+    const cli_group groups[] = {CLI_GROUP("grid", table, &o)};
     const cli_experiment_command command = {
         .command = "grid",
         .about =
@@ -367,7 +369,7 @@ static int run_command(int argc, char **argv) {
         .examples =
             "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -d train.tsv --dev dev.tsv\n"
             "  aoe grid -o g --over pooling=cls,mean no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
-        .group = CLI_GROUP("grid", table, &o),
+        CLI_GROUPS(groups),
         .own = &o,
         .run = run_grid,
     };

@@ -3,7 +3,6 @@
  */
 #include "cli/experiment/experiment.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,80 +11,19 @@
 #include "base/clock.h"
 #include "cli/common/hints.h"
 #include "cli/common/interrupt.h"
-#include "cli/common/option_rows.h"
 #include "cli/common/output.h"
 #include "cli/common/suggest.h"
+#include "options/experiment.h"
 
-enum { MOST_SEEDS = 10000 };
-
-/* Parses an amount of memory such as "8G", "500M" or "2.5GiB"; units are powers of 1024. */
-static int parse_bytes(void *target, const char *text, aoe_error *err) {
-    static const char units[] = "KMGT";
-    char *end = NULL;
-    double bytes = strtod(text, &end);
-    const char *unit = end == text || !*end ? NULL : strchr(units, toupper((unsigned char)*end));
-    if (unit) {
-        bytes *= (double)((size_t)1 << (10 * (size_t)(unit - units + 1)));
-        end++;
-        end += strcmp(end, "iB") == 0 ? 2 : strcmp(end, "B") == 0;
-    }
-    if (end == text || *end || !(bytes >= 1 && bytes < 1e18)) {
-        err->code = AOE_EARG;
-        snprintf(err->message, sizeof err->message, "expected an amount of memory such as 500M or 8G, not '%.100s'",
-                 text);
-        return err->code;
-    }
-    const size_t limit = (size_t)bytes;
-    *(size_t *)target = limit == AOE_AUTO ? limit - 1 : limit; /* AOE_AUTO is not an amount of memory */
-    return 0;
-}
-
-#define AT(field) .offset = offsetof(cli_experiment_options, field)
+enum { MOST_SEEDS = 10000, MAX_OWN_GROUPS = 2 };
 
 static const aoei_option run_table[] = {
-    CLI_OPTION_OUTPUT(AT(output), "DIR", "output directory of all runs"),
     {.name = "seeds",
      .kind = AOEI_OPTION_TEXT,
      .value = "N|LIST",
-     AT(seeds),
+     .offset = offsetof(cli_experiment, seeds),
      .help =
          "number of seeds, of which the first is 42 (3 means 42, 43 and 44), or a list of seeds such as 1,2,5 or 1..5"},
-    {.name = "jobs",
-     .letter = 'j',
-     .kind = AOEI_OPTION_SIZE,
-     AT(jobs),
-     .min = 1,
-     .max = 1024,
-     .help = "maximum number of simultaneous runs"},
-    {.name = "threads",
-     .letter = 't',
-     .kind = AOEI_OPTION_SIZE,
-     AT(threads),
-     .min = 1,
-     .max = 1024,
-     .help = "total number of threads of all simultaneous runs",
-     .fallback = "all CPUs available to the process"},
-    {.name = "memory",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "SIZE",
-     AT(memory),
-     .parse = parse_bytes,
-     .help = "total memory limit of all simultaneous runs, for example 8G; a run starts when its "
-             "estimated memory is available",
-     .fallback = "the free memory of the machine"},
-    {.name = "keep",
-     .kind = AOEI_OPTION_CHOICE,
-     AT(keep),
-     .choices = AOEI_CHOICES("none", "best", "all"),
-     .noun = "choice of models to keep",
-     .help = "trained models to keep in the output directory: none, best (only the model of the run "
-             "with the highest score) or all"},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = AOEI_OPTION_FLAG,
-     AT(quiet),
-     .help = "do not print progress and notes to stderr"},
-    {.name = "json", .kind = AOEI_OPTION_FLAG, AT(json), .help = "print results as JSON, one object per line"},
 };
 
 /* ---- seeds */
@@ -128,7 +66,7 @@ static int has_twice(const uint64_t *seed, size_t n) {
 /* Parses the value of --seeds. Sets *seed to the seeds and *n to their number. Returns CLI_GO, or the exit code after
  * reporting an error. */
 static int read_seeds(const cli_experiment *e, uint64_t **seed, size_t *n) {
-    const char *text = e->o.seeds;
+    const char *text = e->seeds;
     *seed = NULL;
     *n = 0;
     if (is_digits(text)) { /* the text is the number of seeds */
@@ -185,7 +123,7 @@ static int check_own(const cli_experiment *e, const cli_args *args, const char *
 /* Parses the seeds. Parses the operands as arguments of `aoe train`, which all runs have in common. Returns CLI_GO, or
  * the exit code after reporting an error. */
 static int read_shared(cli_experiment *e, const cli_args *args) {
-    if (!e->o.output || !*e->o.output)
+    if (!e->x->output || !*e->x->output)
         return cli_usage(e->command, "missing output directory: -o DIR");
     int code = read_seeds(e, &e->seed, &e->n_seeds);
     if (code == CLI_GO && cli_words_expand(&e->shared.words, args->operand, args->n))
@@ -385,8 +323,8 @@ static void name_flags(char *out, size_t size, const char *text, const void *use
     cli_drop_hints(out);
 }
 
-void cli_experiment_fill(cli_experiment *e, aoe_experiment_options *x) {
-    x->output = e->o.output;
+void cli_experiment_fill(cli_experiment *e) {
+    aoe_experiment_options *x = e->x;
     x->configurations = e->configuration;
     x->n_configurations = e->n;
     x->shared = &e->shared.config->t;
@@ -395,10 +333,6 @@ void cli_experiment_fill(cli_experiment *e, aoe_experiment_options *x) {
     x->dev = e->dev.path ? &e->dev : NULL;
     x->files = e->files;
     x->n_files = e->n_files;
-    x->jobs = e->o.jobs;
-    x->threads = e->o.threads ? e->o.threads : AOE_AUTO;
-    x->memory = e->o.memory ? e->o.memory : AOE_AUTO;
-    x->keep = e->o.keep;
     x->event = on_event;
     x->event_user = e;
     cli_set_message_filter(name_flags, e);
@@ -449,24 +383,27 @@ static void free_experiment(cli_experiment *e) {
 }
 
 int cli_experiment_run(cli_experiment *e, const cli_experiment_command *command, int argc, char **argv) {
-    const cli_group groups[] = {
-        command->group,
-        CLI_GROUP("runs", run_table, &e->o),
-    };
+    cli_group groups[MAX_OWN_GROUPS + 3], *next = groups;
+    for (size_t i = 0; i < command->n_groups; i++)
+        *next++ = command->groups[i];
+    *next++ = (cli_group)CLI_LIBRARY_GROUP(&aoei_experiment_options, e->x);
+    *next++ = (cli_group)CLI_GROUP("runs", run_table, e);
+    *next++ = (cli_group)CLI_ROWS("runs", cli_general_table + 1, CLI_GENERAL_COUNT - 1, &e->general); /* no --threads */
     const cli_syntax syntax = {
         .command = command->command,
         .operands = "-- OPTIONS OF aoe train",
         .about = command->about,
         .examples = command->examples,
         .unknown_note = "options of aoe train come after --",
-        CLI_GROUPS(groups),
+        .groups = groups,
+        .n_groups = (size_t)(next - groups),
         .max_operands = SIZE_MAX,
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO) {
-        cli_set_quiet(e->o.quiet);
-        cli_note_parent(e->o.output);
+        cli_set_quiet(e->general.quiet);
+        cli_note_parent(e->x->output);
         e->command = command->command;
         e->syntax = &syntax;
         code = read_shared(e, &args);

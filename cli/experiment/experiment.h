@@ -13,16 +13,6 @@
 #include "cli/common/words.h"
 #include "cli/train/train_options.h"
 
-typedef struct cli_experiment_options {
-    const char *output; /* directory that contains the output directories of all runs */
-    const char *seeds;  /* value of --seeds, for example "5", "1,2,3" or "1..5" */
-    size_t jobs;        /* maximum number of simultaneous runs */
-    size_t threads;     /* total number of threads of all runs; 0: number of CPUs that are available to the process */
-    size_t memory;      /* total memory in bytes for all runs; 0: the free memory */
-    aoe_keep keep;      /* which models are kept on disk */
-    int quiet, json;
-} cli_experiment_options;
-
 /* Arguments of `aoe train` and the options parsed from them. */
 typedef struct cli_parsed {
     cli_words words;          /* arguments of `aoe train` except the output directory and the seed */
@@ -30,12 +20,14 @@ typedef struct cli_parsed {
 } cli_parsed;
 
 typedef struct cli_experiment {
-    const char *command;      /* name of the command, for example "grid", borrowed */
-    const cli_syntax *syntax; /* syntax of the command, by which option fields in messages are replaced by flags;
-                                 borrowed */
-    cli_experiment_options o;
-    cli_parsed shared;                /* arguments of `aoe train` that all configurations have in common */
-    cli_parsed *parsed;               /* [n] arguments of each configuration, owned */
+    const char *command;       /* name of the command, for example "grid", borrowed */
+    const cli_syntax *syntax;  /* syntax of the command, by which option fields in messages are replaced by flags;
+                                  borrowed */
+    aoe_experiment_options *x; /* options of aoe_grid or aoe_compare, borrowed */
+    const char *seeds;         /* value of --seeds, for example "5", "1,2,3" or "1..5" */
+    cli_general general;       /* quiet and json; the other fields are not used */
+    cli_parsed shared;         /* arguments of `aoe train` that all configurations have in common */
+    cli_parsed *parsed;        /* [n] arguments of each configuration, owned */
     aoe_configuration *configuration; /* [n] configurations, owned; their strings are owned too */
     size_t n;                         /* number of configurations */
     uint64_t *seed;                   /* [n_seeds] seeds, owned */
@@ -55,13 +47,15 @@ typedef struct cli_experiment {
 /* Description of a command that runs an experiment. */
 typedef struct cli_experiment_command {
     const char *command, *about, *examples; /* texts for the help of the command, described in cli_syntax */
-    cli_group group;                        /* options of the command, in addition to the common ones */
-    void *own;                              /* options of the command, borrowed; argument of `run` */
-    int (*run)(void *own);                  /* called after the arguments have been parsed; returns the exit code */
+    const cli_group *groups;                /* [n_groups] options of the command, in addition to the common ones */
+    size_t n_groups;
+    void *own;             /* options of the command, borrowed; argument of `run` */
+    int (*run)(void *own); /* called after the arguments have been parsed; returns the exit code */
 } cli_experiment_command;
 
 /* Parses the arguments and runs the command. The arguments after "--" are arguments of `aoe train`; response files
- * among them are expanded. The caller sets e->o to the default options and zeroes the other fields of *e. The function
+ * among them are expanded. The caller sets e->x and the default of e->seeds, and zeroes
+ * the other fields of *e. The function
  * frees the contents of *e. Returns the exit code. */
 int cli_experiment_run(cli_experiment *e, const cli_experiment_command *command, int argc, char **argv);
 
@@ -84,9 +78,9 @@ int cli_experiment_add(cli_experiment *e, char *name, char *label, char *values,
  * the dev set. */
 void cli_experiment_add_file(cli_experiment *e, const char *path);
 
-/* Sets the options of aoe_grid or aoe_compare, including the event callback. All configurations and evaluation files
+/* Completes the options *e->x, including the event callback. All configurations and evaluation files
  * must have been added before. */
-void cli_experiment_fill(cli_experiment *e, aoe_experiment_options *x);
+void cli_experiment_fill(cli_experiment *e);
 /* Appends a cell with the number of seeds that have a score: "3" if all three seeds have one, otherwise, for example,
  * "2 of 3". */
 void cli_experiment_seeds_cell(cli_table *t, size_t with_score, size_t seeds);

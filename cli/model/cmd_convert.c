@@ -7,6 +7,7 @@
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
+#include "options/create.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,8 +27,6 @@ typedef struct options {
     cli_general general;
     const char *model;  /* model directory; NULL: the default model */
     const char *output; /* output directory; NULL: not given */
-    int storage;        /* storage type of the weights, an aoe_storage; -1: not given */
-    int embeddings;     /* storage type of the token embeddings, an aoe_embedding_storage */
     aoe_convert_options convert;
     layer_list take;         /* value of --take-layers */
     aoei_text_list count_on; /* value of --count-on */
@@ -56,11 +55,7 @@ static int parse_layers(void *target, const char *text, aoe_error *err) {
 }
 
 static const aoei_option table[] = {
-    CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP,
-                       "f32 for word vectors and if another option changes the model; otherwise required"),
-    CLI_OPTION_EMBEDDING_STORAGE(.offset = offsetof(options, embeddings)),
-    CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
-    AOEI_ROW_FORCE(.offset = offsetof(options, convert.force)),
+    AOEI_ROW_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     {.name = "model",
      .letter = 'm',
      .kind = AOEI_OPTION_MODEL,
@@ -75,14 +70,6 @@ static const aoei_option table[] = {
      .help =
          "word vectors: the model lowercases texts before tokenization; use it if all words in FILE are lowercase, as "
          "in glove.6B"},
-    {.name = "layers",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, convert.layers),
-     .min = 1,
-     .max = 1024,
-     .help = "keep only the first N layers, for example of a model that was trained with aoe train --adaptive-layers. "
-             "Requires a transformer without a norm after its last layer, such as BERT",
-     .fallback = "all layers"},
     {.name = "take-layers",
      .kind = AOEI_OPTION_NAMED,
      .value = "I,...",
@@ -92,16 +79,6 @@ static const aoei_option table[] = {
      .help = "keep only the layers with these indices, counted from 0 and in ascending order, for example for the "
              "start model of aoe train --teacher. Requires a transformer",
      .fallback = "all layers"},
-    {.name = "dims",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, convert.dims),
-     .min = 1,
-     .max = 1e9,
-     .help =
-         "truncate the embeddings to the first N components, for example of a model that was trained with aoe train "
-         "--matryoshka",
-     .fallback = "all components"},
-    AOEI_ROW_BASE_MODEL(.offset = offsetof(options, convert.base)),
 };
 
 /* Returns 1 if the operand is a regular file (with word vectors) and not a model directory. */
@@ -111,33 +88,12 @@ static int is_file(const cli_args *args) {
 }
 
 static const aoei_option vocabulary_table[] = {
-    {.name = "vocabulary",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "FILE",
-     .offset = offsetof(options, convert.vocabulary),
-     .excludes = "vocab-size",
-     .help =
-         "keep only the tokens in FILE, a text file with one token per line as in vocab.txt, and the tokens that are "
-         "always kept: special and added tokens, and single characters",
-     .fallback = "all tokens"},
-    {.name = "vocab-size",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, convert.vocab_size),
-     .min = 1,
-     .max = 1e7,
-     .help = "keep N tokens: the tokens that are always kept, and the tokens that are most frequent in the texts of "
-             "--count-on. If fewer than N tokens occur in the texts, other tokens are added in the order of their ids, "
-             "[unused...] last",
-     .fallback = "all tokens"},
     {.name = "count-on",
      .kind = AOEI_OPTION_TEXTS,
      .value = "FILE...",
      .offset = offsetof(options, count_on),
      .help = "count the tokens in the texts of these files: .txt files (one text per line) or tables, optionally "
              "compressed (.gz or .zst). Required for --vocab-size"},
-    AOEI_ROW_COLUMNS(.offset = offsetof(options, convert.table.columns), "NAME,...",
-                     "text columns of tables of --count-on",
-                     "all text columns with a name listed in docs/data.md, such as sentence1"),
 };
 
 /* Returns 1 if an option changes the shape of the model. */
@@ -160,17 +116,17 @@ static int check_vocabulary(const options *o, const cli_args *args) {
 
 static int check_options(const options *o, const cli_args *args) {
     struct stat st;
-    const int code = check_vocabulary(o, args);
+    const int code = check_vocabulary(o, args), has_type = cli_given(args, "dtype");
     if (code != CLI_GO)
         return code;
-    if (o->storage < 0 && args->n && stat(args->operand[0], &st))
+    if (!has_type && args->n && stat(args->operand[0], &st))
         return cli_fail("%s: %s; check the path", args->operand[0], strerror(errno));
-    if (o->embeddings == AOE_EMBEDDING_STORAGE_INT5 && o->storage != AOE_STORAGE_INT8)
+    if (o->convert.embedding_storage == AOE_EMBEDDING_STORAGE_INT5 && o->convert.storage != AOE_STORAGE_INT8)
         return cli_usage("convert", CLI_INT5_REQUIRES);
     if (is_file(args) && changes_shape(o))
         return cli_usage("convert",
                          "options that change the shape of a model, such as --layers, do not apply to word vectors");
-    if (o->storage < 0 && !is_file(args) && !changes_shape(o))
+    if (!has_type && !is_file(args) && !changes_shape(o))
         return cli_usage(
             "convert",
             "nothing to convert: give a storage type (--dtype f32, bf16 or int8), or an option that changes the "
@@ -254,8 +210,8 @@ static int run_convert(const options *o, const char *dir, aoe_context *ctx) {
 /* Converts a file of word vectors to a static model. */
 static int run_vectors(const options *o, const char *path, aoe_context *ctx) {
     const aoe_word_vectors_options v = {.struct_size = sizeof(aoe_word_vectors_options),
-                                        .storage = o->storage < 0 ? AOE_STORAGE_F32 : (aoe_storage)o->storage,
-                                        .embedding_storage = (aoe_embedding_storage)o->embeddings,
+                                        .storage = o->convert.storage,
+                                        .embedding_storage = o->convert.embedding_storage,
                                         .lowercase = o->lowercase,
                                         .force = o->convert.force};
     aoe_word_vectors_result r = {.struct_size = sizeof r};
@@ -273,12 +229,14 @@ static int run_vectors(const options *o, const char *path, aoe_context *ctx) {
 }
 
 static int run_command(int argc, char **argv) {
-    options o = {.storage = -1};
+    options o = {0};
     cli_general_defaults(&o.general);
     aoe_convert_options_defaults(&o.convert);
     const cli_group groups[] = {
         CLI_GROUP("conversion", table, &o),
+        CLI_LIBRARY_GROUP(&aoei_convert, &o.convert),
         CLI_GROUP("vocabulary", vocabulary_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_convert_vocabulary, &o.convert),
         CLI_TEXT_INPUT_GROUP(&o.convert.table),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
@@ -311,8 +269,6 @@ static int run_command(int argc, char **argv) {
         code = check_options(&o, &args);
     if (code == CLI_GO) {
         aoe_context *ctx = NULL;
-        o.convert.storage = o.storage < 0 ? AOE_STORAGE_F32 : (aoe_storage)o.storage;
-        o.convert.embedding_storage = (aoe_embedding_storage)o.embeddings;
         o.convert.take_layers = o.take.n ? o.take.index : NULL;
         o.convert.n_take_layers = o.take.n;
         o.convert.count_on = o.count_on.item;

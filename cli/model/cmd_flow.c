@@ -8,6 +8,7 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/option_rows.h"
+#include "options/create.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,52 +26,7 @@ typedef struct job {
 } job;
 
 static const aoei_option table[] = {
-    CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
-    AOEI_ROW_FORCE(.offset = offsetof(options, flow.force)),
-    {.name = "levels",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, flow.levels),
-     .min = 1,
-     .max = 8,
-     .help = "number of levels; an embedding must have a multiple of 2^N components"},
-    {.name = "depth",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, flow.depth),
-     .min = 1,
-     .max = 64,
-     .help = "number of steps per level"},
-    {.name = "width",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, flow.width),
-     .min = 1,
-     .max = 1024,
-     .help = "number of hidden units in the network of a step"},
-};
-
-static const aoei_option training_table[] = {
-    {.name = "epochs",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, flow.epochs),
-     .min = 1,
-     .max = 1e6,
-     .help = "number of passes over the rows of the input files"},
-    {.name = "batch-size",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, flow.batch_size),
-     .min = 2,
-     .max = 1e6,
-     .help = "number of rows per optimizer step; the first batch determines the initial parameters"},
-    {.name = "lr",
-     .kind = AOEI_OPTION_REAL,
-     .offset = offsetof(options, flow.lr),
-     .max = 1e3,
-     .help = "learning rate, which is constant"},
-};
-
-static const aoei_option text_table[] = {
-    AOEI_ROW_COLUMNS(.offset = offsetof(options, flow.table.columns), "NAME,...", "text columns of tables",
-                     "all text columns with a name listed in docs/data.md, such as sentence1"),
-    AOEI_ROW_SKIP_BAD_ROWS(.offset = offsetof(options, flow.table.skip_bad_rows)),
+    AOEI_ROW_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
 };
 
 static int show_progress(void *user, aoe_flow_stage stage, size_t done, size_t total) {
@@ -105,7 +61,7 @@ static int run_flow(options *o, const cli_args *args, const char *dir, aoe_conte
     o->flow.texts = args->operand;
     o->flow.n_texts = args->n;
     o->flow.model_options = o->model.o;
-    o->flow.batch_tokens = o->model.batch_tokens;
+    o->flow.batch_tokens = o->model.embedder.batch_tokens;
     o->flow.seed = o->general.seed;
     o->flow.progress = show_progress;
     o->flow.user = &j;
@@ -128,9 +84,13 @@ static int run_command(int argc, char **argv) {
     cli_model_defaults(&o.model);
     aoe_flow_options_defaults(&o.flow);
     const cli_group groups[] = {
-        CLI_GROUP("flow", table, &o),        CLI_GROUP("training", training_table, &o),
-        CLI_GROUP("texts", text_table, &o),  CLI_TEXT_INPUT_GROUP(&o.flow.table),
-        CLI_MODEL_GROUPS("model", &o.model), CLI_GROUP("general", cli_general_table, &o.general),
+        CLI_GROUP("flow", table, &o),
+        CLI_LIBRARY_GROUP(&aoei_flow, &o.flow),
+        CLI_LIBRARY_GROUP(&aoei_flow_training, &o.flow),
+        CLI_LIBRARY_GROUP(&aoei_flow_texts, &o.flow),
+        CLI_TEXT_INPUT_GROUP(&o.flow.table),
+        CLI_MODEL_GROUPS("model", &o.model),
+        CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "flow",

@@ -59,8 +59,8 @@ static const aoei_option table[] = {
          "print only the memory that a model with these predefined sizes needs; no model directory is read. aoe init "
          "--help lists the shapes",
      .fallback = "none"},
-    CLI_OPTION_STORAGE("stored", .offset = offsetof(options, stored),
-                       "with --shape: assumed data type of the weights in the model file: f32, bf16 or int8", "bf16"),
+    AOEI_ROW_STORAGE("stored", .offset = offsetof(options, stored),
+                     "with --shape: assumed data type of the weights in the model file: f32, bf16 or int8", "bf16"),
     {.name = "method",
      .kind = AOEI_OPTION_NAMED,
      .value = "NAME",

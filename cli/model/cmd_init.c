@@ -7,6 +7,7 @@
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
+#include "options/create.h"
 
 #include <string.h>
 
@@ -16,34 +17,11 @@ typedef struct options {
     aoe_shape size;            /* sizes that options give; 0: not given */
     aoei_text_list vocab_from; /* files with texts on which the vocabulary is trained */
     aoe_init_options init;
-    int storage;        /* storage type of the weights, an aoe_storage */
-    int cased;          /* 1: the vocabulary is case-sensitive */
     const char *output; /* output directory; NULL: not given */
 } options;
 
-#define SIZE_OPTION(option, field, most, text, absent)                                                                 \
-    {                                                                                                                  \
-        .name = option, .kind = AOEI_OPTION_SIZE, .offset = offsetof(options, size.field), .min = 1, .max = most,      \
-        .help = text, .fallback = absent                                                                               \
-    }
-
 static const aoei_option table[] = {
-    CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
-    AOEI_ROW_FORCE(.offset = offsetof(options, init.force)),
-    CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP, "f32"),
-    {.name = "pooling",
-     .kind = AOEI_OPTION_NAMED,
-     .value = "NAME",
-     .offset = offsetof(options, init.pooling),
-     .parse = aoei_parse_pooling,
-     .help = AOEI_POOLING_HELP,
-     .fallback = AOEI_DEFAULT_POOLING},
-    {.name = "dropout",
-     .kind = AOEI_OPTION_REAL,
-     .value = "P",
-     .offset = offsetof(options, init.dropout),
-     .max = 0.99,
-     .help = "dropout probability for training, stored in config.json"},
+    AOEI_ROW_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
 };
 
 static const aoei_option shape_table[] = {
@@ -53,23 +31,6 @@ static const aoei_option shape_table[] = {
      .offset = offsetof(options, shape),
      .help = "architecture and sizes: " CLI_SHAPE_NAMES "; the options below override its sizes",
      .fallback = "a BERT model; --hidden and --layers are then required"},
-    SIZE_OPTION("hidden", hidden, 65536, "hidden size", "from --shape; required without --shape"),
-    SIZE_OPTION("layers", layers, 1024, "number of layers", "from --shape; required without --shape"),
-    SIZE_OPTION(
-        "heads", heads, 1024, "number of attention heads",
-        "hidden size / 64, rounded down and at least 1, if there is no --shape, or if --hidden changes the size of a "
-        "shape that is not a RAN model; otherwise from --shape"),
-    SIZE_OPTION("kv-heads", kv_heads, 1024, "number of key and value heads (grouped-query attention)",
-                "the number of attention heads if --hidden or --heads is given, otherwise from --shape"),
-    SIZE_OPTION(
-        "intermediate", intermediate, 1048576, "intermediate size of the feed-forward network",
-        "4 x hidden size if there is no --shape, or if --hidden changes the size of a shape that is not a RAN model; "
-        "otherwise from --shape"),
-    SIZE_OPTION("head-size", head_size, 65536, "RAN models: size of an attention head", "from --shape"),
-    SIZE_OPTION("window", window, 65536, "RAN models: number of tokens per window", "from --shape"),
-    SIZE_OPTION("positions", positions, 1048576,
-                "maximum sequence length in tokens, special tokens included, at least 3",
-                "from --shape, otherwise 512"),
 };
 
 static const aoei_option vocabulary_table[] = {
@@ -79,22 +40,6 @@ static const aoei_option vocabulary_table[] = {
      .offset = offsetof(options, vocab_from),
      .help = "train a WordPiece vocabulary on the texts of these files: .txt files (one text per line)"
              " or tables, optionally compressed (.gz or .zst)"},
-    {.name = "vocab-size",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, init.vocab_size),
-     .min = 10,
-     .max = 1e7,
-     .help = "size of the trained vocabulary, special tokens included"},
-    {.name = "cased",
-     .kind = AOEI_OPTION_FLAG,
-     .offset = offsetof(options, cased),
-     .help = "keep case and accents in the trained vocabulary"},
-    {.name = "tokenizer",
-     .kind = AOEI_OPTION_TEXT,
-     .value = "DIR",
-     .offset = offsetof(options, init.tokenizer_from),
-     .excludes = "vocab-from",
-     .help = "copy the tokenizer of this model instead of training one"},
 };
 
 static int check_options(const options *o) {
@@ -155,9 +100,7 @@ static int run_init(options *o, aoe_context *ctx) {
     aoe_error err;
     o->init.texts = o->vocab_from.item;
     o->init.n_texts = o->vocab_from.n;
-    o->init.lowercase = !o->cased;
     o->init.seed = o->general.seed;
-    o->init.storage = (aoe_storage)o->storage;
     if (aoe_init(ctx, o->output, &o->init, &r, &err))
         return cli_fail("%s", err.message);
     if (o->general.json)
@@ -172,13 +115,16 @@ static int run_init(options *o, aoe_context *ctx) {
 }
 
 static int run_command(int argc, char **argv) {
-    options o = {.storage = AOE_STORAGE_F32};
+    options o = {0};
     cli_general_defaults(&o.general);
     aoe_init_options_defaults(&o.init);
     const cli_group groups[] = {
         CLI_GROUP("output", table, &o),
+        CLI_LIBRARY_GROUP(&aoei_init, &o.init),
         CLI_GROUP("sizes", shape_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_shape_sizes, &o.size),
         CLI_GROUP("vocabulary", vocabulary_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_init_vocabulary, &o.init),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {

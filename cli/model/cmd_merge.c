@@ -6,6 +6,7 @@
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
+#include "options/create.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -13,25 +14,16 @@
 typedef struct options {
     cli_general general;
     const char *output; /* output directory; NULL: not given */
-    int storage;        /* storage type of the weights, an aoe_storage */
-    int embeddings;     /* storage type of the token embeddings, an aoe_embedding_storage */
     aoe_convert_options convert;
 } options;
 
 static const aoei_option table[] = {
-    CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
-    AOEI_ROW_BASE_MODEL(.offset = offsetof(options, convert.base)),
-    CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP,
-                       "f32; the other types round the merged weights"),
-    CLI_OPTION_EMBEDDING_STORAGE(.offset = offsetof(options, embeddings)),
-    AOEI_ROW_FORCE(.offset = offsetof(options, convert.force)),
+    AOEI_ROW_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
 };
 
 static int run_merge(options *o, const cli_args *args, aoe_context *ctx) {
     aoe_convert_result r = {.struct_size = sizeof r};
     aoe_error err;
-    o->convert.storage = (aoe_storage)o->storage;
-    o->convert.embedding_storage = (aoe_embedding_storage)o->embeddings;
     o->convert.merge = 1;
     if (args->n > 1 ? aoe_average(ctx, args->operand, args->n, o->output, &o->convert, &r, &err)
                     : aoe_convert(ctx, args->operand[0], o->output, &o->convert, &r, &err))
@@ -50,11 +42,12 @@ static int run_merge(options *o, const cli_args *args, aoe_context *ctx) {
 }
 
 static int run_command(int argc, char **argv) {
-    options o = {.storage = AOE_STORAGE_F32};
+    options o = {0};
     cli_general_defaults(&o.general);
     aoe_convert_options_defaults(&o.convert);
     const cli_group groups[] = {
         CLI_GROUP("merging", table, &o),
+        CLI_LIBRARY_GROUP(&aoei_merge, &o.convert),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {
@@ -79,7 +72,8 @@ static int run_command(int argc, char **argv) {
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !o.output)
         code = cli_usage("merge", "missing output directory: -o DIR");
-    if (code == CLI_GO && o.embeddings == AOE_EMBEDDING_STORAGE_INT5 && o.storage != AOE_STORAGE_INT8)
+    if (code == CLI_GO && o.convert.embedding_storage == AOE_EMBEDDING_STORAGE_INT5 &&
+        o.convert.storage != AOE_STORAGE_INT8)
         code = cli_usage("merge", CLI_INT5_REQUIRES);
     if (code == CLI_GO && args.n > 1 && o.convert.base)
         code = cli_usage("merge", "--base applies to a single directory of adapters");

@@ -7,6 +7,7 @@
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
+#include "options/create.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,22 +20,7 @@ typedef struct options {
 } options;
 
 static const aoei_option table[] = {
-    CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
-    AOEI_ROW_FORCE(.offset = offsetof(options, whiten.force)),
-    {.name = "dims",
-     .letter = 'k',
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, whiten.dims),
-     .min = 1,
-     .max = 65536,
-     .help = "keep the N components with the largest variance",
-     .fallback = "all components with nonzero variance"},
-};
-
-static const aoei_option text_table[] = {
-    AOEI_ROW_COLUMNS(.offset = offsetof(options, whiten.table.columns), "NAME,...", "text columns of tables",
-                     "all text columns with a name listed in docs/data.md, such as sentence1"),
-    AOEI_ROW_SKIP_BAD_ROWS(.offset = offsetof(options, whiten.table.skip_bad_rows)),
+    AOEI_ROW_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
 };
 
 static int run_whiten(options *o, const cli_args *args, const char *dir, aoe_context *ctx) {
@@ -43,7 +29,7 @@ static int run_whiten(options *o, const cli_args *args, const char *dir, aoe_con
     o->whiten.texts = args->operand;
     o->whiten.n_texts = args->n;
     o->whiten.model_options = o->model.o;
-    o->whiten.batch_tokens = o->model.batch_tokens;
+    o->whiten.batch_tokens = o->model.embedder.batch_tokens;
     if (aoe_whiten(ctx, dir, o->output, &o->whiten, &r, &err))
         return cli_fail("%s", err.message);
     if (o->general.json)
@@ -64,7 +50,8 @@ static int run_command(int argc, char **argv) {
     aoe_whiten_options_defaults(&o.whiten);
     const cli_group groups[] = {
         CLI_GROUP("whitening", table, &o),
-        CLI_GROUP("texts", text_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_whiten, &o.whiten),
+        CLI_LIBRARY_GROUP(&aoei_whiten_texts, &o.whiten),
         CLI_TEXT_INPUT_GROUP(&o.whiten.table),
         CLI_MODEL_GROUPS("model", &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),

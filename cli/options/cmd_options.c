@@ -24,7 +24,9 @@ static const char *type_name(const aoei_option *o) {
         [AOEI_OPTION_MODEL] = "model",   [AOEI_OPTION_MODELS] = "models", [AOEI_OPTION_TEXTS] = "texts",
         [AOEI_OPTION_SIZE] = "integer",  [AOEI_OPTION_SEED] = "integer",  [AOEI_OPTION_REAL] = "number",
         [AOEI_OPTION_CHOICE] = "choice", [AOEI_OPTION_SET] = "set",       [AOEI_OPTION_NAMED] = "text"};
-    return o->choice ? names[AOEI_OPTION_CHOICE] : names[o->kind];
+    if (o->kind == AOEI_OPTION_NAMED && aoei_option_choice(o, 0))
+        return names[strchr(o->value, ',') ? AOEI_OPTION_SET : AOEI_OPTION_CHOICE];
+    return names[o->kind];
 }
 
 /* Returns the default of an option, or null if it is chosen when the command runs. */
@@ -32,7 +34,7 @@ static json_t *default_value(const aoei_option *o, const void *target) {
     char out[AOEI_NAME_SIZE];
     if (o->kind == AOEI_OPTION_FLAG)
         return json_boolean(*(const int *)target == !o->clears);
-    if (o->name_of) {
+    if (o->name_of && o->kind != AOEI_OPTION_REAL) {
         const char *name = o->name_of(out, target);
         return name ? json_string(name) : json_null();
     }

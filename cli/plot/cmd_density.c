@@ -423,6 +423,7 @@ static int run_command(int argc, char **argv) {
         CLI_TABLE_INPUT_GROUP(&o.table),
         CLI_ROWS("models", cli_model_table + 1, CLI_MODEL_COUNT - 1, &o.model),
         CLI_OPENING_GROUP("models", AOEI_MODEL_ROWS, &o.model),
+        CLI_BATCH_GROUP("models", &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.plot.general),
     };
     const cli_syntax syntax = {

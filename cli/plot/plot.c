@@ -14,9 +14,9 @@
 #define AT(field) .offset = offsetof(cli_plot_options, field)
 
 const aoei_option cli_plot_table[CLI_PLOT_COUNT] = {
-    CLI_OPTION_OUTPUT(AT(output), "NAME",
-                      "write the plot to NAME.svg and NAME.png, the plotted data to NAME.dat and the gnuplot "
-                      "script to NAME.gp"),
+    AOEI_ROW_OUTPUT(AT(output), "NAME",
+                    "write the plot to NAME.svg and NAME.png, the plotted data to NAME.dat and the gnuplot "
+                    "script to NAME.gp"),
     {.name = "title",
      .kind = AOEI_OPTION_TEXT,
      .value = "TEXT",

@@ -80,12 +80,6 @@ static const aoei_option table[] = {
          "whether the text was truncated and, with --chunk mean, the number of chunks; with --whole-files, the name of "
          "the file. npy: array of shape [texts, dims]. tsv: one row per text, one column per component",
      .fallback = "from the extension of --output, otherwise jsonl"},
-    {.name = "dims",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, model.o.dims),
-     .min = 1,
-     .help = "keep only the first N components; normalized embeddings are normalized again",
-     .fallback = "all"},
     CLI_OPTION_OUTPUT_FILE(.offset = offsetof(options, output), ""),
     {.name = "flush",
      .kind = AOEI_OPTION_FLAG,
@@ -132,7 +126,7 @@ static const aoei_option precision_table[] = {
 };
 
 static const aoei_option column_table[] = {
-    AOEI_ROW_COLUMNS(.offset = offsetof(options, table.columns), "text=NAME",
+    AOEI_ROW_COLUMNS(AOEI_AT(aoe_table_options, columns), "text=NAME",
                      "name of the text column of tables; with several names, for example a,b, one embedding "
                      "per column is computed for each row",
                      "text or sentence"),
@@ -296,7 +290,7 @@ static int begin_output(job *j, const options *o) {
     j->output.precision = o->precision;
     j->output.dims = j->dims;
     j->output.ranges = j->ranges;
-    j->output.has_chunks = o->model.chunk == AOE_CHUNK_MEAN;
+    j->output.has_chunks = o->model.embedder.chunk == AOE_CHUNK_MEAN;
     j->output.has_files = o->table.whole_files;
     return cli_file_open(&j->file[0], o->output) || cli_vector_output_begin(&j->output, &j->file[0]) ||
            (o->save_ranges && cli_file_open(&j->file[1], o->save_ranges));
@@ -373,11 +367,12 @@ static int run_command(int argc, char **argv) {
     cli_model_defaults(&o.model);
     const cli_group groups[] = {
         CLI_GROUP("output", table, &o),
+        CLI_LIBRARY_GROUP(&aoei_embedding_size, &o.model.o),
         CLI_GROUP("precision", precision_table, &o),
-        CLI_GROUP("input", column_table, &o),
+        CLI_FIELDS("input", column_table, aoe_table_options, &o.table),
         CLI_TEXT_INPUT_GROUP(&o.table),
         CLI_MODEL_GROUPS("model", &o.model),
-        CLI_GROUP("long texts", cli_chunk_table, &o.model),
+        CLI_CHUNK_GROUP(&o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {

@@ -99,10 +99,10 @@ static const aoei_option output_table[] = {
 
 static const aoei_option column_table[] = {
     AOEI_ROW_COLUMNS(
-            .offset = offsetof(options, table.columns), "ROLE=NAME,...",
-            "names of the text columns of tables: text=NAME with --query, and for example text1=question,text2=answer "
-            "with --pairs",
-            "text or sentence; with --pairs, names such as text1 and text2, or query and document"),
+        AOEI_AT(aoe_table_options, columns), "ROLE=NAME,...",
+        "names of the text columns of tables: text=NAME with --query, and for example text1=question,text2=answer "
+        "with --pairs",
+        "text or sentence; with --pairs, names such as text1 and text2, or query and document"),
 };
 
 /* ------------------------------------------------------------------ output */
@@ -367,7 +367,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("scores", task_table, &o),
         CLI_GROUP("output", output_table, &o),
-        CLI_GROUP("input", column_table, &o),
+        CLI_FIELDS("input", column_table, aoe_table_options, &o.table),
         CLI_TEXT_INPUT_GROUP(&o.table),
         CLI_SCORE_MODEL_GROUPS("model", &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),

@@ -48,6 +48,11 @@ static const aoei_option table[] = {
     AOEI_ROW_ANGLE_FORM(.offset = offsetof(options, angle_form)),
 };
 
+static const aoei_option column_table[] = {
+    AOEI_ROW_COLUMNS(AOEI_AT(aoe_table_options, columns), "text=NAME", "name of the text column of tables",
+                     "text or sentence"),
+};
+
 static const aoei_option rank_table[] = {
     {.name = "texts",
      .kind = AOEI_OPTION_TEXTS,
@@ -79,8 +84,6 @@ static const aoei_option rank_table[] = {
      .help = "output format: table (aligned columns, cosines with four decimals), tsv or jsonl (one object per text)",
      .fallback = "from the extension of --output, otherwise table"},
     CLI_OPTION_OUTPUT_FILE(.offset = offsetof(options, output), ""),
-    AOEI_ROW_COLUMNS(.offset = offsetof(options, table.columns), "text=NAME", "name of the text column of tables",
-                     "text or sentence"),
 };
 
 static int print_scores(const cli_session *s, const options *o, const float *v, const aoe_text_info *info) {
@@ -288,9 +291,10 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("score", table, &o),
         CLI_GROUP("ranking", rank_table, &o),
+        CLI_FIELDS("ranking", column_table, aoe_table_options, &o.table),
         CLI_TEXT_INPUT_GROUP(&o.table),
         CLI_MODEL_GROUPS("model", &o.model),
-        CLI_GROUP("long texts", cli_chunk_table, &o.model),
+        CLI_CHUNK_GROUP(&o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {

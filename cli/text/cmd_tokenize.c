@@ -50,30 +50,14 @@ static const aoei_option table[] = {
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, tokens),
      .help = "print tokens instead of token ids; with --json, print both"},
-    {.name = "max-length",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, encode.max_length),
-     .min = 1,
-     .help = "maximum sequence length in tokens, special tokens included; longer texts are truncated",
-     .fallback = "unlimited"},
-    {.name = "prompt",
-     .kind = AOEI_OPTION_PROMPT,
-     .value = "TEMPLATE",
-     .offset = offsetof(options, encode.prompt),
-     .help = "prompt, in which {text} is replaced by each text, for example \"query: {text}\"",
-     .fallback = "none"},
-    {.name = "no-specials",
-     .kind = AOEI_OPTION_FLAG,
-     .offset = offsetof(options, encode.no_special_tokens),
-     .help = "do not add special tokens such as [CLS] and [SEP]"},
 };
 
 static const aoei_option column_table[] = {
     AOEI_ROW_COLUMNS(
-            .offset = offsetof(options, table.columns), "text=NAME",
-            "name of the text column of tables; with several names, for example a,b, the texts of all of them are "
-            "tokenized, row by row",
-            "text or sentence"),
+        AOEI_AT(aoe_table_options, columns), "text=NAME",
+        "name of the text column of tables; with several names, for example a,b, the texts of all of them are "
+        "tokenized, row by row",
+        "text or sentence"),
 };
 
 static json_t *ids_json(const job *j) {
@@ -233,7 +217,8 @@ static int run_command(int argc, char **argv) {
     cli_general_defaults(&o.general);
     const cli_group groups[] = {
         CLI_GROUP("tokenizing", table, &o),
-        CLI_GROUP("input", column_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_encode, &o.encode),
+        CLI_FIELDS("input", column_table, aoe_table_options, &o.table),
         CLI_TEXT_INPUT_GROUP(&o.table),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };

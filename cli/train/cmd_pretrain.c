@@ -5,9 +5,9 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
-#include "cli/common/option_rows.h"
 #include "cli/train/training_args.h"
 #include "cli/train/training_run.h"
+#include "options/pretrain.h"
 #include "options/training.h"
 
 #include <math.h>
@@ -32,41 +32,6 @@ static const aoei_option data_table[] = {
      AT(texts),
      .help = "texts: .txt files (one text per line) or tables with a text column, optionally compressed (.gz or .zst)",
      .fallback = ""},
-    AOEI_ROW_COLUMNS(AT(p.table.columns), "text=NAME", "name of the text column", "text or sentence"),
-    AOEI_ROW_SKIP_BAD_ROWS(AT(p.table.skip_bad_rows)),
-    {.name = "held-out",
-     .kind = AOEI_OPTION_REAL,
-     AT(p.held_out),
-     .max = 0.99,
-     .help = "fraction of the texts that is used for evaluation instead of training; 0 disables evaluation"},
-};
-
-static const aoei_option batch_table[] = {
-    {.name = "batch-size",
-     .letter = 'b',
-     .kind = AOEI_OPTION_SIZE,
-     AT(p.batch_size),
-     .min = 1,
-     .max = 1e6,
-     .help = "number of sequences per step"},
-    {.name = "mask-rate",
-     .kind = AOEI_OPTION_REAL,
-     AT(p.mask_rate),
-     .min = 0.001,
-     .max = 0.99,
-     .help = "fraction of the tokens that the model must predict; the tokens of a word are always selected together"},
-    {.name = "no-pack",
-     .kind = AOEI_OPTION_FLAG,
-     AT(p.pack),
-     .clears = 1,
-     .help = "train on one text per sequence; without this option, texts are concatenated into sequences"
-             " of up to --max-length tokens"},
-    {.name = "shuffle",
-     .kind = AOEI_OPTION_SIZE,
-     AT(p.shuffle),
-     .min = 1,
-     .max = 1 << 28,
-     .help = "size of the shuffle buffer in sequences"},
 };
 
 /* Prints notes about the number of steps. */
@@ -129,9 +94,10 @@ static int run_command(int argc, char **argv) {
     aoe_pretrain_options_defaults(&o.p);
     const cli_group groups[] = {
         CLI_GROUP("data", data_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_pretrain_data, &o.p),
         CLI_TEXT_INPUT_GROUP(&o.p.table),
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_OUTPUT], &o.p.args),
-        CLI_GROUP("batches", batch_table, &o),
+        CLI_LIBRARY_GROUP(&aoei_pretrain_batches, &o.p),
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_SCHEDULE], &o.p.args),
         CLI_MODEL_GROUPS("model", &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),

@@ -133,7 +133,7 @@ static int read_setting(aoe_train_data *d, const char *text, size_t key_length) 
         d->ibn_threshold = number;
         break;
     case SETTING_FORM:
-        if (cli_parse_form(&d->kind, value, &err))
+        if (aoei_parse_form(&d->kind, value, &err))
             return cli_usage("train", "%s: %s", d->path, err.message);
         break;
     case SETTING_PROMPT:
@@ -312,10 +312,10 @@ static void set_help_defaults(cli_train_config *o, aoe_method method) {
     memcpy(o->table_options, aoei_table_table, sizeof o->table_options);
     memcpy(o->model_options, aoei_model_table, sizeof o->model_options);
     if (cli_trains_on_classes(method))
-        set_help_default(o->table_options, AOEI_COLUMN_ROWS, "label-map", CLI_DEFAULT_CLASSES);
+        set_help_default(o->table_options, AOEI_COLUMN_ROWS, "label-map", AOEI_DEFAULT_CLASSES);
     if (method == AOE_METHOD_CROSS_ENCODER)
         set_help_default(o->table_options, AOEI_COLUMN_ROWS, "label-map",
-                         AOEI_DEFAULT_LABELS "; with --classes above 2: " CLI_DEFAULT_CLASSES);
+                         AOEI_DEFAULT_LABELS "; with --classes above 2: " AOEI_DEFAULT_CLASSES);
     if (method == AOE_METHOD_INFERSENT || method == AOE_METHOD_DAN)
         set_help_default(o->model_options, AOEI_MODEL_ROWS, "pooling",
                          aoe_pooling_name(method == AOE_METHOD_DAN ? AOE_POOLING_LAST_AVG : AOE_POOLING_LAST_MAX));
@@ -405,6 +405,7 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
         CLI_TABLE_INPUT_GROUP(&o->table),
         CLI_GROUP("model", cli_model_table, &o->model),
         {"model", o->model_options, AOEI_MODEL_ROWS, &o->model.o, "aoe_model_options", NULL},
+        CLI_BATCH_GROUP("model", &o->model),
         CLI_GROUP("general", cli_general_table, &o->general),
     };
     _Static_assert(sizeof groups == sizeof o->groups, "one element per group");

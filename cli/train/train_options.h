@@ -8,7 +8,7 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 
-enum { CLI_TRAIN_GROUPS = 16 };
+enum { CLI_TRAIN_GROUPS = 17 };
 
 typedef struct cli_train_config {
     cli_general general;

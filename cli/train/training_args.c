@@ -7,7 +7,7 @@ int cli_training_args_fill(aoe_training_args *a, char **dir, const cli_model_opt
     *dir = cli_find_model(m->dir);
     a->model = *dir;
     a->model_options = m->o;
-    a->batch_tokens = m->batch_tokens;
+    a->batch_tokens = m->embedder.batch_tokens;
     a->seed = g->seed;
     return !*dir;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The option table of aoe_model_options.
+ * The option tables of aoe_model_options, aoe_embedder_options and aoe_encode_options.
  */
 #include "options/model.h"
 
@@ -7,7 +7,9 @@
 
 #include "options/rows.h"
 
-#define AT(field) .member = #field, .offset = offsetof(aoe_model_options, field)
+#define AT(field)       AOEI_AT(aoe_model_options, field)
+#define EMBEDDER(field) AOEI_AT(aoe_embedder_options, field)
+#define ENCODE(field)   AOEI_AT(aoe_encode_options, field)
 
 int aoei_parse_pooling(void *target, const char *text, aoe_error *err) {
     return aoe_pooling_parse(target, text, err);
@@ -68,3 +70,58 @@ const aoei_option aoei_model_table[AOEI_MODEL_ROWS] = {
      .record = AOEI_RECORD_NEVER, /* the record contains the field as `normalize` */
      .help = "do not normalize embeddings"},
 };
+
+static const aoei_option size_rows[] = {
+    {.name = "dims",
+     .kind = AOEI_OPTION_SIZE,
+     AT(dims),
+     .min = 1,
+     .help = "keep only the first N components; normalized embeddings are normalized again",
+     .fallback = "all"},
+};
+
+const aoei_option_group aoei_embedding_size = AOEI_GROUP("output", aoe_model_options, size_rows);
+
+const aoei_option aoei_embedder_table[AOEI_EMBEDDER_ROWS] = {
+    {.name = "batch-tokens",
+     .kind = AOEI_OPTION_SIZE,
+     EMBEDDER(batch_tokens),
+     .min = 1,
+     .max = 1e9,
+     .help =
+         "maximum number of tokens per batch; smaller batches are used where they are faster. In aoe pretrain: maximum "
+         "number of tokens per micro-batch"},
+    {.name = "chunk",
+     .kind = AOEI_OPTION_CHOICE,
+     EMBEDDER(chunk),
+     .choices = AOEI_CHOICES("first", "mean"), /* names of the values of aoe_chunk, in the order of the values */
+     .noun = "chunk mode",
+     .help = "how texts longer than --max-length are embedded: first (embed only the first --max-length tokens) or "
+             "mean (split the text into chunks of --max-length tokens and average the embeddings of the chunks)"},
+    {.name = "chunk-overlap",
+     .kind = AOEI_OPTION_SIZE,
+     EMBEDDER(chunk_overlap),
+     .help = "number of tokens shared by consecutive chunks",
+     .fallback = "one eighth of the chunk length"},
+};
+
+static const aoei_option encode_rows[] = {
+    {.name = "max-length",
+     .kind = AOEI_OPTION_SIZE,
+     ENCODE(max_length),
+     .min = 1,
+     .help = "maximum sequence length in tokens, special tokens included; longer texts are truncated",
+     .fallback = "unlimited"},
+    {.name = "prompt",
+     .kind = AOEI_OPTION_PROMPT,
+     .value = "TEMPLATE",
+     ENCODE(prompt),
+     .help = "prompt, in which {text} is replaced by each text, for example \"query: {text}\"",
+     .fallback = "none"},
+    {.name = "no-specials",
+     .kind = AOEI_OPTION_FLAG,
+     ENCODE(no_special_tokens),
+     .help = "do not add special tokens such as [CLS] and [SEP]"},
+};
+
+const aoei_option_group aoei_encode = AOEI_GROUP("tokenizing", aoe_encode_options, encode_rows);

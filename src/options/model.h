@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The options with which a model is opened (aoe_model_options).
+ * The options with which a model is opened (aoe_model_options), and with which texts are embedded and tokenized.
  */
 #pragma once
 
@@ -7,8 +7,13 @@
 
 enum {
     AOEI_SCORE_MODEL_ROWS = 6, /* number of the first rows, which also apply to cross-encoders */
-    AOEI_MODEL_ROWS = 9        /* number of all rows */
+    AOEI_MODEL_ROWS = 9,       /* number of all rows */
+    AOEI_EMBEDDER_ROWS = 3
 };
 extern const aoei_option aoei_model_table[AOEI_MODEL_ROWS];
+extern const aoei_option_group aoei_embedding_size; /* aoe_model_options.dims */
+/* Rows of aoe_embedder_options: the size of batches, and after it the treatment of long texts. */
+extern const aoei_option aoei_embedder_table[AOEI_EMBEDDER_ROWS];
+extern const aoei_option_group aoei_encode; /* aoe_encode_options */
 
 int aoei_parse_pooling(void *target, const char *text, aoe_error *err); /* parses the name of an aoe_pooling */

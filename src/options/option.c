@@ -76,6 +76,12 @@ const char *aoei_option_field(char out[AOEI_NAME_SIZE], const aoei_option *o) {
     return out;
 }
 
+const char *aoei_real_text(char out[AOEI_NAME_SIZE], const void *target) {
+    const double x = *(const double *)target;
+    snprintf(out, AOEI_NAME_SIZE, "%g", x);
+    return aoei_is_auto(x) ? NULL : out;
+}
+
 int aoei_option_is_used(const aoei_option *o, int method) {
     return !o->methods || o->methods & AOEI_METHOD_BIT(method);
 }

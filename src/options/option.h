@@ -106,6 +106,15 @@ typedef struct aoei_option_group {
     size_t offset; /* offset of the struct in the struct of all groups */
 } aoei_option_group;
 
+/* Initializer of a group with all rows of a table for the struct `type`, and of such a group whose struct has an offset
+ * in the struct of all groups. */
+#define AOEI_GROUP(title, type, table) AOEI_GROUP_AT(title, type, table, 0)
+#define AOEI_GROUP_AT(title, type, table, offset)                                                                      \
+    { title, #type, table, sizeof(table) / sizeof *(table), offset }
+
+/* Initializer for the members `member` and `offset` of a row: a field of the public struct `type`. */
+#define AOEI_AT(type, field) .member = #field, .offset = offsetof(type, field)
+
 /* Initializer for the member `choices`: a NULL-terminated list of names. */
 #define AOEI_CHOICES(...)                                                                                              \
     (const char *const[]) {                                                                                            \
@@ -131,6 +140,8 @@ const char *aoei_option_choice(const aoei_option *o, size_t i);
 /* Writes the name of the field of an option to `out`: o->field, or the name of the option with each '-' replaced by
  * '_'. Returns out. */
 const char *aoei_option_field(char out[AOEI_NAME_SIZE], const aoei_option *o);
+/* For aoei_option.name_of of a REAL: returns the number, or NULL if it is AOE_AUTO. */
+const char *aoei_real_text(char out[AOEI_NAME_SIZE], const void *target);
 /* Returns 1 if the training method uses the option. */
 int aoei_option_is_used(const aoei_option *o, int method);
 /* Returns the value of an option for a record. names: 1: a value of CHOICE or SET is its name, a FLAG is a boolean, and

@@ -10,6 +10,10 @@
 #define AOEI_DEFAULT_POOLING   "last-token for causal models, cell-mean for RAN models and mean for other models"
 #define AOEI_DEFAULT_COLUMNS   "the columns with names listed in docs/data.md, such as sentence1 or query"
 #define AOEI_DEFAULT_LABELS    "entailment=1,contradiction=0,neutral=drop,not_entailment=0"
+#define AOEI_DEFAULT_CLASSES   "entailment=1,contradiction=0,neutral=2,not_entailment=0"
+#define AOEI_STORAGE_HELP                                                                                              \
+    "data type of the stored weights: f32, bf16 or int8 (8 bits per weight and one scale per "                         \
+    "row, a format that only aoe can read)"
 #define AOEI_POOLING_HELP                                                                                              \
     "how the token vectors are pooled into an embedding: cls, mean, max, last-token, mean-sqrt-len, weighted-mean, "   \
     "cls-last-avg, first-last-avg, last-two-avg, layer1-last-avg, mask, or a concatenation such as cls+mean. "         \
@@ -68,3 +72,41 @@
         .help = "skip unreadable rows and report how many were skipped; without this option, the command "             \
                 "stops at the first unreadable row"                                                                    \
     }
+#define AOEI_ROW_EMBEDDING_STORAGE(target)                                                                             \
+    {                                                                                                                  \
+        .name = "embedding-dtype", .field = "embedding_storage", .kind = AOEI_OPTION_CHOICE, .value = "TYPE", target,  \
+        .choices = AOEI_CHOICES("auto", "int5"), .noun = "storage type",                                               \
+        .help =                                                                                                        \
+            "data type of the stored token embeddings: auto (the type of --dtype) or int5 (5 bits per weight and one " \
+            "scale per row; requires --dtype int8)"                                                                    \
+    }
+#define AOEI_ROW_ORDERED(target)                                                                                       \
+    { .name = "ordered", .kind = AOEI_OPTION_FLAG, target, .help = "treat (a, b) and (b, a) as different pairs" }
+#define AOEI_ROW_SAME(target)                                                                                          \
+    {                                                                                                                  \
+        .name = "same", .kind = AOEI_OPTION_CHOICE, target,                                                            \
+        .choices = AOEI_CHOICES("exact", "space", "case", "letters"), .noun = "text comparison",                       \
+        .help =                                                                                                        \
+            "how texts are compared for equality: exact (same bytes), space (ignoring white space), case (ignoring "   \
+            "white space "                                                                                             \
+            "and case) or letters (same letters and digits, ignoring case)"                                            \
+    }
+#define AOEI_ROW_STORAGE(flag, target, about, usual)                                                                   \
+    {                                                                                                                  \
+        .name = flag, .field = "storage", .kind = AOEI_OPTION_CHOICE, .value = "TYPE", target,                         \
+        .choices = AOEI_CHOICES("f32", "bf16", "int8"), .noun = "storage type", .help = about, .fallback = usual       \
+    }
+#define AOEI_ROW_TEXT_COLUMNS(target)                                                                                  \
+    {                                                                                                                  \
+        .name = "columns", .kind = AOEI_OPTION_TEXT, .value = "ROLE=NAME,...", target,                                 \
+        .help = "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c, or a " \
+                "list of text columns: a,b",                                                                           \
+        .fallback = AOEI_DEFAULT_COLUMNS                                                                               \
+    }
+#define AOEI_ROW_THRESHOLD(target)                                                                                     \
+    {                                                                                                                  \
+        .name = "threshold", .kind = AOEI_OPTION_REAL, target, .min = -1e30, .max = 1e30,                              \
+        .help = "pairs with a label of at least X are positive", .fallback = AOEI_DEFAULT_THRESHOLD                    \
+    }
+#define AOEI_ROW_OUTPUT(target, form, about)                                                                           \
+    { .name = "output", .letter = 'o', .kind = AOEI_OPTION_TEXT, .value = form, target, .help = about }

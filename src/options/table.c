@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "options/rows.h"
 
-#define AT(field) .member = #field, .offset = offsetof(aoe_table_options, field)
+#define AT(field) AOEI_AT(aoe_table_options, field)
 
 static int parse_delimiter(void *target, const char *text, aoe_error *err) {
     const char c = strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0 ? '\t' : text[0];
@@ -22,6 +22,38 @@ static int parse_delimiter(void *target, const char *text, aoe_error *err) {
 
 static json_t *delimiter_json(const void *target) {
     return json_integer(*(const char *)target);
+}
+
+const char *const aoei_table_formats[] = {"auto", "tsv", "csv", "jsonl", "txt", "json", NULL};
+
+const char *const aoei_forms[] = {"auto", "pairs", "positives", "triplets", NULL};
+const char *const aoei_output_forms[] = {"pairs", "triplets", NULL};
+
+/* Returns the index of a form in `names`. "triples" means "triplets". */
+static size_t find_form(const char *const *names, const char *text, aoe_error *err) {
+    return aoei_choose(names, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
+}
+
+int aoei_parse_form(void *target, const char *text, aoe_error *err) {
+    const size_t i = find_form(aoei_forms, text, err);
+    if (!aoei_forms[i])
+        return err->code;
+    *(aoe_example_kind *)target = (aoe_example_kind)i;
+    return 0;
+}
+
+int aoei_parse_output_form(void *target, const char *text, aoe_error *err) {
+    const size_t i = find_form(aoei_output_forms, text, err);
+    if (!aoei_output_forms[i])
+        return err->code;
+    *(aoe_example_kind *)target = i ? AOE_EXAMPLES_TRIPLETS : AOE_EXAMPLES_PAIRS;
+    return 0;
+}
+
+const char *aoei_form_name(char out[AOEI_NAME_SIZE], const void *target) {
+    (void)out;
+    const aoe_example_kind kind = *(const aoe_example_kind *)target;
+    return kind == AOE_EXAMPLES_AUTO ? NULL : aoei_forms[kind];
 }
 
 const aoei_option aoei_table_table[AOEI_TABLE_ROWS] = {
@@ -38,8 +70,7 @@ const aoei_option aoei_table_table[AOEI_TABLE_ROWS] = {
     {.name = "input-format",
      .kind = AOEI_OPTION_CHOICE,
      AT(input_format),
-     /* names of the values of aoe_table_format, in the order of the values */
-     .choices = AOEI_CHOICES("auto", "tsv", "csv", "jsonl", "txt", "json"),
+     .choices = aoei_table_formats,
      .noun = "format",
      .help = "format of the input: tsv, csv, jsonl, json or txt",
      .fallback = "from the file extension; txt for stdin"},

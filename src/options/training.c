@@ -12,9 +12,9 @@
 #include "options/rows.h"
 #include "options/view_option.h"
 
-#define AT(field)    .member = #field, .offset = offsetof(aoe_train_options, field)
-#define ARG(field)   .member = #field, .offset = offsetof(aoe_training_args, field)
-#define LORA(field)  .member = #field, .offset = offsetof(aoe_lora, field)
+#define AT(field)    AOEI_AT(aoe_train_options, field)
+#define ARG(field)   AOEI_AT(aoe_training_args, field)
+#define LORA(field)  AOEI_AT(aoe_lora, field)
 #define METHOD(name) AOEI_METHOD_BIT(AOE_METHOD_##name)
 
 /* Sets of methods that use the same options. */
@@ -73,13 +73,6 @@ static json_t *lr_steps_json(const void *target) {
 
 static json_t *direction_number(const void *target) {
     return json_integer(*(const unsigned *)target);
-}
-
-/* Returns the dropout probability that the method sets, or NULL if it is that of config.json. */
-static const char *dropout_text(char out[AOEI_NAME_SIZE], const void *target) {
-    const double p = *(const double *)target;
-    snprintf(out, AOEI_NAME_SIZE, "%g", p);
-    return aoei_is_auto(p) ? NULL : out;
 }
 
 static const aoei_option output_options[] = {
@@ -235,7 +228,7 @@ static const aoei_option schedule_options[] = {
      ARG(dropout),
      .max = 0.99,
      .help = "dropout probability",
-     .name_of = dropout_text,
+     .name_of = aoei_real_text,
      .fallback = "from config.json"},
     {.name = "save-every",
      .record = AOEI_RECORD_NEVER,
@@ -680,10 +673,8 @@ static const aoei_option lora_options[] = {
      .help = "keep the frozen linear weights in memory as int8, with one scale per row, to save memory"},
 };
 
-#define GROUP(title, table)                                                                                            \
-    { title, "aoe_train_options", table, sizeof(table) / sizeof *(table), 0 }
-#define ARGS_GROUP(title, table)                                                                                       \
-    { title, "aoe_training_args", table, sizeof(table) / sizeof *(table), offsetof(aoe_train_options, args) }
+#define GROUP(title, table)      AOEI_GROUP(title, aoe_train_options, table)
+#define ARGS_GROUP(title, table) AOEI_GROUP_AT(title, aoe_training_args, table, offsetof(aoe_train_options, args))
 
 const aoei_option_group aoei_train_groups[AOEI_TRAIN_GROUPS] = {
     [AOEI_GROUP_OUTPUT] = ARGS_GROUP("output", output_options),
@@ -693,6 +684,5 @@ const aoei_option_group aoei_train_groups[AOEI_TRAIN_GROUPS] = {
     [AOEI_GROUP_PREFIXES] = GROUP("prefixes of embeddings", prefix_options),
     [AOEI_GROUP_LAYERS] = GROUP("layers", layer_options),
     [AOEI_GROUP_TEACHER] = GROUP("teacher", teacher_options),
-    [AOEI_GROUP_LORA] = {"adapters (LoRA)", "aoe_lora", lora_options, sizeof lora_options / sizeof *lora_options,
-                         offsetof(aoe_train_options, lora)},
+    [AOEI_GROUP_LORA] = AOEI_GROUP_AT("adapters (LoRA)", aoe_lora, lora_options, offsetof(aoe_train_options, lora)),
 };

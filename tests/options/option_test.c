@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests reading and writing the values of options, the names of their fields, and the record of a group of options.
- * covers: options/table
+ * covers: options/table options/annotate options/collect options/create options/dataset options/evaluate
+ * covers: options/experiment options/pretrain
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,8 +13,15 @@
 #include <cmocka.h>
 
 #include "aoe_train.h"
+#include "options/annotate.h"
+#include "options/collect.h"
+#include "options/create.h"
+#include "options/dataset.h"
+#include "options/evaluate.h"
+#include "options/experiment.h"
 #include "options/model.h"
 #include "options/option.h"
+#include "options/pretrain.h"
 #include "options/table.h"
 #include "options/training.h"
 
@@ -117,9 +125,18 @@ static void names_of_fields_and_values(void **state) {
     assert_string_equal(aoei_option_value(&table[6]), "X");
 }
 
-/* Each row of the library has a help text, a field and, unless it is a flag, a name of its value. The rows of a CHOICE
- * and of a SET have names and a noun. No two options of a training run have the same name or letter. */
-static void rows_are_complete(void **state) {
+/* Checks that a row of the library has a help text, a field and, unless it is a flag, a name of its value. The rows of
+ * a CHOICE and of a SET have names and a noun. */
+static void row_is_complete(const aoei_option *o) {
+    const int choice = o->kind == AOEI_OPTION_CHOICE || o->kind == AOEI_OPTION_SET,
+              named = o->kind == AOEI_OPTION_NAMED;
+    if (!o->help || !o->member || (o->kind != AOEI_OPTION_FLAG && !aoei_option_value(o)) ||
+        (!named && choice != !!o->choices) || choice != !!o->noun || named != !!o->parse)
+        fail_msg("--%s is not complete", o->name);
+}
+
+/* No two options of a training run have the same name or letter. */
+static void rows_of_training(void **state) {
     (void)state;
     aoei_option_group groups[AOEI_TRAIN_GROUPS + 2] = {
         [AOEI_TRAIN_GROUPS] = {.options = aoei_model_table, .n = AOEI_MODEL_ROWS},
@@ -133,10 +150,7 @@ static void rows_are_complete(void **state) {
         assert_true(g >= AOEI_TRAIN_GROUPS || (groups[g].title && groups[g].type));
         for (size_t i = 0; i < groups[g].n; i++) {
             const aoei_option *o = &groups[g].options[i];
-            const int choice = o->kind == AOEI_OPTION_CHOICE || o->kind == AOEI_OPTION_SET;
-            if (!o->help || !o->member || (o->kind != AOEI_OPTION_FLAG && !aoei_option_value(o)) ||
-                choice != !!o->choices || choice != !!o->noun || (o->kind == AOEI_OPTION_NAMED) != !!o->parse)
-                fail_msg("--%s is not complete", o->name);
+            row_is_complete(o);
             for (size_t k = 0; k < n; k++)
                 if (strcmp(names[k], o->name) == 0)
                     fail_msg("two rows have the name %s", o->name);
@@ -146,6 +160,63 @@ static void rows_are_complete(void **state) {
         }
     }
     assert_true(n > 90 && n < sizeof names / sizeof *names);
+}
+
+static void rows_of_other_structs(void **state) {
+    (void)state;
+    static const aoei_option_group *const groups[] = {
+        &aoei_annotate_rows,
+        &aoei_annotate_data,
+        &aoei_score_scores,
+        &aoei_score_data,
+        &aoei_chat_output,
+        &aoei_chat_models,
+        &aoei_chat_calls,
+        &aoei_github_source,
+        &aoei_github_output,
+        &aoei_github_choice,
+        &aoei_convert,
+        &aoei_merge,
+        &aoei_convert_vocabulary,
+        &aoei_whiten,
+        &aoei_whiten_texts,
+        &aoei_flow,
+        &aoei_flow_training,
+        &aoei_flow_texts,
+        &aoei_init,
+        &aoei_shape_sizes,
+        &aoei_init_vocabulary,
+        &aoei_mine_data,
+        &aoei_mine_candidates,
+        &aoei_mine_choice,
+        &aoei_data_convert_output,
+        &aoei_data_convert_form,
+        &aoei_data_check,
+        &aoei_data_dedup,
+        &aoei_data_split,
+        &aoei_data_stats,
+        &aoei_retrieval_metrics,
+        &aoei_retrieval_input,
+        &aoei_rerank_lists,
+        &aoei_rerank_output,
+        &aoei_rerank_input,
+        &aoei_binary_classes,
+        &aoei_suite,
+        &aoei_triplets,
+        &aoei_experiment_options,
+        &aoei_compare_tests,
+        &aoei_embedding_size,
+        &aoei_encode,
+        &aoei_pretrain_data,
+        &aoei_pretrain_batches,
+    };
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        assert_true(groups[g]->title && groups[g]->type && groups[g]->n && !groups[g]->offset);
+        for (size_t i = 0; i < groups[g]->n; i++)
+            row_is_complete(&groups[g]->options[i]);
+    }
+    for (size_t i = 0; i < AOEI_EMBEDDER_ROWS; i++)
+        row_is_complete(&aoei_embedder_table[i]);
 }
 
 /* The parsers of the rows, which are independent of the program. */
@@ -173,9 +244,10 @@ static void delimiters_and_poolings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_as_json),    cmocka_unit_test(records_of_methods),
-        cmocka_unit_test(sets_and_choices),  cmocka_unit_test(names_of_fields_and_values),
-        cmocka_unit_test(rows_are_complete), cmocka_unit_test(delimiters_and_poolings),
+        cmocka_unit_test(values_as_json),          cmocka_unit_test(records_of_methods),
+        cmocka_unit_test(sets_and_choices),        cmocka_unit_test(names_of_fields_and_values),
+        cmocka_unit_test(rows_of_training),        cmocka_unit_test(rows_of_other_structs),
+        cmocka_unit_test(delimiters_and_poolings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
