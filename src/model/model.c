@@ -134,7 +134,7 @@ size_t aoe_model_dims(const aoe_model *m) {
 }
 
 int aoe_model_is_cross_encoder(const aoe_model *m) {
-    return m && aoei_has_head(&m->config, &m->files);
+    return m && m->has_head;
 }
 
 size_t aoe_model_classes(const aoe_model *m) {

@@ -52,6 +52,7 @@ struct aoe_model {
     aoei_model_files files;
     aoei_encoder_config config; /* configuration; config.lora.r is 0 if adapters were merged into the packed copies */
     aoei_settings settings;     /* settings of the model directory, overridden by the options of the caller */
+    int has_head;               /* 1: the files contain a classification head (aoei_has_head) */
     size_t dims;     /* option options.dims of the caller: number of components of an embedding; 0: no other number
                     than that of the settings */
     aoei_dtype type; /* data type of activations and matmuls */

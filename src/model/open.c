@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hub_cache.h"
+#include "base/file_cache.h"
 #include "base/options.h"
 #include "encoder/arch.h"
 #include "encoder/layer_pooling.h"
@@ -170,7 +171,7 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
     if (!rc)
         rc = aoei_settings_read(&m->settings, &m->files.record, aoei_settings_dir(&m->files), &m->config, o, err);
     if (!rc && m->config.classes)
-        rc = aoei_cross_encoder_settings(&m->settings, &m->config, &m->files, aoei_settings_dir(&m->files), o, err);
+        rc = aoei_cross_encoder_settings(&m->settings, &m->config, &m->files, o, err);
     if (!rc)
         rc = aoei_first_layers_select(&m->config, o->layers, m->files.dir, err);
     m->config.pooled_parts = rc ? 0 : aoei_pooling_parts(m->settings.pooling);
@@ -187,11 +188,13 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
         rc = aoei_first_dims_check(&m->settings, &m->config, o->dims, m->files.dir, err);
     m->dims = o->dims < aoe_model_dims(m) ? o->dims : 0;
     if (!rc && m->files.module_head)
-        rc = aoei_cross_encoder_modules_finish(&m->settings, &m->config, &m->files, aoei_settings_dir(&m->files), err);
+        rc = aoei_cross_encoder_modules_finish(&m->settings, &m->config, &m->files, err);
     if (o->activation != AOE_AUTO)
         m->settings.activation = (aoe_score_activation)o->activation;
     if (!rc)
         rc = aoei_model_keys_check(&m->files, &m->config, &m->ctx->log, err);
+    if (!rc)
+        rc = aoei_has_head(&m->has_head, &m->config, &m->files, err);
     if (!rc)
         rc = warn_incomplete(m, err);
     aoei_model_describe_modules(m);
@@ -254,6 +257,7 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
         aoe_model_close(m);
         return rc;
     }
+    aoei_file_cache_clear(m->files.cache);
     if (m->settings.bidirectional)
         m->config.bidirectional_from = m->settings.bidirectional_from;
     /* only static models, whose weights are not packed later, are changed to float32 */

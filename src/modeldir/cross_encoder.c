@@ -173,27 +173,25 @@ static const json_t *given(const json_t *root, const char *key) {
 }
 
 /* Reads the activation function of the scores from config_sentence_transformers.json or from config.json. */
-static int read_activation(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
-                           aoe_error *err) {
+static int read_activation(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, aoe_error *err) {
     json_t *root;
-    char *own, *config = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
-    int rc = aoei_json_load_optional(&root, &own, dir, "config_sentence_transformers.json", err);
+    const char *own;
+    char *config = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
+    int rc = aoei_model_dir_json(&root, &own, aoei_settings_dir(f), "config_sentence_transformers.json", err);
     if (!rc && !config)
-        rc = aoei_fail_nomem(err, strlen(dir));
+        rc = aoei_fail_nomem(err, 0);
     const json_t *first = given(root, "activation_fn"),
                  *second = given(json_object_get(f->config_json, "sentence_transformers"), "activation_fn"),
                  *third = given(f->config_json, "sbert_ce_default_activation_function");
     s->activation = c->classes == 1 ? AOE_SCORE_SIGMOID : AOE_SCORE_LOGIT;
     if (!rc && (first || second || third) && (!f->new_head || f->decoder))
         rc = parse_activation(&s->activation, first ? first : second ? second : third, first ? own : config, err);
-    json_decref(root);
     aoei_free(config);
-    aoei_free(own);
     return rc;
 }
 
 /* Checks that modules.json, if it exists, describes a transformer with a classification head. */
-static int check_modules(const char *dir, aoe_error *err) {
+static int check_modules(aoei_model_dir dir, aoe_error *err) {
     aoei_module_head head;
     aoei_logit_score score;
     const int rc = aoei_cross_encoder_modules_read(&head, &score, dir, err);
@@ -203,16 +201,18 @@ static int check_modules(const char *dir, aoe_error *err) {
         err, AOE_EUNSUPPORTED,
         "%s/modules.json: the modules of this cross-encoder are not supported; supported are a Transformer with a "
         "classification head, Transformer and LogitScore, and Transformer, Pooling and Dense",
-        dir);
+        dir.path);
 }
 
-int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f) {
+int aoei_has_head(int *has, const aoei_encoder_config *c, const aoei_model_files *f, aoe_error *err) {
     int saved = 0;
-    if (f->module_head || f->logit_score.given)
-        return 1;
-    if (!c->arch->head || !f->weights || !find_head(c, f, &saved))
+    aoe_error ignored;
+    *has = f->module_head || f->logit_score.given;
+    if (*has || !c->arch->head || !f->weights || !find_head(c, f, &saved))
         return 0;
-    return saved || (promises_head(f->config_json) && !check_modules(aoei_settings_dir(f), NULL));
+    const int rc = saved || !promises_head(f->config_json) ? 0 : check_modules(aoei_settings_dir(f), &ignored);
+    *has = saved || (promises_head(f->config_json) && !rc);
+    return rc == AOE_ENOMEM ? aoei_fail_nomem(err, 0) : 0;
 }
 
 int aoei_declares_cross_encoder(int *declared, const aoei_encoder_config *c, const aoei_model_files *f,
@@ -221,23 +221,24 @@ int aoei_declares_cross_encoder(int *declared, const aoei_encoder_config *c, con
     aoei_logit_score score;
     const int rc = aoei_cross_encoder_modules_read(&head, &score, aoei_settings_dir(f), err);
     *declared = head == AOEI_MODULE_HEAD_POOLED || head == AOEI_MODULE_HEAD_LOGITS;
-    if (head == AOEI_MODULE_HEAD_NONE)
-        *declared = f->weights ? aoei_has_head(c, f) : c->arch->head && promises_head(f->config_json);
-    return rc;
+    if (rc || head != AOEI_MODULE_HEAD_NONE)
+        return rc;
+    if (f->weights)
+        return aoei_has_head(declared, c, f, err);
+    *declared = c->arch->head && promises_head(f->config_json);
+    return 0;
 }
 
 int aoei_is_language_model(const aoei_encoder_config *c, const aoei_model_files *f) {
-    char *path = aoei_path_join(aoei_settings_dir(f), "modules.json");
-    const int found =
-        path && !aoei_exists(path) && c->arch->head && f->weights && decoder_of(c, f) != AOEI_DECODER_NONE;
-    aoei_free(path);
-    return found;
+    return !aoei_entry_exists(aoei_settings_dir(f).path, "modules.json") && c->arch->head && f->weights &&
+           decoder_of(c, f) != AOEI_DECODER_NONE;
 }
 
 int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f,
-                                const char *dir, const aoe_model_options *o, aoe_error *err) {
-    const int of_embeddings =
-        !promises_head(f->config_json) && ((f->new_head && !f->decoder) || (f->saved_head && strcmp(dir, f->dir) != 0));
+                                const aoe_model_options *o, aoe_error *err) {
+    const aoei_model_dir dir = aoei_settings_dir(f);
+    const int of_embeddings = !promises_head(f->config_json) &&
+                              ((f->new_head && !f->decoder) || (f->saved_head && strcmp(dir.path, f->dir) != 0));
     int rc = f->new_head || of_embeddings ? 0 : check_modules(dir, err);
     s->reranker_template = f->decoder != AOEI_DECODER_NONE && !f->logit_score.given;
     if (of_embeddings) {
@@ -251,30 +252,31 @@ int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, 
     s->normalize = 0;
     json_decref(s->modules);
     s->modules = NULL;
-    return rc ? rc : read_activation(s, c, f, dir, err);
+    return rc ? rc : read_activation(s, c, f, err);
 }
 
 int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, const aoei_model_files *f,
-                                      const char *dir, aoe_error *err) {
+                                      aoe_error *err) {
     const size_t n = aoei_settings_module_count(s);
     if (!c->n_modules || n != c->n_modules || s->normalize || s->truncate_dim)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: the modules of this cross-encoder are not supported; the supported modules after the pooling are "
             "Dense, LayerNorm and Dropout",
-            dir);
+            aoei_settings_dir(f).path);
     c->classes = c->modules[n - 1].out;
     c->head_in_modules = 1;
-    return read_activation(s, c, f, dir, err);
+    return read_activation(s, c, f, err);
 }
 
-int aoei_is_cross_encoder(const char *dir, const char *base) {
-    json_t *root;
+int aoei_is_cross_encoder(const char *path, const char *base) {
+    json_t *root = NULL;
     char *found = NULL;
-    if (aoei_is_adapter_dir(dir) && !aoei_peft_base(&found, dir, base, NULL))
-        dir = found;
-    const int is = !aoei_json_load_optional(&root, NULL, dir, AOEI_CONFIG_FILE, NULL) && promises_head(root);
-    json_decref(root);
+    aoei_model_dir dir = {path, aoei_file_cache_create()};
+    if (dir.cache && aoei_is_adapter_dir(path) && !aoei_peft_base(&found, dir, base, NULL))
+        dir.path = found;
+    const int is = dir.cache && !aoei_model_dir_json(&root, NULL, dir, AOEI_CONFIG_FILE, NULL) && promises_head(root);
+    aoei_file_cache_destroy(dir.cache);
     aoei_free(found);
     return is;
 }

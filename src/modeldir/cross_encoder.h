@@ -30,23 +30,22 @@ typedef struct aoei_head_request {
  * number of classes), AOE_ENOMEM. */
 int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const aoei_head_request *request,
                             aoe_error *err);
-/* Sets s->activation, and replaces the settings that a classification head determines. dir: directory of the settings;
- * o: options of the caller. The prompts of an embedding model that gets a new head are dropped, because they are not
- * prompts of pairs. Errors: AOE_EUNSUPPORTED (the activation function or a module is not supported), AOE_EFORMAT,
- * AOE_ENOMEM. */
+/* Sets s->activation, and replaces the settings that a classification head determines. o: options of the caller. The
+ * prompts of an embedding model that gets a new head are dropped, because they are not prompts of pairs. Errors:
+ * AOE_EUNSUPPORTED (the activation function or a module is not supported), AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f,
-                                const char *dir, const aoe_model_options *o, aoe_error *err);
+                                const aoe_model_options *o, aoe_error *err);
 /* Completes the configuration of a cross-encoder whose head consists of modules (f->module_head), after its modules are
  * open: sets c->classes and s->activation. Errors: AOE_EUNSUPPORTED, AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, const aoei_model_files *f,
-                                      const char *dir, aoe_error *err);
+                                      aoe_error *err);
 /* Writes the class name of the activation function in torch to out[size], such as
  * "torch.nn.modules.activation.Sigmoid". */
 void aoei_score_activation_name(char *out, size_t size, aoe_score_activation activation);
-/* Returns 1 if the open files f contain a classification head that config.json names, and modules.json does not
- * describe an embedding model, or if the file of adapters contains a head. c: configuration of the model, with or
- * without the head. */
-int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f);
+/* Sets *has to 1 if the open files f contain a classification head that config.json names, and modules.json does not
+ * describe an embedding model, or if the file of adapters contains a head; otherwise to 0. c: configuration of the
+ * model, with or without the head. Errors: AOE_ENOMEM. */
+int aoei_has_head(int *has, const aoei_encoder_config *c, const aoei_model_files *f, aoe_error *err);
 /* Sets *declared to 1 if the files describe a cross-encoder: modules.json describes a head
  * (aoei_cross_encoder_modules_read), or aoei_has_head is true. If f contains no weights (aoei_model_config_open), it
  * suffices that config.json names a class with a head. Errors: as aoei_cross_encoder_modules_read. */
@@ -55,7 +54,8 @@ int aoei_declares_cross_encoder(int *declared, const aoei_encoder_config *c, con
  * class ...ForCausalLM, and there is no modules.json, so that it is not an embedding model. c: configuration of the
  * model. */
 int aoei_is_language_model(const aoei_encoder_config *c, const aoei_model_files *f);
-/* Returns 1 if the model in `dir` is a cross-encoder: config.json, or that of the base model of adapters, names a class
+/* Returns 1 if the model in the directory `path` is a cross-encoder: config.json, or that of the base model of
+ * adapters, names a class
  * ...ForSequenceClassification. base: see aoei_peft_base. Returns 0 for all other directories, and if a file cannot be
  * read. */
-int aoei_is_cross_encoder(const char *dir, const char *base);
+int aoei_is_cross_encoder(const char *path, const char *base);

@@ -20,29 +20,25 @@ static const char *class_of(const json_t *modules, size_t i) {
 }
 
 /* Returns 1 if config_sentence_transformers.json describes a cross-encoder. */
-static int is_declared(const char *dir) {
+static int is_declared(aoei_model_dir dir) {
     json_t *root;
-    const int rc = aoei_json_load_optional(&root, NULL, dir, "config_sentence_transformers.json", NULL);
+    const int rc = aoei_model_dir_json(&root, NULL, dir, "config_sentence_transformers.json", NULL);
     const char *type = rc ? NULL : json_string_value(json_object_get(root, "model_type"));
-    const int is = type && !strcmp(type, "CrossEncoder");
-    json_decref(root);
-    return is;
+    return type && !strcmp(type, "CrossEncoder");
 }
 
 /* Reads config.json of the module LogitScore in the folder `at`. */
-static int read_logit_score(aoei_logit_score *s, const char *dir, const char *at, aoe_error *err) {
+static int read_logit_score(aoei_logit_score *s, aoei_model_dir dir, const char *at, aoe_error *err) {
     json_t *config = NULL;
-    const char *input = NULL;
-    char *folder = at && aoei_is_plain_folder(at) ? aoei_path_join(dir, at) : NULL,
-         *path = folder ? aoei_path_join(folder, "config.json") : NULL;
-    int rc =
-        !at || !aoei_is_plain_folder(at)
-            ? aoei_fail(
-                  err, AOE_EUNSUPPORTED,
-                  "%s: the path of the module LogitScore in modules.json must be a subfolder of the model directory",
-                  dir)
-        : path ? aoei_json_load(&config, path, err)
-               : aoei_fail_nomem(err, strlen(dir));
+    const char *input = NULL, *path;
+    if (!at || !aoei_is_plain_folder(at))
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the path of the module LogitScore in modules.json must be a subfolder of the model directory",
+            dir.path);
+    int rc = aoei_model_dir_folder(&dir, dir, at, err);
+    if (!rc)
+        rc = aoei_model_dir_need_json(&config, &path, dir, "config.json", err);
     *s = (aoei_logit_score){.given = 1, .false_token = AOE_AUTO};
     if (!rc)
         rc = aoei_json_need_size(config, "true_token_id", &s->true_token, path, err);
@@ -53,15 +49,13 @@ static int read_logit_score(aoei_logit_score *s, const char *dir, const char *at
     if (!rc && input && strcmp(input, "causal_logits") != 0)
         rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: module_input_name '%s' is not supported (supported: causal_logits)",
                        path, input);
-    json_decref(config);
-    aoei_free(path);
-    aoei_free(folder);
     return rc;
 }
 
-int aoei_cross_encoder_modules_read(aoei_module_head *head, aoei_logit_score *score, const char *dir, aoe_error *err) {
+int aoei_cross_encoder_modules_read(aoei_module_head *head, aoei_logit_score *score, aoei_model_dir dir,
+                                    aoe_error *err) {
     json_t *modules;
-    int rc = aoei_json_load_optional(&modules, NULL, dir, "modules.json", err);
+    int rc = aoei_model_dir_json(&modules, NULL, dir, "modules.json", err);
     const size_t n = json_array_size(modules);
     *score = (aoei_logit_score){0};
     *head = AOEI_MODULE_HEAD_OTHER;
@@ -72,6 +66,5 @@ int aoei_cross_encoder_modules_read(aoei_module_head *head, aoei_logit_score *sc
         rc = read_logit_score(score, dir, json_string_value(json_object_get(json_array_get(modules, 1), "path")), err);
     } else if (!rc && n > 2 && !strcmp(class_of(modules, 1), "Pooling") && is_declared(dir))
         *head = AOEI_MODULE_HEAD_POOLED;
-    json_decref(modules);
     return rc;
 }

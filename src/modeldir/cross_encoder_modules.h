@@ -16,4 +16,5 @@ typedef enum aoei_module_head {
 
 /* Reads modules.json in `dir`. *score receives the tokens of the module LogitScore; score->given is 0 if there is none.
  * Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
-int aoei_cross_encoder_modules_read(aoei_module_head *head, aoei_logit_score *score, const char *dir, aoe_error *err);
+int aoei_cross_encoder_modules_read(aoei_module_head *head, aoei_logit_score *score, aoei_model_dir dir,
+                                    aoe_error *err);

@@ -44,7 +44,7 @@ static int read_config(aoei_encoder_config *c, const json_t *config, const char 
     return 0;
 }
 
-int aoei_layer_pooling_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const char *folder,
+int aoei_layer_pooling_open(aoei_encoder_config *c, aoei_model_files *f, aoei_model_dir dir, const char *folder,
                             aoe_error *err) {
     if (!folder)
         return 0;
@@ -53,27 +53,26 @@ int aoei_layer_pooling_open(aoei_encoder_config *c, aoei_model_files *f, const c
             err, AOE_EUNSUPPORTED,
             "%s: the model has the module WeightedLayerPooling, so that its pooling cannot be a mean over two "
             "layers; choose another pooling",
-            dir);
+            dir.path);
     if (!c->layers || c->arch->layer_slots)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: the module WeightedLayerPooling is not supported by architecture '%s'; remove the module",
-                         dir, c->arch->model_type);
+                         dir.path, c->arch->model_type);
     if (c->mlm_head)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: a model with the module WeightedLayerPooling cannot be pretrained; remove the module",
-                         dir);
-    json_t *config = NULL;
-    char *at = aoei_path_join(dir, folder), *path = at ? aoei_path_join(at, "config.json") : NULL;
-    int rc = path ? aoei_json_load(&config, path, err) : aoei_fail_nomem(err, strlen(dir));
+                         dir.path);
+    json_t *config;
+    const char *path;
+    int rc = aoei_model_dir_folder(&dir, dir, folder, err);
+    if (!rc)
+        rc = aoei_model_dir_need_json(&config, &path, dir, "config.json", err);
     if (!rc && !json_is_object(config))
         rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the model again", path);
     if (!rc)
         rc = read_config(c, config, path, err);
     if (!rc)
-        rc = aoei_safetensors_open_dir(&f->modules[AOEI_POOLED_LAYERS - 1], at, err);
-    json_decref(config);
-    aoei_free(path);
-    aoei_free(at);
+        rc = aoei_safetensors_open_dir(&f->modules[AOEI_POOLED_LAYERS - 1], dir.path, err);
     return rc;
 }
 

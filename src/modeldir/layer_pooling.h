@@ -14,7 +14,7 @@
 
 /* Reads the configuration of the module in DIR/folder into c, and opens its weights in f. folder: NULL: the model has
  * no such module. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED (the encoder is not a transformer), AOE_ENOENT, AOE_ENOMEM. */
-int aoei_layer_pooling_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const char *folder,
+int aoei_layer_pooling_open(aoei_encoder_config *c, aoei_model_files *f, aoei_model_dir dir, const char *folder,
                             aoe_error *err);
 /* Finds the layer weights in f and sets the element of f->tensors for them. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED. */
 int aoei_layer_pooling_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);

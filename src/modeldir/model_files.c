@@ -28,7 +28,7 @@ static int complete_static(aoei_model_files *f, aoe_error *err) {
         return 0;
     int rc = aoei_safetensors_open_dir(&f->weights, aoei_weights_dir(f), err);
     if (!rc)
-        rc = aoei_static_complete(&f->config_json, f->weights, aoei_weights_dir(f), err);
+        rc = aoei_static_complete(&f->config_json, f->weights, aoei_files_dir(f, aoei_weights_dir(f)), err);
     return rc == AOE_ENOENT ? 0 : rc; /* missing weights are reported later, when the weights are opened */
 }
 
@@ -55,43 +55,43 @@ static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, co
 /* Sets *folder to the folder that modules.json in `dir` names for the module Transformer, StaticEmbedding or
  * WordEmbeddings, or to NULL if the module is stored in `dir` itself. If the first module is another module that is
  * stored in a folder, returns an error that names it. */
-static int find_folder(char **folder, const char *dir, aoe_error *err) {
+static int find_folder(char **folder, aoei_model_dir dir, aoe_error *err) {
     *folder = NULL;
-    if (!aoei_entry_exists(dir, "modules.json"))
+    if (!aoei_entry_exists(dir.path, "modules.json"))
         return 0;
-    json_t *root = NULL;
-    char *path = aoei_path_join(dir, "modules.json");
-    int rc = path ? aoei_json_load(&root, path, err) : aoei_fail_nomem(err, strlen(dir));
+    json_t *root;
+    const char *path;
+    const int rc = aoei_model_dir_need_json(&root, &path, dir, "modules.json", err);
     if (!rc && !json_is_array(root))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; download the model again", path);
+        return aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; download the model again", path);
     const json_t *first = json_array_get(root, 0);
     const char *type = json_string_value(json_object_get(first, "type")),
                *at = json_string_value(json_object_get(first, "path"));
     const char *dot = type ? strrchr(type, '.') : NULL;
-    if (!rc && dot && at && *at && strcmp(at, ".") != 0) {
-        if (strcmp(dot + 1, "Transformer") != 0 && strcmp(dot + 1, "StaticEmbedding") != 0 &&
-            strcmp(dot + 1, "WordEmbeddings") != 0)
-            rc = aoei_fail(err, AOE_EUNSUPPORTED,
-                           "%s: the first module, '%s', is not supported (supported: Transformer, StaticEmbedding, "
-                           "WordEmbeddings)",
-                           path, dot + 1);
-        else if (aoei_is_plain_folder(at) && !(*folder = aoei_path_join(dir, at)))
-            rc = aoei_fail_nomem(err, strlen(dir));
-    }
-    json_decref(root);
-    aoei_free(path);
-    return rc;
+    if (rc || !dot || !at || !*at || !strcmp(at, "."))
+        return rc;
+    if (strcmp(dot + 1, "Transformer") != 0 && strcmp(dot + 1, "StaticEmbedding") != 0 &&
+        strcmp(dot + 1, "WordEmbeddings") != 0)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: the first module, '%s', is not supported (supported: Transformer, StaticEmbedding, "
+                         "WordEmbeddings)",
+                         path, dot + 1);
+    if (aoei_is_plain_folder(at) && !(*folder = aoei_path_join(dir.path, at)))
+        return aoei_fail_nomem(err, strlen(dir.path));
+    return 0;
 }
 
 /* Sets f->transformer_dir to the folder of the transformer, if it has one. The base model of adapters is then replaced
- * by this folder, which contains its config.json. */
-static int find_transformer_dir(aoei_model_files *f, aoe_error *err) {
+ * by this folder, which contains its config.json. *is_folder receives 1 if there is a folder, otherwise 0. */
+static int find_transformer_dir(aoei_model_files *f, int *is_folder, aoe_error *err) {
     char *folder = NULL;
+    *is_folder = 0;
     if (f->base_dir && aoei_entry_exists(f->base_dir, AOEI_CONFIG_FILE))
         return 0;
-    const int rc = find_folder(&folder, f->base_dir ? f->base_dir : f->dir, err);
+    const int rc = find_folder(&folder, aoei_files_dir(f, f->base_dir ? f->base_dir : f->dir), err);
     if (rc || !folder)
         return rc;
+    *is_folder = 1;
     if (f->base_dir) {
         aoei_free(f->base_dir);
         f->base_dir = folder;
@@ -101,15 +101,23 @@ static int find_transformer_dir(aoei_model_files *f, aoe_error *err) {
     return 0;
 }
 
-/* Reads config.json into f->config_json and c. If `mlm` is 1, the configuration includes the masked-LM head. */
-static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe_error *err) {
-    const char *dir = aoei_weights_dir(f);
-    char *path = NULL;
+/* Parses config.json, if it exists, into f->config_json, and sets *path to its path. */
+static int load_config(aoei_model_files *f, const char **path, aoe_error *err) {
+    json_t *root;
+    const int rc = aoei_model_dir_json(&root, path, aoei_files_dir(f, aoei_weights_dir(f)), AOEI_CONFIG_FILE, err);
+    f->config_json = json_incref(root);
+    return rc;
+}
+
+/* Reads config.json into f->config_json and c. If `mlm` is 1, the configuration includes the masked-LM head. is_folder:
+ * see find_transformer_dir. */
+static int read_config(aoei_model_files *f, aoei_encoder_config *c, int is_folder, int mlm, aoe_error *err) {
+    const char *dir = aoei_weights_dir(f), *path;
     int rc = aoei_check_model_dir(dir, err);
-    if (!rc)
+    if (!rc && !is_folder)
         rc = aoei_reject_module_dir(dir, err);
     if (!rc)
-        rc = aoei_json_load_optional(&f->config_json, &path, dir, AOEI_CONFIG_FILE, err);
+        rc = load_config(f, &path, err);
     if (!rc)
         rc = complete_static(f, err);
     if (!rc && !f->config_json)
@@ -119,7 +127,6 @@ static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe
     if (!rc && mlm)
         rc = check_mlm(f, c, path, err);
     c->mlm_head = mlm;
-    aoei_free(path);
     return rc;
 }
 
@@ -137,7 +144,7 @@ static int find_base(aoei_model_files *f, const char *base, int mlm, aoe_error *
             "%s: the directory contains adapters, which cannot be pretrained; merge them into the base model first "
             "(aoe merge)",
             f->dir);
-    return adapters ? aoei_peft_base(&f->base_dir, f->dir, base, err) : 0;
+    return adapters ? aoei_peft_base(&f->base_dir, aoei_files_dir(f, f->dir), base, err) : 0;
 }
 
 /* Fails if the directory of a model also contains adapters, which transformers applies to the model. dir: directory
@@ -160,7 +167,7 @@ static int open_adapters(aoei_model_files *f, aoei_encoder_config *c, aoe_error 
     char *path = aoei_path_join(f->dir, torch ? AOEI_PEFT_TORCH : AOEI_PEFT_WEIGHTS);
     int rc = path ? aoei_safetensors_open(&f->adapters, path, err) : aoei_fail_nomem(err, strlen(f->dir));
     if (!rc)
-        rc = aoei_peft_read(&c->lora, &f->lora_layers, f->dir, f->adapters, c, err);
+        rc = aoei_peft_read(&c->lora, &f->lora_layers, aoei_files_dir(f, f->dir), f->adapters, c, err);
     aoei_free(path);
     return rc;
 }
@@ -190,17 +197,22 @@ static int read_license(aoei_model_files *f, size_t i, aoe_error *err) {
     return rc == AOE_ENOMEM ? aoei_fail_nomem(err, strlen(from)) : 0;
 }
 
+/* Sets *f to the files of `dir`, of which none is open. */
+static int begin(aoei_model_files *f, const char *dir, aoe_error *err) {
+    *f = (aoei_model_files){.dir = aoei_strdup(dir), .cache = aoei_file_cache_create()};
+    return f->dir && f->cache ? 0 : aoei_fail_nomem(err, strlen(dir));
+}
+
 int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, const char *base, int mlm,
                           aoe_error *err) {
-    *f = (aoei_model_files){.dir = aoei_strdup(dir)};
-    int rc = f->dir ? find_base(f, base, mlm, err) : aoei_fail_nomem(err, strlen(dir));
-    if (rc)
+    int is_folder, rc = begin(f, dir, err);
+    if (rc || (rc = find_base(f, base, mlm, err)))
         return rc;
-    rc = find_transformer_dir(f, err);
+    rc = find_transformer_dir(f, &is_folder, err);
     if (!rc)
         rc = reject_adapters(aoei_weights_dir(f), err);
     if (!rc)
-        rc = read_config(f, c, mlm, err);
+        rc = read_config(f, c, is_folder, mlm, err);
     if (!rc && !f->weights)
         rc = aoei_safetensors_open_dir(&f->weights, aoei_weights_dir(f), err);
     if (!rc)
@@ -215,18 +227,14 @@ int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const cha
 }
 
 int aoei_model_config_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, aoe_error *err) {
-    *f = (aoei_model_files){.dir = aoei_strdup(dir)};
+    const char *path = NULL;
+    int is_folder, rc = begin(f, dir, err);
     *c = (aoei_encoder_config){0};
-    int rc = f->dir ? find_transformer_dir(f, err) : aoei_fail_nomem(err, strlen(dir));
-    char *path = rc ? NULL : aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
-    if (!rc && !path)
-        rc = aoei_fail_nomem(err, strlen(dir));
-    if (!rc && aoei_exists(path))
-        rc = aoei_json_load(&f->config_json, path, err);
-    if (!rc && !aoei_may_be_static(f->config_json))
-        rc = aoei_config_read(c, f->config_json, path, err);
-    aoei_free(path);
-    return rc;
+    if (!rc)
+        rc = find_transformer_dir(f, &is_folder, err);
+    if (!rc && aoei_entry_exists(aoei_weights_dir(f), AOEI_CONFIG_FILE))
+        rc = load_config(f, &path, err);
+    return rc || aoei_may_be_static(f->config_json) ? rc : aoei_config_read(c, f->config_json, path, err);
 }
 
 void aoei_model_files_close(aoei_model_files *f) {
@@ -245,6 +253,7 @@ void aoei_model_files_close(aoei_model_files *f) {
     aoei_free(f->base_dir);
     aoei_free(f->transformer_dir);
     aoei_free(f->dir);
+    aoei_file_cache_destroy(f->cache);
     *f = (aoei_model_files){0};
 }
 
@@ -257,27 +266,24 @@ void aoei_tokenizer_dirs(const aoei_model_files *f, const char *dirs[2]) {
     dirs[1] = f->transformer_dir ? f->dir : f->base_dir;
 }
 
-const char *aoei_settings_dir(const aoei_model_files *f) {
+aoei_model_dir aoei_settings_dir(const aoei_model_files *f) {
     const int own = aoei_entry_exists(f->dir, "aoe.json") || aoei_entry_exists(f->dir, "modules.json");
-    return own ? f->dir : aoei_weights_dir(f);
+    return aoei_files_dir(f, own ? f->dir : aoei_weights_dir(f));
 }
 
 int aoei_model_files_find(aoei_model_files *f, const char *dir, aoe_error *err) {
-    *f = (aoei_model_files){.dir = aoei_strdup(dir)};
     aoe_error ignored; /* without the base model, the files in `dir` are used */
-    const int rc = !f->dir                    ? AOE_ENOMEM
-                   : aoei_is_adapter_dir(dir) ? aoei_peft_base(&f->base_dir, dir, NULL, &ignored)
-                                              : 0;
-    return rc == AOE_ENOMEM ? aoei_fail_nomem(err, strlen(dir)) : find_transformer_dir(f, err);
+    int is_folder, rc = begin(f, dir, err);
+    if (!rc && aoei_is_adapter_dir(dir) &&
+        aoei_peft_base(&f->base_dir, aoei_files_dir(f, f->dir), NULL, &ignored) == AOE_ENOMEM)
+        rc = aoei_fail_nomem(err, strlen(dir));
+    return rc ? rc : find_transformer_dir(f, &is_folder, err);
 }
 
 int aoei_model_files_open_config(aoei_model_files *f, const char *dir, aoe_error *err) {
+    const char *path;
     int rc = aoei_model_files_find(f, dir, err);
-    char *path = rc ? NULL : aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
-    if (!rc && !path)
-        rc = aoei_fail_nomem(err, strlen(dir));
-    if (!rc && aoei_exists(path))
-        rc = aoei_json_load(&f->config_json, path, err);
-    aoei_free(path);
+    if (!rc && aoei_entry_exists(aoei_weights_dir(f), AOEI_CONFIG_FILE))
+        rc = load_config(f, &path, err);
     return rc ? rc : complete_static(f, err);
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "base/file_cache.h"
 #include "encoder/config.h"
 #include "encoder/slot_layout.h"
 #include "modeldir/layout.h"
@@ -32,6 +33,7 @@ typedef struct aoei_model_files {
     /* directory with config.json and the weights, if sentence-transformers stored the transformer in a subfolder of
        `dir`, such as 0_Transformer; owned; NULL: the files are in `dir` */
     char *transformer_dir;
+    aoei_file_cache *cache; /* the text files of these directories, owned; cleared after the model was opened */
     json_t *config_json; /* contents of config.json, owned; hidden_size and vocab_size are added for a static model */
     json_t *record;      /* training record in aoe.json, owned; NULL: none */
     aoei_safetensors *weights;  /* mapped file (or shards) that contains the encoder's weights, owned */
@@ -95,5 +97,9 @@ const char *aoei_weights_dir(const aoei_model_files *f);
  * are borrowed from f. */
 void aoei_tokenizer_dirs(const aoei_model_files *f, const char *dirs[2]);
 /* Returns the directory that contains the settings. This is f->dir, unless f->dir contains adapters but no settings. In
- * that case it is the directory of the base model. The string is borrowed from f. */
-const char *aoei_settings_dir(const aoei_model_files *f);
+ * that case it is the directory of the base model. The path is borrowed from f. */
+aoei_model_dir aoei_settings_dir(const aoei_model_files *f);
+/* Returns the directory `path` with the cache of f. */
+static inline aoei_model_dir aoei_files_dir(const aoei_model_files *f, const char *path) {
+    return (aoei_model_dir){path, f->cache};
+}

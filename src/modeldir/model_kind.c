@@ -22,7 +22,6 @@ static int check_embedding(const aoei_model_files *f, const aoei_encoder_config 
 
 /* Checks the head and the settings of a cross-encoder. */
 static int check_cross_encoder(aoei_model_files *f, const aoei_encoder_config *config, aoe_error *err) {
-    const char *dir = aoei_settings_dir(f);
     aoei_encoder_config c = *config;
     aoei_settings settings = {0};
     aoe_model_options options;
@@ -30,9 +29,9 @@ static int check_cross_encoder(aoei_model_files *f, const aoei_encoder_config *c
     aoe_model_options_defaults(&options);
     int rc = aoei_cross_encoder_open(&c, f, &(aoei_head_request){0}, err);
     if (!rc)
-        rc = aoei_settings_read(&settings, &record, dir, &c, &options, err);
+        rc = aoei_settings_read(&settings, &record, aoei_settings_dir(f), &c, &options, err);
     if (!rc && c.classes)
-        rc = aoei_cross_encoder_settings(&settings, &c, f, dir, &options, err);
+        rc = aoei_cross_encoder_settings(&settings, &c, f, &options, err);
     aoei_settings_free(&settings);
     json_decref(record);
     return rc;

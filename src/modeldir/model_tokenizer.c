@@ -22,10 +22,10 @@
 #include "tokenizer/tokenizer_file_names.h"
 #include "tokenizer/tokenizer_files.h"
 
-int aoei_text_settings_read(int *lowercase, json_t **chat, const char *dir, aoe_error *err) {
-    char *path;
+int aoei_text_settings_read(int *lowercase, json_t **chat, aoei_model_dir dir, aoe_error *err) {
+    const char *path;
     json_t *root, *in_modules = NULL;
-    int value = AOE_AUTO, of_modules = AOE_AUTO, rc = aoei_json_load_optional(&root, &path, dir, "aoe.json", err);
+    int value = AOE_AUTO, of_modules = AOE_AUTO, rc = aoei_model_dir_json(&root, &path, dir, "aoe.json", err);
     *chat = NULL;
     if (!rc && root)
         rc = aoei_json_bool(root, "lowercase", &value, path, err);
@@ -36,8 +36,6 @@ int aoei_text_settings_read(int *lowercase, json_t **chat, const char *dir, aoe_
         *chat = json_incref(json_is_object(own) ? own : in_modules);
     *lowercase = !rc && (value == AOE_AUTO ? of_modules : value) == 1;
     json_decref(in_modules);
-    json_decref(root);
-    aoei_free(path);
     return rc;
 }
 
@@ -60,7 +58,7 @@ int aoei_model_tokenizer_open(aoe_tokenizer **t, const char **dir, const aoei_mo
     *t = NULL;
     for (size_t i = 0; i < 2 && dirs[i] && !*t && !rc; i++) {
         *dir = dirs[i];
-        rc = aoei_tokenizer_open_optional(t, *dir, err);
+        rc = aoei_tokenizer_open_optional(t, aoei_files_dir(f, *dir), err);
     }
     if (!rc && *t && chat && (rc = use_chat(*t, chat, pairs, *dir, err))) {
         aoe_tokenizer_close(*t);

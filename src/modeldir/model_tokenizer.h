@@ -8,7 +8,7 @@
 /* Sets *lowercase and *chat to the settings of the model in `dir`: those in aoe.json or, for a setting that is not set
  * there, those of the sentence-transformers files. *chat is NULL if texts are not rendered with a chat template; the
  * caller releases it. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
-int aoei_text_settings_read(int *lowercase, json_t **chat, const char *dir, aoe_error *err);
+int aoei_text_settings_read(int *lowercase, json_t **chat, aoei_model_dir dir, aoe_error *err);
 /* Opens the tokenizer of the model: that in the directory of the adapters or otherwise that of their base model; or
  * that in the folder of the transformer or otherwise that in f->dir. If there is none, sets *t to NULL and returns 0.
  * *dir is set to the directory of the tokenizer, borrowed from f. chat: settings of the chat template with which texts

@@ -32,13 +32,9 @@ int aoei_peft_check(const aoei_encoder_config *c, aoe_error *err) {
                      c->arch->model_type);
 }
 
-/* Parses DIR/adapter_config.json. The caller must free *root and *path, even if the function fails. */
-static int load_config(json_t **root, char **path, const char *dir, aoe_error *err) {
-    *root = NULL;
-    *path = aoei_path_join(dir, AOEI_PEFT_CONFIG);
-    if (!*path)
-        return aoei_fail_nomem(err, strlen(dir));
-    const int rc = aoei_json_load(root, *path, err);
+/* Parses adapter_config.json in `dir`. */
+static int load_config(json_t **root, const char **path, aoei_model_dir dir, aoe_error *err) {
+    const int rc = aoei_model_dir_need_json(root, path, dir, AOEI_PEFT_CONFIG, err);
     if (!rc && !json_is_object(*root))
         return aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; PEFT's adapter_config.json is expected", *path);
     return rc;
@@ -54,11 +50,11 @@ int aoei_peft_hub_base(aoei_hub_name *name, const json_t *config) {
     return 1;
 }
 
-int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *err) {
+int aoei_peft_base(char **base, aoei_model_dir dir, const char *given, aoe_error *err) {
     json_t *root = NULL;
-    char *path = NULL, *inside = NULL, found[PATH_MAX], pinned[sizeof(aoei_hub_name) + 1];
+    char *inside = NULL, found[PATH_MAX], pinned[sizeof(aoei_hub_name) + 1];
     aoei_hub_name hub;
-    const char *name = given;
+    const char *path = NULL, *name = given;
     int rc = 0;
     *base = NULL;
     if (!given && !(rc = load_config(&root, &path, dir, err)))
@@ -68,9 +64,9 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
             err, AOE_EFORMAT,
             "%s: \"base_model_name_or_path\" is missing; set options.base to the directory of the base model", path);
     if (!rc && !given && *name != '/') {
-        inside = aoei_path_join(dir, name);
+        inside = aoei_path_join(dir.path, name);
         if (!inside)
-            rc = aoei_fail_nomem(err, strlen(dir));
+            rc = aoei_fail_nomem(err, strlen(dir.path));
         else if (aoei_entry_exists(inside, "config.json"))
             name = inside;
     }
@@ -85,17 +81,15 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
             err, AOE_ENOENT,
             "%s: the directory '%s' of the base model does not exist; set options.base to the directory of the base "
             "model, or download the model (aoe pull %s)",
-            dir, name, name);
+            dir.path, name, name);
     else if (!rc && !aoei_is_dir(name))
         rc = aoei_fail(
             err, AOE_ENOENT,
             "%s: the directory '%s' of the base model does not exist; set options.base to the directory of the "
             "base model",
-            dir, name);
+            dir.path, name);
     if (!rc && !(*base = aoei_strdup(name)))
         rc = aoei_fail_nomem(err, strlen(name));
-    json_decref(root);
-    aoei_free(path);
     aoei_free(inside);
     return rc;
 }
@@ -465,10 +459,10 @@ static int read_settings(aoei_lora *lora, const json_t *root, const aoei_encoder
     return 0;
 }
 
-int aoei_peft_read(aoei_lora *lora, aoei_lora_layer **each, const char *dir, const aoei_safetensors *adapters,
+int aoei_peft_read(aoei_lora *lora, aoei_lora_layer **each, aoei_model_dir dir, const aoei_safetensors *adapters,
                    const aoei_encoder_config *c, aoe_error *err) {
     json_t *root;
-    char *file;
+    const char *file;
     *lora = (aoei_lora){0};
     *each = NULL;
     int rc = load_config(&root, &file, dir, err);
@@ -476,8 +470,6 @@ int aoei_peft_read(aoei_lora *lora, aoei_lora_layer **each, const char *dir, con
         !(rc = read_settings(lora, root, c, file, err)) &&
         !(rc = match_head(lora, root, c, module_prefix(adapters, c), file, err)))
         rc = read_targets(lora, each, root, c, module_prefix(adapters, c), file, err);
-    json_decref(root);
-    aoei_free(file);
     return rc;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/hub_cache.h"
+#include "base/file_cache.h"
 #include "encoder/config.h"
 #include "modeldir/safetensors.h"
 
@@ -24,13 +25,13 @@ int aoei_peft_hub_base(aoei_hub_name *name, const json_t *config);
  * directory is read from DIR/adapter_config.json, where it may be relative to DIR or to the working directory, or the
  * name of a model of the Hugging Face Hub (aoe_model_find) with the commit or branch in "revision". The caller frees
  * *base with aoei_free. Errors: AOE_EFORMAT, AOE_ENOENT (the directory does not exist), AOE_ENOMEM. */
-int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *err);
+int aoei_peft_base(char **base, aoei_model_dir dir, const char *given, aoe_error *err);
 
 /* Reads DIR/adapter_config.json into lora. If ranks, alphas or targets differ between layers, lora->each is an array
  * that the caller also receives in *each and frees with aoei_free; otherwise *each is NULL. adapters: open file of the
  * weights, whose names show the prefix of module names; NULL: no prefix. c: configuration of the base model. Errors:
  * AOE_EFORMAT, AOE_ENOMEM, AOE_EUNSUPPORTED (the message names the setting). */
-int aoei_peft_read(aoei_lora *lora, aoei_lora_layer **each, const char *dir, const aoei_safetensors *adapters,
+int aoei_peft_read(aoei_lora *lora, aoei_lora_layer **each, aoei_model_dir dir, const aoei_safetensors *adapters,
                    const aoei_encoder_config *c, aoe_error *err);
 
 /* Sets *targets to a bit mask, as in aoei_lora.targets, of the linear layers with the given names. names: [n] names

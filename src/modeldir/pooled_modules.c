@@ -154,27 +154,25 @@ static int read_config(aoei_module *m, size_t index, int scores, const json_t *c
     return rc;
 }
 
-/* Reads the module in the folder `module_dir` into m. Opens its weights as *file. */
-static int open_module(aoei_module *m, aoei_safetensors **file, size_t index, int scores, const char *module_dir,
+/* Reads the module in the folder `dir` into m. Opens its weights as *file. */
+static int open_module(aoei_module *m, aoei_safetensors **file, size_t index, int scores, aoei_model_dir dir,
                        aoe_error *err) {
     json_t *config = NULL;
-    char *path = aoei_path_join(module_dir, "config.json");
-    int rc = path ? 0 : aoei_fail_nomem(err, strlen(module_dir));
-    const int optional = m->kind == AOEI_MODULE_NORMALIZE && !rc && !aoei_exists(path);
-    if (!rc && !optional)
-        rc = aoei_json_load(&config, path, err);
+    const char *path = NULL;
+    int rc = 0;
+    const int optional = m->kind == AOEI_MODULE_NORMALIZE && !aoei_entry_exists(dir.path, "config.json");
+    if (!optional)
+        rc = aoei_model_dir_need_json(&config, &path, dir, "config.json", err);
     if (!rc && !optional && !json_is_object(config))
         rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the model again", path);
     if (!rc)
         rc = read_config(m, index, scores, config, path, err);
     if (!rc && (m->kind == AOEI_MODULE_DENSE || m->kind == AOEI_MODULE_LAYERNORM || m->kind == AOEI_MODULE_FLOW))
-        rc = aoei_safetensors_open_dir(file, module_dir, err);
-    json_decref(config);
-    aoei_free(path);
+        rc = aoei_safetensors_open_dir(file, dir.path, err);
     return rc;
 }
 
-int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const json_t *modules,
+int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, aoei_model_dir dir, const json_t *modules,
                       aoe_error *err) {
     size_t i;
     json_t *v;
@@ -188,13 +186,11 @@ int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, const char *d
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "%s: module '%s' after the pooling is not supported (at most %d modules "
                              "Dense, LayerNorm, Dropout, Normalize or Flow are supported)",
-                             dir, type ? type : "", AOEI_MAX_MODULES);
+                             dir.path, type ? type : "", AOEI_MAX_MODULES);
         aoei_module m = {.kind = (aoei_module_kind)kind, .in = aoei_vector_dims(c)};
-        char *module_dir = aoei_path_join(dir, at);
-        const int rc = module_dir ? open_module(&m, &f->modules[i], i, f->module_head, module_dir, err)
-                                  : aoei_fail_nomem(err, strlen(dir));
-        aoei_free(module_dir);
-        if (rc)
+        aoei_model_dir folder;
+        int rc = aoei_model_dir_folder(&folder, dir, at, err);
+        if (rc || (rc = open_module(&m, &f->modules[i], i, f->module_head, folder, err)))
             return rc;
         c->modules[c->n_modules++] = m;
     }

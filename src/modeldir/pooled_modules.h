@@ -19,7 +19,7 @@ int aoei_module_check_names(const json_t *config, int scores, const char *path, 
 /* Reads the configurations of the modules in `modules` (see aoei_settings), whose folders are in `dir`, into c. Opens
  * the weights of the modules as f->modules. `modules` may be NULL. Errors: AOE_EFORMAT, AOE_ENOENT, AOE_EUNSUPPORTED
  * (names the file and the key), AOE_ENOMEM. */
-int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const json_t *modules,
+int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, aoei_model_dir dir, const json_t *modules,
                       aoe_error *err);
 /* Finds the weights of the modules in f->modules and sets the elements of f->tensors for them. Errors: AOE_EFORMAT
  * (missing tensor or wrong shape), AOE_EUNSUPPORTED (data type). */

@@ -28,24 +28,21 @@ typedef struct modes {
     size_t n;                    /* number of modes */
 } modes;
 
-/* Parses the file DIR/name like aoei_json_load_optional. Its contents must be an object or an array. */
-static int load_optional(json_t **root, char **path, const char *dir, const char *name, aoe_error *err) {
-    const int rc = aoei_json_load_optional(root, path, dir, name, err);
+/* Parses the file `name` in `dir` like aoei_model_dir_json. Its contents must be an object or an array. */
+static int load_optional(json_t **root, const char **path, aoei_model_dir dir, const char *name, aoe_error *err) {
+    const int rc = aoei_model_dir_json(root, path, dir, name, err);
     if (rc || !*root || json_is_object(*root) || json_is_array(*root))
         return rc;
-    json_decref(*root);
     *root = NULL;
     return aoei_fail(err, AOE_EFORMAT, "%s: neither a JSON object nor an array; download the file again", *path);
 }
 
 /* Parses config.json of the module in DIR/folder. */
-static int load_module(json_t **root, char **path, const char *dir, const char *folder, aoe_error *err) {
-    char *at = aoei_path_join(dir, folder);
+static int load_module(json_t **root, const char **path, aoei_model_dir dir, const char *folder, aoe_error *err) {
     *root = NULL;
     *path = NULL;
-    const int rc = at ? load_optional(root, path, at, "config.json", err) : aoei_fail_nomem(err, strlen(dir));
-    aoei_free(at);
-    return rc;
+    const int rc = aoei_model_dir_folder(&dir, dir, folder, err);
+    return rc ? rc : load_optional(root, path, dir, "config.json", err);
 }
 
 /* --------------------------------------------------------------- pooling */
@@ -149,10 +146,10 @@ static int check_dimension(json_t *config, const char *key, size_t hidden, const
 /* Reads and checks the Pooling module in DIR/folder. If the pooling is known from an option or from aoe.json, only
  * include_prompt is read. If the file is missing, the directory is damaged, and only an option can replace the
  * pooling. */
-static int read_pooling(aoei_partial_settings *s, const char *dir, const char *folder, int averaged, size_t hidden,
+static int read_pooling(aoei_partial_settings *s, aoei_model_dir dir, const char *folder, int averaged, size_t hidden,
                         aoe_error *err) {
-    json_t *config = NULL;
-    char *path = NULL;
+    json_t *config;
+    const char *path;
     modes m = {0};
     const int is_set = s->pooling != AOE_POOLING_AUTO;
     int include_prompt = 1, rc = load_module(&config, &path, dir, folder, err);
@@ -160,18 +157,15 @@ static int read_pooling(aoei_partial_settings *s, const char *dir, const char *f
         rc = aoei_fail(err, AOE_EFORMAT,
                        "%s: the file is missing, but modules.json requires it; download the model again", path);
     if (rc || !config || (rc = aoei_json_bool(config, "include_prompt", &include_prompt, path, err)))
-        goto done;
+        return rc;
     if (s->include_prompt == AOE_AUTO)
         s->include_prompt = include_prompt;
     if (is_set || (rc = check_dimension(config, "word_embedding_dimension", hidden, path, err)) ||
         (rc = check_dimension(config, "embedding_dimension", hidden, path, err)) ||
         (rc = read_modes(&m, config, path, err)) || (rc = pooling_of_modes(&s->pooling, &m, averaged, path, err)))
-        goto done;
+        return rc;
     s->pooling_from = !strcmp(folder, "1_Pooling") ? "1_Pooling/config.json" : "modules.json";
-done:
-    json_decref(config);
-    aoei_free(path);
-    return rc;
+    return 0;
 }
 
 /* ----------------------------------------------------------------- dense */
@@ -179,10 +173,10 @@ done:
 /* Sets *concatenated to 1 if the input size of the Dense module in DIR/folder is 2 * hidden, so the input consists of
  * two concatenated vectors. A Dense module with this input size is supported only if it computes the mean of the two
  * vectors. */
-static int has_concatenated_input(int *concatenated, const char *dir, const char *folder, size_t hidden,
+static int has_concatenated_input(int *concatenated, aoei_model_dir dir, const char *folder, size_t hidden,
                                   aoe_error *err) {
-    json_t *config = NULL;
-    char *path = NULL;
+    json_t *config;
+    const char *path;
     size_t in = 0;
     int rc = load_module(&config, &path, dir, folder, err);
     if (!rc && !config)
@@ -191,8 +185,6 @@ static int has_concatenated_input(int *concatenated, const char *dir, const char
     if (!rc)
         rc = aoei_json_need_size(config, "in_features", &in, path, err);
     *concatenated = in == 2 * hidden;
-    json_decref(config);
-    aoei_free(path);
     return rc;
 }
 
@@ -228,29 +220,23 @@ static int is_identity(const json_t *config) {
 
 /* Sets *averages to 1 if the Dense module in DIR/folder computes the mean of two concatenated vectors. Such a module
  * has no bias, no activation function and no residual connection. */
-static int is_averaging_dense(int *averages, const char *dir, const char *folder, size_t hidden, aoe_error *err) {
+static int is_averaging_dense(int *averages, aoei_model_dir dir, const char *folder, size_t hidden, aoe_error *err) {
     aoei_safetensors *f = NULL;
-    json_t *config = NULL;
-    char *path = NULL, *at = NULL;
+    json_t *config;
+    const char *path;
     int bias = 1, residual = 0, rc = load_module(&config, &path, dir, folder, err);
     *averages = 0;
     if (rc || (rc = aoei_json_bool(config, "bias", &bias, path, err)) ||
         (rc = aoei_json_bool(config, "use_residual", &residual, path, err)))
-        goto done;
-    if (config && !bias && !residual && is_identity(config)) {
-        if (!(at = aoei_path_join(dir, folder)))
-            rc = aoei_fail_nomem(err, strlen(dir));
-        if (!rc)
-            rc = aoei_safetensors_open_dir(&f, at, err);
-        if (rc)
-            goto done;
+        return rc;
+    if (!config || bias || residual || !is_identity(config))
+        return 0;
+    rc = aoei_model_dir_folder(&dir, dir, folder, err);
+    if (!rc)
+        rc = aoei_safetensors_open_dir(&f, dir.path, err);
+    if (!rc)
         *averages = is_average_matrix(f, hidden, err, &rc);
-    }
-done:
     aoei_safetensors_close(f);
-    json_decref(config);
-    aoei_free(at);
-    aoei_free(path);
     return rc;
 }
 
@@ -311,20 +297,18 @@ static int add_module(module_list *list, size_t i, const char *type, const char 
 }
 
 /* If the last module is Normalize, removes it from the list and sets list->normalize. */
-static int remove_normalize(module_list *list, const char *dir, aoe_error *err) {
+static int remove_normalize(module_list *list, aoei_model_dir dir, aoe_error *err) {
     const size_t n = json_array_size(list->after);
     const json_t *last = n ? json_array_get(list->after, n - 1) : NULL;
     if (!last || strcmp(json_string_value(json_object_get(last, "type")), "Normalize") != 0)
         return 0;
-    json_t *config = NULL;
-    char *path = NULL;
+    json_t *config;
+    const char *path;
     int rc = load_module(&config, &path, dir, json_string_value(json_object_get(last, "path")), err);
     if (!rc && config)
         rc = aoei_module_check_names(config, 0, path, err);
     list->normalize = 1;
     json_array_remove(list->after, n - 1);
-    json_decref(config);
-    aoei_free(path);
     return rc;
 }
 
@@ -344,7 +328,7 @@ static int check_names(json_t *root, const char *path, aoe_error *err) {
 
 /* Reads the modules in `root`, the contents of modules.json in `dir`. The caller frees list->after even if the function
  * fails. */
-static int read_module_list(module_list *list, json_t *root, const char *dir, const char *path, aoe_error *err) {
+static int read_module_list(module_list *list, json_t *root, aoei_model_dir dir, const char *path, aoe_error *err) {
     size_t i;
     json_t *v;
     int rc = 0;
@@ -369,7 +353,7 @@ static int read_module_list(module_list *list, json_t *root, const char *dir, co
 }
 
 /* Sets *averaged to 1 if the first module after the pooling averages two concatenated vectors. */
-static int is_averaged(int *averaged, const module_list *list, const char *dir, size_t hidden, aoe_error *err) {
+static int is_averaged(int *averaged, const module_list *list, aoei_model_dir dir, size_t hidden, aoe_error *err) {
     const json_t *first = json_array_get(list->after, 0);
     *averaged = 0;
     if (!first || strcmp(json_string_value(json_object_get(first, "type")), "Dense") != 0)
@@ -396,7 +380,7 @@ static int set_layer_pooling(aoei_partial_settings *s, const module_list *list, 
 }
 
 /* Sets s->token_module and its folder, and *width to the number of components of the token vectors that are pooled. */
-static int set_token_module(aoei_partial_settings *s, size_t *width, const module_list *list, const char *dir,
+static int set_token_module(aoei_partial_settings *s, size_t *width, const module_list *list, aoei_model_dir dir,
                             const aoei_encoder_config *c, aoe_error *err) {
     aoei_encoder_config with_module = *c;
     int rc = list->tokens ? aoei_token_module_read(&with_module, list->token_module, dir, list->tokens, err) : 0;
@@ -410,19 +394,17 @@ static int set_token_module(aoei_partial_settings *s, size_t *width, const modul
 
 /* Reads the modules after the transformer. modules.json is checked even if the options of the caller override all its
  * settings. */
-static int read_modules(aoei_partial_settings *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
+static int read_modules(aoei_partial_settings *s, aoei_model_dir dir, const aoei_encoder_config *c, aoe_error *err) {
     size_t width = c->hidden;
     module_list list = {.first = c->arch->first_module ? c->arch->first_module : "Transformer"};
-    json_t *root = NULL;
-    char *path = NULL;
+    json_t *root;
+    const char *path;
     int averaged = 0, rc = load_optional(&root, &path, dir, "modules.json", err);
     if (rc)
-        goto done;
-    if (!root) { /* without modules.json, the folder 1_Pooling may specify the pooling */
-        if (aoei_entry_exists(dir, "1_Pooling/config.json"))
-            rc = read_pooling(s, dir, "1_Pooling", 0, width, err);
-        goto done;
-    }
+        return rc;
+    if (!root) /* without modules.json, the folder 1_Pooling may specify the pooling */
+        return aoei_entry_exists(dir.path, "1_Pooling/config.json") ? read_pooling(s, dir, "1_Pooling", 0, width, err)
+                                                                    : 0;
     if ((rc = read_module_list(&list, root, dir, path, err)) || (rc = set_layer_pooling(s, &list, c, path, err)) ||
         (rc = set_token_module(s, &width, &list, dir, c, err)) ||
         (rc = is_averaged(&averaged, &list, dir, width, err)) ||
@@ -436,8 +418,6 @@ static int read_modules(aoei_partial_settings *s, const char *dir, const aoei_en
         s->normalize = list.normalize;
 done:
     json_decref(list.after);
-    json_decref(root);
-    aoei_free(path);
     return rc;
 }
 
@@ -457,11 +437,14 @@ static int add_static_module(module_list *list, size_t i, const char *type, cons
 
 /* Reads the maximum number of tokens from the section "truncation" of tokenizer.json in `dir`. The module
  * StaticEmbedding has no other limit. */
-static int read_truncation(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
+static int read_truncation(aoei_partial_settings *s, aoei_model_dir dir, size_t max, aoe_error *err) {
     json_t *root = NULL;
-    char *path = NULL;
+    const char *path;
+    aoe_text text;
     size_t n = 0;
-    int rc = load_optional(&root, &path, dir, "tokenizer.json", err);
+    int rc = aoei_model_dir_text(&text, &path, dir, "tokenizer.json", err);
+    if (!rc && text.data)
+        rc = aoei_json_parse(&root, text.data, text.len, path, err);
     json_t *truncation = json_object_get(root, "truncation");
     if (!rc && json_is_object(truncation))
         rc = aoei_json_size(truncation, "max_length", &n, path, err);
@@ -470,15 +453,14 @@ static int read_truncation(aoei_partial_settings *s, const char *dir, size_t max
         s->max_length_from = "tokenizer.json";
     }
     json_decref(root);
-    aoei_free(path);
     return rc;
 }
 
-/* Reads modules.json of a static model into `list`. The contents of `list` are valid until *root is released. The
- * module StaticEmbedding is stored in the model directory or in a subfolder, whose name is written to *folder. */
-static int read_static_list(module_list *list, json_t **root, const char **folder, const char *dir, aoe_error *err) {
+/* Reads modules.json of a static model into `list`, which contains strings of *root. The module StaticEmbedding is
+ * stored in the model directory or in a subfolder, whose name is written to *folder. */
+static int read_static_list(module_list *list, json_t **root, const char **folder, aoei_model_dir dir, aoe_error *err) {
     json_t *v;
-    char *path = NULL;
+    const char *path;
     size_t i;
     int rc = load_optional(root, &path, dir, "modules.json", err);
     if (*root && !json_is_array(*root))
@@ -494,24 +476,21 @@ static int read_static_list(module_list *list, json_t **root, const char **folde
     }
     if (!rc)
         rc = check_names(*root, path, err);
-    if (!rc)
-        rc = remove_normalize(list, dir, err);
-    aoei_free(path);
-    return rc;
+    return rc ? rc : remove_normalize(list, dir, err);
 }
 
 /* Reads the modules of a static model. Normalization may also be specified by the key "normalize" in config.json. */
-static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_config *c, const char *dir,
+static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_config *c, aoei_model_dir dir,
                                aoe_error *err) {
     module_list list = {0};
-    json_t *root = NULL;
+    json_t *root;
     const char *folder = "";
+    aoei_model_dir tokenizer_dir;
     int rc = read_static_list(&list, &root, &folder, dir, err);
-    char *tokenizer_dir = rc || !*folder ? NULL : aoei_path_join(dir, folder);
-    if (!rc && *folder && !tokenizer_dir)
-        rc = aoei_fail_nomem(err, strlen(dir));
+    if (!rc)
+        rc = aoei_model_dir_folder(&tokenizer_dir, dir, folder, err);
     if (!rc && c->arch->library == AOEI_LIBRARY_STATIC_EMBEDDING && s->max_length == AOE_AUTO)
-        rc = read_truncation(s, tokenizer_dir ? tokenizer_dir : dir, c->arch->max_length(c), err);
+        rc = read_truncation(s, tokenizer_dir, c->arch->max_length(c), err);
     if (!rc && c->arch->library == AOEI_LIBRARY_MODEL2VEC && s->max_length == AOE_AUTO && c->max_tokens) {
         s->max_length = c->max_tokens;
         s->max_length_from = "config.json";
@@ -521,8 +500,6 @@ static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_conf
     if (!rc && s->normalize == AOE_AUTO && (c->normalize || root))
         s->normalize = c->normalize || list.normalize;
     json_decref(list.after);
-    json_decref(root);
-    aoei_free(tokenizer_dir);
     return rc;
 }
 
@@ -543,11 +520,10 @@ static int read_length(size_t *out, json_t *config, const char *key, size_t max,
 
 /* Reads the maximum sequence length (under the key `key`) and do_lower_case from the file DIR/name. Sets *present to 1
  * if the file exists, and to 0 otherwise. */
-static int read_length_file(aoei_partial_settings *s, const char *dir, const char *name, const char *key, size_t max,
+static int read_length_file(aoei_partial_settings *s, aoei_model_dir dir, const char *name, const char *key, size_t max,
                             int *present, aoe_error *err) {
-    json_t *config = NULL;
-    char *path = NULL;
-    json_t *arguments = NULL;
+    json_t *config, *arguments = NULL;
+    const char *path;
     size_t n = 0;
     int lowercase = AOE_AUTO, rc = load_optional(&config, &path, dir, name, err);
     *present = config != NULL;
@@ -570,8 +546,6 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
     if (!rc && s->lowercase == AOE_AUTO && strcmp(name, "tokenizer_config.json") != 0) /* there, do_lower_case is an
                                                                                           option of the tokenizer */
         s->lowercase = lowercase;
-    json_decref(config);
-    aoei_free(path);
     return rc;
 }
 
@@ -583,7 +557,7 @@ size_t aoei_sentence_transformers_positions(const aoei_encoder_config *c) {
 /* Reads the maximum sequence length and do_lower_case from the first file in aoei_transformer_files that exists. If the
  * maximum sequence length is still not set, reads it from tokenizer_config.json; `positions` then limits it instead of
  * `max`. */
-static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, size_t positions, aoe_error *err) {
+static int read_lengths(aoei_partial_settings *s, aoei_model_dir dir, size_t max, size_t positions, aoe_error *err) {
     int present = 0, rc = 0;
     for (size_t i = 0; aoei_transformer_files[i] && !present && !rc; i++)
         rc = read_length_file(s, dir, aoei_transformer_files[i], "max_seq_length", max, &present, err);
@@ -596,10 +570,9 @@ static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, s
 
 /* Reads wordembedding_config.json from the folder of the module WordEmbeddings: the maximum sequence length, and the
  * class of the tokenizer, which must be supported. */
-static int read_word_embeddings(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
-    json_t *config = NULL;
-    char *path = NULL;
-    const char *tokenizer = NULL;
+static int read_word_embeddings(aoei_partial_settings *s, aoei_model_dir dir, size_t max, aoe_error *err) {
+    json_t *config;
+    const char *path, *tokenizer = NULL;
     size_t n = 0;
     int rc = load_optional(&config, &path, dir, AOEI_WORDS_CONFIG, err);
     if (!rc && config)
@@ -617,32 +590,26 @@ static int read_word_embeddings(aoei_partial_settings *s, const char *dir, size_
         s->max_length = n;
         s->max_length_from = AOEI_WORDS_CONFIG;
     }
-    json_decref(config);
-    aoei_free(path);
     return rc;
 }
 
 /* Reads the lengths and the settings of the chat template from the folder of the first module, Transformer or
  * WordEmbeddings: `dir`, or a subfolder such as 0_Transformer. max, positions: see read_lengths. */
-static int read_transformer_lengths(aoei_partial_settings *s, const char *dir, size_t max, size_t positions,
+static int read_transformer_lengths(aoei_partial_settings *s, aoei_model_dir dir, size_t max, size_t positions,
                                     aoe_error *err) {
-    json_t *root = NULL;
-    char *path = NULL, *folder = NULL;
+    json_t *root;
+    const char *path;
     int rc = load_optional(&root, &path, dir, "modules.json", err);
     const char *at = json_string_value(json_object_get(json_array_get(root, 0), "path"));
-    if (!rc && at && aoei_is_plain_folder(at) && !(folder = aoei_path_join(dir, at)))
-        rc = aoei_fail_nomem(err, strlen(dir));
-    const char *from = folder ? folder : dir;
-    if (!rc)
-        rc = aoei_entry_exists(from, AOEI_WORDS_CONFIG) ? read_word_embeddings(s, from, max, err)
-                                                        : read_lengths(s, from, max, positions, err);
-    json_decref(root);
-    aoei_free(folder);
-    aoei_free(path);
-    return rc;
+    if (!rc && at && aoei_is_plain_folder(at))
+        rc = aoei_model_dir_folder(&dir, dir, at, err);
+    if (rc)
+        return rc;
+    return aoei_entry_exists(dir.path, AOEI_WORDS_CONFIG) ? read_word_embeddings(s, dir, max, err)
+                                                          : read_lengths(s, dir, max, positions, err);
 }
 
-int aoei_sentence_transformers_text_settings(int *lowercase, json_t **chat, const char *dir, aoe_error *err) {
+int aoei_sentence_transformers_text_settings(int *lowercase, json_t **chat, aoei_model_dir dir, aoe_error *err) {
     aoei_partial_settings s;
     aoei_partial_settings_init(&s);
     s.max_length = 1; /* is not read */
@@ -704,20 +671,18 @@ static int read_templates(aoei_partial_settings *s, json_t *config, const char *
 }
 
 /* Reads config_sentence_transformers.json, if this file exists: the prompts, truncate_dim and similarity_fn_name. */
-static int read_model_config(aoei_partial_settings *s, const char *dir, aoe_error *err) {
-    json_t *config = NULL;
-    char *path = NULL;
+static int read_model_config(aoei_partial_settings *s, aoei_model_dir dir, aoe_error *err) {
+    json_t *config;
+    const char *path;
     int rc = load_optional(&config, &path, dir, "config_sentence_transformers.json", err);
     if (!rc && config)
         rc = aoei_partial_settings_read_output(s, config, "similarity_fn_name", path, err);
     if (!rc && config && !s->prompts)
         rc = read_templates(s, config, path, err);
-    json_decref(config);
-    aoei_free(path);
     return rc;
 }
 
-int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, const aoei_encoder_config *c,
+int aoei_sentence_transformers_read(aoei_partial_settings *s, aoei_model_dir dir, const aoei_encoder_config *c,
                                     aoe_error *err) {
     const int is_static =
         c->arch->library == AOEI_LIBRARY_MODEL2VEC || c->arch->library == AOEI_LIBRARY_STATIC_EMBEDDING;

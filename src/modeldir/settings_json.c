@@ -214,16 +214,12 @@ static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, 
     return 0;
 }
 
-int aoei_settings_json_read(aoei_partial_settings *s, json_t **record, const char *dir, const aoei_encoder_config *c,
+int aoei_settings_json_read(aoei_partial_settings *s, json_t **record, aoei_model_dir dir, const aoei_encoder_config *c,
                             aoe_error *err) {
-    char *path;
     json_t *root;
-    int rc = aoei_json_load_optional(&root, &path, dir, "aoe.json", err);
-    if (!rc && root)
-        rc = read_fields(s, record, root, c, path, err);
-    json_decref(root);
-    aoei_free(path);
-    return rc;
+    const char *path;
+    const int rc = aoei_model_dir_json(&root, &path, dir, "aoe.json", err);
+    return rc || !root ? rc : read_fields(s, record, root, c, path, err);
 }
 
 /* Returns 1 if the only module is a dense layer. */

@@ -72,7 +72,7 @@ static int check_pooling(const aoei_partial_settings *s, const aoei_encoder_conf
 }
 
 /* Replaces the prompt by the prompt with the name options.prompt_name. */
-static int select_prompt(aoei_partial_settings *s, const char *dir, const aoe_model_options *o, aoe_error *err) {
+static int select_prompt(aoei_partial_settings *s, aoei_model_dir dir, const aoe_model_options *o, aoe_error *err) {
     const char *template = aoei_prompt_find(s->prompts, o->prompt_name), *name;
     char names[256] = "";
     const json_t *v;
@@ -92,11 +92,11 @@ static int select_prompt(aoei_partial_settings *s, const char *dir, const aoe_mo
     }
     return aoei_fail(
         err, AOE_EARG,
-        "%s: the model has no prompt '%s' (its prompts: %s); omit options.prompt_name or set options.prompt", dir,
+        "%s: the model has no prompt '%s' (its prompts: %s); omit options.prompt_name or set options.prompt", dir.path,
         o->prompt_name, *names ? names : "none");
 }
 
-int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const aoei_encoder_config *c,
+int aoei_settings_read(aoei_settings *s, json_t **record, aoei_model_dir dir, const aoei_encoder_config *c,
                        const aoe_model_options *o, aoe_error *err) {
     aoei_partial_settings st;
     int rc;

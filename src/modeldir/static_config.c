@@ -45,19 +45,17 @@ static int set_missing_size(json_t *config, const char *key, size_t value) {
 }
 
 /* Copies the key update_embeddings of wordembedding_config.json, if the file and the key exist, to config. */
-static int copy_update(json_t *config, const char *dir, aoe_error *err) {
-    json_t *words = NULL;
-    char *path = NULL;
-    int update = 0, rc = aoei_json_load_optional(&words, &path, dir, AOEI_WORDS_CONFIG, err);
+static int copy_update(json_t *config, aoei_model_dir dir, aoe_error *err) {
+    json_t *words;
+    const char *path;
+    int update = 0, rc = aoei_model_dir_json(&words, &path, dir, AOEI_WORDS_CONFIG, err);
     if (!rc && words && !(rc = aoei_json_bool(words, UPDATE, &update, path, err)) && is_missing(config, UPDATE) &&
         json_object_set_new(config, UPDATE, json_boolean(update)))
-        rc = aoei_fail_nomem(err, strlen(dir));
-    json_decref(words);
-    aoei_free(path);
+        rc = aoei_fail_nomem(err, strlen(dir.path));
     return rc;
 }
 
-int aoei_static_complete(json_t **config, const aoei_safetensors *file, const char *dir, aoe_error *err) {
+int aoei_static_complete(json_t **config, const aoei_safetensors *file, aoei_model_dir dir, aoe_error *err) {
     const aoei_st_tensor *own = aoei_safetensors_find(file, AOEI_STATIC_TENSOR);
     const aoei_st_tensor *words = aoei_safetensors_find(file, AOEI_WORDS_TENSOR);
     const aoei_st_tensor *t = own ? own : words ? words : aoei_safetensors_find(file, AOEI_SENTENCE_TENSOR);
@@ -71,7 +69,7 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
             err, AOE_EFORMAT,
             "%s: tensor '%s' is missing or does not have the shape [tokens, dimensions] of a static model; download "
             "the model again",
-            dir, AOEI_STATIC_TENSOR);
+            dir.path, AOEI_STATIC_TENSOR);
     if (other)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
@@ -84,10 +82,11 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
             "%s: tensor '%s' is U8, but hidden_size is missing in config.json; copy the config.json that belongs to "
             "the model, or convert the model again",
             aoei_safetensors_path(file, t), t->name);
-    if (!*config)
-        *config = json_object();
+    json_t *complete = *config ? aoei_json_copy(*config) : json_object(); /* the contents of the file are shared */
+    json_decref(*config);
+    *config = complete;
     if (!*config || (!is_declared && json_object_set_new(*config, "model_type", json_string(type))) ||
         set_missing_size(*config, "hidden_size", t->shape[1]) || set_missing_size(*config, "vocab_size", t->shape[0]))
-        return aoei_fail_nomem(err, strlen(dir));
+        return aoei_fail_nomem(err, strlen(dir.path));
     return words && t == words ? copy_update(*config, dir, err) : 0;
 }

@@ -111,18 +111,17 @@ static int read_lstm(aoei_encoder_config *c, const json_t *config, const char *p
     return rc;
 }
 
-int aoei_token_module_read(aoei_encoder_config *c, aoei_token_module kind, const char *dir, const char *folder,
+int aoei_token_module_read(aoei_encoder_config *c, aoei_token_module kind, aoei_model_dir dir, const char *folder,
                            aoe_error *err) {
-    json_t *config = NULL;
-    char *at = aoei_path_join(dir, folder), *path = at ? aoei_path_join(at, files[kind]) : NULL;
-    int rc = path ? aoei_json_load(&config, path, err) : aoei_fail_nomem(err, strlen(dir));
+    json_t *config;
+    const char *path;
+    int rc = aoei_model_dir_folder(&dir, dir, folder, err);
+    if (!rc)
+        rc = aoei_model_dir_need_json(&config, &path, dir, files[kind], err);
     if (!rc && !json_is_object(config))
         rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the model again", path);
     if (!rc)
         rc = (kind == AOEI_TOKEN_MODULE_CNN ? read_cnn : read_lstm)(c, config, path, err);
-    json_decref(config);
-    aoei_free(path);
-    aoei_free(at);
     return rc;
 }
 
@@ -147,20 +146,17 @@ int aoei_token_module_check(const aoei_encoder_config *c, aoei_token_module kind
     return 0;
 }
 
-int aoei_token_module_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const aoei_settings *settings,
-                           aoe_error *err) {
+int aoei_token_module_open(aoei_encoder_config *c, aoei_model_files *f, aoei_model_dir dir,
+                           const aoei_settings *settings, aoe_error *err) {
     const aoei_token_module kind = settings->token_module;
     if (kind == AOEI_TOKEN_MODULE_NONE)
         return 0;
-    int rc = aoei_token_module_check(c, kind, settings->pooling, dir, err);
+    int rc = aoei_token_module_check(c, kind, settings->pooling, dir.path, err);
     if (!rc)
         rc = aoei_token_module_read(c, kind, dir, settings->token_module_folder, err);
-    char *at = rc ? NULL : aoei_path_join(dir, settings->token_module_folder);
     if (!rc)
-        rc = at ? aoei_safetensors_open_dir(&f->modules[AOEI_POOLED_TOKEN_MODULE - 1], at, err)
-                : aoei_fail_nomem(err, strlen(dir));
-    aoei_free(at);
-    return rc;
+        rc = aoei_model_dir_folder(&dir, dir, settings->token_module_folder, err);
+    return rc ? rc : aoei_safetensors_open_dir(&f->modules[AOEI_POOLED_TOKEN_MODULE - 1], dir.path, err);
 }
 
 /* Returns the kind of the module of a model. */

@@ -29,13 +29,13 @@ const char *aoei_token_module_folder(aoei_token_module kind);
 
 /* Reads the configuration of the module in DIR/folder into c. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOENT,
  * AOE_ENOMEM. */
-int aoei_token_module_read(aoei_encoder_config *c, aoei_token_module kind, const char *dir, const char *folder,
+int aoei_token_module_read(aoei_encoder_config *c, aoei_token_module kind, aoei_model_dir dir, const char *folder,
                            aoe_error *err);
 /* Reads the configuration of the module that `settings` names into c, and opens its weights in f. Does nothing if the
  * model has no such module. Errors: as for aoei_token_module_read; AOE_EUNSUPPORTED if the encoder or the pooling does
  * not support it. */
-int aoei_token_module_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const aoei_settings *settings,
-                           aoe_error *err);
+int aoei_token_module_open(aoei_encoder_config *c, aoei_model_files *f, aoei_model_dir dir,
+                           const aoei_settings *settings, aoe_error *err);
 /* Finds the weights of the module in f and sets the elements of f->tensors for them. Errors: AOE_EFORMAT,
  * AOE_EUNSUPPORTED. */
 int aoei_token_module_tensors(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);

@@ -22,47 +22,33 @@
 #include "tokenizer/tokenizer_json.h"
 #include "tokenizer/tokenizer_parts.h"
 
-static int keep_file(aoei_kept_file *f, const char *dir, int which, aoe_error *err) {
-    char *path = aoei_path_join(dir, aoei_tokenizer_file_name(which));
-    if (!path)
-        return aoei_fail_nomem(err, strlen(dir));
-    int rc = aoei_check_optional_file(path, err);
-    if (!rc && aoei_exists(path))
-        rc = aoei_read_file(&f->data, &f->size, path, 0, err);
-    if (!rc && f->data)
-        rc = aoei_git_lfs_check(f->data, f->size, path, err);
-    aoei_free(path);
-    return rc;
-}
-
 static aoe_text text_of(const aoei_kept_file *f) {
     return (aoe_text){f->data, f->size};
 }
 
 /* Sets *model to the parsed config.json in `dir`, as a new reference. A directory with adapters may have no
  * config.json; *model is then an empty object. NULL: the directory does not contain a model. */
-static int load_model_config(json_t **model, const char *dir, aoe_error *err) {
-    char *path = NULL, *adapters = aoei_path_join(dir, "adapter_config.json");
+static int load_model_config(json_t **model, aoei_model_dir dir, aoe_error *err) {
+    char *adapters = aoei_path_join(dir.path, "adapter_config.json");
     int rc =
-        adapters ? aoei_json_load_optional(model, &path, dir, "config.json", err) : aoei_fail_nomem(err, strlen(dir));
-    if (!rc && !*model && aoei_exists(adapters) && !(*model = json_object()))
+        adapters ? aoei_model_dir_json(model, NULL, dir, "config.json", err) : aoei_fail_nomem(err, strlen(dir.path));
+    if (!rc && !json_incref(*model) && aoei_exists(adapters) && !(*model = json_object()))
         rc = aoei_fail_nomem(err, 0);
-    aoei_free(path);
     aoei_free(adapters);
     return rc;
 }
 
 /* Reads tokenizer.json and the files that change its settings from their contents in memory. */
-static int read_kept_json(aoe_tokenizer *t, const char *dir, aoe_error *err) {
+static int read_kept_json(aoe_tokenizer *t, aoei_model_dir dir, aoe_error *err) {
     static const int files[] = {AOEI_FILE_TOKENIZER_JSON, AOEI_FILE_CONFIG, AOEI_FILE_SPECIAL_MAP,
                                 AOEI_FILE_ADDED_TOKENS};
     const aoei_kept_file *json = &t->file[AOEI_FILE_TOKENIZER_JSON];
     json_t *model = NULL;
     char *path[4];
     for (size_t i = 0; i < 4; i++)
-        path[i] = aoei_path_join(dir, aoei_tokenizer_file_name(files[i]));
+        path[i] = aoei_path_join(dir.path, aoei_tokenizer_file_name(files[i]));
     int rc = path[0] && path[1] && path[2] && path[3] ? load_model_config(&model, dir, err)
-                                                      : aoei_fail_nomem(err, strlen(dir));
+                                                      : aoei_fail_nomem(err, strlen(dir.path));
     if (!rc)
         rc = aoei_tokenizer_read_json(t, json->data, json->size, model,
                                       &(aoei_json_paths){path[0], path[1], path[2], path[3]}, err);
@@ -85,19 +71,19 @@ static int read_kept_words(aoe_tokenizer *t, const char *dir, aoe_error *err) {
 
 /* Reads the tokenizer from the contents of the files in memory. Uses tokenizer.json if it exists, otherwise the
  * vocabulary files, and otherwise the vocabulary of words. */
-static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
+static int read_kept(aoe_tokenizer *t, aoei_model_dir dir, aoe_error *err) {
     const aoei_kept_file *json = &t->file[AOEI_FILE_TOKENIZER_JSON];
     if (json->data)
         return read_kept_json(t, dir, err);
     if (t->file[AOEI_FILE_WORDS].data && !t->file[AOEI_FILE_VOCAB_TXT].data && !t->file[AOEI_FILE_VOCAB_JSON].data)
-        return read_kept_words(t, dir, err);
+        return read_kept_words(t, dir.path, err);
     aoei_vocab_files files = {.vocab = text_of(&t->file[AOEI_FILE_VOCAB_TXT]),
                               .config = text_of(&t->file[AOEI_FILE_CONFIG]),
                               .special_map = text_of(&t->file[AOEI_FILE_SPECIAL_MAP]),
                               .added_tokens = text_of(&t->file[AOEI_FILE_ADDED_TOKENS]),
                               .vocab_json = text_of(&t->file[AOEI_FILE_VOCAB_JSON]),
                               .merges = text_of(&t->file[AOEI_FILE_MERGES])};
-    return aoei_tokenizer_read_vocab(t, &files, dir, err);
+    return aoei_tokenizer_read_vocab(t, &files, dir.path, err);
 }
 
 /* Returns an error if the directory contains a tokenizer in an unsupported format, and 0 otherwise. */
@@ -122,7 +108,7 @@ static int reject_other(const char *dir, aoe_error *err) {
 
 /* Checks the settings of the tokenizer that have a value which aoe does not support. Unknown keys are reported when a
  * model is opened (modeldir/model_keys.h), because this function has no log. */
-static int check_settings(const char *dir, aoe_error *err) {
+static int check_settings(aoei_model_dir dir, aoe_error *err) {
     static const struct {
         int file;
         aoei_key_file kind;
@@ -130,40 +116,49 @@ static int check_settings(const char *dir, aoe_error *err) {
     const aoei_log silent = {0};
     int rc = 0;
     for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++) {
-        json_t *root = NULL;
-        char *path = NULL;
-        rc = aoei_json_load_optional(&root, &path, dir, aoei_tokenizer_file_name(files[i].file), err);
+        json_t *root;
+        const char *path;
+        rc = aoei_model_dir_json(&root, &path, dir, aoei_tokenizer_file_name(files[i].file), err);
         if (!rc && json_is_object(root))
             rc = aoei_json_keys_check(root, files[i].kind, NULL, path, &silent, err);
-        json_decref(root);
-        aoei_free(path);
     }
     return rc;
 }
 
-int aoei_tokenizer_open_optional(aoe_tokenizer **out, const char *dir, aoe_error *err) {
+/* Reads all tokenizer files in `dir` into the cache. Sets *found to 1 if one of them contains a vocabulary. */
+static int read_files(int *found, aoei_model_dir dir, aoe_error *err) {
+    int rc = 0;
+    *found = 0;
+    for (int i = 0; i < AOEI_FILE_COUNT && !rc; i++) {
+        aoe_text text;
+        const char *path;
+        rc = aoei_model_dir_text(&text, &path, dir, aoei_tokenizer_file_name(i), err);
+        *found |= text.data && (i == AOEI_FILE_TOKENIZER_JSON || i == AOEI_FILE_VOCAB_TXT ||
+                                i == AOEI_FILE_VOCAB_JSON || i == AOEI_FILE_WORDS);
+    }
+    return rc;
+}
+
+int aoei_tokenizer_open_optional(aoe_tokenizer **out, aoei_model_dir dir, aoe_error *err) {
+    int found, rc = aoei_check_model_dir(dir.path, err);
     *out = NULL;
-    int rc = aoei_check_model_dir(dir, err);
-    if (rc)
+    if (rc || (rc = read_files(&found, dir, err)))
+        return rc;
+    if (!found)
+        return reject_other(dir.path, err); /* a directory without a tokenizer is not an error */
+    if ((rc = check_settings(dir, err)))
         return rc;
     aoe_tokenizer *t = aoei_calloc(1, sizeof *t);
     if (!t)
         return aoei_fail_nomem(err, sizeof *t);
     for (int i = 0; i < AOEI_FILE_COUNT && !rc; i++)
-        rc = keep_file(&t->file[i], dir, i, err);
+        rc = aoei_model_dir_take(&t->file[i].data, &t->file[i].size, dir, aoei_tokenizer_file_name(i), err);
+    if (!rc)
+        rc = read_kept(t, dir, err);
     if (rc)
-        goto fail;
-    if (!t->file[AOEI_FILE_TOKENIZER_JSON].data && !t->file[AOEI_FILE_VOCAB_TXT].data &&
-        !t->file[AOEI_FILE_VOCAB_JSON].data && !t->file[AOEI_FILE_WORDS].data) {
-        rc = reject_other(dir, err);
-        goto fail; /* rc can be 0: a directory without a tokenizer is not an error */
-    }
-    if ((rc = check_settings(dir, err)) || (rc = read_kept(t, dir, err)))
-        goto fail;
-    *out = t;
-    return 0;
-fail:
-    aoe_tokenizer_close(t);
+        aoe_tokenizer_close(t);
+    else
+        *out = t;
     return rc;
 }
 
@@ -227,7 +222,9 @@ int aoei_tokenizer_from_files(aoe_tokenizer **out, const aoei_kept_file file[AOE
             t->file[i] = file[i];
         else
             aoei_free(file[i].data);
-    const int rc = t ? read_kept(t, dir, err) : aoei_fail_nomem(err, sizeof *t);
+    aoei_model_dir source = {dir, aoei_file_cache_create()};
+    const int rc = t && source.cache ? read_kept(t, source, err) : aoei_fail_nomem(err, sizeof *t);
+    aoei_file_cache_destroy(source.cache);
     if (rc)
         aoe_tokenizer_close(t);
     else

@@ -7,12 +7,13 @@
 
 #include "aoe.h"
 #include "base/log.h"
+#include "base/file_cache.h"
 #include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/tokenizer_vocab.h"
 
-/* Opens a tokenizer as aoe_tokenizer_open does. If the directory contains no tokenizer files, however, sets *t to NULL
- * and returns 0. */
-int aoei_tokenizer_open_optional(aoe_tokenizer **t, const char *dir, aoe_error *err);
+/* Opens the tokenizer in `dir` as aoe_tokenizer_open does. If the directory contains no tokenizer files, however, sets
+ * *t to NULL and returns 0. */
+int aoei_tokenizer_open_optional(aoe_tokenizer **t, aoei_model_dir dir, aoe_error *err);
 
 /* Builds a tokenizer from data[len], the contents of a tokenizer.json, and from `config`, the contents of
  * tokenizer_config.json; config.data may be NULL. The function copies the contents, and aoei_tokenizer_save writes the

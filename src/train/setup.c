@@ -252,9 +252,13 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     p.head.replace &= !checkpoint;
     aoe_lora checkpoint_lora;
     char *base = NULL;
+    aoei_model_dir dir = {checkpoint, NULL};
     int code = checkpoint ? check_checkpoint(t, checkpoint, saved, err) : AOE_OK;
     if (!code && checkpoint && aoei_is_adapter_dir(checkpoint)) {
-        code = saved ? aoei_peft_base(&base, checkpoint, options.base, err) : AOE_OK;
+        if (saved && !(dir.cache = aoei_file_cache_create()))
+            code = aoei_fail_nomem(err, 0);
+        else if (saved)
+            code = aoei_peft_base(&base, dir, options.base, err);
         options.base = base ? base : o->model;
         aoe_lora_defaults(&checkpoint_lora); /* rank, alpha and targets are read from the checkpoint; describe_lora
                                                 compares them with the options */
@@ -268,6 +272,7 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
         t->base->settings.pooling_from = "method";
     if (!code)
         code = check_base_is_kept(t, t->base->files.base_dir ? t->base->files.base_dir : t->base->files.dir, err);
+    aoei_file_cache_destroy(dir.cache);
     aoei_free(base);
     return code;
 }

@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t i = 0; i < N_FILES; i++)
         put(files[i].name, files[i].valid, strlen(files[i].valid));
     put(files[file].name, data + (size ? 1 : 0), size ? size - 1 : 0);
-    check_error(aoei_cross_encoder_modules_read(&head, &score, root, &err), &err);
+    check_error(aoei_cross_encoder_modules_read(&head, &score, test_model_dir(root), &err), &err);
     return 0;
 }
 

@@ -56,7 +56,7 @@ static int read_settings(aoei_settings *s, const char *dir, const aoei_encoder_c
     json_t *record = NULL;
     aoe_model_options_defaults(&o);
     path_of(path, sizeof path, dir, "");
-    int rc = aoei_settings_read(s, &record, path, c, &o, err);
+    int rc = aoei_settings_read(s, &record, test_model_dir(path), c, &o, err);
     json_decref(record);
     return rc;
 }
@@ -90,10 +90,10 @@ static void open_modules(const aoei_settings *s, const aoei_encoder_config *c) {
     aoe_error err = {0};
     char path[512];
     path_of(path, sizeof path, "in", "");
-    int rc = aoei_layer_pooling_open(&config, &f, path, s->layer_pooling, &err);
+    int rc = aoei_layer_pooling_open(&config, &f, test_model_dir(path), s->layer_pooling, &err);
     if (rc && (err.code != rc || !*err.message))
         abort();
-    rc = aoei_modules_open(&config, &f, path, s->modules, &err);
+    rc = aoei_modules_open(&config, &f, test_model_dir(path), s->modules, &err);
     if (rc && (err.code != rc || !*err.message))
         abort();
     if (!rc && aoei_module_chain_dims(config.modules, config.n_modules, config.hidden) > 65536)

@@ -9,10 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
+#include "../support/tiny_adapters.h"
 #include "aoe_plan.h"
 #include "aoe_train.h"
 #include "base/context.h"
@@ -453,6 +456,104 @@ static void plans_memory(void **state) {
     test_dir_remove(dir);
 }
 
+/* The directories in which opened files are counted. */
+enum { MAX_WATCHED = 4 };
+typedef struct watch {
+    int fd, wd[MAX_WATCHED];
+    const char *dirs[MAX_WATCHED + 1]; /* NULL-terminated */
+} watch;
+
+static void watch_begin(watch *w) {
+    w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(w->fd >= 0);
+    for (size_t i = 0; w->dirs[i]; i++) /* the events of closing separate equal events of opening */
+        assert_true((w->wd[i] = inotify_add_watch(w->fd, w->dirs[i], IN_OPEN | IN_CLOSE)) >= 0);
+}
+
+/* Asserts that each file except the weights was opened at most once, and that n files were opened. */
+static void watch_end(watch *w, size_t n) {
+    static _Alignas(struct inotify_event) char events[65536];
+    char opened[64][64];
+    size_t n_opened = 0;
+    const ssize_t len = read(w->fd, events, sizeof events);
+    assert_true(len > 0);
+    for (ssize_t at = 0; at < len;) {
+        const struct inotify_event *e = (const void *)(events + at);
+        at += (ssize_t)(sizeof *e + e->len);
+        if (!(e->mask & IN_OPEN) || (e->mask & IN_ISDIR) || strstr(e->name, ".safetensors"))
+            continue;
+        char name[64];
+        (void)snprintf(name, sizeof name, "%d/%s", e->wd, e->name);
+        for (size_t i = 0; i < n_opened; i++)
+            if (!strcmp(opened[i], name))
+                fail_msg("%s was opened twice", e->name);
+        memcpy(opened[n_opened++], name, sizeof name);
+    }
+    close(w->fd);
+    for (size_t i = 0; i < n_opened && n_opened != n; i++)
+        print_error("opened: %s\n", opened[i]);
+    assert_int_equal(n_opened, n);
+}
+
+/* Writes the model files of sentence-transformers. folder: folder of the transformer, or "". */
+static void write_modules(const char *dir, const char *folder) {
+    static const char type[] = "\"type\": \"sentence_transformers.models.";
+    char text[800], *pooling = test_path(dir, "1_Pooling"), *dropout = test_path(dir, "2_Dropout"),
+                    *at = test_path(dir, folder);
+    (void)snprintf(text, sizeof text,
+                   "[{\"name\": \"0\", \"path\": \"%s\", %sTransformer\"}, {\"name\": \"1\", \"path\": "
+                   "\"1_Pooling\", %sPooling\"}, {\"name\": \"2\", \"path\": \"2_Dropout\", %sDropout\"}, "
+                   "{\"name\": \"3\", \"path\": \"3_Normalize\", %sNormalize\"}]",
+                   folder, type, type, type, type);
+    free(test_write_text(dir, "modules.json", text));
+    assert_int_equal(mkdir(pooling, 0700) || mkdir(dropout, 0700), 0);
+    free(test_write_text(pooling, "config.json", "{\"pooling_mode\": \"mean\"}"));
+    free(test_write_text(dropout, "config.json", "{\"dropout\": 0.5}"));
+    free(test_write_text(dir, "config_sentence_transformers.json", "{\"prompts\": {\"query\": \"q: \"}}"));
+    free(test_write_text(at, "sentence_bert_config.json", "{\"max_seq_length\": 8}"));
+    free(test_write_text(at, "special_tokens_map.json", "{}"));
+    free(pooling);
+    free(dropout);
+    free(at);
+}
+
+static void opens_each_file_once(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *other = test_dir_create(), *adapters = test_dir_create();
+    char *pooling = test_path(dir, "1_Pooling"), *dropout = test_path(dir, "2_Dropout"), *inner = test_path(other, "0");
+    aoe_tokenizer *t;
+    test_model_write(dir, NULL);
+    write_modules(dir, "");
+    watch w = {.dirs = {dir, pooling, dropout}};
+    watch_begin(&w);
+    aoe_model_close(test_model_open(test_model_context, dir, NULL));
+    watch_end(&w, 9); /* config, modules, pooling, dropout, 2 of sentence-transformers, 3 of the tokenizer */
+    watch_begin(&w);
+    assert_int_equal(aoe_tokenizer_open(&t, dir, NULL), 0);
+    aoe_tokenizer_close(t);
+    watch_end(&w, 5);
+    /* the transformer in a folder, the settings in aoe.json, and adapters of this model */
+    assert_int_equal(mkdir(inner, 0700), 0);
+    test_model_write(inner, NULL);
+    write_modules(other, "0");
+    free(test_write_text(other, "aoe.json", "{\"format_version\": 1, \"lowercase\": true}"));
+    tiny_adapters_write(test_model_context, adapters, dir, 2, NULL);
+    w = (watch){.dirs = {other, inner}};
+    watch_begin(&w);
+    aoe_model_close(test_model_open(test_model_context, other, NULL));
+    watch_end(&w, 8);
+    w = (watch){.dirs = {adapters, dir}};
+    watch_begin(&w);
+    aoe_model_close(test_model_open(test_model_context, adapters, NULL));
+    watch_end(&w, 9);
+    test_dir_remove(dir);
+    test_dir_remove(other);
+    test_dir_remove(adapters);
+    free(pooling);
+    free(dropout);
+    free(inner);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_every_layout),
@@ -465,6 +566,7 @@ int main(void) {
         cmocka_unit_test(checks_the_options),
         cmocka_unit_test(views_share_everything_except_weights),
         cmocka_unit_test(plans_memory),
+        cmocka_unit_test(opens_each_file_once),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);

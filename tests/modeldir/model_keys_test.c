@@ -153,7 +153,8 @@ static void warns_about_bidirectional_attention(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[300];
         snprintf(text, sizeof text, "{\"model_type\": \"%s\", %s}", cases[i].type, cases[i].keys);
-        aoei_model_files f = {.dir = test_dir, .config_json = json_loads(text, 0, NULL)};
+        aoei_model_files f = {
+            .dir = test_dir, .cache = test_model_dir(test_dir).cache, .config_json = json_loads(text, 0, NULL)};
         const aoei_encoder_config c = {.arch = aoei_arch_find(cases[i].type)};
         n_warnings = 0;
         assert_int_equal(aoei_model_keys_check(&f, &c, &log, NULL), 0);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../support/model_dir.h"
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 
@@ -35,7 +36,7 @@ static int read_text(aoei_lora *lora, const char *text, aoe_error *err) {
     const aoei_encoder_config c = bert();
     free(test_write_text(test_dir, AOEI_PEFT_CONFIG, text));
     aoei_lora_layer *each;
-    const int rc = aoei_peft_read(lora, &each, test_dir, NULL, &c, err);
+    const int rc = aoei_peft_read(lora, &each, test_model_dir(test_dir), NULL, &c, err);
     assert_true(lora->each == each || rc);
     for (size_t i = 0; i < sizeof layers / sizeof *layers && each; i++)
         layers[i] = each[i];
@@ -215,7 +216,7 @@ static void test_round_trip(void **state) {
         assert_int_equal(aoei_json_save(j, path, NULL), 0);
         json_decref(j);
         aoei_lora_layer *each;
-        assert_int_equal(aoei_peft_read(&l, &each, test_dir, NULL, &c, NULL), 0);
+        assert_int_equal(aoei_peft_read(&l, &each, test_model_dir(test_dir), NULL, &c, NULL), 0);
         assert_null(each);
         assert_true(l.r == 5 && l.alpha == 7.5 && l.dropout == 0.25 && l.rank_stabilized == c.lora.rank_stabilized);
         assert_int_equal(l.targets, targets);
@@ -258,18 +259,18 @@ static void test_base_directory(void **state) {
     free(test_write_text(test_dir, AOEI_PEFT_CONFIG, "{\"base_model_name_or_path\": \"base\"}"));
     assert_true(aoei_is_adapter_dir(test_dir));
     assert_false(aoei_is_adapter_dir(inside));
-    assert_int_equal(aoei_peft_base(&base, test_dir, NULL, &err), 0);
+    assert_int_equal(aoei_peft_base(&base, test_model_dir(test_dir), NULL, &err), 0);
     assert_string_equal(base + strlen(base) - 5, "/base");
     aoei_free(base);
-    assert_int_equal(aoei_peft_base(&base, test_dir, inside, &err), 0);
+    assert_int_equal(aoei_peft_base(&base, test_model_dir(test_dir), inside, &err), 0);
     assert_string_equal(base, inside);
     aoei_free(base);
     free(test_write_text(test_dir, AOEI_PEFT_CONFIG, "{\"base_model_name_or_path\": \"somebody/model\"}"));
-    assert_int_equal(aoei_peft_base(&base, test_dir, NULL, &err), AOE_ENOENT);
+    assert_int_equal(aoei_peft_base(&base, test_model_dir(test_dir), NULL, &err), AOE_ENOENT);
     assert_non_null(
         strstr(err.message, "the directory 'somebody/model' of the base model does not exist; set options.base"));
     free(test_write_text(test_dir, AOEI_PEFT_CONFIG, "{}"));
-    assert_int_equal(aoei_peft_base(&base, test_dir, NULL, &err), AOE_EFORMAT);
+    assert_int_equal(aoei_peft_base(&base, test_model_dir(test_dir), NULL, &err), AOE_EFORMAT);
     free(inside);
 }
 

@@ -54,7 +54,7 @@ static int read_dir(aoei_settings *s, const char *dir, const aoe_model_options *
     json_t *record;
     aoe_model_options_defaults(&defaults);
     test_model_config(&c);
-    int rc = aoei_settings_read(s, &record, dir, &c, o ? o : &defaults, err);
+    int rc = aoei_settings_read(s, &record, test_model_dir(dir), &c, o ? o : &defaults, err);
     json_decref(record);
     return rc;
 }
@@ -596,7 +596,7 @@ static void positions_of_rope_scaling_need_max_seq_length(void **state) {
     aoe_model_options_defaults(&o);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put(dir, cases[i].name, cases[i].text);
-        assert_int_equal(aoei_settings_read(&s, &record, dir, &c, &o, NULL), 0);
+        assert_int_equal(aoei_settings_read(&s, &record, test_model_dir(dir), &c, &o, NULL), 0);
         assert_int_equal(s.max_length, cases[i].max_length);
         aoei_settings_free(&s);
         json_decref(record);

@@ -29,6 +29,15 @@ static const char vocab[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\n
 
 aoe_context *test_model_context;
 
+aoei_model_dir test_model_dir(const char *path) {
+    static aoei_file_cache *cache;
+    aoei_file_cache_destroy(cache);
+    cache = aoei_file_cache_create();
+    if (!cache)
+        abort();
+    return (aoei_model_dir){path, cache};
+}
+
 int test_model_begin(void **state) {
     (void)state;
     return aoe_context_create(&test_model_context,

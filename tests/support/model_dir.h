@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "base/file_cache.h"
 #include "encoder/config.h"
 #include "modeldir/safetensors.h"
 
@@ -57,6 +58,9 @@ aoe_model *test_model_open(aoe_context *ctx, const char *dir, const aoe_model_op
 /* Opens the model in the directory `dir` (const char *) with default options, and closes it. Returns the error code. It
  * is a function for test_alloc_failures; its context is test_model_context. */
 int test_model_open_once(void *dir);
+
+/* Returns the directory `path` with an empty cache, which is valid until the next call. */
+aoei_model_dir test_model_dir(const char *path);
 
 /* Makes test_dir_create use /dev/shm if possible, because tests that synchronize many small files are slow on a
  * disk. */
