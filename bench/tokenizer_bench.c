@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/path.h"

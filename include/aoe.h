@@ -4,7 +4,8 @@
  *
  * An embedding model turns a text into a vector of a few hundred float32 values. If two texts have similar meanings,
  * the cosine of their vectors is high. This header declares contexts, models, embedders and search, then
- * their options and tokenizers. Each of the other headers includes aoe.h:
+ * their options. Each of the other headers includes aoe.h:
+ *   aoe_tokenizer.h   tokenizers
  *   aoe_train.h       training, pretraining, adapters
  *   aoe_objective.h   loss functions
  *   aoe_shape.h       sizes of encoders
@@ -511,73 +512,6 @@ AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
 /* Writes one line that names the pooling and the data type of the model and the CPU tier of its context, each with the
  * reason for the choice. text: [size] bytes, NUL-terminated, truncated if size is too small. */
 AOE_API void aoe_model_describe(const aoe_model *m, char *text, size_t size);
-
-/* ----------------------------------------------------------------- tokenizers */
-
-/* A tokenizer. Its results never change, and several threads may use it at the same time. */
-typedef struct aoe_tokenizer aoe_tokenizer;
-
-typedef struct aoe_encode_options {
-    size_t struct_size; /* set by aoe_encode_options_defaults */
-    size_t max_length;  /* maximum tokens per text, special tokens included; 0 (default): no truncation */
-    const char *prompt; /* prompt template, in which {text} stands for the text; NULL (default): no prompt. Truncation
-                           shortens the text, never the prompt */
-    int no_special_tokens; /* 1: do not add special tokens; default 0 */
-    int drop_unknown;      /* 1: drop unknown tokens, so that the result may be empty; default 0 */
-    int lowercase; /* 1: lowercase texts before they are normalized, as do_lower_case of sentence-transformers does;
-                      special tokens in texts are not changed; default 0 */
-    /* 1: render each text with the chat template of the model, as the message of a user, and encode the result without
-     * special tokens, as sentence-transformers does for models whose modality_config contains "message". The prompt is
-     * then the system message and must end with {text}; a pair has one message of the role "query" and one of the role
-     * "document". Truncation keeps the end of the template, unless the model sets restore_suffix to false. Default 0;
-     * requires a model directory for which aoe_encode_options_of sets 1. */
-    int chat_template;
-} aoe_encode_options;
-
-AOE_OPTIONS(aoe_encode_options);
-
-typedef struct aoe_ids {
-    int32_t *id;     /* [n] token ids, owned by this struct; aoe_ids_free frees them */
-    size_t n;        /* number of tokens */
-    size_t capacity; /* allocated elements of id */
-    int truncated;   /* 1: the text was truncated to max_length */
-    uint8_t *type;   /* [n] token types, which aoe_tokenizer_encode_pair sets; owned by this struct; NULL: all types are
-                        0 */
-} aoe_ids;
-
-/* Opens the tokenizer of the model directory `dir`, or of the default model if dir is NULL. The directory must contain
- * tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with merges.txt. Errors: AOE_ENOENT,
- * AOE_EFORMAT, AOE_EUNSUPPORTED (names the feature, for example a construct of a chat template). */
-AOE_API int aoe_tokenizer_open(aoe_tokenizer **t, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
-AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t);
-/* Replaces the contents of *ids with the token ids of one text. Set all bytes of *ids to 0 before the first call. The
- * ids equal those of the Hugging Face tokenizers library. Errors: AOE_EFORMAT (invalid UTF-8, with the byte offset),
- * AOE_EARG (max_length is too small for the template and the special tokens; the prompt does not contain {text}),
- * AOE_EUNSUPPORTED (WordPiece: the vocabulary has more than 16 million different prefixes). The first word that
- * WordPiece splits takes several milliseconds, because an index of the vocabulary is then built; other threads that
- * split words wait for it. */
-AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o,
-                                 aoe_ids *ids, aoe_error *AOE_NULLABLE err);
-/* Replaces the contents of *ids with the token ids and token types of a pair of texts, as a cross-encoder reads it, for
- * example [CLS] first [SEP] second [SEP]. If the pair has more than o->max_length tokens, the longer text is truncated
- * first; this is the strategy longest_first of the Hugging Face tokenizers library. o->prompt is inserted into the
- * first text. Errors: see aoe_tokenizer_encode; AOE_EUNSUPPORTED (the tokenizer has no template for pairs). */
-AOE_API int aoe_tokenizer_encode_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second,
-                                      const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids,
-                                      aoe_error *AOE_NULLABLE err);
-/* Sets the fields of *o to the options with which the model in `dir` tokenizes texts; o->struct_size must be set, for
- * example by aoe_encode_options_defaults. If dir is NULL, the function uses the default
- * model. A static model adds no special tokens and drops unknown tokens. o->lowercase is the setting `lowercase` of the
- * model (do_lower_case of sentence-transformers), and o->chat_template is 1 if the model renders texts with its chat
- * template. Otherwise, and if `dir` contains no known model, *o is set to the defaults. Reads no weights. */
-AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
-AOE_API void aoe_ids_free(aoe_ids *AOE_NULLABLE ids);
-AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest token id + 1 */
-/* Returns the text of a token, which is borrowed and not NUL-terminated. For an unknown id, data is NULL and len is
- * 0. */
-AOE_API aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id);
-AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t); /* "WordPiece", "BPE" or "Unigram"; static string */
-AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL if the model has no tokenizer */
 
 #ifdef __cplusplus
 }

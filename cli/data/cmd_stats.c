@@ -3,6 +3,7 @@
  * text lengths and labels. To compute lengths in tokens, only the tokenizer of a model is opened.
  */
 #include "aoe_data.h"
+#include "aoe_tokenizer.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/data/data_tools.h"

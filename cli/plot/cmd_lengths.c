@@ -5,6 +5,7 @@
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
+#include "aoe_tokenizer.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/plot/plot.h"

@@ -3,6 +3,7 @@
  * the weights of the model are not read. Each text is tokenized as soon as it is read, so the command can be used as a
  * coprocess.
  */
+#include "aoe_tokenizer.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 #include "aoe_eval.h"
 
 /* A model that computes embeddings or scores pairs of texts, and counts tokens. */

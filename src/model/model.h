@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stdatomic.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 #include "base/context.h"
 #include "encoder/config.h"
 #include "modeldir/model_files.h"

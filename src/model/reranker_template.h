@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 
 /* The tokens before and after the instruction, the query and the document. */
 typedef struct aoei_reranker_template {

@@ -8,7 +8,7 @@
 
 #include "aoe_convert.h"
 #include "aoe_train.h"
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 #include "encoder/config.h"
 #include "modeldir/layout.h"
 #include "modeldir/model_files.h"

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 #include "encoder/config.h"
 #include "modeldir/settings.h"
 

@@ -6,7 +6,6 @@
 
 #include <limits.h>
 
-#include "aoe.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "aoe_tokenizer.h"
 #include "modeldir/model_files.h"
 
 /* Sets *lowercase and *chat to the settings of the model in `dir`: those in aoe.json or, for a setting that is not set

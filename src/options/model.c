@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "aoe_tokenizer.h"
 #include "options/rows.h"
 
 #define AT(field)       AOEI_AT(aoe_model_options, field)

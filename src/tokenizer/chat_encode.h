@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 
 /* The tokens of the template before and after the texts, one entry per prompt. Several threads may use it. */
 typedef struct aoei_chat_ends aoei_chat_ends;

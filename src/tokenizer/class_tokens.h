@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 #include "tokenizer/added_tokens.h"
 
 /* The keys of the named special tokens, in the order in which transformers adds them. */

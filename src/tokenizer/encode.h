@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 
 /* Encodes a text as aoe_tokenizer_encode does. Also sets *before and *after to the number of ids before and after the
  * tokens of the text itself. These ids belong to special tokens, to tokens of the prompt and to the chat template. */

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 
 /* Reads "model_input_names" and, if this key is missing, "tokenizer_class" from `config`, the parsed
  * tokenizer_config.json, which may be NULL. Sets *types to 1 if token types are passed to the model and to 0 if they

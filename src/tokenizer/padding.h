@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 
 /* Returns the id of a padding token that the tokenizer does not add to texts, or -1 if there is none: "pad_token" of
  * tokenizer_config.json if possible, otherwise the first such special token. The classification head of a causal model

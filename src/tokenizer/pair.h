@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 #include "tokenizer/postprocessor.h"
 
 /* Replaces the tokens in *first by those of the pair, with their token types. *first and *second contain the tokens of

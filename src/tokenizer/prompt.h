@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 #include "tokenizer/token_list.h"
 
 /* The formatted string, and the position of the text in this string. */

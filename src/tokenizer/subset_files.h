@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 #include "tokenizer/token_subset.h"
 
 /* Adds the tokens to which the settings of the tokenizer refer: all added tokens, the tokens of the template, the

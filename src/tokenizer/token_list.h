@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 
 typedef struct aoei_span {
     size_t start, end; /* byte range, end excluded */

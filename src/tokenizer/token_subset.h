@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 
 typedef struct aoei_token_subset {
     const aoe_tokenizer *t; /* borrowed */

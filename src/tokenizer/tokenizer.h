@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 
 /* Encodes a text or a pair of texts as aoe_tokenizer_encode and aoe_tokenizer_encode_pair do without a chat template.
  * If `before` is not NULL, also sets *before and *after to the number of ids before and after the tokens of the text

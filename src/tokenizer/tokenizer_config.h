@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 
 /* Changes `root`, the parsed tokenizer.json, according to the class and the settings in `config`, the parsed
  * tokenizer_config.json. file: path of tokenizer_config.json for messages. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED,

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 #include "base/log.h"
 #include "base/file_cache.h"
 #include "tokenizer/tokenizer_parts.h"

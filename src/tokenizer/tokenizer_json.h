@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 
 /* The names of the files in messages: tokenizer.json, tokenizer_config.json, special_tokens_map.json and
  * added_tokens.json. */

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 #include "base/json_keys.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/normalizer.h"

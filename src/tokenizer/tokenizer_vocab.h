@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 
 /* The contents of the files of a tokenizer without tokenizer.json. If a file does not exist, its `data` is NULL. */
 typedef struct aoei_vocab_files {

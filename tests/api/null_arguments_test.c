@@ -20,6 +20,7 @@
 #include "aoe_hub.h"
 #include "aoe_objective.h"
 #include "aoe_plan.h"
+#include "aoe_tokenizer.h"
 #include "aoe_train.h"
 
 /* All pointer arguments that are not NULL point to this memory. A function checks all its pointers before it uses one

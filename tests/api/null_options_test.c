@@ -19,6 +19,7 @@
 #include "aoe_hub.h"
 #include "aoe_objective.h"
 #include "aoe_plan.h"
+#include "aoe_tokenizer.h"
 #include "aoe_train.h"
 #include "base/dir.h"
 

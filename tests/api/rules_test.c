@@ -11,7 +11,7 @@
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 #include "aoe_annotate.h"
 #include "aoe_data.h"
 #include "aoe_convert.h"

@@ -13,6 +13,7 @@
 #include "../support/tiny_model.h"
 #include "aoe_convert.h"
 #include "aoe_train.h"
+#include "aoe_tokenizer.h"
 #include "base/dir.h"
 #include "base/path.h"
 #include "modeldir/safetensors.h"

@@ -12,6 +12,7 @@
 #include "../support/support.h"
 #include "aoe_convert.h"
 #include "aoe_train.h"
+#include "aoe_tokenizer.h"
 #include "base/dir.h"
 #include "base/path.h"
 

@@ -11,6 +11,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_tokenizer.h"
 #include "base/dir.h"
 #include "base/json.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../support/support.h"
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 
 /* Encodes each text of a golden file and compares the ids with the expected ids. A line of the file is a JSON object
  * with the members text and ids. */

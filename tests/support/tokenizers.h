@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "aoe.h"
+#include "aoe_tokenizer.h"
 
 /* The contents of a tokenizer.json with a WordPiece model and BertPreTokenizer. The vocabulary is [PAD] [UNK] [CLS]
  * [SEP] [MASK] (ids 0 to 4), followed by `words`, which are separated by spaces. All other fields are JSON values; NULL
