@@ -209,8 +209,8 @@ static int embed_queries(miner *m, aoe_error *err) {
         return aoei_fail_nomem(err, n * sizeof *texts);
     for (size_t i = 0; i < n; i++)
         texts[i] = m->t.text[m->t.representative[i]];
-    int code =
-        aoei_encode_with_prompt(aoe_embedder_model(m->embedder), texts, n, m->o->query_prompt, &lists, &failed, err);
+    const aoe_model *model = aoe_embedder_model(m->embedder);
+    int code = aoei_encode_for_inference(model->ctx, model, texts, n, m->o->query_prompt, &lists, &failed, err);
     if (code && failed < n)
         code = aoei_mine_prefix_error(&m->t, m->t.representative[failed], code, err);
     if (!code)

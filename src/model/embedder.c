@@ -640,7 +640,7 @@ static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, int com
     if (code)
         return code;
     code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks : aoei_encode_for_inference)(
-        &w->ctx, e->model, texts, n, &lists, &w->failed, err);
+        &w->ctx, e->model, texts, n, NULL, &lists, &w->failed, err);
     if (!code) {
         describe_texts(e, &lists, info);
         code = complete ? embed_complete(w, &lists, vectors, err)

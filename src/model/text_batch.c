@@ -363,13 +363,6 @@ int aoei_encode_with_prompts(const aoe_model *m, const aoe_text *texts, size_t n
     return encode_prompted(m->ctx, m, texts, NULL, n, prompts, prompt_index, 0, out, failed, err);
 }
 
-int aoei_encode_with_prompt(const aoe_model *m, const aoe_text *texts, size_t n, const char *prompt,
-                            aoei_token_lists *out, size_t *failed, aoe_error *err) {
-    const char *const prompts[2] = {prompt, NULL};
-    return encode_prompted(m->ctx, m, texts, NULL, n, prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out,
-                           failed, err);
-}
-
 static const char *const model_prompts[2] = {NULL, NULL};
 
 int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
@@ -382,14 +375,16 @@ int aoei_allows_no_tokens(const aoe_model *m) {
 }
 
 int aoei_encode_for_inference(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, size_t n,
-                              aoei_token_lists *out, size_t *failed, aoe_error *err) {
-    return encode_prompted(ctx, m, texts, NULL, n, model_prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0,
-                           out, failed, err);
+                              const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    const char *const prompts[2] = {prompt, NULL};
+    return encode_prompted(ctx, m, texts, NULL, n, prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out,
+                           failed, err);
 }
 
 int aoei_encode_for_chunks(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, size_t n,
-                           aoei_token_lists *out, size_t *failed, aoe_error *err) {
-    return encode_prompted(ctx, m, texts, NULL, n, model_prompts, NULL,
+                           const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    const char *const prompts[2] = {prompt, NULL};
+    return encode_prompted(ctx, m, texts, NULL, n, prompts, NULL,
                            COMPLETE | (aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0), out, failed, err);
 }
 

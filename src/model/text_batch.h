@@ -32,11 +32,6 @@ typedef struct aoei_token_lists {
  */
 int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                       aoe_error *err);
-/* Tokenizes texts as aoei_encode_for_inference does, but with the prompt template `prompt` instead of the prompt of the
- * model.
- */
-int aoei_encode_with_prompt(const aoe_model *m, const aoe_text *texts, size_t n, const char *prompt,
-                            aoei_token_lists *out, size_t *failed, aoe_error *err);
 /* Tokenizes texts as aoei_encode_texts does, but text i gets the prompt prompts[prompt_index[i]]. In `prompts`, NULL
  * stands for the prompt of the model, and "" for no prompt. */
 int aoei_encode_with_prompts(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
@@ -47,13 +42,14 @@ int aoei_encode_with_options(const aoe_model *m, const aoe_text *texts, size_t n
                              aoei_token_lists *out, size_t *failed, aoe_error *err);
 /* Tokenizes texts as aoei_encode_texts does, but allows texts without tokens if the model is static. The only weights
  * of a static model are the token embeddings. This function is used for inference. The threads of ctx tokenize the
- * texts; functions without this parameter use the threads of the model's context. */
+ * texts; functions without this parameter use the threads of the model's context. prompt: prompt template; "": no
+ * prompt; NULL: that of the model. */
 int aoei_encode_for_inference(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, size_t n,
-                              aoei_token_lists *out, size_t *failed, aoe_error *err);
+                              const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err);
 /* Tokenizes texts as aoei_encode_for_inference does, but does not truncate the texts, and sets out->affixes. The
  * embedder splits these texts into chunks. */
 int aoei_encode_for_chunks(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, size_t n,
-                           aoei_token_lists *out, size_t *failed, aoe_error *err);
+                           const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err);
 /* Tokenizes n pairs of texts for a cross-encoder, with the maximum sequence length of the model. prompt: template for
  * the first text of each pair; NULL: prompt of the model. Element i of *out is the pair of first[i] and second[i].
  * Token types for which the model has no embedding are 0. Errors: see aoei_encode_texts. */
