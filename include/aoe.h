@@ -198,7 +198,7 @@ AOE_API size_t aoe_model_dims(const aoe_model *m); /* D, the number of component
 
 /* Writes the directory of the default model to dir[size], NUL-terminated. The default model is the first of these that
  * exists:
- *   1. the value of the environment variable AOE_MODEL
+ *   1. the value of the environment variable AOE_MODEL: a directory, or a name as in aoe_model_find
  *   2. the model installed with the program or the library: PREFIX/share/aoe/models/default, or the only model in
  *      PREFIX/share/aoe/models
  *   3. the model in the source tree that contains the program or the library

@@ -77,9 +77,5 @@ int aoe_default_model(char *dir, size_t size, aoe_error *err) {
                 s.searched);
         given = s.found;
     }
-    const size_t len = strlen(given);
-    if (len >= size)
-        return aoei_fail(err, AOE_EARG, "aoe_default_model: the path of the default model needs %zu bytes", len + 1);
-    memcpy(dir, given, len + 1);
-    return 0;
+    return aoe_model_find(dir, size, given, err);
 }

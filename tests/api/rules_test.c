@@ -140,7 +140,28 @@ static void default_model(void **state) {
     aoe_model_close(m);
     assert_int_equal(aoe_tokenizer_open(&t, NULL, &err), 0);
     aoe_tokenizer_close(t);
+    /* the name of a model in the cache */
+    static const char commit[] = "0123456789abcdef0123456789abcdef01234567";
+    char path[1024];
+    snprintf(path, sizeof path, "%s/models--acme--tiny/refs", dir);
+    assert_int_equal(aoei_make_dir(path, NULL), 0);
+    free(test_write_text(path, "main", commit));
+    snprintf(path, sizeof path, "%s/models--acme--tiny/snapshots/%s", dir, commit);
+    assert_int_equal(aoei_make_dir(path, NULL), 0);
+    test_model_write(path, NULL);
+    setenv("HF_HUB_CACHE", dir, 1);
+    setenv("AOE_MODEL", "acme/tiny", 1);
+    assert_int_equal(aoe_default_model(found, sizeof found, &err), 0);
+    assert_string_equal(found, path);
+    assert_int_equal(aoe_model_open(&m, test_model_context, NULL, NULL, &err), 0);
+    aoe_model_close(m);
+    assert_int_equal(aoe_tokenizer_open(&t, NULL, &err), 0);
+    aoe_tokenizer_close(t);
+    setenv("AOE_MODEL", "acme/other", 1);
+    assert_int_equal(aoe_default_model(found, sizeof found, &err), AOE_ENOENT);
+    assert_non_null(strstr(err.message, "aoe pull acme/other"));
     unsetenv("AOE_MODEL");
+    unsetenv("HF_HUB_CACHE");
     assert_int_equal(aoei_remove_tree(dir, NULL), 0);
     free(dir);
 }
