@@ -427,7 +427,8 @@ struct aoe_model_options {
     const char *prompt_name;
     /* 1: open a cross-encoder: a model with a classification head, which scores pairs of texts (aoe_score_pairs). A
      * model that is opened in this way computes no embeddings; `pooling` and `normalize` must be AUTO. 0 (default):
-     * open an embedding model; a classification head is ignored */
+     * open an embedding model; a classification head is ignored. AOE_AUTO: open a cross-encoder if the directory
+     * contains one, otherwise an embedding model */
     int cross_encoder;
     int activation;      /* cross-encoders: an aoe_score_activation that replaces the activation function of the model;
                             AOE_AUTO (default): that of the model */

@@ -127,21 +127,6 @@ void cli_note_prompt(const char *texts, const aoe_model *m) {
         cli_note("prompt of the %s: none", texts);
 }
 
-/* Opens the model of a command. If m->score_pairs is 1, a cross-encoder is opened with its classification head. */
-static int open_model(cli_session *s, const cli_model_options *m, aoe_error *err) {
-    aoe_model_options o = m->o;
-    const int rc = aoe_model_open(&s->model, s->ctx, s->dir, &o, err);
-    if (!m->score_pairs || (!rc && !aoe_model_is_cross_encoder(s->model)))
-        return rc;
-    aoe_model *embedding = s->model;
-    o.cross_encoder = 1;
-    if (!rc) {
-        aoe_model_close(embedding);
-        return aoe_model_open(&s->model, s->ctx, s->dir, &o, err);
-    }
-    return aoe_model_open(&s->model, s->ctx, s->dir, &o, NULL) ? rc : 0;
-}
-
 /* Warns if the user has selected a prompt by its name, but the model directory contains no prompts. Like in
  * sentence-transformers, every model has the prompts query and document, which are empty by default. */
 static void warn_prompt_name(const cli_session *s, const cli_model_options *m) {
@@ -166,7 +151,8 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
     s->dir = cli_find_model(m->dir);
     if (!s->dir || cli_open_context(&s->ctx, g))
         return 1;
-    if (open_model(s, m, &err) || aoe_embedder_create(&s->embedder, s->model, &m->embedder, &err))
+    if (aoe_model_open(&s->model, s->ctx, s->dir, &m->o, &err) ||
+        aoe_embedder_create(&s->embedder, s->model, &m->embedder, &err))
         return cli_fail("%s", err.message);
     warn_prompt_name(s, m);
     if (!aoe_model_classes(s->model) && aoe_model_is_cross_encoder(s->model))

@@ -27,8 +27,7 @@ typedef struct cli_model_options {
     const char *dir; /* model directory as given on the command line; NULL: the default model */
     aoe_model_options o;
     aoe_embedder_options embedder; /* chunk and chunk_overlap are set only by commands with CLI_CHUNK_GROUP */
-    int verbose;     /* 1: the pooling, the data type and the CPU tier are printed even if no setting was guessed */
-    int score_pairs; /* 1: a cross-encoder is opened with its classification head, because the command compares pairs */
+    int verbose; /* 1: the pooling, the data type and the CPU tier are printed even if no setting was guessed */
 } cli_model_options;
 
 enum {

@@ -338,7 +338,8 @@ static int run(const cli_evaluation *c, cli_eval *e, cli_session *s, const cli_a
         return code;
     if (c->prepare)
         c->prepare(e);
-    e->model.score_pairs = c->pairs;
+    if (c->pairs)
+        e->model.o.cross_encoder = AOE_AUTO;
     const int sized = layers.text || dims.text;
     if (sized ? check_models(c, e, s, &layers, &dims) : open_models(c, e, s, 0, 0))
         return 1;

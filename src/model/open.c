@@ -44,6 +44,20 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
+/* Checks the options that only embedding models or only cross-encoders have. */
+static int check_kind_options(const aoe_model_options *o, int cross_encoder, aoe_error *err) {
+    if (cross_encoder && (o->pooling != AOE_POOLING_AUTO || o->normalize != AOE_AUTO))
+        return aoei_fail(err, AOE_EARG,
+                         "options.pooling and options.normalize have no effect on a cross-encoder; leave them unset");
+    if (o->activation != AOE_AUTO &&
+        (!cross_encoder || !aoe_score_activation_name((aoe_score_activation)o->activation)))
+        return aoei_fail(err, AOE_EARG,
+                         "options.activation is %d; use AOE_AUTO or, for a cross-encoder (options.cross_encoder), an "
+                         "aoe_score_activation",
+                         o->activation);
+    return 0;
+}
+
 /* Checks the options that do not depend on the model. */
 static int check_options(const aoe_model_options *o, aoe_error *err) {
     if (o->dtype < AOE_DTYPE_AUTO || o->dtype > AOE_DTYPE_INT8)
@@ -52,16 +66,16 @@ static int check_options(const aoe_model_options *o, aoe_error *err) {
                          (int)o->dtype);
     if (o->normalize != 0 && o->normalize != 1 && o->normalize != AOE_AUTO)
         return aoei_fail(err, AOE_EARG, "options.normalize is %d; use 0, 1 or AOE_AUTO", o->normalize);
-    if (o->cross_encoder && (o->pooling != AOE_POOLING_AUTO || o->normalize != AOE_AUTO))
-        return aoei_fail(err, AOE_EARG,
-                         "options.pooling and options.normalize have no effect on a cross-encoder; leave them unset");
-    if (o->activation != AOE_AUTO &&
-        (!o->cross_encoder || !aoe_score_activation_name((aoe_score_activation)o->activation)))
-        return aoei_fail(err, AOE_EARG,
-                         "options.activation is %d; use AOE_AUTO or, for a cross-encoder (options.cross_encoder), an "
-                         "aoe_score_activation",
-                         o->activation);
-    return 0;
+    return o->cross_encoder == AOE_AUTO ? 0 : check_kind_options(o, o->cross_encoder, err);
+}
+
+/* Sets *cross_encoder to 1 if the model is opened as a cross-encoder, otherwise to 0. */
+static int find_kind(int *cross_encoder, const aoe_model *m, const aoe_model_options *o, aoe_error *err) {
+    *cross_encoder = o->cross_encoder != 0;
+    if (o->cross_encoder != AOE_AUTO)
+        return 0;
+    const int rc = aoei_declares_cross_encoder(cross_encoder, &m->config, &m->files, err);
+    return rc ? rc : check_kind_options(o, *cross_encoder, err);
 }
 
 /* Argument and result of open_tokenizer. */
@@ -160,8 +174,10 @@ static int warn_incomplete(const aoe_model *m, aoe_error *err) {
 /* Reads the settings, and the configurations of the encoder, of the adapters and of the modules after the pooling. */
 static int read_directory(aoe_model *m, const char *dir, const aoe_model_options *o, const aoei_open_mode *mode,
                           aoe_error *err) {
-    int rc = aoei_model_files_open(&m->files, &m->config, dir, o->base, mode->mlm, err);
-    if (!rc && o->cross_encoder)
+    int cross_encoder, rc = aoei_model_files_open(&m->files, &m->config, dir, o->base, mode->mlm, err);
+    if (!rc)
+        rc = find_kind(&cross_encoder, m, o, err);
+    if (!rc && cross_encoder)
         rc = aoei_cross_encoder_open(&m->config, &m->files, &mode->head, err);
     if (!rc)
         rc = aoei_lora_configure(&m->config, &m->files, mode->lora, err);
