@@ -37,8 +37,10 @@ int aoei_empty_prompt_create(aoei_empty_prompt *p, const aoe_model *m, const cha
     o.chat_template = m->settings.chat != NULL;
     /* the template with a text of one word, which is then removed */
     code = aoei_tokenizer_encode_marked(m->tokenizer, aoe_text_of("a"), &o, &ids, &before, &after, err);
-    if (code)
+    if (code) {
+        aoe_ids_free(&ids);
         return code;
+    }
     p->ids = aoei_malloc_array(before + after + 1, sizeof *p->ids);
     if (p->ids) {
         p->n = before + after;
