@@ -9,15 +9,12 @@
 #include <string.h>
 
 int main(void) {
-    aoe_context *ctx = NULL;
-    aoe_model *model = NULL;
     aoe_embedder *embedder = NULL;
     aoe_error err = {0};
     char *line = NULL;
     size_t size = 0;
-    int failed = aoe_context_create(&ctx, NULL, &err) || aoe_model_open(&model, ctx, NULL, NULL, &err) ||
-                 aoe_embedder_create(&embedder, model, NULL, &err);
-    const size_t dims = aoe_model_dims(model);
+    int failed = aoe_embedder_open(&embedder, NULL, &err);
+    const size_t dims = aoe_embedder_dims(embedder);
     float *vector = failed ? NULL : malloc(dims * sizeof *vector);
     failed = !vector;
     /* One text per call keeps the example short; a call with many texts is faster. */
@@ -33,7 +30,5 @@ int main(void) {
     free(line);
     free(vector);
     aoe_embedder_destroy(embedder);
-    aoe_model_close(model);
-    aoe_context_destroy(ctx);
     return failed;
 }

@@ -29,8 +29,6 @@ static aoe_text *read_lines(FILE *file, size_t *n) {
 }
 
 int main(int argc, char **argv) {
-    aoe_context *ctx = NULL;
-    aoe_model *model = NULL;
     aoe_embedder *embedder = NULL;
     aoe_error err = {0};
     aoe_neighbor best[K];
@@ -40,14 +38,11 @@ int main(int argc, char **argv) {
     if (!text)
         return fprintf(stderr, "usage: search FILE QUESTION\n"), 2;
     const aoe_text question = aoe_text_of(argv[2]);
-    int failed = aoe_context_create(&ctx, NULL, &err) || aoe_model_open(&model, ctx, NULL, NULL, &err) ||
-                 aoe_embedder_create(&embedder, model, NULL, &err);
-    const size_t dims = aoe_model_dims(model);
-    float *vectors = failed ? NULL : malloc((n + 1) * dims * sizeof *vectors),
-          *query = vectors ? vectors + n * dims : NULL;
-    failed = !vectors || aoe_embed(embedder, text, n, vectors, NULL, &err) ||
-             aoe_embed(embedder, &question, 1, query, NULL, &err) ||
-             aoe_nearest(ctx, query, 1, vectors, n, dims, K, best, &err);
+    float *vectors = NULL;
+    const int failed = aoe_embedder_open(&embedder, NULL, &err) ||
+                       !(vectors = malloc(n * aoe_embedder_dims(embedder) * sizeof *vectors)) ||
+                       aoe_embed_documents(embedder, text, n, vectors, NULL, &err) ||
+                       aoe_search(embedder, &question, 1, vectors, n, K, best, &err);
     for (size_t i = 0; i < K && i < n && !failed; i++)
         printf("%.3f  %s\n", best[i].score, text[best[i].index].data);
     if (failed)
@@ -55,6 +50,6 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < n; i++)
         free((char *)text[i].data);
     free(text), free(vectors), fclose(file);
-    aoe_embedder_destroy(embedder), aoe_model_close(model), aoe_context_destroy(ctx);
+    aoe_embedder_destroy(embedder);
     return failed;
 }

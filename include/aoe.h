@@ -3,8 +3,8 @@
  * aoe: angle-optimized embeddings. A library that computes, trains and evaluates text embeddings on CPUs.
  *
  * An embedding model turns a text into a vector of a few hundred float32 values. If two texts have similar meanings,
- * the cosine of their vectors is high. This header declares contexts, models, embedders and search, then
- * their options. Each of the other headers includes aoe.h:
+ * the cosine of their vectors is high. This header begins with the simple use, for which one object is enough: an
+ * embedder. Contexts, models, search among vectors and options follow. Each of the other headers includes aoe.h:
  *   aoe_tokenizer.h   tokenizers
  *   aoe_train.h       training, pretraining, adapters
  *   aoe_objective.h   loss functions
@@ -18,20 +18,16 @@
  *   aoe_hub.h         models of the Hugging Face Hub
  *   aoe_annotate.h    training data from chat models (experimental)
  *
- * This example prints the text that is most similar to a question (examples/ contains complete programs):
+ * This example prints the similarity of two texts (examples/ contains complete programs):
  *
- *     aoe_context *ctx; aoe_model *model; aoe_embedder *embedder; aoe_error err; aoe_neighbor best;
- *     const aoe_text text[3] = {aoe_text_of("She cooks rice."), aoe_text_of("An aircraft departs."),
- *                               aoe_text_of("It rains.")};
- *     const aoe_text question = aoe_text_of("A plane is taking off.");
- *     if (aoe_context_create(&ctx, NULL, &err) || aoe_model_open(&model, ctx, NULL, NULL, &err) ||
- *         aoe_embedder_create(&embedder, model, NULL, &err)) return fprintf(stderr, "%s\n", err.message), 1;
- *     const size_t dims = aoe_model_dims(model);
- *     float *v = malloc(4 * dims * sizeof *v), *q = v + 3 * dims;
- *     if (aoe_embed(embedder, text, 3, v, NULL, &err) || aoe_embed(embedder, &question, 1, q, NULL, &err) ||
- *         aoe_nearest(ctx, q, 1, v, 3, dims, 1, &best, &err)) return fprintf(stderr, "%s\n", err.message), 1;
- *     printf("%.3f %s\n", best.score, text[best.index].data);
- *     free(v); aoe_embedder_destroy(embedder); aoe_model_close(model); aoe_context_destroy(ctx);
+ *     aoe_embedder *embedder;
+ *     aoe_error err;
+ *     double cosine;
+ *     if (aoe_embedder_open(&embedder, "sentence-transformers/all-MiniLM-L6-v2", &err) ||
+ *         aoe_similarity(embedder, aoe_text_of("She cooks rice."), aoe_text_of("She boils rice."), &cosine, &err))
+ *         return fprintf(stderr, "%s\n", err.message), 1;
+ *     printf("%.3f\n", cosine);
+ *     aoe_embedder_destroy(embedder);
  *
  * Rules for all headers
  * - Errors. Functions that can fail return 0 or a negative AOE_E* code. On failure err->message is one line that says
@@ -56,7 +52,8 @@
  * - Texts. A text has a pointer and a length. It must be valid UTF-8. NUL is an ordinary character.
  * - Ownership. "Borrowed" means that the library keeps or returns a pointer to memory that another object or the caller
  *   owns. Strings and arrays in options are borrowed for the duration of the call. A model borrows its context, and an
- *   embedder borrows its model. Destroy the embedder first, then the model, then the context.
+ *   embedder borrows its model, unless aoe_embedder_open created it. Destroy the embedder first, then the model, then
+ *   the context.
  * - Output. The library never prints, exits or aborts. Its messages are passed to the log callback of the context.
  * - Process. The library does not change signal handlers, the locale, the environment, or the allocation functions of
  *   other libraries. It initializes libcurl at the first request, and SQLite when the first cache is opened. A program
@@ -153,6 +150,75 @@ typedef struct aoe_text {
 
 AOE_API aoe_text aoe_text_of(const char *s); /* an aoe_text that points to the C string s */
 
+/* ---------------------------------------------------------------- simple use */
+
+/* An embedder computes the embeddings of texts, or the scores of pairs if its model is a cross-encoder, and owns the
+ * memory for activations. Several threads may use one embedder, or several embedders of one model. Their calls run at
+ * the same time. An embedder keeps the memory of as many calls as have run at the same time. */
+typedef struct aoe_embedder aoe_embedder;
+
+typedef struct aoe_text_info {
+    uint32_t tokens; /* number of tokens after truncation, including special tokens and the prompt; 0 if a static model
+                        knows no word of the text */
+    uint32_t chunks; /* number of chunks; 1 unless AOE_CHUNK_MEAN divided the text */
+    uint8_t truncated; /* 1 if the text was truncated */
+} aoe_text_info;
+
+typedef struct aoe_neighbor {
+    size_t index; /* row of the neighbor in `vectors`, an argument of aoe_search and aoe_nearest; SIZE_MAX in the last
+                     k - n neighbors of a query if k > n */
+    double score; /* cosine, in [-1, 1] up to float32 rounding; NaN if index is SIZE_MAX */
+} aoe_neighbor;
+
+/* Opens a model with the default options, and creates an embedder that owns it. name: the directory of a model, or its
+ * name on the Hugging Face Hub (see aoe_model_open); NULL: the default model. If the directory contains a
+ * cross-encoder, the model scores pairs (aoe_score_pairs) and computes no embeddings; any other model computes
+ * embeddings and scores no pairs. The messages of the model are discarded. A program that needs options or messages
+ * calls aoe_context_create, aoe_model_open and aoe_embedder_create instead. Errors: see aoe_model_open. */
+AOE_API int aoe_embedder_open(aoe_embedder **e, const char *AOE_NULLABLE name, aoe_error *AOE_NULLABLE err);
+/* Destroys an embedder and, if aoe_embedder_open created it, its model and context. Embedders that were created with
+ * this model must be destroyed earlier. */
+AOE_API void aoe_embedder_destroy(aoe_embedder *AOE_NULLABLE e);
+/* Returns D, the number of components of the embeddings that the embedder computes: aoe_model_dims, unless
+ * aoe_embedder_set_dims was called. Returns 0 if e is NULL. */
+AOE_API size_t aoe_embedder_dims(const aoe_embedder *e);
+/* Computes the embeddings of n texts. vectors: [n, D], one row per text, owned by the caller. info: [n], owned by the
+ * caller. The function sorts the texts by length and divides them into batches; the rows of `vectors` have the order of
+ * `texts`. The vector of a text is bit-identical whether the text is embedded alone or in a batch, and for any number
+ * of threads. The vector of a text without tokens is the zero vector in a static model; any other model rejects the
+ * text. Errors: AOE_EFORMAT (invalid UTF-8; a text without tokens), AOE_ENUMERIC (a component is not finite), AOE_EARG
+ * (a cross-encoder). The message does not contain the index of the text that failed; aoe_embed_failed_text returns
+ * it. */
+AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors,
+                      aoe_text_info *AOE_NULLABLE info, aoe_error *AOE_NULLABLE err);
+/* Compute the embeddings of queries, and of the documents among which they are searched, as aoe_embed does, but with
+ * the prompt of the model directory for these texts: "query", or the first of "document", "passage" and "corpus" that
+ * exists. If there is no such prompt, or if the model was opened with options.prompt or options.prompt_name, the
+ * functions are equal to aoe_embed. */
+AOE_API int aoe_embed_queries(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors,
+                              aoe_text_info *AOE_NULLABLE info, aoe_error *AOE_NULLABLE err);
+AOE_API int aoe_embed_documents(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors,
+                                aoe_text_info *AOE_NULLABLE info, aoe_error *AOE_NULLABLE err);
+/* Sets *cosine to the cosine of the embeddings of two texts (aoe_embed, aoe_cosine). */
+AOE_API int aoe_similarity(aoe_embedder *e, aoe_text a, aoe_text b, double *cosine, aoe_error *AOE_NULLABLE err);
+/* Finds the k vectors with the largest cosine for each query: embeds the queries with aoe_embed_queries, and calls
+ * aoe_nearest, which describes the neighbors and the errors. vectors: [n, D], for example from aoe_embed_documents;
+ * neighbors: [n_queries, k]; both are owned by the caller. */
+AOE_API int aoe_search(aoe_embedder *e, const aoe_text *queries, size_t n_queries, const float *vectors, size_t n,
+                       size_t k, aoe_neighbor *neighbors, aoe_error *AOE_NULLABLE err);
+/* Computes the scores of n pairs of texts with a cross-encoder. Pair i consists of first[i] (the query) and second[i]
+ * (the document), which the model reads as one sequence of tokens. If a pair has more tokens than the maximum sequence
+ * length, the longer text is truncated first. The prompt of the model is added to the first text. scores: [n, C], where
+ * C is aoe_model_classes, owned by the caller, with the activation function of the model applied. info: [n], owned by
+ * the caller. As in aoe_embed, the scores of a pair do not depend on the other pairs and on the number of threads.
+ * Errors: see aoe_embed; AOE_EARG (an embedding model); aoe_embed_failed_text returns the index of a pair that
+ * failed. */
+AOE_API int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *second, size_t n, float *scores,
+                            aoe_text_info *AOE_NULLABLE info, aoe_error *AOE_NULLABLE err);
+/* Returns the index of the text or pair that caused the last call with this embedder in this thread to fail, or
+ * SIZE_MAX if none was the cause, or if the thread has called another embedder since. */
+AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);
+
 /* ------------------------------------------------------------------- context */
 
 /* A context has a thread pool, a CPU tier (the instruction set that the kernels use) and a log callback. Several
@@ -194,7 +260,8 @@ AOE_API const char *aoe_model_prompt(const aoe_model *m, const char *name);
 /* Returns the name of prompt i of the model directory, in the order of the directory, or NULL if there are not more
  * than i prompts. The string is owned by the model. */
 AOE_API const char *aoe_model_prompt_name(const aoe_model *m, size_t i);
-AOE_API size_t aoe_model_dims(const aoe_model *m); /* D, the number of components of an embedding */
+AOE_API size_t aoe_model_dims(const aoe_model *m);          /* D, the number of components of an embedding */
+AOE_API aoe_context *aoe_model_context(const aoe_model *m); /* the context of the model; borrowed */
 
 /* Writes the directory of the default model to dir[size], NUL-terminated. The default model is the first of these that
  * exists:
@@ -220,41 +287,15 @@ AOE_API int aoe_default_model(char *dir, size_t size, aoe_error *AOE_NULLABLE er
  * the command that downloads it), AOE_EARG (size is too small), AOE_ENOMEM. */
 AOE_API int aoe_model_find(char *dir, size_t size, const char *name, aoe_error *AOE_NULLABLE err);
 
-/* ----------------------------------------------------------------- embedding */
+/* --------------------------------------------------------- embedders of models */
 
-/* An embedder computes the embeddings of texts, or the scores of pairs if its model is a cross-encoder, and owns the
- * memory for activations. Several threads may use one embedder, or several embedders of one model. Their calls run at
- * the same time. An embedder keeps the memory of as many calls as have run at the same time. A server that answers
- * requests in its own threads creates one embedder with options.threads = 1. */
-typedef struct aoe_embedder aoe_embedder;
 typedef struct aoe_embedder_options aoe_embedder_options; /* defined below */
 
-typedef struct aoe_text_info {
-    uint32_t tokens; /* number of tokens after truncation, including special tokens and the prompt; 0 if a static model
-                        knows no word of the text */
-    uint32_t chunks; /* number of chunks; 1 unless AOE_CHUNK_MEAN divided the text */
-    uint8_t truncated; /* 1 if the text was truncated */
-} aoe_text_info;
-
+/* Creates an embedder that borrows its model. A server that answers requests in its own threads creates one embedder
+ * with options.threads = 1. */
 AOE_API int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *AOE_NULLABLE o,
                                 aoe_error *AOE_NULLABLE err);
-AOE_API void aoe_embedder_destroy(aoe_embedder *AOE_NULLABLE e);
-/* Computes the embeddings of n texts. vectors: [n, D], one row per text, where D is aoe_embedder_dims, owned by the
- * caller. info: [n], owned by the caller. The function sorts the texts by length and divides them into batches; the
- * rows of `vectors` have the order of `texts`. The vector of a text is bit-identical whether the text is embedded alone
- * or in a batch, and for any number of threads. The vector of a text without tokens is the zero vector in a static
- * model; any other model rejects the text. Errors: AOE_EFORMAT (invalid UTF-8; a text without tokens), AOE_ENUMERIC (a
- * component is not finite). The message does not contain the index of the text that failed; aoe_embed_failed_text
- * returns it. */
-AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors,
-                      aoe_text_info *AOE_NULLABLE info, aoe_error *AOE_NULLABLE err);
-/* Returns the index of the text that caused the last call of aoe_embed or aoe_score_pairs in this thread to fail, or
- * SIZE_MAX if no text was the cause, or if the call used another embedder than e. */
-AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);
 AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* the model of the embedder; borrowed */
-/* Returns the number of components of the embeddings that aoe_embed computes: aoe_model_dims, unless
- * aoe_embedder_set_dims was called. Returns 0 if e is NULL. */
-AOE_API size_t aoe_embedder_dims(const aoe_embedder *e);
 /* Sets the number of components of the embeddings of later calls of aoe_embed, from 1 to aoe_model_dims. They are
  * bit-identical to those of a model that was opened with options.dims. No other thread may use the embedder during the
  * call. Errors: AOE_EARG (invalid dims, or a cross-encoder). */
@@ -286,19 +327,6 @@ AOE_API const char *aoe_model_class_name(const aoe_model *m, size_t i);
 /* Returns the name of an activation function: "logit", "sigmoid", "softmax" or "tanh"; static string. NULL: unknown
  * value. */
 AOE_API const char *aoe_score_activation_name(aoe_score_activation a);
-/* Computes the scores of n pairs of texts with a cross-encoder: the embedder `e` must belong to a model that was opened
- * with options.cross_encoder. Pair i consists of first[i] (the query) and second[i] (the document), which the model
- * reads as one sequence of tokens. If a pair has more tokens than the maximum sequence length, the longer text is
- * truncated first. The prompt of the model is added to the first text. scores: [n, C], where C is aoe_model_classes,
- * owned by the caller, with the activation function of the model applied. info: [n], owned by the caller. As in
- * aoe_embed, the scores of a pair do not depend on the other pairs and on the number of threads. Errors: see aoe_embed;
- * aoe_embed_failed_text returns the index of a pair that failed. */
-AOE_API int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *second, size_t n, float *scores,
-                            aoe_text_info *AOE_NULLABLE info, aoe_error *AOE_NULLABLE err);
-
-/* Cosine of x[dims] and y[dims] in [-1, 1], computed in double precision; 0 if a vector is zero. */
-AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
-
 /* ---------------------------------------------------------- quantized vectors */
 
 /* Type of the components of a vector. The values are those of quantize_embeddings of sentence-transformers
@@ -336,12 +364,8 @@ AOE_API int aoe_quantize(aoe_precision p, const float *vectors, size_t n, size_t
 
 /* -------------------------------------------------------------------- search */
 
-typedef struct aoe_neighbor {
-    size_t index; /* row of the neighbor in `vectors`, an argument of aoe_nearest; SIZE_MAX in the last k - n neighbors
-                     of a query if k > n */
-    double score; /* cosine, in [-1, 1] up to float32 rounding; NaN if index is SIZE_MAX */
-} aoe_neighbor;
-
+/* Cosine of x[dims] and y[dims] in [-1, 1], computed in double precision; 0 if a vector is zero. */
+AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
 /* Finds the k vectors with the largest cosine for each query, by exact search. The neighbors of a query are in
  * descending order of the cosine. If two cosines are equal, the lower index comes first. queries: [n_queries, dims],
  * vectors: [n, dims], neighbors: [n_queries, k], all owned by the caller. The cosine with a zero vector is 0. Results

@@ -40,11 +40,14 @@ enum {
 
 /* The memory of one call. Calls that run at the same time have different workspaces. */
 typedef struct workspace {
-    struct workspace *next;   /* next unused workspace of the embedder, owned; NULL: none */
-    const aoe_embedder *e;    /* borrowed */
-    aoe_context ctx;          /* scratch buffers, and the threads of the embedder; owned */
-    aoei_arena arena;         /* owned */
-    aoei_encoder_state state; /* activations of the current batch, in the arena */
+    struct workspace *next;         /* next unused workspace of the embedder, owned; NULL: none */
+    const aoe_embedder *e;          /* borrowed */
+    const char *prompt;             /* prompt of the current call, borrowed */
+    const aoei_empty_prompt *empty; /* this prompt without a text, if its vectors are subtracted, borrowed; zeroed: it
+                                       is not subtracted */
+    aoe_context ctx;                /* scratch buffers, and the threads of the embedder; owned */
+    aoei_arena arena;               /* owned */
+    aoei_encoder_state state;       /* activations of the current batch, in the arena */
     /* modules after the pooling. The first tensor, [texts, aoei_pooled_dims], is the output of the pooling. The last
      * tensor contains the vectors of the texts before they are truncated, [texts, D]. The tensors are in the arena. */
     aoei_module_chain chain;
@@ -55,7 +58,8 @@ typedef struct workspace {
 } workspace;
 
 struct aoe_embedder {
-    aoe_model *model;    /* borrowed */
+    aoe_model *model;    /* borrowed, unless owns_model is 1 */
+    int owns_model;      /* 1: the embedder owns its model and the context of the model */
     aoei_pool *pool;     /* threads of the calls, owned */
     size_t batch_tokens; /* maximum number of tokens of a batch (batch_limit); a longer text forms a batch of its own */
     size_t max_tokens;   /* number of tokens for which the buffers of a workspace are allocated */
@@ -64,7 +68,7 @@ struct aoe_embedder {
                             chunk */
     size_t dims;         /* number of components to which embeddings are truncated; 0: aoe_model_dims */
     struct aoe_eval_cache *eval_cache; /* see aoei_embedder_eval_cache */
-    aoei_empty_prompt empty;           /* empty prompt whose vectors are subtracted; zeroed: none */
+    aoei_empty_prompt empty;           /* empty prompt of the model, whose vectors are subtracted; zeroed: none */
     aoei_mutex lock;                   /* protects `unused` */
     workspace *unused;                 /* workspaces that no call uses, owned */
 };
@@ -194,9 +198,12 @@ static int begin_call(workspace **w, aoe_embedder *e, aoe_error *err) {
         e->unused = (*w)->next;
     aoei_mutex_unlock(&e->lock);
     const int code = *w ? AOE_OK : create_workspace(w, e, err);
-    if (!code)
-        (*w)->failed = (size_t)-1;
-    return code;
+    if (code)
+        return code;
+    (*w)->failed = (size_t)-1;
+    (*w)->prompt = e->model->settings.prompt;
+    (*w)->empty = &e->empty;
+    return AOE_OK;
 }
 
 /* Gives the workspace of a call back to the embedder. */
@@ -270,7 +277,16 @@ void aoe_embedder_destroy(aoe_embedder *e) {
     aoei_empty_prompt_destroy(&e->empty);
     aoei_pool_destroy(e->pool);
     aoei_mutex_destroy(&e->lock);
+    if (e->owns_model) {
+        aoe_context *ctx = e->model->ctx;
+        aoe_model_close(e->model);
+        aoe_context_destroy(ctx);
+    }
     aoei_free(e);
+}
+
+void aoei_embedder_own_model(aoe_embedder *e) {
+    e->owns_model = 1;
 }
 
 size_t aoe_embedder_dims(const aoe_embedder *e) {
@@ -391,19 +407,19 @@ static void add_to_batch(workspace *w, const aoei_token_lists *lists, const chun
 /* Adds the empty prompts of the batch, whose first n elements are chunks[n], sorted by length: one for each length.
  * Fails if a chunk is not a text in the prompt. */
 static int add_empty_prompts(workspace *w, const chunk *chunks, size_t n, aoe_error *err) {
-    const aoe_embedder *e = w->e;
+    const aoei_empty_prompt *empty = w->empty;
     const aoei_batch *b = &w->buffer.batch;
     for (size_t i = 0; i < n; i++) {
-        if (!aoei_empty_prompt_matches(&e->empty, b->ids + b->offsets[i], chunks[i].length)) {
+        if (!aoei_empty_prompt_matches(empty, b->ids + b->offsets[i], chunks[i].length)) {
             w->failed = chunks[i].text;
             return aoei_fail(
                 err, AOE_EARG,
                 "%s subtracts the embedding of its empty prompt, but the text is not in the prompt '%s', or the "
                 "tokenizer joins characters of both to one token; use no other prompt",
-                e->model->files.dir, e->model->settings.prompt);
+                w->e->model->files.dir, w->prompt);
         }
         if (!i || chunks[i].length != chunks[i - 1].length)
-            aoei_empty_prompt_add(&e->empty, &w->buffer, chunks[i].length - e->empty.n, (uint32_t)b->n_texts);
+            aoei_empty_prompt_add(empty, &w->buffer, chunks[i].length - empty->n, (uint32_t)b->n_texts);
     }
     return AOE_OK;
 }
@@ -451,7 +467,7 @@ static int run_batch(workspace *w, const chunk *chunks, size_t n_chunks, float *
     const aoei_batch *b = &w->buffer.batch;
     const size_t D = aoei_vector_dims(&m->config);
     aoei_chosen_weights chosen;
-    int code = e->empty.n ? add_empty_prompts(w, chunks, n_chunks, err) : AOE_OK;
+    int code = w->empty->n ? add_empty_prompts(w, chunks, n_chunks, err) : AOE_OK;
     if (!code)
         code = aoei_model_choose_weights(&chosen, ctx, e->model, b->n_tokens, err);
     if (!code)
@@ -462,7 +478,7 @@ static int run_batch(workspace *w, const chunk *chunks, size_t n_chunks, float *
     const aoei_tensor last = aoei_encoder_forward(ctx, &m->config, chosen.weights, b, &w->state, NULL);
     aoei_encoder_pool(ctx, &m->config, w->chain.value[0], m->settings.pooling, last, b, &w->state);
     aoei_module_chain_forward(ctx, &w->chain, b->n_texts, m->weights + aoei_pooled_slot(&m->config, 0), NULL);
-    if (e->empty.n)
+    if (w->empty->n)
         subtract_empty_prompts(w, chunks, n_chunks);
     for (size_t i = 0; i < n_chunks; i++) {
         const aoei_tensor row = aoei_tensor_rows(w->chain.value[w->chain.n], i, 1);
@@ -536,13 +552,13 @@ static int embed_complete(workspace *w, const aoei_token_lists *lists, float *ve
     for (; i < total && !chunks[i].length && !code; i++)
         code = embed_empty(w, vectors + chunks[i].text * D, err);
     while (i < total && !code) {
-        const size_t needed = chunks[i].length + e->empty.n;
+        const size_t needed = chunks[i].length + w->empty->n;
         if (needed > w->buffer.max_tokens && (code = reserve(w, needed, needed, err)))
             break;
         aoei_batch_clear(&w->buffer);
         size_t n = 0, empty = 0; /* empty: number of tokens of the empty prompts of the batch */
         for (; i + n < total; n++) {
-            empty += n && chunks[i + n].length == chunks[i + n - 1].length ? 0 : e->empty.n;
+            empty += n && chunks[i + n].length == chunks[i + n - 1].length ? 0 : w->empty->n;
             if (n > 0 && w->buffer.batch.n_tokens + chunks[i + n].length + empty > e->batch_tokens)
                 break;
             add_to_batch(w, lists, &chunks[i + n], n);
@@ -625,42 +641,74 @@ int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vect
     return code;
 }
 
-/* Tokenizes n texts and computes their vectors. complete: 1: the vectors are not truncated. info: [n], or NULL. */
-static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, int complete, float *vectors,
-                       aoe_text_info *info, aoe_error *err) {
+/* Tokenizes n texts and computes their vectors. prompt: prompt template; "": no prompt; NULL: that of the model.
+ * complete: 1: the vectors are not truncated. info: [n], or NULL. */
+static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, const char *prompt, int complete,
+                       float *vectors, aoe_text_info *info, aoe_error *err) {
+    const aoe_model *m = e->model;
     workspace *w;
     aoei_token_lists lists = {0};
-    if (e->model->config.classes)
-        return aoei_fail(
-            err, AOE_EARG,
-            "%s: the model was opened as a cross-encoder, which scores pairs of texts and computes no embeddings; "
-            "use aoe_score_pairs, or leave options.cross_encoder unset",
-            e->model->files.dir);
+    aoei_empty_prompt empty = {0};
+    if (m->config.classes)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the model was opened as a cross-encoder, which scores pairs of texts and computes no "
+                         "embeddings; use aoe_score_pairs, or open it with options.cross_encoder = 0",
+                         m->files.dir);
     int code = begin_call(&w, e, err);
     if (code)
         return code;
-    code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks : aoei_encode_for_inference)(
-        &w->ctx, e->model, texts, n, NULL, &lists, &w->failed, err);
+    if (prompt && m->settings.subtract_empty_prompt) {
+        code = aoei_empty_prompt_create(&empty, m, prompt, err);
+        w->prompt = prompt;
+        w->empty = &empty;
+    }
+    if (!code)
+        code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks : aoei_encode_for_inference)(
+            &w->ctx, m, texts, n, prompt, &lists, &w->failed, err);
     if (!code) {
         describe_texts(e, &lists, info);
         code = complete ? embed_complete(w, &lists, vectors, err)
                         : embed_truncated(w, &lists, vectors, truncate_for_caller, err);
     }
     aoei_token_lists_free(&lists);
+    aoei_empty_prompt_destroy(&empty);
     end_call(w, e);
     return code;
 }
 
 int aoei_embed_complete(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info,
                         aoe_error *err) {
-    return embed_texts(e, texts, n, 1, vectors, info, err);
+    return embed_texts(e, texts, n, NULL, 1, vectors, info, err);
 }
 
 int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err) {
     AOEI_CHECK(err, e);
     if (n)
         AOEI_CHECK(err, texts, vectors);
-    return embed_texts(e, texts, n, 0, vectors, info, err);
+    return embed_texts(e, texts, n, NULL, 0, vectors, info, err);
+}
+
+/* Returns the prompt template for queries or documents (name: "query" or "document"); "": no prompt; NULL: that of the
+ * model, because the model directory has no such prompt, or because the model was opened with another prompt. */
+static const char *prompt_for(const aoe_model *m, const char *name) {
+    const char *prompt = m->prompt_given ? NULL : aoei_prompt_find(m->settings.prompts, name);
+    return prompt && !strcmp(prompt, AOEI_PLACEHOLDER) ? "" : prompt;
+}
+
+int aoe_embed_queries(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info,
+                      aoe_error *err) {
+    AOEI_CHECK(err, e);
+    if (n)
+        AOEI_CHECK(err, texts, vectors);
+    return embed_texts(e, texts, n, prompt_for(e->model, "query"), 0, vectors, info, err);
+}
+
+int aoe_embed_documents(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info,
+                        aoe_error *err) {
+    AOEI_CHECK(err, e);
+    if (n)
+        AOEI_CHECK(err, texts, vectors);
+    return embed_texts(e, texts, n, prompt_for(e->model, "document"), 0, vectors, info, err);
 }
 
 /* Applies the activation function of a cross-encoder to the outputs x[n] of one pair. */
@@ -688,7 +736,8 @@ int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *seco
     if (!classes)
         return aoei_fail(
             err, AOE_EARG,
-            "%s: the model was opened as an embedding model; set options.cross_encoder to score pairs of texts",
+            "%s: the model was opened as an embedding model, which computes no scores of pairs; compare texts with "
+            "aoe_similarity, or open a cross-encoder with options.cross_encoder = 1",
             e->model->files.dir);
     workspace *w;
     aoei_token_lists lists = {0};

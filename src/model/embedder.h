@@ -5,6 +5,8 @@
 
 #include "model/text_batch.h"
 
+/* Makes the embedder the owner of its model and of the context of the model. */
+void aoei_embedder_own_model(aoe_embedder *e);
 /* Computes complete embeddings: as aoe_embed does, except that they are not truncated. vectors: [n, aoei_vector_dims].
  */
 int aoei_embed_complete(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info,

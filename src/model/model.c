@@ -127,6 +127,10 @@ const char *aoe_model_prompt_name(const aoe_model *m, size_t i) {
     return NULL;
 }
 
+aoe_context *aoe_model_context(const aoe_model *m) {
+    return m ? m->ctx : NULL;
+}
+
 size_t aoe_model_dims(const aoe_model *m) {
     if (!m)
         return 0;

@@ -58,6 +58,7 @@ struct aoe_model {
     aoei_dtype type; /* data type of activations and matmuls */
     int int8; /* 1: the linear layers of transformer layers, except the values, are computed in int8; everything else in
                  `type` */
+    int prompt_given;       /* 1: the caller gave the prompt, as options.prompt or options.prompt_name */
     aoe_dtype dtype_option; /* option options.dtype of the caller, from which `type` was determined */
     aoei_tensor *weights;   /* [aoei_slot_count] weights, with data in the mapped files or in `memory`; array owned */
     aoei_weight_memory memory;

@@ -266,6 +266,7 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
         return aoei_fail_nomem(err, sizeof *m);
     m->ctx = ctx;
     m->type = aoei_context_type(ctx, o->dtype);
+    m->prompt_given = o->prompt || o->prompt_name;
     m->dtype_option = o->dtype;
     if ((rc = read_directory(m, dir, o, mode, err)) || (rc = set_int8(m, o, mode, err)) ||
         (rc = load_weights_and_tokenizer(m, mode, o, err)) ||

@@ -158,7 +158,13 @@ static int take_unit_rows(const aoe_context *ctx, aoei_tensor to, const float *f
 
 int aoe_nearest(aoe_context *ctx, const float *queries, size_t n_queries, const float *vectors, size_t n, size_t dims,
                 size_t k, aoe_neighbor *neighbors, aoe_error *err) {
-    AOEI_CHECK(err, ctx, queries, vectors, neighbors);
+    AOEI_CHECK(err, ctx);
+    if (n_queries)
+        AOEI_CHECK(err, queries);
+    if (n)
+        AOEI_CHECK(err, vectors);
+    if (n_queries && k)
+        AOEI_CHECK(err, neighbors);
     if (!dims || n >= AOEI_NO_TEXT)
         return aoei_fail(err, AOE_EARG, "aoe_nearest: dims must be at least 1 and n less than %u",
                          (unsigned)AOEI_NO_TEXT);

@@ -196,21 +196,20 @@ static int list_entry(void *count, const aoe_hub_entry *entry) {
 }
 
 static void embed(const char *model_dir) {
-    aoe_context *ctx;
-    aoe_model *model;
     aoe_embedder *embedder;
     aoe_error err = {0};
     const aoe_text text[2] = {{"A plane is taking off.", 22}, {"An air plane is taking off.", 27}};
-    OK(aoe_context_create(&ctx, NULL, &err));
-    OK(aoe_model_open(&model, ctx, model_dir, NULL, &err));
-    OK(aoe_embedder_create(&embedder, model, NULL, &err));
-    float *vectors = calloc(2 * aoe_model_dims(model), sizeof *vectors);
-    OK(aoe_embed(embedder, text, 2, vectors, NULL, &err));
-    assert_true(aoe_cosine(vectors, vectors + aoe_model_dims(model), aoe_model_dims(model)) > 0.7);
+    double cosine;
+    aoe_neighbor best;
+    OK(aoe_embedder_open(&embedder, model_dir, &err));
+    float *vectors = calloc(2 * aoe_embedder_dims(embedder), sizeof *vectors);
+    OK(aoe_embed_documents(embedder, text, 2, vectors, NULL, &err));
+    OK(aoe_search(embedder, text + 1, 1, vectors, 2, 1, &best, &err));
+    assert_int_equal(best.index, 1);
+    OK(aoe_similarity(embedder, text[0], text[1], &cosine, &err));
+    assert_true(cosine > 0.7);
     free(vectors);
     aoe_embedder_destroy(embedder);
-    aoe_model_close(model);
-    aoe_context_destroy(ctx);
 }
 
 static void train(char *model_dir, const char *output) {

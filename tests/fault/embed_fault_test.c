@@ -3,6 +3,7 @@
  * embeddings. Each test calls the functions repeatedly, and in each call a different allocation fails. The failed
  * function must report that memory ran out, must not leak a block, and must set its output pointer to NULL.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,39 @@ static void test_open_and_embed(void **state) {
     for (dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++)
         assert_true(test_alloc_failures(open_and_embed, NULL, 0) > 100);
     dtype = AOE_DTYPE_AUTO;
+}
+
+/* Opens an embedder that owns its model, and searches with the prompt for queries. */
+static int open_and_search(void *path) {
+    const aoe_text texts[2] = {aoe_text_of("the old cat"), aoe_text_of("dog")};
+    float v[2 * 8];
+    double cosine;
+    aoe_neighbor best[2];
+    aoe_embedder *e;
+    aoe_error err = {0};
+    int code = aoe_embedder_open(&e, path, &err);
+    if (code)
+        assert_null(e);
+    if (!code)
+        code = aoe_embed_documents(e, texts, 2, v, NULL, &err);
+    if (!code)
+        code = aoe_search(e, texts, 1, v, 2, 2, best, &err);
+    if (!code)
+        code = aoe_similarity(e, texts[0], texts[1], &cosine, &err);
+    assert_int_equal(err.code, code);
+    aoe_embedder_destroy(e);
+    return code;
+}
+
+static void test_open_and_search(void **state) {
+    (void)state;
+    free(test_write_text(model_dir, "aoe.json",
+                         "{\"format_version\": 9, \"pooling\": \"mask\", \"subtract_empty_prompt\": true, \"prompts\": "
+                         "{\"default\": \"the {text} [MASK]\", \"query\": \"a {text} [MASK]\"}}"));
+    assert_true(test_alloc_failures(open_and_search, model_dir, 0) > 100);
+    char *path = test_path(model_dir, "aoe.json");
+    assert_int_equal(remove(path), 0);
+    free(path);
 }
 
 static void test_prompt(void **state) {
@@ -179,8 +213,8 @@ static void test_eval_cache(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_open_and_embed), cmocka_unit_test(test_prompt),
-                                       cmocka_unit_test(test_causal), cmocka_unit_test(test_reuse_after_failure),
-                                       cmocka_unit_test(test_eval_cache)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_open_and_embed),      cmocka_unit_test(test_prompt),
+                                       cmocka_unit_test(test_open_and_search),     cmocka_unit_test(test_causal),
+                                       cmocka_unit_test(test_reuse_after_failure), cmocka_unit_test(test_eval_cache)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
