@@ -118,13 +118,11 @@ int cli_select_doc_prompt(cli_model_options *m, const char *doc_prompt) {
     return 0;
 }
 
-void cli_note_prompt(const char *texts, const aoe_model *m) {
+void cli_note_prompt(const char *texts, const aoe_model *m, const char *prompt) {
     aoe_model_info info = {.struct_size = sizeof info};
     aoe_model_get_info(m, &info);
-    if (*info.prompt)
-        cli_note("prompt of the %s: %s", texts, info.prompt);
-    else
-        cli_note("prompt of the %s: none", texts);
+    prompt = prompt ? prompt : info.prompt;
+    cli_note("prompt of the %s: %s", texts, *prompt && strcmp(prompt, "{text}") != 0 ? prompt : "none");
 }
 
 /* Warns if the user has selected a prompt by its name, but the model directory contains no prompts. Like in

@@ -91,8 +91,9 @@ void cli_select_prompt(cli_model_options *m, const char *name);
  * "document" of the model directory. Returns 0, or 1 after reporting that the template is not valid. */
 int cli_select_doc_prompt(cli_model_options *m, const char *doc_prompt);
 
-/* Prints a note with the prompt of a model. texts: the texts to which the prompt is added, for example "queries". */
-void cli_note_prompt(const char *texts, const aoe_model *m);
+/* Prints a note with the prompt of a model. texts: the texts to which the prompt is added, for example "queries";
+ * prompt: the prompt; NULL: that of the model. */
+void cli_note_prompt(const char *texts, const aoe_model *m, const char *prompt);
 
 /* An open model with its context and embedder; all pointers are owned. */
 typedef struct cli_session {

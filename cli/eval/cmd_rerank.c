@@ -118,8 +118,8 @@ static int open_first(job *j) {
     if (cli_session_open(&j->docs, &o->general, &docs))
         return 1;
     o->r.first_docs = j->docs.embedder;
-    cli_note_prompt("queries", j->queries.model);
-    cli_note_prompt("documents", j->docs.model);
+    cli_note_prompt("queries", j->queries.model, NULL);
+    cli_note_prompt("documents", j->docs.model, NULL);
     return 0;
 }
 

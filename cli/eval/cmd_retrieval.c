@@ -114,8 +114,8 @@ static int open_docs(cli_eval *e, const cli_session *queries) {
         return 1;
     o->r.doc_embedder = e->docs.embedder;
     if (o->automatic && has_names && !o->noted) {
-        cli_note_prompt("queries", queries->model);
-        cli_note_prompt("documents", e->docs.model);
+        cli_note_prompt("queries", queries->model, NULL);
+        cli_note_prompt("documents", e->docs.model, NULL);
         o->noted = 1;
     }
     return 0;

@@ -33,8 +33,7 @@ typedef struct options {
 /* State of a ranking (--texts). */
 typedef struct job {
     const options *o;
-    cli_session queries, docs; /* the model with the prompt of the query; with the prompt of the texts, if it is another
-                                  one */
+    cli_session queries, docs; /* the model; the model with the prompt --doc-prompt, if it is given */
     cli_text_files input;
     cli_ranking ranking;
     cli_file out;
@@ -158,7 +157,7 @@ static int rank_batch(void *user, const cli_batch *batch) {
     aoe_error err;
     const cli_session *s = j->docs.embedder ? &j->docs : &j->queries;
     const size_t dims = aoe_model_dims(s->model);
-    if (aoe_embed(s->embedder, batch->text, batch->n, j->vectors, j->info, &err))
+    if (aoe_embed_documents(s->embedder, batch->text, batch->n, j->vectors, j->info, &err))
         return cli_text_files_fail(&j->input, aoe_embed_failed_text(s->embedder), &err);
     for (size_t i = 0; i < batch->n; i++) {
         const double cosine = aoe_cosine(j->query, j->vectors + i * dims, dims);
@@ -170,23 +169,24 @@ static int rank_batch(void *user, const cli_batch *batch) {
     return 0;
 }
 
-/* Opens the model with the prompt of the query and, if the texts have another prompt, a second time. */
+/* Opens the model and, if the texts have a prompt of their own (--doc-prompt), opens it with this prompt again. */
 static int open_models(job *j) {
     const options *o = j->o;
-    cli_model_options queries = o->model, docs = o->model;
+    cli_model_options docs = o->model;
     const int automatic = !o->model.o.prompt && !o->model.o.prompt_name;
-    cli_select_prompt(&queries, "query");
-    if (cli_session_open(&j->queries, &o->general, &queries))
+    if (cli_session_open(&j->queries, &o->general, &o->model))
         return 1;
     cli_session_describe(&j->queries, 0);
     cli_session_warn_similarity(&j->queries);
-    const int has_names = aoe_model_prompt(j->queries.model, "query") || aoe_model_prompt(j->queries.model, "document");
-    if (!o->doc_prompt && (!automatic || !has_names))
-        return 0;
-    if (cli_select_doc_prompt(&docs, o->doc_prompt) || cli_session_open(&j->docs, &o->general, &docs))
+    if (o->doc_prompt &&
+        (cli_select_doc_prompt(&docs, o->doc_prompt) || cli_session_open(&j->docs, &o->general, &docs)))
         return 1;
-    cli_note_prompt("query", j->queries.model);
-    cli_note_prompt("texts", j->docs.model);
+    const char *query = automatic ? aoe_model_prompt(j->queries.model, "query") : NULL;
+    const char *texts = automatic && !o->doc_prompt ? aoe_model_prompt(j->queries.model, "document") : NULL;
+    if (!o->doc_prompt && !query && !texts)
+        return 0;
+    cli_note_prompt("query", j->queries.model, query);
+    cli_note_prompt("texts", o->doc_prompt ? j->docs.model : j->queries.model, texts);
     return 0;
 }
 
@@ -202,7 +202,7 @@ static int rank_texts(job *j, const char *text) {
     j->query = cli_calloc(dims, sizeof *j->query);
     j->vectors = cli_calloc(BATCH, dims * sizeof *j->vectors);
     j->info = cli_calloc(BATCH, sizeof *j->info);
-    if (aoe_embed(j->queries.embedder, &query, 1, j->query, j->info, &err))
+    if (aoe_embed_queries(j->queries.embedder, &query, 1, j->query, j->info, &err))
         return cli_fail("the query: %s", err.message);
     if (j->info[0].truncated)
         cli_warn("the query was truncated to the maximum sequence length");
