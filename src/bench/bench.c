@@ -150,7 +150,7 @@ static void fill_batch(const bench *b, aoei_batch_buffer *buffer, int32_t *ids) 
 /* Assigns memory of the arena to the tensors of inference. Gradients and moments also get addresses in the arena, but
  * inference never writes them, so the operating system allocates no physical memory for them. */
 static int lay_out_inference(bench *b, aoei_arena *arena, aoe_error *err) {
-    const int code = aoei_params_layout(&b->params, b->ctx, &b->config, AOEI_F32, arena, err);
+    const int code = aoei_params_layout(&b->params, b->ctx, &b->config, &(aoei_params_options){0}, arena, err);
     if (code)
         return code;
     b->pooled = aoei_tensor_take(arena, b->o->texts, b->config.hidden);

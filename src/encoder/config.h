@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "aoe.h"
-#include "aoe_train.h"
 #include "nn/convolution.h"
 #include "nn/module_chain.h"
 #include "nn/rope.h"
@@ -196,11 +195,6 @@ typedef struct aoei_encoder_config {
      * is none
      */
     size_t head_rows, head_cols;
-    aoe_optimizer optimizer; /* training: optimizer, which determines the moments of the parameters */
-    int twin; /* 1: training uses a second encoder with its own weights, which are equal at the start (Contrastive
-                 Tension) */
-    int discriminator; /* 1: the second encoder is a discriminator, which only the loss uses (DiffCSE); `twin` is then
-                          1 */
     int no_transform_bias;          /* 1: the dense layer of the masked-LM head has no bias */
     aoei_activation mlm_activation; /* activation function of the masked-LM head; AOEI_IDENTITY: `activation` */
     int mlm_head;        /* 1: the model has a masked-LM head; its decoder uses the word embeddings as weight */

@@ -33,11 +33,11 @@ static void take_packed(aoei_params *p, const aoe_context *ctx, size_t slot, con
     p->segments[slot].weight = &p->values[slot];
 }
 
-int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type,
-                       aoei_arena *arena, aoe_error *err) {
+int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encoder_config *c,
+                       const aoei_params_options *o, aoei_arena *arena, aoe_error *err) {
     memset(p, 0, sizeof *p);
     p->n_slots = aoei_slot_count(c);
-    p->encoders = c->twin ? 2 : 1;
+    p->encoders = o->second_encoder ? 2 : 1;
     const size_t n = p->encoders * p->n_slots;
     aoei_slot d;
     for (size_t s = 0; s < p->n_slots; s++) {
@@ -49,7 +49,7 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
     }
     aoei_tensor *const flat[] = {&p->value, &p->grad, &p->m, &p->v};
     aoei_tensor **const view[] = {&p->values, &p->grads, &p->ms, &p->vs};
-    const int moments = aoei_optimizer_moments(c->optimizer);
+    const int moments = aoei_optimizer_moments(o->optimizer);
     const int present[] = {1, 1, moments > 1, moments > 0};
     for (int i = 0; i < 4; i++) {
         if (present[i])
@@ -75,8 +75,8 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
                 views(*view[i], *flat[i], s, offset, &d);
         if (p->segments)
             p->segments[s] = (aoei_optimizer_segment){.begin = offset, .end = end, .decay = d.decay};
-        if (type != AOEI_F32 && d.linear && trained)
-            take_packed(p, ctx, s, &d, type, arena);
+        if (o->type != AOEI_F32 && d.linear && trained)
+            take_packed(p, ctx, s, &d, o->type, arena);
         offset = end;
     }
     if (arena->overflow)

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: MIT
  * The trainable parameters of a model: their values, gradients, and first and second moments of the optimizer. The
- * moments that the optimizer does not have (nn/optimizer.h) are absent. Each of these four is
- * one float32 tensor [1, count], called a flat tensor. Each flat tensor has one view per slot (a slot is the index of a
- * weight). The views start at multiples of 64 bytes; the padding between them remains zero. If matmuls are bf16, every
- * weight of a linear layer also has a packed copy (nn/gemm.h), which the optimizer updates. Frozen weights are not
- * stored in the flat tensors; the tensors of the model are used for them. If training uses a second encoder
- * (config.twin), the second half of the flat tensors and of the arrays of views belongs to the second encoder.
+ * moments that the optimizer does not have (nn/optimizer.h) are absent. Each of these four is one float32 tensor
+ * [1, count], called a flat tensor. Each flat tensor has one view per slot (a slot is the index of a weight). The views
+ * start at multiples of 64 bytes; the padding between them remains zero. If matmuls are bf16, every weight of a linear
+ * layer also has a packed copy (nn/gemm.h), which the optimizer updates. Frozen weights are not stored in the flat
+ * tensors; the tensors of the model are used for them. If training uses a second encoder, the second half of the flat
+ * tensors and of the arrays of views belongs to the second encoder.
  */
 #pragma once
 
 #include "encoder/config.h"
 #include "nn/optimizer.h"
 #include "nn/tensor.h"
+
+/* What determines the parameters besides the configuration of the encoder. Zeros: float32, AdamW, one encoder. */
+typedef struct aoei_params_options {
+    aoei_dtype type;               /* operand type of the matmuls that use the weights */
+    aoei_optimizer_kind optimizer; /* determines which moments there are */
+    int second_encoder;            /* 1: there is a second encoder with its own weights, which are equal at the start */
+} aoei_params_options;
 
 typedef struct aoei_params {
     size_t n_slots;                /* number of slots of an encoder, aoei_slot_count */
@@ -28,9 +35,9 @@ typedef struct aoei_params {
 } aoei_params;
 
 /* Allocates the parameters in `arena`. If the arena is a measuring arena (base/arena.h), only the size is computed.
- * `type` is the operand type of the matmuls that use the weights. Errors: AOE_ENOMEM. */
-int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type,
-                       aoei_arena *arena, aoe_error *err);
+ * Errors: AOE_ENOMEM. */
+int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encoder_config *c,
+                       const aoei_params_options *o, aoei_arena *arena, aoe_error *err);
 /* Returns the views of `value` and of `grad` that belong to encoder e. */
 static inline const aoei_tensor *aoei_params_values(const aoei_params *p, size_t e) {
     return p->values + e * p->n_slots;

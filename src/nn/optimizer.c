@@ -69,10 +69,10 @@ static void optimizer_task(void *arg, size_t task, size_t worker) {
     const size_t block = block_length(s), within = task - s->first_task, at = s->begin + within * block;
     const size_t n = s->end - at < block ? s->end - at : block;
     const int decay = s->decay || j->o->decay_all;
-    if (j->o->kind == AOE_OPTIMIZER_ADAMW)
+    if (j->o->kind == AOEI_ADAMW)
         aoei_kernels_of(j->ctx)->adamw_f32(j->value + at, j->grad + at, j->m + at, j->v + at,
                                            decay ? &j->decay : &j->plain, n);
-    else if (j->o->kind == AOE_OPTIMIZER_RMSPROP)
+    else if (j->o->kind == AOEI_RMSPROP)
         aoei_kernels_of(j->ctx)->rmsprop_f32(j->value + at, j->grad + at, j->v + at,
                                              decay ? &j->rms_decay : &j->rms_plain, n);
     else

@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aoe_train.h"
 #include "base/context.h"
 #include "nn/tensor.h"
+
+typedef enum aoei_optimizer_kind { AOEI_ADAMW, AOEI_RMSPROP, AOEI_SGD } aoei_optimizer_kind;
 
 typedef struct aoei_optimizer_segment {
     size_t begin, end;   /* the segment consists of elements [begin, end) of the flat tensors */
@@ -25,7 +26,7 @@ typedef struct aoei_optimizer_segment {
 size_t aoei_optimizer_plan(aoei_optimizer_segment *segments, size_t n);
 
 typedef struct aoei_optimizer {
-    aoe_optimizer kind;
+    aoei_optimizer_kind kind;
     double lr, beta1, beta2, eps, weight_decay; /* parameters as in PyTorch; lr is the learning rate of this step.
                                                    RMSprop: beta2 is its smoothing constant; beta1 is not used. SGD uses
                                                    neither */
@@ -37,8 +38,8 @@ typedef struct aoei_optimizer {
     size_t n_segments, n_tasks;                 /* number of segments; result of aoei_optimizer_plan */
 } aoei_optimizer;
 /* Returns the number of moments of an optimizer: 2, 1 or 0. */
-static inline int aoei_optimizer_moments(aoe_optimizer kind) {
-    return kind == AOE_OPTIMIZER_ADAMW ? 2 : kind == AOE_OPTIMIZER_RMSPROP ? 1 : 0;
+static inline int aoei_optimizer_moments(aoei_optimizer_kind kind) {
+    return kind == AOEI_ADAMW ? 2 : kind == AOEI_RMSPROP ? 1 : 0;
 }
 /* Runs one step: updates `value`, the moments m and v, and the packed forms of the weights, and sets `grad` to 0. */
 void aoei_optimizer_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad, aoei_tensor m, aoei_tensor v,

@@ -22,6 +22,7 @@
 #include "modeldir/safetensors.h"
 #include "model/save.h"
 #include "modeldir/safetensors_writer.h"
+#include "train/schedule.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -77,8 +78,8 @@ static int write_flat(const aoei_trainer *t, const char *dir, const char *file, 
 static int write_moments(const aoei_trainer *t, const char *dir, aoe_error *err) {
     static const char *const names[] = {"m", "v", NULL};
     const aoei_tensor moments[] = {t->params->m, t->params->v, {0}};
-    const size_t n = (size_t)aoei_optimizer_moments(t->o->optimizer), first = 2 - n; /* RMSprop has only the second
-                                                                                        moment */
+    const size_t n = (size_t)aoei_optimizer_moments(aoei_optimizer_of(t->o->optimizer)), first = 2 - n; /* RMSprop has
+                                                                                        only the second moment */
     return write_flat(t, dir, MOMENTS_FILE, names + first, moments + first, n, err);
 }
 

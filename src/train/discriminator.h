@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Replaced token detection, the second term of the loss of DiffCSE (Chuang et al. 2022). A replacement replaces tokens
- * of each text. The discriminator, the second encoder of the parameters (config.discriminator), encodes the new tokens.
+ * of each text. The discriminator, the second encoder of the parameters, encodes the new tokens.
  * The embedding output of its first token is replaced by the projected embedding z of the text, without position
  * embedding, norm and dropout. A classifier (the training head of the parameters, [2, D]) predicts for each token
  * whether it was replaced (loss/detection_objective.h). The first token of a text is never replaced. The loss is the

@@ -19,6 +19,7 @@
 #include "nn/dtype.h"
 #include "train/methods.h"
 #include "train/pair_step.h"
+#include "train/schedule.h"
 #include "train/teacher.h"
 #include "train/teacher_map.h"
 #include "train/template_batch.h"
@@ -53,13 +54,14 @@ static int measure_encoder(encoder_bytes *bytes, const aoe_model *m, size_t n_to
 }
 
 /* Sets the sizes of the parameters, and *bytes to the memory that a step takes for them, with their descriptions. */
-static int measure_params(aoe_memory_plan *plan, size_t *bytes, const aoe_model *m, aoe_error *err) {
+static int measure_params(aoe_memory_plan *plan, size_t *bytes, const aoe_model *m, const aoei_params_options *o,
+                          aoe_error *err) {
     aoei_arena arena;
     aoei_params params;
     aoei_arena_measure(&arena);
-    const int rc = aoei_params_layout(&params, m->ctx, &m->config, m->type, &arena, err);
+    const int rc = aoei_params_layout(&params, m->ctx, &m->config, o, &arena, err);
     plan->parameters = plan->gradients = params.count * sizeof(float);
-    plan->moments = (size_t)aoei_optimizer_moments(m->config.optimizer) * plan->gradients;
+    plan->moments = (size_t)aoei_optimizer_moments(o->optimizer) * plan->gradients;
     plan->training_packed = params.packed_bytes;
     *bytes = arena.used;
     aoei_arena_destroy(&arena);
@@ -146,15 +148,17 @@ typedef struct run {
 static int plan_training(aoe_memory_plan *plan, const run *r, const aoe_plan_options *o, aoe_error *err) {
     const aoe_model *m = r->model;
     const int layers = r->sizes.layers != NULL;
-    const size_t encoders = m->config.discriminator ? 2 : 1; /* encoders with activations of their own */
+    const size_t encoders = r->sizes.discriminator ? 2 : 1; /* encoders with activations of their own */
     const aoei_encoder_mode without_recompute = {.training = 1, .taps = layers},
                             with_recompute = {.training = 1, .taps = layers, .recompute = 1};
+    const aoei_params_options parameters = {
+        .type = m->type, .optimizer = r->sizes.optimizer, .second_encoder = r->sizes.twin || r->sizes.discriminator};
     encoder_bytes training = {0}, recompute = {0};
     size_t in_file, allocated, params = 0, arena = 0, other = 0;
     int rc;
     if ((rc = measure_encoder(&training, m, r->sizes.tokens, r->texts, r->sizes.longest, without_recompute, err)) ||
         (rc = measure_encoder(&recompute, m, r->sizes.tokens, r->texts, r->sizes.longest, with_recompute, err)) ||
-        (rc = measure_params(plan, &params, m, err)) ||
+        (rc = measure_params(plan, &params, m, &parameters, err)) ||
         (rc = aoei_pair_step_measure(&arena, &other, m->ctx, &m->config, &r->sizes, err)) ||
         (rc = measure_evaluation(plan, m, err)))
         return rc;
@@ -268,12 +272,14 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
         return rc;
     const size_t arity = aoei_method_texts(r->method, 2);
     const int labels = (r->method->kinds & AOEI_KIND(PAIRS)) && !r->method->positives_only;
-    r->model->config.optimizer = train->args.optimizer;
     r->sizes = (aoei_pair_step_options){.pairs = (o->n_texts + arity - 1) / arity,
                                         .arity = arity == 2 && labels ? 0 : arity,
                                         .tokens = n_tokens,
                                         .longest = o->length,
                                         .type = r->model->type,
+                                        .optimizer = aoei_optimizer_of(train->args.optimizer),
+                                        .twin = r->method->twin,
+                                        .discriminator = r->method->generator,
                                         .teacher_dims = r->sizes.teacher_dims,
                                         .loss = r->method->step_loss,
                                         .layers = train->layers.adaptive || train->layers.ese ? &train->layers : NULL};

@@ -51,8 +51,7 @@ typedef struct aoei_method {
     aoe_pooling words; /* AOE_POOLING_AUTO: the whole model is trained; otherwise, only its word embeddings are used,
                           with this pooling (model/word_table.h) */
     int twin;          /* 1: a second encoder encodes the second text of each example (train/twin_batch.h) */
-    int generator;     /* 1: a generator replaces tokens for a discriminator (train/generator.h); `layer` sets
-                          config.discriminator */
+    int generator;     /* 1: a generator replaces tokens for a discriminator (train/generator.h) */
     int negatives;     /* 1: options.negatives random pairs are added to each example; only if `twin` is 1 */
     int maps_vectors; /* 1: a linear map of the embeddings is trained if the options require it (train/teacher_map.h) */
     const char *needs_teacher; /* model that the method requires in options.teachers, for messages: "a guide that ...";

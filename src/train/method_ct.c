@@ -62,9 +62,8 @@ static int file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_tr
                : aoei_fail(err, AOE_EFORMAT, "%s: contains only one text; add texts for random pairs", file->path);
 }
 
-/* Requests the second encoder. Layers after the pooling have only one set of weights, which both encoders would
- * share. */
-static int second_encoder(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
+/* Checks the layers after the pooling, which have only one set of weights that both encoders would share. */
+static int check_layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     (void)highest;
     for (size_t i = 0; i < m->config.n_modules; i++)
         if (m->config.modules[i].kind == AOEI_MODULE_DENSE || m->config.modules[i].kind == AOEI_MODULE_LAYERNORM ||
@@ -74,7 +73,6 @@ static int second_encoder(const aoe_train_options *o, aoe_model *m, double highe
                 "%s: the model has trained layers after the pooling, which two encoders cannot share; start from "
                 "a model without them",
                 o->args.model);
-    m->config.twin = 1;
     return AOE_OK;
 }
 
@@ -90,10 +88,10 @@ static void in_batch_weights(aoe_objective_options *j, aoe_example_kind kind) {
     j->joint = 0;
 }
 
-/* Requests the second encoder, and adds the learned scale of the cosines as a head with one weight. */
-static int scaled_encoders(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
+/* Adds the learned scale of the cosines as a head with one weight. */
+static int learned_scale(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     const float scale = (float)log(1 / o->objective.tau_ibn);
-    const int code = second_encoder(o, m, highest, err);
+    const int code = check_layers(o, m, highest, err);
     return code ? code : aoei_model_add_constant_head(m, scale, err);
 }
 
@@ -110,7 +108,7 @@ const aoei_method aoei_method_ct = {.name = "ct",
                                     .weights = weights,
                                     .step_loss = &aoei_loss_of_tension,
                                     .file_loss = file_loss,
-                                    .layer = second_encoder};
+                                    .layer = check_layers};
 
 const aoei_method aoei_method_ct_in_batch = {.name = "ct-in-batch",
                                              .head = "temperature",
@@ -124,4 +122,4 @@ const aoei_method aoei_method_ct_in_batch = {.name = "ct-in-batch",
                                              .load = load,
                                              .weights = in_batch_weights,
                                              .step_loss = &aoei_loss_of_scaled_directions,
-                                             .layer = scaled_encoders};
+                                             .layer = learned_scale};

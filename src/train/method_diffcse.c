@@ -74,7 +74,7 @@ static void weights(aoe_objective_options *j, aoe_example_kind kind) {
     j->w_ibn = 1;
 }
 
-/* Adds the head, the second encoder as the discriminator, and its classifier. */
+/* Adds the head and the classifier of the discriminator. */
 static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     const size_t in = aoei_vector_dims(&m->config), out = m->config.hidden, wide = 2 * out;
     (void)highest;
@@ -84,7 +84,6 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
         {.kind = AOEI_MODULE_DENSE, .in = wide, .out = out, .no_bias = 1},
         {.kind = AOEI_MODULE_BATCHNORM, .in = out, .out = out, .no_bias = 1},
     };
-    m->config.twin = m->config.discriminator = 1;
     const int code = aoei_model_add_projection(m, head, sizeof head / sizeof *head, o->args.seed, err);
     return code ? code : aoei_model_add_head(m, AOEI_DETECTION_CLASSES, out, o->args.seed, err);
 }

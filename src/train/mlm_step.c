@@ -33,7 +33,8 @@ int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_
     s->ctx = ctx;
     s->config = *c;
     s->o = *o;
-    const int code = aoei_params_layout(&s->params, ctx, c, o->type, arena, err);
+    const int code = aoei_params_layout(&s->params, ctx, c,
+                                        &(aoei_params_options){.type = o->type, .optimizer = o->optimizer}, arena, err);
     if (code)
         return code;
     s->rows = aoei_tensor_take_typed(arena, o->type, n, D);

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "train/mlm_step.h"
 #include "train/masking.h"
+#include "train/schedule.h"
 #include "train/sequences.h"
 #include "train/train_loop.h"
 
@@ -218,8 +219,12 @@ static int describe(const aoei_task *task, json_t *r) {
 static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     mlm_task *p = task->self;
     const size_t tokens = t->o->batch_tokens > p->longest ? t->o->batch_tokens : p->longest;
-    const aoei_mlm_step_options step = {
-        .tokens = tokens, .texts = tokens, .longest = p->longest, .type = t->base->type, .recompute = t->o->recompute};
+    const aoei_mlm_step_options step = {.tokens = tokens,
+                                        .texts = tokens,
+                                        .longest = p->longest,
+                                        .type = t->base->type,
+                                        .optimizer = aoei_optimizer_of(t->o->optimizer),
+                                        .recompute = t->o->recompute};
     const int rc = aoei_mlm_step_create(&p->step, t->ctx, &t->base->config, &step, err);
     if (rc)
         return rc;

@@ -77,12 +77,16 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
     }
     const aoei_encoder_mode mode = {
         .type = o->type, .training = 1, .recompute = o->recompute, .taps = o->layers != NULL};
-    const int code = aoei_params_layout(&s->params, ctx, c, o->type, arena, err);
+    const int code = aoei_params_layout(&s->params, ctx, c,
+                                        &(aoei_params_options){.type = o->type,
+                                                               .optimizer = o->optimizer,
+                                                               .second_encoder = o->twin || o->discriminator},
+                                        arena, err);
     if (code)
         return code;
     lay_out_vectors(s, arena, max_arity(o) * o->pairs + o->references);
     lay_out_taps(s, arena, max_arity(o) * o->pairs);
-    if (c->discriminator) {
+    if (o->discriminator) {
         const int discriminator = aoei_discriminator_layout(&s->discriminator, ctx, c, arena, s->o.chunk_tokens,
                                                             max_chunk_texts(&s->o), o->longest, mode, err);
         if (discriminator)
@@ -152,7 +156,7 @@ static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace ||
         (s->o.references && (!s->reference || !s->referenced)))
         return aoei_fail(err, AOE_ENOMEM, "out of memory for a batch of %zu examples; lower options.batch_size", pairs);
-    if (c->discriminator && (code = aoei_discriminator_create(&s->discriminator, c, s->o.chunk_tokens, err)))
+    if (s->o.discriminator && (code = aoei_discriminator_create(&s->discriminator, c, s->o.chunk_tokens, err)))
         return code;
     if (s->o.prefixes && (code = aoei_matryoshka_create(&s->matryoshka, texts, dims, c->head_rows, c->head_cols, err)))
         return code;
@@ -219,7 +223,7 @@ static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
 
 /* Returns the number of encoders among which the texts of the batch are divided. */
 static size_t text_encoders(const aoei_pair_step *s) {
-    return s->config.discriminator ? 1 : s->params.encoders;
+    return s->o.twin ? 2 : 1;
 }
 
 /* A range of texts that one encoder encodes at a time. */
@@ -502,7 +506,7 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
     layers_forward(s, texts, drop ? &modules : NULL);
     int code = compute_loss(s, aoei_tensor_rows(s->projected, 0, texts), aoei_tensor_rows(s->d_projected, 0, texts), o,
                             label, group, scale, result, err);
-    if (!code && s->config.discriminator)
+    if (!code && s->o.discriminator)
         code = detect_replacements(s, drop, scale, result, err);
     if (!code && s->o.layers)
         taps_backward(s, texts, drop ? &modules : NULL, scale);

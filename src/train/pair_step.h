@@ -8,10 +8,10 @@
  * computed from the embeddings of all chunks. Finally, each chunk is encoded again, followed by its backward pass. The
  * dropout mask of a text depends on the index of the text in the step, not on its index in the chunk. The gradient of
  * each weight is summed in the order of the tokens of the batch. Therefore, float32 results are bit-identical for all
- * chunk sizes. If there is a second encoder (config.twin), an example has two texts. The first encoder encodes the
- * first text and the second encoder the second text. The buffer contains the first texts of all examples, followed by
- * the second texts of all examples. If the second encoder is a discriminator (config.discriminator), the first encoder
- * encodes all texts, and the loss of the discriminator is added (train/discriminator.h).
+ * chunk sizes. If there are two encoders (twin), an example has two texts. The first encoder encodes the first text and
+ * the second encoder the second text. The buffer contains the first texts of all examples, followed by the second texts
+ * of all examples. If the second encoder is a discriminator, the first encoder encodes all texts, and the loss of the
+ * discriminator is added (train/discriminator.h).
  */
 #pragma once
 
@@ -28,18 +28,21 @@
 
 /* Maximum sizes and settings of a step. */
 typedef struct aoei_pair_step_options {
-    size_t pairs;       /* maximum number of examples of a batch */
-    size_t arity;       /* kinds of examples that are supported. 0: labeled pairs; 1: joined pairs of cross-encoders; 2:
-                           labeled pairs and positives; 2 + k: labeled pairs, positives and examples with up to k
-                           negatives; 4 without a teacher: labeled pairs with two views of each text */
-    size_t tokens;      /* maximum number of tokens of a batch */
-    size_t longest;     /* maximum number of tokens of a text */
-    aoei_dtype type;    /* data type of activations and matmuls */
-    int recompute;      /* 1: the backward pass recomputes the activations of each layer */
-    size_t chunk_pairs; /* number of examples in a chunk; 0: the whole batch is one chunk */
-    size_t chunk_tokens;        /* maximum number of tokens of a chunk */
-    const aoei_step_loss *loss; /* loss that the batches minimize; NULL: aoei_loss_of_labels */
-    size_t teacher_dims;        /* number of components of the vectors of a teacher; 0: there is no teacher */
+    size_t pairs;    /* maximum number of examples of a batch */
+    size_t arity;    /* kinds of examples that are supported. 0: labeled pairs; 1: joined pairs of cross-encoders; 2:
+                        labeled pairs and positives; 2 + k: labeled pairs, positives and examples with up to k
+                        negatives; 4 without a teacher: labeled pairs with two views of each text */
+    size_t tokens;   /* maximum number of tokens of a batch */
+    size_t longest;  /* maximum number of tokens of a text */
+    aoei_dtype type; /* data type of activations and matmuls */
+    aoei_optimizer_kind optimizer; /* optimizer, which determines the moments of the parameters */
+    int twin;                      /* 1: a second encoder encodes the second text of each example */
+    int discriminator;             /* 1: the second encoder is a discriminator */
+    int recompute;                 /* 1: the backward pass recomputes the activations of each layer */
+    size_t chunk_pairs;            /* number of examples in a chunk; 0: the whole batch is one chunk */
+    size_t chunk_tokens;           /* maximum number of tokens of a chunk */
+    const aoei_step_loss *loss;    /* loss that the batches minimize; NULL: aoei_loss_of_labels */
+    size_t teacher_dims;           /* number of components of the vectors of a teacher; 0: there is no teacher */
     const aoe_prefix *prefixes; /* sizes of prefixes for which the loss is computed (train/matryoshka.h); NULL: the loss
                                    is computed for whole vectors; borrowed */
     const aoe_layer_options *layers; /* loss on the hidden states of all layers (train/layer_loss.h); NULL: there is
@@ -98,7 +101,7 @@ typedef struct aoei_pair_step {
     aoei_tensor *tap_pooled;
     aoei_tensor *tap_grad; /* [config.layers] rows of tap_pooled of a chunk, by hidden state (aoei_encoder_taps); in
                               `arena` */
-    aoei_discriminator discriminator; /* zeroed unless config.discriminator is 1; the caller sets its key before each
+    aoei_discriminator discriminator; /* zeroed unless o.discriminator is 1; the caller sets its key before each
                                          step */
     void *workspace;                  /* [workspace_bytes] workspace of the objectives; owned */
     size_t workspace_bytes;           /* size of `workspace` in bytes */

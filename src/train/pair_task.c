@@ -28,6 +28,7 @@
 #include "train/method_cross_encoder.h"
 #include "train/methods.h"
 #include "train/saved_parts.h"
+#include "train/schedule.h"
 #include "train/teacher.h"
 #include "train/teacher_map.h"
 #include "train/teacher_map_fit.h"
@@ -549,6 +550,9 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
                                             : p->contrastive || p->arity > 2 ? p->arity
                                                                              : 0,
                                    .type = t->base->type,
+                                   .optimizer = aoei_optimizer_of(t->o->optimizer),
+                                   .twin = p->method->twin,
+                                   .discriminator = p->method->generator,
                                    .recompute = t->o->recompute,
                                    .chunk_pairs = factor * p->o->cache_chunk < pairs ? factor * p->o->cache_chunk : 0,
                                    .loss = p->method->step_loss,
@@ -736,6 +740,7 @@ static void create_task(pair_task *p, const aoe_train_options *o, const aoei_met
                           .words = method->words,
                           .pooling = defaults.args.model_options.pooling,
                           .head = {.new_classes = aoei_cross_classes(o), .replace = o->new_head},
+                          .twin = method->twin,
                           .embeds = 1};
 }
 

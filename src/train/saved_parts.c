@@ -24,8 +24,8 @@ static void add(parts *p, int condition, const char *name) {
 static parts dropped_parts(const aoei_method *method, const aoei_encoder_config *c) {
     parts p = {.n = 0};
     add(&p, c->n_projection && !c->projects_features, "projection head");
-    add(&p, c->discriminator, "discriminator");
-    add(&p, c->twin && !c->discriminator, "second encoder");
+    add(&p, method->generator, "discriminator");
+    add(&p, method->twin, "second encoder");
     add(&p, c->head_rows > 0, method->head ? method->head : "classifier");
     add(&p, method->generator, "generator");
     add(&p, method->templates > 1, "second prompt template");

@@ -55,6 +55,10 @@ int aoei_schedule_check(const aoe_training_args *o, aoe_error *err) {
     return check_constant(o, err);
 }
 
+aoei_optimizer_kind aoei_optimizer_of(aoe_optimizer option) {
+    return option == AOE_OPTIMIZER_RMSPROP ? AOEI_RMSPROP : option == AOE_OPTIMIZER_SGD ? AOEI_SGD : AOEI_ADAMW;
+}
+
 /* Returns the learning rate of the constant schedule. */
 static double constant_rate(const aoei_trainer *t, uint64_t step) {
     const aoe_training_args *o = t->o;

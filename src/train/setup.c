@@ -187,7 +187,6 @@ static int describe(aoei_trainer *t, aoe_error *err) {
 /* Allocates the memory for parameters and activations. If the run evaluates, also allocates the memory for the best
  * weights and the embedder. */
 static int lay_out(aoei_trainer *t, aoe_error *err) {
-    t->base->config.optimizer = t->o->optimizer;
     int code = t->task->lay_out(t->task, t, err);
     if (code)
         return code;
@@ -211,7 +210,7 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
     const aoe_embedder_options e = {
         .struct_size = sizeof(aoe_embedder_options), .batch_tokens = t->o->batch_tokens, .threads = AOE_AUTO};
     code = aoe_embedder_create(&t->embedder, t->view, &e, err);
-    if (!code && t->params->encoders > 1 && !t->base->config.discriminator)
+    if (!code && t->task->twin)
         code = aoei_model_view(&t->twin_view, t->base, aoei_params_values(t->params, 1), err);
     return !code && t->twin_view ? aoe_embedder_create(&t->twin_embedder, t->twin_view, &e, err) : code;
 }
@@ -304,7 +303,7 @@ static int load_task(aoei_trainer *t, aoe_error *err) {
 /* Checks that the disk has space for the first checkpoint, which contains the trained weights and the moments of the
  * optimizer, in float32. Without this check, a full disk would be noticed only after the first steps. */
 static int check_space(const aoei_trainer *t, aoe_error *err) {
-    const uint64_t copies = 1 + (uint64_t)aoei_optimizer_moments(t->o->optimizer);
+    const uint64_t copies = 1 + (uint64_t)aoei_optimizer_moments(aoei_optimizer_of(t->o->optimizer));
     return aoei_check_free_space(t->o->output, copies * t->params->count * sizeof(float), "the first checkpoint",
                                  "free space, or choose another directory for options.output", err);
 }

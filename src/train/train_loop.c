@@ -113,7 +113,7 @@ static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *er
         aoei_error_prefix(err, "step %llu", (unsigned long long)(step + 1));
         return code;
     }
-    const aoei_optimizer optimizer = {.kind = o->optimizer,
+    const aoei_optimizer optimizer = {.kind = aoei_optimizer_of(o->optimizer),
                                       .lr = aoei_learning_rate(t, step),
                                       .beta1 = 0.9,
                                       .beta2 = o->optimizer == AOE_OPTIMIZER_RMSPROP ? 0.9 : 0.999,

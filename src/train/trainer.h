@@ -80,6 +80,7 @@ typedef struct aoei_task {
     aoe_pooling pooling;    /* pooling that the defaults of the method set; AOE_POOLING_AUTO: none */
     int cross_encoder;      /* 1: the model is opened, trained and saved with its classification head */
     aoei_head_request head; /* cross_encoder: request of a classification head */
+    int twin;               /* 1: the parameters have two encoders; the one with the better score is the result */
     int embeds;             /* 1: the function `evaluate` uses an embedder */
     int mlm_head;           /* 1: the model is opened, trained and saved with its masked-LM head */
 } aoei_task;

@@ -27,10 +27,11 @@ static void set_create(set *s, const tiny_model *shape, aoei_dtype type) {
     s->ctx = tiny_context(2);
     tiny_config(&s->c, shape);
     aoei_arena_measure(&plan);
-    assert_int_equal(aoei_params_layout(&s->p, s->ctx, &s->c, type, &plan, NULL), 0);
+    assert_int_equal(aoei_params_layout(&s->p, s->ctx, &s->c, &(aoei_params_options){.type = type}, &plan, NULL), 0);
     assert_int_equal(aoei_arena_create(&s->arena, plan.used, NULL), 0);
     memset(s->arena.base, 0xff, s->arena.size);
-    assert_int_equal(aoei_params_layout(&s->p, s->ctx, &s->c, type, &s->arena, NULL), 0);
+    assert_int_equal(aoei_params_layout(&s->p, s->ctx, &s->c, &(aoei_params_options){.type = type}, &s->arena, NULL),
+                     0);
     assert_int_equal(s->arena.used, plan.used);
 }
 
@@ -242,7 +243,7 @@ static void test_no_memory(void **state) {
     c.vocab = SIZE_MAX / 128; /* the number of elements fits in a size_t, but the number of bytes does not */
     aoei_arena_measure(&a);
     aoe_context *ctx = tiny_context(1);
-    assert_int_equal(aoei_params_layout(&p, ctx, &c, AOEI_F32, &a, &err), AOE_ENOMEM);
+    assert_int_equal(aoei_params_layout(&p, ctx, &c, &(aoei_params_options){0}, &a, &err), AOE_ENOMEM);
     assert_int_equal(err.code, AOE_ENOMEM);
     aoe_context_destroy(ctx);
 }

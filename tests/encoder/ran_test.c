@@ -61,7 +61,7 @@ static int layout_state(setup *s, aoei_encoder_state *state, aoei_arena *arena, 
 }
 
 static int layout(setup *s, aoei_arena *arena) {
-    int code = aoei_params_layout(&s->params, s->ctx, &s->c, s->type, arena, NULL);
+    int code = aoei_params_layout(&s->params, s->ctx, &s->c, &(aoei_params_options){.type = s->type}, arena, NULL);
     s->dpooled = aoei_tensor_take(arena, s->batch.n_texts, s->c.hidden);
     if (!code)
         code = layout_state(s, &s->training, arena, 1, 0);

@@ -596,7 +596,7 @@ static void adds_gradients_to_rows(void **state) {
         aoei_arena *a = k ? &arena : &plan;
         if (k)
             assert_int_equal(aoei_arena_create(&arena, plan.used, NULL), 0);
-        assert_int_equal(aoei_params_layout(&p, ctx, &c, AOEI_F32, a, NULL), 0);
+        assert_int_equal(aoei_params_layout(&p, ctx, &c, &(aoei_params_options){0}, a, NULL), 0);
         assert_int_equal(aoei_encoder_layout(&s, ctx, &c, a, b.batch.n_tokens, n, b.batch.longest, mode, NULL), 0);
         pooled = aoei_tensor_take(a, n, D);
     }

@@ -70,7 +70,6 @@ static void add_layers(aoei_encoder_config *c) {
     c->n_projection = sizeof head / sizeof *head;
     c->head_rows = 2;
     c->head_cols = D;
-    c->twin = c->discriminator = 1;
 }
 
 static void fill_batch(aoei_pair_step *step) {
@@ -113,6 +112,7 @@ static void create(problem *p, const variant *v) {
                                       .recompute = v->recompute,
                                       .chunk_pairs = v->chunk,
                                       .chunk_tokens = 2 * v->chunk * LONGEST,
+                                      .discriminator = 1,
                                       .replacement = &replacement};
     assert_int_equal(aoei_pair_step_create(&p->step, p->ctx, &p->c, &o, NULL), 0);
     const size_t half = p->step.params.count / 2;
@@ -355,12 +355,10 @@ static void weight_zero(void **state) {
     create(&p, &v);
     create(&simcse, &v);
     aoei_pair_step plain_step;
-    aoei_encoder_config c = simcse.c;
-    c.twin = c.discriminator = 0;
     const aoei_pair_step_options o = {
         .pairs = PAIRS, .arity = 2, .tokens = TOKENS, .longest = LONGEST, .type = AOEI_F32};
-    assert_int_equal(aoei_pair_step_create(&plain_step, simcse.ctx, &c, &o, NULL), 0);
-    tiny_fill(simcse.ctx, &plain_step.params, &c, 1);
+    assert_int_equal(aoei_pair_step_create(&plain_step, simcse.ctx, &simcse.c, &o, NULL), 0);
+    tiny_fill(simcse.ctx, &plain_step.params, &simcse.c, 1);
     aoei_tensor_zero(simcse.ctx, plain_step.params.grad);
     fill_batch(&plain_step);
     assert_int_equal(aoei_pair_step_gradient(&plain_step, AOE_POOLING_CLS, &simcse.objective, NULL, NULL, &simcse.drop,

@@ -739,7 +739,8 @@ static void plans_memory(void **state) {
                   *m = open_as(adapters, dtype, &(aoei_open_mode){.eight_bit = way / 2});
         assert_int_equal(aoe_model_plan(packed, &o, &p, NULL), 0);
         aoei_arena_measure(&arena);
-        assert_int_equal(aoei_params_layout(&params, m->ctx, &m->config, m->type, &arena, NULL), 0);
+        assert_int_equal(
+            aoei_params_layout(&params, m->ctx, &m->config, &(aoei_params_options){.type = m->type}, &arena, NULL), 0);
         assert_int_equal(p.frozen, frozen_bytes(m));
         assert_int_equal(p.parameters, params.count * sizeof(float));
         assert_int_equal(p.training_packed, params.packed_bytes);

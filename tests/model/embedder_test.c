@@ -208,9 +208,13 @@ static void test_view(void **state) {
         aoei_params params;
         assert_int_equal(aoei_model_open_trainable(&base, ctx, model_dir, &o, NULL), 0);
         aoei_arena_measure(&plan);
-        assert_int_equal(aoei_params_layout(&params, ctx, &base->config, base->type, &plan, NULL), 0);
+        assert_int_equal(
+            aoei_params_layout(&params, ctx, &base->config, &(aoei_params_options){.type = base->type}, &plan, NULL),
+            0);
         assert_int_equal(aoei_arena_create(&arena, plan.used, NULL), 0);
-        assert_int_equal(aoei_params_layout(&params, ctx, &base->config, base->type, &arena, NULL), 0);
+        assert_int_equal(
+            aoei_params_layout(&params, ctx, &base->config, &(aoei_params_options){.type = base->type}, &arena, NULL),
+            0);
         aoei_params_load(ctx, &params, s.model->weights);
         assert_int_equal(aoei_model_view(&view, base, params.values, NULL), 0);
         session v = {.ctx = ctx, .model = view};

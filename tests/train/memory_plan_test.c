@@ -18,6 +18,7 @@
 #include "model/open.h"
 #include "train/methods.h"
 #include "train/pair_step.h"
+#include "train/schedule.h"
 #include "train/teacher_map.h"
 #include "train/template_batch.h"
 
@@ -57,12 +58,14 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arit
         (method->layer && method->layer(o, trained, 0, &err)) ||
         (method->maps_vectors && aoei_teacher_map_add(o, trained, teacher_dims, &err)))
         fail_msg("%s: %s", method->name, err.message);
-    trained->config.optimizer = o->args.optimizer;
     aoei_pair_step_options sizes = {.pairs = TEXTS / arity,
                                     .arity = labels && arity == 2 ? 0 : arity,
                                     .tokens = (size_t)TEXTS * LENGTH,
                                     .longest = LENGTH,
                                     .type = trained->type,
+                                    .optimizer = aoei_optimizer_of(o->args.optimizer),
+                                    .twin = method->twin,
+                                    .discriminator = method->generator,
                                     .teacher_dims = method->maps_vectors ? teacher_dims : 0,
                                     .loss = method->step_loss,
                                     .replacement = &none};
@@ -89,7 +92,7 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arit
                                                              : projected,
                  host = 2 * rows * width * sizeof(float) + (sizes.references ? texts * D * sizeof(float) : 0);
     assert_int_equal(plan.parameters, step.params.count * sizeof(float));
-    assert_int_equal(plan.moments / plan.parameters, aoei_optimizer_moments(o->args.optimizer));
+    assert_int_equal(plan.moments / plan.parameters, aoei_optimizer_moments(sizes.optimizer));
     assert_int_equal(plan.training - plan.frozen,
                      step.arena.used - descriptions(&step.params) + host + step.workspace_bytes);
     assert_int_equal(plan.frozen > 0, o->method == AOE_METHOD_INFERSENT);

@@ -142,11 +142,11 @@ static void set_up(problem *p, const aoei_step_loss *step_loss, size_t chunk, si
                                  .hidden = D,
                                  .vocab = V,
                                  .no_embed_norm = 1,
-                                 .twin = 1,
                                  .head_rows = (size_t)scaled,
                                  .head_cols = (size_t)scaled};
     const aoei_pair_step_options o = {.pairs = PAIRS,
                                       .arity = 2,
+                                      .twin = 1,
                                       .tokens = 2 * PAIRS * MOST_TOKENS,
                                       .longest = MOST_TOKENS,
                                       .chunk_pairs = chunk,

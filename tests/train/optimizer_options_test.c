@@ -26,12 +26,12 @@ enum { P = 4, STEPS = 10 };
 static void ten_steps(void **state) {
     (void)state;
     static const struct {
-        aoe_optimizer kind;
+        aoei_optimizer_kind kind;
         double beta2, eps, want[P];
     } cases[] = {
-        {AOE_OPTIMIZER_RMSPROP, 0.9, 1e-7, {0.992204097925, -0.506131497038, 0.208011991749, 1.905668325374}},
-        {AOE_OPTIMIZER_SGD, 0, 1e-8, {1.005, -0.51, 0.245, 1.98}},
-        {AOE_OPTIMIZER_ADAMW, 0.999, 1e-6, {0.975579826461, -0.545385317552, 0.086223111099, 1.770195084854}},
+        {AOEI_RMSPROP, 0.9, 1e-7, {0.992204097925, -0.506131497038, 0.208011991749, 1.905668325374}},
+        {AOEI_SGD, 0, 1e-8, {1.005, -0.51, 0.245, 1.98}},
+        {AOEI_ADAMW, 0.999, 1e-6, {0.975579826461, -0.545385317552, 0.086223111099, 1.770195084854}},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
@@ -77,7 +77,7 @@ static void ten_steps(void **state) {
 /* With decay_all, weight decay also applies to segments without decay. */
 static void decay_of_all_segments(void **state) {
     (void)state;
-    for (int kind = AOE_OPTIMIZER_ADAMW; kind <= AOE_OPTIMIZER_SGD; kind++)
+    for (int kind = AOEI_ADAMW; kind <= AOEI_SGD; kind++)
         for (int all = 0; all < 2; all++) {
             aoe_context *ctx = test_context(AOEI_TIER_C, 1);
             const float start[2] = {4, 4};
@@ -88,7 +88,7 @@ static void decay_of_all_segments(void **state) {
             aoei_tensor_zero(ctx, g);
             aoei_tensor_zero(ctx, m);
             aoei_tensor_zero(ctx, v);
-            const aoei_optimizer o = {.kind = (aoe_optimizer)kind,
+            const aoei_optimizer o = {.kind = (aoei_optimizer_kind)kind,
                                       .lr = 0.5,
                                       .beta1 = 0.9,
                                       .beta2 = 0.9,
