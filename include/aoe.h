@@ -6,7 +6,8 @@
  * the cosine of their vectors is high. This header begins with the simple use, for which one object is enough: an
  * embedder. Contexts, models, search among vectors and options follow. Each of the other headers includes aoe.h:
  *   aoe_tokenizer.h   tokenizers
- *   aoe_train.h       training, pretraining, adapters
+ *   aoe_train.h       training, pretraining
+ *   aoe_lora.h        adapters
  *   aoe_objective.h   loss functions
  *   aoe_shape.h       sizes of encoders
  *   aoe_plan.h        memory that inference and training use

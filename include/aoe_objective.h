@@ -47,6 +47,14 @@ typedef enum aoe_vector_loss {
     AOE_VECTOR_LOSS_SQUARES /* mean squared difference of the components */
 } aoe_vector_loss;
 
+/* Loss of distillation from a teacher model; docs/objectives.md contains the formulas. */
+typedef enum aoe_distill {
+    AOE_DISTILL_COSINE, /* squared difference of the cosines of student and teacher for each pair of texts of an
+                           example */
+    AOE_DISTILL_KL /* KL divergence of the softmax over the components of the teacher's and the student's vectors, which
+                      must have equal dimensions */
+} aoe_distill;
+
 typedef struct aoe_objective_options {
     size_t struct_size;              /* set by aoe_objective_options_defaults */
     double w_cosine, w_ibn, w_angle; /* weights w1, w2 and w3 of equation 8 of the AnglE paper; default 1; 0 switches a

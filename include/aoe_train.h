@@ -17,29 +17,12 @@
 #include "aoe.h"
 #include "aoe_data.h"
 #include "aoe_eval.h"
+#include "aoe_lora.h"
 #include "aoe_objective.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---------------------------------------------------------------------- LoRA */
-
-/* Low-rank adapters (LoRA, Hu et al. 2021; docs/lora.md). Only the adapters and the layers after the pooling, such as a
- * classification head, are trained; all other weights are frozen. If the start model is a directory of adapters, these
- * adapters are trained further, and r, alpha and targets cannot be changed. */
-typedef struct aoe_lora {
-    size_t struct_size;  /* set by aoe_lora_defaults */
-    size_t r;            /* rank of new adapters; 0 (default): no new adapters */
-    double alpha;        /* the output of an adapter is scaled by alpha / r; AOE_AUTO (default): 32 for new adapters */
-    double dropout;      /* dropout probability of the input of an adapter; AOE_AUTO (default): the value saved with the
-                            adapters, 0.1 for new adapters */
-    int load_8bit;       /* 1: keep the frozen weights in memory as int8 (see AOE_STORAGE_INT8); default 0 */
-    const char *targets; /* comma-separated names of linear layers, or the last parts of their names, for example
-                            "q_proj,v_proj"; NULL (default): all linear layers */
-} aoe_lora;
-
-AOE_OPTIONS(aoe_lora);
 
 /* ------------------------------------------------------------------ training */
 
@@ -153,14 +136,6 @@ typedef struct aoe_training_args {
 } aoe_training_args;
 
 AOE_OPTIONS_WITH(aoe_training_args, aoe_model_options_defaults(&o->model_options));
-
-/* Loss of distillation from a teacher model; docs/objectives.md contains the formulas. */
-typedef enum aoe_distill {
-    AOE_DISTILL_COSINE, /* squared difference of the cosines of student and teacher for each pair of texts of an
-                           example */
-    AOE_DISTILL_KL /* KL divergence of the softmax over the components of the teacher's and the student's vectors, which
-                      must have equal dimensions */
-} aoe_distill;
 
 enum { AOE_MAX_TEACHERS = 4 /* maximum number of teachers */ };
 

@@ -71,8 +71,12 @@ experiment: base options
 cli: base options vectors cli
 '
 
+# Folders that may include aoe_train.h and the public headers that include it. The other folders need no options of
+# training.
+trains='base options train bench experiment cli'
+
 check_directions() {
-    sources src cli | xargs grep -nE '^ *# *include' /dev/null | awk -v allowed="$allowed" '
+    sources src cli | xargs grep -nE '^ *# *include' /dev/null | awk -v allowed="$allowed" -v trains=" $trains " '
         BEGIN {
             n = split(allowed, line, "\n")
             for (i = 1; i <= n; i++) {
@@ -93,6 +97,7 @@ check_directions() {
             if (folder == "cli" && system_header) next
             if (name ~ /^pthread/ && folder != "base") print place "threads are created only in base/pool.c"
             if (name ~ /intrin\.h$/ && folder != "kernels") print place "intrinsics are allowed only in kernels/"
+            if (name ~ /^aoe_(train|plan|experiment)\.h$/ && !index(trains, " " folder " ")) print place folder " may not include " name
             if (system_header || name ~ /^aoe(_[a-z]+)?\.h$/) next
             if (name !~ /\//) { if (folder != "kernels") print place "include a header with its folder: \"" folder "/" name "\""; next }
             split(name, to, "/")

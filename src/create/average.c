@@ -10,7 +10,6 @@
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
 #include "aoe_convert.h"
-#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/context.h"

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "aoe_convert.h"
-#include "aoe_train.h"
 #include "aoe.h"
 #include "model/save.h"
 

@@ -17,7 +17,6 @@
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
 #include "aoe_convert.h"
-#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/context.h"
 #include "base/dir.h"

@@ -5,7 +5,6 @@
 
 #include "aoe.h"
 #include "aoe_convert.h"
-#include "aoe_train.h"
 #include "encoder/config.h"
 #include "tokenizer/wordpiece_trainer.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "aoe_convert.h"
-#include "aoe_train.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"

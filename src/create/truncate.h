@@ -5,7 +5,6 @@
 #pragma once
 
 #include "aoe_convert.h"
-#include "aoe_train.h"
 #include "model/save.h"
 
 /* A truncated model. The contents point into this struct, which must not be moved. */

@@ -9,7 +9,6 @@
 
 #include "aoe_data.h"
 #include "aoe_convert.h"
-#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"

@@ -17,7 +17,6 @@
 #include "encoder/arch.h"
 #include "encoder/arch_registry.h"
 #include "aoe_convert.h"
-#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/check.h"

@@ -9,7 +9,6 @@
 #include "loss/angle.h"
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "loss/cosine.h"
 
 #include <math.h>

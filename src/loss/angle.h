@@ -7,7 +7,6 @@
 #include <stddef.h>
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 
 /* Returns the angle score of x[D] and y[D]. The score is not divided by the temperature. A higher score means more
  * similar vectors. D must be even. If x or y is a zero vector, the score is 0. */

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"

@@ -11,7 +11,6 @@
 #pragma once
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "base/context.h"
 #include "loss/objective.h"
 

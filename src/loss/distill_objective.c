@@ -9,7 +9,6 @@
 #include <math.h>
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "loss/cosine.h"

@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "base/error.h"
 #include "base/options.h"
 

@@ -13,7 +13,6 @@
 
 #include "aoe.h"
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "loss/example_sweep.h"
 
 /* A batch of B examples with `arity` vectors each. The vectors of an example are adjacent: x0 y0 x1 y1 ... for pairs,

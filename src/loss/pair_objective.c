@@ -8,7 +8,6 @@
 #include <math.h>
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/check.h"

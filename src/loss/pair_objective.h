@@ -9,7 +9,6 @@
 
 #include "aoe.h"
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "base/context.h"
 
 /* A batch of B pairs (x_i, y_i). Either x and y are set, or x64 and y64. The gradients have the type of the vectors.

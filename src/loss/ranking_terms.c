@@ -5,7 +5,6 @@
 #include "loss/ranking_terms.h"
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "loss/angle.h"
 #include "loss/cosine.h"
 #include "loss/rank_loss.h"

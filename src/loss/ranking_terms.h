@@ -8,7 +8,6 @@
 #include <stddef.h>
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "base/arena.h"
 
 typedef struct aoei_ranking_terms {

@@ -5,7 +5,6 @@
 #include "loss/regression_objective.h"
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "loss/cosine.h"

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "loss/objective.h"
 
 /* Computes the mean loss of the batch and its gradient, in double precision. label: [B] targets from 0 to 1 if b->D is

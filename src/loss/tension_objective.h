@@ -7,7 +7,6 @@
 #pragma once
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "loss/objective.h"
 
 /* Computes the loss of the batch, whose examples have two vectors, and its gradient. target: [B] targets from 0 to 1.

@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "base/context.h"
 
 /* Token vectors of a batch. The gradient is overwritten. Either v and grad, or v64 and grad64, are used. */

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "aoe_objective.h"
-#include "aoe_train.h"
 #include "base/context.h"
 #include "loss/classification_objective.h"
 #include "loss/objective.h"

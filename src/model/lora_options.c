@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "aoe_train.h"
+#include "aoe_lora.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"

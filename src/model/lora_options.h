@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "aoe_train.h"
+#include "aoe_lora.h"
 #include "encoder/config.h"
 #include "modeldir/model_files.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "aoe_train.h"
+#include "aoe_lora.h"
 #include "aoe.h"
 #include "modeldir/cross_encoder.h"
 

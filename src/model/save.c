@@ -5,7 +5,6 @@
 #include "model/save.h"
 
 #include "aoe_convert.h"
-#include "aoe_train.h"
 #include "model/weight_rows.h"
 #include "modeldir/model_writer.h"
 

@@ -6,7 +6,6 @@
 #include <jansson.h>
 
 #include "aoe_convert.h"
-#include "aoe_train.h"
 #include "model/model.h"
 #include "modeldir/contents.h"
 

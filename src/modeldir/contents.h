@@ -7,7 +7,6 @@
 #include <stddef.h>
 
 #include "aoe_convert.h"
-#include "aoe_train.h"
 #include "aoe_tokenizer.h"
 #include "encoder/config.h"
 #include "modeldir/layout.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "aoe_convert.h"
-#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/bf16.h"
 #include "base/error.h"

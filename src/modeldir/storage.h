@@ -19,7 +19,6 @@
 #include <stdint.h>
 
 #include "aoe_convert.h"
-#include "aoe_train.h"
 #include "aoe.h"
 #include "modeldir/safetensors_writer.h"
 
