@@ -13,7 +13,8 @@
 #include "nn/module_chain.h"
 #include "nn/rope.h"
 
-typedef struct aoei_arch aoei_arch; /* defined in arch.h */
+typedef struct aoei_arch aoei_arch;                       /* defined in arch.h */
+typedef struct aoei_training_layers aoei_training_layers; /* defined in training_layers.h */
 
 /* Options that only recurrent attention networks (RAN, docs/ran.md) have. */
 typedef struct aoei_ran_config {
@@ -184,19 +185,9 @@ typedef struct aoei_encoder_config {
     size_t classes;
     int head_in_modules; /* cross-encoders: 1: the weights of the modules are in their folders, as in an embedding
                             model */
-    /* [n_projection] modules between the embeddings and the loss in training, such as the projection of SimCSE. A saved
-     * model does not contain them */
-    size_t n_projection;
-    /* 1: the projection consists of linear layers that are applied to the features of a pair instead of to the
-     * embeddings. The training head is applied to their output (train/linear_classifier.h) */
-    int projects_features;
-    aoei_module projection[AOEI_MAX_PROJECTION];
-    /* shape of the weight of the training head, a linear layer that only the loss uses, such as a classifier; 0: there
-     * is none
-     */
-    size_t head_rows, head_cols;
-    int no_transform_bias;          /* 1: the dense layer of the masked-LM head has no bias */
-    aoei_activation mlm_activation; /* activation function of the masked-LM head; AOEI_IDENTITY: `activation` */
+    const aoei_training_layers *training; /* layers that only training uses; NULL: there are none; borrowed */
+    int no_transform_bias;                /* 1: the dense layer of the masked-LM head has no bias */
+    aoei_activation mlm_activation;       /* activation function of the masked-LM head; AOEI_IDENTITY: `activation` */
     int mlm_head;        /* 1: the model has a masked-LM head; its decoder uses the word embeddings as weight */
     aoei_ran_config ran; /* options of RAN; zeros for other architectures */
 } aoei_encoder_config;

@@ -10,6 +10,7 @@
 
 #include "encoder/arch.h"
 #include "encoder/classification_head.h"
+#include "encoder/training_layers.h"
 
 static size_t layer_slots(const aoei_encoder_config *c) {
     return c->arch && c->arch->layer_slots ? c->arch->layer_slots : AOEI_LW_COUNT;
@@ -28,10 +29,8 @@ size_t aoei_pooled_slot(const aoei_encoder_config *c, size_t kind) {
 }
 
 size_t aoei_slot_count(const aoei_encoder_config *c) {
-    return aoei_pooled_slot(c, c->n_modules || c->n_projection || c->head_rows || c->layer_weights ||
-                                       aoei_has_token_module(c)
-                                   ? AOEI_PW_COUNT
-                                   : 0);
+    return aoei_pooled_slot(
+        c, c->n_modules || c->training || c->layer_weights || aoei_has_token_module(c) ? AOEI_PW_COUNT : 0);
 }
 
 static void vector_slot(aoei_slot *s, size_t cols) {
@@ -295,6 +294,7 @@ static void describe_token_module(const aoei_encoder_config *c, size_t i, aoei_s
 }
 
 static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
+    const aoei_training_layers *training = aoei_training_layers_of(c);
     if (kind < AOEI_PW_HEAD) {
         const size_t i = kind / AOEI_MODULE_WEIGHTS, part = kind % AOEI_MODULE_WEIGHTS;
         describe_module(i < c->n_modules ? &c->modules[i] : NULL, part, s);
@@ -310,9 +310,9 @@ static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot
     if (kind >= AOEI_PW_PROJECTION) {
         const size_t i = (kind - AOEI_PW_PROJECTION) / AOEI_MODULE_WEIGHTS,
                      part = (kind - AOEI_PW_PROJECTION) % AOEI_MODULE_WEIGHTS;
-        describe_module(i < c->n_projection ? &c->projection[i] : NULL, part, s);
+        describe_module(i < training->n_projection ? &training->projection[i] : NULL, part, s);
         s->pooled = AOEI_POOLED_PROJECTION;
-        s->fan_in = c->projects_features && i < c->n_projection ? c->projection[i].in : 0;
+        s->fan_in = training->projects_features && i < training->n_projection ? training->projection[i].in : 0;
         return;
     }
     if (kind == AOEI_PW_LAYER_WEIGHTS) {
@@ -325,12 +325,12 @@ static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot
     }
     snprintf(s->name, sizeof s->name, "%s", kind == AOEI_PW_HEAD ? "weight" : "bias");
     s->pooled = AOEI_POOLED_HEAD;
-    s->fan_in = c->projects_features ? c->head_cols : 0;
+    s->fan_in = training->projects_features ? training->head_cols : 0;
     if (kind == AOEI_PW_HEAD)
-        matrix_slot(s, c->head_rows, c->head_cols);
+        matrix_slot(s, training->head_rows, training->head_cols);
     else
-        vector_slot(s, c->head_rows);
-    s->absent = !c->head_rows;
+        vector_slot(s, training->head_rows);
+    s->absent = !training->head_rows;
 }
 
 /* Sets the position of the weight `kind` in its fused tensor, if the layout of the weight file has fused tensors. */
@@ -457,7 +457,7 @@ uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
             return (uint32_t)(POOLED + TOKEN_MODULE + pooled - AOEI_PW_TOKEN_MODULE);
         if (pooled >= AOEI_PW_PROJECTION) {
             const size_t k = pooled - AOEI_PW_PROJECTION;
-            return (uint32_t)(POOLED + (k < 2 && !c->head_rows ? 2 + k : PROJECTION + k));
+            return (uint32_t)(POOLED + (k < 2 && !aoei_training_layers_of(c)->head_rows ? 2 + k : PROJECTION + k));
         }
         return (uint32_t)(POOLED + (pooled >= AOEI_PW_HEAD ? 2 + pooled - AOEI_PW_HEAD
                                     : pooled < 2           ? pooled

@@ -15,6 +15,13 @@
 #include "encoder/initial_weights.h"
 #include "modeldir/token_module.h"
 
+/* Returns the training layers of m, which the caller may change. */
+static aoei_training_layers *training_layers(aoe_model *m) {
+    m->training = *aoei_training_layers_of(&m->config);
+    m->config.training = &m->training;
+    return &m->training;
+}
+
 /* Extends m->weights and m->files.tensors, which have `before` elements, to the number of slots of the
  * configuration. */
 static int extend(aoe_model *m, size_t before, aoe_error *err) {
@@ -139,8 +146,9 @@ int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *w
 
 int aoei_model_add_head(aoe_model *m, size_t rows, size_t cols, uint64_t seed, aoe_error *err) {
     const size_t before = aoei_slot_count(&m->config);
-    m->config.head_rows = rows;
-    m->config.head_cols = cols;
+    aoei_training_layers *training = training_layers(m);
+    training->head_rows = rows;
+    training->head_cols = cols;
     const size_t slot = aoei_pooled_slot(&m->config, AOEI_PW_HEAD);
     return add_slots(m, before, slot, slot + 2, seed, err);
 }
@@ -191,10 +199,13 @@ int aoei_model_train_words(aoe_model *m, size_t bigrams, aoe_error *err) {
     return m->config.arch->write(&m->config, m->files.config_json) ? aoei_fail_nomem(err, 0) : AOE_OK;
 }
 
-int aoei_model_add_projection(aoe_model *m, const aoei_module *modules, size_t n, uint64_t seed, aoe_error *err) {
+int aoei_model_add_projection(aoe_model *m, const aoei_module *modules, size_t n, int of_features, uint64_t seed,
+                              aoe_error *err) {
     const size_t before = aoei_slot_count(&m->config);
-    memcpy(m->config.projection, modules, n * sizeof *modules);
-    m->config.n_projection = n;
+    aoei_training_layers *training = training_layers(m);
+    memcpy(training->projection, modules, n * sizeof *modules);
+    training->n_projection = n;
+    training->projects_features = of_features;
     return add_slots(m, before, aoei_pooled_slot(&m->config, AOEI_PW_PROJECTION),
                      aoei_pooled_slot(&m->config, AOEI_PW_PROJECTION + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION), seed,
                      err);

@@ -31,10 +31,10 @@ int aoei_model_add_head(aoe_model *m, size_t rows, size_t cols, uint64_t seed, a
 int aoei_model_add_linear_head(aoe_model *m, size_t rows, size_t cols, const float *weight, const float *bias,
                                aoe_error *err);
 /* Adds a projection: modules that follow the embeddings in training, at most AOEI_MAX_PROJECTION of them, whose weights
- * are initialized with random values from `seed`. modules: [n], copied. It may be added in addition to a head. Errors:
- * AOE_ENOMEM.
- */
-int aoei_model_add_projection(aoe_model *m, const aoei_module *modules, size_t n, uint64_t seed, aoe_error *err);
+ * are initialized with random values from `seed`. modules: [n], copied. of_features: 1: they are linear layers that are
+ * applied to the features of pairs of embeddings instead. It may be added in addition to a head. Errors: AOE_ENOMEM. */
+int aoei_model_add_projection(aoe_model *m, const aoei_module *modules, size_t n, int of_features, uint64_t seed,
+                              aoe_error *err);
 /* Adds a head that consists of one weight with the given value, such as a learned temperature. Its bias is 0. Errors:
  * AOE_ENOMEM. */
 int aoei_model_add_constant_head(aoe_model *m, float value, aoe_error *err);

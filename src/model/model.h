@@ -10,7 +10,7 @@
 
 #include "aoe_tokenizer.h"
 #include "base/context.h"
-#include "encoder/config.h"
+#include "encoder/training_layers.h"
 #include "modeldir/model_files.h"
 #include "modeldir/settings.h"
 #include "nn/tensor.h"
@@ -51,8 +51,9 @@ struct aoe_model {
     aoe_context *ctx; /* borrowed */
     aoei_model_files files;
     aoei_encoder_config config; /* configuration; config.lora.r is 0 if adapters were merged into the packed copies */
-    aoei_settings settings;     /* settings of the model directory, overridden by the options of the caller */
-    int has_head;               /* 1: the files contain a classification head (aoei_has_head) */
+    aoei_training_layers training; /* layers that were added for training; config.training is NULL or points to it */
+    aoei_settings settings;        /* settings of the model directory, overridden by the options of the caller */
+    int has_head;                  /* 1: the files contain a classification head (aoei_has_head) */
     size_t dims;     /* option options.dims of the caller: number of components of an embedding; 0: no other number
                     than that of the settings */
     aoei_dtype type; /* data type of activations and matmuls */

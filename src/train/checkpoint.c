@@ -125,7 +125,7 @@ static int next_training_weight(const aoei_encoder_config *c, size_t *slot, aoei
             d->pooled == AOEI_POOLED_HEAD ? k == AOEI_PW_HEAD : (k - AOEI_PW_PROJECTION) % AOEI_MODULE_WEIGHTS == 0;
         const char *kind = is_weight ? "weight" : "bias";
         if (d->pooled == AOEI_POOLED_HEAD)
-            snprintf(name, size, "%s%s", c->n_projection ? "head." : "", kind);
+            snprintf(name, size, "%s%s", aoei_training_layers_of(c)->n_projection ? "head." : "", kind);
         else if (k - AOEI_PW_PROJECTION < AOEI_MODULE_WEIGHTS)
             snprintf(name, size, "%s", kind);
         else
@@ -463,10 +463,11 @@ static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const 
 
 static int read_head(aoei_trainer *t, const char *dir, aoe_error *err) {
     const aoei_encoder_config *c = &t->base->config;
+    const aoei_training_layers *training = aoei_training_layers_of(c);
     char name[NAME_SIZE];
     aoei_slot d;
     aoei_safetensors *s = NULL;
-    if (!c->head_rows && !c->n_projection)
+    if (!training->head_rows && !training->n_projection)
         return AOE_OK;
     char *path = aoei_path_join(dir, HEAD_FILE);
     int code = path ? aoei_safetensors_open(&s, path, err) : aoei_fail_nomem(err, 0);

@@ -100,7 +100,7 @@ int aoei_layer_loss_check_model(const aoe_train_options *o, const aoe_model *m, 
             "%s: the pooling of the model uses the hidden states of several layers; set options.pooling to a "
             "pooling of the last hidden state, such as mean or cls",
             option);
-    if (c->n_projection)
+    if (aoei_training_layers_of(c)->n_projection)
         return aoei_fail(err, AOE_EARG,
                          "%s: the method computes its loss after a projection, and not from the embeddings; set "
                          "options.no_projection",

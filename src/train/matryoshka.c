@@ -36,7 +36,7 @@ int aoei_matryoshka_check_model(const aoe_train_options *o, const aoe_model *m, 
     const size_t dims = aoei_vector_dims(&m->config);
     const int has_angle = o->method == AOE_METHOD_ANGLE && o->objective.w_angle > 0;
     size_t highest = 0;
-    if (o->n_matryoshka && m->config.n_projection)
+    if (o->n_matryoshka && aoei_training_layers_of(&m->config)->n_projection)
         return aoei_fail(
             err, AOE_EARG,
             "options.matryoshka: the method computes its loss after a projection, and not from the embeddings; set "

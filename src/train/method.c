@@ -208,7 +208,6 @@ int aoei_add_layered_classifier(const aoe_train_options *o, aoe_model *m, double
         {.kind = AOEI_MODULE_DENSE, .in = features, .out = CLASSIFIER_WIDTH},
         {.kind = AOEI_MODULE_DENSE, .in = CLASSIFIER_WIDTH, .out = CLASSIFIER_WIDTH},
     };
-    m->config.projects_features = 1;
-    const int code = aoei_model_add_projection(m, hidden, sizeof hidden / sizeof *hidden, o->args.seed, err);
+    const int code = aoei_model_add_projection(m, hidden, sizeof hidden / sizeof *hidden, 1, o->args.seed, err);
     return code ? code : aoei_model_add_head(m, aoei_class_count(o, highest), CLASSIFIER_WIDTH, o->args.seed, err);
 }

@@ -84,7 +84,7 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
         {.kind = AOEI_MODULE_DENSE, .in = wide, .out = out, .no_bias = 1},
         {.kind = AOEI_MODULE_BATCHNORM, .in = out, .out = out, .no_bias = 1},
     };
-    const int code = aoei_model_add_projection(m, head, sizeof head / sizeof *head, o->args.seed, err);
+    const int code = aoei_model_add_projection(m, head, sizeof head / sizeof *head, 0, o->args.seed, err);
     return code ? code : aoei_model_add_head(m, AOEI_DETECTION_CLASSES, out, o->args.seed, err);
 }
 

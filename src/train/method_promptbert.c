@@ -100,7 +100,7 @@ static int projection(const aoe_train_options *o, aoe_model *m, double highest, 
     const size_t dims = aoei_vector_dims(&m->config);
     const aoei_module dense = {.kind = AOEI_MODULE_DENSE, .in = dims, .out = dims, .activation = AOEI_DENSE_TANH};
     (void)highest;
-    return aoei_model_add_projection(m, &dense, 1, o->args.seed, err);
+    return aoei_model_add_projection(m, &dense, 1, 0, o->args.seed, err);
 }
 
 /* Returns the activation function of the transform, or -1 if a dense layer does not support it. */

@@ -31,7 +31,7 @@ static int projection(const aoe_train_options *o, aoe_model *m, double highest, 
     const size_t dims = aoei_vector_dims(&m->config);
     (void)highest;
     const aoei_module dense = {.kind = AOEI_MODULE_DENSE, .in = dims, .out = dims, .activation = AOEI_DENSE_TANH};
-    return o->no_projection ? AOE_OK : aoei_model_add_projection(m, &dense, 1, o->args.seed, err);
+    return o->no_projection ? AOE_OK : aoei_model_add_projection(m, &dense, 1, 0, o->args.seed, err);
 }
 
 /* Adds a dense layer that stays in the model, if the model has none. */

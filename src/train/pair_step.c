@@ -20,14 +20,16 @@ static size_t max_arity(const aoei_pair_step_options *o) {
 
 /* Returns the number of modules that are applied to the embeddings before the loss. */
 static size_t projection_length(const aoei_encoder_config *c) {
-    return c->projects_features ? 0 : c->n_projection;
+    const aoei_training_layers *training = aoei_training_layers_of(c);
+    return training->projects_features ? 0 : training->n_projection;
 }
 
 /* Returns the number of components of the vectors from which the loss is computed. */
 static size_t loss_dims(const aoei_pair_step *s) {
     const aoei_encoder_config *c = &s->config;
     return s->o.loss->of_tokens ? aoei_token_width(c)
-                                : aoei_module_chain_dims(c->projection, projection_length(c), aoei_vector_dims(c));
+                                : aoei_module_chain_dims(aoei_training_layers_of(c)->projection, projection_length(c),
+                                                         aoei_vector_dims(c));
 }
 
 /* Returns the maximum number of texts of a chunk. If the whole batch is one chunk, it includes the references. */
@@ -37,17 +39,19 @@ static size_t max_chunk_texts(const aoei_pair_step_options *o) {
 
 static void lay_out_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
     const aoei_encoder_config *c = &s->config;
+    const size_t projection = projection_length(c);
     aoei_module_chain_layout(&s->chain, c->modules, c->n_modules, texts, aoei_pooled_dims(c), 1, arena);
     s->pooled = s->chain.value[0];
     s->projected = s->vectors = s->chain.value[c->n_modules];
     s->d_projected = s->d_vectors = s->chain.grad[c->n_modules];
     if (s->o.references)
         s->projected = s->difference = aoei_tensor_take(arena, texts, s->vectors.cols);
-    if (!projection_length(c))
+    if (!projection)
         return;
-    aoei_module_chain_layout(&s->projection, c->projection, c->n_projection, texts, s->vectors.cols, 1, arena);
-    s->projected = s->projection.value[c->n_projection];
-    s->d_projected = s->projection.grad[c->n_projection];
+    aoei_module_chain_layout(&s->projection, aoei_training_layers_of(c)->projection, projection, texts, s->vectors.cols,
+                             1, arena);
+    s->projected = s->projection.value[projection];
+    s->d_projected = s->projection.grad[projection];
 }
 
 /* Allocates the pooled vectors of hidden states, if there is a loss on them. */
@@ -100,13 +104,14 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
 
 /* Returns the size in bytes of a workspace that is large enough for the loss, or 0 if the size overflows. */
 static size_t workspace_size(const aoei_pair_step *s) {
+    const aoei_training_layers *training = aoei_training_layers_of(&s->config);
     const aoei_loss_shape shape = {.examples = s->o.pairs,
                                    .dims = loss_dims(s),
                                    .tokens = s->o.tokens,
                                    .arity = s->o.arity,
-                                   .head_rows = s->config.head_rows,
-                                   .head_cols = s->config.head_cols,
-                                   .config = &s->config,
+                                   .head_rows = training->head_rows,
+                                   .head_cols = training->head_cols,
+                                   .training = training,
                                    .guide_dims = s->o.teacher_dims};
     const size_t loss = s->o.loss->workspace(&shape),
                  distill = s->o.arity != 1 && (s->o.arity < 4 || s->o.teacher_dims)
@@ -138,6 +143,7 @@ int aoei_pair_step_measure(size_t *arena_bytes, size_t *other_bytes, aoe_context
 /* Allocates the buffers outside the arena: the token ids of the batch, and the inputs and outputs of the objectives. */
 static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     const aoei_encoder_config *c = &s->config;
+    const aoei_training_layers *training = aoei_training_layers_of(c);
     const size_t pairs = s->o.pairs, texts = max_arity(&s->o) * pairs;
     const size_t all = texts + s->o.references;
     const size_t dims = loss_dims(s), rows = s->o.loss->of_tokens ? s->o.tokens : texts;
@@ -158,10 +164,11 @@ static int create_buffers(aoei_pair_step *s, aoe_error *err) {
         return aoei_fail(err, AOE_ENOMEM, "out of memory for a batch of %zu examples; lower options.batch_size", pairs);
     if (s->o.discriminator && (code = aoei_discriminator_create(&s->discriminator, c, s->o.chunk_tokens, err)))
         return code;
-    if (s->o.prefixes && (code = aoei_matryoshka_create(&s->matryoshka, texts, dims, c->head_rows, c->head_cols, err)))
+    if (s->o.prefixes &&
+        (code = aoei_matryoshka_create(&s->matryoshka, texts, dims, training->head_rows, training->head_cols, err)))
         return code;
-    return s->o.layers ? aoei_layer_loss_create(&s->layers, s->o.layers, c->layers, texts, dims, c->head_rows,
-                                                c->head_cols, err)
+    return s->o.layers ? aoei_layer_loss_create(&s->layers, s->o.layers, c->layers, texts, dims, training->head_rows,
+                                                training->head_cols, err)
                        : AOE_OK;
 }
 
@@ -314,11 +321,11 @@ static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const 
         .workspace = s->workspace,
         .workspace_bytes = s->workspace_bytes,
         .ctx = s->ctx};
-    if (s->config.head_rows) {
+    if (aoei_training_layers_of(&s->config)->head_rows) {
         const size_t slot = aoei_pooled_slot(&s->config, AOEI_PW_HEAD);
         memcpy(b.head, s->params.values + slot, sizeof b.head);
         memcpy(b.d_head, s->params.grads + slot, sizeof b.d_head);
-        b.config = &s->config;
+        b.training = s->config.training;
         b.projection = s->params.values + slot + AOEI_PW_PROJECTION - AOEI_PW_HEAD;
         b.d_projection = s->params.grads + slot + AOEI_PW_PROJECTION - AOEI_PW_HEAD;
     }

@@ -55,7 +55,7 @@ typedef struct aoei_pair_step_options {
 /* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch,
  * hidden is aoei_pooled_dims(config), dims is the number of components after the last module, and D is the number of
  * components of the embeddings from which the loss is computed. head_rows and head_cols are the sizes of the training
- * head (config.head_rows, config.head_cols). */
+ * head (encoder/training_layers.h). */
 typedef struct aoei_pair_step {
     aoe_context *ctx;           /* context for computations; borrowed */
     aoei_encoder_config config; /* configuration of the encoder */
@@ -81,8 +81,8 @@ typedef struct aoei_pair_step {
     aoei_tensor pooled;      /* [arity * B, hidden] float32 output of the pooling; the backward pass replaces it by its
                                 gradient */
     aoei_tensor vectors; /* [arity * B, dims] output of the last module; equal to `pooled` if there are no modules */
-    aoei_module_chain projection; /* modules between the embeddings and the loss (config.projection); their tensors are
-                                     in `arena` */
+    aoei_module_chain projection; /* modules between the embeddings and the loss (encoder/training_layers.h); their
+                                     tensors are in `arena` */
     /* [arity * B, D] output of the projection; without a projection, equal to `vectors`, or to `difference` with
      * references */
     aoei_tensor projected;

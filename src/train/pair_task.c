@@ -358,7 +358,7 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
 static int prepare(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
     int code = aoei_teacher_embed(&p->teacher, t->ctx, t->o, p->files, p->o->n_data, err);
-    if (!code && p->method->maps_vectors && t->base->config.head_rows && !t->resumed)
+    if (!code && p->method->maps_vectors && aoei_training_layers_of(&t->base->config)->head_rows && !t->resumed)
         code = aoei_teacher_map_fit(t->base, t->o, &p->teacher, p->files, p->o->n_data, err);
     free_files(p);
     return code;

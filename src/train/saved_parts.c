@@ -21,12 +21,12 @@ static void add(parts *p, int condition, const char *name) {
         p->name[p->n++] = name;
 }
 
-static parts dropped_parts(const aoei_method *method, const aoei_encoder_config *c) {
+static parts dropped_parts(const aoei_method *method, const aoei_training_layers *training) {
     parts p = {.n = 0};
-    add(&p, c->n_projection && !c->projects_features, "projection head");
+    add(&p, training->n_projection && !training->projects_features, "projection head");
     add(&p, method->generator, "discriminator");
     add(&p, method->twin, "second encoder");
-    add(&p, c->head_rows > 0, method->head ? method->head : "classifier");
+    add(&p, training->head_rows > 0, method->head ? method->head : "classifier");
     add(&p, method->generator, "generator");
     add(&p, method->templates > 1, "second prompt template");
     return p;
@@ -66,7 +66,7 @@ static json_t *list_of(const parts *p) {
 }
 
 int aoei_saved_parts_describe(const aoei_method *method, const aoe_model *m, json_t *record) {
-    const parts dropped = dropped_parts(method, &m->config), kept = kept_parts(method, m);
+    const parts dropped = dropped_parts(method, aoei_training_layers_of(&m->config)), kept = kept_parts(method, m);
     return json_object_set_new(record, "kept_parts", list_of(&kept)) ||
            json_object_set_new(record, "dropped_parts", list_of(&dropped));
 }
@@ -104,7 +104,7 @@ static void enumerate(char *text, size_t size, const parts *p) {
 }
 
 void aoei_saved_parts_log(const aoei_method *method, const aoe_model *m) {
-    const parts dropped = dropped_parts(method, &m->config), kept = kept_parts(method, m);
+    const parts dropped = dropped_parts(method, aoei_training_layers_of(&m->config)), kept = kept_parts(method, m);
     char in[512] = "", out[256] = "nothing";
     enumerate(in, sizeof in, &kept);
     enumerate(out, sizeof out, &dropped);

@@ -179,7 +179,7 @@ const aoei_step_loss aoei_loss_of_classes = {.workspace = classes_workspace, .co
 /* -------------------------------------------------------- layered classes */
 
 /* Sets the sizes of the classifier: the projection, followed by the training head with `classes` rows. */
-static void shape_layers(aoei_linear_shape *s, const aoei_encoder_config *c, size_t classes) {
+static void shape_layers(aoei_linear_shape *s, const aoei_training_layers *c, size_t classes) {
     *s = (aoei_linear_shape){.n = c->n_projection + 1};
     for (size_t i = 0; i < c->n_projection; i++)
         s->width[i] = c->projection[i].in;
@@ -192,7 +192,7 @@ static size_t layered_classes_workspace(const aoei_loss_shape *s) {
     aoei_linear_classifier c;
     aoei_arena a;
     aoei_arena_measure(&a);
-    shape_layers(&c.shape, s->config, s->head_rows);
+    shape_layers(&c.shape, s->training, s->head_rows);
     aoei_linear_classifier_layout(&c, &a);
     aoei_arena_take(&a, objective);
     return a.overflow || !objective ? 0 : a.used;
@@ -200,24 +200,24 @@ static size_t layered_classes_workspace(const aoei_loss_shape *s) {
 
 /* Sets the weights of the classifier and their gradients. */
 static void set_layers(aoei_linear_classifier *c, const aoei_loss_batch *b) {
-    for (size_t i = 0; i < b->config->n_projection; i++) {
+    for (size_t i = 0; i < b->training->n_projection; i++) {
         const size_t at = AOEI_MODULE_WEIGHTS * i;
         c->weight[i] = b->projection[at];
         c->bias[i] = b->projection[at + AOEI_MODULE_BIAS];
         c->d_weight[i] = b->d_projection[at];
         c->d_bias[i] = b->d_projection[at + AOEI_MODULE_BIAS];
     }
-    c->weight[b->config->n_projection] = b->head[0];
-    c->bias[b->config->n_projection] = b->head[1];
-    c->d_weight[b->config->n_projection] = b->d_head[0];
-    c->d_bias[b->config->n_projection] = b->d_head[1];
+    c->weight[b->training->n_projection] = b->head[0];
+    c->bias[b->training->n_projection] = b->head[1];
+    c->d_weight[b->training->n_projection] = b->d_head[0];
+    c->d_bias[b->training->n_projection] = b->d_head[1];
 }
 
 static int layered_classes_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
     const aoei_loss_shape shape = {.examples = b->examples.B, .dims = b->examples.D, .head_rows = b->head[0].rows};
     aoei_arena arena = {.base = b->workspace, .size = b->workspace_bytes};
     aoei_linear_classifier layers;
-    shape_layers(&layers.shape, b->config, b->head[0].rows);
+    shape_layers(&layers.shape, b->training, b->head[0].rows);
     aoei_linear_classifier_layout(&layers, &arena);
     set_layers(&layers, b);
     aoei_linear_classifier_multiply(&layers, b->ctx);

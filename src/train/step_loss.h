@@ -11,7 +11,7 @@
 #include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/context.h"
-#include "encoder/config.h"
+#include "encoder/training_layers.h"
 #include "loss/distill_objective.h"
 #include "loss/objective.h"
 #include "nn/tensor.h"
@@ -24,9 +24,9 @@ typedef struct aoei_loss_shape {
                         labeled pairs */
     size_t head_rows; /* rows and columns of the training head; 0: there is no training head */
     size_t head_cols;
-    size_t tokens;                     /* maximum number of tokens of a batch */
-    const aoei_encoder_config *config; /* configuration of the model */
-    size_t guide_dims;                 /* number of components of the vectors of the teacher; 0: there is no teacher */
+    size_t tokens;                        /* maximum number of tokens of a batch */
+    const aoei_training_layers *training; /* layers that only training uses, among them the training head */
+    size_t guide_dims; /* number of components of the vectors of the teacher; 0: there is no teacher */
 } aoei_loss_shape;
 
 /* A batch, and the memory for its loss. All pointers are borrowed. */
@@ -40,9 +40,9 @@ typedef struct aoei_loss_batch {
     const aoei_distill *distill; /* distillation term that is added to the loss; NULL: there is none */
     aoei_tensor head[2], d_head[2]; /* weight and bias of the training head, and their gradients, to which the loss
                                        adds */
-    /* configuration of the model, and weights of its projection and their gradients, to which the loss adds; set if
-     * there is a training head */
-    const aoei_encoder_config *config;
+    /* training layers, and weights of the projection and their gradients, to which the loss adds; set if there is a
+     * training head */
+    const aoei_training_layers *training;
     const aoei_tensor *projection, *d_projection; /* [AOEI_MODULE_WEIGHTS * n_projection] */
     double scale; /* factor of the gradients of the training head and of the projection */
     /* Losses of token vectors: number of texts, and [texts + 1] index of the first token of each text. `examples`
@@ -78,7 +78,7 @@ extern const aoei_step_loss aoei_loss_of_regression;
  * class and, for each feature of the options, one column per component of a vector. */
 extern const aoei_step_loss aoei_loss_of_classes;
 /* The same with a classifier of several linear layers: the projection, which is applied to the features
- * (config.projects_features), and the training head. */
+ * (aoei_training_layers.projects_features), and the training head. */
 extern const aoei_step_loss aoei_loss_of_layered_classes;
 /* In-batch negatives in the directions of the options (loss/direction_objective.h), for examples without labels;
  * without a guide, and with the teacher as the guide. */

@@ -75,7 +75,9 @@ int aoei_teacher_map_add(const aoe_train_options *o, aoe_model *m, size_t dims, 
 }
 
 const char *aoei_teacher_map_name(const aoe_train_options *o, const aoe_model *m) {
-    return m->config.head_rows ? "dropped" : o->teacher_map == AOE_TEACHER_MAP_KEPT ? "kept" : "none";
+    return aoei_training_layers_of(&m->config)->head_rows ? "dropped"
+           : o->teacher_map == AOE_TEACHER_MAP_KEPT       ? "kept"
+                                                          : "none";
 }
 
 /* -------------------------------------------------------------------- loss */

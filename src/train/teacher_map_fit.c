@@ -201,7 +201,7 @@ static double mean_cosine(const fit *f) {
 
 int aoei_teacher_map_fit(aoe_model *m, const aoe_training_args *args, const aoei_teacher *t, const aoei_examples *files,
                          size_t n, aoe_error *err) {
-    const size_t dims = m->config.head_cols;
+    const size_t dims = aoei_training_layers_of(&m->config)->head_cols;
     size_t total = 0;
     for (size_t i = 0; i < n; i++)
         total += files[i].n_texts;

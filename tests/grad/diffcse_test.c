@@ -32,6 +32,7 @@ static const size_t lengths[TEXTS] = {3, 9, 5, 2, 8, 3, 5, 6};
 typedef struct problem {
     aoe_context *ctx;
     aoei_encoder_config c;
+    aoei_training_layers training;
     aoei_pair_step step;
     aoei_encoder_dropout drop, drop_e; /* dropout of the encoder and of the discriminator */
     aoe_objective_options objective;
@@ -58,18 +59,17 @@ static void keep(void *self, const aoei_batch *b, const uint32_t key[2], int32_t
     memcpy(ids, b->ids, b->n_tokens * sizeof *ids);
 }
 
-/* Adds the head and the classifier of the method to the configuration. */
-static void add_layers(aoei_encoder_config *c) {
-    const size_t D = c->hidden;
+/* Sets the head and the classifier of the method. */
+static void set_layers(aoei_training_layers *t, size_t D) {
     const aoei_module head[] = {
         {.kind = AOEI_MODULE_DENSE, .in = D, .out = 2 * D, .no_bias = 1},
         {.kind = AOEI_MODULE_BATCHNORM, .in = 2 * D, .out = 2 * D, .activation = AOEI_DENSE_RELU},
         {.kind = AOEI_MODULE_DENSE, .in = 2 * D, .out = D, .no_bias = 1},
         {.kind = AOEI_MODULE_BATCHNORM, .in = D, .out = D, .no_bias = 1}};
-    memcpy(c->projection, head, sizeof head);
-    c->n_projection = sizeof head / sizeof *head;
-    c->head_rows = 2;
-    c->head_cols = D;
+    memcpy(t->projection, head, sizeof head);
+    t->n_projection = sizeof head / sizeof *head;
+    t->head_rows = 2;
+    t->head_cols = D;
 }
 
 static void fill_batch(aoei_pair_step *step) {
@@ -102,7 +102,8 @@ static void create(problem *p, const variant *v) {
     memset(p, 0, sizeof *p);
     p->ctx = test_context(v->tier, v->threads);
     tiny_config(&p->c, &shape);
-    add_layers(&p->c);
+    set_layers(&p->training, p->c.hidden);
+    p->c.training = &p->training;
     const aoei_replacement replacement = {.replace = v->replace, .self = p, .weight = v->weight};
     const aoei_pair_step_options o = {.pairs = PAIRS,
                                       .arity = 2,

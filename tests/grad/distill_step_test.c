@@ -29,6 +29,7 @@ static const aoe_prefix prefixes[PREFIXES] = {{.dims = 5, .weight = 0.4}, {.dims
 typedef struct problem {
     aoe_context *ctx;
     aoei_encoder_config c;
+    aoei_training_layers training;
     aoei_pair_step step;
     aoe_objective_options objective;
     bert_reference r;
@@ -77,8 +78,8 @@ static void create(problem *p, const variant *v, aoei_dtype type, size_t threads
     p->n_sizes = v->n_sizes;
     tiny_config(&p->c, &shape);
     if (v->map == DROPPED) {
-        p->c.head_rows = v->dims;
-        p->c.head_cols = p->c.hidden;
+        p->training = (aoei_training_layers){.head_rows = v->dims, .head_cols = p->c.hidden};
+        p->c.training = &p->training;
     }
     p->c.n_modules = v->map == KEPT;
     p->c.modules[0] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = p->c.hidden, .out = v->dims};

@@ -42,6 +42,7 @@ static const size_t lengths[PAIRS] = {3, 1, 3}; /* tokens of each text; the firs
 typedef struct problem {
     aoe_context *ctx;
     aoei_encoder_config c;
+    aoei_training_layers training;
     aoei_pair_step step;
     aoei_encoder_dropout drop;
     aoe_objective_options objective;
@@ -86,11 +87,13 @@ static void fill_batch(aoei_pair_step *s, int empty) {
 }
 
 /* Adds the layers after the pooling to the configuration. is_sup: 1: those of promptbert-sup. */
-static void add_layers(aoei_encoder_config *c, int is_sup) {
+static void add_layers(aoei_encoder_config *c, aoei_training_layers *training, int is_sup) {
     const size_t D = c->hidden;
-    c->n_projection = is_sup ? 0 : 1;
+    training->n_projection = 1;
+    c->training = is_sup ? NULL : training;
     c->n_modules = is_sup ? 2 : 0;
-    c->projection[0] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = D, .out = D, .activation = AOEI_DENSE_TANH};
+    training->projection[0] =
+        (aoei_module){.kind = AOEI_MODULE_DENSE, .in = D, .out = D, .activation = AOEI_DENSE_TANH};
     c->modules[0] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = D, .out = D, .activation = AOEI_DENSE_GELU};
     c->modules[1] = (aoei_module){.kind = AOEI_MODULE_LAYERNORM, .in = D, .out = D, .norm_eps = NORM_EPS};
 }
@@ -101,7 +104,7 @@ static void create(problem *p, aoei_tier tier, size_t threads, size_t chunk, int
     p->ctx = test_context(tier, threads);
     tiny_config(&p->c, &shape);
     p->c.mask_id = MASK;
-    add_layers(&p->c, is_sup);
+    add_layers(&p->c, &p->training, is_sup);
     const aoei_pair_step_options o = {.pairs = PAIRS,
                                       .arity = 2,
                                       .tokens = ALL * LONGEST,
@@ -191,7 +194,7 @@ static double loss(void *arg) {
         double difference[64];
         for (size_t k = 0; k < D; k++)
             difference[k] = z[i][k] = v[i][k] - v[p->step.reference[i]][k];
-        if (p->c.n_projection)
+        if (p->c.training)
             project(p, z[i], difference);
     }
     for (size_t i = 0; i < PAIRS; i++) {
@@ -340,7 +343,7 @@ static void check_case(const pytorch_case *c) {
     tiny_config(&p.c, &shape);
     p.c.vocab = V;
     p.c.mask_id = MASK_ID;
-    add_layers(&p.c, c->is_sup);
+    add_layers(&p.c, &p.training, c->is_sup);
     const aoei_pair_step_options o = {
         .pairs = c->examples, .arity = c->arity, .tokens = 200, .longest = 12, .references = c->templates * c->lengths};
     assert_int_equal(aoei_pair_step_create(&p.step, p.ctx, &p.c, &o, NULL), 0);

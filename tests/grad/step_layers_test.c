@@ -23,6 +23,7 @@ enum { V = 9, D = 6, PAIRS = 5, TEXTS = 2 * PAIRS, MOST_TOKENS = 3, MOST_DIMS = 
 
 typedef struct problem {
     aoei_encoder_config c;
+    aoei_training_layers training;
     aoei_pair_step step;
     aoe_context *ctx;
     size_t head_slot;                                /* slot of the weight of the projection or of the classifier */
@@ -65,7 +66,7 @@ static void vectors_of(const problem *p, const double *x, double v[TEXTS][MOST_D
         if (p->c.n_modules)
             layer(after_dense, pooled, x + p->dense, p->c.modules[0].no_bias ? NULL : x + p->dense_bias, D,
                   p->c.modules[0].out, p->c.modules[0].activation == AOEI_DENSE_TANH);
-        if (p->c.n_projection)
+        if (p->training.n_projection)
             layer(v[u], after_dense, x + p->head, x + p->head_bias, p->dims, p->compared, 1);
         else
             memcpy(v[u], after_dense, sizeof after_dense);
@@ -89,7 +90,7 @@ static double loss(void *arg, const double *x) {
     for (size_t i = 0; i < PAIRS; i++) {
         double all = 0, own = 0;
         if (p->step.o.loss == &aoei_loss_of_classes)
-            for (size_t c = 0; c < p->c.head_rows; c++) {
+            for (size_t c = 0; c < p->training.head_rows; c++) {
                 double z = x[p->head_bias + c];
                 const double *w = x + p->head + c * 3 * p->dims;
                 for (size_t k = 0; k < p->dims; k++)
@@ -137,16 +138,16 @@ static void set_up(problem *p, size_t dense, int with_tanh, int bias, size_t hea
                                               .in = D,
                                               .out = dense,
                                               .activation = with_tanh ? AOEI_DENSE_TANH : AOEI_DENSE_IDENTITY,
-                                              .no_bias = !bias}},
-                                 .head_rows = head_rows,
-                                 .head_cols = head_cols};
+                                              .no_bias = !bias}}};
+    p->training = (aoei_training_layers){.head_rows = head_rows, .head_cols = head_cols};
+    p->c.training = head_rows ? &p->training : NULL;
     p->dims = aoei_vector_dims(&p->c);
     const int projects = head_rows && head_cols == p->dims;
     if (projects) {
-        p->c.n_projection = 1;
-        p->c.projection[0] =
+        p->training.n_projection = 1;
+        p->training.projection[0] =
             (aoei_module){.kind = AOEI_MODULE_DENSE, .in = head_cols, .out = head_rows, .activation = AOEI_DENSE_TANH};
-        p->c.head_rows = p->c.head_cols = 0;
+        p->training.head_rows = p->training.head_cols = 0;
     }
     p->head_slot = aoei_pooled_slot(&p->c, projects ? AOEI_PW_PROJECTION : AOEI_PW_HEAD);
     p->compared = head_cols == p->dims ? head_rows : p->dims;

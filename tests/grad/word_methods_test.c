@@ -43,6 +43,7 @@ typedef struct word_method {
 struct problem {
     const word_method *method;
     aoei_encoder_config c;
+    aoei_training_layers training;
     aoei_pair_step step;
     aoe_context *ctx;
     size_t n;          /* number of parameters */
@@ -163,12 +164,13 @@ static void set_up(problem *p, const word_method *method, size_t chunk, size_t t
     p->c.hidden = D;
     p->c.vocab = V;
     p->c.no_embed_norm = 1;
-    p->c.n_projection = 2;
-    p->c.projection[0] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = FEATURES, .out = HIDDEN};
-    p->c.projection[1] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = HIDDEN, .out = HIDDEN};
-    p->c.projects_features = 1;
-    p->c.head_rows = CLASSES;
-    p->c.head_cols = HIDDEN;
+    p->c.training = &p->training;
+    p->training.n_projection = 2;
+    p->training.projection[0] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = FEATURES, .out = HIDDEN};
+    p->training.projection[1] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = HIDDEN, .out = HIDDEN};
+    p->training.projects_features = 1;
+    p->training.head_rows = CLASSES;
+    p->training.head_cols = HIDDEN;
     const aoei_pair_step_options o = {.pairs = PAIRS,
                                       .arity = 2,
                                       .tokens = TEXTS * LONGEST,

@@ -87,9 +87,9 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arit
     const size_t D = aoei_vector_dims(&trained->config), texts = TEXTS + sizes.references,
                  projected = step.projected.cols ? step.projected.cols : D,
                  rows = method->step_loss->of_tokens ? sizes.tokens : TEXTS,
-                 width = method->step_loss->of_tokens        ? aoei_token_width(&trained->config)
-                         : trained->config.projects_features ? D
-                                                             : projected,
+                 width = method->step_loss->of_tokens ? aoei_token_width(&trained->config)
+                         : aoei_training_layers_of(&trained->config)->projects_features ? D
+                                                                                        : projected,
                  host = 2 * rows * width * sizeof(float) + (sizes.references ? texts * D * sizeof(float) : 0);
     assert_int_equal(plan.parameters, step.params.count * sizeof(float));
     assert_int_equal(plan.moments / plan.parameters, aoei_optimizer_moments(sizes.optimizer));

@@ -134,6 +134,7 @@ static double loss(void *arg, const double *x) {
 
 /* Creates a step for two static encoders with random tables. */
 static void set_up(problem *p, const aoei_step_loss *step_loss, size_t chunk, size_t threads) {
+    static const aoei_training_layers temperature = {.head_rows = 1, .head_cols = 1};
     memset(p, 0, sizeof *p);
     const int scaled = step_loss == &aoei_loss_of_scaled_directions;
     p->loss = step_loss;
@@ -142,8 +143,7 @@ static void set_up(problem *p, const aoei_step_loss *step_loss, size_t chunk, si
                                  .hidden = D,
                                  .vocab = V,
                                  .no_embed_norm = 1,
-                                 .head_rows = (size_t)scaled,
-                                 .head_cols = (size_t)scaled};
+                                 .training = scaled ? &temperature : NULL};
     const aoei_pair_step_options o = {.pairs = PAIRS,
                                       .arity = 2,
                                       .twin = 1,
@@ -195,7 +195,7 @@ static double run(problem *p, int exchange) {
         fail_msg("%s", err.message);
     for (size_t e = 0; e < 2; e++)
         test_to_double(p->grad + e * TABLE, aoei_params_grads(&p->step.params, e)[AOEI_W_WORD]);
-    if (p->c.head_rows)
+    if (p->c.training)
         test_to_double(p->grad + 2 * TABLE, p->step.params.grads[aoei_pooled_slot(&p->c, AOEI_PW_HEAD)]);
     return r.total;
 }

@@ -183,7 +183,7 @@ static void saves_the_template(void **state) {
         fail_msg("%s", err.message);
     assert_int_equal(m->settings.pooling, AOE_POOLING_MASK);
     assert_string_equal(m->settings.prompt, r.o.args.model_options.prompt);
-    assert_int_equal(m->config.n_projection, 0);
+    assert_null(m->config.training);
     aoe_model_close(m);
     aoe_context_destroy(ctx);
     train_run_destroy(&r);

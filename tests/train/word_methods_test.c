@@ -118,7 +118,7 @@ static void check_model(const train_run *r, const char *initial) {
     assert_int_equal(m->config.bigrams, is_dan ? BIGRAMS : 0);
     assert_int_equal(m->config.n_modules, is_dan ? 2 : 0);
     assert_int_equal(m->config.frozen_words, !is_dan);
-    assert_int_equal(m->config.n_projection + m->config.head_rows, 0);
+    assert_null(m->config.training);
     assert_int_equal(aoe_model_dims(m), is_dan ? 512 : 12);
     assert_int_equal(m->settings.pooling, is_dan ? AOE_POOLING_LAST_AVG : AOE_POOLING_LAST_MAX);
     const size_t n = start->config.vocab * start->config.hidden;
