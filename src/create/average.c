@@ -95,8 +95,8 @@ static const char *different_setting(const aoe_model *a, const aoe_model *b) {
                             s->subtract_empty_prompt == t->subtract_empty_prompt;
     const int same_mask =
         s->bidirectional == t->bidirectional && (!s->bidirectional || s->bidirectional_from == t->bidirectional_from);
-    const int same_token_module =
-        !a->config.n_kernels == !b->config.n_kernels && !a->config.lstm_dims == !b->config.lstm_dims;
+    const int same_token_module = !a->config.modules.n_kernels == !b->config.modules.n_kernels &&
+                                  !a->config.modules.lstm_dims == !b->config.modules.lstm_dims;
     const int same_modules = strcmp(a->modules_text, b->modules_text) == 0;
     const int same_chat =
         !s->chat && !t->chat ? 1 : json_equal(s->chat, t->chat) && same_template(a->tokenizer, b->tokenizer);

@@ -159,7 +159,7 @@ static int embed_file(flow_job *j, const char *path, aoe_error *err) {
 
 /* Checks that a flow can be added to the model. */
 static int check_model(flow_job *j, const aoe_model *m, const char *from, aoe_error *err) {
-    if (m->config.n_modules)
+    if (m->config.modules.n)
         return aoei_fail(err, AOE_EARG,
                          "%s: the model already has a %s after the pooling; start from the model without it", from,
                          aoei_settings_has_flow(&m->settings) ? "flow" : "dense layer");

@@ -207,7 +207,7 @@ static int create_generator(weight_generator *g, const new_model *m, uint64_t se
 /* Sets the settings that are stored with the model: the pooling, the maximum sequence length, and an empty prompt. */
 static int make_settings(new_model *m, const aoe_init_options *o, aoe_error *err) {
     m->settings.pooling = o->pooling != AOE_POOLING_AUTO ? o->pooling : m->config.arch->default_pooling;
-    m->config.pooled_parts = aoei_pooling_parts(m->settings.pooling);
+    m->config.modules.pooled_parts = aoei_pooling_parts(m->settings.pooling);
     const int rc = aoei_layer_pooling_select(&m->config, m->settings.pooling, err);
     if (rc)
         return rc;

@@ -213,7 +213,7 @@ static int add_prompt(const reducer *r, const char *prompt) {
     aoe_ids ids = {0};
     const aoe_text text = aoe_text_of(chat ? "0" : ""); /* a chat template may reject an empty text */
     int rc = 0;
-    if (chat && r->m->config.classes)
+    if (chat && r->m->config.modules.classes)
         rc = aoe_tokenizer_encode_pair(r->m->tokenizer, text, text, &o, &ids, r->err);
     else if (o.prompt || chat)
         rc = aoe_tokenizer_encode(r->m->tokenizer, text, &o, &ids, r->err);

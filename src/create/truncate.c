@@ -88,12 +88,12 @@ static int check_take_layers(const aoei_encoder_config *c, const size_t *take, s
             "%s: options.take_layers is not supported if the layers are divided into %zu groups with shared "
             "weights (num_hidden_groups); use a model with one group",
             dir, c->layer_groups);
-    if (c->layer_weights)
+    if (c->modules.layer_weights)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: options.take_layers is not supported with the module WeightedLayerPooling, which has one weight "
             "for each of the last %zu hidden states; keep all layers",
-            dir, c->layer_weights);
+            dir, c->modules.layer_weights);
     if (c->no_first_norm && take[0] > 0)
         return aoei_fail(
             err, AOE_EARG,

@@ -176,7 +176,7 @@ static int compute_moments(whitening *w, const char *from, aoe_error *err) {
         return rc;
     m->settings.truncate_dim = 0; /* the statistics are those of the complete embeddings */
     const size_t D = aoe_model_dims(m);
-    if (m->config.n_modules)
+    if (m->config.modules.n)
         rc = aoei_fail(err, AOE_EARG,
                        "%s: the model already has a %s after the pooling; start from the model without it", from,
                        aoei_settings_has_flow(&m->settings) ? "flow" : "dense layer");

@@ -117,7 +117,7 @@ int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *f
         return rc;
     c->arch = arch;
     c->default_pooling = default_pooling(arch, config);
-    if ((rc = aoei_json_bool(config, "output_hidden_states", &c->output_hidden_states, file, err)) ||
+    if ((rc = aoei_json_bool(config, "output_hidden_states", &c->modules.output_hidden_states, file, err)) ||
         (rc = aoei_check_size("hidden_size", c->hidden, 1, MAX_HIDDEN, file, err)) ||
         (rc = aoei_check_size("vocab_size", c->vocab, 1, MAX_VOCAB, file, err)) ||
         (arch->check && (rc = arch->check(c, file, err))))

@@ -96,9 +96,9 @@ int aoei_head_read(aoei_encoder_config *c, size_t classes, const json_t *config,
     if (!rc)
         rc = read_pooling(c, h, config, file, err);
     for (size_t i = 0; i < h->n && !rc; i++)
-        rc = read_module(&c->modules[i], c, &h->module[i], config, file, err);
-    c->n_modules = h->n;
-    c->modules[h->n - 1].out = classes;
-    c->classes = classes;
+        rc = read_module(&c->modules.list[i], c, &h->module[i], config, file, err);
+    c->modules.n = h->n;
+    c->modules.list[h->n - 1].out = classes;
+    c->modules.classes = classes;
     return rc;
 }

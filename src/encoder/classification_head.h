@@ -58,7 +58,7 @@ typedef struct aoei_classification_head { /* aoei_arch.head */
 size_t aoei_head_classes(const json_t *config);
 /* Returns the name of class i in id2label of config.json, borrowed from config, or NULL if the class has no name. */
 const char *aoei_head_class_name(const json_t *config, size_t i);
-/* Sets c->classes to `classes`, the modules of c to those of the head of its architecture, and c->pooling to the
- * pooling of the head. config: contents of config.json; `file` is its name in messages. Errors: AOE_EUNSUPPORTED (the
- * architecture has no classification head; an activation function or pooling is not supported), AOE_EFORMAT. */
+/* Sets c->modules.classes to `classes`, the modules of c to those of the head of its architecture, and c->pooling to
+ * the pooling of the head. config: contents of config.json; `file` is its name in messages. Errors: AOE_EUNSUPPORTED
+ * (the architecture has no classification head; an activation function or pooling is not supported), AOE_EFORMAT. */
 int aoei_head_read(aoei_encoder_config *c, size_t classes, const json_t *config, const char *file, aoe_error *err);

@@ -93,6 +93,36 @@ typedef struct aoei_relative_config {
     int norm;            /* 1: LayerNorm is applied to the table */
 } aoei_relative_config;
 
+/* The modules that follow the encoder. Zeros: the embedding is one pooled vector of the last hidden state. */
+typedef struct aoei_module_config {
+    /* number of vectors that the pooling concatenates (aoei_pooling_parts); 0: one vector */
+    size_t pooled_parts;
+    /* number of layer weights: the input of the pooling is the weighted mean of the last hidden states, of which each
+     * has one weight (layer_pooling.h); 0: the input is the last hidden state */
+    size_t layer_weights;
+    /* index of the hidden state whose mean with the last hidden state is the input of the pooling (0: embedding output,
+     * which is never such a state; layer_pooling.h); 0: there is none */
+    size_t paired_state;
+    /* convolutions between the encoder and the pooling (token_convolution.h): number of convolutions, or 0 if there are
+     * none; their kernel sizes, which are odd; and the number of output channels of each convolution */
+    size_t n_kernels, kernels[AOEI_MAX_KERNELS], kernel_channels;
+    /* LSTM between the encoder and the pooling (token_lstm.h): number of components of the output of one direction, or
+     * 0 if there is none; number of layers; 1: only the forward direction; dropout probability for the inputs of all
+     * layers except the first one */
+    size_t lstm_dims, lstm_layers;
+    int lstm_one_direction;
+    double lstm_dropout;
+    int output_hidden_states; /* 1: config.json requests all hidden states, which the layer weights require */
+    size_t n;                 /* number of modules between the pooling and the normalization; 0: there are none */
+    aoei_module list[AOEI_MAX_MODULES]; /* [n] modules in the order in which they are applied */
+    /* Cross-encoders (classification_head.h): number of scores of a pair of texts. The modules are then the
+     * classification head, whose weights are in the weight file of the model, unless head_in_modules is 1. 0: the model
+     * computes embeddings */
+    size_t classes;
+    int head_in_modules; /* cross-encoders: 1: the weights of the modules are in their folders, as in an embedding
+                            model */
+} aoei_module_config;
+
 /* Sizes and options of an encoder. If an option that selects a variant is 0, the variant is that of BERT. */
 typedef struct aoei_encoder_config {
     const aoei_arch *arch;  /* architecture; static storage */
@@ -158,33 +188,8 @@ typedef struct aoei_encoder_config {
     aoe_pooling default_pooling; /* pooling of a model whose directory specifies none; AOE_POOLING_AUTO: that of the
                                     architecture */
     aoei_lora lora;              /* LoRA adapters */
-    /* number of vectors that the pooling concatenates (aoei_pooling_parts); 0: one vector */
-    size_t pooled_parts;
-    /* number of layer weights: the input of the pooling is the weighted mean of the last hidden states, of which each
-     * has one weight (layer_pooling.h); 0: the input is the last hidden state */
-    size_t layer_weights;
-    /* index of the hidden state whose mean with the last hidden state is the input of the pooling (0: embedding output,
-     * which is never such a state; layer_pooling.h); 0: there is none */
-    size_t paired_state;
-    /* convolutions between the encoder and the pooling (token_convolution.h): number of convolutions, or 0 if there are
-     * none; their kernel sizes, which are odd; and the number of output channels of each convolution */
-    size_t n_kernels, kernels[AOEI_MAX_KERNELS], kernel_channels;
-    /* LSTM between the encoder and the pooling (token_lstm.h): number of components of the output of one direction, or
-     * 0 if there is none; number of layers; 1: only the forward direction; dropout probability for the inputs of all
-     * layers except the first one */
-    size_t lstm_dims, lstm_layers;
-    int lstm_one_direction;
-    double lstm_dropout;
-    int32_t mask_id;          /* id of the [MASK] token; used by the pooling AOE_POOLING_MASK only */
-    int output_hidden_states; /* 1: config.json requests all hidden states, which the layer weights require */
-    size_t n_modules;         /* number of modules between the pooling and the normalization; 0: there are none */
-    aoei_module modules[AOEI_MAX_MODULES]; /* [n_modules] modules in the order in which they are applied */
-    /* Cross-encoders (classification_head.h): number of scores of a pair of texts. The modules are then the
-     * classification head, whose weights are in the weight file of the model, unless head_in_modules is 1. 0: the model
-     * computes embeddings */
-    size_t classes;
-    int head_in_modules; /* cross-encoders: 1: the weights of the modules are in their folders, as in an embedding
-                            model */
+    aoei_module_config modules;  /* modules that follow the encoder */
+    int32_t mask_id;             /* id of the [MASK] token; used by the pooling AOE_POOLING_MASK only */
     const aoei_training_layers *training; /* layers that only training uses; NULL: there are none; borrowed */
     int no_transform_bias;                /* 1: the dense layer of the masked-LM head has no bias */
     aoei_activation mlm_activation;       /* activation function of the masked-LM head; AOEI_IDENTITY: `activation` */
@@ -227,11 +232,11 @@ static inline size_t aoei_embed_width(const aoei_encoder_config *c) {
 /* Returns 1 if the input of the pooling is a mean of hidden states (layer_pooling.h) instead of the last hidden
  * state. */
 static inline int aoei_pools_mean_state(const aoei_encoder_config *c) {
-    return c->layer_weights || c->paired_state;
+    return c->modules.layer_weights || c->modules.paired_state;
 }
 /* Returns 1 if convolutions or an LSTM compute the token vectors that are pooled from the last hidden state. */
 static inline int aoei_has_token_module(const aoei_encoder_config *c) {
-    return c->n_kernels || c->lstm_dims;
+    return c->modules.n_kernels || c->modules.lstm_dims;
 }
 /* Returns 1 if training does not change some weights. */
 static inline int aoei_has_frozen_weights(const aoei_encoder_config *c) {
@@ -239,21 +244,21 @@ static inline int aoei_has_frozen_weights(const aoei_encoder_config *c) {
 }
 /* Returns the number of directions of the LSTM. */
 static inline size_t aoei_lstm_directions(const aoei_encoder_config *c) {
-    return c->lstm_one_direction ? 1 : 2;
+    return c->modules.lstm_one_direction ? 1 : 2;
 }
 /* Returns the number of components of the token vectors that are pooled. */
 static inline size_t aoei_token_width(const aoei_encoder_config *c) {
-    return c->n_kernels   ? c->n_kernels * c->kernel_channels
-           : c->lstm_dims ? c->lstm_dims * aoei_lstm_directions(c)
-                          : c->hidden;
+    return c->modules.n_kernels   ? c->modules.n_kernels * c->modules.kernel_channels
+           : c->modules.lstm_dims ? c->modules.lstm_dims * aoei_lstm_directions(c)
+                                  : c->hidden;
 }
 /* Returns the number of components of the output of the pooling. */
 static inline size_t aoei_pooled_dims(const aoei_encoder_config *c) {
-    return c->pooled_parts ? aoei_token_width(c) * c->pooled_parts : aoei_token_width(c);
+    return c->modules.pooled_parts ? aoei_token_width(c) * c->modules.pooled_parts : aoei_token_width(c);
 }
 /* Returns the number of components of the embedding of a text. */
 static inline size_t aoei_vector_dims(const aoei_encoder_config *c) {
-    return aoei_module_chain_dims(c->modules, c->n_modules, aoei_pooled_dims(c));
+    return aoei_module_chain_dims(c->modules.list, c->modules.n, aoei_pooled_dims(c));
 }
 /* Returns H d, the number of columns of the queries of all heads. */
 static inline size_t aoei_query_width(const aoei_encoder_config *c) {

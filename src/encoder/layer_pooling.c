@@ -11,14 +11,14 @@
 
 int aoei_layer_pooling_select(aoei_encoder_config *c, aoe_pooling pooling, aoe_error *err) {
     const int two = pooling == AOE_POOLING_LAST_TWO_AVG, first = pooling == AOE_POOLING_LAYER1_LAST_AVG;
-    c->paired_state = 0;
+    c->modules.paired_state = 0;
     if (!two && !first)
         return AOE_OK;
     if (c->layers < 2)
         return aoei_fail(err, AOE_EARG,
                          "pooling %s requires a model with at least 2 layers, but the model has %zu; use %s",
                          two ? "last-two-avg" : "layer1-last-avg", c->layers, two ? "first-last-avg" : "mean");
-    c->paired_state = two ? c->layers - 1 : 1;
+    c->modules.paired_state = two ? c->layers - 1 : 1;
     return AOE_OK;
 }
 
@@ -32,20 +32,23 @@ void aoei_layer_pooling_layout(aoei_encoder_state *s, const aoei_encoder_config 
 
 /* Returns the index of the first hidden state that is part of the weighted mean of a model with layer weights. */
 static size_t first_state(const aoei_encoder_config *c) {
-    return c->layers + 1 - c->layer_weights;
+    return c->layers + 1 - c->modules.layer_weights;
 }
 
 /* Returns the position of hidden state `index` among the hidden states of the mean, or AOEI_NO_LAYER if it is not part
  * of the mean. */
 static size_t position_of(const aoei_encoder_config *c, size_t index) {
-    if (c->layer_weights)
+    if (c->modules.layer_weights)
         return index >= first_state(c) ? index - first_state(c) : AOEI_NO_LAYER;
-    return !c->paired_state ? AOEI_NO_LAYER : index == c->paired_state ? 0 : index == c->layers ? 1 : AOEI_NO_LAYER;
+    return !c->modules.paired_state           ? AOEI_NO_LAYER
+           : index == c->modules.paired_state ? 0
+           : index == c->layers               ? 1
+                                              : AOEI_NO_LAYER;
 }
 
 /* Returns the factor of the hidden state at position i of the mean. */
 static double factor(const aoei_encoder_config *c, const aoei_tensor *w, size_t i) {
-    return c->layer_weights ? aoei_layer_mean_factor(w[aoei_pooled_slot(c, AOEI_PW_LAYER_WEIGHTS)], i) : 0.5;
+    return c->modules.layer_weights ? aoei_layer_mean_factor(w[aoei_pooled_slot(c, AOEI_PW_LAYER_WEIGHTS)], i) : 0.5;
 }
 
 void aoei_layer_pooling_add(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
@@ -62,7 +65,7 @@ void aoei_layer_pooling_backward(const aoe_context *ctx, const aoei_encoder_conf
         return;
     const aoei_tensor d = aoei_tensor_rows(s->grad_last, 0, n), dmean = aoei_tensor_rows(s->grad_mean, 0, n);
     aoei_tensor_copy(ctx, dmean, d);
-    if (c->layer_weights) {
+    if (c->modules.layer_weights) {
         const size_t slot = aoei_pooled_slot(c, AOEI_PW_LAYER_WEIGHTS);
         if (grads[slot].data)
             aoei_layer_mean_weights(ctx, grads[slot], dmean, aoei_tensor_rows(s->mean, 0, n),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * The weighted mean of hidden states that replaces the last hidden state as the input of the pooling, in models with
- * the module WeightedLayerPooling (config.layer_weights) or with the poolings last-two-avg and layer1-last-avg
- * (config.paired_state). In other models, the functions do nothing.
+ * the module WeightedLayerPooling (config.modules.layer_weights) or with the poolings last-two-avg and layer1-last-avg
+ * (config.modules.paired_state). In other models, the functions do nothing.
  */
 #pragma once
 
 #include "encoder/encoder_ops.h"
 
-/* Sets c->paired_state for the pooling of the model. Errors: AOE_EARG if the model has only one layer. */
+/* Sets c->modules.paired_state for the pooling of the model. Errors: AOE_EARG if the model has only one layer. */
 int aoei_layer_pooling_select(aoei_encoder_config *c, aoe_pooling pooling, aoe_error *err);
 /* Allocates s->mean and, in training, s->grad_mean. */
 void aoei_layer_pooling_layout(aoei_encoder_state *s, const aoei_encoder_config *c, aoei_arena *arena);

@@ -30,7 +30,7 @@ size_t aoei_pooled_slot(const aoei_encoder_config *c, size_t kind) {
 
 size_t aoei_slot_count(const aoei_encoder_config *c) {
     return aoei_pooled_slot(
-        c, c->n_modules || c->training || c->layer_weights || aoei_has_token_module(c) ? AOEI_PW_COUNT : 0);
+        c, c->modules.n || c->training || c->modules.layer_weights || aoei_has_token_module(c) ? AOEI_PW_COUNT : 0);
 }
 
 static void vector_slot(aoei_slot *s, size_t cols) {
@@ -225,7 +225,7 @@ static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *
 static void describe_classifier(const aoei_encoder_config *c, size_t i, size_t part, aoei_slot *s) {
     const aoei_head_module *m = &c->arch->head->module[i];
     s->pooled = 0;
-    s->classifier = i + 1 < c->n_modules ? 1 : 2;
+    s->classifier = i + 1 < c->modules.n ? 1 : 2;
     s->head = !m->in_encoder;
     s->decay = !s->vector;
     snprintf(s->name, sizeof s->name, "%s.%s", m->name ? m->name : "", part == AOEI_MODULE_BIAS ? "bias" : "weight");
@@ -261,31 +261,32 @@ static void describe_module(const aoei_module *m, size_t part, aoei_slot *s) {
 /* Describes weight `part` (0: weight, 1: bias) of convolution i between the encoder and the pooling. */
 static void describe_convolution(const aoei_encoder_config *c, size_t i, size_t part, aoei_slot *s) {
     snprintf(s->name, sizeof s->name, "convs.%zu.%s", i, part ? "bias" : "weight");
-    s->fan_in = c->hidden * c->kernels[i];
+    s->fan_in = c->hidden * c->modules.kernels[i];
     if (part)
-        vector_slot(s, c->kernel_channels);
+        vector_slot(s, c->modules.kernel_channels);
     else
-        matrix_slot(s, c->kernel_channels, s->fan_in);
+        matrix_slot(s, c->modules.kernel_channels, s->fan_in);
 }
 
 /* Describes weight `part` (AOEI_LSTM_INPUT ...) of one direction of a layer of the LSTM. */
 static void describe_lstm(const aoei_encoder_config *c, size_t layer, int reverse, size_t part, aoei_slot *s) {
     static const char *const names[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
     snprintf(s->name, sizeof s->name, "encoder.%s_l%zu%s", names[part], layer, reverse ? "_reverse" : "");
-    s->fan_in = c->lstm_dims;
+    s->fan_in = c->modules.lstm_dims;
     if (part == AOEI_LSTM_INPUT)
-        matrix_slot(s, 4 * c->lstm_dims, layer ? c->lstm_dims * aoei_lstm_directions(c) : c->hidden);
+        matrix_slot(s, 4 * c->modules.lstm_dims, layer ? c->modules.lstm_dims * aoei_lstm_directions(c) : c->hidden);
     else if (part == AOEI_LSTM_RECURRENT)
-        matrix_slot(s, 4 * c->lstm_dims, c->lstm_dims);
+        matrix_slot(s, 4 * c->modules.lstm_dims, c->modules.lstm_dims);
     else
-        vector_slot(s, 4 * c->lstm_dims);
+        vector_slot(s, 4 * c->modules.lstm_dims);
 }
 
 /* Describes weight i of the module between the encoder and the pooling. */
 static void describe_token_module(const aoei_encoder_config *c, size_t i, aoei_slot *s) {
-    const size_t cells = c->lstm_dims ? c->lstm_layers * aoei_lstm_directions(c) : 0, cell = i / AOEI_LSTM_WEIGHTS;
+    const size_t cells = c->modules.lstm_dims ? c->modules.lstm_layers * aoei_lstm_directions(c) : 0,
+                 cell = i / AOEI_LSTM_WEIGHTS;
     s->pooled = AOEI_POOLED_TOKEN_MODULE;
-    s->absent = i >= 2 * c->n_kernels && cell >= cells;
+    s->absent = i >= 2 * c->modules.n_kernels && cell >= cells;
     if (cell < cells)
         describe_lstm(c, cell / aoei_lstm_directions(c), (int)(cell % aoei_lstm_directions(c)), i % AOEI_LSTM_WEIGHTS,
                       s);
@@ -297,9 +298,9 @@ static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot
     const aoei_training_layers *training = aoei_training_layers_of(c);
     if (kind < AOEI_PW_HEAD) {
         const size_t i = kind / AOEI_MODULE_WEIGHTS, part = kind % AOEI_MODULE_WEIGHTS;
-        describe_module(i < c->n_modules ? &c->modules[i] : NULL, part, s);
+        describe_module(i < c->modules.n ? &c->modules.list[i] : NULL, part, s);
         s->pooled = 1 + (int)i;
-        if (c->classes && !c->head_in_modules && i < c->n_modules)
+        if (c->modules.classes && !c->modules.head_in_modules && i < c->modules.n)
             describe_classifier(c, i, part, s);
         return;
     }
@@ -317,10 +318,10 @@ static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot
     }
     if (kind == AOEI_PW_LAYER_WEIGHTS) {
         snprintf(s->name, sizeof s->name, "layer_weights");
-        vector_slot(s, c->layer_weights);
+        vector_slot(s, c->modules.layer_weights);
         s->decay = 1;
         s->pooled = AOEI_POOLED_LAYERS;
-        s->absent = !c->layer_weights;
+        s->absent = !c->modules.layer_weights;
         return;
     }
     snprintf(s->name, sizeof s->name, "%s", kind == AOEI_PW_HEAD ? "weight" : "bias");

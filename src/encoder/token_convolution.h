@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The convolutions between the encoder and the pooling, in models with the module CNN of sentence-transformers
- * (config.n_kernels > 0). Their outputs are concatenated in the order of the kernels and replace the last hidden state
- * as the input of the pooling. They compute in float32. In other models, the functions do nothing.
+ * (config.modules.n_kernels > 0). Their outputs are concatenated in the order of the kernels and replace the last
+ * hidden state as the input of the pooling. They compute in float32. In other models, the functions do nothing.
  */
 #pragma once
 

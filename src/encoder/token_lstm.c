@@ -32,7 +32,7 @@ static size_t input_width(const aoei_encoder_config *c, size_t layer) {
 /* Allocates the buffers that all cells share. */
 static void layout_shared(aoei_lstm *l, const aoei_encoder_state *s, const aoe_context *ctx,
                           const aoei_encoder_config *c, aoei_arena *arena) {
-    const size_t H = c->lstm_dims, widest = c->hidden > aoei_token_width(c) ? c->hidden : aoei_token_width(c);
+    const size_t H = c->modules.lstm_dims, widest = c->hidden > aoei_token_width(c) ? c->hidden : aoei_token_width(c);
     l->out = H;
     l->state = aoei_tensor_take(arena, s->n_texts, H);
     l->recurrent = aoei_tensor_take(arena, s->n_texts, 4 * H);
@@ -50,19 +50,19 @@ static void layout_shared(aoei_lstm *l, const aoei_encoder_state *s, const aoe_c
 void aoei_token_lstm_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c,
                             aoei_arena *arena) {
     aoei_token_lstm buffers = {.shared = {.out = 0}};
-    if (!c->lstm_dims)
+    if (!c->modules.lstm_dims)
         return;
-    const size_t N = s->n_tokens, n_cells = c->lstm_layers * aoei_lstm_directions(c);
+    const size_t N = s->n_tokens, n_cells = c->modules.lstm_layers * aoei_lstm_directions(c);
     s->tokens = aoei_tensor_take(arena, N, aoei_token_width(c));
-    for (size_t layer = 0; layer < c->lstm_layers; layer++) {
-        const int is_last = layer + 1 == c->lstm_layers;
+    for (size_t layer = 0; layer < c->modules.lstm_layers; layer++) {
+        const int is_last = layer + 1 == c->modules.lstm_layers;
         buffers.input[layer] = aoei_tensor_take(arena, N, input_width(c, layer));
         buffers.output[layer] = is_last ? s->tokens : aoei_tensor_take(arena, N, aoei_token_width(c));
     }
     for (size_t i = 0; i < n_cells; i++) {
         const int is_new = s->mode.training || i == 0;
-        buffers.gates[i] = is_new ? aoei_tensor_take(arena, N, 4 * c->lstm_dims) : buffers.gates[0];
-        buffers.cells[i] = is_new ? aoei_tensor_take(arena, N, c->lstm_dims) : buffers.cells[0];
+        buffers.gates[i] = is_new ? aoei_tensor_take(arena, N, 4 * c->modules.lstm_dims) : buffers.gates[0];
+        buffers.cells[i] = is_new ? aoei_tensor_take(arena, N, c->modules.lstm_dims) : buffers.cells[0];
     }
     layout_shared(&buffers.shared, s, ctx, c, arena);
     if (s->mode.training) {
@@ -88,13 +88,13 @@ static aoei_lstm cell_of(const aoei_encoder_config *c, const aoei_tensor *w, con
 
 /* Returns the columns of t, an output of a layer or its gradient, that belong to a direction. */
 static aoei_tensor half_of(const aoei_encoder_config *c, aoei_tensor t, size_t direction, size_t n) {
-    return aoei_tensor_cols(aoei_tensor_rows(t, 0, n), direction * c->lstm_dims, c->lstm_dims);
+    return aoei_tensor_cols(aoei_tensor_rows(t, 0, n), direction * c->modules.lstm_dims, c->modules.lstm_dims);
 }
 
 /* Copies x to y, with the dropout of the input of a layer. */
 static void apply_dropout(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor x,
                           size_t layer, const aoei_batch *batch, const aoei_encoder_dropout *drop) {
-    const aoei_dropout d = {.p = drop ? c->lstm_dropout : 0,
+    const aoei_dropout d = {.p = drop ? c->modules.lstm_dropout : 0,
                             .key = {drop ? drop->key[0] : 0, drop ? drop->key[1] : 0},
                             .site = SITE + (uint32_t)layer};
     aoei_dropout_add(ctx, y, x, (aoei_tensor){0}, batch, &d);
@@ -103,7 +103,7 @@ static void apply_dropout(const aoe_context *ctx, const aoei_encoder_config *c, 
 void aoei_token_lstm_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                              const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
     const size_t n = batch->n_tokens;
-    for (size_t layer = 0; c->lstm_dims && layer < c->lstm_layers; layer++) {
+    for (size_t layer = 0; c->modules.lstm_dims && layer < c->modules.lstm_layers; layer++) {
         const aoei_tensor x = aoei_tensor_rows(s->lstm->input[layer], 0, n);
         if (layer)
             apply_dropout(ctx, c, x, aoei_tensor_rows(s->lstm->output[layer - 1], 0, n), layer, batch, drop);
@@ -120,7 +120,7 @@ void aoei_token_lstm_backward(const aoe_context *ctx, const aoei_encoder_config 
                               const aoei_tensor *grads, const aoei_batch *batch, aoei_encoder_state *s,
                               const aoei_encoder_dropout *drop) {
     const size_t n = batch->n_tokens;
-    for (size_t layer = c->lstm_dims ? c->lstm_layers : 0; layer-- > 0;) {
+    for (size_t layer = c->modules.lstm_dims ? c->modules.lstm_layers : 0; layer-- > 0;) {
         const aoei_tensor dx = aoei_tensor_rows(layer ? s->lstm->grad_input : s->grad_last, 0, n);
         aoei_tensor_zero(ctx, dx);
         for (size_t d = 0; d < aoei_lstm_directions(c); d++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The LSTM between the encoder and the pooling, in models with the module LSTM of sentence-transformers
- * (config.lstm_dims > 0). The outputs of the forward and the reverse direction of the last layer are concatenated and
- * replace the last hidden state as the input of the pooling. The LSTM computes in float32. In other models, the
- * functions do nothing.
+ * (config.modules.lstm_dims > 0). The outputs of the forward and the reverse direction of the last layer are
+ * concatenated and replace the last hidden state as the input of the pooling. The LSTM computes in float32. In other
+ * models, the functions do nothing.
  */
 #pragma once
 

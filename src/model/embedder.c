@@ -91,8 +91,8 @@ AOEI_DEFAULTS(aoe_embedder_options) {
 static int layout(const aoe_context *ctx, const aoe_model *m, aoei_encoder_state *state, aoei_module_chain *chain,
                   aoei_arena *arena, size_t n, size_t n_texts, size_t longest, int unpacked, aoe_error *err) {
     aoei_arena_reset(arena, 0);
-    aoei_module_chain_layout(chain, m->config.modules, m->config.n_modules, n_texts, aoei_pooled_dims(&m->config), 0,
-                             arena);
+    aoei_module_chain_layout(chain, m->config.modules.list, m->config.modules.n, n_texts, aoei_pooled_dims(&m->config),
+                             0, arena);
     const aoei_encoder_mode mode = {.type = m->type, .int8 = m->int8, .unpacked = unpacked};
     return aoei_encoder_layout(state, ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
@@ -298,7 +298,7 @@ size_t aoe_embedder_dims(const aoe_embedder *e) {
 int aoe_embedder_set_dims(aoe_embedder *e, size_t dims, aoe_error *err) {
     AOEI_CHECK(err, e);
     const size_t all = aoe_model_dims(e->model);
-    if (e->model->config.classes)
+    if (e->model->config.modules.classes)
         return aoei_fail(err, AOE_EARG, "%s: a cross-encoder has no embeddings that can be truncated",
                          e->model->files.dir);
     if (!dims || dims > all)
@@ -649,7 +649,7 @@ static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, const c
     workspace *w;
     aoei_token_lists lists = {0};
     aoei_empty_prompt empty = {0};
-    if (m->config.classes)
+    if (m->config.modules.classes)
         return aoei_fail(err, AOE_EARG,
                          "%s: the model was opened as a cross-encoder, which scores pairs of texts and computes no "
                          "embeddings; use aoe_score_pairs, or open it with options.cross_encoder = 0",
@@ -732,7 +732,7 @@ int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *seco
     AOEI_CHECK(err, e);
     if (n)
         AOEI_CHECK(err, first, second, scores);
-    const size_t classes = e->model->config.classes;
+    const size_t classes = e->model->config.modules.classes;
     if (!classes)
         return aoei_fail(
             err, AOE_EARG,

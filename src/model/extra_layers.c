@@ -89,7 +89,7 @@ static int add_slots(aoe_model *m, size_t before, size_t first, size_t end, uint
 
 /* Appends a module of this type to the list of modules in the settings, with the folder to which it will be written. */
 static int list_module(aoe_model *m, const char *type, aoe_error *err) {
-    const size_t index = m->config.n_modules;
+    const size_t index = m->config.modules.n;
     char name[AOEI_MODULE_FOLDER_SIZE];
     const int rc = aoei_module_list_append(&m->settings.modules, type, "", err);
     if (rc)
@@ -101,17 +101,17 @@ static int list_module(aoe_model *m, const char *type, aoe_error *err) {
 }
 
 int aoei_model_add_flow(aoe_model *m, const aoei_flow_shape *shape, const double *parameters, aoe_error *err) {
-    const size_t before = aoei_slot_count(&m->config), index = m->config.n_modules, n = aoei_flow_parameters(shape);
+    const size_t before = aoei_slot_count(&m->config), index = m->config.modules.n, n = aoei_flow_parameters(shape);
     int rc = list_module(m, AOEI_FLOW_TYPE, err);
     if (rc)
         return rc;
-    m->config.modules[index] = (aoei_module){.kind = AOEI_MODULE_FLOW,
-                                             .in = shape->dims,
-                                             .out = shape->dims,
-                                             .levels = shape->levels,
-                                             .depth = shape->depth,
-                                             .width = shape->width};
-    m->config.n_modules++;
+    m->config.modules.list[index] = (aoei_module){.kind = AOEI_MODULE_FLOW,
+                                                  .in = shape->dims,
+                                                  .out = shape->dims,
+                                                  .levels = shape->levels,
+                                                  .depth = shape->depth,
+                                                  .width = shape->width};
+    m->config.modules.n++;
     aoei_model_describe_modules(m);
     if ((rc = extend(m, before, err)))
         return rc;
@@ -126,15 +126,15 @@ int aoei_model_add_flow(aoe_model *m, const aoei_flow_shape *shape, const double
 
 int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *weight, const float *bias, uint64_t seed,
                          aoe_error *err) {
-    const size_t before = aoei_slot_count(&m->config), index = m->config.n_modules;
+    const size_t before = aoei_slot_count(&m->config), index = m->config.modules.n;
     int rc = list_module(m, "Dense", err);
     if (rc)
         return rc;
-    m->config.modules[index] = (aoei_module){.kind = AOEI_MODULE_DENSE,
-                                             .in = aoei_vector_dims(&m->config),
-                                             .out = out,
-                                             .activation = with_tanh ? AOEI_DENSE_TANH : AOEI_DENSE_IDENTITY};
-    m->config.n_modules++;
+    m->config.modules.list[index] = (aoei_module){.kind = AOEI_MODULE_DENSE,
+                                                  .in = aoei_vector_dims(&m->config),
+                                                  .out = out,
+                                                  .activation = with_tanh ? AOEI_DENSE_TANH : AOEI_DENSE_IDENTITY};
+    m->config.modules.n++;
     aoei_model_describe_modules(m);
     const size_t slot = aoei_pooled_slot(&m->config, AOEI_MODULE_WEIGHTS * index);
     if ((rc = add_slots(m, before, slot, slot + AOEI_MODULE_WEIGHTS, seed, err)) || !weight)
@@ -176,7 +176,7 @@ int aoei_model_add_modules(aoe_model *m, const aoei_module *modules, size_t n, u
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++) {
         if (!(rc = list_module(m, modules[i].kind == AOEI_MODULE_LAYERNORM ? "LayerNorm" : "Dense", err)))
-            m->config.modules[m->config.n_modules++] = modules[i];
+            m->config.modules.list[m->config.modules.n++] = modules[i];
     }
     aoei_model_describe_modules(m);
     return rc ? rc
@@ -231,9 +231,9 @@ int aoei_model_add_convolutions(aoe_model *m, const size_t *kernels, size_t n, s
     int rc = aoei_token_module_check(&m->config, AOEI_TOKEN_MODULE_CNN, m->settings.pooling, m->files.dir, err);
     if (rc || (rc = set_token_module(m, AOEI_TOKEN_MODULE_CNN, err)))
         return rc;
-    memcpy(m->config.kernels, kernels, n * sizeof *kernels);
-    m->config.n_kernels = n;
-    m->config.kernel_channels = channels;
+    memcpy(m->config.modules.kernels, kernels, n * sizeof *kernels);
+    m->config.modules.n_kernels = n;
+    m->config.modules.kernel_channels = channels;
     return add_token_module(m, before, seed, err);
 }
 
@@ -242,7 +242,7 @@ int aoei_model_add_lstm(aoe_model *m, size_t out, uint64_t seed, aoe_error *err)
     int rc = aoei_token_module_check(&m->config, AOEI_TOKEN_MODULE_LSTM, m->settings.pooling, m->files.dir, err);
     if (rc || (rc = set_token_module(m, AOEI_TOKEN_MODULE_LSTM, err)))
         return rc;
-    m->config.lstm_dims = out;
-    m->config.lstm_layers = 1;
+    m->config.modules.lstm_dims = out;
+    m->config.modules.lstm_layers = 1;
     return add_token_module(m, before, seed, err);
 }

@@ -95,12 +95,13 @@ static void hash_adapters(const aoe_model *m, uint64_t *hash) {
 
 /* Continues the hash with the shapes and functions of the layers between the encoder and the normalization. */
 static void hash_modules(const aoei_encoder_config *c, uint64_t *hash) {
-    const size_t numbers[] = {c->layer_weights, c->paired_state, c->n_kernels, c->kernel_channels,
-                              c->lstm_dims,     c->lstm_layers,  c->n_modules, (size_t)c->lstm_one_direction};
+    const size_t numbers[] = {
+        c->modules.layer_weights, c->modules.paired_state, c->modules.n_kernels, c->modules.kernel_channels,
+        c->modules.lstm_dims,     c->modules.lstm_layers,  c->modules.n,         (size_t)c->modules.lstm_one_direction};
     add_numbers(hash, numbers, sizeof numbers / sizeof *numbers);
-    add_numbers(hash, c->kernels, c->n_kernels);
-    for (size_t i = 0; i < c->n_modules; i++) {
-        const aoei_module *a = &c->modules[i];
+    add_numbers(hash, c->modules.kernels, c->modules.n_kernels);
+    for (size_t i = 0; i < c->modules.n; i++) {
+        const aoei_module *a = &c->modules.list[i];
         const size_t module[] = {(size_t)a->kind,
                                  (size_t)a->activation,
                                  (size_t)a->residual,

@@ -10,7 +10,7 @@
 int aoei_first_layers_check(const aoei_encoder_config *c, size_t layers, const char *dir, aoe_error *err) {
     if (layers == c->layers)
         return AOE_OK;
-    if (!c->arch->encoder->taps || c->layer_groups || c->layer_weights || c->classes || c->mlm_head)
+    if (!c->arch->encoder->taps || c->layer_groups || c->modules.layer_weights || c->modules.classes || c->mlm_head)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: options.layers requires an embedding model that is a transformer, whose layers have weights of "
@@ -40,7 +40,7 @@ int aoei_first_layers_select(aoei_encoder_config *c, size_t layers, const char *
 int aoei_first_dims_check(const aoei_settings *s, const aoei_encoder_config *c, size_t dims, const char *dir,
                           aoe_error *err) {
     const size_t all = aoei_settings_dims(s, aoei_vector_dims(c));
-    if (dims && c->classes)
+    if (dims && c->modules.classes)
         return aoei_fail(err, AOE_EARG, "%s: options.dims: a cross-encoder has no embeddings", dir);
     if (dims > all)
         return aoei_fail(err, AOE_EARG, "options.dims is %zu, but the embeddings of %s have only %zu components", dims,

@@ -99,7 +99,7 @@ int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const
                          f->dir,
                          c->lora.magnitudes ? "are weight-decomposed (use_dora)"
                                             : "also replace weights of the base model (modules_to_save or bias)");
-    for (size_t i = aoei_pooled_slot(c, 0); c->classes && i < aoei_slot_count(c); i++)
+    for (size_t i = aoei_pooled_slot(c, 0); c->modules.classes && i < aoei_slot_count(c); i++)
         if (aoei_head_adapter((const aoei_st_tensor *[2]){NULL}, f, c, i).r)
             return aoei_fail(
                 err, AOE_EUNSUPPORTED,

@@ -44,9 +44,9 @@ void aoei_model_describe_modules(aoe_model *m) {
     *m->modules_text = 0;
     if (aoei_has_token_module(&m->config))
         at = (size_t)snprintf(m->modules_text, sizeof m->modules_text, "%s before the pooling",
-                              m->config.n_kernels ? "convolutions" : "LSTM");
-    for (size_t i = 0; i < m->config.n_modules && at < sizeof m->modules_text; i++) {
-        const aoei_module *module = &m->config.modules[i];
+                              m->config.modules.n_kernels ? "convolutions" : "LSTM");
+    for (size_t i = 0; i < m->config.modules.n && at < sizeof m->modules_text; i++) {
+        const aoei_module *module = &m->config.modules.list[i];
         const int is_dense = module->kind == AOEI_MODULE_DENSE;
         at += (size_t)snprintf(m->modules_text + at, sizeof m->modules_text - at, "%s%s%s%s%s%s", at ? ", " : "",
                                kinds[module->kind], is_dense ? " (" : "", is_dense ? functions[module->activation] : "",
@@ -142,7 +142,7 @@ int aoe_model_is_cross_encoder(const aoe_model *m) {
 }
 
 size_t aoe_model_classes(const aoe_model *m) {
-    return m ? m->config.classes : 0;
+    return m ? m->config.modules.classes : 0;
 }
 
 aoe_score_activation aoe_model_activation(const aoe_model *m) {
@@ -150,7 +150,7 @@ aoe_score_activation aoe_model_activation(const aoe_model *m) {
 }
 
 const char *aoe_model_class_name(const aoe_model *m, size_t i) {
-    return m && i < m->config.classes ? aoei_head_class_name(m->files.config_json, i) : NULL;
+    return m && i < m->config.modules.classes ? aoei_head_class_name(m->files.config_json, i) : NULL;
 }
 
 const char *aoe_score_activation_name(aoe_score_activation a) {

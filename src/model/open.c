@@ -90,8 +90,8 @@ typedef struct tokenizer_work {
 static void open_tokenizer(void *arg) {
     tokenizer_work *work = arg;
     aoe_model *m = work->model;
-    work->rc = aoei_model_tokenizer_open(&m->tokenizer, &work->dir, &m->files, m->settings.chat, m->config.classes > 0,
-                                         &work->error);
+    work->rc = aoei_model_tokenizer_open(&m->tokenizer, &work->dir, &m->files, m->settings.chat,
+                                         m->config.modules.classes > 0, &work->error);
 }
 
 /* Warns about ignored keys of the tokenizer in `dir`, and if this is not the directory in which transformers looks for
@@ -158,7 +158,7 @@ static int name_targets(aoe_model *m, aoe_error *err) {
  * and peft download models without this file. */
 static int warn_incomplete(const aoe_model *m, aoe_error *err) {
     aoei_hub_name name;
-    if (strcmp(m->settings.pooling_from, "default") != 0 || m->config.classes || m->config.lora.r)
+    if (strcmp(m->settings.pooling_from, "default") != 0 || m->config.modules.classes || m->config.lora.r)
         return 0;
     if (aoei_hub_may_miss(&name, m->files.dir, "modules.json"))
         return aoei_fail_nomem(err, 0);
@@ -186,11 +186,11 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
         rc = name_targets(m, err);
     if (!rc)
         rc = aoei_settings_read(&m->settings, &m->files.record, aoei_settings_dir(&m->files), &m->config, o, err);
-    if (!rc && m->config.classes)
+    if (!rc && m->config.modules.classes)
         rc = aoei_cross_encoder_settings(&m->settings, &m->config, &m->files, o, err);
     if (!rc)
         rc = aoei_first_layers_select(&m->config, o->layers, m->files.dir, err);
-    m->config.pooled_parts = rc ? 0 : aoei_pooling_parts(m->settings.pooling);
+    m->config.modules.pooled_parts = rc ? 0 : aoei_pooling_parts(m->settings.pooling);
     if (!rc && !m->config.mlm_head) /* pretraining uses the last hidden state */
         rc = aoei_layer_pooling_select(&m->config, m->settings.pooling, err);
     if (!rc)
@@ -231,7 +231,7 @@ static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, 
         (rc = aoei_weights_place(m, mode, err)) || (rc = aoei_weights_generate(m, mode->seed, err)) ||
         (rc = check_weights_and_open_tokenizer(m, err)) || (rc = find_mask(m, err)) || (rc = check_length(m, err)))
         return rc;
-    if (m->config.classes && (rc = aoei_head_adapters_merge(m, err)))
+    if (m->config.modules.classes && (rc = aoei_head_adapters_merge(m, err)))
         return rc;
     if (m->files.decoder && (rc = aoei_logit_score_head_set(m, err)))
         return rc;

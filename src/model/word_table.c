@@ -34,16 +34,16 @@ int aoei_word_table_select(aoe_model *m, aoe_pooling pooling, int keep_prompt, a
     const size_t n = aoei_slot_count(&m->config);
     if (m->config.arch == &aoei_arch_words)
         return AOE_OK;
-    if (m->config.lora.r || m->config.classes)
+    if (m->config.lora.r || m->config.modules.classes)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: the word embeddings of %s cannot be used; give an embedding model without adapters",
-                         m->files.dir, m->config.classes ? "a cross-encoder" : "a model with adapters");
+                         m->files.dir, m->config.modules.classes ? "a cross-encoder" : "a model with adapters");
     const aoei_encoder_config words = {.arch = &aoei_arch_words,
                                        .hidden = aoei_embed_width(&m->config),
                                        .vocab = m->config.vocab,
                                        .no_embed_norm = 1,
                                        .frozen_words = 1,
-                                       .pooled_parts = aoei_pooling_parts(pooling)};
+                                       .modules = {.pooled_parts = aoei_pooling_parts(pooling)}};
     json_t *config = json_object();
     if (!config || aoei_arch_words.write(&words, config)) {
         json_decref(config);

@@ -20,7 +20,7 @@
 
 /* Returns 1 if the model is a cross-encoder with the classification head of its architecture. */
 static int has_head(const aoei_encoder_config *c) {
-    return c->classes && !c->head_in_modules;
+    return c->modules.classes && !c->modules.head_in_modules;
 }
 
 const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_config *c) {
@@ -205,7 +205,7 @@ static int is_magnitude(const aoei_model_files *f, const aoei_encoder_config *c,
 /* Returns 1 if t is a matrix of an adapter of a classification head. */
 static int is_of_head(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t) {
     const aoei_st_tensor *pair[2];
-    for (size_t i = aoei_pooled_slot(c, 0); c->classes && i < aoei_slot_count(c); i++)
+    for (size_t i = aoei_pooled_slot(c, 0); c->modules.classes && i < aoei_slot_count(c); i++)
         if (aoei_head_adapter(pair, f, c, i).r && (t == pair[0] || t == pair[1]))
             return 1;
     return 0;
@@ -298,7 +298,7 @@ aoei_lora_layer aoei_head_adapter(const aoei_st_tensor *pair[2], const aoei_mode
 static int check_head_adapters(const aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     const aoei_st_tensor *pair[2];
     int rc = 0;
-    for (size_t i = aoei_pooled_slot(c, 0); c->classes && i < aoei_slot_count(c) && !rc; i++) {
+    for (size_t i = aoei_pooled_slot(c, 0); c->modules.classes && i < aoei_slot_count(c) && !rc; i++) {
         const size_t r = aoei_head_adapter(pair, f, c, i).r;
         for (size_t k = 0; r && k < 2 && !rc; k++) {
             aoei_slot d, matrix;

@@ -183,7 +183,7 @@ static int read_activation(aoei_settings *s, const aoei_encoder_config *c, const
     const json_t *first = given(root, "activation_fn"),
                  *second = given(json_object_get(f->config_json, "sentence_transformers"), "activation_fn"),
                  *third = given(f->config_json, "sbert_ce_default_activation_function");
-    s->activation = c->classes == 1 ? AOE_SCORE_SIGMOID : AOE_SCORE_LOGIT;
+    s->activation = c->modules.classes == 1 ? AOE_SCORE_SIGMOID : AOE_SCORE_LOGIT;
     if (!rc && (first || second || third) && (!f->new_head || f->decoder))
         rc = parse_activation(&s->activation, first ? first : second ? second : third, first ? own : config, err);
     aoei_free(config);
@@ -258,14 +258,14 @@ int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, 
 int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, const aoei_model_files *f,
                                       aoe_error *err) {
     const size_t n = aoei_settings_module_count(s);
-    if (!c->n_modules || n != c->n_modules || s->normalize || s->truncate_dim)
+    if (!c->modules.n || n != c->modules.n || s->normalize || s->truncate_dim)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: the modules of this cross-encoder are not supported; the supported modules after the pooling are "
             "Dense, LayerNorm and Dropout",
             aoei_settings_dir(f).path);
-    c->classes = c->modules[n - 1].out;
-    c->head_in_modules = 1;
+    c->modules.classes = c->modules.list[n - 1].out;
+    c->modules.head_in_modules = 1;
     return read_activation(s, c, f, err);
 }
 

@@ -36,7 +36,7 @@ int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const a
 int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f,
                                 const aoe_model_options *o, aoe_error *err);
 /* Completes the configuration of a cross-encoder whose head consists of modules (f->module_head), after its modules are
- * open: sets c->classes and s->activation. Errors: AOE_EUNSUPPORTED, AOE_EFORMAT, AOE_ENOMEM. */
+ * open: sets c->modules.classes and s->activation. Errors: AOE_EUNSUPPORTED, AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, const aoei_model_files *f,
                                       aoe_error *err);
 /* Writes the class name of the activation function in torch to out[size], such as

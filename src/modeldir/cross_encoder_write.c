@@ -45,10 +45,10 @@ int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, co
     const int32_t padding = padding_of(c, t);
     if (padding >= 0)
         bad |= json_object_set_new(config, "pad_token_id", json_integer(padding));
-    if (aoei_head_classes(config) == c->classes && given(config, "id2label"))
+    if (aoei_head_classes(config) == c->modules.classes && given(config, "id2label"))
         return bad;
     json_t *names = json_object(), *ids = json_object();
-    for (size_t k = 0; k < c->classes; k++) {
+    for (size_t k = 0; k < c->modules.classes; k++) {
         snprintf(number, sizeof number, "%zu", k);
         snprintf(label, sizeof label, "LABEL_%zu", k);
         bad |= json_object_set_new(names, number, json_string(label));
@@ -75,7 +75,7 @@ static int save_json(json_t *v, const char *dir, const char *name, aoe_error *er
  * model. */
 static json_t *config_keys(const aoei_encoder_config *c, const aoe_tokenizer *t) {
     const int32_t padding = padding_of(c, t);
-    json_t *keys = json_pack("{s:I}", "num_labels", (json_int_t)c->classes);
+    json_t *keys = json_pack("{s:I}", "num_labels", (json_int_t)c->modules.classes);
     if (keys && padding >= 0 && json_object_set_new(keys, "pad_token_id", json_integer(padding))) {
         json_decref(keys);
         return NULL;

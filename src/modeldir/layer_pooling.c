@@ -40,7 +40,7 @@ static int read_config(aoei_encoder_config *c, const json_t *config, const char 
             err, AOE_EFORMAT,
             "%s: num_hidden_layers is %zu and layer_start is %zu, but the model has %zu layers; correct the values",
             path, layers, start, c->layers);
-    c->layer_weights = layers + 1 - start;
+    c->modules.layer_weights = layers + 1 - start;
     return 0;
 }
 
@@ -48,7 +48,7 @@ int aoei_layer_pooling_open(aoei_encoder_config *c, aoei_model_files *f, aoei_mo
                             aoe_error *err) {
     if (!folder)
         return 0;
-    if (c->paired_state)
+    if (c->modules.paired_state)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: the model has the module WeightedLayerPooling, so that its pooling cannot be a mean over two "
@@ -77,11 +77,11 @@ int aoei_layer_pooling_open(aoei_encoder_config *c, aoei_model_files *f, aoei_mo
 }
 
 int aoei_layer_pooling_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
-    if (!c->layer_weights)
+    if (!c->modules.layer_weights)
         return 0;
     const aoei_safetensors *file = f->modules[AOEI_POOLED_LAYERS - 1];
     const aoei_st_tensor *t = aoei_safetensors_find(file, tensor_name);
-    if (!t || t->n_dims != 1 || t->shape[0] != c->layer_weights)
+    if (!t || t->n_dims != 1 || t->shape[0] != c->modules.layer_weights)
         return aoei_fail(
             err, AOE_EFORMAT, "%s: tensor '%s' of the module WeightedLayerPooling %s; download the model again", f->dir,
             tensor_name, t ? "does not have the shape that config.json in its folder requires" : "is missing");
@@ -93,8 +93,8 @@ int aoei_layer_pooling_find(aoei_model_files *f, const aoei_encoder_config *c, a
 }
 
 size_t aoei_layer_pooling_states(const aoei_encoder_config *c, aoe_pooling pooling) {
-    if (c->layer_weights || !aoei_pooling_averages_layers(pooling))
-        return c->layer_weights;
+    if (c->modules.layer_weights || !aoei_pooling_averages_layers(pooling))
+        return c->modules.layer_weights;
     return pooling == AOE_POOLING_LAST_TWO_AVG ? 2 : c->layers;
 }
 
@@ -110,7 +110,7 @@ static int write_weights(const aoei_model_contents *m, const char *folder, aoe_e
     if (!rc) {
         for (size_t i = 0; i < n; i++) /* the mean of the paired state and the last hidden state */
             row[i] = i == 0 || i + 1 == n ? 1 : 0;
-        if (c->layer_weights)
+        if (c->modules.layer_weights)
             m->rows->rows(m->rows, row, aoei_pooled_slot(c, AOEI_PW_LAYER_WEIGHTS), 0, 1);
         rc = aoei_st_writer_write(w, row, n * sizeof *row, err);
     }
@@ -127,7 +127,7 @@ static int write_weights(const aoei_model_contents *m, const char *folder, aoe_e
 int aoei_layer_pooling_write(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     const aoei_encoder_config *c = m->config;
     const size_t n = aoei_layer_pooling_states(c, m->settings->pooling);
-    if (!n || (!c->layer_weights && (m->only_adapters || aoei_settings_unsupported(m->settings))))
+    if (!n || (!c->modules.layer_weights && (m->only_adapters || aoei_settings_unsupported(m->settings))))
         return 0;
     char *folder = aoei_path_join(dir, AOEI_LAYER_POOLING_FOLDER),
          *path = folder ? aoei_path_join(folder, "config.json") : NULL;

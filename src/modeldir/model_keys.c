@@ -183,7 +183,7 @@ static int check_model_type(aoei_model_dir dir, const aoei_encoder_config *c, ao
         rc = aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: model_type has a value that is not supported (supported: SentenceTransformer, CrossEncoder)", path);
-    else if (!rc && name && !strcmp(name, "CrossEncoder") && !c->classes && json_array_size(modules) > 1)
+    else if (!rc && name && !strcmp(name, "CrossEncoder") && !c->modules.classes && json_array_size(modules) > 1)
         rc = aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: model_type is CrossEncoder, so the modules of this model compute scores; score pairs with it (aoe "

@@ -30,7 +30,7 @@ static int check_cross_encoder(aoei_model_files *f, const aoei_encoder_config *c
     int rc = aoei_cross_encoder_open(&c, f, &(aoei_head_request){0}, err);
     if (!rc)
         rc = aoei_settings_read(&settings, &record, aoei_settings_dir(f), &c, &options, err);
-    if (!rc && c.classes)
+    if (!rc && c.modules.classes)
         rc = aoei_cross_encoder_settings(&settings, &c, f, &options, err);
     aoei_settings_free(&settings);
     json_decref(record);

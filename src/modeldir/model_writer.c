@@ -54,8 +54,8 @@ static int write_config(const aoei_model_contents *m, const char *dir, aoe_error
     failed = failed || json_object_set_new(config, "architectures",
                                            json_pack("[s]", m->config->mlm_head ? m->config->arch->mlm_class_name
                                                                                 : m->config->arch->class_name));
-    failed =
-        failed || (m->config->classes && aoei_cross_encoder_describe(config, m->config, m->settings, m->tokenizer));
+    failed = failed ||
+             (m->config->modules.classes && aoei_cross_encoder_describe(config, m->config, m->settings, m->tokenizer));
     failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch_dtype(m->storage)));
     if (!failed && json_object_get(config, "dtype")) /* newer versions of transformers use this name instead of
                                                         torch_dtype */
@@ -123,7 +123,7 @@ static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_err
         memcpy(bare, s->name, sizeof bare);
         if (adapters)
             aoei_peft_name(s->name, sizeof s->name, s->head ? "" : aoei_adapters_prefix(source, m->config), bare);
-        else if ((m->config->mlm_head || m->config->classes) && !s->head) /* a prefix such as "bert." for
+        else if ((m->config->mlm_head || m->config->modules.classes) && !s->head) /* a prefix such as "bert." for
                                                                              BertForMaskedLM */
             snprintf(s->name, sizeof s->name, "%s%.100s",
                      m->config->mlm_head ? m->config->arch->mlm_prefix : m->config->arch->head->prefix, bare);
@@ -285,13 +285,14 @@ static int write_license(const aoei_model_contents *m, const char *dir, aoe_erro
 
 /* Writes the files of a cross-encoder; does nothing for an embedding model. */
 static int write_cross_encoder(const aoei_model_contents *m, const char *dir, aoe_error *err) {
-    return m->config->classes ? aoei_cross_encoder_write(m->config, m->settings, m->tokenizer, m->config_json, dir, err)
-                              : 0;
+    return m->config->modules.classes
+               ? aoei_cross_encoder_write(m->config, m->settings, m->tokenizer, m->config_json, dir, err)
+               : 0;
 }
 
 /* Writes the files of sentence-transformers, if an embedding model of this architecture has them. */
 static int write_sentence_transformers(const aoei_model_contents *m, const char *dir, aoe_error *err) {
-    if (m->config->arch->library == AOEI_LIBRARY_NONE || m->config->classes)
+    if (m->config->arch->library == AOEI_LIBRARY_NONE || m->config->modules.classes)
         return 0;
     return aoei_sentence_transformers_write(m->settings, m->config, m->storage, dir, err);
 }
@@ -326,14 +327,14 @@ int aoei_contents_write(const aoei_model_contents *m, const char *dir, aoe_error
 static void note_limits(const aoei_model_contents *m, const char *dir, const aoei_log *log) {
     char limits[512];
     size_t len;
-    if (m->config->classes && *m->settings->prompt && !aoei_prompt_is_prefix(m->settings->prompt, &len))
+    if (m->config->modules.classes && *m->settings->prompt && !aoei_prompt_is_prefix(m->settings->prompt, &len))
         aoei_log_write(
             log, AOE_LOG_INFO,
             "%s: sentence-transformers computes other scores, because it does not support prompts with text after "
             "{text}",
             dir);
-    if (m->config->arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && !m->only_adapters && !m->config->classes &&
-        !m->limits_logged && aoei_settings_limits(m->settings, limits, sizeof limits))
+    if (m->config->arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && !m->only_adapters &&
+        !m->config->modules.classes && !m->limits_logged && aoei_settings_limits(m->settings, limits, sizeof limits))
         aoei_log_write(log, AOE_LOG_INFO, "%s: %s", dir, limits);
 }
 

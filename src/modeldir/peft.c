@@ -577,13 +577,13 @@ json_t *aoei_peft_to_json(const aoei_encoder_config *c, const char *base, const 
         l->alpha < 1e9 && floor(l->alpha) == l->alpha ? json_integer((json_int_t)l->alpha) : json_real(l->alpha);
     json_t *config =
         json_pack("{s:s, s:s, s:o, s:I, s:o, s:f, s:b, s:s, s:b, s:b, s:n, s:b, s:o}", "peft_type", "LORA", "task_type",
-                  c->classes ? "SEQ_CLS"
-                  : *prefix  ? "CAUSAL_LM"
-                             : "FEATURE_EXTRACTION",
+                  c->modules.classes ? "SEQ_CLS"
+                  : *prefix          ? "CAUSAL_LM"
+                                     : "FEATURE_EXTRACTION",
                   "base_model_name_or_path", name, "r", (json_int_t)l->r, "lora_alpha", alpha, "lora_dropout",
                   l->dropout, "use_rslora", l->rank_stabilized, "bias", "none", "use_dora", 0, "fan_in_fan_out", 0,
                   "modules_to_save", "inference_mode", 1, "target_modules", names);
-    if (config && ((l->each && add_each(config, c)) || (c->classes && add_head(config, c)))) {
+    if (config && ((l->each && add_each(config, c)) || (c->modules.classes && add_head(config, c)))) {
         json_decref(config);
         return NULL;
     }

@@ -192,7 +192,7 @@ int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, aoei_model_di
         int rc = aoei_model_dir_folder(&folder, dir, at, err);
         if (rc || (rc = open_module(&m, &f->modules[i], i, f->module_head, folder, err)))
             return rc;
-        c->modules[c->n_modules++] = m;
+        c->modules.list[c->modules.n++] = m;
     }
     return 0;
 }
@@ -234,16 +234,16 @@ static int check_all_used(const aoei_model_files *f, const aoei_encoder_config *
 }
 
 int aoei_modules_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
-    if (c->classes && !c->head_in_modules) /* the modules are the classification head, whose weights are in the weight
-                                              file of the model */
+    if (c->modules.classes && !c->modules.head_in_modules) /* the modules are the classification head, whose weights are
+                                              in the weight file of the model */
         return 0;
     size_t used = 0;
     int rc = 0;
-    for (size_t kind = 0; kind < AOEI_MODULE_WEIGHTS * c->n_modules && !rc; kind++) {
+    for (size_t kind = 0; kind < AOEI_MODULE_WEIGHTS * c->modules.n && !rc; kind++) {
         const size_t slot = aoei_pooled_slot(c, kind);
         aoei_slot s;
         aoei_slot_describe(c, slot, &s);
-        const int is_flow = c->modules[kind / AOEI_MODULE_WEIGHTS].kind == AOEI_MODULE_FLOW;
+        const int is_flow = c->modules.list[kind / AOEI_MODULE_WEIGHTS].kind == AOEI_MODULE_FLOW;
         used += !s.absent;
         rc = s.absent ? 0 : find_weight(f, slot, &s, is_flow ? "flow" : "dense layer", err);
         if (!rc && (kind + 1) % AOEI_MODULE_WEIGHTS == 0) {
@@ -332,12 +332,12 @@ static int write_weights(const aoei_model_contents *m, size_t i, const char *fol
 }
 
 int aoei_modules_write(const aoei_model_contents *m, const char *dir, aoe_error *err) {
-    if (m->config->classes && !m->config->head_in_modules)
+    if (m->config->modules.classes && !m->config->modules.head_in_modules)
         return 0;
     int rc = 0;
-    for (size_t i = 0; i < m->config->n_modules && !rc; i++) {
+    for (size_t i = 0; i < m->config->modules.n && !rc; i++) {
         char name[AOEI_MODULE_FOLDER_SIZE];
-        json_t *config = config_of(&m->config->modules[i]);
+        json_t *config = config_of(&m->config->modules.list[i]);
         char *folder = aoei_path_join(dir, aoei_settings_module_folder(m->settings, i, name)),
              *path = folder ? aoei_path_join(folder, "config.json") : NULL;
         rc = config && path ? aoei_make_dir(folder, err) : aoei_fail_nomem(err, strlen(dir));

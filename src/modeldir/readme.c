@@ -89,7 +89,7 @@ static const char *library_of(const aoei_model_contents *m, const char *dir) {
                                         [AOEI_LIBRARY_STATIC_EMBEDDING] = "sentence-transformers",
                                         [AOEI_LIBRARY_NONE] = "aoe"};
     const int limited =
-        c->classes ? has_suffix(m->settings->prompt) : limitation_of(m, dir, limits, sizeof limits) != NULL;
+        c->modules.classes ? has_suffix(m->settings->prompt) : limitation_of(m, dir, limits, sizeof limits) != NULL;
     return names[limited || m->storage == AOE_STORAGE_INT8 ? AOEI_LIBRARY_NONE : c->arch->library];
 }
 
@@ -97,12 +97,12 @@ static const char *library_of(const aoei_model_contents *m, const char *dir) {
 static void put_model(aoei_buffer *b, const aoei_model_contents *m) {
     const aoei_encoder_config *c = m->config;
     const aoei_settings *s = m->settings;
-    if (c->classes)
+    if (c->modules.classes)
         aoei_buffer_printf(
             b,
             "This model reads a pair of texts, such as a query and a document, and computes %zu score%s for the "
             "pair. The model was written by aoe (angle-optimized embeddings) %s.\n\n",
-            c->classes, c->classes == 1 ? "" : "s", aoe_version());
+            c->modules.classes, c->modules.classes == 1 ? "" : "s", aoe_version());
     else
         aoei_buffer_printf(
             b,
@@ -115,9 +115,9 @@ static void put_model(aoei_buffer *b, const aoei_model_contents *m) {
     c->arch->print_sizes(c, sizes, sizeof sizes);
     aoei_buffer_printf(b, "| architecture | %s: %s |\n", c->arch->model_type, sizes);
     aoei_buffer_printf(b, "| parameters | %zu |\n| vocabulary | %zu tokens |\n", aoei_base_count(c), c->vocab);
-    if (c->classes)
+    if (c->modules.classes)
         aoei_buffer_printf(b, "| scores | %zu |\n| activation | %s |\n| maximum sequence length | %zu tokens |\n",
-                           c->classes, aoe_score_activation_name(s->activation), s->max_length);
+                           c->modules.classes, aoe_score_activation_name(s->activation), s->max_length);
     else
         aoei_buffer_printf(
             b, "| pooling | %s |\n| maximum sequence length | %zu tokens |\n| normalized embeddings | %s |\n",
@@ -307,7 +307,7 @@ static void put_cross_encoder_use(aoei_buffer *b, const aoei_model_contents *m) 
 int aoei_model_readme(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     aoei_buffer b = {0};
     aoei_hub_name base;
-    const int cross_encoder = m->config->classes > 0;
+    const int cross_encoder = m->config->modules.classes > 0;
     int rc = find_hub_base(&base, m);
     put_title(&b, library_of(m, dir), &base, cross_encoder ? "Cross-encoder" : "Text-embedding model", cross_encoder);
     put_model(&b, m);
@@ -326,7 +326,7 @@ int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_erro
     aoei_buffer b = {0};
     aoei_hub_name base;
     int rc = find_hub_base(&base, m);
-    const int cross_encoder = m->config->classes > 0;
+    const int cross_encoder = m->config->modules.classes > 0;
     put_title(&b, "peft", &base, cross_encoder ? "Adapters of a cross-encoder" : "Adapters of a text-embedding model",
               cross_encoder);
     put(&b, "These are LoRA adapters in the format of Hugging Face PEFT. They do not contain the weights of the base "

@@ -369,7 +369,7 @@ static int set_layer_pooling(aoei_partial_settings *s, const module_list *list, 
                              const char *path, aoe_error *err) {
     if (!list->layers || s->layer_pooling)
         return 0;
-    if (!c->output_hidden_states)
+    if (!c->modules.output_hidden_states)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: sentence-transformers ignores the module WeightedLayerPooling, because config.json of the "

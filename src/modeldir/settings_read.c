@@ -105,8 +105,8 @@ int aoei_settings_read(aoei_settings *s, json_t **record, aoei_model_dir dir, co
     aoei_partial_settings_init(&st);
     if ((rc = apply_options(&st, c, o, err)) || (rc = aoei_settings_json_read(&st, record, dir, c, err)))
         goto fail;
-    st.skip_modules |= c->classes > 0; /* a classification head has a pooling of its own and no other modules */
-    if (c->classes) {
+    st.skip_modules |= c->modules.classes > 0; /* a classification head has a pooling of its own and no other modules */
+    if (c->modules.classes) {
         aoei_free(st.layer_pooling);
         st.layer_pooling = NULL;
         aoei_free(st.token_module_folder);

@@ -65,9 +65,9 @@ static int read_kernels(aoei_encoder_config *c, const json_t *list, const char *
                 "%s: element %zu of kernel_sizes is not an odd number from 1 to %zu; other kernel sizes are not "
                 "supported",
                 path, i, MAX_KERNEL);
-        c->kernels[i] = (size_t)k;
+        c->modules.kernels[i] = (size_t)k;
     }
-    c->n_kernels = n;
+    c->modules.n_kernels = n;
     return 0;
 }
 
@@ -87,8 +87,8 @@ static int read_cnn(aoei_encoder_config *c, const json_t *config, const char *pa
     int rc;
     if ((rc = check_input(config, "in_word_embedding_dimension", c->hidden, path, err)) ||
         (rc = check_input(config, "in_embedding_dimension", c->hidden, path, err)) ||
-        (rc = aoei_json_need_size(config, "out_channels", &c->kernel_channels, path, err)) ||
-        (rc = aoei_check_size("out_channels", c->kernel_channels, 1, MAX_CHANNELS, path, err)) ||
+        (rc = aoei_json_need_size(config, "out_channels", &c->modules.kernel_channels, path, err)) ||
+        (rc = aoei_check_size("out_channels", c->modules.kernel_channels, 1, MAX_CHANNELS, path, err)) ||
         (rc = check_strides(json_object_get(config, "stride_sizes"), path, err)))
         return rc;
     return read_kernels(c, json_object_get(config, "kernel_sizes"), path, err);
@@ -96,18 +96,18 @@ static int read_cnn(aoei_encoder_config *c, const json_t *config, const char *pa
 
 static int read_lstm(aoei_encoder_config *c, const json_t *config, const char *path, aoe_error *err) {
     int rc, bidirectional = 1;
-    c->lstm_layers = 1;
+    c->modules.lstm_layers = 1;
     if ((rc = check_input(config, "word_embedding_dimension", c->hidden, path, err)) ||
         (rc = check_input(config, "embedding_dimension", c->hidden, path, err)) ||
-        (rc = aoei_json_need_size(config, "hidden_dim", &c->lstm_dims, path, err)) ||
-        (rc = aoei_check_size("hidden_dim", c->lstm_dims, 1, MAX_OUTPUTS, path, err)) ||
-        (rc = aoei_json_size(config, "num_layers", &c->lstm_layers, path, err)) ||
-        (rc = aoei_check_size("num_layers", c->lstm_layers, 1, AOEI_MAX_LSTM_LAYERS, path, err)) ||
-        (rc = aoei_json_double(config, "dropout", &c->lstm_dropout, path, err)) ||
-        (rc = aoei_check_probability("dropout", c->lstm_dropout, path, err)))
+        (rc = aoei_json_need_size(config, "hidden_dim", &c->modules.lstm_dims, path, err)) ||
+        (rc = aoei_check_size("hidden_dim", c->modules.lstm_dims, 1, MAX_OUTPUTS, path, err)) ||
+        (rc = aoei_json_size(config, "num_layers", &c->modules.lstm_layers, path, err)) ||
+        (rc = aoei_check_size("num_layers", c->modules.lstm_layers, 1, AOEI_MAX_LSTM_LAYERS, path, err)) ||
+        (rc = aoei_json_double(config, "dropout", &c->modules.lstm_dropout, path, err)) ||
+        (rc = aoei_check_probability("dropout", c->modules.lstm_dropout, path, err)))
         return rc;
     rc = aoei_json_bool(config, "bidirectional", &bidirectional, path, err);
-    c->lstm_one_direction = !bidirectional;
+    c->modules.lstm_one_direction = !bidirectional;
     return rc;
 }
 
@@ -161,17 +161,19 @@ int aoei_token_module_open(aoei_encoder_config *c, aoei_model_files *f, aoei_mod
 
 /* Returns the kind of the module of a model. */
 static aoei_token_module kind_of(const aoei_encoder_config *c) {
-    return c->n_kernels ? AOEI_TOKEN_MODULE_CNN : c->lstm_dims ? AOEI_TOKEN_MODULE_LSTM : AOEI_TOKEN_MODULE_NONE;
+    return c->modules.n_kernels   ? AOEI_TOKEN_MODULE_CNN
+           : c->modules.lstm_dims ? AOEI_TOKEN_MODULE_LSTM
+                                  : AOEI_TOKEN_MODULE_NONE;
 }
 
 /* Describes weight i of the module. shape[3] receives the shape of its tensor. Returns the number of dimensions, or 0
  * if there is no such weight. */
 static size_t describe_weight(aoei_slot *s, size_t *shape, const aoei_encoder_config *c, size_t i) {
     aoei_slot_describe(c, aoei_pooled_slot(c, AOEI_PW_TOKEN_MODULE + i), s);
-    const int is_kernel = c->n_kernels && !s->vector && !s->absent;
+    const int is_kernel = c->modules.n_kernels && !s->vector && !s->absent;
     shape[0] = s->vector ? s->cols : s->rows;
     shape[1] = is_kernel ? c->hidden : s->cols;
-    shape[2] = is_kernel ? c->kernels[i / 2] : 1;
+    shape[2] = is_kernel ? c->modules.kernels[i / 2] : 1;
     return s->absent ? 0 : s->vector ? 1 : is_kernel ? 3 : 2;
 }
 
@@ -242,20 +244,20 @@ static int write_weights(const aoei_model_contents *m, const char *folder, aoe_e
 /* Returns the contents of cnn_config.json, or NULL if an allocation fails. */
 static json_t *cnn_json(const aoei_encoder_config *c) {
     json_t *kernels = json_array();
-    for (size_t i = 0; i < c->n_kernels; i++)
-        if (json_array_append_new(kernels, json_integer((json_int_t)c->kernels[i]))) {
+    for (size_t i = 0; i < c->modules.n_kernels; i++)
+        if (json_array_append_new(kernels, json_integer((json_int_t)c->modules.kernels[i]))) {
             json_decref(kernels);
             return NULL;
         }
     return json_pack("{s:I, s:I, s:o}", "in_word_embedding_dimension", (json_int_t)c->hidden, "out_channels",
-                     (json_int_t)c->kernel_channels, "kernel_sizes", kernels);
+                     (json_int_t)c->modules.kernel_channels, "kernel_sizes", kernels);
 }
 
 /* Returns the contents of lstm_config.json, or NULL if an allocation fails. */
 static json_t *lstm_json(const aoei_encoder_config *c) {
     return json_pack("{s:I, s:I, s:I, s:f, s:b}", "word_embedding_dimension", (json_int_t)c->hidden, "hidden_dim",
-                     (json_int_t)c->lstm_dims, "num_layers", (json_int_t)c->lstm_layers, "dropout", c->lstm_dropout,
-                     "bidirectional", !c->lstm_one_direction);
+                     (json_int_t)c->modules.lstm_dims, "num_layers", (json_int_t)c->modules.lstm_layers, "dropout",
+                     c->modules.lstm_dropout, "bidirectional", !c->modules.lstm_one_direction);
 }
 
 int aoei_token_module_write(const aoei_model_contents *m, const char *dir, aoe_error *err) {

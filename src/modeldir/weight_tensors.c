@@ -126,7 +126,7 @@ static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const 
 }
 
 const char *aoei_copied_tensor_name(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t) {
-    if (c->mlm_head || c->classes || !c->layers)
+    if (c->mlm_head || c->modules.classes || !c->layers)
         return NULL;
     size_t len = strlen(f->prefix);
     int floats =

@@ -26,7 +26,7 @@ void aoei_replacement_key(uint32_t key[2], const uint32_t step[2], uint32_t purp
 }
 
 int aoei_discriminator_supports(const aoei_encoder_config *c) {
-    return c->arch->encoder == &aoei_transformer_ops && !aoei_pools_mean_state(c) && !c->n_kernels;
+    return c->arch->encoder == &aoei_transformer_ops && !aoei_pools_mean_state(c) && !c->modules.n_kernels;
 }
 
 int aoei_discriminator_layout(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,

@@ -65,9 +65,10 @@ static int file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_tr
 /* Checks the layers after the pooling, which have only one set of weights that both encoders would share. */
 static int check_layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     (void)highest;
-    for (size_t i = 0; i < m->config.n_modules; i++)
-        if (m->config.modules[i].kind == AOEI_MODULE_DENSE || m->config.modules[i].kind == AOEI_MODULE_LAYERNORM ||
-            m->config.modules[i].kind == AOEI_MODULE_FLOW)
+    for (size_t i = 0; i < m->config.modules.n; i++)
+        if (m->config.modules.list[i].kind == AOEI_MODULE_DENSE ||
+            m->config.modules.list[i].kind == AOEI_MODULE_LAYERNORM ||
+            m->config.modules.list[i].kind == AOEI_MODULE_FLOW)
             return aoei_fail(
                 err, AOE_EUNSUPPORTED,
                 "%s: the model has trained layers after the pooling, which two encoders cannot share; start from "

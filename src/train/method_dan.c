@@ -37,13 +37,13 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
         {.kind = AOEI_MODULE_DENSE, .in = DIMS, .out = DIMS, .activation = AOEI_DENSE_TANH},
     };
     int code;
-    if (m->config.n_kernels || m->config.lstm_dims)
+    if (m->config.modules.n_kernels || m->config.modules.lstm_dims)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: the model has %s after its word embeddings, which options.method dan does not support; start from "
             "a model without them",
-            o->args.model, m->config.n_kernels ? "convolutions" : "an LSTM");
-    const int is_new = !m->config.n_modules && !m->config.bigrams;
+            o->args.model, m->config.modules.n_kernels ? "convolutions" : "an LSTM");
+    const int is_new = !m->config.modules.n && !m->config.bigrams;
     if (!is_new && o->bigrams != m->config.bigrams && o->bigrams != AOE_AUTO)
         return aoei_fail(
             err, AOE_EARG,

@@ -36,20 +36,20 @@ static int check(const aoe_train_options *o, aoe_error *err) {
 /* Adds the LSTM, unless the model has one, and the classifier. */
 static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     int code = AOE_OK;
-    if (m->config.n_modules || m->config.n_kernels)
+    if (m->config.modules.n || m->config.modules.n_kernels)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: the model has modules after its word embeddings that options.method infersent does not support; "
             "start from a model without them, or with an LSTM",
             o->args.model);
-    if (m->config.lstm_dims && o->lstm_dims != m->config.lstm_dims && o->lstm_dims != AOE_AUTO)
+    if (m->config.modules.lstm_dims && o->lstm_dims != m->config.modules.lstm_dims && o->lstm_dims != AOE_AUTO)
         return aoei_fail(
             err, AOE_EARG,
             "%s: options.lstm_dims is %zu, but the LSTM of the model has %zu outputs per direction, whose number "
             "cannot change; leave out the option or start from another model",
-            m->files.dir, o->lstm_dims, m->config.lstm_dims);
+            m->files.dir, o->lstm_dims, m->config.modules.lstm_dims);
     const size_t added = o->lstm_dims == AOE_AUTO ? DEFAULT_LSTM : o->lstm_dims;
-    if (!m->config.lstm_dims && (code = aoei_model_add_lstm(m, added, o->args.seed, err)))
+    if (!m->config.modules.lstm_dims && (code = aoei_model_add_lstm(m, added, o->args.seed, err)))
         return code;
     return aoei_add_layered_classifier(o, m, highest, err);
 }

@@ -74,15 +74,15 @@ static int file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_tr
 /* Adds the convolutions, unless the model has convolutions. */
 static int convolutions(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     (void)highest;
-    if (m->config.n_modules)
+    if (m->config.modules.n)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: the model has modules after the pooling, which options.method is-bert does not train; start "
             "from a model without them",
             o->args.model);
-    if (m->config.n_kernels)
+    if (m->config.modules.n_kernels)
         return AOE_OK;
-    if (m->config.lstm_dims)
+    if (m->config.modules.lstm_dims)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: the model has an LSTM, but options.method is-bert adds convolutions; start from a model without "

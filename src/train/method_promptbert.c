@@ -175,7 +175,7 @@ static int transform(const aoe_train_options *o, aoe_model *m, double highest, a
     (void)highest;
     if (m->settings.subtract_empty_prompt)
         return AOE_OK;
-    if (m->config.n_modules)
+    if (m->config.modules.n)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: options.method promptbert-sup does not support the modules after the pooling of the model; start "

@@ -37,7 +37,7 @@ static int projection(const aoe_train_options *o, aoe_model *m, double highest, 
 /* Adds a dense layer that stays in the model, if the model has none. */
 static int dense_layer(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     (void)highest;
-    if (o->no_projection || m->config.n_modules)
+    if (o->no_projection || m->config.modules.n)
         return AOE_OK;
     return aoei_model_add_dense(m, aoei_vector_dims(&m->config), 1, NULL, NULL, o->args.seed, err);
 }

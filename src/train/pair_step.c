@@ -40,10 +40,10 @@ static size_t max_chunk_texts(const aoei_pair_step_options *o) {
 static void lay_out_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
     const aoei_encoder_config *c = &s->config;
     const size_t projection = projection_length(c);
-    aoei_module_chain_layout(&s->chain, c->modules, c->n_modules, texts, aoei_pooled_dims(c), 1, arena);
+    aoei_module_chain_layout(&s->chain, c->modules.list, c->modules.n, texts, aoei_pooled_dims(c), 1, arena);
     s->pooled = s->chain.value[0];
-    s->projected = s->vectors = s->chain.value[c->n_modules];
-    s->d_projected = s->d_vectors = s->chain.grad[c->n_modules];
+    s->projected = s->vectors = s->chain.value[c->modules.n];
+    s->d_projected = s->d_vectors = s->chain.grad[c->modules.n];
     if (s->o.references)
         s->projected = s->difference = aoei_tensor_take(arena, texts, s->vectors.cols);
     if (!projection)

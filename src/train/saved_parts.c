@@ -40,15 +40,15 @@ static parts kept_parts(const aoei_method *method, const aoe_model *m) {
     const aoei_encoder_config *c = &m->config;
     parts p = {.n = 0};
     add(&p, 1, c->lora.r ? "adapters" : c->layers ? "encoder" : "word embeddings");
-    add(&p, c->classes > 0, "classification head");
-    if (c->classes)
+    add(&p, c->modules.classes > 0, "classification head");
+    if (c->modules.classes)
         return p;
     add(&p, c->bigrams > 0, "bigram embeddings");
-    add(&p, c->n_kernels > 0, "convolutions");
-    add(&p, c->lstm_dims > 0, "LSTM");
+    add(&p, c->modules.n_kernels > 0, "convolutions");
+    add(&p, c->modules.lstm_dims > 0, "LSTM");
     add(&p, 1, "pooling");
-    for (size_t i = 0; i < c->n_modules; i++)
-        add(&p, 1, modules[c->modules[i].kind]);
+    for (size_t i = 0; i < c->modules.n; i++)
+        add(&p, 1, modules[c->modules.list[i].kind]);
     add(&p, method->templates > 0, "prompt template");
     add(&p, m->settings.subtract_empty_prompt, "subtraction of the empty prompt");
     return p;

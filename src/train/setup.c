@@ -293,8 +293,8 @@ static int load_task(aoei_trainer *t, aoe_error *err) {
     if (code)
         return code;
     aoei_encoder_config *c = &t->base->config;
-    for (size_t i = 0; i < c->n_modules && c->classes && !aoei_is_auto(o->dropout); i++)
-        c->modules[i].dropout = o->dropout;
+    for (size_t i = 0; i < c->modules.n && c->modules.classes && !aoei_is_auto(o->dropout); i++)
+        c->modules.list[i].dropout = o->dropout;
     t->hidden_dropout = aoei_is_auto(o->dropout) ? c->hidden_dropout : o->dropout;
     t->attention_dropout = aoei_is_auto(o->dropout) ? c->attention_dropout : o->dropout;
     return AOE_OK;

@@ -44,7 +44,7 @@ static int add_map(const aoe_train_options *o, aoe_model *m, size_t dims, int ke
 /* Returns 1 if the last module of the model is a linear layer with `dims` outputs: a map that an earlier run has kept,
  * or that the run that is resumed has added. */
 static int has_map(const aoei_encoder_config *c, size_t dims) {
-    const aoei_module *last = c->n_modules ? &c->modules[c->n_modules - 1] : NULL;
+    const aoei_module *last = c->modules.n ? &c->modules.list[c->modules.n - 1] : NULL;
     return last && last->kind == AOEI_MODULE_DENSE && last->activation == AOEI_DENSE_IDENTITY &&
            last->residual == AOEI_RESIDUAL_NONE && last->out == dims;
 }
@@ -58,7 +58,7 @@ int aoei_teacher_map_add(const aoe_train_options *o, aoe_model *m, size_t dims, 
                                                                        : AOE_TEACHER_MAP_NONE;
     if (map == AOE_TEACHER_MAP_KEPT && has_map(&m->config, dims))
         return AOE_OK;
-    if (map == AOE_TEACHER_MAP_KEPT && m->config.n_modules)
+    if (map == AOE_TEACHER_MAP_KEPT && m->config.modules.n)
         return aoei_fail(
             err, AOE_EARG,
             "%s: options.teacher_map kept adds a dense layer with %zu outputs, but the model already has other modules "

@@ -104,9 +104,9 @@ static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *er
     aoei_encoder_dropout drop = {.hidden = t->hidden_dropout, .attention = t->attention_dropout};
     aoei_dropout_key(drop.key, o->seed, step);
     int with_dropout = drop.hidden > 0 || drop.attention > 0 || t->base->config.lora.dropout > 0;
-    for (size_t i = 0; i < t->base->config.n_modules; i++)
+    for (size_t i = 0; i < t->base->config.modules.n; i++)
         with_dropout |=
-            t->base->config.modules[i].kind == AOEI_MODULE_DROPOUT && t->base->config.modules[i].dropout > 0;
+            t->base->config.modules.list[i].kind == AOEI_MODULE_DROPOUT && t->base->config.modules.list[i].dropout > 0;
     aoei_task_result r = {.accuracy = (double)NAN};
     const int code = t->task->gradient(t->task, t, step, with_dropout ? &drop : NULL, &r, err);
     if (code) {

@@ -96,7 +96,7 @@ static void open_modules(const aoei_settings *s, const aoei_encoder_config *c) {
     rc = aoei_modules_open(&config, &f, test_model_dir(path), s->modules, &err);
     if (rc && (err.code != rc || !*err.message))
         abort();
-    if (!rc && aoei_module_chain_dims(config.modules, config.n_modules, config.hidden) > 65536)
+    if (!rc && aoei_module_chain_dims(config.modules.list, config.modules.n, config.hidden) > 65536)
         abort();
     aoei_model_files_close(&f);
 }
@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t file = size ? data[0] % N_FILES : 0;
     char path[512];
     test_model_config(&c);
-    c.output_hidden_states = 1;
+    c.modules.output_hidden_states = 1;
     put("in", "1_Pooling/config.json", "{}", 2); /* modules.json refers to this module */
     if (file == DENSE)
         put("in", "modules.json", with_dense, sizeof with_dense - 1);

@@ -81,8 +81,8 @@ static void create(problem *p, const variant *v, aoei_dtype type, size_t threads
         p->training = (aoei_training_layers){.head_rows = v->dims, .head_cols = p->c.hidden};
         p->c.training = &p->training;
     }
-    p->c.n_modules = v->map == KEPT;
-    p->c.modules[0] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = p->c.hidden, .out = v->dims};
+    p->c.modules.n = v->map == KEPT;
+    p->c.modules.list[0] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = p->c.hidden, .out = v->dims};
     const aoei_pair_step_options o = {.pairs = TEXTS,
                                       .arity = 1,
                                       .tokens = TEXTS * LONGEST,

@@ -267,17 +267,17 @@ static void test_architectures(void **state) {
 }
 
 static void all_states(aoei_encoder_config *c) {
-    c->layer_weights = 3;
+    c->modules.layer_weights = 3;
 }
 
 static void last_states_of_llama(aoei_encoder_config *c) {
     tiny_llama(c);
-    c->layer_weights = 2;
+    c->modules.layer_weights = 2;
 }
 
 static void all_states_of_albert(aoei_encoder_config *c) {
     tiny_albert(c);
-    c->layer_weights = 3;
+    c->modules.layer_weights = 3;
 }
 
 /* Tests layer weights, with which the input of the pooling is the weighted mean of hidden states. */
@@ -296,24 +296,24 @@ static void test_layer_weights(void **state) {
 }
 
 static void last_two_states(aoei_encoder_config *c) {
-    c->paired_state = c->layers - 1;
+    c->modules.paired_state = c->layers - 1;
 }
 
 static void first_and_last_state(aoei_encoder_config *c) {
     c->layers = 3;
-    c->paired_state = 1;
+    c->modules.paired_state = 1;
 }
 
 static void last_two_states_of_llama(aoei_encoder_config *c) {
     tiny_llama(c);
     c->layers = 3;
-    c->paired_state = 2;
+    c->modules.paired_state = 2;
 }
 
 static void first_and_last_state_of_llama(aoei_encoder_config *c) {
     tiny_llama(c);
     c->layers = 3;
-    c->paired_state = 1;
+    c->modules.paired_state = 1;
 }
 
 /* Tests the poolings that compute the mean of two layers. */

@@ -88,8 +88,8 @@ static void problem_create(problem *p, void (*options)(aoei_encoder_config *c), 
     p->ctx = test_context(test_best_tier(), 1);
     tiny_config(&p->config, &shape);
     if (with_dense) {
-        p->config.n_modules = 1;
-        p->config.modules[0] =
+        p->config.modules.n = 1;
+        p->config.modules.list[0] =
             (aoei_module){.kind = AOEI_MODULE_DENSE, .in = D, .out = D, .activation = AOEI_DENSE_TANH};
     }
     p->layers = *layers;
@@ -133,7 +133,7 @@ static void compute_vectors(problem *p) {
     for (size_t i = 0; i < STATES; i++) {
         r->last = r->states + i * TOKENS * D;
         bert_reference_pool(r, p->pooling, p->vectors[i]);
-        if (p->config.n_modules)
+        if (p->config.modules.n)
             dense(p, p->vectors[i]);
     }
     r->last = last;

@@ -116,21 +116,22 @@ static void run_step(run *r, const aoei_encoder_config *c, const aoei_tensor *we
     int32_t ids[LONGEST];
     aoei_rng random;
     aoei_pair_step_options o = *options;
-    o.loss = c->classes ? &aoei_loss_of_scores : NULL;
+    o.loss = c->modules.classes ? &aoei_loss_of_scores : NULL;
     r->ctx = test_context(test_best_tier(), threads);
     assert_int_equal(aoei_pair_step_create(&r->step, r->ctx, c, &o, NULL), 0);
     aoei_params_load(r->ctx, &r->step.params, weights);
     aoei_rng_init(&random, 5, AOEI_STREAM_TEST, 0);
     aoei_batch_clear(&r->step.buffer);
-    for (size_t i = 0; i < (c->classes ? PAIRS : TEXTS); i++) {
+    for (size_t i = 0; i < (c->modules.classes ? PAIRS : TEXTS); i++) {
         for (size_t t = 0; t < lengths[i]; t++)
             ids[t] = (int32_t)aoei_rng_below(&random, (uint32_t)c->vocab);
         aoei_batch_add(&r->step.buffer, ids, lengths[i], (uint32_t)i);
     }
-    r->step.arity = c->classes ? 1 : 2;
-    const aoe_pooling pooling = c->classes ? c->pooling : AOE_POOLING_LAST_AVG;
-    assert_int_equal(aoei_pair_step_gradient(&r->step, pooling, &objective, c->classes ? targets_of_scores : labels,
-                                             NULL, drop, 1, &r->result, NULL),
+    r->step.arity = c->modules.classes ? 1 : 2;
+    const aoe_pooling pooling = c->modules.classes ? c->pooling : AOE_POOLING_LAST_AVG;
+    assert_int_equal(aoei_pair_step_gradient(&r->step, pooling, &objective,
+                                             c->modules.classes ? targets_of_scores : labels, NULL, drop, 1, &r->result,
+                                             NULL),
                      0);
 }
 

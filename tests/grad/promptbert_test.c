@@ -91,11 +91,11 @@ static void add_layers(aoei_encoder_config *c, aoei_training_layers *training, i
     const size_t D = c->hidden;
     training->n_projection = 1;
     c->training = is_sup ? NULL : training;
-    c->n_modules = is_sup ? 2 : 0;
+    c->modules.n = is_sup ? 2 : 0;
     training->projection[0] =
         (aoei_module){.kind = AOEI_MODULE_DENSE, .in = D, .out = D, .activation = AOEI_DENSE_TANH};
-    c->modules[0] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = D, .out = D, .activation = AOEI_DENSE_GELU};
-    c->modules[1] = (aoei_module){.kind = AOEI_MODULE_LAYERNORM, .in = D, .out = D, .norm_eps = NORM_EPS};
+    c->modules.list[0] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = D, .out = D, .activation = AOEI_DENSE_GELU};
+    c->modules.list[1] = (aoei_module){.kind = AOEI_MODULE_LAYERNORM, .in = D, .out = D, .norm_eps = NORM_EPS};
 }
 
 static void create(problem *p, aoei_tier tier, size_t threads, size_t chunk, int empty, int is_sup) {
@@ -187,7 +187,7 @@ static double loss(void *arg) {
         for (size_t t = b->offsets[i]; t < b->offsets[i + 1]; t++)
             if (b->ids[t] == MASK) {
                 memcpy(v[i], p->r.last + t * D, D * sizeof **v);
-                if (p->c.n_modules)
+                if (p->c.modules.n)
                     transform(p, v[i], p->r.last + t * D);
             }
     for (size_t i = 0; i < TEXTS; i++) {

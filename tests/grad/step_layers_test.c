@@ -63,9 +63,9 @@ static void vectors_of(const problem *p, const double *x, double v[TEXTS][MOST_D
             for (size_t k = 0; k < D; k++)
                 pooled[k] += x[p->word + (size_t)ids[t] * D + k] / (double)T;
         memcpy(after_dense, pooled, sizeof pooled);
-        if (p->c.n_modules)
-            layer(after_dense, pooled, x + p->dense, p->c.modules[0].no_bias ? NULL : x + p->dense_bias, D,
-                  p->c.modules[0].out, p->c.modules[0].activation == AOEI_DENSE_TANH);
+        if (p->c.modules.n)
+            layer(after_dense, pooled, x + p->dense, p->c.modules.list[0].no_bias ? NULL : x + p->dense_bias, D,
+                  p->c.modules.list[0].out, p->c.modules.list[0].activation == AOEI_DENSE_TANH);
         if (p->training.n_projection)
             layer(v[u], after_dense, x + p->head, x + p->head_bias, p->dims, p->compared, 1);
         else
@@ -133,12 +133,12 @@ static void set_up(problem *p, size_t dense, int with_tanh, int bias, size_t hea
                                  .hidden = D,
                                  .vocab = V,
                                  .no_embed_norm = 1,
-                                 .n_modules = dense > 0,
-                                 .modules = {{.kind = AOEI_MODULE_DENSE,
-                                              .in = D,
-                                              .out = dense,
-                                              .activation = with_tanh ? AOEI_DENSE_TANH : AOEI_DENSE_IDENTITY,
-                                              .no_bias = !bias}}};
+                                 .modules = {.n = dense > 0,
+                                             .list = {{.kind = AOEI_MODULE_DENSE,
+                                                       .in = D,
+                                                       .out = dense,
+                                                       .activation = with_tanh ? AOEI_DENSE_TANH : AOEI_DENSE_IDENTITY,
+                                                       .no_bias = !bias}}}};
     p->training = (aoei_training_layers){.head_rows = head_rows, .head_cols = head_cols};
     p->c.training = head_rows ? &p->training : NULL;
     p->dims = aoei_vector_dims(&p->c);

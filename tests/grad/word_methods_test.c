@@ -120,15 +120,15 @@ static void embed_dan(const problem *p, const double *x, size_t u, double v[U]) 
         v[k] = tanh(v[k]);
 }
 
-static const word_method infersent = {.c = {.arch = &aoei_arch_words, .lstm_dims = H, .lstm_layers = 1},
+static const word_method infersent = {.c = {.arch = &aoei_arch_words, .modules = {.lstm_dims = H, .lstm_layers = 1}},
                                       .pooling = AOE_POOLING_LAST_MAX,
                                       .embed = embed_infersent};
 static const word_method dan = {
     .c = {.arch = &aoei_arch_words,
           .bigrams = BIGRAMS,
-          .n_modules = 2,
-          .modules = {{.kind = AOEI_MODULE_DENSE, .in = D, .out = U, .activation = AOEI_DENSE_TANH},
-                      {.kind = AOEI_MODULE_DENSE, .in = U, .out = U, .activation = AOEI_DENSE_TANH}}},
+          .modules = {.n = 2,
+                      .list = {{.kind = AOEI_MODULE_DENSE, .in = D, .out = U, .activation = AOEI_DENSE_TANH},
+                               {.kind = AOEI_MODULE_DENSE, .in = U, .out = U, .activation = AOEI_DENSE_TANH}}}},
     .pooling = AOE_POOLING_LAST_AVG,
     .embed = embed_dan};
 

@@ -170,7 +170,7 @@ static void test_cross_encoder(void **state) {
     aoe_model_options_defaults(&o);
     o.cross_encoder = 1;
     assert_int_equal(aoe_model_open(&m, ctx, "tests/golden/cross_encoders/bert", &o, NULL), 0);
-    assert_int_equal(m->config.classes, CLASSES);
+    assert_int_equal(m->config.modules.classes, CLASSES);
     aoe_embedder *e = embedder_of(m);
     for (int call = 0; call < 2; call++) {
         assert_int_equal(aoe_score_pairs(e, &first, &second, 1, scores[call], NULL, NULL), 0);

@@ -392,10 +392,10 @@ static void embedding(const bert_reference *r, double *x, size_t text, size_t T)
 /* Adds hidden state `index`, x[n], to mean[n], the weighted mean of hidden states. */
 static void add_to_mean(const bert_reference *r, double *mean, const double *x, size_t index, size_t n) {
     const aoei_encoder_config *c = r->config;
-    const size_t first = c->layers + 1 - c->layer_weights;
-    const double *w = c->layer_weights ? r->weights[aoei_pooled_slot(c, AOEI_PW_LAYER_WEIGHTS)] : NULL;
-    double sum = 0, factor = index == c->paired_state || index == c->layers ? 0.5 : 0;
-    for (size_t i = 0; i < c->layer_weights; i++)
+    const size_t first = c->layers + 1 - c->modules.layer_weights;
+    const double *w = c->modules.layer_weights ? r->weights[aoei_pooled_slot(c, AOEI_PW_LAYER_WEIGHTS)] : NULL;
+    double sum = 0, factor = index == c->modules.paired_state || index == c->layers ? 0.5 : 0;
+    for (size_t i = 0; i < c->modules.layer_weights; i++)
         sum += w[i];
     if (w)
         factor = index >= first ? w[index - first] / sum : 0;

@@ -176,7 +176,7 @@ static void saves_the_encoder(void **state) {
     train_run_ok(&r, 1);
     assert_int_equal(aoe_context_create(&ctx, NULL, NULL), 0);
     assert_int_equal(aoe_model_open(&m, ctx, r.o.args.output, NULL, NULL), 0);
-    assert_int_equal(m->config.n_modules, 0);
+    assert_int_equal(m->config.modules.n, 0);
     assert_int_equal(m->settings.pooling, AOE_POOLING_CLS);
     aoe_model_close(m);
     aoe_context_destroy(ctx);

@@ -387,8 +387,8 @@ static void saved_maps(void **state) {
         if (aoe_model_open(&m, ctx, r->output, NULL, &err))
             fail_msg("%s", err.message);
         assert_int_equal(aoe_model_dims(m), cases[i].dense ? 20 : TRAIN_DIMS);
-        assert_int_equal(m->config.n_modules, cases[i].dense);
-        assert_true(!cases[i].dense || m->config.modules[0].activation == AOEI_DENSE_IDENTITY);
+        assert_int_equal(m->config.modules.n, cases[i].dense);
+        assert_true(!cases[i].dense || m->config.modules.list[0].activation == AOEI_DENSE_IDENTITY);
         aoe_model_close(m);
         aoe_context_destroy(ctx);
         snprintf(line, sizeof line, "\"teacher_map\": \"%s\"", cases[i].record);

@@ -138,7 +138,7 @@ static void keeps_the_convolutions(void **state) {
     assert_int_equal(aoe_context_create(&ctx, NULL, &err), 0);
     if (aoe_model_open(&m, ctx, r.o.args.output, NULL, &err))
         fail_msg("%s", err.message);
-    assert_int_equal(m->config.n_kernels, 3);
+    assert_int_equal(m->config.modules.n_kernels, 3);
     assert_int_equal(aoe_model_dims(m), 768);
     assert_int_equal(m->settings.pooling, AOE_POOLING_LAST_AVG);
     aoe_model_close(m);

@@ -210,8 +210,8 @@ static void subtracts_the_template(void **state) {
     if (aoe_model_open(&m, ctx, r.o.args.output, NULL, &err))
         fail_msg("%s", err.message);
     assert_true(m->settings.subtract_empty_prompt);
-    assert_int_equal(m->config.n_modules, 2);
-    assert_true(m->config.modules[1].norm_eps < 2e-12);
+    assert_int_equal(m->config.modules.n, 2);
+    assert_true(m->config.modules.list[1].norm_eps < 2e-12);
     const size_t D = aoe_model_dims(m);
     float *all = malloc(N * D * sizeof *all), *one = malloc(D * sizeof *one);
     for (size_t i = 0; i < N; i++)

@@ -114,9 +114,9 @@ static void check_model(const train_run *r, const char *initial) {
     if (aoe_model_open(&start, ctx, initial, NULL, &err))
         fail_msg("%s", err.message);
     assert_ptr_equal(m->config.arch, &aoei_arch_words);
-    assert_int_equal(m->config.lstm_dims, is_dan ? 0 : 6);
+    assert_int_equal(m->config.modules.lstm_dims, is_dan ? 0 : 6);
     assert_int_equal(m->config.bigrams, is_dan ? BIGRAMS : 0);
-    assert_int_equal(m->config.n_modules, is_dan ? 2 : 0);
+    assert_int_equal(m->config.modules.n, is_dan ? 2 : 0);
     assert_int_equal(m->config.frozen_words, !is_dan);
     assert_null(m->config.training);
     assert_int_equal(aoe_model_dims(m), is_dan ? 512 : 12);
