@@ -14,11 +14,8 @@ enum { LINES = 1000, LENGTH = 4096 };
 static char line[LINES][LENGTH];
 
 int main(int argc, char **argv) {
-    aoe_context *ctx = NULL;
-    aoe_model *model = NULL;
     aoe_embedder *embedder = NULL;
     aoe_error err = {0};
-    aoe_model_options options;
     aoe_text query[LINES], text[LINES];
     float *scores = NULL;
     size_t n = 0;
@@ -29,12 +26,10 @@ int main(int argc, char **argv) {
         query[n] = aoe_text_of(argv[2]);
         text[n] = aoe_text_of(line[n]);
     }
-    aoe_model_options_defaults(&options);
-    options.cross_encoder = 1;
-    int failed = aoe_context_create(&ctx, NULL, &err) || aoe_model_open(&model, ctx, argv[1], &options, &err) ||
-                 aoe_embedder_create(&embedder, model, NULL, &err);
-    const size_t classes = aoe_model_classes(model);
-    failed = failed || !(scores = calloc(LINES * classes, sizeof *scores)) ||
+    int failed = aoe_embedder_open(&embedder, argv[1], &err);
+    const size_t classes = aoe_model_classes(aoe_embedder_model(embedder)); /* 0: an embedding model, which is rejected
+                                                                             */
+    failed = failed || !(scores = calloc(LINES * (classes + 1), sizeof *scores)) ||
              aoe_score_pairs(embedder, query, text, n, scores, NULL, &err);
     if (failed)
         fprintf(stderr, "rerank: %s\n", err.code ? err.message : "out of memory");
@@ -48,7 +43,5 @@ int main(int argc, char **argv) {
     }
     free(scores);
     aoe_embedder_destroy(embedder);
-    aoe_model_close(model);
-    aoe_context_destroy(ctx);
     return failed;
 }
