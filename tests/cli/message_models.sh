@@ -37,13 +37,13 @@ echo "saved models keep the template"
 "$AOE" embed -q -m converted --dtype f32 texts.txt | cmp - vectors
 rm converted/aoe.json # the files of sentence-transformers are sufficient
 "$AOE" embed -q -m converted --dtype f32 texts.txt | cmp - vectors
-"$AOE" train -q -m message -d pairs.tsv -o trained --max-steps 1
+"$AOE" train -q -m message -d pairs.tsv -o trained --max-steps 1 | sed "s, in [0-9]* s,,"
 "$AOE" tokenize -q -m trained texts.txt | cmp - ids
-"$AOE" train -q -m message -d pairs.tsv -o lora --max-steps 1 --lora-r 2
+"$AOE" train -q -m message -d pairs.tsv -o lora --max-steps 1 --lora-r 2 | sed "s, in [0-9]* s,,"
 "$AOE" embed -q -m lora --dtype f32 texts.txt >adapted
 rm lora/aoe.json
 "$AOE" embed -q -m lora --dtype f32 texts.txt | cmp - adapted
-"$AOE" train -q --method cross-encoder -m message -d pairs.tsv -o cross --max-steps 1
+"$AOE" train -q --method cross-encoder -m message -d pairs.tsv -o cross --max-steps 1 | sed "s, in [0-9]* s,,"
 printf '["a b","c"]\n' | "$AOE" tokenize -q -m cross --jsonl >pair
 echo '<query> a b<document> c' | "$AOE" tokenize -q -m plain --no-specials | cmp - pair
 
@@ -112,7 +112,7 @@ printf '{"chat_template": "%s"}' "$(cat template)" >raw/chat_template.json
 rm -r raw
 
 echo "a model and adapters in one directory"
-"$AOE" train -q -m plain -d pairs.tsv -o adapters --lora-r 2 --max-steps 1
+"$AOE" train -q -m plain -d pairs.tsv -o adapters --lora-r 2 --max-steps 1 | sed "s, in [0-9]* s,,"
 cp -r plain both
 cp adapters/adapter_config.json adapters/adapter_model.safetensors both
 fails "$AOE" embed -q -m both texts.txt

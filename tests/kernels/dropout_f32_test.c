@@ -80,7 +80,7 @@ static void one_case(const aoei_kernels *k, const aoei_dropout_row *d, size_t n,
 }
 
 static void all_tiers_agree(const aoei_kernels *k) {
-    for (size_t n = 0; n <= LONGEST; n++)
+    for (size_t n = 0; n <= LONGEST; n += kernel_every())
         for (size_t slack = 0; slack < 3; slack++) {
             aoei_dropout_row d = {.key = {0xdeadbeef, (uint32_t)n},
                                   .counter = {7, 0xffffffff, (uint32_t)slack, 0x80000001}};

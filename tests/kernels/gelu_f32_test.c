@@ -70,7 +70,7 @@ static void sweep(const aoei_kernels *k) {
     enum { BLOCK = 64 };
     float x[BLOCK], y[BLOCK], dx[BLOCK], one[BLOCK];
     size_t n = 0;
-    for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += SWEEP_STEP) {
+    for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += SWEEP_STEP * kernel_every()) {
         const uint32_t low = (uint32_t)bits;
         memcpy(x + n, &low, sizeof low);
         if (!(fabsf(x[n]) < 40))

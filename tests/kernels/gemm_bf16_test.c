@@ -55,7 +55,7 @@ static void gelu_of_every_value(const aoei_kernels *k) {
     const aoei_bf16 one = aoei_bf16_from_f32(1);
     aoei_bf16 gates[M * N], c[M * N], a[M];
     float x[M], y[M], units[M];
-    for (size_t first = 0; first < 65536; first += M) {
+    for (size_t first = 0; first < 65536; first += M * kernel_every()) {
         for (int gated = 0; gated < 2; gated++) {
             for (size_t i = 0; i < M; i++) {
                 const aoei_bf16 value = (aoei_bf16)(first + i);

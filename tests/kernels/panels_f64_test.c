@@ -107,11 +107,11 @@ static void check_product(const aoei_kernels *k, aoei_rng *r, size_t M, size_t N
 static void products(const aoei_kernels *k) {
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
     for (size_t i = 0; i < 3; i++) {
-        for (size_t M = 1; M <= MOST; M++)
+        for (size_t M = 1; M <= MOST; M += kernel_every())
             check_product(k, &r, M, kernel_size(&r, 1, 30), kernel_size(&r, 1, 60));
-        for (size_t N = 1; N <= MOST; N++)
+        for (size_t N = 1; N <= MOST; N += kernel_every())
             check_product(k, &r, kernel_size(&r, 1, 30), N, kernel_size(&r, 1, 60));
-        for (size_t K = 0; K <= MOST_K; K++)
+        for (size_t K = 0; K <= MOST_K; K += kernel_every())
             check_product(k, &r, kernel_size(&r, 1, 18), kernel_size(&r, 1, 30), K);
     }
     for (size_t i = 0; i < 20; i++)

@@ -61,7 +61,7 @@ static void check_one(const aoei_kernels *k, int bf16, const float *x, size_t n)
 static void check_rows(const aoei_kernels *k, int bf16) {
     float x[LONGEST];
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
-    for (size_t n = 0; n <= LONGEST; n++)
+    for (size_t n = 0; n <= LONGEST; n += kernel_every())
         for (int exponent = -130; exponent <= 120; exponent += 10) {
             for (size_t i = 0; i < n; i++)
                 x[i] = ldexpf((float)aoei_rng_normal(&r), exponent);
@@ -95,7 +95,7 @@ static void rows_bf16(const aoei_kernels *k) {
 static void split(const aoei_kernels *k) {
     enum { MOST = 65 };
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
-    for (size_t parts = 1; parts <= MOST; parts++)
+    for (size_t parts = 1; parts <= MOST; parts += kernel_every())
         for (int trial = 0; trial < 20; trial++) {
             const float scale = ldexpf(1 + (float)aoei_rng_uniform(&r), (int)aoei_rng_below(&r, 100) - 50);
             const float x =

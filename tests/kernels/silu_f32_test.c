@@ -81,7 +81,7 @@ static void lengths(const aoei_kernels *k) {
 static void sweep(const aoei_kernels *k, void (*check)(const aoei_kernels *k, const float *x, size_t n)) {
     float x[SWEEP_BLOCK];
     size_t n = 0;
-    for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += SWEEP_STEP) {
+    for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += SWEEP_STEP * kernel_every()) {
         const uint32_t low = (uint32_t)bits;
         memcpy(x + n, &low, sizeof low);
         if (!(fabsf(x[n]) < 100) || ++n < SWEEP_BLOCK)

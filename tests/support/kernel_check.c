@@ -119,6 +119,12 @@ int kernel_guards(void) {
     return !text || strcmp(text, "0") != 0;
 }
 
+size_t kernel_every(void) {
+    const char *text = getenv("AOE_TEST_EVERY");
+    const size_t every = text ? strtoull(text, NULL, 10) : 1;
+    return every ? every : 1;
+}
+
 uint64_t kernel_seed(void) {
     const char *text = getenv("AOE_TEST_SEED");
     return text ? strtoull(text, NULL, 10) : 1;

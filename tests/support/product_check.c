@@ -428,8 +428,9 @@ product_case product_random(aoei_rng *r, aoei_dtype type, size_t M, size_t N, si
 }
 
 void product_test_shapes(const aoei_kernels *k, aoei_dtype type) {
+    const size_t every = kernel_every();
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
-    for (size_t M = 1; M <= SWEEP_M; M += SWEEP_STEP) {
+    for (size_t M = 1; M <= SWEEP_M; M += SWEEP_STEP * every) {
         product_case p = product_random(&r, type, M, kernel_size(&r, 1, 20), kernel_size(&r, 1, 20));
         product_check(k, type, &r, &p);
     }
@@ -438,15 +439,15 @@ void product_test_shapes(const aoei_kernels *k, aoei_dtype type) {
         product_case p = product_random(&r, type, M, kernel_size(&r, 1, 20), kernel_size(&r, 1, 20));
         product_check(k, type, &r, &p);
     }
-    for (size_t N = 1; N <= SWEEP_N; N += SWEEP_STEP) {
+    for (size_t N = 1; N <= SWEEP_N; N += SWEEP_STEP * every) {
         product_case p = product_random(&r, type, N % 2 ? 1 : kernel_size(&r, 1, 30), N, kernel_size(&r, 1, 40));
         product_check(k, type, &r, &p);
     }
-    for (size_t K = 0; K <= SWEEP_K; K += SWEEP_STEP) {
+    for (size_t K = 0; K <= SWEEP_K; K += SWEEP_STEP * every) {
         product_case p = product_random(&r, type, kernel_size(&r, 1, 16), kernel_size(&r, 1, 10), K);
         product_check(k, type, &r, &p);
     }
-    for (int i = 0; i < 60; i++) {
+    for (size_t i = 0; i < 60; i += every) {
         product_case p =
             product_random(&r, type, kernel_size(&r, 1, 100), kernel_size(&r, 1, 100), kernel_size(&r, 1, 100));
         product_check(k, type, &r, &p);
@@ -454,9 +455,10 @@ void product_test_shapes(const aoei_kernels *k, aoei_dtype type) {
 }
 
 void product_test_options(const aoei_kernels *k, aoei_dtype type) {
+    const unsigned every = (unsigned)kernel_every();
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
     enum { SOURCES = PRODUCT_SOURCES * PRODUCT_SOURCES, ALL = 2 * 2 * 2 * 2 * (AOEI_QUICK_GELU + 1) * SOURCES };
-    for (unsigned i = 0; i < ALL; i++) {
+    for (unsigned i = 0; i < ALL; i += every) {
         const unsigned bits = i / SOURCES;
         const product_case p = {.M = kernel_size(&r, 1, 31),
                                 .N = kernel_size(&r, 1, 70),
@@ -474,7 +476,7 @@ void product_test_options(const aoei_kernels *k, aoei_dtype type) {
         const product_case fitting = consistent(p, type);
         product_check(k, type, &r, &fitting);
     }
-    for (unsigned i = 0; i < PRODUCT_LAYOUTS * PRODUCT_LAYOUTS * 3 * 2; i++) {
+    for (unsigned i = 0; i < PRODUCT_LAYOUTS * PRODUCT_LAYOUTS * 3 * 2; i += every) {
         product_case p =
             product_random(&r, type, kernel_size(&r, 1, 31), kernel_size(&r, 1, 70), kernel_size(&r, 1, 24));
         p.a_layout = (product_layout)(i % PRODUCT_LAYOUTS);
@@ -546,19 +548,20 @@ static void check_groups(const aoei_kernels *k, const layer *l, aoei_rng *r, con
 
 static void check_pieces(const aoei_kernels *k, aoei_dtype type, aoei_rng *r, size_t M, size_t N, size_t K) {
     static const size_t groups[] = {1, 2, 17, 33, 300, 1000};
+    const size_t every = kernel_every();
     product_matrix x = product_input(r, type, M, K), w = product_input(r, type, N, K),
                    sums = product_output(r, AOEI_F32, M, N);
     void *packed = pack(k, type, w.data, type, 1, w.ld, K, N);
     const layer plain = {type, &x, &w, NULL}, ready = {type, &x, &w, packed};
     multiply_part(k, &plain, &sums, 0, M, 0, K, 0, NULL);
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i += every) {
         const aoei_dtype c_type = i % 2 ? AOEI_F32 : type;
         check_groups(k, i / 2 % 2 ? &ready : &plain, r, &sums, groups[i], c_type, 0);
         check_groups(k, &ready, r, &sums, groups[i], type, 1);
         if (type == AOEI_BF16)
             check_groups(k, &ready, r, &sums, groups[i], AOEI_F32, 1);
     }
-    for (size_t part = 0; part <= K; part += 32 * kernel_size(r, 1, 1 + K / 128)) {
+    for (size_t part = 0; part <= K; part += 32 * every * kernel_size(r, 1, 1 + K / 128)) {
         product_matrix c = product_output(r, AOEI_F32, M, N);
         multiply_part(k, &plain, &c, 0, M, 0, part, 0, NULL);
         multiply_part(k, &plain, &c, 0, M, part, K, 1, NULL);
