@@ -58,13 +58,13 @@ encoder: base nn
 net: base
 hub: base kernels nn tokenizer encoder modeldir net
 table: base
-model: base nn tokenizer encoder modeldir
+model: base options nn tokenizer encoder modeldir
 modeldir: base tokenizer encoder
 dataset: base table nn vectors model
-create: base nn tokenizer encoder modeldir model table
-collect: base net table dataset
-annotate: base net table dataset
-eval: base nn vectors model table stats
+create: base options nn tokenizer encoder modeldir model table
+collect: base options net table dataset
+annotate: base options net table dataset
+eval: base options nn vectors model table stats
 train: base options nn tokenizer encoder model modeldir loss table
 bench: base nn encoder model modeldir train
 experiment: base options

@@ -82,15 +82,14 @@ static int is_option(const char *s) {
     return s[0] == '-' && s[1] != 0 && !(isdigit((unsigned char)s[1]) || s[1] == '.');
 }
 
-/* Parses a non-negative decimal integer that is at most `max`; if max is 0, there is no maximum. Returns 0, or -1 if
- * the text is not such an integer. */
-static int read_size(const char *text, double max, unsigned long long *out) {
+/* Parses a non-negative decimal integer. Returns 0, or -1 if the text is not such an integer. */
+static int read_size(const char *text, unsigned long long *out) {
     char *end;
     errno = 0;
     if (!isdigit((unsigned char)text[0]))
         return -1;
     *out = strtoull(text, &end, 10);
-    return errno || *end || (max > 0 && (double)*out > max) ? -1 : 0;
+    return errno || *end ? -1 : 0;
 }
 
 /* Parses a finite number. Returns 0, or -1 if the text is not a finite number. */
@@ -100,14 +99,17 @@ static int read_real(const char *text, double *out) {
     return end == text || *end || isspace((unsigned char)text[0]) || !isfinite(*out) ? -1 : 0;
 }
 
+/* Returns 1 if the number is in the range of the option. */
+static int in_range(const aoei_option *o, double x) {
+    double min, max;
+    aoei_option_limits(o, 1, &min, &max);
+    return x >= min && x <= max;
+}
+
 /* Reports that the value of a numeric option is not a number in its range. */
 static int range_error(const parser *p, const aoei_option *o, const char *text) {
-    const char *noun = o->kind == AOEI_OPTION_REAL ? "a number" : "an integer";
-    if (o->max >= 1e30)
-        return usage_error(p, "--%s must be %s, not '%s'", o->name, noun, text);
-    if (o->max <= 0)
-        return usage_error(p, "--%s must be %s of at least %.10g, not '%s'", o->name, noun, o->min, text);
-    return usage_error(p, "--%s must be %s from %.10g to %.10g, not '%s'", o->name, noun, o->min, o->max, text);
+    char range[AOEI_NAME_SIZE];
+    return usage_error(p, "--%s must be %s, not '%s'", o->name, aoei_option_range(range, o, 1), text);
 }
 
 /* Appends a text to a list. The array of the list is owned by `args`. */
@@ -216,17 +218,17 @@ static int store(parser *p, const aoei_option *o, void *target, const char *text
             add_text(p->args, target, p->argument[p->at++]);
         return CLI_GO;
     case AOEI_OPTION_SIZE:
-        if (read_size(text, o->max, &whole) || (double)whole < o->min || whole > SIZE_MAX)
+        if (read_size(text, &whole) || whole > SIZE_MAX || !in_range(o, (double)whole))
             return range_error(p, o, text);
         *(size_t *)target = (size_t)whole;
         return CLI_GO;
     case AOEI_OPTION_SEED:
-        if (read_size(text, 0, &whole))
+        if (read_size(text, &whole))
             return usage_error(p, "--%s must be an integer from 0 to 2^64 - 1, not '%s'", o->name, text);
         *(uint64_t *)target = whole;
         return CLI_GO;
     case AOEI_OPTION_REAL:
-        if (read_real(text, &real) || real < o->min || (o->max > 0 && real > o->max))
+        if (read_real(text, &real) || !in_range(o, real))
             return range_error(p, o, text);
         *(double *)target = real;
         return CLI_GO;

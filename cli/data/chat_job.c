@@ -401,12 +401,12 @@ static int run(cli_chat *c, const cli_chat_command *command, const cli_args *arg
 int cli_chat_run(cli_chat *c, const cli_chat_command *command, int argc, char **argv) {
     cli_group groups[MAX_OWN_GROUPS + 6], *next = groups;
     *next++ = (cli_group)CLI_GROUP("output", output_table, c);
-    *next++ = (cli_group)CLI_LIBRARY_GROUP(&aoei_chat_output, &c->o);
+    *next++ = (cli_group)CLI_LIBRARY_GROUP(&aoei_chat_output_rows, &c->o);
     for (size_t i = 0; i < command->n_groups; i++)
         *next++ = command->groups[i];
     *next++ = (cli_group)CLI_GROUP("models", model_table, c);
-    *next++ = (cli_group)CLI_LIBRARY_GROUP(&aoei_chat_models, &c->o);
-    *next++ = (cli_group)CLI_LIBRARY_GROUP(&aoei_chat_calls, &c->o);
+    *next++ = (cli_group)CLI_LIBRARY_GROUP(&aoei_chat_models_rows, &c->o);
+    *next++ = (cli_group)CLI_LIBRARY_GROUP(&aoei_chat_calls_rows, &c->o);
     *next++ = (cli_group)CLI_GROUP("general", cli_general_table, &c->general);
     const cli_syntax syntax = {
         .command = command->command,

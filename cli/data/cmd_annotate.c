@@ -74,7 +74,7 @@ static int run_command(int argc, char **argv) {
     cli_chat chat = {.o = o.chat, .most_prompts = 2};
     const cli_group groups[] = {
         CLI_LIBRARY_GROUP(&aoei_annotate_rows, &o),
-        CLI_LIBRARY_GROUP(&aoei_annotate_data, &o),
+        CLI_LIBRARY_GROUP(&aoei_annotate_data_rows, &o),
         CLI_TEXT_INPUT_GROUP(&o.table),
     };
     const cli_chat_command command = {

@@ -158,7 +158,7 @@ static int run_command(int argc, char **argv) {
     aoe_data_check_options_defaults(&o.c);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_data_check, &o.c),
+        CLI_LIBRARY_GROUP(&aoei_data_check_rows, &o.c),
         CLI_TABLE_INPUT_GROUP(&o.c.table),
 
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),

@@ -111,8 +111,8 @@ static int run_command(int argc, char **argv) {
     aoe_data_convert_options_defaults(&o.c);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_data_convert_output, &o.c),
-        CLI_LIBRARY_GROUP(&aoei_data_convert_form, &o.c),
+        CLI_LIBRARY_GROUP(&aoei_data_convert_output_rows, &o.c),
+        CLI_LIBRARY_GROUP(&aoei_data_convert_form_rows, &o.c),
         CLI_TABLE_INPUT_GROUP(&o.c.table),
 
         CLI_GROUP("general", cli_general_table, &o.general),

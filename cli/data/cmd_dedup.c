@@ -110,7 +110,7 @@ static int run_command(int argc, char **argv) {
     aoe_data_dedup_options_defaults(&o.d);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_data_dedup, &o.d),
+        CLI_LIBRARY_GROUP(&aoei_data_dedup_rows, &o.d),
         CLI_TABLE_INPUT_GROUP(&o.d.table),
 
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),

@@ -363,9 +363,9 @@ static int run_command(int argc, char **argv) {
     aoe_github_options_defaults(&o.g);
     const cli_group groups[] = {
         CLI_GROUP("source", source_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_github_source, &o.g),
-        CLI_LIBRARY_GROUP(&aoei_github_output, &o.g),
-        CLI_LIBRARY_GROUP(&aoei_github_choice, &o.g),
+        CLI_LIBRARY_GROUP(&aoei_github_source_rows, &o.g),
+        CLI_LIBRARY_GROUP(&aoei_github_output_rows, &o.g),
+        CLI_LIBRARY_GROUP(&aoei_github_choice_rows, &o.g),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {

@@ -297,12 +297,12 @@ static int run_command(int argc, char **argv) {
     aoe_mine_options_defaults(&o.m);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_mine_data, &o.m),
+        CLI_LIBRARY_GROUP(&aoei_mine_data_rows, &o.m),
         CLI_TABLE_INPUT_GROUP(&o.m.table),
 
         CLI_GROUP("candidates", candidate_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_mine_candidates, &o.m),
-        CLI_LIBRARY_GROUP(&aoei_mine_choice, &o.m),
+        CLI_LIBRARY_GROUP(&aoei_mine_candidates_rows, &o.m),
+        CLI_LIBRARY_GROUP(&aoei_mine_choice_rows, &o.m),
         CLI_MODEL_GROUPS("model", &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };

@@ -48,8 +48,8 @@ static int run_command(int argc, char **argv) {
     aoe_score_options_defaults(&o);
     cli_chat chat = {.o = o.chat, .most_prompts = 1};
     const cli_group groups[] = {
-        CLI_LIBRARY_GROUP(&aoei_score_scores, &o),
-        CLI_LIBRARY_GROUP(&aoei_score_data, &o),
+        CLI_LIBRARY_GROUP(&aoei_score_rows, &o),
+        CLI_LIBRARY_GROUP(&aoei_score_data_rows, &o),
         CLI_TABLE_INPUT_GROUP(&o.table),
     };
     const cli_chat_command command = {

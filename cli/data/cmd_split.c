@@ -202,7 +202,7 @@ static int run_command(int argc, char **argv) {
     aoe_data_split_options_defaults(&o.s);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_data_split, &o.s),
+        CLI_LIBRARY_GROUP(&aoei_data_split_rows, &o.s),
         CLI_TABLE_INPUT_GROUP(&o.s.table),
 
         CLI_GROUP("general", cli_general_table, &o.general),

@@ -254,7 +254,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("data", data_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_data_stats, &o.s),
+        CLI_LIBRARY_GROUP(&aoei_data_stats_rows, &o.s),
         CLI_TABLE_INPUT_GROUP(&o.s.table),
 
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),

@@ -84,7 +84,7 @@ static int run_command(int argc, char **argv) {
     aoe_binary_options o;
     aoe_binary_options_defaults(&o);
     const cli_group groups[] = {
-        CLI_LIBRARY_GROUP(&aoei_binary_classes, &o),
+        CLI_LIBRARY_GROUP(&aoei_binary_classes_rows, &o),
         CLI_COLUMNS_GROUP("tables", &o.table),
         CLI_TABLE_INPUT_GROUP(&o.table),
     };

@@ -160,10 +160,10 @@ static int run_command(int argc, char **argv) {
     aoe_rerank_options_defaults(&o.r);
     const cli_group groups[] = {
         CLI_GROUP("lists", stage_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_rerank_lists, &o.r),
+        CLI_LIBRARY_GROUP(&aoei_rerank_lists_rows, &o.r),
         CLI_GROUP("output", output_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_rerank_output, &o.r),
-        CLI_LIBRARY_GROUP(&aoei_rerank_input, &o.r),
+        CLI_LIBRARY_GROUP(&aoei_rerank_output_rows, &o.r),
+        CLI_LIBRARY_GROUP(&aoei_rerank_input_rows, &o.r),
         CLI_SCORE_MODEL_GROUPS("cross-encoder", &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };

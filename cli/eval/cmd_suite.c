@@ -190,7 +190,7 @@ static int run_command(int argc, char **argv) {
     aoe_suite_options_defaults(&o.s);
     const cli_group groups[] = {
         CLI_GROUP("suite", suite_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_suite, &o.s),
+        CLI_LIBRARY_GROUP(&aoei_suite_rows, &o.s),
     };
     const cli_evaluation e = {
         .command = "eval suite",

@@ -34,7 +34,7 @@ static int run_command(int argc, char **argv) {
     aoe_triplet_options o;
     aoe_triplet_options_defaults(&o);
     const cli_group groups[] = {
-        CLI_LIBRARY_GROUP(&aoei_triplets, &o),
+        CLI_LIBRARY_GROUP(&aoei_triplets_rows, &o),
         CLI_TABLE_INPUT_GROUP(&o.table),
     };
     const cli_evaluation e = {

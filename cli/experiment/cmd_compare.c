@@ -317,7 +317,7 @@ static int run_command(int argc, char **argv) {
     o.e.seeds = "5";
     const cli_group groups[] = {
         CLI_GROUP("comparison", table, &o),
-        CLI_LIBRARY_GROUP(&aoei_compare_tests, &o.x),
+        CLI_LIBRARY_GROUP(&aoei_compare_tests_rows, &o.x),
     };
     const cli_experiment_command command = {
         .command = "compare",

@@ -386,7 +386,7 @@ int cli_experiment_run(cli_experiment *e, const cli_experiment_command *command,
     cli_group groups[MAX_OWN_GROUPS + 3], *next = groups;
     for (size_t i = 0; i < command->n_groups; i++)
         *next++ = command->groups[i];
-    *next++ = (cli_group)CLI_LIBRARY_GROUP(&aoei_experiment_options, e->x);
+    *next++ = (cli_group)CLI_LIBRARY_GROUP(&aoei_experiment_rows, e->x);
     *next++ = (cli_group)CLI_GROUP("runs", run_table, e);
     *next++ = (cli_group)CLI_ROWS("runs", cli_general_table + 1, CLI_GENERAL_COUNT - 1, &e->general); /* no --threads */
     const cli_syntax syntax = {

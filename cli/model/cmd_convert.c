@@ -234,9 +234,9 @@ static int run_command(int argc, char **argv) {
     aoe_convert_options_defaults(&o.convert);
     const cli_group groups[] = {
         CLI_GROUP("conversion", table, &o),
-        CLI_LIBRARY_GROUP(&aoei_convert, &o.convert),
+        CLI_LIBRARY_GROUP(&aoei_convert_model_rows, &o.convert),
         CLI_GROUP("vocabulary", vocabulary_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_convert_vocabulary, &o.convert),
+        CLI_LIBRARY_GROUP(&aoei_convert_vocabulary_rows, &o.convert),
         CLI_TEXT_INPUT_GROUP(&o.convert.table),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };

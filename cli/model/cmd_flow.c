@@ -85,9 +85,9 @@ static int run_command(int argc, char **argv) {
     aoe_flow_options_defaults(&o.flow);
     const cli_group groups[] = {
         CLI_GROUP("flow", table, &o),
-        CLI_LIBRARY_GROUP(&aoei_flow, &o.flow),
-        CLI_LIBRARY_GROUP(&aoei_flow_training, &o.flow),
-        CLI_LIBRARY_GROUP(&aoei_flow_texts, &o.flow),
+        CLI_LIBRARY_GROUP(&aoei_flow_rows, &o.flow),
+        CLI_LIBRARY_GROUP(&aoei_flow_training_rows, &o.flow),
+        CLI_LIBRARY_GROUP(&aoei_flow_texts_rows, &o.flow),
         CLI_TEXT_INPUT_GROUP(&o.flow.table),
         CLI_MODEL_GROUPS("model", &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),

@@ -120,11 +120,11 @@ static int run_command(int argc, char **argv) {
     aoe_init_options_defaults(&o.init);
     const cli_group groups[] = {
         CLI_GROUP("output", table, &o),
-        CLI_LIBRARY_GROUP(&aoei_init, &o.init),
+        CLI_LIBRARY_GROUP(&aoei_init_rows, &o.init),
         CLI_GROUP("sizes", shape_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_shape_sizes, &o.size),
+        CLI_LIBRARY_GROUP(&aoei_shape_sizes_rows, &o.size),
         CLI_GROUP("vocabulary", vocabulary_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_init_vocabulary, &o.init),
+        CLI_LIBRARY_GROUP(&aoei_init_vocabulary_rows, &o.init),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {

@@ -47,7 +47,7 @@ static int run_command(int argc, char **argv) {
     aoe_convert_options_defaults(&o.convert);
     const cli_group groups[] = {
         CLI_GROUP("merging", table, &o),
-        CLI_LIBRARY_GROUP(&aoei_merge, &o.convert),
+        CLI_LIBRARY_GROUP(&aoei_merge_rows, &o.convert),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };
     const cli_syntax syntax = {

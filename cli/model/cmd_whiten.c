@@ -50,8 +50,8 @@ static int run_command(int argc, char **argv) {
     aoe_whiten_options_defaults(&o.whiten);
     const cli_group groups[] = {
         CLI_GROUP("whitening", table, &o),
-        CLI_LIBRARY_GROUP(&aoei_whiten, &o.whiten),
-        CLI_LIBRARY_GROUP(&aoei_whiten_texts, &o.whiten),
+        CLI_LIBRARY_GROUP(&aoei_whiten_rows, &o.whiten),
+        CLI_LIBRARY_GROUP(&aoei_whiten_texts_rows, &o.whiten),
         CLI_TEXT_INPUT_GROUP(&o.whiten.table),
         CLI_MODEL_GROUPS("model", &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),

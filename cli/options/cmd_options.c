@@ -63,10 +63,10 @@ static json_t *methods(const aoei_option *o) {
     return list;
 }
 
-/* A minimum or maximum of this size stands for no limit. */
-#define NO_LIMIT 1e30
-
+/* Returns an end of the range of an option, or null if there is no limit. */
 static json_t *range_end(const aoei_option *o, double x) {
+    if (x <= -AOEI_NO_LIMIT || x >= AOEI_NO_LIMIT)
+        return json_null();
     return o->kind == AOEI_OPTION_SIZE ? json_integer((json_int_t)x) : cli_json_real(x);
 }
 
@@ -78,9 +78,10 @@ static void print_json(const cli_syntax *s, const cli_group *g, const aoei_optio
                           o->letter ? letter : NULL, "group", g->title, "struct", g->type, "field",
                           g->type ? o->member : NULL, "type", type_name(o), "value", value);
     if (o->kind == AOEI_OPTION_SIZE || o->kind == AOEI_OPTION_REAL) {
-        const int limited = o->max > 0 && o->max < NO_LIMIT;
-        json_object_set_new(j, "min", o->min > -NO_LIMIT ? range_end(o, o->min) : json_null());
-        json_object_set_new(j, "max", limited ? range_end(o, o->max) : json_null());
+        double min, max;
+        aoei_option_limits(o, 1, &min, &max);
+        json_object_set_new(j, "min", range_end(o, min));
+        json_object_set_new(j, "max", range_end(o, max));
     }
     if (aoei_option_choice(o, 0))
         json_object_set_new(j, "choices", choices(o));

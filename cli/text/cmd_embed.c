@@ -367,7 +367,7 @@ static int run_command(int argc, char **argv) {
     cli_model_defaults(&o.model);
     const cli_group groups[] = {
         CLI_GROUP("output", table, &o),
-        CLI_LIBRARY_GROUP(&aoei_embedding_size, &o.model.o),
+        CLI_LIBRARY_GROUP(&aoei_embedding_size_rows, &o.model.o),
         CLI_GROUP("precision", precision_table, &o),
         CLI_FIELDS("input", column_table, aoe_table_options, &o.table),
         CLI_TEXT_INPUT_GROUP(&o.table),

@@ -218,7 +218,7 @@ static int run_command(int argc, char **argv) {
     cli_general_defaults(&o.general);
     const cli_group groups[] = {
         CLI_GROUP("tokenizing", table, &o),
-        CLI_LIBRARY_GROUP(&aoei_encode, &o.encode),
+        CLI_LIBRARY_GROUP(&aoei_encode_rows, &o.encode),
         CLI_FIELDS("input", column_table, aoe_table_options, &o.table),
         CLI_TEXT_INPUT_GROUP(&o.table),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),

@@ -94,10 +94,10 @@ static int run_command(int argc, char **argv) {
     aoe_pretrain_options_defaults(&o.p);
     const cli_group groups[] = {
         CLI_GROUP("data", data_table, &o),
-        CLI_LIBRARY_GROUP(&aoei_pretrain_data, &o.p),
+        CLI_LIBRARY_GROUP(&aoei_pretrain_data_rows, &o.p),
         CLI_TEXT_INPUT_GROUP(&o.p.table),
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_OUTPUT], &o.p.args),
-        CLI_LIBRARY_GROUP(&aoei_pretrain_batches, &o.p),
+        CLI_LIBRARY_GROUP(&aoei_pretrain_batches_rows, &o.p),
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_SCHEDULE], &o.p.args),
         CLI_MODEL_GROUPS("model", &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),

@@ -8,7 +8,7 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 
-enum { CLI_TRAIN_GROUPS = 17 };
+enum { CLI_TRAIN_GROUPS = 20 };
 
 typedef struct cli_train_config {
     cli_general general;

@@ -4,7 +4,6 @@
  * request asks for sentences with the opposite meaning (negatives). The sentences in the responses are written as pairs
  * or triplets. calls.c sends the requests, and parse_sentences.c parses the responses.
  */
-#include <math.h>
 #include <string.h>
 
 #include "aoe_annotate.h"
@@ -19,11 +18,12 @@
 #include "base/options.h"
 #include "base/distinct.h"
 #include "dataset/text_equality.h"
+#include "options/annotate.h"
 #include "table/labels.h"
 #include "table/table_write.h"
 #include "table/texts.h"
 
-enum { MAX_SENTENCES = 1000, SIDES = 2, NO_CALL = 0 };
+enum { SIDES = 2, NO_CALL = 0 };
 
 /* Meaning of the requested sentences. POSITIVE: the same meaning as the input. NEGATIVE: the opposite meaning. */
 typedef enum side { POSITIVE, NEGATIVE } side;
@@ -91,17 +91,16 @@ static size_t n_requested(const aoe_annotate_options *o, side s) {
 static int check_options(const aoe_annotate_options *o, aoe_error *err) {
     if (!o->positives && !o->negatives)
         return aoei_fail(err, AOE_EARG, "no sentences are requested; set options.positives or options.negatives");
-    if (o->positives > MAX_SENTENCES || o->negatives > MAX_SENTENCES)
-        return aoei_fail(err, AOE_EARG, "options.positives and options.negatives must be at most %d", MAX_SENTENCES);
+    int rc = aoei_option_group_check(&aoei_annotate_rows, o, AOEI_ALL_METHODS, err);
+    if (rc)
+        return rc;
     if (o->kind == AOE_EXAMPLES_POSITIVES)
         return aoei_fail(err, AOE_EARG, "options.kind must be pairs or triplets");
     if (o->kind == AOE_EXAMPLES_TRIPLETS && !(o->positives && o->negatives))
         return aoei_fail(err, AOE_EARG, "triplets need both options.positives and options.negatives");
-    if (!isfinite(o->positive_label) || !isfinite(o->negative_label))
-        return aoei_fail(err, AOE_EARG, "options.positive_label and options.negative_label must be finite numbers");
     if (!o->files || !o->n_files)
         return aoei_fail(err, AOE_EARG, "options.files is empty; give at least one file of texts");
-    int rc = aoei_check_output(&o->chat, o->name, o->write, err);
+    rc = aoei_check_output(&o->chat, o->name, o->write, err);
     if (!rc)
         rc = aoei_prompt_check(prompt_of(o, POSITIVE), 0, "options.positive_prompt", err);
     return rc ? rc : aoei_prompt_check(prompt_of(o, NEGATIVE), 0, "options.negative_prompt", err);

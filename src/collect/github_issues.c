@@ -14,6 +14,7 @@
 #include "collect/github_resolve.h"
 #include "collect/github_rest.h"
 #include "collect/issues_pairs.h"
+#include "options/collect.h"
 #include "table/table.h"
 
 static const char *const angle[] = {
@@ -77,8 +78,9 @@ static int check(const aoe_github_options *o, aoe_error *err) {
         if (!len || aoei_repository_name(o->repositories[i], len) != len)
             return aoei_fail(err, AOE_EARG, "'%s' is not the name of a repository; use owner/name", o->repositories[i]);
     }
-    if (!o->negatives || o->negatives > 1000)
-        return aoei_fail(err, AOE_EARG, "options.negatives is %zu; it must be between 1 and 1000", o->negatives);
+    const int code = aoei_option_group_check(&aoei_github_choice_rows, o, AOEI_ALL_METHODS, err);
+    if (code)
+        return code;
     if (o->kind != AOE_EXAMPLES_PAIRS && o->kind != AOE_EXAMPLES_TRIPLETS)
         return aoei_fail(err, AOE_EARG, "options.kind must be pairs or triplets");
     if (o->graphql && !o->token && !o->offline)

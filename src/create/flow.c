@@ -22,6 +22,8 @@
 #include "model/extra_layers.h"
 #include "model/open.h"
 #include "model/save.h"
+#include "options/create.h"
+#include "options/model.h"
 #include "table/texts.h"
 
 enum { BATCH = 4096 /* number of texts that are embedded at a time */ };
@@ -58,26 +60,14 @@ AOEI_DEFAULTS(aoe_flow_options) {
     aoe_model_options_defaults(&o->model_options);
 }
 
-/* Checks a number of the options. */
-static int check_number(const char *name, size_t value, size_t min, size_t max, aoe_error *err) {
-    if (value >= min && value <= max)
-        return 0;
-    return aoei_fail(err, AOE_EARG, "options.%s is %zu, but must be %zu to %zu", name, value, min, max);
-}
-
 static int check_options(const aoe_flow_options *o, aoe_error *err) {
     int rc;
     if (!o->n_texts)
         return aoei_fail(err, AOE_EARG, "options.texts is empty; give at least one file of texts");
-    if ((rc = check_number("levels", o->levels, 1, AOEI_FLOW_MAX_LEVELS, err)) ||
-        (rc = check_number("depth", o->depth, 1, AOEI_FLOW_MAX_DEPTH, err)) ||
-        (rc = check_number("width", o->width, 1, AOEI_FLOW_MAX_WIDTH, err)) ||
-        (rc = check_number("epochs", o->epochs, 1, 1000000, err)) ||
-        (rc = check_number("batch_size", o->batch_size, 2, 1000000, err)))
+    if ((rc = aoei_option_group_check(&aoei_flow_rows, o, AOEI_ALL_METHODS, err)) ||
+        (rc = aoei_option_group_check(&aoei_flow_training_rows, o, AOEI_ALL_METHODS, err)))
         return rc;
-    if (!(o->lr >= 0) || !isfinite(o->lr))
-        return aoei_fail(err, AOE_EARG, "options.lr is %g, but must be a number of at least 0", o->lr);
-    return o->batch_tokens ? 0 : aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
+    return aoei_option_check(AOEI_ROW_OF_BATCH_TOKENS, &o->batch_tokens, err);
 }
 
 /* -------------------------------------------------------------- embedding */

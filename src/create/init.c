@@ -30,6 +30,7 @@
 #include "modeldir/model_writer.h"
 #include "modeldir/publish.h"
 #include "modeldir/readme.h"
+#include "options/create.h"
 
 #define MIN_POSITIONS ((size_t)3) /* positions for [CLS], one token and [SEP] */
 /* Size in floats of the buffer for generated weights. If a weight is larger, the buffer has the size of this weight. */
@@ -41,8 +42,9 @@ static const char *const config_source = "shape";
 
 /* Checks the output directory, and checks that the options specify exactly one source of the tokenizer. */
 static int check_arguments(const char *dir, const aoe_init_options *o, aoe_error *err) {
-    if (!(o->dropout >= 0 && o->dropout < 1))
-        return aoei_fail(err, AOE_EARG, "options.dropout must be at least 0 and below 1");
+    const int code = aoei_option_group_check(&aoei_init_rows, o, AOEI_ALL_METHODS, err);
+    if (code)
+        return code;
     if (!o->tokenizer_from && !o->n_texts)
         return aoei_fail(
             err, AOE_EARG,

@@ -23,6 +23,7 @@
 #include "model/extra_layers.h"
 #include "model/open.h"
 #include "model/save.h"
+#include "options/model.h"
 #include "table/texts.h"
 
 enum { BATCH = 4096 /* number of texts that are embedded at a time */ };
@@ -307,8 +308,8 @@ int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whi
     const aoe_convert_options output = {
         .struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32, .force = o->force};
     int rc = o->n_texts ? 0 : aoei_fail(err, AOE_EARG, "options.texts is empty; give at least one file of texts");
-    if (!rc && o->batch_tokens == 0)
-        rc = aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
+    if (!rc)
+        rc = aoei_option_check(AOEI_ROW_OF_BATCH_TOKENS, &o->batch_tokens, err);
     if (!rc)
         rc = aoei_convert_check(from, to, &output, err);
     if (!rc)

@@ -16,6 +16,7 @@
 #include "eval/retrieval.h"
 #include "eval/retrieval_data.h"
 #include "eval/trec_run.h"
+#include "options/evaluate.h"
 #include "stats/ranking.h"
 
 enum { PAIRS = 4096 }; /* number of pairs per call of aoe_score_pairs */
@@ -67,8 +68,11 @@ static int check(rerank *r, const char *folder, aoe_error *err) {
                          r->classes, r->classes == 1 ? "" : "s");
     if (!o->first == !o->run)
         return aoei_fail(err, AOE_EARG, "give either options.first or options.run as the first stage");
-    if (!o->top || !o->cutoff || o->top > 1000000)
-        return aoei_fail(err, AOE_EARG, "options.top must be from 1 to 1000000, and options.cutoff at least 1");
+    int code = aoei_option_group_check(&aoei_rerank_lists_rows, o, AOEI_ALL_METHODS, err);
+    if (!code)
+        code = aoei_option_group_check(&aoei_rerank_output_rows, o, AOEI_ALL_METHODS, err);
+    if (code)
+        return code;
     if (!aoei_is_dir(folder))
         return aoei_fail(err, AOE_ENOENT,
                          "%s: no such directory; give a BEIR directory with corpus.jsonl, queries.jsonl and qrels",

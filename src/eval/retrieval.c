@@ -16,6 +16,7 @@
 #include "eval/retrieval_data.h"
 #include "nn/pooling.h"
 #include "nn/rows.h"
+#include "options/evaluate.h"
 #include "stats/ranking.h"
 
 enum {
@@ -52,10 +53,12 @@ AOEI_DEFAULTS(aoe_retrieval_options) {
 }
 
 static int check_options(const aoe_retrieval_options *o, aoe_error *err) {
-    int valid = o->n_recall <= AOE_RECALL_MAX && o->top > 0;
+    int valid = o->n_recall <= AOE_RECALL_MAX;
     for (size_t i = 0; valid && i < o->n_recall; i++)
         valid = o->recall_at[i] > 0;
-    return valid ? 0 : aoei_fail(err, AOE_EARG, "options.recall_at and options.top must be at least 1");
+    if (!valid)
+        return aoei_fail(err, AOE_EARG, "options.recall_at: give up to %d numbers of at least 1", AOE_RECALL_MAX);
+    return aoei_option_group_check(&aoei_retrieval_metrics_rows, o, AOEI_ALL_METHODS, err);
 }
 
 /* Returns the number of nearest texts to search for each query. This is one more than the metrics need, because the

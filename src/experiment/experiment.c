@@ -18,8 +18,9 @@
 #include "experiment/plan.h"
 #include "experiment/process.h"
 #include "experiment/work.h"
+#include "options/experiment.h"
 
-enum { MAX_RUNS = 100000, MAX_JOBS = 1024 };
+enum { MAX_RUNS = 100000 };
 
 struct aoei_experiment {
     const aoe_experiment_options *o; /* options; borrowed */
@@ -66,8 +67,9 @@ static int check_options(const aoe_experiment_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "options.output is missing; name the directory of the experiment");
     if (!o->configurations || !o->n_configurations)
         return aoei_fail(err, AOE_EARG, "options.configurations is empty; give at least one");
-    if (!o->jobs || o->jobs > MAX_JOBS)
-        return aoei_fail(err, AOE_EARG, "options.jobs must be 1 to %d", MAX_JOBS);
+    const int code = aoei_option_group_check(&aoei_experiment_rows, o, AOEI_ALL_METHODS, err);
+    if (code)
+        return code;
     if (o->threads != AOE_AUTO && o->threads < o->jobs)
         return aoei_fail(err, AOE_EARG,
                          "options.threads must be at least options.jobs (%zu), because each run needs a thread",

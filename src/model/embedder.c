@@ -26,6 +26,7 @@
 #include "nn/batch.h"
 #include "nn/module_chain.h"
 #include "nn/pooling.h"
+#include "options/model.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -218,10 +219,12 @@ static void end_call(workspace *w, aoe_embedder *e) {
 /* ----------------------------------------------------------------- embedder */
 
 static int check_options(const aoe_embedder_options *o, const aoe_model *m, aoe_error *err) {
-    if (o->batch_tokens == 0)
-        return aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
-    if (o->chunk != AOE_CHUNK_FIRST && o->chunk != AOE_CHUNK_MEAN)
-        return aoei_fail(err, AOE_EARG, "options.chunk is %d; use AOE_CHUNK_FIRST or AOE_CHUNK_MEAN", (int)o->chunk);
+    for (size_t i = 0; i < AOEI_EMBEDDER_ROWS; i++) {
+        const aoei_option *row = &aoei_embedder_table[i];
+        const int code = aoei_option_check(row, (const char *)o + row->offset, err);
+        if (code)
+            return code;
+    }
     /* if texts are not split into chunks, only an overlap of 0 is accepted, because it has no effect */
     if (o->chunk_overlap != AOE_AUTO && o->chunk_overlap && o->chunk != AOE_CHUNK_MEAN)
         return aoei_fail(err, AOE_EARG,

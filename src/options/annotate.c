@@ -3,6 +3,7 @@
  */
 #include "options/annotate.h"
 
+#include <float.h>
 #include <stddef.h>
 
 #include "aoe_annotate.h"
@@ -51,14 +52,14 @@ static const aoei_option generated_rows[] = {
     {.name = "positive-label",
      .kind = AOEI_OPTION_REAL,
      ANNOTATE(positive_label),
-     .min = -1e30,
-     .max = 1e30,
+     .min = -DBL_MAX,
+     .max = DBL_MAX,
      .help = "label of pairs of equal meaning"},
     {.name = "negative-label",
      .kind = AOEI_OPTION_REAL,
      ANNOTATE(negative_label),
-     .min = -1e30,
-     .max = 1e30,
+     .min = -DBL_MAX,
+     .max = DBL_MAX,
      .help = "label of pairs of opposite meaning"},
 };
 
@@ -189,9 +190,9 @@ static const aoei_option chat_calls_rows[] = {
 };
 
 const aoei_option_group aoei_annotate_rows = AOEI_GROUP("generated rows", aoe_annotate_options, generated_rows);
-const aoei_option_group aoei_annotate_data = AOEI_GROUP("data", aoe_annotate_options, annotate_data_rows);
-const aoei_option_group aoei_score_scores = AOEI_GROUP("scores", aoe_score_options, score_rows);
-const aoei_option_group aoei_score_data = AOEI_GROUP("data", aoe_score_options, score_data_rows);
-const aoei_option_group aoei_chat_output = AOEI_GROUP("output", aoe_chat_options, chat_output_rows);
-const aoei_option_group aoei_chat_models = AOEI_GROUP("models", aoe_chat_options, chat_models_rows);
-const aoei_option_group aoei_chat_calls = AOEI_GROUP("calls", aoe_chat_options, chat_calls_rows);
+const aoei_option_group aoei_annotate_data_rows = AOEI_GROUP("data", aoe_annotate_options, annotate_data_rows);
+const aoei_option_group aoei_score_rows = AOEI_GROUP("scores", aoe_score_options, score_rows);
+const aoei_option_group aoei_score_data_rows = AOEI_GROUP("data", aoe_score_options, score_data_rows);
+const aoei_option_group aoei_chat_output_rows = AOEI_GROUP("output", aoe_chat_options, chat_output_rows);
+const aoei_option_group aoei_chat_models_rows = AOEI_GROUP("models", aoe_chat_options, chat_models_rows);
+const aoei_option_group aoei_chat_calls_rows = AOEI_GROUP("calls", aoe_chat_options, chat_calls_rows);

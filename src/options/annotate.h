@@ -5,6 +5,14 @@
 
 #include "options/option.h"
 
-extern const aoei_option_group aoei_chat_output, aoei_chat_models, aoei_chat_calls; /* aoe_chat_options */
-extern const aoei_option_group aoei_annotate_rows, aoei_annotate_data;              /* aoe_annotate_options */
-extern const aoei_option_group aoei_score_scores, aoei_score_data;                  /* aoe_score_options */
+/* The rows of each struct, one group per heading of the help. */
+/* aoe_annotate_options */
+extern const aoei_option_group aoei_annotate_rows;
+extern const aoei_option_group aoei_annotate_data_rows;
+/* aoe_score_options */
+extern const aoei_option_group aoei_score_rows;
+extern const aoei_option_group aoei_score_data_rows;
+/* aoe_chat_options */
+extern const aoei_option_group aoei_chat_output_rows;
+extern const aoei_option_group aoei_chat_models_rows;
+extern const aoei_option_group aoei_chat_calls_rows;

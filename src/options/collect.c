@@ -125,7 +125,7 @@ static const aoei_option github_choice_rows[] = {
      .fallback = "none"},
 };
 
-const aoei_option_group aoei_github_source = AOEI_GROUP("source", aoe_github_options, github_source_rows);
-const aoei_option_group aoei_github_output = AOEI_GROUP("output", aoe_github_options, github_output_rows);
-const aoei_option_group aoei_github_choice =
+const aoei_option_group aoei_github_source_rows = AOEI_GROUP("source", aoe_github_options, github_source_rows);
+const aoei_option_group aoei_github_output_rows = AOEI_GROUP("output", aoe_github_options, github_output_rows);
+const aoei_option_group aoei_github_choice_rows =
     AOEI_GROUP("negatives and text cleaning", aoe_github_options, github_choice_rows);

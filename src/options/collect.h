@@ -5,4 +5,8 @@
 
 #include "options/option.h"
 
-extern const aoei_option_group aoei_github_source, aoei_github_output, aoei_github_choice; /* aoe_github_options */
+/* The rows of each struct, one group per heading of the help. */
+/* aoe_github_options */
+extern const aoei_option_group aoei_github_source_rows;
+extern const aoei_option_group aoei_github_output_rows;
+extern const aoei_option_group aoei_github_choice_rows;

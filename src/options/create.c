@@ -118,7 +118,7 @@ static const aoei_option flow_training_rows[] = {
      .min = 2,
      .max = 1e6,
      .help = "number of rows per optimizer step; the first batch determines the initial parameters"},
-    {.name = "lr", .kind = AOEI_OPTION_REAL, FLOW(lr), .max = 1e3, .help = "learning rate, which is constant"},
+    {.name = "lr", .kind = AOEI_OPTION_REAL, FLOW(lr), .most = 1e3, .help = "learning rate, which is constant"},
 };
 
 static const aoei_option flow_texts_rows[] = {
@@ -143,7 +143,8 @@ static const aoei_option init_rows[] = {
      .kind = AOEI_OPTION_REAL,
      .value = "P",
      INIT(dropout),
-     .max = 0.99,
+     .max = AOEI_BELOW_1,
+     .most = 0.99,
      .help = "dropout probability for training, stored in config.json"},
 };
 
@@ -193,15 +194,15 @@ static const aoei_option shape_rows[] = {
                 "from --shape, otherwise 512"),
 };
 
-const aoei_option_group aoei_shape_sizes = AOEI_GROUP("sizes", aoe_shape, shape_rows);
-const aoei_option_group aoei_merge = AOEI_GROUP("merging", aoe_convert_options, merge_rows);
-const aoei_option_group aoei_convert = AOEI_GROUP("conversion", aoe_convert_options, convert_rows);
-const aoei_option_group aoei_convert_vocabulary =
+const aoei_option_group aoei_shape_sizes_rows = AOEI_GROUP("sizes", aoe_shape, shape_rows);
+const aoei_option_group aoei_merge_rows = AOEI_GROUP("merging", aoe_convert_options, merge_rows);
+const aoei_option_group aoei_convert_model_rows = AOEI_GROUP("conversion", aoe_convert_options, convert_rows);
+const aoei_option_group aoei_convert_vocabulary_rows =
     AOEI_GROUP("vocabulary", aoe_convert_options, convert_vocabulary_rows);
-const aoei_option_group aoei_whiten = AOEI_GROUP("whitening", aoe_whiten_options, whiten_rows);
-const aoei_option_group aoei_whiten_texts = AOEI_GROUP("texts", aoe_whiten_options, whiten_texts_rows);
-const aoei_option_group aoei_flow = AOEI_GROUP("flow", aoe_flow_options, flow_rows);
-const aoei_option_group aoei_flow_training = AOEI_GROUP("training", aoe_flow_options, flow_training_rows);
-const aoei_option_group aoei_flow_texts = AOEI_GROUP("texts", aoe_flow_options, flow_texts_rows);
-const aoei_option_group aoei_init = AOEI_GROUP("output", aoe_init_options, init_rows);
-const aoei_option_group aoei_init_vocabulary = AOEI_GROUP("vocabulary", aoe_init_options, init_vocabulary_rows);
+const aoei_option_group aoei_whiten_rows = AOEI_GROUP("whitening", aoe_whiten_options, whiten_rows);
+const aoei_option_group aoei_whiten_texts_rows = AOEI_GROUP("texts", aoe_whiten_options, whiten_texts_rows);
+const aoei_option_group aoei_flow_rows = AOEI_GROUP("flow", aoe_flow_options, flow_rows);
+const aoei_option_group aoei_flow_training_rows = AOEI_GROUP("training", aoe_flow_options, flow_training_rows);
+const aoei_option_group aoei_flow_texts_rows = AOEI_GROUP("texts", aoe_flow_options, flow_texts_rows);
+const aoei_option_group aoei_init_rows = AOEI_GROUP("output", aoe_init_options, init_rows);
+const aoei_option_group aoei_init_vocabulary_rows = AOEI_GROUP("vocabulary", aoe_init_options, init_vocabulary_rows);

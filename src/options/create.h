@@ -5,9 +5,20 @@
 
 #include "options/option.h"
 
-extern const aoei_option_group aoei_convert, aoei_convert_vocabulary; /* aoe_convert_options */
-extern const aoei_option_group aoei_merge;                     /* aoe_convert_options, for adapters and averages */
-extern const aoei_option_group aoei_whiten, aoei_whiten_texts; /* aoe_whiten_options */
-extern const aoei_option_group aoei_flow, aoei_flow_training, aoei_flow_texts; /* aoe_flow_options */
-extern const aoei_option_group aoei_init, aoei_init_vocabulary;                /* aoe_init_options */
-extern const aoei_option_group aoei_shape_sizes;                               /* aoe_shape */
+/* The rows of each struct, one group per heading of the help. */
+/* aoe_shape */
+extern const aoei_option_group aoei_shape_sizes_rows;
+/* aoe_convert_options */
+extern const aoei_option_group aoei_merge_rows;
+extern const aoei_option_group aoei_convert_model_rows;
+extern const aoei_option_group aoei_convert_vocabulary_rows;
+/* aoe_whiten_options */
+extern const aoei_option_group aoei_whiten_rows;
+extern const aoei_option_group aoei_whiten_texts_rows;
+/* aoe_flow_options */
+extern const aoei_option_group aoei_flow_rows;
+extern const aoei_option_group aoei_flow_training_rows;
+extern const aoei_option_group aoei_flow_texts_rows;
+/* aoe_init_options */
+extern const aoei_option_group aoei_init_rows;
+extern const aoei_option_group aoei_init_vocabulary_rows;

@@ -330,14 +330,14 @@ static const aoei_option data_stats_rows[] = {
     AOEI_ROW_SKIP_BAD_ROWS(STATS(table.skip_bad_rows)),
 };
 
-const aoei_option_group aoei_mine_data = AOEI_GROUP("data", aoe_mine_options, mine_data_rows);
-const aoei_option_group aoei_mine_candidates = AOEI_GROUP("candidates", aoe_mine_options, mine_candidates_rows);
-const aoei_option_group aoei_mine_choice = AOEI_GROUP("selection", aoe_mine_options, mine_choice_rows);
-const aoei_option_group aoei_data_convert_output =
+const aoei_option_group aoei_mine_data_rows = AOEI_GROUP("data", aoe_mine_options, mine_data_rows);
+const aoei_option_group aoei_mine_candidates_rows = AOEI_GROUP("candidates", aoe_mine_options, mine_candidates_rows);
+const aoei_option_group aoei_mine_choice_rows = AOEI_GROUP("selection", aoe_mine_options, mine_choice_rows);
+const aoei_option_group aoei_data_convert_output_rows =
     AOEI_GROUP("output", aoe_data_convert_options, data_convert_output_rows);
-const aoei_option_group aoei_data_convert_form =
+const aoei_option_group aoei_data_convert_form_rows =
     AOEI_GROUP("conversion", aoe_data_convert_options, data_convert_form_rows);
-const aoei_option_group aoei_data_check = AOEI_GROUP("checks", aoe_data_check_options, data_check_rows);
-const aoei_option_group aoei_data_dedup = AOEI_GROUP("comparison", aoe_data_dedup_options, data_dedup_rows);
-const aoei_option_group aoei_data_split = AOEI_GROUP("grouping", aoe_data_split_options, data_split_rows);
-const aoei_option_group aoei_data_stats = AOEI_GROUP("data", aoe_data_stats_options, data_stats_rows);
+const aoei_option_group aoei_data_check_rows = AOEI_GROUP("checks", aoe_data_check_options, data_check_rows);
+const aoei_option_group aoei_data_dedup_rows = AOEI_GROUP("comparison", aoe_data_dedup_options, data_dedup_rows);
+const aoei_option_group aoei_data_split_rows = AOEI_GROUP("grouping", aoe_data_split_options, data_split_rows);
+const aoei_option_group aoei_data_stats_rows = AOEI_GROUP("data", aoe_data_stats_options, data_stats_rows);

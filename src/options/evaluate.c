@@ -44,7 +44,7 @@ static const aoei_option retrieval_metrics_rows[] = {
      .value = "K",
      RETRIEVAL(top),
      .min = 1,
-     .max = 1e6,
+     .most = 1e6,
      .help = "number of nearest texts from which MRR and nDCG are computed"},
 };
 
@@ -101,7 +101,7 @@ static const aoei_option rerank_output_rows[] = {
      .value = "K",
      RERANK(cutoff),
      .min = 1,
-     .max = 1e6,
+     .most = 1e6,
      .help = "number of documents from which nDCG and MRR are computed"},
 };
 
@@ -143,11 +143,12 @@ static const aoei_option suite_rows[] = {
     AOEI_ROW_SKIP_BAD_ROWS(SUITE(skip_bad_rows)),
 };
 
-const aoei_option_group aoei_retrieval_metrics = AOEI_GROUP("metrics", aoe_retrieval_options, retrieval_metrics_rows);
-const aoei_option_group aoei_retrieval_input = AOEI_GROUP("input", aoe_retrieval_options, retrieval_input_rows);
-const aoei_option_group aoei_rerank_lists = AOEI_GROUP("lists", aoe_rerank_options, rerank_lists_rows);
-const aoei_option_group aoei_rerank_output = AOEI_GROUP("output", aoe_rerank_options, rerank_output_rows);
-const aoei_option_group aoei_rerank_input = AOEI_GROUP("input", aoe_rerank_options, rerank_input_rows);
-const aoei_option_group aoei_binary_classes = AOEI_GROUP("classes", aoe_binary_options, binary_classes_rows);
-const aoei_option_group aoei_suite = AOEI_GROUP("suite", aoe_suite_options, suite_rows);
-const aoei_option_group aoei_triplets = AOEI_GROUP("tables", aoe_triplet_options, triplet_rows);
+const aoei_option_group aoei_retrieval_metrics_rows =
+    AOEI_GROUP("metrics", aoe_retrieval_options, retrieval_metrics_rows);
+const aoei_option_group aoei_retrieval_input_rows = AOEI_GROUP("input", aoe_retrieval_options, retrieval_input_rows);
+const aoei_option_group aoei_rerank_lists_rows = AOEI_GROUP("lists", aoe_rerank_options, rerank_lists_rows);
+const aoei_option_group aoei_rerank_output_rows = AOEI_GROUP("output", aoe_rerank_options, rerank_output_rows);
+const aoei_option_group aoei_rerank_input_rows = AOEI_GROUP("input", aoe_rerank_options, rerank_input_rows);
+const aoei_option_group aoei_binary_classes_rows = AOEI_GROUP("classes", aoe_binary_options, binary_classes_rows);
+const aoei_option_group aoei_suite_rows = AOEI_GROUP("suite", aoe_suite_options, suite_rows);
+const aoei_option_group aoei_triplets_rows = AOEI_GROUP("tables", aoe_triplet_options, triplet_rows);

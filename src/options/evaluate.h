@@ -5,8 +5,17 @@
 
 #include "options/option.h"
 
-extern const aoei_option_group aoei_retrieval_metrics, aoei_retrieval_input;             /* aoe_retrieval_options */
-extern const aoei_option_group aoei_rerank_lists, aoei_rerank_output, aoei_rerank_input; /* aoe_rerank_options */
-extern const aoei_option_group aoei_binary_classes;                                      /* aoe_binary_options */
-extern const aoei_option_group aoei_suite;                                               /* aoe_suite_options */
-extern const aoei_option_group aoei_triplets;                                            /* aoe_triplet_options */
+/* The rows of each struct, one group per heading of the help. */
+/* aoe_retrieval_options */
+extern const aoei_option_group aoei_retrieval_metrics_rows;
+extern const aoei_option_group aoei_retrieval_input_rows;
+/* aoe_rerank_options */
+extern const aoei_option_group aoei_rerank_lists_rows;
+extern const aoei_option_group aoei_rerank_output_rows;
+extern const aoei_option_group aoei_rerank_input_rows;
+/* aoe_binary_options */
+extern const aoei_option_group aoei_binary_classes_rows;
+/* aoe_suite_options */
+extern const aoei_option_group aoei_suite_rows;
+/* aoe_triplet_options */
+extern const aoei_option_group aoei_triplets_rows;

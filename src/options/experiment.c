@@ -52,8 +52,8 @@ static const aoei_option experiment_rows[] = {
      .letter = 't',
      .kind = AOEI_OPTION_SIZE,
      EXPERIMENT(threads),
-     .min = 1,
-     .max = 1024,
+     .least = 1,
+     .most = 1024,
      .help = "total number of threads of all simultaneous runs",
      .fallback = "all CPUs available to the process"},
     {.name = "memory",
@@ -93,5 +93,5 @@ static const aoei_option compare_rows[] = {
      .help = "random seed of the bootstrap"},
 };
 
-const aoei_option_group aoei_experiment_options = AOEI_GROUP("runs", aoe_experiment_options, experiment_rows);
-const aoei_option_group aoei_compare_tests = AOEI_GROUP("comparison", aoe_compare_options, compare_rows);
+const aoei_option_group aoei_experiment_rows = AOEI_GROUP("runs", aoe_experiment_options, experiment_rows);
+const aoei_option_group aoei_compare_tests_rows = AOEI_GROUP("comparison", aoe_compare_options, compare_rows);

@@ -7,5 +7,8 @@
 
 extern const char *const aoei_correction_names[]; /* names of the values of aoe_correction, NULL-terminated */
 
-extern const aoei_option_group aoei_experiment_options; /* aoe_experiment_options */
-extern const aoei_option_group aoei_compare_tests;      /* aoe_compare_options */
+/* The rows of each struct, one group per heading of the help. */
+/* aoe_experiment_options */
+extern const aoei_option_group aoei_experiment_rows;
+/* aoe_compare_options */
+extern const aoei_option_group aoei_compare_tests_rows;

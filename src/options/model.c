@@ -81,14 +81,14 @@ static const aoei_option size_rows[] = {
      .fallback = "all"},
 };
 
-const aoei_option_group aoei_embedding_size = AOEI_GROUP("output", aoe_model_options, size_rows);
+const aoei_option_group aoei_embedding_size_rows = AOEI_GROUP("output", aoe_model_options, size_rows);
 
 const aoei_option aoei_embedder_table[AOEI_EMBEDDER_ROWS] = {
     {.name = "batch-tokens",
      .kind = AOEI_OPTION_SIZE,
      EMBEDDER(batch_tokens),
      .min = 1,
-     .max = 1e9,
+     .most = 1e9,
      .help =
          "maximum number of tokens per batch; smaller batches are used where they are faster. In aoe pretrain: maximum "
          "number of tokens per micro-batch"},
@@ -125,4 +125,4 @@ static const aoei_option encode_rows[] = {
      .help = "do not add special tokens such as [CLS] and [SEP]"},
 };
 
-const aoei_option_group aoei_encode = AOEI_GROUP("tokenizing", aoe_encode_options, encode_rows);
+const aoei_option_group aoei_encode_rows = AOEI_GROUP("tokenizing", aoe_encode_options, encode_rows);

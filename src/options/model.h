@@ -11,9 +11,10 @@ enum {
     AOEI_EMBEDDER_ROWS = 3
 };
 extern const aoei_option aoei_model_table[AOEI_MODEL_ROWS];
-extern const aoei_option_group aoei_embedding_size; /* aoe_model_options.dims */
+extern const aoei_option_group aoei_embedding_size_rows; /* aoe_model_options.dims */
 /* Rows of aoe_embedder_options: the size of batches, and after it the treatment of long texts. */
 extern const aoei_option aoei_embedder_table[AOEI_EMBEDDER_ROWS];
-extern const aoei_option_group aoei_encode; /* aoe_encode_options */
+#define AOEI_ROW_OF_BATCH_TOKENS (&aoei_embedder_table[0])
+extern const aoei_option_group aoei_encode_rows; /* aoe_encode_options */
 
 int aoei_parse_pooling(void *target, const char *text, aoe_error *err); /* parses the name of an aoe_pooling */

@@ -3,10 +3,12 @@
  */
 #include "options/option.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"
 
@@ -84,6 +86,76 @@ const char *aoei_real_text(char out[AOEI_NAME_SIZE], const void *target) {
 
 int aoei_option_is_used(const aoei_option *o, int method) {
     return !o->methods || o->methods & AOEI_METHOD_BIT(method);
+}
+
+void aoei_option_limits(const aoei_option *o, int typed, double *min, double *max) {
+    *min = typed && o->least > 0 ? o->least : o->min;
+    *max = typed && o->most > 0 ? o->most : o->max > 0 ? o->max : o->kind == AOEI_OPTION_REAL ? DBL_MAX : INFINITY;
+}
+
+const char *aoei_option_range(char out[AOEI_NAME_SIZE], const aoei_option *o, int typed) {
+    double min, max;
+    aoei_option_limits(o, typed, &min, &max);
+    const int open = min > 0 && min <= AOEI_ABOVE_0, below = max >= AOEI_BELOW_1 && max < 1,
+              limited = max < AOEI_NO_LIMIT;
+    int at = snprintf(out, AOEI_NAME_SIZE, o->kind == AOEI_OPTION_REAL ? "a number" : "an integer");
+    if (min <= -AOEI_NO_LIMIT)
+        return out;
+    if (open)
+        at += snprintf(out + at, AOEI_NAME_SIZE - (size_t)at, " above 0");
+    else
+        at += snprintf(out + at, AOEI_NAME_SIZE - (size_t)at, limited && !below ? " from %.10g" : " of at least %.10g",
+                       min);
+    if (below)
+        snprintf(out + at, AOEI_NAME_SIZE - (size_t)at, " and below 1");
+    else if (limited)
+        snprintf(out + at, AOEI_NAME_SIZE - (size_t)at, open ? " and at most %.10g" : " to %.10g", max);
+    return out;
+}
+
+/* Checks the value of an option of kind SIZE or REAL. */
+static int check_number(const aoei_option *o, const void *target, aoe_error *err) {
+    const size_t n = o->kind == AOEI_OPTION_SIZE ? *(const size_t *)target : 0;
+    const double x = o->kind == AOEI_OPTION_SIZE ? (double)n : *(const double *)target;
+    char field[AOEI_NAME_SIZE], range[AOEI_NAME_SIZE];
+    double min, max;
+    aoei_option_limits(o, 0, &min, &max);
+    if ((o->automatic && aoei_is_auto(x)) || (x >= min && x <= max))
+        return AOE_OK;
+    aoei_option_field(field, o);
+    aoei_option_range(range, o, 0);
+    if (o->kind == AOEI_OPTION_SIZE)
+        return aoei_fail(err, AOE_EARG, "options.%s is %zu; give %s", field, n, range);
+    return aoei_fail(err, AOE_EARG, "options.%s is %g; give %s", field, x, range);
+}
+
+/* Checks the value of an option of kind CHOICE. */
+static int check_choice(const aoei_option *o, int value, aoe_error *err) {
+    char field[AOEI_NAME_SIZE], names[512];
+    int n = 0, at = 0;
+    for (; o->choices[n]; n++)
+        at += snprintf(names + at, sizeof names - (size_t)at, "%s%d (%s)",
+                       n == 0              ? ""
+                       : o->choices[n + 1] ? ", "
+                                           : " or ",
+                       n, o->choices[n]);
+    if ((o->automatic && value == AOE_AUTO) || (value >= 0 && value < n))
+        return AOE_OK;
+    return aoei_fail(err, AOE_EARG, "options.%s is %d; give %s", aoei_option_field(field, o), value, names);
+}
+
+int aoei_option_check(const aoei_option *o, const void *target, aoe_error *err) {
+    if (o->kind == AOEI_OPTION_SIZE || o->kind == AOEI_OPTION_REAL)
+        return check_number(o, target, err);
+    return o->kind == AOEI_OPTION_CHOICE ? check_choice(o, *(const int *)target, err) : AOE_OK;
+}
+
+int aoei_option_group_check(const aoei_option_group *g, const void *options, int method, aoe_error *err) {
+    int code = AOE_OK;
+    for (size_t i = 0; i < g->n && !code; i++)
+        if (method == AOEI_ALL_METHODS || aoei_option_is_used(&g->options[i], method))
+            code = aoei_option_check(&g->options[i], (const char *)options + g->options[i].offset, err);
+    return code;
 }
 
 static json_t *set_json(const aoei_option *o, unsigned set) {

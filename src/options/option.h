@@ -75,8 +75,12 @@ typedef struct aoei_option {
      * public struct */
     const char *member;
     size_t offset; /* offset of the target (the variable that is set) in its struct, in bytes */
-    /* SIZE and REAL: minimum and maximum value; if both are 0, all non-negative values are permitted */
+    /* SIZE and REAL: range of the valid values. If max is 0, there is no maximum. AOEI_ABOVE_0 and AOEI_BELOW_1 stand
+     * for open ends of the range */
     double min, max;
+    /* SIZE and REAL: range of the values that the command line accepts, if it is narrower; other valid values are
+     * probably mistakes. 0: min and max */
+    double least, most;
     aoei_option_parse_fn parse;  /* NAMED: parses the value */
     aoei_option_name_fn name_of; /* NAMED, REAL: returns the text of the value for --help. NULL: --help shows the
                                     fallback, or the number of a REAL without fallback */
@@ -89,10 +93,13 @@ typedef struct aoei_option {
     uint32_t methods;                /* training methods that use the option, a set of AOEI_METHOD_BIT; 0: all */
     aoei_option_record record;
     aoei_option_kind kind;
-    int clears;  /* FLAG: 1: the flag sets the target to 0 */
-    int memory;  /* 1: the memory of a training run depends on the option */
-    char letter; /* one-letter name of the option; 0: none */
+    int clears;    /* FLAG: 1: the flag sets the target to 0 */
+    int automatic; /* 1: AOE_AUTO is a valid value */
+    int memory;    /* 1: the memory of a training run depends on the option */
+    char letter;   /* one-letter name of the option; 0: none */
 } aoei_option;
+
+enum { AOEI_ALL_METHODS = -1 }; /* argument `method` of aoei_option_group_check */
 
 /* The bit of a training method in aoei_option.methods. method: an aoe_method. */
 #define AOEI_METHOD_BIT(method) ((uint32_t)1 << (method))
@@ -105,6 +112,11 @@ typedef struct aoei_option_group {
     size_t n;
     size_t offset; /* offset of the struct in the struct of all groups */
 } aoei_option_group;
+
+/* Ends of a range of numbers: the smallest number above 0, and the largest number below 1. */
+#define AOEI_ABOVE_0  0x1p-1074
+#define AOEI_BELOW_1  (1 - 0x1p-53)
+#define AOEI_NO_LIMIT 1e30 /* an end of this size means that the range has no limit there */
 
 /* Initializer of a group with all rows of a table for the struct `type`, and of such a group whose struct has an offset
  * in the struct of all groups. */
@@ -144,6 +156,16 @@ const char *aoei_option_field(char out[AOEI_NAME_SIZE], const aoei_option *o);
 const char *aoei_real_text(char out[AOEI_NAME_SIZE], const void *target);
 /* Returns 1 if the training method uses the option. */
 int aoei_option_is_used(const aoei_option *o, int method);
+/* Sets *min and *max to the range of an option of kind SIZE or REAL; infinity if there is no maximum. typed: 1: the
+ * range of the values on the command line; 0: the range of the valid values. */
+void aoei_option_limits(const aoei_option *o, int typed, double *min, double *max);
+/* Writes the range of an option of kind SIZE or REAL, such as "a number from 0 to 5". Returns out. */
+const char *aoei_option_range(char out[AOEI_NAME_SIZE], const aoei_option *o, int typed);
+/* Checks that the value of an option is in its range, or that it is one of its choices. Errors: AOE_EARG. */
+int aoei_option_check(const aoei_option *o, const void *target, aoe_error *err);
+/* Checks that the values of all options of a group are in their ranges. options: the struct of the targets; method: an
+ * aoe_method, whose options are checked; AOEI_ALL_METHODS: all options are checked. Errors: AOE_EARG. */
+int aoei_option_group_check(const aoei_option_group *g, const void *options, int method, aoe_error *err);
 /* Returns the value of an option for a record. names: 1: a value of CHOICE or SET is its name, a FLAG is a boolean, and
  * AOE_AUTO is null; 0: values of CHOICE, SET and FLAG are numbers, and AOE_AUTO is "auto". Returns NULL if out of
  * memory. */

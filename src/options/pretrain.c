@@ -16,7 +16,8 @@ static const aoei_option pretrain_data_rows[] = {
     {.name = "held-out",
      .kind = AOEI_OPTION_REAL,
      PRETRAIN(held_out),
-     .max = 0.99,
+     .max = AOEI_BELOW_1,
+     .most = 0.99,
      .help = "fraction of the texts that is used for evaluation instead of training; 0 disables evaluation"},
 };
 
@@ -26,13 +27,16 @@ static const aoei_option pretrain_batches_rows[] = {
      .kind = AOEI_OPTION_SIZE,
      PRETRAIN(batch_size),
      .min = 1,
-     .max = 1e6,
+     .max = 1 << 20,
+     .most = 1e6,
      .help = "number of sequences per step"},
     {.name = "mask-rate",
      .kind = AOEI_OPTION_REAL,
      PRETRAIN(mask_rate),
-     .min = 0.001,
-     .max = 0.99,
+     .min = AOEI_ABOVE_0,
+     .max = AOEI_BELOW_1,
+     .least = 0.001,
+     .most = 0.99,
      .help = "fraction of the tokens that the model must predict; the tokens of a word are always selected together"},
     {.name = "no-pack",
      .kind = AOEI_OPTION_FLAG,
@@ -48,5 +52,5 @@ static const aoei_option pretrain_batches_rows[] = {
      .help = "size of the shuffle buffer in sequences"},
 };
 
-const aoei_option_group aoei_pretrain_data = AOEI_GROUP("data", aoe_pretrain_options, pretrain_data_rows);
-const aoei_option_group aoei_pretrain_batches = AOEI_GROUP("batches", aoe_pretrain_options, pretrain_batches_rows);
+const aoei_option_group aoei_pretrain_data_rows = AOEI_GROUP("data", aoe_pretrain_options, pretrain_data_rows);
+const aoei_option_group aoei_pretrain_batches_rows = AOEI_GROUP("batches", aoe_pretrain_options, pretrain_batches_rows);

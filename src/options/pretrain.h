@@ -5,4 +5,7 @@
 
 #include "options/option.h"
 
-extern const aoei_option_group aoei_pretrain_data, aoei_pretrain_batches; /* aoe_pretrain_options */
+/* The rows of each struct, one group per heading of the help. */
+/* aoe_pretrain_options */
+extern const aoei_option_group aoei_pretrain_data_rows;
+extern const aoei_option_group aoei_pretrain_batches_rows;

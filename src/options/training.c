@@ -3,7 +3,8 @@
  */
 #include "options/training.h"
 
-#include <stdio.h>
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,8 +99,9 @@ static const aoei_option batch_options[] = {
      .letter = 'b',
      .kind = AOEI_OPTION_SIZE,
      AT(batch_size),
-     .min = 2,
-     .max = 1e6,
+     .min = 1,
+     .least = 2,
+     .most = 1e6,
      .help = "number of pairs, triplets or plain texts per batch"},
     {.name = "allow-duplicates",
      .kind = AOEI_OPTION_FLAG,
@@ -110,14 +112,14 @@ static const aoei_option batch_options[] = {
      .kind = AOEI_OPTION_SIZE,
      AT(accumulate),
      .min = 1,
-     .max = 1e6,
+     .most = 1e6,
      .help = "number of batches whose gradients are accumulated before each optimizer step"},
     {.name = "cache-chunk",
      .memory = 1,
      .kind = AOEI_OPTION_SIZE,
      AT(cache_chunk),
-     .min = 1,
-     .max = 1e6,
+     .least = 1,
+     .most = 1e6,
      .help = "gradient caching (GradCache): pass only N pairs, triplets or texts through the model at a time, which "
              "needs less memory and about 1.3 times the computation; the losses still use the whole batch",
      .fallback = "the whole batch"},
@@ -128,20 +130,22 @@ static const aoei_option schedule_options[] = {
      .letter = 'e',
      .kind = AOEI_OPTION_SIZE,
      ARG(epochs),
-     .min = 1,
-     .max = 1e6,
+     .max = INT32_MAX,
+     .least = 1,
+     .most = 1e6,
      .help = "number of passes over the training data; --max-steps and --max-minutes override this option"},
     {.name = "max-steps",
      .kind = AOEI_OPTION_SIZE,
      ARG(max_steps),
-     .min = 1,
+     .max = INT32_MAX,
+     .least = 1,
      .help = "train for N optimizer steps instead of --epochs",
      .fallback = "all steps of --epochs"},
     {.name = "max-minutes",
      .kind = AOEI_OPTION_REAL,
      ARG(max_minutes),
-     .min = 0.001,
      .max = 1e6,
+     .least = 0.001,
      .help = "train for X minutes instead of --epochs; the learning rate then depends on the elapsed "
              "time, so two runs do not give bit-identical results",
      .fallback = "no time limit"},
@@ -153,10 +157,11 @@ static const aoei_option schedule_options[] = {
      .help =
          "gradient checkpointing: recompute activations in the backward pass, which needs less memory and about 1.3 "
          "times the computation"},
-    {.name = "lr", .kind = AOEI_OPTION_REAL, ARG(lr), .max = 1e3, .help = "peak learning rate"},
+    {.name = "lr", .kind = AOEI_OPTION_REAL, ARG(lr), .most = 1e3, .help = "peak learning rate"},
     {.name = "warmup",
      .kind = AOEI_OPTION_REAL,
      ARG(warmup),
+     .max = INT32_MAX,
      .help = "length of the linear warmup: a number of steps, or a fraction of all steps if X is below"
              " 1; after the warmup, the learning rate follows --schedule"},
     {.name = "schedule",
@@ -176,19 +181,20 @@ static const aoei_option schedule_options[] = {
     {.name = "lr-epoch-factor",
      .kind = AOEI_OPTION_REAL,
      ARG(lr_epoch_factor),
-     .min = 1e-9,
+     .min = AOEI_ABOVE_0,
      .max = 1,
+     .least = 1e-9,
      .help = "constant schedule: multiply the learning rate by X at the start of each epoch after the first"},
     {.name = "lr-divide",
      .kind = AOEI_OPTION_REAL,
      ARG(lr_divide),
      .min = 1,
-     .max = 1e9,
+     .most = 1e9,
      .help = "constant schedule: divide the learning rate by X after each evaluation without improvement"},
     {.name = "min-lr",
      .kind = AOEI_OPTION_REAL,
      ARG(min_lr),
-     .max = 1e3,
+     .most = 1e3,
      .help = "stop when --lr-divide has reduced the learning rate below X"},
     {.name = "optimizer",
      .memory = 1,
@@ -201,8 +207,9 @@ static const aoei_option schedule_options[] = {
     {.name = "optimizer-eps",
      .kind = AOEI_OPTION_REAL,
      ARG(optimizer_eps),
-     .min = 1e-30,
-     .max = 1,
+     .min = AOEI_ABOVE_0,
+     .least = 1e-30,
+     .most = 1,
      .help = "epsilon of AdamW and RMSprop"},
     {.name = "no-bias-correction",
      .kind = AOEI_OPTION_FLAG,
@@ -226,7 +233,9 @@ static const aoei_option schedule_options[] = {
      .kind = AOEI_OPTION_REAL,
      .value = "P",
      ARG(dropout),
-     .max = 0.99,
+     .max = AOEI_BELOW_1,
+     .most = 0.99,
+     .automatic = 1,
      .help = "dropout probability",
      .name_of = aoei_real_text,
      .fallback = "from config.json"},
@@ -234,7 +243,7 @@ static const aoei_option schedule_options[] = {
      .record = AOEI_RECORD_NEVER,
      .kind = AOEI_OPTION_SIZE,
      ARG(save_every),
-     .min = 1,
+     .least = 1,
      .help = "number of steps between checkpoints",
      .fallback = "one checkpoint per epoch"},
     {.name = "keep-checkpoints",
@@ -246,13 +255,13 @@ static const aoei_option schedule_options[] = {
     {.name = "eval-every",
      .kind = AOEI_OPTION_SIZE,
      ARG(eval_every),
-     .min = 1,
+     .least = 1,
      .help = "number of steps between evaluations",
      .fallback = "one evaluation per epoch"},
     {.name = "patience",
      .kind = AOEI_OPTION_SIZE,
      ARG(patience),
-     .min = 1,
+     .least = 1,
      .help = "early stopping: stop after N consecutive evaluations without improvement",
      .fallback = "no early stopping"},
 };
@@ -300,32 +309,35 @@ static const aoei_option loss_options[] = {
      .record = AOEI_RECORD_ALWAYS,
      .kind = AOEI_OPTION_REAL,
      AT(objective.tau_cosine),
-     .min = 1e-6,
-     .max = 1e6,
+     .min = AOEI_ABOVE_0,
+     .least = 1e-6,
+     .most = 1e6,
      .help = "temperature of the cosine loss"},
     {.name = "tau-ibn",
      .methods = CONTRASTIVE_METHODS,
      .record = AOEI_RECORD_ALWAYS,
      .kind = AOEI_OPTION_REAL,
      AT(objective.tau_ibn),
-     .min = 1e-6,
-     .max = 1e6,
+     .min = AOEI_ABOVE_0,
+     .least = 1e-6,
+     .most = 1e6,
      .help = "temperature of the in-batch negatives and contrastive losses"},
     {.name = "tau-angle",
      .methods = METHOD(ANGLE),
      .record = AOEI_RECORD_ALWAYS,
      .kind = AOEI_OPTION_REAL,
      AT(objective.tau_angle),
-     .min = 1e-6,
-     .max = 1e6,
+     .min = AOEI_ABOVE_0,
+     .least = 1e-6,
+     .most = 1e6,
      .help = "temperature of the angle loss"},
     {.name = "ibn-threshold",
      .methods = POSITIVE_METHODS,
      .record = AOEI_RECORD_OWN,
      .kind = AOEI_OPTION_REAL,
      AT(objective.ibn_threshold),
-     .min = -1e30,
-     .max = 1e30,
+     .min = -INFINITY,
+     .max = INFINITY,
      .help = "pairs with a label of at least X are positive in the in-batch negatives loss and in the contrastive loss",
      .fallback = AOEI_DEFAULT_THRESHOLD},
     {.name = "no-isp",
@@ -342,8 +354,8 @@ static const aoei_option loss_options[] = {
      .record = AOEI_RECORD_ALWAYS,
      .kind = AOEI_OPTION_REAL,
      AT(objective.hard_negative),
-     .min = -1e30,
-     .max = 1e30,
+     .min = -DBL_MAX,
+     .max = DBL_MAX,
      .help = "triplets: value added to the logit of each query and its own negative in the contrastive loss"},
     {.name = "classes",
      .memory = 1,
@@ -353,6 +365,7 @@ static const aoei_option loss_options[] = {
      AT(classes),
      .min = 1,
      .max = 10000,
+     .automatic = 1,
      .help =
          "sbert-classification, consert-sup, infersent and dan: number of classes. cross-encoder: number of scores per "
          "pair: 1 for binary or graded labels (binary cross entropy), otherwise labels are classes (cross entropy)",
@@ -400,11 +413,15 @@ static const aoei_option loss_options[] = {
      .record = AOEI_RECORD_OWN,
      .kind = AOEI_OPTION_REAL,
      AT(label_max),
-     .min = 1e-30,
-     .max = 1e30,
+     .min = AOEI_ABOVE_0,
+     .automatic = 1,
      .help = "sbert-regression: label that corresponds to a cosine of 1; cross-encoder: label that corresponds to a "
              "score of 1",
      .fallback = "the highest label of each file; cross-encoder: at least 1"},
+};
+
+/* Options of the losses of single methods. */
+static const aoei_option method_options[] = {
     AOEI_ROW_ANGLE_FORM(AT(objective.angle_form), .methods = METHOD(ANGLE), .record = AOEI_RECORD_ALWAYS),
     {.name = "directions",
      .methods = METHOD(SYMMETRIC),
@@ -447,8 +464,9 @@ static const aoei_option loss_options[] = {
      .methods = METHOD(DIFFCSE),
      .kind = AOEI_OPTION_REAL,
      AT(mask_rate),
-     .min = 1e-6,
+     .min = AOEI_ABOVE_0,
      .max = 1,
+     .least = 1e-6,
      .help = "diffcse: probability that a token is selected for masking"},
     {.name = "second-prompt",
      .methods = METHOD(PROMPTBERT),
@@ -465,6 +483,7 @@ static const aoei_option loss_options[] = {
      AT(lstm_dims),
      .min = 1,
      .max = 16384,
+     .automatic = 1,
      .help = "infersent: number of outputs of each direction of the LSTM",
      .fallback = "2048, or that of the start model"},
     {.name = "bigrams",
@@ -472,8 +491,8 @@ static const aoei_option loss_options[] = {
      .methods = METHOD(DAN),
      .kind = AOEI_OPTION_SIZE,
      AT(bigrams),
-     .min = 0,
      .max = 16777216,
+     .automatic = 1,
      .help = "dan: number of embeddings of bigrams, a power of two, or 0 for none",
      .fallback = "65536, or that of the start model"},
     {.name = "guide-margin",
@@ -495,8 +514,8 @@ static const aoei_option prefix_options[] = {
      .record = AOEI_RECORD_OWN,
      .kind = AOEI_OPTION_SIZE,
      AT(matryoshka_per_step),
-     .min = 1,
-     .max = AOE_MAX_PREFIXES,
+     .least = 1,
+     .most = AOE_MAX_PREFIXES,
      .help = "compute the loss of only N of the sizes in each step, drawn at random",
      .fallback = "all sizes"},
 };
@@ -519,7 +538,7 @@ static const aoei_option layer_options[] = {
      .kind = AOEI_OPTION_SIZE,
      AT(layers.per_step),
      .min = 1,
-     .max = 1024,
+     .most = 1024,
      .help = "--adaptive-layers: number of layers that are drawn for each step; the embedding layer is one of the "
              "candidates"},
     {.name = "layer-prior",
@@ -536,6 +555,8 @@ static const aoei_option layer_options[] = {
      .field = "layers.temperature",
      .kind = AOEI_OPTION_REAL,
      AT(layers.temperature),
+     .min = AOEI_ABOVE_0,
+
      .help = "--adaptive-layers: temperature of the distributions"},
     {.name = "w-last-layer",
      .record = AOEI_RECORD_OWN,
@@ -557,6 +578,9 @@ static const aoei_option layer_options[] = {
      .help =
          "--adaptive-layers: weight of the KL divergence between the distributions of the last layer and of each drawn "
          "layer"},
+};
+
+static const aoei_option ese_options[] = {
     {.name = "ese",
      .memory = 1,
      .record = AOEI_RECORD_OWN,
@@ -573,7 +597,7 @@ static const aoei_option layer_options[] = {
      .kind = AOEI_OPTION_SIZE,
      AT(layers.ese_dims),
      .min = 1,
-     .max = 1e6,
+     .most = 1e6,
      .help = "--ese: number of components"},
 };
 
@@ -602,6 +626,10 @@ static const aoei_option teacher_options[] = {
      .help = "distillation loss: cosine or kl. cosine: squared difference between the student's cosine and the "
              "teacher's cosine of a pair. kl: KL divergence between the softmax of the student's embedding and the "
              "softmax of the teacher's embedding; both embeddings must have the same size"},
+};
+
+/* Options of the method distill. */
+static const aoei_option distill_options[] = {
     {.name = "w-vectors",
      .methods = METHOD(DISTILL),
      .kind = AOEI_OPTION_REAL,
@@ -681,8 +709,22 @@ const aoei_option_group aoei_train_groups[AOEI_TRAIN_GROUPS] = {
     [AOEI_GROUP_SCHEDULE] = ARGS_GROUP("schedule", schedule_options),
     [AOEI_GROUP_BATCHES] = GROUP("batches", batch_options),
     [AOEI_GROUP_LOSSES] = GROUP("losses", loss_options),
+    [AOEI_GROUP_METHODS] = GROUP("losses", method_options),
     [AOEI_GROUP_PREFIXES] = GROUP("prefixes of embeddings", prefix_options),
     [AOEI_GROUP_LAYERS] = GROUP("layers", layer_options),
+    [AOEI_GROUP_ESE] = GROUP("layers", ese_options),
     [AOEI_GROUP_TEACHER] = GROUP("teacher", teacher_options),
+    [AOEI_GROUP_DISTILL] = GROUP("teacher", distill_options),
     [AOEI_GROUP_LORA] = AOEI_GROUP_AT("adapters (LoRA)", aoe_lora, lora_options, offsetof(aoe_train_options, lora)),
 };
+
+int aoei_train_options_check(const aoe_train_options *o, aoe_error *err) {
+    int code = AOE_OK;
+    for (size_t i = AOEI_GROUP_BATCHES; i < AOEI_GROUP_LORA && !code; i++) {
+        const int one_method = i == AOEI_GROUP_METHODS || i == AOEI_GROUP_DISTILL;
+        if ((i != AOEI_GROUP_LAYERS || o->layers.adaptive) && (i != AOEI_GROUP_ESE || o->layers.ese))
+            code =
+                aoei_option_group_check(&aoei_train_groups[i], o, one_method ? (int)o->method : AOEI_ALL_METHODS, err);
+    }
+    return code;
+}

@@ -19,7 +19,6 @@
 
 static const char *const prior_names[] = {
     [AOE_LAYER_PRIOR_UNIFORM] = "uniform", [AOE_LAYER_PRIOR_LOG] = "log", [AOE_LAYER_PRIOR_LINEAR] = "linear"};
-enum { N_PRIORS = sizeof prior_names / sizeof *prior_names };
 
 AOEI_DEFAULTS(aoe_layer_options) {
     *o = (aoe_layer_options){.struct_size = sizeof *o,
@@ -29,10 +28,6 @@ AOEI_DEFAULTS(aoe_layer_options) {
                              .w_layers = 1,
                              .w_kl = 1,
                              .ese_dims = 128};
-}
-
-static int is_weight(double w) {
-    return w >= 0 && isfinite(w);
 }
 
 int aoei_layer_loss_check(const aoe_train_options *o, aoe_error *err) {
@@ -50,20 +45,11 @@ int aoei_layer_loss_check(const aoe_train_options *o, aoe_error *err) {
             err, AOE_EARG,
             "options.layers.ese already trains a prefix of the embeddings; set options.layers.ese_dims instead of "
             "options.matryoshka");
-    if (l->ese)
-        return l->ese_dims ? AOE_OK : aoei_fail(err, AOE_EARG, "options.layers.ese_dims must be at least 1");
-    if (!l->per_step)
-        return aoei_fail(err, AOE_EARG, "options.layers.per_step must be at least 1");
-    if ((size_t)l->prior >= N_PRIORS)
-        return aoei_fail(err, AOE_EARG, "options.layers.prior must be a value of aoe_layer_prior");
-    if (!(l->temperature > 0 && isfinite(l->temperature)))
-        return aoei_fail(err, AOE_EARG, "options.layers.temperature must be a number above 0");
-    if (!is_weight(l->w_last) || !is_weight(l->w_layers) || !is_weight(l->w_kl) ||
-        !(l->w_last + l->w_layers + l->w_kl > 0))
+    if (l->adaptive && !(l->w_last + l->w_layers + l->w_kl > 0))
         return aoei_fail(
             err, AOE_EARG,
-            "options.layers.w_last, options.layers.w_layers and options.layers.w_kl must be at least 0 and finite, "
-            "and one of them must be above 0");
+            "options.layers.w_last, options.layers.w_layers and options.layers.w_kl are 0; set one of them to a value "
+            "above 0");
     return AOE_OK;
 }
 

@@ -13,16 +13,12 @@
 #include "table/texts.h"
 #include "train/twin_batch.h"
 
-enum { MAX_NEGATIVES = 1000 };
-
 static int check(const aoe_train_options *o, aoe_error *err) {
     if (o->teachers[0])
         return aoei_fail(
             err, AOE_EARG,
             "options.teachers: this method trains two encoders, so a teacher has no embeddings to compare with; "
             "choose another method, or leave out options.teachers");
-    if (o->negatives < 1 || o->negatives > MAX_NEGATIVES)
-        return aoei_fail(err, AOE_EARG, "options.negatives is %zu; give 1 to %d", o->negatives, MAX_NEGATIVES);
     return aoei_check_plain_texts(o, err);
 }
 

@@ -6,8 +6,6 @@
  */
 #include "train/method.h"
 
-#include <math.h>
-
 #include "base/error.h"
 #include "loss/detection_objective.h"
 #include "model/extra_layers.h"
@@ -19,11 +17,6 @@ static int check(const aoe_train_options *o, aoe_error *err) {
             err, AOE_EARG,
             "options.method diffcse needs a generator that replaces tokens; set options.generator to a masked "
             "language model with the vocabulary of the model");
-    if (!(o->w_detection >= 0 && isfinite(o->w_detection)))
-        return aoei_fail(err, AOE_EARG, "options.w_detection is %g; give a finite number of at least 0",
-                         o->w_detection);
-    if (!(o->mask_rate > 0 && o->mask_rate <= 1))
-        return aoei_fail(err, AOE_EARG, "options.mask_rate is %g; give a number above 0, at most 1", o->mask_rate);
     if (aoei_has_distillation(o))
         return aoei_fail(
             err, AOE_EARG,

@@ -4,8 +4,6 @@
  */
 #include "train/method.h"
 
-#include <math.h>
-
 #include "base/error.h"
 
 /* Sets the weights of the objectives of labels to 0, except w_ibn, which is the weight of the loss. */
@@ -39,13 +37,6 @@ static void gist_weights(aoe_objective_options *j, aoe_example_kind kind) {
     j->joint = 1;
 }
 
-static int check_guide(const aoe_train_options *o, aoe_error *err) {
-    if (!(o->objective.guide_margin >= 0 && isfinite(o->objective.guide_margin)))
-        return aoei_fail(err, AOE_EARG, "options.guide_margin is %g; give a finite number of at least 0",
-                         o->objective.guide_margin);
-    return AOE_OK;
-}
-
 const aoei_method aoei_method_symmetric = {.name = "symmetric",
                                            .group = AOEI_METHODS_POSITIVES,
                                            .about = "contrastive loss in several directions (GTE, Li et al. 2023)",
@@ -65,6 +56,5 @@ const aoei_method aoei_method_gist = {.name = "gist",
                                       .supported = "triplets, positives or labeled pairs",
                                       .needs_teacher = "a guide, the model that decides which negatives are used",
                                       .defaults = gist_defaults,
-                                      .check = check_guide,
                                       .weights = gist_weights,
                                       .step_loss = &aoei_loss_of_guided_directions};

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "model/extra_layers.h"
 
-enum { DEFAULT_LSTM = 2048, MAX_LSTM = 16384 };
+enum { DEFAULT_LSTM = 2048 };
 
 static void defaults(aoe_train_options *o) {
     o->batch_size = 64;
@@ -28,8 +28,6 @@ static void defaults(aoe_train_options *o) {
 }
 
 static int check(const aoe_train_options *o, aoe_error *err) {
-    if (o->lstm_dims != AOE_AUTO && (o->lstm_dims < 1 || o->lstm_dims > MAX_LSTM))
-        return aoei_fail(err, AOE_EARG, "options.lstm_dims is %zu; give 1 to %d", o->lstm_dims, MAX_LSTM);
     return aoei_check_words(o, "infersent", AOE_POOLING_LAST_MAX, err);
 }
 

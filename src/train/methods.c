@@ -110,21 +110,6 @@ void aoe_train_method_defaults(aoe_train_options *o, aoe_method m) {
     aoei_struct_write(o, &full, &aoei_layout_aoe_train_options);
 }
 
-static int check_objective(const aoe_objective_options *j, aoe_error *err) {
-    if (!(j->w_cosine >= 0 && j->w_ibn >= 0 && j->w_angle >= 0 && j->w_cln >= 0 &&
-          isfinite(j->w_cosine + j->w_ibn + j->w_angle + j->w_cln)))
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.w_cosine, options.w_ibn, options.w_angle and options.w_cln must be finite and non-negative");
-    if (!(j->tau_cosine > 0 && j->tau_ibn > 0 && j->tau_angle > 0 &&
-          isfinite(j->tau_cosine + j->tau_ibn + j->tau_angle)))
-        return aoei_fail(err, AOE_EARG,
-                         "options.tau_cosine, options.tau_ibn and options.tau_angle must be finite and above 0");
-    if (!isfinite(j->hard_negative))
-        return aoei_fail(err, AOE_EARG, "options.hard_negative must be finite");
-    return aoei_check_option("options.ibn_threshold", j->ibn_threshold, err);
-}
-
 int aoei_method_find(const aoei_method **m, aoe_method number, aoe_error *err) {
     if (number < 0 || number >= AOE_METHOD_COUNT)
         return aoei_fail(err, AOE_EARG, "method %d is unknown; use a value of aoe_method", (int)number);
@@ -176,19 +161,11 @@ static int check_teachers(const aoei_method *m, const aoe_train_options *o, aoe_
 }
 
 int aoei_method_check(const aoei_method *m, const aoe_train_options *o, aoe_error *err) {
-    int code = check_objective(&o->objective, err);
-    if (!code)
-        code = check_teachers(m, o, err);
+    const int code = check_teachers(m, o, err);
     if (code)
         return code;
-    if (!aoei_is_auto(o->label_max) && !(o->label_max > 0 && isfinite(o->label_max)))
-        return aoei_fail(err, AOE_EARG,
-                         "options.label_max is %g; give a finite number above 0, the label that means a cosine of 1",
-                         o->label_max);
-    const size_t min_classes = o->method == AOE_METHOD_CROSS_ENCODER ? 1 : 2;
-    if (o->classes != AOE_AUTO && (o->classes < min_classes || o->classes > AOEI_MAX_CLASSES))
-        return aoei_fail(err, AOE_EARG, "options.classes is %zu; give %zu to %d", o->classes, min_classes,
-                         AOEI_MAX_CLASSES);
+    if (o->classes == 1 && o->method != AOE_METHOD_CROSS_ENCODER)
+        return aoei_fail(err, AOE_EARG, "options.classes is 1; give at least 2");
     if (o->method != AOE_METHOD_CROSS_ENCODER && o->new_head)
         return aoei_fail(err, AOE_EARG,
                          "options.new_head: only options.method cross-encoder trains a classification head");

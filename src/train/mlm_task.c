@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/random.h"
+#include "options/pretrain.h"
 #include "train/mlm_step.h"
 #include "train/masking.h"
 #include "train/schedule.h"
@@ -22,8 +23,6 @@
 
 #include <math.h>
 #include <string.h>
-
-enum { MAX_BATCH = 1 << 20, MAX_SHUFFLE = 1 << 28 };
 
 /* A list of token id sequences. Sequence i is ids[offsets[i], offsets[i + 1]). */
 typedef struct sequence_list {
@@ -78,15 +77,8 @@ AOEI_DEFAULTS(aoe_pretrain_options) {
 static int check_options(const aoe_pretrain_options *o, aoe_error *err) {
     if (!o || !o->args.model || !o->n_texts || !o->args.output)
         return aoei_fail(err, AOE_EARG, "pretraining needs options.model, options.texts and options.output");
-    if (!o->batch_size || o->batch_size > MAX_BATCH)
-        return aoei_fail(err, AOE_EARG, "options.batch_size must be 1 to %d sequences", MAX_BATCH);
-    if (!o->shuffle || o->shuffle > MAX_SHUFFLE)
-        return aoei_fail(err, AOE_EARG, "options.shuffle must be 1 to %d sequences", MAX_SHUFFLE);
-    if (!(o->mask_rate > 0 && o->mask_rate < 1))
-        return aoei_fail(err, AOE_EARG, "options.mask_rate must be above 0 and below 1");
-    if (!(o->held_out >= 0 && o->held_out < 1))
-        return aoei_fail(err, AOE_EARG, "options.held_out must be at least 0 and below 1");
-    return AOE_OK;
+    const int code = aoei_option_group_check(&aoei_pretrain_data_rows, o, AOEI_ALL_METHODS, err);
+    return code ? code : aoei_option_group_check(&aoei_pretrain_batches_rows, o, AOEI_ALL_METHODS, err);
 }
 
 /* ------------------------------------------------------------ sequence lists */

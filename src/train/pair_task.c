@@ -125,8 +125,9 @@ static int check_options(const aoei_method *method, const aoe_train_options *o, 
         if (code)
             return code;
     }
-    if (!o->batch_size || !o->accumulate)
-        return aoei_fail(err, AOE_EARG, "options.batch_size and options.accumulate must be at least 1");
+    int code = aoei_train_options_check(o, err);
+    if (code)
+        return code;
     if (o->batch_size == 1 && o->method != AOE_METHOD_CROSS_ENCODER)
         return aoei_fail(
             err, AOE_EARG,
@@ -135,12 +136,7 @@ static int check_options(const aoei_method *method, const aoe_train_options *o, 
         return aoei_fail(err, AOE_EARG,
                          "options.batch_size %zu times options.accumulate %zu is too large; lower one of them",
                          o->batch_size, o->accumulate);
-    if (!(o->w_teacher >= 0 && isfinite(o->w_teacher)) ||
-        (o->distill != AOE_DISTILL_COSINE && o->distill != AOE_DISTILL_KL))
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.w_teacher must be finite and non-negative, and options.distill a value of aoe_distill");
-    int code = aoei_matryoshka_check(o, err);
+    code = aoei_matryoshka_check(o, err);
     if (!code)
         code = aoei_layer_loss_check(o, err);
     return code ? code : aoei_method_check(method, o, err);

@@ -26,11 +26,6 @@ static int check_steps(const aoe_training_args *o, aoe_error *err) {
 /* Checks the options that only the constant schedule uses. */
 static int check_constant(const aoe_training_args *o, aoe_error *err) {
     const int changes = o->n_lr_steps || fabs(o->lr_epoch_factor - 1) > 0 || fabs(o->lr_divide - 1) > 0;
-    if (!(o->lr_epoch_factor > 0 && o->lr_epoch_factor <= 1) || !(o->lr_divide >= 1 && isfinite(o->lr_divide)) ||
-        !(o->min_lr >= 0 && isfinite(o->min_lr)))
-        return aoei_fail(err, AOE_EARG,
-                         "options.lr_epoch_factor must be above 0 and at most 1, options.lr_divide at least 1, and "
-                         "options.min_lr at least 0");
     if (o->schedule == AOE_SCHEDULE_LINEAR && changes)
         return aoei_fail(
             err, AOE_EARG,
@@ -44,12 +39,6 @@ static int check_constant(const aoe_training_args *o, aoe_error *err) {
 }
 
 int aoei_schedule_check(const aoe_training_args *o, aoe_error *err) {
-    if (o->optimizer < AOE_OPTIMIZER_ADAMW || o->optimizer > AOE_OPTIMIZER_SGD || o->schedule < AOE_SCHEDULE_LINEAR ||
-        o->schedule > AOE_SCHEDULE_CONSTANT)
-        return aoei_fail(err, AOE_EARG, "options.optimizer %d or options.schedule %d is unknown", (int)o->optimizer,
-                         (int)o->schedule);
-    if (!(o->optimizer_eps > 0 && isfinite(o->optimizer_eps)))
-        return aoei_fail(err, AOE_EARG, "options.optimizer_eps is %g; give a finite number above 0", o->optimizer_eps);
     if (o->no_bias_correction && o->optimizer != AOE_OPTIMIZER_ADAMW)
         return aoei_fail(err, AOE_EARG, "options.no_bias_correction: only AdamW has a bias correction; leave it out");
     return check_constant(o, err);

@@ -25,13 +25,11 @@
 #include "model/weight_view.h"
 #include "modeldir/layout.h"
 #include "modeldir/publish.h"
+#include "options/model.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Maximum of options.epochs and options.max_steps. With this limit, the product of the two fits in size_t. */
-enum { MAX_STEPS = INT32_MAX };
-#define MAX_MINUTES 1e6
 
 AOEI_DEFAULTS(aoe_training_args) {
     *o = (aoe_training_args){.struct_size = sizeof *o};
@@ -52,32 +50,22 @@ AOEI_DEFAULTS(aoe_training_args) {
 int aoei_training_args_check(const aoe_training_args *o, aoe_error *err) {
     if (!o->epochs && !o->max_steps && !(o->max_minutes > 0))
         return aoei_fail(err, AOE_EARG, "options.epochs is 0; give at least 1");
-    if (!o->keep_checkpoints)
-        return aoei_fail(err, AOE_EARG, "options.keep_checkpoints must be at least 1");
-    if (!(o->lr >= 0 && isfinite(o->lr)) || !(o->weight_decay >= 0 && isfinite(o->weight_decay)))
-        return aoei_fail(err, AOE_EARG, "options.lr and options.weight_decay must be finite and non-negative");
+    int code = aoei_option_group_check(&aoei_train_groups[AOEI_GROUP_SCHEDULE], o, AOEI_ALL_METHODS, err);
+    if (code)
+        return code;
     if (o->lr * o->weight_decay >= 1)
         return aoei_fail(
             err, AOE_EARG,
             "options.lr %g times options.weight_decay %g is at least 1, which decays every weight to 0 in one step; "
             "lower one of them",
             o->lr, o->weight_decay);
-    if (!(o->max_minutes >= 0 && o->max_minutes <= MAX_MINUTES))
-        return aoei_fail(err, AOE_EARG, "options.max_minutes must be between 0 and %g", MAX_MINUTES);
     if (o->max_minutes > 0 && (o->max_steps || o->warmup >= 1))
         return aoei_fail(
             err, AOE_EARG,
             "if options.max_minutes is set, options.max_steps must not be set, and options.warmup must be a "
             "fraction below 1");
-    if (!(o->warmup >= 0 && o->warmup <= MAX_STEPS) || !(o->max_grad_norm >= 0 && isfinite(o->max_grad_norm)))
-        return aoei_fail(err, AOE_EARG, "options.warmup and options.max_grad_norm must be finite and non-negative");
-    if (o->epochs > MAX_STEPS || o->max_steps > MAX_STEPS)
-        return aoei_fail(err, AOE_EARG, "options.epochs and options.max_steps must be at most %d", MAX_STEPS);
-    if (!aoei_is_auto(o->dropout) && !(o->dropout >= 0 && o->dropout < 1))
-        return aoei_fail(err, AOE_EARG, "options.dropout must be at least 0 and below 1");
-    if (!o->batch_tokens)
-        return aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
-    return aoei_schedule_check(o, err);
+    code = aoei_option_check(AOEI_ROW_OF_BATCH_TOKENS, &o->batch_tokens, err);
+    return code ? code : aoei_schedule_check(o, err);
 }
 
 /* Checks that the run may write to the locked output directory. checkpoint: path of a checkpoint in the directory, or

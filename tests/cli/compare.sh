@@ -78,7 +78,7 @@ usage --arm 'a:' 'b:' -d train.tsv
 usage --arm 'a:' 'b:' --batch-size 8
 usage --arm 'a:' 'b:' --method cosent
 usage --arm 'a:' 'b: --method gist'
-usage --arm 'a:' 'b: --warmup 1e300'
+usage --arm 'a:' 'b: --lr 900'
 usage --arm 'a:' 'b: --method sbert-classification'
 sed 1d train.tsv | cut -f 2 >plain.txt
 usage --arm 'a:' 'b: -d plain.txt'

@@ -529,7 +529,7 @@ static void invalid_configurations_write_nothing(void **state) {
     const aoe_train_options valid = *train;
     for (int i = 0; i < 5; i++) {
         static const char *const fragments[] = {
-            "lr=0.01: options.warmup and options.max_grad_norm must be finite",
+            "lr=0.01: options.warmup is -1; give a number from 0 to",
             "lr=0.01: options.method gist needs a guide",
             "train.tsv:5: label 3 is not a class",
             "plain.txt: contains plain texts, but options.method angle",

@@ -166,49 +166,49 @@ static void rows_of_other_structs(void **state) {
     (void)state;
     static const aoei_option_group *const groups[] = {
         &aoei_annotate_rows,
-        &aoei_annotate_data,
-        &aoei_score_scores,
-        &aoei_score_data,
-        &aoei_chat_output,
-        &aoei_chat_models,
-        &aoei_chat_calls,
-        &aoei_github_source,
-        &aoei_github_output,
-        &aoei_github_choice,
-        &aoei_convert,
-        &aoei_merge,
-        &aoei_convert_vocabulary,
-        &aoei_whiten,
-        &aoei_whiten_texts,
-        &aoei_flow,
-        &aoei_flow_training,
-        &aoei_flow_texts,
-        &aoei_init,
-        &aoei_shape_sizes,
-        &aoei_init_vocabulary,
-        &aoei_mine_data,
-        &aoei_mine_candidates,
-        &aoei_mine_choice,
-        &aoei_data_convert_output,
-        &aoei_data_convert_form,
-        &aoei_data_check,
-        &aoei_data_dedup,
-        &aoei_data_split,
-        &aoei_data_stats,
-        &aoei_retrieval_metrics,
-        &aoei_retrieval_input,
-        &aoei_rerank_lists,
-        &aoei_rerank_output,
-        &aoei_rerank_input,
-        &aoei_binary_classes,
-        &aoei_suite,
-        &aoei_triplets,
-        &aoei_experiment_options,
-        &aoei_compare_tests,
-        &aoei_embedding_size,
-        &aoei_encode,
-        &aoei_pretrain_data,
-        &aoei_pretrain_batches,
+        &aoei_annotate_data_rows,
+        &aoei_score_rows,
+        &aoei_score_data_rows,
+        &aoei_chat_output_rows,
+        &aoei_chat_models_rows,
+        &aoei_chat_calls_rows,
+        &aoei_github_source_rows,
+        &aoei_github_output_rows,
+        &aoei_github_choice_rows,
+        &aoei_convert_model_rows,
+        &aoei_merge_rows,
+        &aoei_convert_vocabulary_rows,
+        &aoei_whiten_rows,
+        &aoei_whiten_texts_rows,
+        &aoei_flow_rows,
+        &aoei_flow_training_rows,
+        &aoei_flow_texts_rows,
+        &aoei_init_rows,
+        &aoei_shape_sizes_rows,
+        &aoei_init_vocabulary_rows,
+        &aoei_mine_data_rows,
+        &aoei_mine_candidates_rows,
+        &aoei_mine_choice_rows,
+        &aoei_data_convert_output_rows,
+        &aoei_data_convert_form_rows,
+        &aoei_data_check_rows,
+        &aoei_data_dedup_rows,
+        &aoei_data_split_rows,
+        &aoei_data_stats_rows,
+        &aoei_retrieval_metrics_rows,
+        &aoei_retrieval_input_rows,
+        &aoei_rerank_lists_rows,
+        &aoei_rerank_output_rows,
+        &aoei_rerank_input_rows,
+        &aoei_binary_classes_rows,
+        &aoei_suite_rows,
+        &aoei_triplets_rows,
+        &aoei_experiment_rows,
+        &aoei_compare_tests_rows,
+        &aoei_embedding_size_rows,
+        &aoei_encode_rows,
+        &aoei_pretrain_data_rows,
+        &aoei_pretrain_batches_rows,
     };
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
         assert_true(groups[g]->title && groups[g]->type && groups[g]->n && !groups[g]->offset);
@@ -217,6 +217,68 @@ static void rows_of_other_structs(void **state) {
     }
     for (size_t i = 0; i < AOEI_EMBEDDER_ROWS; i++)
         row_is_complete(&aoei_embedder_table[i]);
+}
+
+static void number_gives(const aoei_option *o, double x, const char *message) {
+    aoe_error err;
+    const size_t n = (size_t)x;
+    const void *target = o->kind == AOEI_OPTION_SIZE ? (const void *)&n : (const void *)&x;
+    assert_int_equal(aoei_option_check(o, target, &err), message ? AOE_EARG : AOE_OK);
+    if (message)
+        assert_string_equal(err.message, message);
+}
+
+/* Ranges with closed and with open ends, without limits, and with AOE_AUTO. The command line accepts a narrower range.
+ */
+static void ranges(void **state) {
+    (void)state;
+    const aoei_option count = {.name = "max-n", .kind = AOEI_OPTION_SIZE, .min = 1, .max = 9, .least = 2, .most = 5},
+                      any = {.name = "n", .kind = AOEI_OPTION_SIZE, .min = 1},
+                      part = {.name = "p", .kind = AOEI_OPTION_REAL, .max = AOEI_BELOW_1, .most = 0.99, .automatic = 1},
+                      rate = {.name = "r", .field = "a.r", .kind = AOEI_OPTION_REAL, .min = AOEI_ABOVE_0, .max = 1},
+                      weight = {.name = "w", .kind = AOEI_OPTION_REAL},
+                      label = {.name = "l", .kind = AOEI_OPTION_REAL, .min = -INFINITY, .max = INFINITY};
+    char out[AOEI_NAME_SIZE];
+    number_gives(&count, 0, "options.max_n is 0; give an integer from 1 to 9");
+    number_gives(&count, 10, "options.max_n is 10; give an integer from 1 to 9");
+    number_gives(&count, 9, NULL);
+    assert_string_equal(aoei_option_range(out, &count, 1), "an integer from 2 to 5");
+    number_gives(&any, 0, "options.n is 0; give an integer of at least 1");
+    number_gives(&any, 0x1p63, NULL);
+    number_gives(&part, 1, "options.p is 1; give a number of at least 0 and below 1");
+    number_gives(&part, -0.5, "options.p is -0.5; give a number of at least 0 and below 1");
+    number_gives(&part, 0.999, NULL);
+    number_gives(&part, AOE_AUTO, NULL);
+    assert_string_equal(aoei_option_range(out, &part, 1), "a number from 0 to 0.99");
+    number_gives(&rate, 0, "options.a.r is 0; give a number above 0 and at most 1");
+    number_gives(&rate, AOE_AUTO, "options.a.r is 2.14748e+09; give a number above 0 and at most 1");
+    number_gives(&rate, 1e-300, NULL);
+    number_gives(&weight, INFINITY, "options.w is inf; give a number of at least 0");
+    number_gives(&weight, 1e300, NULL);
+    number_gives(&label, -INFINITY, NULL);
+    number_gives(&label, NAN, "options.l is nan; give a number");
+}
+
+/* A group is checked completely, or only the options of a method. */
+static void checks_of_groups(void **state) {
+    (void)state;
+    aoe_error err;
+    const aoei_option rows[] = {
+        {.name = "choice", .kind = AOEI_OPTION_CHOICE, AT(choice), .choices = AOEI_CHOICES("low", "mid", "high")},
+        {.name = "size", .kind = AOEI_OPTION_SIZE, AT(size), .min = 1, .methods = AOEI_METHOD_BIT(AOE_METHOD_CT)},
+        {.name = "text", .kind = AOEI_OPTION_TEXT, AT(text)},
+    };
+    const aoei_option_group of_rows = {.options = rows, .n = 3};
+    values v = {.choice = 2};
+    assert_int_equal(aoei_option_group_check(&of_rows, &v, AOE_METHOD_ANGLE, &err), AOE_OK);
+    assert_int_equal(aoei_option_group_check(&of_rows, &v, AOE_METHOD_CT, &err), AOE_EARG);
+    assert_int_equal(aoei_option_group_check(&of_rows, &v, AOEI_ALL_METHODS, &err), AOE_EARG);
+    assert_string_equal(err.message, "options.size is 0; give an integer of at least 1");
+    v.choice = 3;
+    assert_int_equal(aoei_option_group_check(&of_rows, &v, AOE_METHOD_ANGLE, &err), AOE_EARG);
+    assert_string_equal(err.message, "options.choice is 3; give 0 (low), 1 (mid) or 2 (high)");
+    v.choice = AOE_AUTO;
+    assert_int_equal(aoei_option_group_check(&of_rows, &v, AOE_METHOD_ANGLE, &err), AOE_EARG);
 }
 
 /* The parsers of the rows, which are independent of the program. */
@@ -245,7 +307,8 @@ static void delimiters_and_poolings(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_as_json),          cmocka_unit_test(records_of_methods),
-        cmocka_unit_test(sets_and_choices),        cmocka_unit_test(names_of_fields_and_values),
+        cmocka_unit_test(sets_and_choices),        cmocka_unit_test(ranges),
+        cmocka_unit_test(checks_of_groups),        cmocka_unit_test(names_of_fields_and_values),
         cmocka_unit_test(rows_of_training),        cmocka_unit_test(rows_of_other_structs),
         cmocka_unit_test(delimiters_and_poolings),
     };

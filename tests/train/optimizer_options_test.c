@@ -235,7 +235,7 @@ static void rejected_options(void **state) {
         aoe_training_args a;
         const char *fragment;
     } cases[] = {
-        {{.optimizer = 7}, "options.optimizer 7"},
+        {{.optimizer = 7}, "options.optimizer is 7; give 0 (adamw), 1 (rmsprop) or 2 (sgd)"},
         {{.optimizer_eps = -1}, "options.optimizer_eps is -1"},
         {{.optimizer = AOE_OPTIMIZER_SGD, .no_bias_correction = 1}, "only AdamW has a bias correction"},
         {{.lr_divide = 5}, "set options.schedule to constant"},
@@ -243,7 +243,7 @@ static void rejected_options(void **state) {
         {{.schedule = AOE_SCHEDULE_CONSTANT, .lr_steps = {{5, 1}, {5, 2}}, .n_lr_steps = 2},
          "change 2, to 2 from step 5 on"},
         {{.schedule = AOE_SCHEDULE_CONSTANT, .lr_epoch_factor = 2},
-         "options.lr_epoch_factor must be above 0 and at most 1"},
+         "options.lr_epoch_factor is 2; give a number above 0 and at most 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         train_run r;
