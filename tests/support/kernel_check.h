@@ -46,9 +46,9 @@ void kernel_highest_only(void);
  * the page after each array inaccessible. CPU emulators whose masked loads also read disabled lanes need
  * AOE_TEST_GUARDS=0. */
 int kernel_guards(void);
-/* Returns N if the environment variable AOE_TEST_EVERY is a number N > 1, otherwise 1. Long kernel tests then test every
- * N-th value or shape only, for CPU emulators. N should be a prime number that is not the length of a vector register or
- * the number of cases of an option, such as 7. */
+/* Returns N if the environment variable AOE_TEST_EVERY is a number N > 1, otherwise 1. Long kernel tests then test
+ * every N-th value or shape only, for CPU emulators. N should be a prime number that is not the length of a vector
+ * register or the number of cases of an option, such as 7. */
 size_t kernel_every(void);
 uint64_t kernel_seed(void); /* returns AOE_TEST_SEED, or 1 if it is not set */
 /* Returns a random number generator for one test and prints its seed. */
