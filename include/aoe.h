@@ -539,6 +539,20 @@ AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
  * reason for the choice. text: [size] bytes, NUL-terminated, truncated if size is too small. */
 AOE_API void aoe_model_describe(const aoe_model *m, char *text, size_t size);
 
+typedef struct aoe_model_setting {
+    size_t struct_size; /* set by the library */
+    const char *name;   /* "pooling", "encoder.hidden_size", "2_Dense.activation_function" ... */
+    const char *value;  /* in use, as JSON */
+    const char *file;   /* path of the file that contains the value; NULL: no file */
+    const char *key;    /* key in this file; NULL: not a value of a key, such as the type of the stored weights */
+    const char *reason; /* without a file: "option", "default", or another short text; otherwise NULL */
+} aoe_model_setting;
+
+typedef void (*aoe_model_setting_fn)(void *user, const aoe_model_setting *setting);
+/* Calls fn for every setting that affects the results of the model. The strings are valid during the call. Errors:
+ * AOE_ENOMEM. */
+AOE_API int aoe_model_explain(const aoe_model *m, aoe_model_setting_fn fn, void *user, aoe_error *AOE_NULLABLE err);
+
 #ifdef __cplusplus
 }
 #endif

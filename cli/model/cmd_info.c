@@ -9,6 +9,7 @@
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
+#include "cli/model/explain.h"
 #include "cli/train/train_options.h"
 #include "options/training.h"
 
@@ -22,6 +23,7 @@ typedef struct options {
     size_t texts;      /* number of texts per batch in the memory plan; 0: not given */
     size_t length;     /* number of tokens per text in the memory plan; 0: the maximum sequence length of the model */
     const char *shape; /* name of a predefined shape; NULL: a model directory is used */
+    int explain;       /* 1: all settings are printed with their sources */
     int stored;        /* storage type of the weights, an aoe_storage; -1: not given */
     aoe_plan_options p;
     aoe_train_options train; /* options of the training run of the memory plan */
@@ -29,6 +31,13 @@ typedef struct options {
     const char *activation;  /* result: activation function of a cross-encoder; static string */
     int no_embeddings;       /* result: 1: the directory can only be opened as a cross-encoder */
 } options;
+
+static const aoei_option explain_table[] = {
+    {.name = "explain",
+     .kind = AOEI_OPTION_FLAG,
+     .offset = offsetof(options, explain),
+     .help = "also print every setting that affects the results, with the file and the key that contain its value"},
+};
 
 static const aoei_option table[] = {
     {.name = "plan",
@@ -243,7 +252,7 @@ static json_t *plan_json(const aoe_memory_plan *plan, const options *o) {
 }
 
 static void print_json(const char *dir, const aoe_model *model, const aoe_model_info *m, const aoe_memory_plan *plan,
-                       const options *o) {
+                       json_t *settings, const options *o) {
     json_t *j = json_object();
     set_text(j, "directory", dir);
     set_text(j, "architecture", m->architecture);
@@ -304,12 +313,14 @@ static void print_json(const char *dir, const aoe_model *model, const aoe_model_
         json_object_set_new(j, "normalize", json_boolean(m->normalize));
     if (plan)
         json_object_set_new(j, "plan", plan_json(plan, o));
+    if (settings)
+        json_object_set_new(j, "settings", settings);
     cli_print_json(j);
 }
 
 /* Opens a cross-encoder with its classification head, and sets the number of its outputs and its activation function.
- * Warns if the head cannot be opened. */
-static void read_head(options *o, const char *dir, aoe_context *ctx) {
+ * Returns the model, or NULL after a warning. */
+static aoe_model *open_head(options *o, const char *dir, aoe_context *ctx) {
     aoe_model_options with_head;
     aoe_model *model;
     aoe_error err;
@@ -318,11 +329,11 @@ static void read_head(options *o, const char *dir, aoe_context *ctx) {
     with_head.cross_encoder = 1;
     if (aoe_model_open(&model, ctx, dir, &with_head, &err)) {
         cli_warn("%s", err.message);
-        return;
+        return NULL;
     }
     o->classes = aoe_model_classes(model);
     o->activation = aoe_score_activation_name(aoe_model_activation(model));
-    aoe_model_close(model);
+    return model;
 }
 
 /* Sets the model or shape of the training run, and the number of texts to that of its batches unless it is given. */
@@ -361,10 +372,11 @@ static int plan_memory(aoe_memory_plan *plan, options *o, const aoe_model *model
 }
 
 static int run_info(options *o, const char *dir, aoe_context *ctx) {
-    aoe_model *model;
+    aoe_model *model, *head = NULL;
     aoe_model_info info = {.struct_size = sizeof info};
     aoe_memory_plan plan = {.struct_size = sizeof plan};
     aoe_error err;
+    json_t *settings = NULL;
     if (aoe_model_open(&model, ctx, dir, &o->model.o, &err)) {
         o->model.o.cross_encoder = 1; /* the modules.json of a cross-encoder describes no embedding */
         o->no_embeddings = 1;
@@ -375,13 +387,20 @@ static int run_info(options *o, const char *dir, aoe_context *ctx) {
     o->p.length = o->length ? o->length : info.max_length;
     int code = 0;
     if (aoe_model_is_cross_encoder(model))
-        read_head(o, dir, ctx);
+        head = open_head(o, dir, ctx);
     if (o->plan && plan_memory(&plan, o, model, dir, ctx, &err))
         code = cli_fail("%s", err.message);
+    else if (o->general.json && o->explain && !(settings = cli_explain_json(head ? head : model)))
+        code = 1;
     else if (o->general.json)
-        print_json(dir, model, &info, o->plan ? &plan : NULL, o);
+        print_json(dir, model, &info, o->plan ? &plan : NULL, settings, o);
     else
         print_table(dir, model, &info, o->plan ? &plan : NULL, o);
+    if (!code && o->explain && !o->general.json) {
+        putchar('\n');
+        code = cli_explain_print(head ? head : model, dir);
+    }
+    aoe_model_close(head);
     aoe_model_close(model);
     return code;
 }
@@ -473,6 +492,8 @@ static int check_options(const options *o, const memory_rows *rows, const cli_ar
     if (o->shape && args->n)
         return cli_usage("info", "--shape and directory %s exclude each other; give only one of them",
                          args->operand[0]);
+    if (o->shape && o->explain)
+        return cli_usage("info", "--shape and --explain exclude each other; give only one of them");
     if (o->stored >= 0 && !o->shape)
         return cli_usage("info", "--stored requires --shape NAME");
     if (!o->plan && !o->shape && (o->length || o->texts))
@@ -506,6 +527,7 @@ static int run_command(int argc, char **argv) {
     const aoei_option_group *lora = &aoei_train_groups[AOEI_GROUP_LORA];
     collect_rows(&rows);
     const cli_group groups[] = {
+        CLI_GROUP("settings", explain_table, &o),
         CLI_GROUP("memory estimate", table, &o),
         CLI_ROWS("memory estimate of training (with --plan or --shape)", rows.row, rows.n, &o.train),
         CLI_ROWS("memory estimate of training with LoRA adapters (with --plan or --shape)", lora->options + 1,
@@ -518,7 +540,8 @@ static int run_command(int argc, char **argv) {
         .operands = "[DIR]",
         .about = "Prints the architecture, the sizes and the settings of the model in DIR (default: the model of -m).\n"
                  "For the pooling and the maximum sequence length, also prints which file or option sets them. With\n"
-                 "--plan, also prints the memory that inference and training need.\n",
+                 "--explain, also prints the source of every other setting, and with --plan the memory that inference\n"
+                 "and training need.\n",
         .examples = "  aoe info model --plan --texts 32 --length 128\n"
                     "  aoe info model --plan --method simcse-sup --batch-size 128 --cache-chunk 16 --optimizer sgd\n"
                     "  aoe info --shape llama2-7b --texts 32 --length 64 --lora-r 32 --load-8bit\n",

@@ -4,6 +4,8 @@
 #include "base/file_cache.h"
 
 #include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -25,10 +27,16 @@ typedef struct cached_file {
 
 struct aoei_file_cache {
     cached_file *first; /* owned */
+    json_t *sources;    /* see aoei_sources; owned */
 };
 
 aoei_file_cache *aoei_file_cache_create(void) {
-    return aoei_calloc(1, sizeof(aoei_file_cache));
+    aoei_file_cache *cache = aoei_calloc(1, sizeof *cache);
+    if (cache && !(cache->sources = json_object())) {
+        aoei_free(cache);
+        return NULL;
+    }
+    return cache;
 }
 
 static void clear(cached_file *f) {
@@ -49,6 +57,8 @@ void aoei_file_cache_destroy(aoei_file_cache *cache) {
         aoei_free(f->path);
         aoei_free(f);
     }
+    if (cache)
+        json_decref(cache->sources);
     aoei_free(cache);
 }
 
@@ -134,4 +144,35 @@ int aoei_model_dir_take(char **data, size_t *size, aoei_model_dir dir, const cha
     f->data = NULL;
     f->is_read = 0;
     return 0;
+}
+
+int aoei_source_add(aoei_file_cache *cache, const char *setting, const json_t *file, const char *path, const char *key,
+                    aoe_error *err) {
+    json_t *value = json_object_get(file, key);
+    if (json_object_get(cache->sources, setting))
+        return 0;
+    json_t *source = json_pack("{s:o, s:s}", "file", aoei_name_json(path), "key", key);
+    if (!source || (value && json_object_set(source, "value", value))) {
+        json_decref(source);
+        return aoei_fail_nomem(err, 0);
+    }
+    return json_object_set_new(cache->sources, setting, source) ? aoei_fail_nomem(err, 0) : 0;
+}
+
+int aoei_source_add_keys(aoei_file_cache *cache, const char *prefix, const json_t *file, const char *path,
+                         aoe_error *err) {
+    const char *key;
+    json_t *v;
+    int rc = 0;
+    json_object_foreach((json_t *)(uintptr_t)file, key, v) {
+        char setting[512];
+        (void)snprintf(setting, sizeof setting, "%s%s%s", prefix, *prefix ? "." : "", key);
+        if (!rc && !json_is_null(v))
+            rc = aoei_source_add(cache, setting, file, path, key, err);
+    }
+    return rc;
+}
+
+const json_t *aoei_sources(const aoei_file_cache *cache) {
+    return cache->sources;
 }

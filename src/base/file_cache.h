@@ -20,7 +20,8 @@ typedef struct aoei_model_dir {
 } aoei_model_dir;
 
 aoei_file_cache *aoei_file_cache_create(void); /* returns NULL if out of memory */
-/* Releases the contents of all files, but not their paths. A file that is used again is read again. */
+/* Releases the contents of all files, but not their paths and the sources of settings. A file that is used again is
+ * read again. */
 void aoei_file_cache_clear(aoei_file_cache *cache);
 void aoei_file_cache_destroy(aoei_file_cache *cache); /* accepts NULL */
 
@@ -38,6 +39,18 @@ int aoei_model_dir_need_json(json_t **root, const char **path, aoei_model_dir di
  * path. This is for large files, whose JSON values would need much memory. The text is valid until the cache is cleared
  * or the contents are moved. */
 int aoei_model_dir_text(aoe_text *text, const char **path, aoei_model_dir dir, const char *name, aoe_error *err);
+/* Records that the value of a setting is that of `key` in the file `path`, or, if path is NULL, that an option of the
+ * caller sets it. A setting keeps its first source, because the sources are read in order of precedence. file: contents
+ * of the file, an object; NULL: the value is not recorded. Errors: AOE_ENOMEM. */
+int aoei_source_add(aoei_file_cache *cache, const char *setting, const json_t *file, const char *path, const char *key,
+                    aoe_error *err);
+/* Records all keys of `file`, which may be NULL, except those whose values are null. The settings have the names
+ * PREFIX.KEY, or KEY if prefix is "". */
+int aoei_source_add_keys(aoei_file_cache *cache, const char *prefix, const json_t *file, const char *path,
+                         aoe_error *err);
+/* Returns the sources: an object in which the value of each setting is an object with "file" (null: an option), "key"
+ * and, if it was recorded, "value". */
+const json_t *aoei_sources(const aoei_file_cache *cache);
 /* Moves the contents of the file `name` in `dir` to *data and sets *size to their size in bytes. The byte after the
  * last one is NUL. If the file does not exist, *data is NULL. The caller frees *data with aoei_free. */
 int aoei_model_dir_take(char **data, size_t *size, aoei_model_dir dir, const char *name, aoe_error *err);

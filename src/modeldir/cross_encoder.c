@@ -184,8 +184,17 @@ static int read_activation(aoei_settings *s, const aoei_encoder_config *c, const
                  *second = given(json_object_get(f->config_json, "sentence_transformers"), "activation_fn"),
                  *third = given(f->config_json, "sbert_ce_default_activation_function");
     s->activation = c->modules.classes == 1 ? AOE_SCORE_SIGMOID : AOE_SCORE_LOGIT;
-    if (!rc && (first || second || third) && (!f->new_head || f->decoder))
-        rc = parse_activation(&s->activation, first ? first : second ? second : third, first ? own : config, err);
+    if (!rc && (first || second || third) && (!f->new_head || f->decoder) &&
+        !(rc = parse_activation(&s->activation,
+                                first    ? first
+                                : second ? second
+                                         : third,
+                                first ? own : config, err)))
+        rc = aoei_source_add(f->cache, "activation", NULL, first ? own : config,
+                             first    ? "activation_fn"
+                             : second ? "sentence_transformers"
+                                      : "sbert_ce_default_activation_function",
+                             err);
     aoei_free(config);
     return rc;
 }

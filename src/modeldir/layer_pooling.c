@@ -72,6 +72,8 @@ int aoei_layer_pooling_open(aoei_encoder_config *c, aoei_model_files *f, aoei_mo
     if (!rc)
         rc = read_config(c, config, path, err);
     if (!rc)
+        rc = aoei_source_add_keys(dir.cache, folder, config, path, err);
+    if (!rc)
         rc = aoei_safetensors_open_dir(&f->modules[AOEI_POOLED_LAYERS - 1], dir.path, err);
     return rc;
 }

@@ -90,6 +90,8 @@ int aoei_peft_base(char **base, aoei_model_dir dir, const char *given, aoe_error
             dir.path, name);
     if (!rc && !(*base = aoei_strdup(name)))
         rc = aoei_fail_nomem(err, strlen(name));
+    if (!rc && given)
+        rc = aoei_source_add(dir.cache, "adapters.base_model_name_or_path", NULL, NULL, "options.base", err);
     aoei_free(inside);
     return rc;
 }
@@ -470,7 +472,7 @@ int aoei_peft_read(aoei_lora *lora, aoei_lora_layer **each, aoei_model_dir dir, 
         !(rc = read_settings(lora, root, c, file, err)) &&
         !(rc = match_head(lora, root, c, module_prefix(adapters, c), file, err)))
         rc = read_targets(lora, each, root, c, module_prefix(adapters, c), file, err);
-    return rc;
+    return rc ? rc : aoei_source_add_keys(dir.cache, "adapters", root, file, err);
 }
 
 /* Appends `name` to the array `names`, unless the array already contains this name. */

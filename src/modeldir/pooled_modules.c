@@ -154,12 +154,14 @@ static int read_config(aoei_module *m, size_t index, int scores, const json_t *c
     return rc;
 }
 
-/* Reads the module in the folder `dir` into m. Opens its weights as *file. */
+/* Reads the module in DIR/folder into m. Opens its weights as *file. */
 static int open_module(aoei_module *m, aoei_safetensors **file, size_t index, int scores, aoei_model_dir dir,
-                       aoe_error *err) {
+                       const char *folder, aoe_error *err) {
     json_t *config = NULL;
     const char *path = NULL;
-    int rc = 0;
+    int rc = aoei_model_dir_folder(&dir, dir, folder, err);
+    if (rc)
+        return rc;
     const int optional = m->kind == AOEI_MODULE_NORMALIZE && !aoei_entry_exists(dir.path, "config.json");
     if (!optional)
         rc = aoei_model_dir_need_json(&config, &path, dir, "config.json", err);
@@ -167,6 +169,8 @@ static int open_module(aoei_module *m, aoei_safetensors **file, size_t index, in
         rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the model again", path);
     if (!rc)
         rc = read_config(m, index, scores, config, path, err);
+    if (!rc)
+        rc = aoei_source_add_keys(dir.cache, folder, config, path, err);
     if (!rc && (m->kind == AOEI_MODULE_DENSE || m->kind == AOEI_MODULE_LAYERNORM || m->kind == AOEI_MODULE_FLOW))
         rc = aoei_safetensors_open_dir(file, dir.path, err);
     return rc;
@@ -188,9 +192,8 @@ int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, aoei_model_di
                              "Dense, LayerNorm, Dropout, Normalize or Flow are supported)",
                              dir.path, type ? type : "", AOEI_MAX_MODULES);
         aoei_module m = {.kind = (aoei_module_kind)kind, .in = aoei_vector_dims(c)};
-        aoei_model_dir folder;
-        int rc = aoei_model_dir_folder(&folder, dir, at, err);
-        if (rc || (rc = open_module(&m, &f->modules[i], i, f->module_head, folder, err)))
+        const int rc = open_module(&m, &f->modules[i], i, f->module_head, dir, at, err);
+        if (rc)
             return rc;
         c->modules.list[c->modules.n++] = m;
     }
@@ -256,8 +259,7 @@ int aoei_modules_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_err
 
 /* ---------------------------------------------------------------- writing */
 
-/* Returns the contents of config.json of a module as a new reference, or NULL if an allocation fails. */
-static json_t *config_of(const aoei_module *m) {
+json_t *aoei_module_config_json(const aoei_module *m) {
     switch (m->kind) {
     case AOEI_MODULE_DENSE: {
         json_t *config =
@@ -337,7 +339,7 @@ int aoei_modules_write(const aoei_model_contents *m, const char *dir, aoe_error 
     int rc = 0;
     for (size_t i = 0; i < m->config->modules.n && !rc; i++) {
         char name[AOEI_MODULE_FOLDER_SIZE];
-        json_t *config = config_of(&m->config->modules.list[i]);
+        json_t *config = aoei_module_config_json(&m->config->modules.list[i]);
         char *folder = aoei_path_join(dir, aoei_settings_module_folder(m->settings, i, name)),
              *path = folder ? aoei_path_join(folder, "config.json") : NULL;
         rc = config && path ? aoei_make_dir(folder, err) : aoei_fail_nomem(err, strlen(dir));

@@ -24,5 +24,7 @@ int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, aoei_model_di
 /* Finds the weights of the modules in f->modules and sets the elements of f->tensors for them. Errors: AOE_EFORMAT
  * (missing tensor or wrong shape), AOE_EUNSUPPORTED (data type). */
 int aoei_modules_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);
+/* Returns the contents of config.json of a module as a new reference, or NULL if an allocation fails. */
+json_t *aoei_module_config_json(const aoei_module *m);
 /* Writes the folders of the modules of the model into the directory `dir`, which must exist. */
 int aoei_modules_write(const aoei_model_contents *m, const char *dir, aoe_error *err);

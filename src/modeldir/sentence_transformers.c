@@ -25,6 +25,7 @@
 /* The modes of a Pooling module. The outputs of the modes are concatenated in the order of the array. */
 typedef struct modes {
     const char *name[MAX_MODES]; /* [n] names of the modes, static or borrowed from the parsed JSON */
+    const char *key;             /* key that contains the modes, or the first of several keys; static */
     size_t n;                    /* number of modes */
 } modes;
 
@@ -43,6 +44,13 @@ static int load_module(json_t **root, const char **path, aoei_model_dir dir, con
     *path = NULL;
     const int rc = aoei_model_dir_folder(&dir, dir, folder, err);
     return rc ? rc : load_optional(root, path, dir, "config.json", err);
+}
+
+/* Records the source of a setting, if `config`, the contents of the file `path`, contains the key. */
+static int add_source(aoei_model_dir dir, const char *setting, const json_t *config, const char *path, const char *key,
+                      aoe_error *err) {
+    const json_t *v = json_object_get(config, key);
+    return v && !json_is_null(v) ? aoei_source_add(dir.cache, setting, NULL, path, key, err) : 0;
 }
 
 /* --------------------------------------------------------------- pooling */
@@ -78,12 +86,15 @@ static int read_modes(modes *m, json_t *config, const char *path, aoe_error *err
     };
     json_t *mode = json_object_get(config, "pooling_mode");
     m->n = 0;
+    m->key = "pooling_mode";
     if (mode && !json_is_null(mode))
         return read_mode_list(m, mode, path, err);
     for (size_t i = 0; i < MAX_MODES; i++) {
         int is_set = 0, rc = aoei_json_bool(config, flags[i].flag, &is_set, path, err);
         if (rc)
             return rc;
+        if (is_set && !m->n)
+            m->key = flags[i].flag;
         if (is_set)
             m->name[m->n++] = flags[i].mode;
     }
@@ -160,12 +171,13 @@ static int read_pooling(aoei_partial_settings *s, aoei_model_dir dir, const char
         return rc;
     if (s->include_prompt == AOE_AUTO)
         s->include_prompt = include_prompt;
-    if (is_set || (rc = check_dimension(config, "word_embedding_dimension", hidden, path, err)) ||
+    if ((rc = add_source(dir, "include_prompt", config, path, "include_prompt", err)) || is_set ||
+        (rc = check_dimension(config, "word_embedding_dimension", hidden, path, err)) ||
         (rc = check_dimension(config, "embedding_dimension", hidden, path, err)) ||
         (rc = read_modes(&m, config, path, err)) || (rc = pooling_of_modes(&s->pooling, &m, averaged, path, err)))
         return rc;
     s->pooling_from = !strcmp(folder, "1_Pooling") ? "1_Pooling/config.json" : "modules.json";
-    return 0;
+    return add_source(dir, "pooling", config, path, m.key, err);
 }
 
 /* ----------------------------------------------------------------- dense */
@@ -410,6 +422,10 @@ static int read_modules(aoei_partial_settings *s, aoei_model_dir dir, const aoei
         (rc = is_averaged(&averaged, &list, dir, width, err)) ||
         (rc = read_pooling(s, dir, list.pooling, averaged, width, err)))
         goto done;
+    static const char *const settings[] = {"modules", "normalize", "layer_pooling", "cnn", "lstm"};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if ((rc = aoei_source_add(dir.cache, settings[i], NULL, path, "type", err)))
+            goto done;
     if (averaged && s->pooling < AOE_POOLING_CONCAT) /* the pooling contains the average, or an option replaces it */
         json_array_remove(list.after, 0);
     if (!s->modules && json_array_size(list.after))
@@ -451,21 +467,22 @@ static int read_truncation(aoei_partial_settings *s, aoei_model_dir dir, size_t 
     if (!rc && n) {
         s->max_length = n < max ? n : max;
         s->max_length_from = "tokenizer.json";
+        rc = aoei_source_add(dir.cache, "max_length", NULL, path, "truncation", err);
     }
     json_decref(root);
     return rc;
 }
 
-/* Reads modules.json of a static model into `list`, which contains strings of *root. The module StaticEmbedding is
- * stored in the model directory or in a subfolder, whose name is written to *folder. */
-static int read_static_list(module_list *list, json_t **root, const char **folder, aoei_model_dir dir, aoe_error *err) {
+/* Reads the modules in `root`, the contents of modules.json of a static model; NULL: the file does not exist. The
+ * module StaticEmbedding is stored in the model directory or in a subfolder, whose name is written to *folder. */
+static int read_static_list(module_list *list, json_t *root, const char **folder, aoei_model_dir dir, const char *path,
+                            aoe_error *err) {
     json_t *v;
-    const char *path;
     size_t i;
-    int rc = load_optional(root, &path, dir, "modules.json", err);
-    if (*root && !json_is_array(*root))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; download the model again", path);
-    json_array_foreach(*root, i, v) {
+    int rc = 0;
+    if (root && !json_is_array(root))
+        return aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; download the model again", path);
+    json_array_foreach(root, i, v) {
         const char *type = json_string_value(json_object_get(v, "type")),
                    *at = json_string_value(json_object_get(v, "path"));
         if (rc)
@@ -475,7 +492,7 @@ static int read_static_list(module_list *list, json_t **root, const char **folde
         rc = add_static_module(list, i, type ? type : "without a type", i ? at ? at : "" : *folder, path, err);
     }
     if (!rc)
-        rc = check_names(*root, path, err);
+        rc = check_names(root, path, err);
     return rc ? rc : remove_normalize(list, dir, err);
 }
 
@@ -483,10 +500,12 @@ static int read_static_list(module_list *list, json_t **root, const char **folde
 static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_config *c, aoei_model_dir dir,
                                aoe_error *err) {
     module_list list = {0};
-    json_t *root;
-    const char *folder = "";
+    json_t *root, *config;
+    const char *folder = "", *path, *config_path;
     aoei_model_dir tokenizer_dir;
-    int rc = read_static_list(&list, &root, &folder, dir, err);
+    int rc = load_optional(&root, &path, dir, "modules.json", err);
+    if (!rc)
+        rc = read_static_list(&list, root, &folder, dir, path, err);
     if (!rc)
         rc = aoei_model_dir_folder(&tokenizer_dir, dir, folder, err);
     if (!rc && c->arch->library == AOEI_LIBRARY_STATIC_EMBEDDING && s->max_length == AOE_AUTO)
@@ -495,6 +514,14 @@ static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_conf
         s->max_length = c->max_tokens;
         s->max_length_from = "config.json";
     }
+    if (!rc)
+        rc = aoei_model_dir_json(&config, &config_path, tokenizer_dir, "config.json", err);
+    if (!rc && c->max_tokens)
+        rc = add_source(dir, "max_length", config, config_path, "max_length", err);
+    if (!rc && c->normalize)
+        rc = add_source(dir, "normalize", config, config_path, "normalize", err);
+    for (size_t i = 0; i < 2 && root && !rc; i++)
+        rc = aoei_source_add(dir.cache, i ? "normalize" : "modules", NULL, path, "type", err);
     if (!rc && !s->modules && json_array_size(list.after))
         s->modules = json_incref(list.after);
     if (!rc && s->normalize == AOE_AUTO && (c->normalize || root))
@@ -542,10 +569,15 @@ static int read_length_file(aoei_partial_settings *s, aoei_model_dir dir, const 
     if (!rc && n && s->max_length == AOE_AUTO) {
         s->max_length = n;
         s->max_length_from = name;
+        rc = aoei_source_add(dir.cache, "max_length", NULL, path,
+                             json_object_get(arguments, "model_max_length") ? "model_max_length" : key, err);
     }
     if (!rc && s->lowercase == AOE_AUTO && strcmp(name, "tokenizer_config.json") != 0) /* there, do_lower_case is an
                                                                                           option of the tokenizer */
         s->lowercase = lowercase;
+    if (!rc && config && strcmp(name, "tokenizer_config.json") != 0 &&
+        !(rc = add_source(dir, "lowercase", config, path, "do_lower_case", err)) && s->chat)
+        rc = add_source(dir, "chat_template", config, path, "modality_config", err);
     return rc;
 }
 
@@ -589,6 +621,7 @@ static int read_word_embeddings(aoei_partial_settings *s, aoei_model_dir dir, si
     if (!rc && n && s->max_length == AOE_AUTO) {
         s->max_length = n;
         s->max_length_from = AOEI_WORDS_CONFIG;
+        rc = aoei_source_add(dir.cache, "max_length", NULL, path, "max_seq_length", err);
     }
     return rc;
 }
@@ -679,6 +712,12 @@ static int read_model_config(aoei_partial_settings *s, aoei_model_dir dir, aoe_e
         rc = aoei_partial_settings_read_output(s, config, "similarity_fn_name", path, err);
     if (!rc && config && !s->prompts)
         rc = read_templates(s, config, path, err);
+    static const char *const keys[][2] = {{"similarity", "similarity_fn_name"},
+                                          {"truncate_dim", "truncate_dim"},
+                                          {"prompts", "prompts"},
+                                          {"prompt", "default_prompt_name"}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !rc; i++)
+        rc = add_source(dir, keys[i][0], config, path, keys[i][1], err);
     return rc;
 }
 

@@ -214,12 +214,22 @@ static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, 
     return 0;
 }
 
+/* Records the sources of the settings in aoe.json. */
+static int add_sources(aoei_file_cache *cache, json_t *root, const char *path, aoe_error *err) {
+    int rc = aoei_source_add_keys(cache, "", root, path, err);
+    if (!rc && json_object_get(root, "dense"))
+        rc = aoei_source_add(cache, "modules", NULL, path, "dense", err);
+    return rc || !json_object_get(root, "prompts") ? rc : aoei_source_add(cache, "prompt", NULL, path, "prompts", err);
+}
+
 int aoei_settings_json_read(aoei_partial_settings *s, json_t **record, aoei_model_dir dir, const aoei_encoder_config *c,
                             aoe_error *err) {
     json_t *root;
     const char *path;
-    const int rc = aoei_model_dir_json(&root, &path, dir, "aoe.json", err);
-    return rc || !root ? rc : read_fields(s, record, root, c, path, err);
+    int rc = aoei_model_dir_json(&root, &path, dir, "aoe.json", err);
+    if (!rc && root && !(rc = read_fields(s, record, root, c, path, err)))
+        rc = add_sources(dir.cache, root, path, err);
+    return rc;
 }
 
 /* Returns 1 if the only module is a dense layer. */

@@ -52,6 +52,26 @@ static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c,
     return o->prompt ? aoei_partial_settings_set_prompt(s, o->prompt, err) : 0;
 }
 
+/* Records the settings that the options `o` specify. */
+static int add_sources(aoei_file_cache *cache, const aoe_model_options *o, aoe_error *err) {
+    const struct {
+        const char *setting, *option;
+        int given;
+    } options[] = {{"pooling", "options.pooling", o->pooling != AOE_POOLING_AUTO},
+                   {"max_length", "options.max_length", o->max_length != AOE_AUTO},
+                   {"normalize", "options.normalize", o->normalize != AOE_AUTO},
+                   {"prompt", "options.prompt", o->prompt != NULL},
+                   {"prompt", "options.prompt_name", o->prompt_name != NULL},
+                   {"bidirectional_from", "options.bidirectional_from", o->bidirectional_from != AOE_AUTO},
+                   {"activation", "options.activation", o->activation != AOE_AUTO},
+                   {"dims", "options.dims", o->dims > 0}};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof options / sizeof *options && !rc; i++)
+        if (options[i].given)
+            rc = aoei_source_add(cache, options[i].setting, NULL, NULL, options[i].option, err);
+    return rc;
+}
+
 /* Returns an error if the architecture does not support the pooling in `s`. */
 static int check_pooling(const aoei_partial_settings *s, const aoei_encoder_config *c, aoe_error *err) {
     const unsigned required = s->pooling < AOE_POOLING_CONCAT ? AOEI_POOLING_BIT(s->pooling) : AOEI_TOKEN_POOLINGS;
@@ -103,7 +123,8 @@ int aoei_settings_read(aoei_settings *s, json_t **record, aoei_model_dir dir, co
     *s = (aoei_settings){0};
     *record = NULL;
     aoei_partial_settings_init(&st);
-    if ((rc = apply_options(&st, c, o, err)) || (rc = aoei_settings_json_read(&st, record, dir, c, err)))
+    if ((rc = apply_options(&st, c, o, err)) || (rc = add_sources(dir.cache, o, err)) ||
+        (rc = aoei_settings_json_read(&st, record, dir, c, err)))
         goto fail;
     st.skip_modules |= c->modules.classes > 0; /* a classification head has a pooling of its own and no other modules */
     if (c->modules.classes) {

@@ -4,6 +4,7 @@
  */
 #include "modeldir/static_config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -85,6 +86,15 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, aoei_mod
     json_t *complete = *config ? aoei_json_copy(*config) : json_object(); /* the contents of the file are shared */
     json_decref(*config);
     *config = complete;
+    static const char *const keys[] = {"model_type", "hidden_size", "vocab_size"};
+    for (size_t i = 0; i < 3 && *config; i++)
+        if (is_missing(*config, keys[i])) {
+            char setting[32];
+            (void)snprintf(setting, sizeof setting, "encoder.%s", keys[i]);
+            const int rc = aoei_source_add(dir.cache, setting, NULL, aoei_safetensors_path(file, t), t->name, err);
+            if (rc)
+                return rc;
+        }
     if (!*config || (!is_declared && json_object_set_new(*config, "model_type", json_string(type))) ||
         set_missing_size(*config, "hidden_size", t->shape[1]) || set_missing_size(*config, "vocab_size", t->shape[0]))
         return aoei_fail_nomem(err, strlen(dir.path));

@@ -122,7 +122,7 @@ int aoei_token_module_read(aoei_encoder_config *c, aoei_token_module kind, aoei_
         rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the model again", path);
     if (!rc)
         rc = (kind == AOEI_TOKEN_MODULE_CNN ? read_cnn : read_lstm)(c, config, path, err);
-    return rc;
+    return rc ? rc : aoei_source_add_keys(dir.cache, folder, config, path, err);
 }
 
 int aoei_token_module_check(const aoei_encoder_config *c, aoei_token_module kind, aoe_pooling pooling, const char *dir,

@@ -139,6 +139,16 @@ static int read_files(int *found, aoei_model_dir dir, aoe_error *err) {
     return rc;
 }
 
+/* Moves the contents of a file to *f and records the file as the source of the settings with its name. */
+static int take_file(aoei_kept_file *f, aoei_model_dir dir, const char *name, aoe_error *err) {
+    aoe_text text;
+    const char *path;
+    int rc = aoei_model_dir_text(&text, &path, dir, name, err);
+    if (!rc && text.data)
+        rc = aoei_source_add(dir.cache, name, NULL, path, "", err);
+    return rc ? rc : aoei_model_dir_take(&f->data, &f->size, dir, name, err);
+}
+
 int aoei_tokenizer_open_optional(aoe_tokenizer **out, aoei_model_dir dir, aoe_error *err) {
     int found, rc = aoei_check_model_dir(dir.path, err);
     *out = NULL;
@@ -152,7 +162,7 @@ int aoei_tokenizer_open_optional(aoe_tokenizer **out, aoei_model_dir dir, aoe_er
     if (!t)
         return aoei_fail_nomem(err, sizeof *t);
     for (int i = 0; i < AOEI_FILE_COUNT && !rc; i++)
-        rc = aoei_model_dir_take(&t->file[i].data, &t->file[i].size, dir, aoei_tokenizer_file_name(i), err);
+        rc = take_file(&t->file[i], dir, aoei_tokenizer_file_name(i), err);
     if (!rc)
         rc = read_kept(t, dir, err);
     if (rc)
