@@ -250,6 +250,10 @@ static int explain_settings(const explanation *e) {
     json_t *name = json_string(aoe_score_activation_name(m->settings.activation));
     rc = name ? emit_recorded(e, "activation", name) : aoei_fail_nomem(e->err, 0);
     json_decref(name);
+    if (!rc && m->settings.reranker_template)
+        rc = emit_new(e, "reranker_template", json_true(), NULL, NULL, "causal language model without modules.json");
+    if (!rc && m->files.logit_score.given)
+        rc = emit_group(e, "logit_score", json_object(), NULL);
     return rc ? rc
               : emit_new(e, "outputs", json_integer((json_int_t)m->config.modules.classes), NULL, NULL,
                          "size of the classification head");
@@ -269,23 +273,37 @@ static int explain_modules(const explanation *e) {
 
 /* -------------------------------------------------------------- tokenizer */
 
+/* Returns the path of a file of the tokenizer. */
+static const char *tokenizer_path(const explanation *e, int which) {
+    const json_t *source = json_object_get(aoei_sources(e->m->files.cache), aoei_tokenizer_file_name(which));
+    return json_string_value(json_object_get(source, "file"));
+}
+
 /* Calls e->fn with keys of a file of the tokenizer. keys: [n] names. */
 static int emit_file(const explanation *e, int which, const char *const *keys, size_t n) {
     const aoei_kept_file *f = &e->m->tokenizer->file[which];
-    const char *name = aoei_tokenizer_file_name(which);
-    const char *path =
-        json_string_value(json_object_get(json_object_get(aoei_sources(e->m->files.cache), name), "file"));
     json_t *root = NULL;
-    int rc = f->data ? aoei_json_parse(&root, f->data, f->size, name, e->err) : 0;
+    int rc = f->data ? aoei_json_parse(&root, f->data, f->size, aoei_tokenizer_file_name(which), e->err) : 0;
     for (size_t i = 0; i < n && !rc; i++) {
         const json_t *v = json_object_get(root, keys[i]);
         char setting[128];
         (void)snprintf(setting, sizeof setting, "tokenizer.%s", keys[i]);
         if (v && !json_is_null(v))
-            rc = emit(e, setting, v, path, keys[i], NULL);
+            rc = emit(e, setting, v, tokenizer_path(e, which), keys[i], NULL);
     }
     json_decref(root);
     return rc;
+}
+
+/* Calls e->fn with the chat template, if texts are rendered with it. */
+static int emit_template(const explanation *e) {
+    static const char *const key[] = {"chat_template"};
+    const aoei_kept_file *f = &e->m->tokenizer->file[AOEI_FILE_CHAT_TEMPLATE];
+    if (!e->m->settings.chat)
+        return 0;
+    return f->data ? emit_new(e, "tokenizer.chat_template", json_stringn(f->data, f->size),
+                              tokenizer_path(e, AOEI_FILE_CHAT_TEMPLATE), NULL, NULL)
+                   : emit_file(e, AOEI_FILE_CONFIG, key, 1);
 }
 
 static int explain_tokenizer(const explanation *e) {
@@ -299,18 +317,18 @@ static int explain_tokenizer(const explanation *e) {
         "eos_token",       "unk_token",       "sep_token",         "pad_token",
         "cls_token",       "mask_token"};
     const aoe_tokenizer *t = e->m->tokenizer;
-    const json_t *sources = aoei_sources(e->m->files.cache);
     size_t i = 0;
     if (!t)
         return 0;
     while (i < 3 && !t->file[vocabularies[i]].data)
         i++;
-    const json_t *source = json_object_get(sources, aoei_tokenizer_file_name(vocabularies[i]));
-    int rc = emit_new(e, "tokenizer", json_string(aoe_tokenizer_kind(t)),
-                      json_string_value(json_object_get(source, "file")), i ? NULL : "model", "default");
+    int rc = emit_new(e, "tokenizer", json_string(aoe_tokenizer_kind(t)), tokenizer_path(e, vocabularies[i]),
+                      i ? NULL : "model", "default");
     if (!rc && !i)
         rc = emit_file(e, AOEI_FILE_TOKENIZER_JSON, sections, sizeof sections / sizeof *sections);
-    return rc ? rc : emit_file(e, AOEI_FILE_CONFIG, keys, sizeof keys / sizeof *keys);
+    if (!rc)
+        rc = emit_file(e, AOEI_FILE_CONFIG, keys, sizeof keys / sizeof *keys);
+    return rc ? rc : emit_template(e);
 }
 
 /* ---------------------------------------------------------------- weights */

@@ -49,7 +49,7 @@ static int read_logit_score(aoei_logit_score *s, aoei_model_dir dir, const char 
     if (!rc && input && strcmp(input, "causal_logits") != 0)
         rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: module_input_name '%s' is not supported (supported: causal_logits)",
                        path, input);
-    return rc;
+    return rc ? rc : aoei_source_add_keys(dir.cache, "logit_score", config, path, err);
 }
 
 int aoei_cross_encoder_modules_read(aoei_module_head *head, aoei_logit_score *score, aoei_model_dir dir,

@@ -24,6 +24,7 @@ sed 's/^/<system> find /' rendered.txt | "$AOE" tokenize -q -m plain --no-specia
 "$AOE" tokenize -q -m message --max-length 3 texts.txt | grep -c '^\[[0-9]*,[0-9]*,[0-9]*\]$'
 "$AOE" info -q message | grep texts
 "$AOE" info -q --json message | grep -o '"chat_template":true'
+"$AOE" info -q --explain message | grep 'chat_template' | sed 's/   */ | /g'
 "$AOE" embed -q -m message --dtype f32 texts.txt >vectors
 "$AOE" embed -q -m plain --pooling mean --dtype f32 texts.txt 2>/dev/null | cmp -s - vectors || echo "the template changes the vectors"
 "$AOE" embed -q -m message --dtype f32 -o whole.npy texts.txt
