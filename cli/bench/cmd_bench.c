@@ -6,6 +6,7 @@
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
+#include "options/evaluate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,23 +21,12 @@ typedef struct options {
     size_t positions;    /* maximum sequence length in tokens; 0: the maximum sequence length of the shape */
 } options;
 
-/* names of the values of aoe_bench_mode, in the order of the values */
-static const char *const modes[] = {"infer", "train", "pretrain", NULL};
-
 static const aoei_option table[] = {
     {.name = "shape",
      .kind = AOEI_OPTION_TEXT,
      .value = "NAME",
      .offset = offsetof(options, shape),
      .help = "architecture and sizes: " CLI_SHAPE_NAMES},
-    {.name = "mode",
-     .kind = AOEI_OPTION_CHOICE,
-     .value = "MODE",
-     .offset = offsetof(options, bench.mode),
-     .choices = modes,
-     .noun = "mode",
-     .help = "what to measure: infer (inference), train (one AdamW step on --texts / 2 pairs, with dropout 0.1) or "
-             "pretrain (one step of masked language modeling)"},
     {.name = "texts",
      .kind = AOEI_OPTION_SIZE,
      .offset = offsetof(options, texts),
@@ -44,12 +34,6 @@ static const aoei_option table[] = {
      .max = 1e7,
      .help = "number of texts per batch",
      .fallback = "64, or the number of lines of the --lengths file"},
-    {.name = "length",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, bench.length),
-     .min = 1,
-     .max = 1e6,
-     .help = "number of tokens per text"},
     {.name = "lengths",
      .kind = AOEI_OPTION_TEXT,
      .value = "FILE",
@@ -63,13 +47,6 @@ static const aoei_option table[] = {
      .max = 1 << 20,
      .help = "maximum sequence length of the model in tokens",
      .fallback = "from --shape"},
-    AOEI_ROW_DTYPE(.offset = offsetof(options, bench.dtype)),
-    {.name = "runs",
-     .kind = AOEI_OPTION_SIZE,
-     .offset = offsetof(options, bench.runs),
-     .min = 5,
-     .max = 1e6,
-     .help = "number of measured runs, at least 5"},
 };
 
 static void print_table(const options *o, const aoe_bench_result *r, const aoe_context *ctx) {
@@ -79,8 +56,8 @@ static void print_table(const options *o, const aoe_bench_result *r, const aoe_c
     cli_table_begin(&t, "llllrrrrrrrr");
     cli_table_cells(&t, heads, sizeof heads / sizeof *heads);
     cli_table_cell(&t, "%s", o->shape);
-    cli_table_cell(&t, "%s", modes[o->bench.mode]);
-    cli_table_cell(&t, "%s", cli_dtype_name(r->dtype));
+    cli_table_cell(&t, "%s", aoei_bench_mode_names[o->bench.mode]);
+    cli_table_cell(&t, "%s", aoei_dtype_names[r->dtype]);
     cli_table_cell(&t, "%s", aoe_context_tier(ctx));
     cli_table_cell(&t, "%zu", aoe_context_threads(ctx));
     cli_table_cell(&t, "%zu", o->bench.texts);
@@ -95,11 +72,12 @@ static void print_table(const options *o, const aoe_bench_result *r, const aoe_c
 
 static void print_json(const options *o, const aoe_bench_result *r, const aoe_context *ctx) {
     cli_print_json(json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f}", "shape", o->shape, "mode",
-                             modes[o->bench.mode], "dtype", cli_dtype_name(r->dtype), "tier", aoe_context_tier(ctx),
-                             "threads", (json_int_t)aoe_context_threads(ctx), "runs", (json_int_t)o->bench.runs,
-                             "texts", (json_int_t)o->bench.texts, "tokens", (json_int_t)r->tokens, "layers_timed",
-                             (json_int_t)r->layers_timed, "tokens_per_second", r->tokens_per_second, "ms", r->ms,
-                             "ms_min", r->ms_min, "tflops", r->tflops, "peak_rss_mb", r->peak_rss_mb));
+                             aoei_bench_mode_names[o->bench.mode], "dtype", aoei_dtype_names[r->dtype], "tier",
+                             aoe_context_tier(ctx), "threads", (json_int_t)aoe_context_threads(ctx), "runs",
+                             (json_int_t)o->bench.runs, "texts", (json_int_t)o->bench.texts, "tokens",
+                             (json_int_t)r->tokens, "layers_timed", (json_int_t)r->layers_timed, "tokens_per_second",
+                             r->tokens_per_second, "ms", r->ms, "ms_min", r->ms_min, "tflops", r->tflops, "peak_rss_mb",
+                             r->peak_rss_mb));
 }
 
 /* The integers of a file. */
@@ -172,6 +150,7 @@ static int run_command(int argc, char **argv) {
     aoe_bench_options_defaults(&o.bench);
     const cli_group groups[] = {
         CLI_GROUP("measurement", table, &o),
+        CLI_LIBRARY_GROUP(&aoei_bench_rows, &o.bench),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {

@@ -50,7 +50,7 @@ static int run_verify(const options *o, const char *dir, aoe_context *ctx) {
     if (code)
         return cli_fail("%s", err.message);
     cli_note("%zu check%s passed (%s kernels, %s)", r.checks, cli_plural(r.checks), aoe_context_tier(ctx),
-             cli_dtype_name(o->dtype));
+             aoei_dtype_names[o->dtype]);
     return 0;
 }
 

@@ -230,10 +230,6 @@ void cli_warn_truncated(const aoe_model *m, const char *unit, size_t n, size_t t
              chunk ? "use all tokens with --chunk mean" : "");
 }
 
-const char *cli_dtype_name(aoe_dtype d) {
-    return d == AOE_DTYPE_INT8 ? "int8" : d == AOE_DTYPE_BF16 ? "bf16" : d == AOE_DTYPE_F32 ? "f32" : "auto";
-}
-
 const char *cli_plural(size_t n) {
     return n == 1 ? "" : "s";
 }

@@ -125,7 +125,6 @@ void cli_warn_skipped(const char *path, size_t n);
  * chunk: 1 if the command has the option --chunk, which the warning then recommends. */
 void cli_warn_truncated(const aoe_model *m, const char *unit, size_t n, size_t total, int chunk);
 
-const char *cli_dtype_name(aoe_dtype d);
 const char *cli_plural(size_t n); /* returns "" if n is 1, otherwise "s" */
 /* Returns the name of an environment variable, for a message. Returns "(name not shown)" if the name contains
  * characters other than A-Z, 0-9 and '_': it may be a secret value that the user has given instead of the name of a

@@ -147,7 +147,7 @@ static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *
     cli_table_cell(t, "%zu %s%s of %zu token%s", o->p.n_texts, joined ? "joined pair" : "text",
                    cli_plural(o->p.n_texts), o->p.length, cli_plural(o->p.length));
     cli_table_cell(t, "  computation");
-    cli_table_cell(t, "%s", cli_dtype_name(plan->dtype));
+    cli_table_cell(t, "%s", aoei_dtype_names[plan->dtype]);
     pair(t, " inference", "");
     for (size_t i = 0; i < part_count(plan); i++) {
         if (i == FIRST_TRAINING_PART)
@@ -243,7 +243,7 @@ static json_t *plan_json(const aoe_memory_plan *plan, const options *o) {
     json_t *p = json_object();
     set_size(p, "texts", o->p.n_texts);
     set_size(p, "length", o->p.length);
-    set_text(p, "dtype", cli_dtype_name(plan->dtype));
+    set_text(p, "dtype", aoei_dtype_names[plan->dtype]);
     if (o->train.lora.r)
         set_size(p, "lora_r", o->train.lora.r);
     for (size_t i = 0; i < part_count(plan); i++)
@@ -284,7 +284,7 @@ static void print_json(const char *dir, const aoe_model *model, const aoe_model_
         set_text(j, "lora_targets", m->lora_targets);
     }
     set_text(j, "storage", m->storage);
-    set_text(j, "dtype", cli_dtype_name(m->dtype));
+    set_text(j, "dtype", aoei_dtype_names[m->dtype]);
     set_text(j, "tier", m->tier);
     set_text(j, "tokenizer", m->tokenizer);
     json_object_set_new(j, "chat_template", json_boolean(m->chat_template));

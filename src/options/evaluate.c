@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The option tables of evaluations: retrieval, reranking, pairs with binary labels and the STS suite.
+ * The option tables of evaluations (retrieval, reranking, pairs with binary labels, triplets, the STS suite) and of
+ * measurements of speed.
  */
 #include "options/evaluate.h"
 
@@ -9,6 +10,8 @@
 #include "aoe_eval.h"
 #include "base/error.h"
 #include "options/rows.h"
+
+const char *const aoei_bench_mode_names[] = {"infer", "train", "pretrain", NULL};
 
 /* Parses a list of numbers of texts such as "1,5,10". The target is the struct aoe_retrieval_options. */
 static int parse_numbers(void *target, const char *text, aoe_error *err) {
@@ -137,6 +140,32 @@ static const aoei_option triplet_rows[] = {
     AOEI_ROW_SKIP_BAD_ROWS(TRIPLETS(table.skip_bad_rows)),
 };
 
+#define BENCH(field) AOEI_AT(aoe_bench_options, field)
+
+static const aoei_option bench_rows[] = {
+    {.name = "mode",
+     .kind = AOEI_OPTION_CHOICE,
+     .value = "MODE",
+     BENCH(mode),
+     .choices = aoei_bench_mode_names,
+     .noun = "mode",
+     .help = "what to measure: infer (inference), train (one AdamW step on --texts / 2 pairs, with dropout 0.1) or "
+             "pretrain (one step of masked language modeling)"},
+    {.name = "length",
+     .kind = AOEI_OPTION_SIZE,
+     BENCH(length),
+     .min = 1,
+     .max = 1e6,
+     .help = "number of tokens per text"},
+    AOEI_ROW_DTYPE(BENCH(dtype)),
+    {.name = "runs",
+     .kind = AOEI_OPTION_SIZE,
+     BENCH(runs),
+     .min = 5,
+     .max = 1e6,
+     .help = "number of measured runs, at least 5"},
+};
+
 #define SUITE(field) AOEI_AT(aoe_suite_options, field)
 
 static const aoei_option suite_rows[] = {
@@ -152,3 +181,4 @@ const aoei_option_group aoei_rerank_input_rows = AOEI_GROUP("input", aoe_rerank_
 const aoei_option_group aoei_binary_classes_rows = AOEI_GROUP("classes", aoe_binary_options, binary_classes_rows);
 const aoei_option_group aoei_suite_rows = AOEI_GROUP("suite", aoe_suite_options, suite_rows);
 const aoei_option_group aoei_triplets_rows = AOEI_GROUP("tables", aoe_triplet_options, triplet_rows);
+const aoei_option_group aoei_bench_rows = AOEI_GROUP("measurement", aoe_bench_options, bench_rows);

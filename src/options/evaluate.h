@@ -5,6 +5,8 @@
 
 #include "options/option.h"
 
+extern const char *const aoei_bench_mode_names[]; /* names of the values of aoe_bench_mode, NULL-terminated */
+
 /* The rows of each struct, one group per heading of the help. */
 /* aoe_retrieval_options */
 extern const aoei_option_group aoei_retrieval_metrics_rows;
@@ -19,3 +21,5 @@ extern const aoei_option_group aoei_binary_classes_rows;
 extern const aoei_option_group aoei_suite_rows;
 /* aoe_triplet_options */
 extern const aoei_option_group aoei_triplets_rows;
+/* aoe_bench_options */
+extern const aoei_option_group aoei_bench_rows;

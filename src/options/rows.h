@@ -6,6 +6,10 @@
 
 #include "options/option.h"
 
+/* NULL-terminated lists of the names of the values of aoe_dtype, aoe_layer_prior, aoe_distill and aoe_teacher_map. */
+extern const char *const aoei_dtype_names[], *const aoei_layer_prior_names[], *const aoei_distill_names[],
+                                                                                  *const aoei_teacher_map_names[];
+
 #define AOEI_DEFAULT_THRESHOLD "lowest label + 0.8 x (highest label - lowest label)"
 #define AOEI_DEFAULT_POOLING   "last-token for causal models, cell-mean for RAN models and mean for other models"
 #define AOEI_DEFAULT_COLUMNS   "the columns with names listed in docs/data.md, such as sentence1 or query"
@@ -38,8 +42,8 @@
     }
 #define AOEI_ROW_DTYPE(...)                                                                                            \
     {                                                                                                                  \
-        .name = "dtype", .kind = AOEI_OPTION_CHOICE, .value = "TYPE", __VA_ARGS__,                                     \
-        .choices = AOEI_CHOICES("auto", "f32", "bf16", "int8"), .noun = "data type",                                   \
+        .name = "dtype", .kind = AOEI_OPTION_CHOICE, .value = "TYPE", __VA_ARGS__, .choices = aoei_dtype_names,        \
+        .noun = "data type",                                                                                           \
         .help = "data type of computation: f32, bf16, int8 (inference only; used for the linear layers of the "        \
                 "transformer except the value projections; everything else as with auto), or auto (bf16 if the CPU "   \
                 "has bf16 instructions, otherwise f32)"                                                                \

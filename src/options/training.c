@@ -546,7 +546,7 @@ static const aoei_option layer_options[] = {
      .field = "layers.prior",
      .kind = AOEI_OPTION_CHOICE,
      AT(layers.prior),
-     .choices = AOEI_CHOICES("uniform", "log", "linear"),
+     .choices = aoei_layer_prior_names,
      .noun = "layer prior",
      .help = "--adaptive-layers: weight of the loss of layer i (0: embedding layer): uniform (1), log (1 / (1 + ln(1 + "
              "i))) or linear (1 / (1 + i))"},
@@ -621,7 +621,7 @@ static const aoei_option teacher_options[] = {
      .record = AOEI_RECORD_OWN,
      .kind = AOEI_OPTION_CHOICE,
      AT(distill),
-     .choices = AOEI_CHOICES("cosine", "kl"),
+     .choices = aoei_distill_names,
      .noun = "distillation loss",
      .help = "distillation loss: cosine or kl. cosine: squared difference between the student's cosine and the "
              "teacher's cosine of a pair. kl: KL divergence between the softmax of the student's embedding and the "
@@ -654,7 +654,7 @@ static const aoei_option distill_options[] = {
      .record = AOEI_RECORD_OWN,
      .kind = AOEI_OPTION_CHOICE,
      AT(teacher_map),
-     .choices = AOEI_CHOICES("auto", "none", "dropped", "kept"),
+     .choices = aoei_teacher_map_names,
      .noun = "map",
      .help = "distill: linear map from the embeddings to the vectors of the teacher: none (both have the same size), "
              "dropped (used only for the loss of the vectors) or kept (a dense layer of the model, whose embeddings "

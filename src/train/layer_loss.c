@@ -14,11 +14,9 @@
 #include "encoder/encoder.h"
 #include "loss/ese_target.h"
 #include "loss/layer_terms.h"
+#include "options/rows.h"
 
 #define ESE_TEMPERATURE 1.0 /* temperature of the distributions in the term of ESE */
-
-static const char *const prior_names[] = {
-    [AOE_LAYER_PRIOR_UNIFORM] = "uniform", [AOE_LAYER_PRIOR_LOG] = "log", [AOE_LAYER_PRIOR_LINEAR] = "linear"};
 
 AOEI_DEFAULTS(aoe_layer_options) {
     *o = (aoe_layer_options){.struct_size = sizeof *o,
@@ -104,8 +102,8 @@ int aoei_layer_loss_describe(const aoe_train_options *o, json_t *record) {
     if (l->adaptive)
         bad |= json_object_set_new(record, "adaptive_layers",
                                    json_pack("{s:I,s:s,s:f,s:f,s:f,s:f}", "per_step", (json_int_t)l->per_step, "prior",
-                                             prior_names[l->prior], "temperature", l->temperature, "w_last", l->w_last,
-                                             "w_layers", l->w_layers, "w_kl", l->w_kl));
+                                             aoei_layer_prior_names[l->prior], "temperature", l->temperature, "w_last",
+                                             l->w_last, "w_layers", l->w_layers, "w_kl", l->w_kl));
     if (l->ese)
         bad |= json_object_set_new(record, "ese", json_pack("{s:I}", "dims", (json_int_t)l->ese_dims));
     return bad;

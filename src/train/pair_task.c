@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/random.h"
+#include "options/rows.h"
 #include "options/training.h"
 #include "table/labels.h"
 #include "tokenizer/prompt.h"
@@ -422,8 +423,7 @@ static int describe_teacher(const pair_task *p, json_t *r) {
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)p->teacher.fingerprint);
     int bad = json_object_set_new(r, "teacher", teacher_names(p));
     bad |= json_object_set_new(r, "w_teacher", json_real(given ? teacher_weight(p) : 0));
-    bad |= json_object_set_new(r, "distill",
-                               term ? json_string(o->distill == AOE_DISTILL_KL ? "kl" : "cosine") : json_null());
+    bad |= json_object_set_new(r, "distill", term ? json_string(aoei_distill_names[o->distill]) : json_null());
     if (given)
         bad |= json_object_set_new(r, "teacher_cache", o->teacher_cache ? json_true() : json_null());
     bad |= json_object_set_new(r, "teacher_fingerprint", given ? json_string(fingerprint) : json_null());

@@ -11,6 +11,7 @@
 #include "model/extra_layers.h"
 #include "nn/elementwise.h"
 #include "nn/linear.h"
+#include "options/rows.h"
 #include "train/step_loss.h"
 
 #define NOISE 0.02 /* standard deviation of the random values of the start weights */
@@ -75,9 +76,9 @@ int aoei_teacher_map_add(const aoe_train_options *o, aoe_model *m, size_t dims, 
 }
 
 const char *aoei_teacher_map_name(const aoe_train_options *o, const aoe_model *m) {
-    return aoei_training_layers_of(&m->config)->head_rows ? "dropped"
-           : o->teacher_map == AOE_TEACHER_MAP_KEPT       ? "kept"
-                                                          : "none";
+    return aoei_teacher_map_names[aoei_training_layers_of(&m->config)->head_rows ? AOE_TEACHER_MAP_DROPPED
+                                  : o->teacher_map == AOE_TEACHER_MAP_KEPT       ? AOE_TEACHER_MAP_KEPT
+                                                                                 : AOE_TEACHER_MAP_NONE];
 }
 
 /* -------------------------------------------------------------------- loss */

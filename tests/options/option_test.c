@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests reading and writing the values of options, the names of their fields, and the record of a group of options.
  * covers: options/table options/annotate options/collect options/create options/dataset options/evaluate
- * covers: options/experiment options/pretrain
+ * covers: options/experiment options/pretrain options/rows
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "aoe_experiment.h"
 #include "aoe_train.h"
 #include "options/annotate.h"
 #include "options/collect.h"
@@ -22,6 +23,7 @@
 #include "options/model.h"
 #include "options/option.h"
 #include "options/pretrain.h"
+#include "options/rows.h"
 #include "options/table.h"
 #include "options/training.h"
 
@@ -202,6 +204,7 @@ static void rows_of_other_structs(void **state) {
         &aoei_rerank_input_rows,
         &aoei_binary_classes_rows,
         &aoei_suite_rows,
+        &aoei_bench_rows,
         &aoei_triplets_rows,
         &aoei_experiment_rows,
         &aoei_compare_tests_rows,
@@ -281,6 +284,19 @@ static void checks_of_groups(void **state) {
     assert_int_equal(aoei_option_group_check(&of_rows, &v, AOE_METHOD_ANGLE, &err), AOE_EARG);
 }
 
+/* Lists of names have the order of the values of their enums. */
+static void names_of_enums(void **state) {
+    (void)state;
+    assert_string_equal(aoei_dtype_names[AOE_DTYPE_INT8], "int8");
+    assert_string_equal(aoei_layer_prior_names[AOE_LAYER_PRIOR_LINEAR], "linear");
+    assert_string_equal(aoei_distill_names[AOE_DISTILL_KL], "kl");
+    assert_string_equal(aoei_teacher_map_names[AOE_TEACHER_MAP_KEPT], "kept");
+    assert_string_equal(aoei_table_formats[AOE_TABLE_JSON], "json");
+    assert_string_equal(aoei_forms[AOE_EXAMPLES_TRIPLETS], "triplets");
+    assert_string_equal(aoei_correction_names[AOE_CORRECTION_NONE], "none");
+    assert_string_equal(aoei_bench_mode_names[AOE_BENCH_PRETRAIN], "pretrain");
+}
+
 /* The parsers of the rows, which are independent of the program. */
 static void delimiters_and_poolings(void **state) {
     (void)state;
@@ -306,10 +322,15 @@ static void delimiters_and_poolings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_as_json),          cmocka_unit_test(records_of_methods),
-        cmocka_unit_test(sets_and_choices),        cmocka_unit_test(ranges),
-        cmocka_unit_test(checks_of_groups),        cmocka_unit_test(names_of_fields_and_values),
-        cmocka_unit_test(rows_of_training),        cmocka_unit_test(rows_of_other_structs),
+        cmocka_unit_test(values_as_json),
+        cmocka_unit_test(records_of_methods),
+        cmocka_unit_test(sets_and_choices),
+        cmocka_unit_test(ranges),
+        cmocka_unit_test(names_of_enums),
+        cmocka_unit_test(checks_of_groups),
+        cmocka_unit_test(names_of_fields_and_values),
+        cmocka_unit_test(rows_of_training),
+        cmocka_unit_test(rows_of_other_structs),
         cmocka_unit_test(delimiters_and_poolings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
