@@ -134,23 +134,36 @@ static char *value_text(const char *key, const json_t *value) {
     return text;
 }
 
+/* Returns the description of a run with the method of the description `now` and the default values of all options. */
+static json_t *describe_defaults(const json_t *now) {
+    aoe_train_options o;
+    aoe_train_options_defaults(&o);
+    aoe_train_method_defaults(&o, (aoe_method)json_integer_value(json_object_get(now, "method")));
+    return aoei_describe_options(&o);
+}
+
 int aoei_describe_difference(const json_t *before, const json_t *now, char *text, size_t size) {
     const char *name;
     const json_t *value;
+    int differs = 0;
     if (!json_is_object(before)) {
         snprintf(text, size, "the options were not recorded");
         return 1;
     }
+    json_t *defaults = describe_defaults(now);
     json_object_foreach((json_t *)now, name, value) {
-        const json_t *old = json_object_get(before, name);
-        if (!old || json_equal(old, value)) /* records of earlier versions do not contain all options */
+        const json_t *old = json_object_get(before, name), *then = old ? old : json_object_get(defaults, name);
+        differs = !json_equal(then, value);
+        if (!differs)
             continue;
-        char *was = value_text(name, old), *is = value_text(name, value);
-        snprintf(text, size, "options.%s was %.200s and is now %.200s", option_name(name), was ? was : "another value",
+        char *was = value_text(name, then), *is = value_text(name, value);
+        snprintf(text, size, "options.%s was %s%.200s%s and is now %.200s", option_name(name),
+                 old ? "" : "not recorded (default: ", was ? was : "another value", old ? "" : ")",
                  is ? is : "different");
         aoei_free(was);
         aoei_free(is);
-        return 1;
+        break;
     }
-    return 0;
+    json_decref(defaults);
+    return differs;
 }

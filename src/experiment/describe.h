@@ -19,5 +19,6 @@ json_t *aoei_describe_options(const aoe_train_options *o);
 json_t *aoei_describe_file(const aoe_evaluation_file *f);
 
 /* Writes the first difference between two descriptions to text[size], for example "options.lr was 0.001 and is now
- * 0.01". Returns 1 if there is a difference, and 0 if the descriptions are equal. */
+ * 0.01". An option that is missing in `before`, which an earlier version wrote, counts as its default value. Returns 1
+ * if there is a difference, and 0 if the descriptions are equal. */
 int aoei_describe_difference(const json_t *before, const json_t *now, char *text, size_t size);

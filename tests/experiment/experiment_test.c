@@ -642,6 +642,18 @@ static void descriptions_contain_all_options(void **state) {
     json_object_del(earlier, "optimizer");
     char text[200];
     assert_int_equal(aoei_describe_difference(earlier, x, text, sizeof text), 0);
+    y = json_deep_copy(x);
+    json_object_set_new(y, "optimizer", json_integer(AOE_OPTIMIZER_SGD));
+    assert_int_equal(aoei_describe_difference(earlier, y, text, sizeof text), 1);
+    assert_string_equal(text, "options.optimizer was not recorded (default: \"adamw\") and is now \"sgd\"");
+    json_decref(y);
+    aoe_train_method_defaults(&b, AOE_METHOD_INFERSENT); /* its default optimizer is not that of other methods */
+    y = aoei_describe_options(&b);
+    json_object_set_new(earlier, "method", json_integer(AOE_METHOD_INFERSENT));
+    json_object_update(earlier, y);
+    json_object_del(earlier, "optimizer");
+    assert_int_equal(aoei_describe_difference(earlier, y, text, sizeof text), 0);
+    json_decref(y);
     assert_int_equal(aoei_describe_difference(NULL, x, text, sizeof text), 1);
     json_decref(earlier);
     json_decref(x);
