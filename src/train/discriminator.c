@@ -29,16 +29,17 @@ int aoei_discriminator_supports(const aoei_encoder_config *c) {
     return c->arch->encoder == &aoei_transformer_ops && !aoei_pools_mean_state(c) && !c->modules.n_kernels;
 }
 
-int aoei_discriminator_layout(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
-                              aoei_arena *arena, size_t tokens, size_t texts, size_t longest, aoei_encoder_mode mode,
-                              aoe_error *err) {
+static int layout(aoei_added_loss *l, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
+                  size_t tokens, size_t texts, size_t longest, aoei_encoder_mode mode, aoe_error *err) {
+    aoei_discriminator *d = (aoei_discriminator *)l;
     mode.taps = 0;
     d->first.value = aoei_tensor_take_typed(arena, mode.type, texts, c->hidden);
     d->first.grad = aoei_tensor_take(arena, texts, c->hidden);
     return aoei_encoder_layout(&d->state, ctx, c, arena, tokens, texts, longest, mode, err);
 }
 
-int aoei_discriminator_create(aoei_discriminator *d, const aoei_encoder_config *c, size_t tokens, aoe_error *err) {
+static int create(aoei_added_loss *l, const aoei_encoder_config *c, size_t tokens, aoe_error *err) {
+    aoei_discriminator *d = (aoei_discriminator *)l;
     const size_t D = c->hidden, cells = CLASSES * (D + 1);
     d->ids = aoei_malloc_array(tokens, sizeof *d->ids);
     d->label = aoei_malloc_array(tokens, sizeof *d->label);
@@ -68,8 +69,10 @@ void aoei_discriminator_destroy(aoei_discriminator *d) {
     *d = (aoei_discriminator){0};
 }
 
-void aoei_discriminator_begin(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
-                              const aoei_params *p, size_t tokens) {
+/* Reads the classifier and sets all sums to zero. */
+static void begin(aoei_added_loss *l, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_params *p,
+                  size_t tokens) {
+    aoei_discriminator *d = (aoei_discriminator *)l;
     const size_t weights = CLASSES * c->hidden, slot = aoei_pooled_slot(c, AOEI_PW_HEAD);
     aoei_tensor_read(ctx, d->head, p->values[slot]);
     aoei_tensor_read(ctx, d->head + weights, p->values[slot + 1]);
@@ -108,9 +111,11 @@ static int detect(aoei_discriminator *d, const aoe_context *ctx, size_t n, size_
     return aoei_detection_objective(&classifier, &batch, &d->sums.loss, ctx, err);
 }
 
-int aoei_discriminator_chunk(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
-                             const aoei_params *p, const aoei_batch *chunk, aoei_tensor z, aoei_tensor dz,
-                             const aoei_encoder_dropout *drop, double scale, aoe_error *err) {
+/* The masks of dropout are a function of d->key. */
+static int add_chunk(aoei_added_loss *l, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_params *p,
+                     const aoei_batch *chunk, aoei_tensor z, aoei_tensor dz, const aoei_encoder_dropout *drop,
+                     double scale, aoe_error *err) {
+    aoei_discriminator *d = (aoei_discriminator *)l;
     const size_t n = chunk->n_tokens, texts = chunk->n_texts;
     const aoei_batch batch = replace_tokens(d, chunk);
     aoei_encoder_dropout own = drop ? *drop : (aoei_encoder_dropout){0};
@@ -133,8 +138,10 @@ int aoei_discriminator_chunk(aoei_discriminator *d, const aoe_context *ctx, cons
     return code;
 }
 
-void aoei_discriminator_end(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
-                            const aoei_params *p, double scale, aoe_objective_result *result) {
+/* Adds the gradients of the classifier and the loss. */
+static void end(aoei_added_loss *l, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_params *p,
+                double scale, aoe_objective_result *result) {
+    aoei_discriminator *d = (aoei_discriminator *)l;
     const size_t weights = CLASSES * c->hidden, slot = aoei_pooled_slot(c, AOEI_PW_HEAD);
     const double factor = scale * d->replacement.weight / (double)d->sums.tokens;
     aoei_tensor_read(ctx, d->head, p->grads[slot]);
@@ -145,4 +152,11 @@ void aoei_discriminator_end(aoei_discriminator *d, const aoe_context *ctx, const
     aoei_tensor_write(ctx, p->grads[slot + 1], d->head + weights);
     result->detection = d->sums.loss / (double)d->sums.tokens;
     result->total += d->replacement.weight * result->detection;
+}
+
+static const aoei_added_loss_ops ops = {
+    .layout = layout, .create = create, .begin = begin, .chunk = add_chunk, .end = end};
+
+void aoei_discriminator_init(aoei_discriminator *d, const aoei_replacement *replacement) {
+    *d = (aoei_discriminator){.base = {.ops = &ops}, .replacement = *replacement};
 }

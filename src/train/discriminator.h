@@ -9,10 +9,7 @@
  */
 #pragma once
 
-#include "aoe_objective.h"
-#include "aoe_train.h"
-#include "encoder/encoder.h"
-#include "encoder/params.h"
+#include "train/added_loss.h"
 
 /* Replaces tokens. */
 typedef struct aoei_replacement {
@@ -23,7 +20,7 @@ typedef struct aoei_replacement {
     double weight; /* factor of the mean loss in the loss of the step, non-negative */
 } aoei_replacement;
 
-/* The sums over the chunks of a batch, which aoei_discriminator_begin sets to zero. */
+/* The sums over the chunks of a batch. */
 typedef struct aoei_detection_sums {
     size_t tokens; /* number of tokens of the whole batch */
     double loss;   /* sum of the losses of the tokens so far */
@@ -32,6 +29,7 @@ typedef struct aoei_detection_sums {
 /* Buffers of the discriminator. tokens and texts: maximum numbers of a chunk. D: hidden size. A zeroed struct has
  * none. */
 typedef struct aoei_discriminator {
+    aoei_added_loss base; /* the loss that a step adds */
     aoei_replacement replacement;
     uint32_t key[2];          /* key of the step (aoei_dropout_key), set by the caller before each step */
     aoei_encoder_state state; /* activations of a chunk; in the arena of the caller */
@@ -47,27 +45,9 @@ typedef struct aoei_discriminator {
 
 /* Returns 1 if the encoder can be a discriminator: a transformer whose pooling uses the last hidden state. */
 int aoei_discriminator_supports(const aoei_encoder_config *c);
-/* Takes the memory of the tensors from the arena. longest: maximum number of tokens of a text. Errors: AOE_ENOMEM. */
-int aoei_discriminator_layout(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
-                              aoei_arena *arena, size_t tokens, size_t texts, size_t longest, aoei_encoder_mode mode,
-                              aoe_error *err);
-/* Allocates the buffers in main memory. Errors: AOE_ENOMEM. */
-int aoei_discriminator_create(aoei_discriminator *d, const aoei_encoder_config *c, size_t tokens, aoe_error *err);
+/* Initializes a discriminator without buffers, which a step allocates (aoei_added_loss). */
+void aoei_discriminator_init(aoei_discriminator *d, const aoei_replacement *replacement);
 void aoei_discriminator_destroy(aoei_discriminator *d); /* frees the buffers in main memory; accepts a zeroed struct */
-
-/* Begins a batch of `tokens` tokens: reads the classifier and sets all sums to zero. */
-void aoei_discriminator_begin(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
-                              const aoei_params *p, size_t tokens);
-/* Runs the forward and the backward pass for a chunk of the batch. z: [n_texts, D] embeddings; their gradients are
- * added to dz. All gradients are those of the weighted mean loss of the batch times scale. drop: probabilities of
- * dropout, or NULL for none; the masks are a function of d->key. The order of the chunks determines the order of all
- * sums. Errors: AOE_ENUMERIC. */
-int aoei_discriminator_chunk(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
-                             const aoei_params *p, const aoei_batch *chunk, aoei_tensor z, aoei_tensor dz,
-                             const aoei_encoder_dropout *drop, double scale, aoe_error *err);
-/* Ends the batch: adds the gradients of the classifier to those of the parameters, and the loss to *result. */
-void aoei_discriminator_end(aoei_discriminator *d, const aoe_context *ctx, const aoei_encoder_config *c,
-                            const aoei_params *p, double scale, aoe_objective_result *result);
 
 /* Sets key[2] to the key of one of several purposes (0, 1, ...), a function of the key of the step. */
 void aoei_replacement_key(uint32_t key[2], const uint32_t step[2], uint32_t purpose);

@@ -22,7 +22,6 @@
 #include "train/schedule.h"
 #include "train/teacher.h"
 #include "train/teacher_map.h"
-#include "train/template_batch.h"
 #include "model/embedder.h"
 #include "model/lora_options.h"
 #include "model/packed_weights.h"
@@ -141,6 +140,7 @@ typedef struct run {
     const aoe_train_options *o;   /* options of the run, borrowed */
     aoe_model *model;             /* the model with the adapters and the layers that the run adds; owned */
     aoei_pair_step_options sizes; /* sizes of a step, without recompute */
+    aoei_method_run state;        /* state of the method */
     size_t texts;                 /* maximum number of texts in a batch, including references */
 } run;
 
@@ -148,11 +148,11 @@ typedef struct run {
 static int plan_training(aoe_memory_plan *plan, const run *r, const aoe_plan_options *o, aoe_error *err) {
     const aoe_model *m = r->model;
     const int layers = r->sizes.layers != NULL;
-    const size_t encoders = r->sizes.discriminator ? 2 : 1; /* encoders with activations of their own */
+    const size_t encoders = r->sizes.added ? 2 : 1; /* encoders with activations of their own */
     const aoei_encoder_mode without_recompute = {.training = 1, .taps = layers},
                             with_recompute = {.training = 1, .taps = layers, .recompute = 1};
     const aoei_params_options parameters = {
-        .type = m->type, .optimizer = r->sizes.optimizer, .second_encoder = r->sizes.twin || r->sizes.discriminator};
+        .type = m->type, .optimizer = r->sizes.optimizer, .second_encoder = r->sizes.twin || r->sizes.added};
     encoder_bytes training = {0}, recompute = {0};
     size_t in_file, allocated, params = 0, arena = 0, other = 0;
     int rc;
@@ -218,17 +218,21 @@ static int copy_model(aoe_model **copy, const aoe_model *m, const aoe_model *fro
     return rc;
 }
 
-/* Adds the empty templates of a method with prompt templates to the sizes of a step. */
-static int add_templates(run *r, aoe_error *err) {
-    aoei_templates t = {0};
-    const size_t n = r->texts / (size_t)r->method->templates;
-    const char *second = r->method->templates > 1 ? r->o->second_prompt : NULL;
-    const int rc = aoei_templates_create(&t, r->model, second, r->sizes.longest, err);
-    if (!rc)
-        aoei_templates_measure(&t, n, &r->sizes.references, &r->sizes.tokens, &r->sizes.longest);
+/* Adds what the state of the method needs to the sizes of a step. arity: number of texts in an example. */
+static int add_state(run *r, size_t arity, aoe_error *err) {
+    const aoei_method_state *s = r->method->state;
+    r->state = (aoei_method_run){.o = r->o, .model = r->model, .arity = arity, .longest = r->sizes.longest};
+    const int rc = s && s->create ? s->create(&r->state, err) : AOE_OK;
+    if (!rc && s && s->measure)
+        s->measure(&r->state, &r->sizes);
     r->texts += r->sizes.references;
-    aoei_templates_destroy(&t);
     return rc;
+}
+
+static void destroy_run(run *r) {
+    if (r->state.state)
+        r->method->state->destroy(r->state.state);
+    aoe_model_close(r->model);
 }
 
 /* Adds the linear map of a method that learns the vectors of the teachers. If the options contain no teacher, the
@@ -250,11 +254,6 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
     aoe_model adapted = *m; /* a shallow copy; all pointers are borrowed from *m */
     *r = (run){.o = train};
     int rc = aoei_method_find(&r->method, train->method, err);
-    if (!rc && r->method->templates && !m->tokenizer)
-        rc = aoei_fail(
-            err, AOE_EARG,
-            "options.method %s has prompt templates, which require a tokenizer; plan a model directory that has one",
-            r->method->name);
     if (!rc)
         rc = add_adapters(&adapted, train, err);
     if (!rc)
@@ -278,13 +277,11 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
                                         .longest = o->length,
                                         .type = r->model->type,
                                         .optimizer = aoei_optimizer_of(train->args.optimizer),
-                                        .twin = r->method->twin,
-                                        .discriminator = r->method->generator,
                                         .teacher_dims = r->sizes.teacher_dims,
                                         .loss = r->method->step_loss,
                                         .layers = train->layers.adaptive || train->layers.ese ? &train->layers : NULL};
     r->texts = arity * r->sizes.pairs;
-    return r->method->templates ? add_templates(r, err) : AOE_OK;
+    return add_state(r, arity, err);
 }
 
 AOEI_DEFAULTS(aoe_plan_options) {
@@ -319,7 +316,7 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
     plan->activations = inference.all;
     if (!(rc = create_run(&r, m, train, o, n_tokens, err)))
         rc = plan_training(plan, &r, o, err);
-    aoe_model_close(r.model);
+    destroy_run(&r);
     return rc;
 }
 

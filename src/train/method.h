@@ -10,8 +10,8 @@
 #include "aoe_objective.h"
 #include "aoe_train.h"
 #include "table/examples.h"
+#include "train/batch_plan.h"
 #include "train/pair_step.h"
-#include "train/training_set.h"
 
 enum { AOEI_MAX_CLASSES = 10000 /* maximum number of classes of a classifier */ };
 
@@ -24,8 +24,7 @@ typedef struct aoei_file_loss {
     size_t copies;      /* number of times that a text is encoded in a step (aoei_method_copies) */
     double label_scale; /* divisor of the labels, positive. For regression, it is the label that represents a cosine of
                            1; otherwise, it is 1 */
-    const aoe_view *views; /* [copies] transformations of the copies of a text; NULL: none; borrowed from the options */
-    double threshold;      /* threshold of positive pairs; NaN if the method needs none */
+    double threshold;   /* threshold of positive pairs; NaN if the method needs none */
     aoe_objective_options objective; /* weights and temperatures of the objectives for this file */
 } aoei_file_loss;
 
@@ -37,6 +36,45 @@ typedef enum aoei_method_group {
     AOEI_METHODS_TEXTS      /* plain texts */
 } aoei_method_group;
 
+/* A run, as the functions of the state of its method see it. All pointers are borrowed, except `state`. */
+typedef struct aoei_method_run {
+    const aoe_train_options *o;
+    const aoe_model *model;      /* model to train, with the layers of the method */
+    const aoei_source *sources;  /* [o->n_data] examples of each file */
+    const aoei_batches *batches; /* batches of the current epoch */
+    size_t arity;                /* maximum number of texts in an example */
+    size_t pairs;                /* number of pairs that an example becomes in a batch (aoei_method.pairs) */
+    size_t longest;              /* maximum number of tokens of a text */
+    aoei_pair_step *step;        /* step whose buffer contains the batch */
+    double *labels;              /* [maximum number of pairs of a batch] labels of the batch */
+    void *state;                 /* state of the method, which `destroy` frees; NULL: none */
+} aoei_method_run;
+
+/* Functions of the state that a method has in a run, such as a model that is not trained. They are called in this
+ * order; each of them may be NULL, except `destroy`. */
+typedef struct aoei_method_state {
+    /* Creates r->state. The memory plan of a run also calls this function, without files; r->longest is set. */
+    int (*create)(aoei_method_run *r, aoe_error *err);
+    /* Opens other models and checks the texts of all files. */
+    int (*load)(aoei_method_run *r, aoe_error *err);
+    /* Adds what affects the trained model to the training record. Returns a nonzero value if out of memory. */
+    int (*describe)(const aoei_method_run *r, json_t *record);
+    /* Changes the sizes of the step, which are those of the texts of the files. */
+    void (*measure)(const aoei_method_run *r, aoei_pair_step_options *sizes);
+    /* Allocates memory for batches of these sizes. */
+    int (*lay_out)(aoei_method_run *r, const aoei_pair_step_options *sizes, aoe_error *err);
+    /* Begins a step. The state may depend only on the options and on the number of the step. */
+    void (*begin_step)(aoei_method_run *r, uint64_t step);
+    /* Fills the buffer of the step with a batch, and sets its labels. text: number of the first text of this batch in
+     * the step. Returns the number of the first text of the next batch. NULL: the buffer contains the texts of the
+     * examples, each as often as aoei_file_loss.copies says. */
+    size_t (*fill)(aoei_method_run *r, const aoei_planned_batch *batch, uint64_t step, size_t text);
+    /* Changes the text that was added to the buffer last. copy: index of the text among its copies; not called if the
+     * state has `fill`. */
+    void (*change_text)(aoei_method_run *r, size_t copy);
+    void (*destroy)(void *state);
+} aoei_method_state;
+
 typedef struct aoei_method {
     const char *name;                /* name of the method in options and messages */
     aoei_method_group group;         /* group of the method in the help */
@@ -46,13 +84,12 @@ typedef struct aoei_method {
     const char *supported;           /* description of the supported data for messages */
     const aoei_step_loss *step_loss; /* loss that the batches minimize */
     size_t copies;    /* number of times that a text is encoded in a step; 0: 2 for plain texts, 1 for other examples */
-    int templates;    /* number of prompt templates in which each text occurs (train/template_batch.h); 0: none */
     const char *head; /* name of the training head in the training record; NULL: "classifier" */
+    const char *second_encoder; /* name of the second encoder in the training record; NULL: there is none */
+    const char *dropped;        /* name of another part that the saved model does not contain; NULL: none */
+    const char *kept;           /* name of another part that the saved model contains; NULL: none */
     aoe_pooling words; /* AOE_POOLING_AUTO: the whole model is trained; otherwise, only its word embeddings are used,
                           with this pooling (model/word_table.h) */
-    int twin;          /* 1: a second encoder encodes the second text of each example (train/twin_batch.h) */
-    int generator;     /* 1: a generator replaces tokens for a discriminator (train/generator.h) */
-    int negatives;     /* 1: options.negatives random pairs are added to each example; only if `twin` is 1 */
     int maps_vectors; /* 1: a linear map of the embeddings is trained if the options require it (train/teacher_map.h) */
     const char *needs_teacher; /* model that the method requires in options.teachers, for messages: "a guide that ...";
                                   NULL: the method requires no teacher */
@@ -75,8 +112,12 @@ typedef struct aoei_method {
      * AOE_EFORMAT. NULL: there is nothing to set. */
     int (*file_loss)(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
                      const aoei_dataset *d, aoe_error *err);
+    /* Returns the number of pairs that an example becomes in a batch: itself and the random pairs that are added to it.
+     * NULL: 1. */
+    size_t (*pairs)(const aoe_train_options *o);
     /* Adds a layer to the model. highest: highest label of all training files. NULL: no layer is added. */
     int (*layer)(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
+    const aoei_method_state *state; /* functions of the state of a run; NULL: the method has no state */
 } aoei_method;
 
 /* Returns the name of a kind of examples in messages, such as "labeled pairs". */

@@ -4,6 +4,7 @@
  */
 #include "train/method.h"
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "train/views.h"
 
@@ -61,20 +62,28 @@ static void weights(aoe_objective_options *j, aoe_example_kind kind) {
     j->w_cosine = j->w_angle = j->w_cln = 0;
 }
 
-static int text_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
-                     aoe_error *err) {
-    l->views = o->views;
-    return aoei_label_loss(l, o, file, d, err);
+static int lay_out(aoei_method_run *r, const aoei_pair_step_options *sizes, aoe_error *err) {
+    aoei_views *views = r->state = aoei_calloc(1, sizeof *views);
+    return views ? aoei_views_create(views, &r->model->config, r->arity * sizes->pairs, sizes->tokens, sizes->longest,
+                                     err)
+                 : aoei_fail_nomem(err, sizeof *views);
 }
 
-static int pair_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
-                     aoe_error *err) {
-    (void)file;
-    (void)d;
-    (void)err;
-    l->views = o->views;
-    return AOE_OK;
+static void begin_step(aoei_method_run *r, uint64_t step) {
+    aoei_views_begin_step(r->state, r->o->args.seed, step);
 }
+
+static void change_text(aoei_method_run *r, size_t copy) {
+    aoei_views_apply(r->state, &r->o->views[copy], &r->step->buffer);
+}
+
+static void destroy(void *state) {
+    aoei_views_destroy(state);
+    aoei_free(state);
+}
+
+static const aoei_method_state two_views = {
+    .lay_out = lay_out, .begin_step = begin_step, .change_text = change_text, .destroy = destroy};
 
 const aoei_method aoei_method_consert = {.name = "consert",
                                          .group = AOEI_METHODS_TEXTS,
@@ -87,7 +96,8 @@ const aoei_method aoei_method_consert = {.name = "consert",
                                          .load = aoei_load_texts,
                                          .weights = weights,
                                          .step_loss = &aoei_loss_of_views,
-                                         .file_loss = text_loss};
+                                         .file_loss = aoei_label_loss,
+                                         .state = &two_views};
 
 const aoei_method aoei_method_consert_sup = {.name = "consert-sup",
                                              .group = AOEI_METHODS_CLASSES,
@@ -102,5 +112,5 @@ const aoei_method aoei_method_consert_sup = {.name = "consert-sup",
                                              .load = aoei_load_classes,
                                              .weights = weights,
                                              .step_loss = &aoei_loss_of_views,
-                                             .file_loss = pair_loss,
-                                             .layer = aoei_add_classifier};
+                                             .layer = aoei_add_classifier,
+                                             .state = &two_views};

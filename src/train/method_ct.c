@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "model/extra_layers.h"
 #include "table/texts.h"
@@ -73,6 +74,35 @@ static int check_layers(const aoe_train_options *o, aoe_model *m, double highest
     return AOE_OK;
 }
 
+/* Each text is encoded by both encoders, and o->negatives pairs of random texts are added to it. */
+static size_t pairs_with_negatives(const aoe_train_options *o) {
+    return 1 + o->negatives;
+}
+
+static void measure(const aoei_method_run *r, aoei_pair_step_options *sizes) {
+    (void)r;
+    sizes->twin = 1;
+}
+
+/* The state is an array for the texts of a batch. */
+static int lay_out(aoei_method_run *r, const aoei_pair_step_options *sizes, aoe_error *err) {
+    r->state = aoei_malloc_array(sizes->pairs, sizeof(size_t));
+    return r->state ? AOE_OK : aoei_fail_nomem(err, sizes->pairs * sizeof(size_t));
+}
+
+static size_t fill(aoei_method_run *r, const aoei_planned_batch *batch, uint64_t step, size_t text) {
+    const aoei_twin_plan plan = {
+        .data = &r->sources[batch->source].data, .negatives = r->pairs - 1, .seed = r->o->args.seed, .step = step};
+    size_t *texts = r->state;
+    for (size_t i = 0; i < batch->n; i++)
+        texts[i] = aoei_batches_texts(r->batches, batch->first + i)[0];
+    r->step->arity = 2;
+    return aoei_twin_batch_fill(&r->step->buffer, r->labels, &plan, texts, batch->n, text);
+}
+
+static const aoei_method_state two_encoders = {
+    .measure = measure, .lay_out = lay_out, .fill = fill, .destroy = aoei_free};
+
 static void in_batch_defaults(aoe_train_options *o) {
     o->batch_size = 128;
     o->args.lr = 5e-5;
@@ -97,15 +127,16 @@ const aoei_method aoei_method_ct = {.name = "ct",
                                     .about = "two encoders, Contrastive Tension (CT, Carlsson et al. 2021)",
                                     .kinds = AOEI_KIND(TEXTS),
                                     .supported = "the texts of any file",
-                                    .twin = 1,
-                                    .negatives = 1,
+                                    .second_encoder = "second encoder",
+                                    .pairs = pairs_with_negatives,
                                     .defaults = defaults,
                                     .check = check,
                                     .load = load,
                                     .weights = weights,
                                     .step_loss = &aoei_loss_of_tension,
                                     .file_loss = file_loss,
-                                    .layer = check_layers};
+                                    .layer = check_layers,
+                                    .state = &two_encoders};
 
 const aoei_method aoei_method_ct_in_batch = {.name = "ct-in-batch",
                                              .head = "temperature",
@@ -113,10 +144,11 @@ const aoei_method aoei_method_ct_in_batch = {.name = "ct-in-batch",
                                              .about = "two encoders, in-batch negatives (CT in sentence-transformers)",
                                              .kinds = AOEI_KIND(TEXTS),
                                              .supported = "the texts of any file",
-                                             .twin = 1,
+                                             .second_encoder = "second encoder",
                                              .defaults = in_batch_defaults,
                                              .check = check,
                                              .load = load,
                                              .weights = in_batch_weights,
                                              .step_loss = &aoei_loss_of_scaled_directions,
-                                             .layer = learned_scale};
+                                             .layer = learned_scale,
+                                             .state = &two_encoders};

@@ -6,10 +6,16 @@
  */
 #include "train/method.h"
 
+#include <stdio.h>
+
+#include "base/alloc.h"
 #include "base/error.h"
+#include "base/hub_cache.h"
+#include "base/json.h"
 #include "loss/detection_objective.h"
 #include "model/extra_layers.h"
 #include "train/discriminator.h"
+#include "train/generator.h"
 
 static int check(const aoe_train_options *o, aoe_error *err) {
     if (!o->generator)
@@ -81,13 +87,77 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
     return code ? code : aoei_model_add_head(m, AOEI_DETECTION_CLASSES, out, o->args.seed, err);
 }
 
+typedef struct detection {
+    aoei_generator generator;
+    aoei_discriminator discriminator;
+} detection;
+
+static int create(aoei_method_run *r, aoe_error *err) {
+    detection *d = r->state = aoei_calloc(1, sizeof *d);
+    if (!d)
+        return aoei_fail_nomem(err, sizeof *d);
+    aoei_discriminator_init(
+        &d->discriminator,
+        &(aoei_replacement){.replace = aoei_generator_replace, .self = &d->generator, .weight = r->o->w_detection});
+    return AOE_OK;
+}
+
+static int load(aoei_method_run *r, aoe_error *err) {
+    aoei_generator *g = &((detection *)r->state)->generator;
+    int code = aoei_generator_open(g, r->model, r->o->generator, r->o->mask_rate, err);
+    for (size_t i = 0; i < r->o->n_data && !code; i++)
+        code = aoei_generator_check_texts(g, &r->sources[i].data.tokens, r->o->data[i].path, err);
+    return code;
+}
+
+/* Adds the generator and a fingerprint of its weights. */
+static int describe(const aoei_method_run *r, json_t *record) {
+    const detection *d = r->state;
+    char fingerprint[24], *name = aoei_hub_model_name(r->o->generator);
+    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)d->generator.fingerprint);
+    int bad = !name || json_object_set_new(record, "generator", aoei_name_json(name));
+    aoei_free(name);
+    bad |= json_object_set_new(record, "generator_fingerprint", json_string(fingerprint));
+    return bad;
+}
+
+static void measure(const aoei_method_run *r, aoei_pair_step_options *sizes) {
+    sizes->added = &((detection *)r->state)->discriminator.base;
+}
+
+static int lay_out(aoei_method_run *r, const aoei_pair_step_options *sizes, aoe_error *err) {
+    return aoei_generator_lay_out(
+        &((detection *)r->state)->generator, sizes->chunk_pairs ? sizes->chunk_tokens : sizes->tokens,
+        r->arity * (sizes->chunk_pairs ? sizes->chunk_pairs : sizes->pairs), sizes->longest, err);
+}
+
+static void begin_step(aoei_method_run *r, uint64_t step) {
+    aoei_dropout_key(((detection *)r->state)->discriminator.key, r->o->args.seed, step);
+}
+
+static void destroy(void *state) {
+    detection *d = state;
+    aoei_discriminator_destroy(&d->discriminator);
+    aoei_generator_destroy(&d->generator);
+    aoei_free(d);
+}
+
+static const aoei_method_state detection_state = {.create = create,
+                                                  .load = load,
+                                                  .describe = describe,
+                                                  .measure = measure,
+                                                  .lay_out = lay_out,
+                                                  .begin_step = begin_step,
+                                                  .destroy = destroy};
+
 const aoei_method aoei_method_diffcse = {.name = "diffcse",
                                          .group = AOEI_METHODS_TEXTS,
                                          .about =
                                              "detector of tokens replaced by a model (DiffCSE, Chuang et al. 2022)",
                                          .kinds = AOEI_KIND(TEXTS),
                                          .supported = "the texts of any file",
-                                         .generator = 1,
+                                         .second_encoder = "discriminator",
+                                         .dropped = "generator",
                                          .head = "classifier of the discriminator",
                                          .defaults = defaults,
                                          .check = check,
@@ -96,4 +166,5 @@ const aoei_method aoei_method_diffcse = {.name = "diffcse",
                                          .weights = weights,
                                          .step_loss = &aoei_loss_of_labels,
                                          .file_loss = aoei_label_loss,
-                                         .layer = layers};
+                                         .layer = layers,
+                                         .state = &detection_state};

@@ -14,6 +14,7 @@
 #include "encoder/slots.h"
 #include "model/extra_layers.h"
 #include "model/open.h"
+#include "train/template_batch.h"
 
 static const char first_template[] = "This sentence of \"{text}\" means [MASK].",
                   second_template[] = "This sentence : \"{text}\" means [MASK].";
@@ -96,11 +97,22 @@ static void weights(aoe_objective_options *j, aoe_example_kind kind) {
     j->w_ibn = 1;
 }
 
+/* Checks that the model has a tokenizer. The memory plan of a run may have a model without one. */
+static int check_tokenizer(const aoe_model *m, const char *name, aoe_error *err) {
+    return m->tokenizer
+               ? AOE_OK
+               : aoei_fail(err, AOE_EARG,
+                           "options.method %s has prompt templates, which require a tokenizer; plan a model directory "
+                           "that has one",
+                           name);
+}
+
 static int projection(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     const size_t dims = aoei_vector_dims(&m->config);
     const aoei_module dense = {.kind = AOEI_MODULE_DENSE, .in = dims, .out = dims, .activation = AOEI_DENSE_TANH};
     (void)highest;
-    return aoei_model_add_projection(m, &dense, 1, 0, o->args.seed, err);
+    const int code = check_tokenizer(m, "promptbert", err);
+    return code ? code : aoei_model_add_projection(m, &dense, 1, 0, o->args.seed, err);
 }
 
 /* Returns the activation function of the transform, or -1 if a dense layer does not support it. */
@@ -172,9 +184,10 @@ static int transform(const aoe_train_options *o, aoe_model *m, double highest, a
     aoe_model *from;
     aoe_model_options options;
     const char *dir = m->files.base_dir ? m->files.base_dir : m->files.dir;
+    int code = check_tokenizer(m, "promptbert-sup", err);
     (void)highest;
-    if (m->settings.subtract_empty_prompt)
-        return AOE_OK;
+    if (code || m->settings.subtract_empty_prompt)
+        return code;
     if (m->config.modules.n)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
@@ -183,8 +196,7 @@ static int transform(const aoe_train_options *o, aoe_model *m, double highest, a
             o->args.model);
     aoe_model_options_defaults(&options);
     options.dtype = AOE_DTYPE_F32;
-    int code = aoei_model_open_mlm(&from, m->ctx, dir, &options, o->args.seed, err);
-    if (code)
+    if ((code = aoei_model_open_mlm(&from, m->ctx, dir, &options, o->args.seed, err)))
         return code;
     code = add_transform(m, from, o->args.seed, err);
     aoe_model_close(from);
@@ -193,13 +205,85 @@ static int transform(const aoe_train_options *o, aoe_model *m, double highest, a
     return code;
 }
 
+/* The templates, and an array for the texts of a batch. */
+typedef struct template_state {
+    aoei_templates templates;
+    size_t *texts; /* [maximum number of texts] */
+} template_state;
+
+/* second: second template, or NULL if there is only one. */
+static int create_templates(aoei_method_run *r, const char *second, aoe_error *err) {
+    template_state *s = r->state = aoei_calloc(1, sizeof *s);
+    if (!s)
+        return aoei_fail_nomem(err, sizeof *s);
+    return aoei_templates_create(&s->templates, r->model, second, r->longest, err);
+}
+
+static int create_one(aoei_method_run *r, aoe_error *err) {
+    return create_templates(r, NULL, err);
+}
+
+static int create_two(aoei_method_run *r, aoe_error *err) {
+    return create_templates(r, r->o->second_prompt, err);
+}
+
+static int load(aoei_method_run *r, aoe_error *err) {
+    const template_state *s = r->state;
+    int code = AOE_OK;
+    for (size_t i = 0; i < r->o->n_data && !code; i++)
+        code = aoei_templates_check(&s->templates, &r->sources[i].data, r->o->data[i].path, err);
+    return code;
+}
+
+/* Adds the templates and the references to the sizes of a step. */
+static void measure(const aoei_method_run *r, aoei_pair_step_options *sizes) {
+    const aoei_templates *t = &((const template_state *)r->state)->templates;
+    const size_t texts = r->arity / t->count; /* of an example, which occur in each template */
+    aoei_templates_measure(t, texts * sizes->pairs, &sizes->references, &sizes->tokens, &sizes->longest);
+    if (sizes->chunk_pairs)
+        sizes->chunk_tokens = aoei_templates_tokens(t, texts * sizes->chunk_pairs, sizes->chunk_tokens);
+}
+
+static int lay_out(aoei_method_run *r, const aoei_pair_step_options *sizes, aoe_error *err) {
+    template_state *s = r->state;
+    s->texts = aoei_malloc_array(r->arity * sizes->pairs, sizeof *s->texts);
+    return s->texts ? AOE_OK : aoei_fail_nomem(err, r->arity * sizes->pairs * sizeof *s->texts);
+}
+
+static size_t fill(aoei_method_run *r, const aoei_planned_batch *batch, uint64_t step, size_t text) {
+    template_state *s = r->state;
+    const aoei_dataset *d = &r->sources[batch->source].data;
+    size_t n = 0;
+    (void)step;
+    for (size_t i = 0; i < batch->n; i++)
+        for (size_t position = 0; position < d->arity; position++)
+            s->texts[n++] = aoei_batches_texts(r->batches, batch->first + i)[position];
+    r->step->arity = d->arity * s->templates.count;
+    r->step->n_references =
+        aoei_templates_fill(&s->templates, &r->step->buffer, r->step->reference, d, s->texts, n, text);
+    return text + s->templates.count * n;
+}
+
+static void destroy(void *state) {
+    template_state *s = state;
+    aoei_templates_destroy(&s->templates);
+    aoei_free(s->texts);
+    aoei_free(s);
+}
+
+static const aoei_method_state one_template = {
+    .create = create_one, .load = load, .measure = measure, .lay_out = lay_out, .fill = fill, .destroy = destroy};
+static const aoei_method_state two_templates = {
+    .create = create_two, .load = load, .measure = measure, .lay_out = lay_out, .fill = fill, .destroy = destroy};
+
 const aoei_method aoei_method_promptbert = {.name = "promptbert",
                                             .group = AOEI_METHODS_TEXTS,
                                             .about =
                                                 "states of [MASK] in two templates (PromptBERT, Jiang et al. 2022)",
                                             .kinds = AOEI_KIND(TEXTS),
                                             .supported = "the texts of any file",
-                                            .templates = 2,
+                                            .kept = "prompt template",
+                                            .dropped = "second prompt template",
                                             .defaults = defaults,
                                             .check = check,
                                             .check_model = check_model,
@@ -207,7 +291,8 @@ const aoei_method aoei_method_promptbert = {.name = "promptbert",
                                             .weights = weights,
                                             .step_loss = &aoei_loss_of_labels,
                                             .file_loss = aoei_label_loss,
-                                            .layer = projection};
+                                            .layer = projection,
+                                            .state = &two_templates};
 
 const aoei_method aoei_method_promptbert_sup = {.name = "promptbert-sup",
                                                 .group = AOEI_METHODS_POSITIVES,
@@ -216,11 +301,12 @@ const aoei_method aoei_method_promptbert_sup = {.name = "promptbert-sup",
                                                 .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
                                                 .positives_only = 1,
                                                 .supported = "triplets, positives or labeled pairs",
-                                                .templates = 1,
+                                                .kept = "prompt template",
                                                 .defaults = defaults_sup,
                                                 .check = check_sup,
                                                 .check_model = check_model,
                                                 .weights = aoei_contrastive_weights,
                                                 .step_loss = &aoei_loss_of_labels,
                                                 .file_loss = aoei_label_loss,
-                                                .layer = transform};
+                                                .layer = transform,
+                                                .state = &one_template};

@@ -128,7 +128,7 @@ size_t aoei_method_texts(const aoei_method *m, size_t arity) {
 }
 
 size_t aoei_method_pairs(const aoei_method *m, const aoe_train_options *o) {
-    return 1 + (m->negatives ? o->negatives : 0);
+    return m->pairs ? m->pairs(o) : 1;
 }
 
 size_t aoe_train_batch_texts(const aoe_train_options *o, size_t texts_per_example) {

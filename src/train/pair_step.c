@@ -81,25 +81,19 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
     }
     const aoei_encoder_mode mode = {
         .type = o->type, .training = 1, .recompute = o->recompute, .taps = o->layers != NULL};
-    const int code = aoei_params_layout(&s->params, ctx, c,
-                                        &(aoei_params_options){.type = o->type,
-                                                               .optimizer = o->optimizer,
-                                                               .second_encoder = o->twin || o->discriminator},
-                                        arena, err);
+    int code = aoei_params_layout(
+        &s->params, ctx, c,
+        &(aoei_params_options){.type = o->type, .optimizer = o->optimizer, .second_encoder = o->twin || o->added},
+        arena, err);
     if (code)
         return code;
     lay_out_vectors(s, arena, max_arity(o) * o->pairs + o->references);
     lay_out_taps(s, arena, max_arity(o) * o->pairs);
-    if (o->discriminator) {
-        const int discriminator = aoei_discriminator_layout(&s->discriminator, ctx, c, arena, s->o.chunk_tokens,
-                                                            max_chunk_texts(&s->o), o->longest, mode, err);
-        if (discriminator)
-            return discriminator;
-        if (o->replacement)
-            s->discriminator.replacement = *o->replacement;
-    }
-    return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, max_chunk_texts(&s->o), o->longest, mode,
-                               err);
+    const size_t texts = max_chunk_texts(&s->o);
+    if (o->added &&
+        (code = o->added->ops->layout(o->added, ctx, c, arena, s->o.chunk_tokens, texts, o->longest, mode, err)))
+        return code;
+    return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, texts, o->longest, mode, err);
 }
 
 /* Returns the size in bytes of a workspace that is large enough for the loss, or 0 if the size overflows. */
@@ -162,7 +156,7 @@ static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace ||
         (s->o.references && (!s->reference || !s->referenced)))
         return aoei_fail(err, AOE_ENOMEM, "out of memory for a batch of %zu examples; lower options.batch_size", pairs);
-    if (s->o.discriminator && (code = aoei_discriminator_create(&s->discriminator, c, s->o.chunk_tokens, err)))
+    if (s->o.added && (code = s->o.added->ops->create(s->o.added, c, s->o.chunk_tokens, err)))
         return code;
     if (s->o.prefixes &&
         (code = aoei_matryoshka_create(&s->matryoshka, texts, dims, training->head_rows, training->head_cols, err)))
@@ -199,7 +193,6 @@ void aoei_pair_step_destroy(aoei_pair_step *s) {
     aoei_free(s->referenced);
     aoei_matryoshka_destroy(&s->matryoshka);
     aoei_layer_loss_destroy(&s->layers);
-    aoei_discriminator_destroy(&s->discriminator);
     aoei_aligned_free(s->workspace);
     memset(s, 0, sizeof *s);
 }
@@ -479,19 +472,19 @@ static int token_gradient(aoei_pair_step *s, const aoe_objective_options *o, con
     return code;
 }
 
-/* Adds the loss of the discriminator, whose gradient is added to that of the projected embeddings. */
-static int detect_replacements(aoei_pair_step *s, const aoei_encoder_dropout *drop, double scale,
-                               aoe_objective_result *result, aoe_error *err) {
-    aoei_discriminator *d = &s->discriminator;
+/* Computes the added loss, whose gradient is added to that of the vectors. */
+static int compute_added(aoei_pair_step *s, const aoei_encoder_dropout *drop, double scale,
+                         aoe_objective_result *result, aoe_error *err) {
+    aoei_added_loss *l = s->o.added;
     int code = AOE_OK;
-    aoei_discriminator_begin(d, s->ctx, &s->config, &s->params, s->buffer.batch.n_tokens);
+    l->ops->begin(l, s->ctx, &s->config, &s->params, s->buffer.batch.n_tokens);
     for (size_t k = 0; k < chunks_per_encoder(s) && !code; k++) {
         const chunk c = chunk_at(s, k);
-        code = aoei_discriminator_chunk(d, s->ctx, &s->config, &s->params, &c.batch, chunk_rows(s, &c, s->projected),
-                                        chunk_rows(s, &c, s->d_projected), drop, scale, err);
+        code = l->ops->chunk(l, s->ctx, &s->config, &s->params, &c.batch, chunk_rows(s, &c, s->projected),
+                             chunk_rows(s, &c, s->d_projected), drop, scale, err);
     }
     if (!code)
-        aoei_discriminator_end(d, s->ctx, &s->config, &s->params, scale, result);
+        l->ops->end(l, s->ctx, &s->config, &s->params, scale, result);
     return code;
 }
 
@@ -513,8 +506,8 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
     layers_forward(s, texts, drop ? &modules : NULL);
     int code = compute_loss(s, aoei_tensor_rows(s->projected, 0, texts), aoei_tensor_rows(s->d_projected, 0, texts), o,
                             label, group, scale, result, err);
-    if (!code && s->o.discriminator)
-        code = detect_replacements(s, drop, scale, result, err);
+    if (!code && s->o.added)
+        code = compute_added(s, drop, scale, result, err);
     if (!code && s->o.layers)
         taps_backward(s, texts, drop ? &modules : NULL, scale);
     if (!code)

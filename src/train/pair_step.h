@@ -10,8 +10,8 @@
  * each weight is summed in the order of the tokens of the batch. Therefore, float32 results are bit-identical for all
  * chunk sizes. If there are two encoders (twin), an example has two texts. The first encoder encodes the first text and
  * the second encoder the second text. The buffer contains the first texts of all examples, followed by the second texts
- * of all examples. If the second encoder is a discriminator, the first encoder encodes all texts, and the loss of the
- * discriminator is added (train/discriminator.h).
+ * of all examples. A method can add a loss with an encoder of its own (train/added_loss.h); the first encoder then
+ * encodes all texts.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 #include "encoder/encoder.h"
 #include "encoder/params.h"
 #include "loss/distill_objective.h"
-#include "train/discriminator.h"
+#include "train/added_loss.h"
 #include "train/layer_loss.h"
 #include "train/matryoshka.h"
 #include "train/step_loss.h"
@@ -37,7 +37,6 @@ typedef struct aoei_pair_step_options {
     aoei_dtype type; /* data type of activations and matmuls */
     aoei_optimizer_kind optimizer; /* optimizer, which determines the moments of the parameters */
     int twin;                      /* 1: a second encoder encodes the second text of each example */
-    int discriminator;             /* 1: the second encoder is a discriminator */
     int recompute;                 /* 1: the backward pass recomputes the activations of each layer */
     size_t chunk_pairs;            /* number of examples in a chunk; 0: the whole batch is one chunk */
     size_t chunk_tokens;           /* maximum number of tokens of a chunk */
@@ -47,9 +46,9 @@ typedef struct aoei_pair_step_options {
                                    is computed for whole vectors; borrowed */
     const aoe_layer_options *layers; /* loss on the hidden states of all layers (train/layer_loss.h); NULL: there is
                                         none; borrowed */
-    size_t references; /* maximum number of references of a batch (aoei_pair_step.reference); 0: there are none.
-                          `tokens` includes their tokens */
-    const aoei_replacement *replacement; /* tokens of the discriminator, if there is one, copied; otherwise NULL */
+    size_t references;      /* maximum number of references of a batch (aoei_pair_step.reference); 0: there are none.
+                               `tokens` includes their tokens */
+    aoei_added_loss *added; /* loss that is added; NULL: none; borrowed */
 } aoei_pair_step_options;
 
 /* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch,
@@ -99,12 +98,10 @@ typedef struct aoei_pair_step {
     /* [layers.max + 1] each [arity * B, hidden]: pooled vectors of the hidden states of the step, which the backward
      * pass replaces by their gradients, and a copy of `pooled` while the modules are applied to them; in `arena` */
     aoei_tensor *tap_pooled;
-    aoei_tensor *tap_grad; /* [config.layers] rows of tap_pooled of a chunk, by hidden state (aoei_encoder_taps); in
-                              `arena` */
-    aoei_discriminator discriminator; /* zeroed unless o.discriminator is 1; the caller sets its key before each
-                                         step */
-    void *workspace;                  /* [workspace_bytes] workspace of the objectives; owned */
-    size_t workspace_bytes;           /* size of `workspace` in bytes */
+    aoei_tensor *tap_grad;  /* [config.layers] rows of tap_pooled of a chunk, by hidden state (aoei_encoder_taps); in
+                               `arena` */
+    void *workspace;        /* [workspace_bytes] workspace of the objectives; owned */
+    size_t workspace_bytes; /* size of `workspace` in bytes */
 } aoei_pair_step;
 
 /* Allocates all memory of a step. After this call, the caller sets the parameters (aoei_params_load). Errors:

@@ -19,7 +19,6 @@
 #include "options/training.h"
 #include "table/labels.h"
 #include "tokenizer/prompt.h"
-#include "train/generator.h"
 #include "train/layer_loss.h"
 #include "train/matryoshka.h"
 #include "train/pair_step.h"
@@ -33,11 +32,8 @@
 #include "train/teacher.h"
 #include "train/teacher_map.h"
 #include "train/teacher_map_fit.h"
-#include "train/template_batch.h"
-#include "train/views.h"
 #include "train/setup.h"
 #include "train/train_loop.h"
-#include "train/twin_batch.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -60,18 +56,16 @@ typedef struct pair_task {
     int contrastive;        /* 1: at least one file has no labels */
     aoei_batches batches;   /* batches of the current epoch */
     int warned;             /* 1: the warning about unused examples was already logged */
-    size_t negatives, left_out; /* with a guide: number of negatives since the last logged step, and of those left
-                                   out */
-    int guide_warned;           /* 1: the warning about a guide that leaves out all negatives was already logged */
-    int has_teacher;            /* 1: there is a teacher, and the weight of the distillation term is positive */
-    aoei_teacher teacher;       /* embeddings that the teacher computed */
-    aoei_generator generator;   /* generator of the method; zeroed if it has none */
-    aoei_templates templates;   /* prompt templates of the method; zeroed if it has none */
-    aoei_views views;           /* transformations of the texts of a batch; zeroed if there are none */
-    aoei_pair_step step;        /* computes losses and gradients */
-    double *labels;             /* [B] labels of the batch; owned */
+    size_t negatives, left_out;     /* with a guide: number of negatives since the last logged step, and of those left
+                                       out */
+    int guide_warned;               /* 1: the warning about a guide that leaves out all negatives was already logged */
+    int has_teacher;                /* 1: there is a teacher, and the weight of the distillation term is positive */
+    aoei_teacher teacher;           /* embeddings that the teacher computed */
+    const aoei_method_state *state; /* functions of the state of the method; without state, all of them are NULL */
+    aoei_method_run run;            /* arguments of these functions */
+    aoei_pair_step step;            /* computes losses and gradients */
+    double *labels;                 /* [B] labels of the batch; owned */
     uint32_t *groups;    /* [arity * B] for each text of the batch, the number of its group of identical texts; owned */
-    size_t *chosen;      /* [arity * B] texts of a batch for two encoders or for templates; owned */
     float *teacher_rows; /* [arity * B, teacher.dims] for each text of the batch, the vector of the teacher; NULL if
                             there is no teacher; owned */
     const float **teacher_vectors; /* [arity * B] the rows of `teacher_rows`; array owned */
@@ -286,23 +280,21 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoe_error *err) {
     return code;
 }
 
-static int open_generator(pair_task *p, const aoei_trainer *t, aoe_error *err) {
-    int code = aoei_generator_open(&p->generator, t->base, p->o->generator, p->o->mask_rate, err);
-    for (size_t i = 0; i < p->o->n_data && !code; i++)
-        code = aoei_generator_check_texts(&p->generator, &p->sources[i].data.tokens, p->o->data[i].path, err);
-    return code;
-}
-
-/* Creates the prompt templates for the texts of all files. */
-static int create_templates(pair_task *p, const aoei_trainer *t, aoe_error *err) {
+/* Creates the state of the method. */
+static int create_state(pair_task *p, const aoei_trainer *t, aoe_error *err) {
     size_t longest = 0;
     for (size_t i = 0; i < p->o->n_data; i++)
         longest = p->sources[i].data.longest > longest ? p->sources[i].data.longest : longest;
-    int code = aoei_templates_create(&p->templates, t->base, p->method->templates > 1 ? p->o->second_prompt : NULL,
-                                     longest, err);
-    for (size_t i = 0; i < p->o->n_data && !code; i++)
-        code = aoei_templates_check(&p->templates, &p->sources[i].data, p->o->data[i].path, err);
-    return code;
+    p->run = (aoei_method_run){.o = p->o,
+                               .model = t->base,
+                               .sources = p->sources,
+                               .batches = &p->batches,
+                               .arity = p->arity,
+                               .pairs = aoei_method_pairs(p->method, p->o),
+                               .longest = longest,
+                               .step = &p->step};
+    const int code = p->state->create ? p->state->create(&p->run, err) : AOE_OK;
+    return !code && p->state->load ? p->state->load(&p->run, err) : code;
 }
 
 static void free_files(pair_task *p) {
@@ -324,16 +316,14 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         code = open_teacher(p, t, err);
     if (!code)
         code = load_sources(p, t, err);
-    if (!code && p->method->generator)
-        code = open_generator(p, t, err);
     if (!code && t->base->settings.subtract_empty_prompt && p->o->method != AOE_METHOD_PROMPTBERT_SUP)
         code = aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: the model subtracts the embedding of its empty prompt, which only options.method promptbert-sup "
             "trains; choose this method or another model",
             t->o->model);
-    if (!code && p->method->templates)
-        code = create_templates(p, t, err);
+    if (!code)
+        code = create_state(p, t, err);
     if (!code)
         code = aoei_matryoshka_check_model(p->o, t->base, &t->ctx->log, err);
     if (!code)
@@ -432,19 +422,6 @@ static int describe_teacher(const pair_task *p, json_t *r) {
     return bad;
 }
 
-/* Adds the generator and a fingerprint of its weights to the record r. Returns a nonzero value if out of memory. */
-static int describe_generator(const pair_task *p, json_t *r) {
-    char fingerprint[24];
-    if (!p->method->generator)
-        return 0;
-    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)p->generator.fingerprint);
-    char *name = aoei_hub_model_name(p->o->generator);
-    int bad = !name || json_object_set_new(r, "generator", aoei_name_json(name));
-    aoei_free(name);
-    bad |= json_object_set_new(r, "generator_fingerprint", json_string(fingerprint));
-    return bad;
-}
-
 static int describe(const aoei_task *task, json_t *r) {
     const pair_task *p = task->self;
     const aoe_train_options *o = p->o;
@@ -466,7 +443,7 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "method", json_string(p->method->name));
     for (size_t i = AOEI_GROUP_BATCHES; i < AOEI_TRAIN_GROUPS; i++)
         bad = bad || aoei_option_group_record(r, &aoei_train_groups[i], o, &defaults, (int)o->method);
-    bad |= describe_generator(p, r);
+    bad |= p->state->describe && p->state->describe(&p->run, r);
     bad |= aoei_matryoshka_describe(o, r);
     bad |= aoei_layer_loss_describe(o, r);
     bad |= describe_teacher(p, r);
@@ -487,30 +464,14 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
             return code;
         /* If the weight of a file is above 1, or if random texts are added, a batch may contain its longest example
          * several times. */
-        if ((p->sources[i].weight > 1 || p->method->negatives) && max_tokens < n * d->arity * d->longest)
+        if ((p->sources[i].weight > 1 || aoei_method_pairs(p->method, p->o) > 1) &&
+            max_tokens < n * d->arity * d->longest)
             max_tokens = n * d->arity * d->longest;
         max_tokens *= p->losses[i].copies;
         *longest = d->longest > *longest ? d->longest : *longest;
         *tokens = max_tokens > *tokens ? max_tokens : *tokens;
     }
     return AOE_OK;
-}
-
-/* Returns 1 if the texts of a file have views. */
-static int has_views(const pair_task *p) {
-    int views = 0;
-    for (size_t i = 0; i < p->o->n_data; i++)
-        views |= p->losses[i].views != NULL;
-    return views;
-}
-
-/* Adds the templates and the references to the sizes of a step. */
-static void measure_templates(const pair_task *p, size_t pairs, aoei_pair_step_options *step) {
-    const aoei_templates *t = &p->templates;
-    const size_t texts = p->arity / t->count; /* of an example, which occur in each template */
-    aoei_templates_measure(t, texts * pairs, &step->references, &step->tokens, &step->longest);
-    if (step->chunk_pairs)
-        step->chunk_tokens = aoei_templates_tokens(t, texts * step->chunk_pairs, step->chunk_tokens);
 }
 
 /* Allocates the memory for the teacher's vectors of up to n texts, and sets the distillation term of the step. */
@@ -537,8 +498,6 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     int code = check_model(p, t, err);
     if (code)
         return code;
-    const aoei_replacement replacement = {
-        .replace = aoei_generator_replace, .self = &p->generator, .weight = p->o->w_detection};
     const size_t factor = aoei_method_pairs(p->method, p->o);
     const size_t pairs = factor * (p->o->batch_size < task->examples ? p->o->batch_size : task->examples);
     aoei_pair_step_options step = {.pairs = pairs,
@@ -547,62 +506,31 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
                                                                              : 0,
                                    .type = t->base->type,
                                    .optimizer = aoei_optimizer_of(t->o->optimizer),
-                                   .twin = p->method->twin,
-                                   .discriminator = p->method->generator,
                                    .recompute = t->o->recompute,
                                    .chunk_pairs = factor * p->o->cache_chunk < pairs ? factor * p->o->cache_chunk : 0,
                                    .loss = p->method->step_loss,
                                    .teacher_dims = p->has_teacher ? p->teacher.dims : 0,
                                    .prefixes = p->o->n_matryoshka ? p->o->matryoshka : NULL,
-                                   .layers = p->o->layers.adaptive || p->o->layers.ese ? &p->o->layers : NULL,
-                                   .replacement = p->method->generator ? &replacement : NULL};
+                                   .layers = p->o->layers.adaptive || p->o->layers.ese ? &p->o->layers : NULL};
     code = measure(p, pairs, &step.longest, &step.tokens, err);
     if (!code && step.chunk_pairs)
         code = measure(p, step.chunk_pairs, &step.longest, &step.chunk_tokens, err);
-    if (p->method->templates)
-        measure_templates(p, pairs, &step);
+    if (p->state->measure)
+        p->state->measure(&p->run, &step);
     if (!code)
         code = aoei_pair_step_create(&p->step, t->ctx, &t->base->config, &step, err);
-    if (!code && p->method->generator)
-        code = aoei_generator_lay_out(&p->generator, step.chunk_pairs ? step.chunk_tokens : step.tokens,
-                                      p->arity * (step.chunk_pairs ? step.chunk_pairs : pairs), step.longest, err);
-    if (!code && has_views(p))
-        code = aoei_views_create(&p->views, &t->base->config, p->arity * pairs, step.tokens, step.longest, err);
     if (code)
         return code;
     task->params = &p->step.params;
+    task->twin = step.twin;
     p->labels = aoei_malloc_array(pairs, sizeof *p->labels);
     p->groups = aoei_malloc_array(p->arity * pairs, sizeof *p->groups);
-    p->chosen = aoei_malloc_array(p->arity * pairs, sizeof *p->chosen);
-    if (!p->labels || !p->groups || !p->chosen)
+    if (!p->labels || !p->groups)
         return aoei_fail_nomem(err, pairs * sizeof *p->labels);
+    p->run.labels = p->labels;
+    if (p->state->lay_out && (code = p->state->lay_out(&p->run, &step, err)))
+        return code;
     return p->has_teacher ? lay_out_teacher(p, p->arity * pairs, err) : AOE_OK;
-}
-
-/* Fills the buffer of the step with a batch for two encoders. Returns the number of the next text. */
-static size_t fill_twin_batch(pair_task *p, const aoei_trainer *t, const aoei_planned_batch *batch, uint64_t step,
-                              size_t text) {
-    const aoei_twin_plan plan = {.data = &p->sources[batch->source].data,
-                                 .negatives = aoei_method_pairs(p->method, p->o) - 1,
-                                 .seed = t->o->seed,
-                                 .step = step};
-    for (size_t i = 0; i < batch->n; i++)
-        p->chosen[i] = aoei_batches_texts(&p->batches, batch->first + i)[0];
-    p->step.arity = 2;
-    return aoei_twin_batch_fill(&p->step.buffer, p->labels, &plan, p->chosen, batch->n, text);
-}
-
-/* Fills the buffer of the step with a batch of texts in templates. Returns the number of the next text. */
-static size_t fill_template_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
-    const aoei_dataset *d = &p->sources[batch->source].data;
-    size_t n = 0;
-    for (size_t i = 0; i < batch->n; i++)
-        for (size_t position = 0; position < d->arity; position++)
-            p->chosen[n++] = aoei_batches_texts(&p->batches, batch->first + i)[position];
-    p->step.arity = d->arity * p->templates.count;
-    p->step.n_references =
-        aoei_templates_fill(&p->templates, &p->step.buffer, p->step.reference, d, p->chosen, n, text);
-    return text + p->templates.count * n;
 }
 
 /* Copies a batch to the buffer of the step. Sets the labels, groups and teacher embeddings of the batch. The texts of
@@ -622,8 +550,8 @@ static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t t
             aoei_batch_add_types(&p->step.buffer, l->ids + l->offsets[k], l->types ? l->types + l->offsets[k] : NULL,
                                  aoei_token_count(l, k), (uint32_t)text++);
             aoei_batch_skip(&p->step.buffer, l, k);
-            if (file_loss->views)
-                aoei_views_apply(&p->views, &file_loss->views[position % file_loss->copies], &p->step.buffer);
+            if (p->state->change_text)
+                p->state->change_text(&p->run, position % file_loss->copies);
             p->groups[at] = d->groups[k];
             if (p->has_teacher)
                 aoei_teacher_read(&p->teacher, batch->source, k, p->teacher_rows + at * p->teacher.dims);
@@ -669,17 +597,13 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
             "texts of a batch are then negatives of each other)",
             p->batches.unused, p->batches.examples);
     }
-    if (p->views.cuts)
-        aoei_views_begin_step(&p->views, t->o->seed, step);
-    if (p->method->generator)
-        aoei_dropout_key(p->step.discriminator.key, t->o->seed, step);
+    if (p->state->begin_step)
+        p->state->begin_step(&p->run, step);
     for (size_t i = first; i < first + n; i++) {
         const aoei_planned_batch *batch = &p->batches.batch[i];
         const aoei_file_loss *file_loss = &p->losses[batch->source];
         aoe_objective_result r;
-        text = p->method->twin        ? fill_twin_batch(p, t, batch, step, text)
-               : p->method->templates ? fill_template_batch(p, batch, text)
-                                      : fill_batch(p, batch, text);
+        text = p->state->fill ? p->state->fill(&p->run, batch, step, text) : fill_batch(p, batch, text);
         const int code =
             aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &file_loss->objective,
                                     file_loss->has_labels ? p->labels : NULL, p->groups, drop, weight, &r, err);
@@ -722,7 +646,11 @@ static void create_task(pair_task *p, const aoe_train_options *o, const aoei_met
     aoe_train_options_defaults(&defaults);
     if (method->defaults)
         method->defaults(&defaults);
-    *p = (pair_task){.o = o, .method = method, .has_teacher = aoei_method_has_teacher(method, o)};
+    static const aoei_method_state none;
+    *p = (pair_task){.o = o,
+                     .method = method,
+                     .state = method->state ? method->state : &none,
+                     .has_teacher = aoei_method_has_teacher(method, o)};
     p->task = (aoei_task){.self = p,
                           .load = load,
                           .prepare = p->has_teacher ? prepare : NULL,
@@ -736,16 +664,14 @@ static void create_task(pair_task *p, const aoe_train_options *o, const aoei_met
                           .words = method->words,
                           .pooling = defaults.args.model_options.pooling,
                           .head = {.new_classes = aoei_cross_classes(o), .replace = o->new_head},
-                          .twin = method->twin,
                           .embeds = 1};
 }
 
 static void destroy_task(pair_task *p) {
     free_files(p);
     aoei_pair_step_destroy(&p->step);
-    aoei_views_destroy(&p->views);
-    aoei_generator_destroy(&p->generator);
-    aoei_templates_destroy(&p->templates);
+    if (p->run.state)
+        p->state->destroy(p->run.state);
     aoei_batches_destroy(&p->batches);
     aoei_teacher_destroy(&p->teacher);
     for (size_t i = 0; p->sources && i < p->o->n_data; i++)
@@ -754,7 +680,6 @@ static void destroy_task(pair_task *p) {
     aoei_free(p->losses);
     aoei_free(p->labels);
     aoei_free(p->groups);
-    aoei_free(p->chosen);
     aoei_free(p->teacher_rows);
     aoei_free(p->teacher_vectors);
 }

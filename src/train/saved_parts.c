@@ -24,11 +24,9 @@ static void add(parts *p, int condition, const char *name) {
 static parts dropped_parts(const aoei_method *method, const aoei_training_layers *training) {
     parts p = {.n = 0};
     add(&p, training->n_projection && !training->projects_features, "projection head");
-    add(&p, method->generator, "discriminator");
-    add(&p, method->twin, "second encoder");
+    add(&p, method->second_encoder != NULL, method->second_encoder);
     add(&p, training->head_rows > 0, method->head ? method->head : "classifier");
-    add(&p, method->generator, "generator");
-    add(&p, method->templates > 1, "second prompt template");
+    add(&p, method->dropped != NULL, method->dropped);
     return p;
 }
 
@@ -49,7 +47,7 @@ static parts kept_parts(const aoei_method *method, const aoe_model *m) {
     add(&p, 1, "pooling");
     for (size_t i = 0; i < c->modules.n; i++)
         add(&p, 1, modules[c->modules.list[i].kind]);
-    add(&p, method->templates > 0, "prompt template");
+    add(&p, method->kept != NULL, method->kept);
     add(&p, m->settings.subtract_empty_prompt, "subtraction of the empty prompt");
     return p;
 }

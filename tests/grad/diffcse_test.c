@@ -19,6 +19,7 @@
 #include "encoder/slots.h"
 #include "nn/elementwise.h"
 #include "nn/optimizer.h"
+#include "train/discriminator.h"
 #include "train/pair_step.h"
 
 enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 41, HIDDEN = 16 };
@@ -34,6 +35,7 @@ typedef struct problem {
     aoei_encoder_config c;
     aoei_training_layers training;
     aoei_pair_step step;
+    aoei_discriminator discriminator;
     aoei_encoder_dropout drop, drop_e; /* dropout of the encoder and of the discriminator */
     aoe_objective_options objective;
     int32_t replaced[TOKENS]; /* tokens of the discriminator, before the first token of each text is restored */
@@ -104,7 +106,8 @@ static void create(problem *p, const variant *v) {
     tiny_config(&p->c, &shape);
     set_layers(&p->training, p->c.hidden);
     p->c.training = &p->training;
-    const aoei_replacement replacement = {.replace = v->replace, .self = p, .weight = v->weight};
+    aoei_discriminator_init(&p->discriminator,
+                            &(aoei_replacement){.replace = v->replace, .self = p, .weight = v->weight});
     const aoei_pair_step_options o = {.pairs = PAIRS,
                                       .arity = 2,
                                       .tokens = TOKENS,
@@ -113,8 +116,7 @@ static void create(problem *p, const variant *v) {
                                       .recompute = v->recompute,
                                       .chunk_pairs = v->chunk,
                                       .chunk_tokens = 2 * v->chunk * LONGEST,
-                                      .discriminator = 1,
-                                      .replacement = &replacement};
+                                      .added = &p->discriminator.base};
     assert_int_equal(aoei_pair_step_create(&p->step, p->ctx, &p->c, &o, NULL), 0);
     const size_t half = p->step.params.count / 2;
     float *host = malloc(half * sizeof *host);
@@ -130,9 +132,9 @@ static void create(problem *p, const variant *v) {
     fill_batch(&p->step);
     p->drop = (aoei_encoder_dropout){.hidden = 0.2, .attention = 0.3, .key = {21, 22}};
     p->drop_e = p->drop;
-    p->step.discriminator.key[0] = 5;
-    p->step.discriminator.key[1] = 6;
-    aoei_replacement_key(p->drop_e.key, p->step.discriminator.key, 1);
+    p->discriminator.key[0] = 5;
+    p->discriminator.key[1] = 6;
+    aoei_replacement_key(p->drop_e.key, p->discriminator.key, 1);
     aoe_objective_options_defaults(&p->objective);
     p->objective.w_cosine = p->objective.w_angle = p->objective.w_cln = 0;
 }
@@ -161,6 +163,7 @@ static void destroy(problem *p) {
     free(p->pooled);
     free(p->z);
     aoei_pair_step_destroy(&p->step);
+    aoei_discriminator_destroy(&p->discriminator);
     aoe_context_destroy(p->ctx);
 }
 
@@ -257,7 +260,7 @@ static double loss(void *arg) {
     head(p);
     p->e.first_vectors = p->z;
     bert_reference_forward(&p->e);
-    return contrastive(p) + p->step.discriminator.replacement.weight * detection(p);
+    return contrastive(p) + p->discriminator.replacement.weight * detection(p);
 }
 
 /* --------------------------------------------------------------------------------- tests */

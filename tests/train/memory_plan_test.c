@@ -16,6 +16,7 @@
 #include "experiment/plan.h"
 #include "model/model.h"
 #include "model/open.h"
+#include "train/discriminator.h"
 #include "train/methods.h"
 #include "train/pair_step.h"
 #include "train/schedule.h"
@@ -42,12 +43,13 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arit
     aoe_memory_plan plan = {.struct_size = sizeof plan};
     aoe_plan_options options;
     aoei_templates t = {0};
+    aoei_discriminator discriminator;
     aoei_pair_step step;
     aoe_error err = {0};
     assert_int_equal(aoei_method_find(&method, o->method, &err), 0);
     const aoei_open_mode mode = {.words = method->words, .seed = 1};
-    const aoei_replacement none = {.weight = 1};
     const int labels = method->kinds & AOEI_KIND(PAIRS) && !method->positives_only;
+    aoei_discriminator_init(&discriminator, &(aoei_replacement){.weight = 1});
     aoe_plan_options_defaults(&options);
     options.n_texts = TEXTS;
     options.length = LENGTH;
@@ -64,12 +66,11 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arit
                                     .longest = LENGTH,
                                     .type = trained->type,
                                     .optimizer = aoei_optimizer_of(o->args.optimizer),
-                                    .twin = method->twin,
-                                    .discriminator = method->generator,
+                                    .twin = o->method == AOE_METHOD_CT || o->method == AOE_METHOD_CT_IN_BATCH,
                                     .teacher_dims = method->maps_vectors ? teacher_dims : 0,
                                     .loss = method->step_loss,
-                                    .replacement = &none};
-    if (method->templates) {
+                                    .added = o->method == AOE_METHOD_DIFFCSE ? &discriminator.base : NULL};
+    if (o->method == AOE_METHOD_PROMPTBERT || o->method == AOE_METHOD_PROMPTBERT_SUP) {
         assert_int_equal(aoei_templates_create(&t, trained, o->second_prompt, LENGTH, &err), 0);
         const size_t n = TEXTS / t.count;
         sizes.references = t.count * n;
@@ -97,6 +98,7 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arit
                      step.arena.used - descriptions(&step.params) + host + step.workspace_bytes);
     assert_int_equal(plan.frozen > 0, o->method == AOE_METHOD_INFERSENT);
     aoei_pair_step_destroy(&step);
+    aoei_discriminator_destroy(&discriminator);
     aoei_templates_destroy(&t);
     aoe_model_close(trained);
     aoe_model_close(opened);
