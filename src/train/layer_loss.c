@@ -30,14 +30,11 @@ AOEI_DEFAULTS(aoe_layer_options) {
 
 int aoei_layer_loss_check(const aoe_train_options *o, aoe_error *err) {
     const aoe_layer_options *l = &o->layers;
-    const char *option = l->ese ? "options.layers.ese" : "options.layers.adaptive";
     if (!l->adaptive && !l->ese)
         return AOE_OK;
     if (l->adaptive && l->ese)
         return aoei_fail(err, AOE_EARG,
                          "options.layers.adaptive and options.layers.ese cannot be combined; choose one of them");
-    if (o->method == AOE_METHOD_CROSS_ENCODER)
-        return aoei_fail(err, AOE_EARG, "%s: a cross-encoder has no embeddings; choose another method", option);
     if (l->ese && o->n_matryoshka)
         return aoei_fail(
             err, AOE_EARG,

@@ -17,8 +17,6 @@ int aoei_matryoshka_check(const aoe_train_options *o, aoe_error *err) {
     if (o->matryoshka_per_step > o->n_matryoshka)
         return aoei_fail(err, AOE_EARG, "options.matryoshka_per_step is %zu, but options.matryoshka has %zu sizes",
                          o->matryoshka_per_step, o->n_matryoshka);
-    if (o->n_matryoshka && o->method == AOE_METHOD_CROSS_ENCODER)
-        return aoei_fail(err, AOE_EARG, "options.matryoshka: a cross-encoder has no embeddings; choose another method");
     for (size_t i = 0; i < o->n_matryoshka; i++) {
         const aoe_prefix p = o->matryoshka[i];
         if (!p.dims || !(p.weight > 0 && isfinite(p.weight)))

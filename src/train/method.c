@@ -183,18 +183,6 @@ enum { CLASSIFIER_WIDTH = 512 /* outputs of the first two layers of the classifi
 
 int aoei_check_words(const aoe_train_options *o, const char *name, aoe_pooling pooling, aoe_error *err) {
     const aoe_pooling given = o->args.model_options.pooling;
-    if (o->lora.r)
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.lora.r: options.method %s uses only the word embeddings of the model, which have no adapters; "
-            "set it to 0",
-            name);
-    if (o->n_matryoshka)
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.matryoshka: the classifier of options.method %s needs whole embeddings; choose another method, "
-            "or leave out options.matryoshka",
-            name);
     if (given != AOE_POOLING_AUTO && given != pooling)
         return aoei_fail(err, AOE_EARG,
                          "options.pooling is %s, but the pooling of options.method %s is %s; leave it out",

@@ -75,6 +75,15 @@ typedef struct aoei_method_state {
     void (*destroy)(void *state);
 } aoei_method_state;
 
+/* Options of all methods that a method does not support: the reason, which follows the name of the method in the
+ * message. NULL: the method supports the option. */
+typedef struct aoei_unsupported_options {
+    const char *distillation; /* options.teachers, if options.w_teacher is above 0 */
+    const char *matryoshka;   /* options.matryoshka */
+    const char *layers;       /* options.layers.adaptive and options.layers.ese */
+    const char *lora;         /* options.lora.r */
+} aoei_unsupported_options;
+
 typedef struct aoei_method {
     const char *name;                /* name of the method in options and messages */
     aoei_method_group group;         /* group of the method in the help */
@@ -93,7 +102,8 @@ typedef struct aoei_method {
     int maps_vectors; /* 1: a linear map of the embeddings is trained if the options require it (train/teacher_map.h) */
     const char *needs_teacher; /* model that the method requires in options.teachers, for messages: "a guide that ...";
                                   NULL: the method requires no teacher */
-    int scales_labels;         /* 1: the loss uses labels divided by aoei_file_loss.label_scale */
+    aoei_unsupported_options unsupported; /* options that the method does not support */
+    int scales_labels;                    /* 1: the loss uses labels divided by aoei_file_loss.label_scale */
     /* Sets the options whose defaults differ from those of aoe_train_options_defaults. NULL: there are none. */
     void (*defaults)(aoe_train_options *o);
     /* Checks the options. NULL: there is nothing to check. Errors: AOE_EARG. */

@@ -41,9 +41,6 @@ static int check_texts(const aoe_train_options *o, aoe_error *err) {
 }
 
 static int check_pairs(const aoe_train_options *o, aoe_error *err) {
-    if (aoei_has_distillation(o))
-        return aoei_fail(err, AOE_EARG,
-                         "options.teachers: consert-sup has no distillation loss; choose another method");
     const int code = aoei_check_features(o, err);
     return code ? code : aoei_views_check(o->views, err);
 }
@@ -106,6 +103,7 @@ const aoei_method aoei_method_consert_sup = {.name = "consert-sup",
                                              .kinds = AOEI_KIND(PAIRS),
                                              .supported = "labeled pairs (text1, text2, label)",
                                              .copies = AOE_VIEWS,
+                                             .unsupported = {.distillation = "has no distillation loss"},
                                              .defaults = pair_defaults,
                                              .check = check_pairs,
                                              .check_model = check_model,

@@ -12,9 +12,6 @@ size_t aoei_cross_classes(const aoe_train_options *o) {
 }
 
 static int check(const aoe_train_options *o, aoe_error *err) {
-    if (aoei_has_distillation(o))
-        return aoei_fail(err, AOE_EARG,
-                         "options.teachers: a cross-encoder cannot learn from the vectors of a teacher; unset it");
     for (size_t i = 0; i < o->n_data; i++)
         if (o->data[i].doc_prompt)
             return aoei_fail(err, AOE_EARG,
@@ -50,13 +47,17 @@ static int scale_labels(aoei_file_loss *file_loss, const aoe_train_options *o, c
         file->path, d->lowest);
 }
 
-const aoei_method aoei_method_cross_encoder = {.name = "cross-encoder",
-                                               .group = AOEI_METHODS_LABELS,
-                                               .about = "scores pairs of texts, for aoe rerank (Nogueira and Cho 2019)",
-                                               .kinds = AOEI_KIND(PAIRS) | AOEI_KIND(TRIPLETS),
-                                               .supported = "labeled pairs or triplets",
-                                               .check = check,
-                                               .load = load,
-                                               .step_loss = &aoei_loss_of_scores,
-                                               .scales_labels = 1,
-                                               .file_loss = scale_labels};
+const aoei_method aoei_method_cross_encoder = {
+    .name = "cross-encoder",
+    .group = AOEI_METHODS_LABELS,
+    .about = "scores pairs of texts, for aoe rerank (Nogueira and Cho 2019)",
+    .kinds = AOEI_KIND(PAIRS) | AOEI_KIND(TRIPLETS),
+    .supported = "labeled pairs or triplets",
+    .unsupported = {.distillation = "cannot learn from the vectors of a teacher",
+                    .matryoshka = "has no embeddings",
+                    .layers = "has no embeddings"},
+    .check = check,
+    .load = load,
+    .step_loss = &aoei_loss_of_scores,
+    .scales_labels = 1,
+    .file_loss = scale_labels};

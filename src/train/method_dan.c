@@ -56,14 +56,17 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
     return code ? code : aoei_add_layered_classifier(o, m, highest, err);
 }
 
-const aoei_method aoei_method_dan = {.name = "dan",
-                                     .group = AOEI_METHODS_CLASSES,
-                                     .about = "average of words and bigrams, dense layers (DAN, Iyyer et al. 2015)",
-                                     .kinds = AOEI_KIND(PAIRS),
-                                     .supported = "labeled pairs (text1, text2, label)",
-                                     .words = AOE_POOLING_LAST_AVG,
-                                     .defaults = defaults,
-                                     .check = check,
-                                     .load = aoei_load_classes,
-                                     .step_loss = &aoei_loss_of_layered_classes,
-                                     .layer = layers};
+const aoei_method aoei_method_dan = {
+    .name = "dan",
+    .group = AOEI_METHODS_CLASSES,
+    .about = "average of words and bigrams, dense layers (DAN, Iyyer et al. 2015)",
+    .kinds = AOEI_KIND(PAIRS),
+    .supported = "labeled pairs (text1, text2, label)",
+    .words = AOE_POOLING_LAST_AVG,
+    .unsupported = {.matryoshka = "has a classifier, which needs whole embeddings",
+                    .lora = "uses only the word embeddings of the model, which have no adapters"},
+    .defaults = defaults,
+    .check = check,
+    .load = aoei_load_classes,
+    .step_loss = &aoei_loss_of_layered_classes,
+    .layer = layers};

@@ -23,21 +23,6 @@ static int check(const aoe_train_options *o, aoe_error *err) {
             err, AOE_EARG,
             "options.method diffcse needs a generator that replaces tokens; set options.generator to a masked "
             "language model with the vocabulary of the model");
-    if (aoei_has_distillation(o))
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.teachers: options.method diffcse trains a projection of the embeddings, but a teacher has no "
-            "projection; choose another method");
-    if (o->n_matryoshka)
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.matryoshka: the discriminator of options.method diffcse needs whole embeddings; choose "
-            "another method");
-    if (o->layers.adaptive || o->layers.ese)
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.layers.adaptive and options.layers.ese: the batch normalization of options.method diffcse is only "
-            "defined for the last hidden state; choose another method");
     return aoei_check_plain_texts(o, err);
 }
 
@@ -150,21 +135,24 @@ static const aoei_method_state detection_state = {.create = create,
                                                   .begin_step = begin_step,
                                                   .destroy = destroy};
 
-const aoei_method aoei_method_diffcse = {.name = "diffcse",
-                                         .group = AOEI_METHODS_TEXTS,
-                                         .about =
-                                             "detector of tokens replaced by a model (DiffCSE, Chuang et al. 2022)",
-                                         .kinds = AOEI_KIND(TEXTS),
-                                         .supported = "the texts of any file",
-                                         .second_encoder = "discriminator",
-                                         .dropped = "generator",
-                                         .head = "classifier of the discriminator",
-                                         .defaults = defaults,
-                                         .check = check,
-                                         .check_model = check_model,
-                                         .load = aoei_load_texts,
-                                         .weights = weights,
-                                         .step_loss = &aoei_loss_of_labels,
-                                         .file_loss = aoei_label_loss,
-                                         .layer = layers,
-                                         .state = &detection_state};
+const aoei_method aoei_method_diffcse = {
+    .name = "diffcse",
+    .group = AOEI_METHODS_TEXTS,
+    .about = "detector of tokens replaced by a model (DiffCSE, Chuang et al. 2022)",
+    .kinds = AOEI_KIND(TEXTS),
+    .supported = "the texts of any file",
+    .second_encoder = "discriminator",
+    .dropped = "generator",
+    .head = "classifier of the discriminator",
+    .unsupported = {.distillation = "trains a projection of the embeddings, but a teacher has no projection",
+                    .matryoshka = "has a discriminator, which needs whole embeddings",
+                    .layers = "has a batch normalization, which is only defined for the last hidden state"},
+    .defaults = defaults,
+    .check = check,
+    .check_model = check_model,
+    .load = aoei_load_texts,
+    .weights = weights,
+    .step_loss = &aoei_loss_of_labels,
+    .file_loss = aoei_label_loss,
+    .layer = layers,
+    .state = &detection_state};

@@ -52,14 +52,17 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
     return aoei_add_layered_classifier(o, m, highest, err);
 }
 
-const aoei_method aoei_method_infersent = {.name = "infersent",
-                                           .group = AOEI_METHODS_CLASSES,
-                                           .about = "LSTM on the word embeddings (InferSent, Conneau et al. 2017)",
-                                           .kinds = AOEI_KIND(PAIRS),
-                                           .supported = "labeled pairs (text1, text2, label)",
-                                           .words = AOE_POOLING_LAST_MAX,
-                                           .defaults = defaults,
-                                           .check = check,
-                                           .load = aoei_load_classes,
-                                           .step_loss = &aoei_loss_of_layered_classes,
-                                           .layer = layers};
+const aoei_method aoei_method_infersent = {
+    .name = "infersent",
+    .group = AOEI_METHODS_CLASSES,
+    .about = "LSTM on the word embeddings (InferSent, Conneau et al. 2017)",
+    .kinds = AOEI_KIND(PAIRS),
+    .supported = "labeled pairs (text1, text2, label)",
+    .words = AOE_POOLING_LAST_MAX,
+    .unsupported = {.matryoshka = "has a classifier, which needs whole embeddings",
+                    .lora = "uses only the word embeddings of the model, which have no adapters"},
+    .defaults = defaults,
+    .check = check,
+    .load = aoei_load_classes,
+    .step_loss = &aoei_loss_of_layered_classes,
+    .layer = layers};

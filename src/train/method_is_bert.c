@@ -12,25 +12,6 @@
 enum { CHANNELS = 256 /* outputs of each convolution in the paper */ };
 static const size_t kernels[] = {1, 3, 5};
 
-static int check(const aoe_train_options *o, aoe_error *err) {
-    if (aoei_has_distillation(o))
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.teachers: options.method is-bert compares token vectors, but a teacher has none; choose "
-            "another method");
-    if (o->n_matryoshka)
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.matryoshka: options.method is-bert compares token vectors, not prefixes of embeddings; "
-            "choose another method");
-    if (o->layers.adaptive || o->layers.ese)
-        return aoei_fail(
-            err, AOE_EARG,
-            "%s: options.method is-bert trains convolutions of the last hidden state only; choose another method",
-            o->layers.ese ? "options.layers.ese" : "options.layers.adaptive");
-    return aoei_check_plain_texts(o, err);
-}
-
 static int check_model(const aoe_train_options *o, const aoe_model *m, int has_dropout, aoe_error *err) {
     (void)has_dropout;
     return m->settings.pooling == AOE_POOLING_LAST_AVG
@@ -91,17 +72,21 @@ static int convolutions(const aoe_train_options *o, aoe_model *m, double highest
     return aoei_model_add_convolutions(m, kernels, sizeof kernels / sizeof *kernels, CHANNELS, o->args.seed, err);
 }
 
-const aoei_method aoei_method_is_bert = {.name = "is-bert",
-                                         .group = AOEI_METHODS_TEXTS,
-                                         .about = "convolutions, mutual information (IS-BERT, Zhang et al. 2020)",
-                                         .kinds = AOEI_KIND(TEXTS),
-                                         .supported = "the texts of any file",
-                                         .copies = 1,
-                                         .defaults = defaults,
-                                         .check = check,
-                                         .check_model = check_model,
-                                         .load = load,
-                                         .weights = weights,
-                                         .step_loss = &aoei_loss_of_tokens,
-                                         .file_loss = file_loss,
-                                         .layer = convolutions};
+const aoei_method aoei_method_is_bert = {
+    .name = "is-bert",
+    .group = AOEI_METHODS_TEXTS,
+    .about = "convolutions, mutual information (IS-BERT, Zhang et al. 2020)",
+    .kinds = AOEI_KIND(TEXTS),
+    .supported = "the texts of any file",
+    .copies = 1,
+    .unsupported = {.distillation = "compares token vectors, but a teacher has none",
+                    .matryoshka = "compares token vectors, not prefixes of embeddings",
+                    .layers = "trains convolutions of the last hidden state only"},
+    .defaults = defaults,
+    .check = aoei_check_plain_texts,
+    .check_model = check_model,
+    .load = load,
+    .weights = weights,
+    .step_loss = &aoei_loss_of_tokens,
+    .file_loss = file_loss,
+    .layer = convolutions};

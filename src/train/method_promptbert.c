@@ -39,20 +39,8 @@ static void defaults_sup(aoe_train_options *o) {
     o->args.model_options.max_length = 42;
 }
 
-/* Checks the options that no method with templates supports. name: name of the method. */
-static int check_common(const aoe_train_options *o, const char *name, aoe_error *err) {
-    if (aoei_has_distillation(o))
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.teachers: options.method %s trains differences of embeddings, but the embeddings of a teacher are "
-            "not differences; choose another method",
-            name);
-    if (o->layers.adaptive || o->layers.ese)
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.layers.adaptive and options.layers.ese: options.method %s does not support losses on hidden "
-            "states; choose another method",
-            name);
+/* Checks that no file has a prompt. name: name of the method. */
+static int check_prompts(const aoe_train_options *o, const char *name, aoe_error *err) {
     for (size_t i = 0; i < o->n_data; i++)
         if (o->data[i].prompt || o->data[i].doc_prompt)
             return aoei_fail(err, AOE_EARG,
@@ -62,19 +50,14 @@ static int check_common(const aoe_train_options *o, const char *name, aoe_error 
 }
 
 static int check(const aoe_train_options *o, aoe_error *err) {
-    const int code = check_common(o, "promptbert", err);
-    if (!code && o->n_matryoshka)
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.matryoshka: options.method promptbert computes its loss after a projection of whole embeddings; "
-            "choose another method");
+    const int code = check_prompts(o, "promptbert", err);
     if (!code && !o->second_prompt)
         return aoei_fail(err, AOE_EARG, "options.method promptbert needs two templates; set options.second_prompt");
     return code ? code : aoei_check_plain_texts(o, err);
 }
 
 static int check_sup(const aoe_train_options *o, aoe_error *err) {
-    return check_common(o, "promptbert-sup", err);
+    return check_prompts(o, "promptbert-sup", err);
 }
 
 static int check_model(const aoe_train_options *o, const aoe_model *m, int has_dropout, aoe_error *err) {
@@ -276,37 +259,44 @@ static const aoei_method_state one_template = {
 static const aoei_method_state two_templates = {
     .create = create_two, .load = load, .measure = measure, .lay_out = lay_out, .fill = fill, .destroy = destroy};
 
-const aoei_method aoei_method_promptbert = {.name = "promptbert",
-                                            .group = AOEI_METHODS_TEXTS,
-                                            .about =
-                                                "states of [MASK] in two templates (PromptBERT, Jiang et al. 2022)",
-                                            .kinds = AOEI_KIND(TEXTS),
-                                            .supported = "the texts of any file",
-                                            .kept = "prompt template",
-                                            .dropped = "second prompt template",
-                                            .defaults = defaults,
-                                            .check = check,
-                                            .check_model = check_model,
-                                            .load = aoei_load_texts,
-                                            .weights = weights,
-                                            .step_loss = &aoei_loss_of_labels,
-                                            .file_loss = aoei_label_loss,
-                                            .layer = projection,
-                                            .state = &two_templates};
+const aoei_method aoei_method_promptbert = {
+    .name = "promptbert",
+    .group = AOEI_METHODS_TEXTS,
+    .about = "states of [MASK] in two templates (PromptBERT, Jiang et al. 2022)",
+    .kinds = AOEI_KIND(TEXTS),
+    .supported = "the texts of any file",
+    .kept = "prompt template",
+    .dropped = "second prompt template",
+    .unsupported = {.distillation =
+                        "trains differences of embeddings, but the embeddings of a teacher are not differences",
+                    .matryoshka = "computes its loss after a projection of whole embeddings",
+                    .layers = "does not support losses on hidden states"},
+    .defaults = defaults,
+    .check = check,
+    .check_model = check_model,
+    .load = aoei_load_texts,
+    .weights = weights,
+    .step_loss = &aoei_loss_of_labels,
+    .file_loss = aoei_label_loss,
+    .layer = projection,
+    .state = &two_templates};
 
-const aoei_method aoei_method_promptbert_sup = {.name = "promptbert-sup",
-                                                .group = AOEI_METHODS_POSITIVES,
-                                                .about =
-                                                    "states of [MASK] in a template (PromptBERT, Jiang et al. 2022)",
-                                                .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
-                                                .positives_only = 1,
-                                                .supported = "triplets, positives or labeled pairs",
-                                                .kept = "prompt template",
-                                                .defaults = defaults_sup,
-                                                .check = check_sup,
-                                                .check_model = check_model,
-                                                .weights = aoei_contrastive_weights,
-                                                .step_loss = &aoei_loss_of_labels,
-                                                .file_loss = aoei_label_loss,
-                                                .layer = transform,
-                                                .state = &one_template};
+const aoei_method aoei_method_promptbert_sup = {
+    .name = "promptbert-sup",
+    .group = AOEI_METHODS_POSITIVES,
+    .about = "states of [MASK] in a template (PromptBERT, Jiang et al. 2022)",
+    .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
+    .positives_only = 1,
+    .supported = "triplets, positives or labeled pairs",
+    .kept = "prompt template",
+    .unsupported = {.distillation =
+                        "trains differences of embeddings, but the embeddings of a teacher are not differences",
+                    .layers = "does not support losses on hidden states"},
+    .defaults = defaults_sup,
+    .check = check_sup,
+    .check_model = check_model,
+    .weights = aoei_contrastive_weights,
+    .step_loss = &aoei_loss_of_labels,
+    .file_loss = aoei_label_loss,
+    .layer = transform,
+    .state = &one_template};

@@ -160,8 +160,28 @@ static int check_teachers(const aoei_method *m, const aoe_train_options *o, aoe_
     return AOE_OK;
 }
 
+/* Fails if an option is given that the method does not support. */
+static int check_unsupported(const aoei_method *m, const aoe_train_options *o, aoe_error *err) {
+    const aoei_unsupported_options *r = &m->unsupported;
+    const struct {
+        int given;
+        const char *option, *reason;
+    } options[] = {{aoei_has_distillation(o), "options.teachers", r->distillation},
+                   {o->n_matryoshka > 0, "options.matryoshka", r->matryoshka},
+                   {o->layers.adaptive, "options.layers.adaptive", r->layers},
+                   {o->layers.ese, "options.layers.ese", r->layers},
+                   {o->lora.r > 0, "options.lora.r", r->lora}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given && options[i].reason)
+            return aoei_fail(err, AOE_EARG, "%s: options.method %s %s; choose another method", options[i].option,
+                             m->name, options[i].reason);
+    return AOE_OK;
+}
+
 int aoei_method_check(const aoei_method *m, const aoe_train_options *o, aoe_error *err) {
-    const int code = check_teachers(m, o, err);
+    int code = check_teachers(m, o, err);
+    if (!code)
+        code = check_unsupported(m, o, err);
     if (code)
         return code;
     if (o->classes == 1 && o->method != AOE_METHOD_CROSS_ENCODER)

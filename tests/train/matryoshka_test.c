@@ -405,7 +405,7 @@ static void rejected_options(void **state) {
                  {AOE_METHOD_ANGLE, {{8, 1}, {5, 1}}, 0, "the angle loss requires even sizes, not 5"},
                  {AOE_METHOD_ANGLE, {{8, 1}, {4, 1}}, 3, "options.matryoshka_per_step is 3"},
                  {AOE_METHOD_SIMCSE_UNSUP, {{8, 1}, {4, 1}}, 0, "set options.no_projection"},
-                 {AOE_METHOD_CROSS_ENCODER, {{8, 1}, {4, 1}}, 0, "a cross-encoder has no embeddings"}};
+                 {AOE_METHOD_CROSS_ENCODER, {{8, 1}, {4, 1}}, 0, "cross-encoder has no embeddings"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         train_run r;
         aoe_error err = {0};

@@ -746,6 +746,65 @@ static void names(void **state) {
     assert_null(aoe_method_name(AOE_METHOD_COUNT));
 }
 
+/* Sets option i of those that a method may not support, and returns its name. Returns NULL if there is no such option.
+ */
+static const char *set_option(aoe_train_options *o, size_t i) {
+    static const aoe_prefix prefix = {8, 1};
+    switch (i) {
+    case 0:
+        o->teachers[0] = "teacher";
+        o->w_teacher = 1;
+        return "options.teachers";
+    case 1:
+        o->matryoshka = &prefix;
+        o->n_matryoshka = 1;
+        return "options.matryoshka";
+    case 2:
+        o->layers.adaptive = 1;
+        return "options.layers.adaptive";
+    case 3:
+        o->layers.ese = 1;
+        return "options.layers.ese";
+    case 4:
+        o->lora.r = 2;
+        return "options.lora.r";
+    default:
+        return NULL;
+    }
+}
+
+/* Bit i of the set of a method is 1 if the method does not support option i. */
+static void unsupported_options(void **state) {
+    (void)state;
+    static const unsigned unsupported[AOE_METHOD_COUNT] = {
+        [AOE_METHOD_CROSS_ENCODER] = 15, [AOE_METHOD_CONSERT_SUP] = 1,    [AOE_METHOD_IS_BERT] = 15,
+        [AOE_METHOD_DIFFCSE] = 15,       [AOE_METHOD_INFERSENT] = 18,     [AOE_METHOD_PROMPTBERT] = 15,
+        [AOE_METHOD_DAN] = 18,           [AOE_METHOD_PROMPTBERT_SUP] = 13};
+    for (int m = 0; m < AOE_METHOD_COUNT; m++)
+        for (size_t i = 0; i < 5; i++) {
+            aoe_train_options o;
+            aoe_train_data data;
+            char message[96];
+            aoe_error err = {0};
+            aoe_train_data_defaults(&data, "data.tsv");
+            aoe_train_options_defaults(&o);
+            aoe_train_method_defaults(&o, (aoe_method)m);
+            o.args.model = "model";
+            o.args.output = "out";
+            o.data = &data;
+            o.n_data = 1;
+            o.generator = "generator";
+            const char *option = set_option(&o, i);
+            snprintf(message, sizeof message, "%s: options.method %s ", option, aoe_method_name((aoe_method)m));
+            const int code = aoe_train_check(&o, &err);
+            if (unsupported[m] >> i & 1)
+                assert_true(code == AOE_EARG && !strncmp(err.message, message, strlen(message)) &&
+                            strstr(err.message, "; choose another method"));
+            else
+                assert_true(!code || strncmp(err.message, message, strlen(message)));
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_bit_identical),
@@ -758,6 +817,7 @@ int main(void) {
         cmocka_unit_test(examples_by_method),
         cmocka_unit_test(negatives_left_out),
         cmocka_unit_test(rejected_options),
+        cmocka_unit_test(unsupported_options),
         cmocka_unit_test(rejected_resume),
         cmocka_unit_test(out_of_memory),
         cmocka_unit_test(names),
