@@ -12,7 +12,7 @@
 #                embeddings of the tiers neon and neondot
 #     programs   the test programs with the tag `emulated` and without the tag `threads` on `max`; run.sh prints the line with
 #                their totals
-# The kernel tests test every 7th value and shape; AOE_TEST_EVERY=1 tests all of them, and all golden cases.
+# The kernel tests test every 7th value and shape; AOE_TEST_EVERY=1 tests all of them.
 # Prints SKIP if the packages of `make deps-arm64` are not installed.
 set -eu
 export AOE_TEST_EVERY="${AOE_TEST_EVERY:-7}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# tags: slow
+# tags: slow recipes
 # Tests recipes/paper. Its README must list exactly the existing files. The command of each file is run for one step,
 # with small models and data sets instead of the real ones.
 . "$SRC/tests/cli/support/model.sh"

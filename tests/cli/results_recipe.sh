@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# tags: slow
+# tags: slow recipes
 # Tests recipes/results. Every table is computed with one seed, a tiny encoder and small data sets instead of the real
 # ones. A second run must train nothing.
 . "$SRC/tests/cli/support/model.sh"
