@@ -175,7 +175,7 @@ static int create_inference(bench *b, aoe_error *err) {
     b->model.ctx = b->ctx;
     b->model.config = b->config;
     b->model.type = b->type;
-    b->model.int8 = b->o->dtype == AOE_DTYPE_INT8;
+    b->model.dtype = b->o->dtype;
     b->model.files.dir = b->name;
     b->model.weights = b->params.values;
     return aoei_model_pack(&b->model, 0, err);
@@ -350,7 +350,7 @@ static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
         result->tokens_per_second = (double)b->tokens / median;
         result->tflops = operations(b) / median / 1e12;
         result->peak_rss_mb = (double)aoei_peak_rss_bytes() / 1e6;
-        result->dtype = aoei_public_dtype(b->model.int8 ? AOEI_I8 : b->type);
+        result->dtype = aoei_dtype_in_use(b->o->dtype, b->type);
     }
     aoei_free(seconds);
     return code;

@@ -73,7 +73,7 @@ typedef struct golden {
 } golden;
 
 static const tolerances *tolerance(const golden *g) {
-    if (g->model->int8)
+    if (g->model->dtype == AOE_DTYPE_INT8)
         return &allowed_int8[g->model->config.pre_norm != 0];
     return g->model->type == AOEI_BF16 && g->model->config.pre_norm ? &allowed_pre_norm_bf16 : &allowed[g->model->type];
 }
@@ -512,7 +512,7 @@ static int check_trace(golden *g, aoei_verify *v, aoe_error *err) {
 
 /* Allocates the activations and the embeddings of inference in the arena. */
 static int inference_layout(golden *g, const aoei_verify *v, aoei_arena *arena, aoe_error *err) {
-    const aoei_encoder_mode mode = {.type = g->model->type, .int8 = g->model->int8};
+    const aoei_encoder_mode mode = {.type = g->model->type, .int8 = g->model->dtype == AOE_DTYPE_INT8};
     g->step.pooled = aoei_tensor_take(arena, g->texts.n, g->model->config.hidden);
     return aoei_encoder_layout(&g->step.state, v->ctx, &g->model->config, arena, g->texts.offsets[g->texts.n],
                                g->texts.n, g->texts.longest, mode, err);

@@ -33,7 +33,7 @@ static const char *pooling_reason(const aoe_model *m, char *buf, size_t size) {
 /* Returns a text with the reason for the choice of the data type. The text is a static string or is written to
  * buf[size]. */
 static const char *dtype_reason(const aoe_model *m, char *buf, size_t size) {
-    if (m->dtype_option != AOE_DTYPE_AUTO)
+    if (m->dtype != AOE_DTYPE_AUTO)
         return "option";
     if (m->config.arch->auto_float32) {
         snprintf(buf, size, "auto: default for %s", m->config.arch->model_type);

@@ -94,7 +94,7 @@ static int layout(const aoe_context *ctx, const aoe_model *m, aoei_encoder_state
     aoei_arena_reset(arena, 0);
     aoei_module_chain_layout(chain, m->config.modules.list, m->config.modules.n, n_texts, aoei_pooled_dims(&m->config),
                              0, arena);
-    const aoei_encoder_mode mode = {.type = m->type, .int8 = m->int8, .unpacked = unpacked};
+    const aoei_encoder_mode mode = {.type = m->type, .int8 = m->dtype == AOE_DTYPE_INT8, .unpacked = unpacked};
     return aoei_encoder_layout(state, ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
 

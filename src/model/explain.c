@@ -340,7 +340,7 @@ static int explain_weights(const explanation *e) {
     const int rc = emit_new(e, "storage", json_string(m->files.storage), file, NULL, "default");
     return rc ? rc
               : emit_new(e, "dtype", json_string(aoei_model_computed(m)), NULL, NULL,
-                         m->dtype_option == AOE_DTYPE_AUTO ? "default" : "option");
+                         m->dtype == AOE_DTYPE_AUTO ? "default" : "option");
 }
 
 int aoe_model_explain(const aoe_model *m, aoe_model_setting_fn fn, void *user, aoe_error *err) {

@@ -128,7 +128,7 @@ int aoei_model_hash_embedding(const aoe_model *m, uint64_t *hash, aoe_error *err
                               (size_t)s->subtract_empty_prompt,
                               m->dims ? m->dims : s->truncate_dim,
                               (size_t)s->token_module,
-                              (size_t)m->type | (size_t)m->int8 << 8};
+                              (size_t)m->type | (size_t)(m->dtype == AOE_DTYPE_INT8) << 8};
     const int code = aoei_model_hash_weights(m, hash, err);
     if (code)
         return code;

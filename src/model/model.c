@@ -58,7 +58,7 @@ void aoei_model_describe_modules(aoe_model *m) {
 
 const char *aoei_model_computed(const aoe_model *m) {
     const int bf16 = m->type == AOEI_BF16;
-    return m->int8 ? (bf16 ? "int8 and bf16" : "int8 and f32") : (bf16 ? "bf16" : "f32");
+    return m->dtype == AOE_DTYPE_INT8 ? (bf16 ? "int8 and bf16" : "int8 and f32") : (bf16 ? "bf16" : "f32");
 }
 
 void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
@@ -85,7 +85,7 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .longest = c->arch->max_length(c),
         .prompt = m->settings.prompt,
         .normalize = m->settings.normalize,
-        .dtype = aoei_public_dtype(m->int8 ? AOEI_I8 : m->type),
+        .dtype = aoei_dtype_in_use(m->dtype, m->type),
         .computed = aoei_model_computed(m),
         .tier = aoei_tier_name(m->ctx->tier),
         .storage = m->files.storage,

@@ -54,14 +54,14 @@ struct aoe_model {
     aoei_training_layers training; /* layers that were added for training; config.training is NULL or points to it */
     aoei_settings settings;        /* settings of the model directory, overridden by the options of the caller */
     int has_head;                  /* 1: the files contain a classification head (aoei_has_head) */
-    size_t dims;     /* option options.dims of the caller: number of components of an embedding; 0: no other number
-                    than that of the settings */
-    aoei_dtype type; /* data type of activations and matmuls */
-    int int8; /* 1: the linear layers of transformer layers, except the values, are computed in int8; everything else in
-                 `type` */
-    int prompt_given;       /* 1: the caller gave the prompt, as options.prompt or options.prompt_name */
-    aoe_dtype dtype_option; /* option options.dtype of the caller, from which `type` was determined */
-    aoei_tensor *weights;   /* [aoei_slot_count] weights, with data in the mapped files or in `memory`; array owned */
+    size_t dims; /* option options.dims of the caller: number of components of an embedding; 0: no other number
+                than that of the settings */
+    /* option options.dtype of the caller; AOE_DTYPE_INT8: the linear layers of transformer layers, except the values,
+     * are computed in int8, and everything else in `type` */
+    aoe_dtype dtype;
+    aoei_dtype type;      /* type of activations and matmuls, which `dtype`, the CPU and the architecture determine */
+    int prompt_given;     /* 1: the caller gave the prompt, as options.prompt or options.prompt_name */
+    aoei_tensor *weights; /* [aoei_slot_count] weights, with data in the mapped files or in `memory`; array owned */
     aoei_weight_memory memory;
     aoei_later_packing *later; /* packed copies that are created later, owned; NULL: all copies were created at
                                   opening */

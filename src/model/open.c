@@ -244,12 +244,9 @@ static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, 
     return 0;
 }
 
-/* Sets m->int8 if int8 was requested. Rejects training, and encoders without int8 matmuls. */
-static int set_int8(aoe_model *m, const aoe_model_options *o, const aoei_open_mode *mode, aoe_error *err) {
-    if (o->dtype != AOE_DTYPE_INT8 || mode->rows_from_file)
-        return AOE_OK;
-    m->int8 = 1;
-    return aoei_model_int8_check(&m->config, mode->packed, m->files.dir, err);
+/* If int8 was requested, rejects training, and encoders without int8 matmuls. */
+static int check_int8(const aoe_model *m, const aoei_open_mode *mode, aoe_error *err) {
+    return m->dtype == AOE_DTYPE_INT8 ? aoei_model_int8_check(&m->config, mode->packed, m->files.dir, err) : 0;
 }
 
 int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, const aoe_model_options *o,
@@ -267,8 +264,9 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
     m->ctx = ctx;
     m->type = aoei_context_type(ctx, o->dtype);
     m->prompt_given = o->prompt || o->prompt_name;
-    m->dtype_option = o->dtype;
-    if ((rc = read_directory(m, dir, o, mode, err)) || (rc = set_int8(m, o, mode, err)) ||
+    /* a model that is opened to be saved computes nothing */
+    m->dtype = mode->rows_from_file && o->dtype == AOE_DTYPE_INT8 ? AOE_DTYPE_AUTO : o->dtype;
+    if ((rc = read_directory(m, dir, o, mode, err)) || (rc = check_int8(m, mode, err)) ||
         (rc = load_weights_and_tokenizer(m, mode, o, err)) ||
         (mode->packed && (rc = aoei_model_pack(m, mode->packed_later, err)))) {
         aoe_model_close(m);

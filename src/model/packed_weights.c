@@ -39,7 +39,7 @@ int aoei_model_int8_check(const aoei_encoder_config *c, int inference, const cha
 }
 
 int aoei_model_packs_int8(const aoe_model *m, size_t slot) {
-    return m->int8 && slot >= AOEI_W_LAYERS && slot < aoei_head_slot(&m->config, 0) &&
+    return m->dtype == AOE_DTYPE_INT8 && slot >= AOEI_W_LAYERS && slot < aoei_head_slot(&m->config, 0) &&
            (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT != AOEI_LW_V;
 }
 
@@ -224,7 +224,7 @@ static int pack_weight(aoe_model *m, size_t slot, void *memory, aoe_error *err) 
 }
 
 int aoei_model_packs_later(const aoe_model *m) {
-    return !m->int8 && !m->lora.r && m->config.layers && m->config.arch->encoder->unpacked;
+    return m->dtype != AOE_DTYPE_INT8 && !m->lora.r && m->config.layers && m->config.arch->encoder->unpacked;
 }
 
 /* Returns 1 if the packed copy of the weight in `slot` is created by aoei_model_choose_weights, not by
@@ -236,7 +236,7 @@ static int packed_later(const aoe_model *m, size_t slot) {
 /* Releases the pages of the mapped file after weights were packed, if no operation reads these weights from it
  * again. */
 static void drop_pages(const aoe_model *m) {
-    if ((m->type == AOEI_BF16 || m->int8) && m->files.weights)
+    if ((m->type == AOEI_BF16 || m->dtype == AOE_DTYPE_INT8) && m->files.weights)
         aoei_safetensors_drop(m->files.weights);
 }
 

@@ -21,7 +21,7 @@ int aoei_model_view(aoe_model **out, const aoe_model *base, const aoei_tensor *w
     m->config = base->config;
     m->lora = base->lora;
     m->type = base->type;
-    m->dtype_option = base->dtype_option;
+    m->dtype = base->dtype;
     memcpy(m->modules_text, base->modules_text, sizeof m->modules_text);
     m->tokenizer = base->tokenizer;
     m->files = (aoei_model_files){.dir = aoei_strdup(base->files.dir),

@@ -9,6 +9,6 @@ aoei_dtype aoei_context_type(const aoe_context *ctx, aoe_dtype wanted) {
     return wanted == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32;
 }
 
-aoe_dtype aoei_public_dtype(aoei_dtype type) {
-    return type == AOEI_I8 ? AOE_DTYPE_INT8 : type == AOEI_BF16 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
+aoe_dtype aoei_dtype_in_use(aoe_dtype wanted, aoei_dtype type) {
+    return wanted == AOE_DTYPE_INT8 ? wanted : type == AOEI_BF16 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
 }

@@ -64,7 +64,7 @@ int aoei_generator_open(aoei_generator *g, const aoe_model *trained, const char 
     char found[PATH_MAX];
     *g = (aoei_generator){.ctx = trained->ctx};
     aoe_model_options_defaults(&o);
-    o.dtype = trained->dtype_option;
+    o.dtype = trained->dtype;
     int code = aoe_model_find(found, sizeof found, dir, err);
     if (!code)
         code = aoei_model_open_for(&g->model, trained->ctx, found, &o, &(aoei_open_mode){.mlm = 1, .packed = 1}, err);

@@ -42,7 +42,7 @@ static int measure_encoder(encoder_bytes *bytes, const aoe_model *m, size_t n_to
     aoei_encoder_state state;
     aoei_arena_measure(&arena);
     mode.type = m->type;
-    mode.int8 = m->int8 && !mode.training;
+    mode.int8 = m->dtype == AOE_DTYPE_INT8 && !mode.training;
     int rc = aoei_encoder_layout(&state, m->ctx, &m->config, &arena, n_tokens, n_texts, length, mode, err);
     *bytes = (encoder_bytes){arena.peak, state.kept_bytes};
     if (!rc && arena.overflow)
@@ -304,7 +304,7 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
     size_t n_tokens;
     encoder_bytes inference = {0};
     run r = {0};
-    plan->dtype = aoei_public_dtype(m->int8 ? AOEI_I8 : m->type);
+    plan->dtype = aoei_dtype_in_use(m->dtype, m->type);
     int rc = check(m, o, &n_tokens, err);
     if (!rc)
         rc = measure_encoder(&inference, m, n_tokens, o->n_texts, o->length,
@@ -334,11 +334,11 @@ int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options 
     aoe_model m = {.ctx = ctx,
                    .files = {.dir = dir},
                    .type = aoei_context_type(ctx, o->dtype),
-                   .int8 = o->dtype == AOE_DTYPE_INT8,
+                   .dtype = o->dtype,
                    .settings = {.pooling = AOE_POOLING_LAST_AVG, .max_length = length, .prompt = prompt}};
     size_t in_file;
     rc = aoei_shape_checked(&m.config, s, err);
-    if (!rc && m.int8)
+    if (!rc && m.dtype == AOE_DTYPE_INT8)
         rc = aoei_model_int8_check(&m.config, 1, "options.shape", err);
     if (rc)
         return rc;

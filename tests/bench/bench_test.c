@@ -113,7 +113,7 @@ static void check(aoe_dtype dtype, aoe_bench_mode mode, const size_t *lengths, s
     assert_true(fabs(r.tflops * 1e12 * r.ms / 1e3 / work - 1) < 1e-9);
     assert_true(r.tflops < 100);
     assert_true(r.peak_rss_mb > 1 && r.peak_rss_mb < 4096);
-    assert_int_equal(r.dtype, dtype == AOE_DTYPE_INT8 ? dtype : aoei_public_dtype(aoei_context_type(ctx, dtype)));
+    assert_int_equal(r.dtype, aoei_dtype_in_use(dtype, aoei_context_type(ctx, dtype)));
     aoe_context_destroy(ctx);
 }
 

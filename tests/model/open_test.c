@@ -129,7 +129,8 @@ static void reports_model_info(void **state) {
     assert_string_equal(info.max_length_from, "default");
     assert_string_equal(info.prompt, "");
     assert_int_equal(info.normalize, 0);
-    assert_int_equal(info.dtype, aoei_public_dtype(aoei_context_type(test_model_context, AOE_DTYPE_AUTO)));
+    assert_int_equal(info.dtype,
+                     aoei_dtype_in_use(AOE_DTYPE_AUTO, aoei_context_type(test_model_context, AOE_DTYPE_AUTO)));
     assert_string_equal(info.storage, "F32");
     assert_string_equal(info.tokenizer, "WordPiece");
     assert_true(info.dropout == 0.25);
@@ -366,7 +367,7 @@ static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
             m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = n_texts, .length = length}, &p,
             NULL),
         0);
-    assert_int_equal(p.dtype, aoei_public_dtype(m->type));
+    assert_int_equal(p.dtype, aoei_dtype_in_use(AOE_DTYPE_AUTO, m->type));
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         aoei_slot d;
         aoei_slot_describe(&m->config, i, &d);
