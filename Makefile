@@ -12,8 +12,10 @@
 #   BUILD=DIR      build directory (default: build, build/TRIPLET with CROSS, or .../san-... with SAN)
 #   WERROR=1       warnings are errors (used in CI)
 #   V=1            prints every command
-#   DEBUG=1        keeps the debug information in test programs, which otherwise have none, because it takes most of their size
-#   PEERS=OPTIONS  bench-peers: options of the benchmark (bench/README.md); check-peers: options of pytest, such as -k bert
+#   DEBUG=1        keeps the debug information in test programs, which otherwise have none, because it takes most of
+#                  their size
+#   PEERS=OPTIONS  bench-peers: options of the benchmark (bench/README.md); check-peers: options of pytest, such as
+#                  -k bert
 #   AOE_PEERS=DIR  check-peers: directory of the Python packages and models (default: ~/.cache/aoe/peers)
 #   PREFIX, DESTDIR  directories of install
 
@@ -43,9 +45,11 @@ BUILD ?= build$(if $(CROSS),/$(CROSS))$(if $(SAN),/san-$(subst $(comma),-,$(SAN)
 SYSROOT ?= $(if $(CROSS),build/sysroot/$(CROSS))
 SYSROOT_FLAG := $(if $(SYSROOT),--sysroot=$(SYSROOT))
 EMULATOR ?= $(if $(CROSS),qemu-$(firstword $(subst -, ,$(CROSS))) -L $(abspath $(SYSROOT)))
-PKG_CONFIG ?= $(if $(SYSROOT),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(CROSS)/pkgconfig) pkg-config
+PKG_CONFIG ?= $(if $(SYSROOT),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
+  PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(CROSS)/pkgconfig) pkg-config
 PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3
-DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev libcurl4-openssl-dev libsqlite3-dev ca-certificates libcmocka-dev gnuplot-nox
+DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev \
+  libcurl4-openssl-dev libsqlite3-dev ca-certificates libcmocka-dev gnuplot-nox
 DEPS_PEERS := python3 python3-venv g++ libdnnl-dev
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user abigail-tools python3
 DEPS_ARM64 := gcc-aarch64-linux-gnu qemu-user
@@ -53,8 +57,9 @@ DEPS_ARM64 := gcc-aarch64-linux-gnu qemu-user
 HEADERS := $(sort $(wildcard include/*.h))
 VERSION := $(shell sed -n 's/^#define AOE_VERSION *"\(.*\)"/\1/p' include/aoe.h)
 
-# While files are built, a terminal shows one line of progress, and any other output gets one line per 10 percent. With V=1, make
-# prints every command instead. STEPS is the number of files to build, which a dry run counts; DONE has one word per started file.
+# While files are built, a terminal shows one line of progress, and any other output gets one line per 10 percent. With
+# V=1, make prints every command instead. STEPS is the number of files to build, which a dry run counts; DONE has one
+# word per started file.
 Q := $(if $(V),,@)
 ifneq ($(COUNTING),)
 say = STEP
@@ -63,7 +68,8 @@ TERMINAL := $(if $(V),,$(shell [ ! -t 2 ] || echo yes))
 percent = $$(($(1) < $(or $(STEPS),0) ? $(1) * 100 / $(or $(filter-out 0,$(STEPS)),1) : 100))
 show_terminal = printf '\r\033[K  %3d%%  %-4s %s\r' "$(call percent,$(words $(DONE)))" $(1) $@; \
   if [ $(words $(DONE)) = $(STEPS) ]; then printf '\033[K'; fi
-show_lines = if [ $$(($(call percent,$(words $(DONE))) / 10)) != $$(($(call percent,($(words $(DONE)) - 1)) / 10)) ]; then \
+show_lines = if [ $$(($(call percent,$(words $(DONE))) / 10)) != \
+  $$(($(call percent,($(words $(DONE)) - 1)) / 10)) ]; then \
   echo "  $(call percent,$(words $(DONE)))% built"; fi
 say = $(if $(V),,$(eval DONE += x)@$(if $(TERMINAL),$(call show_terminal,$(1)),$(show_lines)))
 endif
@@ -86,8 +92,8 @@ MACHINE := $(or $(firstword $(subst -, ,$(CROSS))),$(shell uname -m))
 X86 := $(filter x86_64 amd64,$(MACHINE))
 ARM64 := $(filter aarch64 arm64,$(MACHINE))
 
-# CPU tiers and their compiler flags. src/kernels/NAME_TIER.c is compiled for one tier, and src/kernels/NAME_simd.c once per
-# tier of TIERS_SIMD, to NAME_TIER.o. The tier avx512bf16 has its own versions of two of these files.
+# CPU tiers and their compiler flags. src/kernels/NAME_TIER.c is compiled for one tier, and src/kernels/NAME_simd.c once
+# per tier of TIERS_SIMD, to NAME_TIER.o. The tier avx512bf16 has its own versions of two of these files.
 TIERS_X86 := avx2 avxvnni avx512 avx512vnni avx512bf16 amx
 TIERS_ARM64 := neon neondot neonbf16
 TIERS_SIMD := avx2 avx512 neon
@@ -101,12 +107,13 @@ TIER_neondot := -march=armv8.2-a+dotprod
 TIER_neonbf16 := -march=armv8.2-a+dotprod+bf16+i8mm
 SIMD_SRC := $(sort $(wildcard src/kernels/*_simd.c))
 SIMD_AVX512BF16 := src/kernels/gemm_epilogue_simd.c src/kernels/softmax_simd.c
-# tier_src: sources for tier $(1). tier_flags: its compiler flags. list_tiers: shell commands that print SOURCE FLAGS for each
-# source of the tiers $(1)
+# tier_src: sources for tier $(1). tier_flags: its compiler flags. list_tiers: shell commands that print SOURCE FLAGS
+# for each source of the tiers $(1)
 tier_src = $(sort $(wildcard src/kernels/*_$(1).c) $(if $(filter $(1),$(TIERS_SIMD)),$(SIMD_SRC)) \
   $(if $(filter $(1),avx512bf16),$(SIMD_AVX512BF16)))
 tier_flags = $(strip $(TIER_$(1)) -DAOEI_TIER=$(1))
-list_tiers = $(foreach t,$(1),$(foreach f,$(call tier_src,$(t)) $(wildcard tests/support/*_$(t).c),echo '$(f) $(call tier_flags,$(t))';))
+list_tiers = $(foreach t,$(1),$(foreach f,$(call tier_src,$(t)) $(wildcard tests/support/*_$(t).c), \
+  echo '$(f) $(call tier_flags,$(t))';))
 TIERS := $(if $(X86),$(TIERS_X86)) $(if $(ARM64),$(TIERS_ARM64))
 TIER_OBJ := $(foreach t,$(TIERS),$(patsubst %,$(BUILD)/%.o,$(patsubst %_simd,%_$(t),$(basename $(call tier_src,$(t))))))
 
@@ -126,8 +133,8 @@ CASES := $(patsubst tests/cli/%.sh,%,$(call selected,$(sort $(wildcard tests/cli
 FUZZ_ALL := $(sort $(wildcard tests/fuzz/*_fuzz.c))
 FUZZ_BIN := $(patsubst %.c,$(BUILD)/%,$(call selected,$(FUZZ_ALL)))
 LIBFUZZER_BIN := $(FUZZ_ALL:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
-# The selected tests of a folder are linked into one program, build/tests/FOLDER/$(TESTS), and build/tests/FOLDER/NAME_test is a
-# link to it (tests/support/program.h). Tests of TEST_SINGLE are linked alone.
+# The selected tests of a folder are linked into one program, build/tests/FOLDER/$(TESTS), and
+# build/tests/FOLDER/NAME_test is a link to it (tests/support/program.h). Tests of TEST_SINGLE are linked alone.
 TESTS := tests$(TAGS:%=-%)$(SKIP:%=-without-%)
 TEST_SINGLE := tests/api/host_process_test.c tests/cli/hints_test.c
 TEST_LINKS := $(filter-out $(TEST_SINGLE:%.c=$(BUILD)/%),$(TEST_BIN) $(FUZZ_BIN))
@@ -143,7 +150,8 @@ BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
 BENCH_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard bench/support/*.c)))
 PEER_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/peers/*.c)))
 CXX := $(shell command -v $(TOOL)g++ || command -v $(TOOL)clang++)
-EXAMPLE_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c))) $(if $(CXX),$(patsubst %.cpp,$(BUILD)/%_cpp,$(wildcard examples/*.cpp)))
+EXAMPLE_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c))) \
+  $(if $(CXX),$(patsubst %.cpp,$(BUILD)/%_cpp,$(wildcard examples/*.cpp)))
 LIB := $(BUILD)/libaoe.a
 SHLIB := $(BUILD)/libaoe.so
 
@@ -162,7 +170,9 @@ endif
 endif
 MISSING := $(shell for p in $(PACKAGES); do $(PKG_CONFIG) --exists $$p 2>/dev/null || echo $$p; done)
 ifneq ($(MISSING),)
-$(error missing packages: $(MISSING). $(if $(CROSS),Install them in $(SYSROOT) or run `make deps-arm64` for CROSS=aarch64-linux-gnu,Run `make deps` as root, or: apt-get install $(DEPS_APT)))
+$(error missing packages: $(MISSING).$(if $(CROSS), \
+  Install them in $(SYSROOT) or run `make deps-arm64` for CROSS=aarch64-linux-gnu, \
+  Run `make deps` as root, or: apt-get install $(DEPS_APT)))
 endif
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 # libcurl is not linked, because src/net/libraries.c loads it at run time when it is first needed.
@@ -171,13 +181,16 @@ endif
 
 # Counts the files to build, after the packages are installed.
 ifeq ($(V)$(COUNTING),)
-STEPS := $(if $(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),$(shell $(MAKE) -n COUNTING=1 $(MAKECMDGOALS) 2>/dev/null | grep -c '^STEP$$'))
+STEPS := $(if $(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)), \
+  $(shell $(MAKE) -n COUNTING=1 $(MAKECMDGOALS) 2>/dev/null | grep -c '^STEP$$'))
 ifneq ($(filter-out 0,$(STEPS)),)
 $(info building $(STEPS) files in $(BUILD); V=1 prints the commands)
 endif
 endif
 
-.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint lint-all check-all format bench bench-peers deps-peers check-peers install uninstall clean deps deps-lint deps-arm64 help symbols header abi abi-record tier-flags
+.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint lint-all check-all format bench \
+  bench-peers deps-peers check-peers install uninstall clean deps deps-lint deps-arm64 help symbols header abi \
+  abi-record tier-flags
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -217,16 +230,19 @@ $(BUILD)/aoe: $(CLI_OBJ) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
-$(BUILD)/tests/%_test.o: PROGRAM = -DTEST_NAME='"$(basename $(@F))"' -Dmain=$(basename $(@F))_main -include tests/support/program.h
+$(BUILD)/tests/%_test.o: PROGRAM = -DTEST_NAME='"$(basename $(@F))"' -Dmain=$(basename $(@F))_main \
+  -include tests/support/program.h
 $(BUILD)/tests/%_fuzz.o: PROGRAM = -DTEST_NAME='"$(basename $(@F))"' -Dmain=$(basename $(@F))_main \
-  $(foreach f,LLVMFuzzerTestOneInput LLVMFuzzerInitialize fuzz_mutations,-D$f=$(basename $(@F))_$f) -include tests/fuzz/harness.h
+  $(foreach f,LLVMFuzzerTestOneInput LLVMFuzzerInitialize fuzz_mutations,-D$f=$(basename $(@F))_$f) \
+  -include tests/fuzz/harness.h
 $(TEST_SINGLE:%.c=$(BUILD)/%.o): PROGRAM :=
 $(BUILD)/tests/%.o: CFLAGS_ALL += $(SAN_TESTS)
 
 # Fuzz harnesses are run by tests/fuzz/driver.c on the stored corpus and on random mutations of the corpus.
 $(BUILD)/tests/fuzz/$(TESTS): $(BUILD)/tests/fuzz/driver.o $(BUILD)/tests/fuzz/mutate.o
 define folder_rules
-$$(BUILD)/tests/$(1)/$$(TESTS): $(addsuffix .o,$(filter $(BUILD)/tests/$(1)/%,$(TEST_LINKS))) $$(BUILD)/tests/main.o $$(TEST_SUPPORT) $$(LIB)
+$$(BUILD)/tests/$(1)/$$(TESTS): $(addsuffix .o,$(filter $(BUILD)/tests/$(1)/%,$(TEST_LINKS))) $$(BUILD)/tests/main.o \
+  $$(TEST_SUPPORT) $$(LIB)
 	$$(call say,LINK)
 	$$(Q)$$(CC) $$(LDFLAGS_ALL) $$(LDFLAGS_TEST) $$(filter-out $$(LIB),$$^) $$(LIB) -lcmocka $$(LIBS) -o $$@
 $(filter $(BUILD)/tests/$(1)/%,$(TEST_LINKS)): $$(BUILD)/tests/$(1)/$$(TESTS)
@@ -247,17 +263,20 @@ $(BUILD)/tests/api/compatibility_old: INCLUDE := $(BUILD)/tests/old_include
 $(API_BIN): tests/api/compatibility.c $(HEADERS) $(HEADERS:include/%=$(BUILD)/tests/old_include/%) $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) $(filter-out -Iinclude -MMD -MP,$(CFLAGS_ALL)) -I$(INCLUDE) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $< $(LIB) $(LIBS) -o $@
+	$(Q)$(CC) $(filter-out -Iinclude -MMD -MP,$(CFLAGS_ALL)) -I$(INCLUDE) $(LDFLAGS_ALL) $(LDFLAGS_TEST) \
+	  $< $(LIB) $(LIBS) -o $@
 
 # A fuzz harness with libFuzzer, which is part of clang.
 $(BUILD)/libfuzzer/%.o: tests/fuzz/%.c Makefile
 	$(compile)
-$(BUILD)/libfuzzer/%_fuzz: $(BUILD)/libfuzzer/%_fuzz.o $(BUILD)/tests/fuzz/libfuzzer.o $(BUILD)/tests/fuzz/mutate.o $(TEST_SUPPORT) $(LIB)
+$(BUILD)/libfuzzer/%_fuzz: $(BUILD)/libfuzzer/%_fuzz.o $(BUILD)/tests/fuzz/libfuzzer.o \
+  $(BUILD)/tests/fuzz/mutate.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) -fsanitize=fuzzer $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
 # This test links the program, so that it can read the option tables of all commands.
-$(BUILD)/tests/cli/hints_test: $(BUILD)/tests/cli/hints_test.o $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ)) $(TEST_SUPPORT) $(LIB)
+$(BUILD)/tests/cli/hints_test: $(BUILD)/tests/cli/hints_test.o $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ)) \
+  $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
@@ -303,7 +322,8 @@ demo: all ## installs missing packages, builds, fine-tunes and evaluates the def
 
 aoe-check: $(BUILD)/aoe-check ## builds a program that compares every kernel with a reference and measures its speed
 
-check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(API_BIN) $(if $(SAN),,$(BUILD)/aoe-check) $(EXAMPLE_BIN) header symbols ## installs missing packages, builds, runs all tests
+check: $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(API_BIN) $(if $(SAN),,$(BUILD)/aoe-check) $(EXAMPLE_BIN) header symbols
+check: all ## installs missing packages, builds, runs all tests
 	@BUILD=$(BUILD) SAN=$(SAN) EMULATOR="$(EMULATOR)" CASES="$(or $(CASES),none)" tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
 
 fuzz: deps-lint ## builds every fuzz harness with libFuzzer and the sanitizers, runs each for FUZZ_SECONDS (60)
@@ -315,19 +335,24 @@ fuzz-programs: $(LIBFUZZER_BIN)
 compile_commands.json: Makefile ## writes the compiler command of every source file, for clangd and other editor tools
 	@{ $(call list_tiers,$(TIERS)) for f in $(SRC) $(wildcard cli/*.c cli/*/*.c) $(TEST_SRC) \
 	  $(filter-out %_amx.c,$(wildcard tests/support/*.c)) $(wildcard check/*.c bench/*.c); do echo $$f; done; } | \
-	  awk -v command='$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS)' 'BEGIN { print "[" } { file = $$1; $$1 = ""; printf "%s", separator; separator = ",\n" } \
-	  { printf "{\"directory\": \"%s\", \"file\": \"%s\", \"command\": \"%s%s -c %s\"}", "$(CURDIR)", file, command, $$0, file } \
+	  awk -v command='$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS)' 'BEGIN { print "[" } \
+	  { file = $$1; $$1 = ""; printf "%s", separator; separator = ",\n" } \
+	  { printf "{\"directory\": \"%s\", \"file\": \"%s\", ", "$(CURDIR)", file } \
+	  { printf "\"command\": \"%s%s -c %s\"}", command, $$0, file } \
 	  END { print "\n]" }' > $@
 
 tier-flags: # prints SOURCE FLAGS for each source and CPU tier of every architecture (tools/lint.sh)
 	@$(call list_tiers,$(TIERS_X86) $(TIERS_ARM64))
 
-build-tests: $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(API_BIN) $(BENCH_BIN) $(BUILD)/aoe-check $(EXAMPLE_BIN) header symbols ## builds every test, benchmark and example without running them
+build-tests: $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(API_BIN) $(BENCH_BIN) $(BUILD)/aoe-check $(EXAMPLE_BIN)
+build-tests: header symbols ## builds every test, benchmark and example without running them
 
 header: ## checks that each public header compiles alone, as C99 and as C++
 	@for h in $(notdir $(HEADERS)); do \
-	  echo "#include <$$h>" | $(CC) -std=c99 -pedantic -Wall -Wextra -Werror $(SYSROOT_FLAG) -Iinclude -fsyntax-only -x c - || exit 1; \
-	  if command -v g++ >/dev/null; then echo "#include <$$h>" | g++ -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ - || exit 1; fi; \
+	  echo "#include <$$h>" | \
+	    $(CC) -std=c99 -pedantic -Wall -Wextra -Werror $(SYSROOT_FLAG) -Iinclude -fsyntax-only -x c - || exit 1; \
+	  command -v g++ >/dev/null || continue; \
+	  echo "#include <$$h>" | g++ -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ - || exit 1; \
 	done
 
 symbols: lib ## checks that every exported symbol starts with aoe
@@ -341,7 +366,7 @@ abi: lib ## compares the binary interface of the library with the record in tool
 abi-record: lib ## records the binary interface of the library in tools/abi.txt
 	@tools/abi.py record $(SHLIB) > $(BUILD)/abi.txt && mv $(BUILD)/abi.txt tools/abi.txt
 
-lint: deps-lint deps-arm64 ## checks the binary interface, includes, dependency cycles, sizes, formatting, tests of units, and clang-tidy for changed files (tools/lint.sh)
+lint: deps-lint deps-arm64 ## checks the rules of CONTRIBUTING.md, and the changed files with clang-tidy (tools/lint.sh)
 	@$(MAKE) --no-print-directory abi
 	@tools/lint.sh
 
@@ -358,11 +383,13 @@ format: ## formats all sources with clang-format
 bench: all $(BENCH_BIN) ## measures matmuls, layers, tokenizer, losses, encoders and training steps on this machine
 	@BUILD=$(BUILD) bench/run.sh
 
-bench-peers: all $(PEER_BIN) ## compares aoe with PyTorch, sentence-transformers, ONNX Runtime, OpenVINO, llama.cpp and oneDNN (PEERS=--quick: a short run)
+bench-peers: all $(PEER_BIN) ## compares the speed of aoe and of other libraries (PEERS=--quick: a short run)
 	@tests/peers/install.sh $(abspath $(AOE_PEERS))
-	@BUILD=$(abspath $(BUILD)) AOE_PEERS=$(abspath $(AOE_PEERS)) $(abspath $(AOE_PEERS))/venv/bin/python -B bench/peers/run.py $(PEERS)
+	@BUILD=$(abspath $(BUILD)) AOE_PEERS=$(abspath $(AOE_PEERS)) \
+	  $(abspath $(AOE_PEERS))/venv/bin/python -B bench/peers/run.py $(PEERS)
 
-check-peers: all $(BUILD)/tests/servers/chat_template $(BUILD)/tests/servers/hub $(BUILD)/tests/servers/json_keys ## compares aoe with transformers, sentence-transformers, peft and tokenizers, which are installed in $$AOE_PEERS
+check-peers: $(BUILD)/tests/servers/chat_template $(BUILD)/tests/servers/hub $(BUILD)/tests/servers/json_keys
+check-peers: all ## compares the results of aoe with transformers, sentence-transformers, peft and tokenizers
 	@tests/peers/install.sh $(abspath $(AOE_PEERS))
 	@cd tests/peers && AOE=$(abspath $(BUILD))/aoe AOE_PEERS=$(abspath $(AOE_PEERS)) PYTHONDONTWRITEBYTECODE=1 \
 	  $(abspath $(AOE_PEERS))/venv/bin/python -m pytest -q -p no:cacheprovider $(PEERS)
@@ -382,8 +409,8 @@ deps-arm64: | deps # cross-compiler, qemu, and the libraries for CROSS=aarch64-l
 
 COMPLETIONS := bash-completion/completions/aoe zsh/site-functions/_aoe fish/vendor_completions.d/aoe.fish
 
-install: all ## installs program, library, headers, default model, gnuplot scripts, pkg-config file, man page and completions in PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
+install: all ## installs the program, library, headers, default model, man page and completions in PREFIX
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig include share/man/man1)
 	install -m 755 $(BUILD)/aoe $(DESTDIR)$(PREFIX)/bin/aoe
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/libaoe.a
 	install -m 755 $(SHLIB) $(DESTDIR)$(PREFIX)/lib/libaoe.so.0
@@ -400,14 +427,17 @@ install: all ## installs program, library, headers, default model, gnuplot scrip
 	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || ldconfig 2>/dev/null || true
 
 uninstall: ## removes the installed files
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so $(HEADERS) share/man/man1/aoe.1 lib/pkgconfig/aoe.pc \
-		$(addprefix share/,$(COMPLETIONS)))
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so $(HEADERS) \
+		share/man/man1/aoe.1 lib/pkgconfig/aoe.pc $(addprefix share/,$(COMPLETIONS)))
 	rm -rf $(DESTDIR)$(PREFIX)/share/aoe
 
 clean: ## removes the build directory
 	rm -rf build
 
 help: ## prints this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	  awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
 
--include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_BIN:=.d) $(BUILD)/tests/main.d $(wildcard $(BUILD)/tests/fuzz/*.d $(BUILD)/libfuzzer/*.d) $(SERVER_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d) $(EXAMPLE_BIN:=.d)
+-include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_BIN:=.d) $(BUILD)/tests/main.d \
+  $(wildcard $(BUILD)/tests/fuzz/*.d $(BUILD)/libfuzzer/*.d) $(SERVER_BIN:=.d) $(TEST_SUPPORT:.o=.d) \
+  $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d) $(EXAMPLE_BIN:=.d)

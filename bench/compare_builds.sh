@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # compare_builds.sh OLD NEW: compares the speed of two builds of the program, for changes that must not cost speed.
-#   1. Instructions that valgrind's callgrind counts (AOE_CPU=avx2, one thread): inference and training on bert-tiny, and
-#      `aoe embed` of 200 texts. The counts hardly depend on the machine.
+#   1. Instructions that valgrind's callgrind counts (AOE_CPU=avx2, one thread): inference and training on bert-tiny,
+#      and `aoe embed` of 200 texts. The counts hardly depend on the machine.
 #   2. The fastest of ten alternating runs of the same three commands with all threads and the best CPU tier.
 # Prints old, new and the ratio new / old.
 set -eu
@@ -23,7 +23,8 @@ command_line() { # command_line NAME: the arguments of one of the measured comma
 
 instructions() { # instructions PROGRAM NAME: prints the number of instructions that the command executes
     # shellcheck disable=SC2046
-    AOE_CPU=avx2 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$1" $(command_line "$2") -t 1 2>&1 >/dev/null |
+    AOE_CPU=avx2 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$1" $(command_line "$2") \
+        -t 1 2>&1 >/dev/null |
         sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
 }
 

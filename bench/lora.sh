@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lora.sh [--prepare] [DIR]: trains adapters on a frozen random LLaMA with 1.1B parameters (22 layers, hidden size 2048, 32 heads, 4
-# key and value heads, feed-forward size 5632; bf16), for 20 steps of 16 pairs of texts of 32 tokens. Prints the peak
-# resident memory, the tokens per second, and the speed of the matmuls as a percentage of two figures that gemm_bench
-# measures in the same run: the peak with operands in registers, and the fastest matmul. Matmuls count 2 operations per
-# weight and token forward and 2 backward, because frozen weights have no gradients. The model (2 GB) is created in
-# DIR/model unless it exists; without DIR, in a temporary directory. With --prepare, only creates DIR/model and DIR/pairs.tsv.
-# INIT="OPTION...": additional options of aoe init, for a smaller model; only with --prepare
+# lora.sh [--prepare] [DIR]: trains adapters on a frozen random LLaMA with 1.1B parameters (22 layers, hidden size 2048,
+# 32 heads, 4 key and value heads, feed-forward size 5632; bf16), for 20 steps of 16 pairs of texts of 32 tokens. Prints
+# the peak resident memory, the tokens per second, and the speed of the matmuls as a percentage of two figures that
+# gemm_bench measures in the same run: the peak with operands in registers, and the fastest matmul. Matmuls count 2
+# operations per weight and token forward and 2 backward, because frozen weights have no gradients. The model (2 GB) is
+# created in DIR/model unless it exists; without DIR, in a temporary directory. With --prepare, only creates DIR/model
+# and DIR/pairs.tsv. INIT="OPTION...": additional options of aoe init, for a smaller model; only with --prepare
 # TRAIN="OPTION...": additional options of aoe train, for example --load-8bit
 set -eu
 build=$(cd "$(dirname "$0")/.." && pwd)/${BUILD:-build}
@@ -51,17 +51,21 @@ peak() {
 
 echo 0 >init
 # shellcheck disable=SC2086
-[ -e model/model.safetensors ] || peak init "$build/aoe" init -q --shape tinyllama-1.1b ${INIT-} --dtype bf16 --vocab-from "$examples/train.tsv" --vocab-size 2000 -o model
+[ -e model/model.safetensors ] || peak init "$build/aoe" init -q --shape tinyllama-1.1b ${INIT-} --dtype bf16 \
+    --vocab-from "$examples/train.tsv" --vocab-size 2000 -o model
 [ -z "$only_prepare" ] || exit 0
 # shellcheck disable=SC2086
-peak train "$build/aoe" train -q -m model -d pairs.tsv -o adapters --force --batch-size $pairs --max-steps $steps --max-length $length \
-    --lora-r 32 --lr 2e-4 --dtype bf16 ${TRAIN-} >/dev/null
-tier=$("$build/aoe" bench --json --shape bert-tiny --texts 2 --length 8 --runs 5 | sed 's/.*"tier": *"\([a-z0-9]*\)".*/\1/')
+peak train "$build/aoe" train -q -m model -d pairs.tsv -o adapters --force --batch-size $pairs --max-steps $steps \
+    --max-length $length --lora-r 32 --lr 2e-4 --dtype bf16 ${TRAIN-} >/dev/null
+tier=$("$build/aoe" bench --json --shape bert-tiny --texts 2 --length 8 --runs 5 |
+    sed 's/.*"tier": *"\([a-z0-9]*\)".*/\1/')
 "$build/bench/gemm_bench" 0 "$tier" bf16 >matmuls
 case " ${TRAIN:-} " in *" --load-8bit "*) rows=--load-8bit ;; *) rows= ;; esac
 # shellcheck disable=SC2086
-"$build/aoe" info model --dtype bf16 --texts $((2 * pairs)) --length $length --plan --lora-r 32 $rows | sed -n 's/^  all of training *//p' >plan
-sed -n 's/.*"event": *"step".*"tokens_per_second": *\([0-9.e+]*\).*/\1/p' adapters/train-log.jsonl | tail -n +2 | sort -g >rates
+"$build/aoe" info model --dtype bf16 --texts $((2 * pairs)) --length $length --plan --lora-r 32 $rows |
+    sed -n 's/^  all of training *//p' >plan
+sed -n 's/.*"event": *"step".*"tokens_per_second": *\([0-9.e+]*\).*/\1/p' adapters/train-log.jsonl | tail -n +2 |
+    sort -g >rates
 ls -l adapters/adapter_model.safetensors | awk '{ print $5 }' >saved
 awk -v init="$(cat init)" -v train="$(cat train)" -v plan="$(cat plan)" -v saved="$(cat saved)" '
     FILENAME == "matmuls" && $1 == "registers" { limit = $(NF - 1) }

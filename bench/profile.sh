@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# profile.sh [OPTION...]: prints the percentage of the time of `aoe bench OPTION...` per operation (docs/performance.md).
-# Needs perf (Debian: linux-perf). Example: bench/profile.sh --shape bert-base --mode train --dtype bf16
+# profile.sh [OPTION...]: prints the percentage of the time of `aoe bench OPTION...` per operation
+# (docs/performance.md). Needs perf (Debian: linux-perf). Example: bench/profile.sh --shape bert-base --mode train
+# --dtype bf16
 set -eu
 build=${BUILD:-build}
 cd "$(dirname "$0")/.."
@@ -15,7 +16,8 @@ perf report -i "$data" --stdio --no-children -F overhead,symbol 2>/dev/null | aw
         name = $NF
         op = "other (" name ")"
         if (name ~ /rng|randomize|__cos|__ieee754_log|^log|_dl_|strcmp/) next # setup of the benchmark
-        if (name ~ /^\[k\]|^0x|page|clear|copy_user|native_|asm_|do_|handle_|_raw_/ || $2 == "[k]") op = "operating system (page faults)"
+        if (name ~ /^\[k\]|^0x|page|clear|copy_user|native_|asm_|do_|handle_|_raw_/ ||
+            $2 == "[k]") op = "operating system (page faults)"
         else if (name ~ /adamw/) op = "AdamW"
         else if (name ~ /sum_squares/) op = "gradient norm"
         else if (name ~ /gelu/) op = "GELU (not fused)"

@@ -15,14 +15,15 @@ out=${1:-$build/ran_length}
 [ $# = 0 ] || shift
 mkdir -p "$(dirname "$out")"
 
-# measure SHAPE MODE LENGTH OPTION...: prints the fastest and median time in ms and the peak memory of the process in MB. Short
-# texts are measured more often.
+# measure SHAPE MODE LENGTH OPTION...: prints the fastest and median time in ms and the peak memory of the process in
+# MB. Short texts are measured more often.
 measure() {
     shape=$1 mode=$2 length=$3 runs=5
     shift 3
     [ "$length" -gt 4096 ] || runs=21
     echo "$shape, $mode, $length tokens" >&2
-    "$build/aoe" bench --json --shape "$shape" --positions "$length" --mode "$mode" --texts 1 --length "$length" --runs $runs "$@" >"$out.json"
+    "$build/aoe" bench --json --shape "$shape" --positions "$length" --mode "$mode" --texts 1 --length "$length" \
+        --runs $runs "$@" >"$out.json"
     sed 's/.*"ms":\([^,]*\),"ms_min":\([^,]*\),.*"peak_rss_mb":\([^,}]*\).*/\2 \1 \3/' "$out.json"
 }
 
@@ -31,14 +32,16 @@ for length in $lengths; do
         "$(measure "$ran" pretrain "$length" "$@")" "$(measure "$bert" pretrain "$length" "$@")"
 done >"$out.dat"
 
-# table TITLE FIRST: prints the three columns of each shape, which start at column FIRST of the data. The last row of the table is the
-# ratio between the last and the first row.
+# table TITLE FIRST: prints the three columns of each shape, which start at column FIRST of the data. The last row of
+# the table is the ratio between the last and the first row.
 table() {
     awk -v title="$1" -v at="$2" -v ran="$ran" -v bert="$bert" '
         function cell(k) { return sprintf(" %.1f / %.1f | %.1f | %.0f |", $k, $(k + 1), 1e3 * $(k + 1) / $1, $(k + 2)) }
-        function more(k) { return sprintf(" %.0f / %.0f | %.1f | %.1f |", $k / first[k], $(k + 1) / first[k + 1], ($(k + 1) / $1) / (first[k + 1] / first[1]), $(k + 2) / first[k + 2]) }
+        function more(k) { return sprintf(" %.0f / %.0f | %.1f | %.1f |", $k / first[k], $(k + 1) / first[k + 1],
+            ($(k + 1) / $1) / (first[k + 1] / first[1]), $(k + 2) / first[k + 2]) }
         NR == 1 {
-            printf "| %s, tokens | %s: ms, fastest / median | µs per token | peak MB | %s: ms, fastest / median | µs per token | peak MB |\n", title, ran, bert
+            columns = "ms, fastest / median | µs per token | peak MB |"
+            printf "| %s, tokens | %s: %s %s: %s\n", title, ran, columns, bert, columns
             print "| --- | --- | --- | --- | --- | --- | --- |"
             for (i = 1; i <= NF; i++) first[i] = $i
         }
@@ -72,7 +75,8 @@ plot '$name.dat' using 1:4 title "$ran, inference" with linespoints lw 2 pt 7 ps
 END
 (cd "$(dirname "$out")" && gnuplot "$name.gp")
 
-sed 's/.*"dtype":"\([^"]*\)","tier":"\([^"]*\)","threads":\([0-9]*\).*/\1, kernels of tier \2, \3 threads; peak memory is the peak of the process, including the weights./' "$out.json"
+sed 's/.*"dtype":"\([^"]*\)","tier":"\([^"]*\)","threads":\([0-9]*\).*/\1, kernels of tier \2, \3 threads;/
+    s/$/ peak memory is the peak of the process, including the weights./' "$out.json"
 rm "$out.json"
 echo
 table "inference" 2

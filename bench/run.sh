@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh [PART...]: runs the benchmarks of `make bench`. Parts: matmuls, layers, tokenizer, loss, issues, encoder (default: all).
-# Prints fastest and median times. Compare only figures of one run.
+# run.sh [PART...]: runs the benchmarks of `make bench`. Parts: matmuls, layers, tokenizer, loss, issues, encoder
+# (default: all). Prints fastest and median times. Compare only figures of one run.
 set -eu
 build=${BUILD:-build}
 cd "$(dirname "$0")/.."

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# demo.sh (`make demo`): evaluates the default model on examples/test.tsv, fine-tunes it on examples/train.tsv, evaluates the result
-# and plots the loss. Takes less than a minute. The number of epochs and the learning rate were chosen on parts of train.tsv.
+# demo.sh (`make demo`): evaluates the default model on examples/test.tsv, fine-tunes it on examples/train.tsv,
+# evaluates the result and plots the loss. Takes less than a minute. The number of epochs and the learning rate were
+# chosen on parts of train.tsv.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=${BUILD:-build}
@@ -21,10 +22,13 @@ score() { # score MODEL: prints the Spearman correlation on the test pairs
     "$aoe" eval sts -q -m "$1" "$data/test.tsv" | awk 'END { print $3 }'
 }
 
+train_pairs=$(($(wc -l <"$data/train.tsv") - 1))
+test_pairs=$(($(wc -l <"$data/test.tsv") - 1))
 cat <<END
-aoe computes sentence embeddings: vectors that are similar for sentences with similar meanings. This demo fine-tunes the default
-English model on $(($(wc -l <"$data/train.tsv") - 1)) pairs of sentences with scores from 0 (unrelated) to 5 (same meaning). Before and after that, it
-evaluates the model on $(($(wc -l <"$data/test.tsv") - 1)) other pairs. The metric is the Spearman correlation (100: all pairs are in the right order).
+aoe computes sentence embeddings: vectors that are similar for sentences with similar meanings. This demo fine-tunes
+the default English model on $train_pairs pairs of sentences with scores from 0 (unrelated) to 5 (same meaning). Before
+and after that, it evaluates the model on $test_pairs other pairs. The metric is the Spearman correlation (100: all
+pairs are in the right order).
 END
 
 step "1. the default model, aoe-small-en, before fine-tuning"
@@ -48,7 +52,8 @@ cosine() { # cosine MODEL TEXT TEXT: prints the cosine of two texts
 }
 echo 'Only the order of cosines matters: a paraphrase should have a higher cosine than a negation.'
 pair() { # pair TEXT TEXT: prints the cosine of two texts before and after training
-    printf 'cosine, before %s, after %s: "%s" and "%s"\n' "$(cosine "$start" "$1" "$2")" "$(cosine "$demo/model" "$1" "$2")" "$1" "$2"
+    printf 'cosine, before %s, after %s: "%s" and "%s"\n' "$(cosine "$start" "$1" "$2")" \
+        "$(cosine "$demo/model" "$1" "$2")" "$1" "$2"
 }
 pair 'It is going to rain tomorrow.' 'Rain is expected tomorrow.'
 pair 'It is going to rain tomorrow.' 'It is not going to rain tomorrow.'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tour.sh: runs the main commands on small data. Each command takes a few seconds. Run the script after `make`, and compare its
-# output with the commands in this file.
+# tour.sh: runs the main commands on small data. Each command takes a few seconds. Run the script after `make`, and
+# compare its output with the commands in this file.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "${BUILD:-$src/build}" && pwd)
@@ -22,7 +22,8 @@ run aoe info start
 echo 'The cat sat on the mat.' >cat.txt
 run aoe tokenize -m start --tokens cat.txt
 
-# The last fifth of the training pairs is the dev set, which selects the best model. The test pairs are used only for evaluation.
+# The last fifth of the training pairs is the dev set, which selects the best model. The test pairs are used only for
+# evaluation.
 head -n 480 train.tsv >fit.tsv
 { head -n 1 train.tsv; tail -n +481 train.tsv; } >dev.tsv
 cat >recipe.args <<'END'

@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2034
 # SPDX-License-Identifier: MIT
-# Sourced by the recipes in the root folder of the repository, with AOE_WORK set. Defines the path of the program, and steps that
-# are not repeated.
+# Sourced by the recipes in the root folder of the repository, with AOE_WORK set. Defines the path of the program, and
+# steps that are not repeated.
 : "${AOE_DATA:?folder of the data sets (see prepare.sh)}"
 aoe=${AOE:-build/aoe}
 export AOE_DATA AOE_WORK

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# arm64.sh: tests the ARM64 build on three CPUs that qemu emulates. Cortex-A72 does not have FEAT_DotProd, and Cortex-A76
-# has FEAT_DotProd but neither FEAT_BF16 nor FEAT_I8MM: if the program executes an instruction that the CPU does not have,
-# it ends with SIGILL. The CPU `max` has all extensions that qemu knows. Emulation is slow. A kernel or a golden case is
-# therefore tested on only one of the CPUs, and two parts run in parallel:
-#     kernels    the kernel tests (aoe-check) of the bf16 matmul on `max`, and of all other ops on Cortex-A76; of the matmuls, only
-#                the kernels of the highest tier, because they take longest. The int8 matmul is tested on all three CPUs,
-#                which have different kernels for it, and quantization also on Cortex-A72
+# arm64.sh: tests the ARM64 build on three CPUs that qemu emulates. Cortex-A72 does not have FEAT_DotProd, and
+# Cortex-A76 has FEAT_DotProd but neither FEAT_BF16 nor FEAT_I8MM: if the program executes an instruction that the CPU
+# does not have, it ends with SIGILL. The CPU `max` has all extensions that qemu knows. Emulation is slow. A kernel or a
+# golden case is therefore tested on only one of the CPUs, and two parts run in parallel:
+#     kernels    the kernel tests (aoe-check) of the bf16 matmul on `max`, and of all other ops on Cortex-A76; of the
+#                matmuls, only the kernels of the highest tier, because they take longest. The int8 matmul is tested on
+#                all three CPUs, which have different kernels for it, and quantization also on Cortex-A72
 #     golden     all golden cases in float32 on Cortex-A76, and the case `bert` in bf16 on `max`
 #     equality   embeddings and trained weights of tier neon must have the bits of tier avx2 of this machine; in int8,
 #                embeddings of the tiers neon and neondot
@@ -46,7 +46,8 @@ golden() { # golden CPU DTYPE DIR: compares hidden states, losses, gradients and
     echo "CPU $1: $(grep -c ' pass$' "$dir/log") golden values agree in $2"
 }
 
-equality() { # equality DTYPE: compares embeddings of the tiers neon (int8: and neondot) and avx2, and trained weights except in int8
+# equality DTYPE: compares embeddings of the tiers neon (int8: and neondot) and avx2, and trained weights except in int8
+equality() {
     if [ "$(uname -m)" != x86_64 ] || [ ! -x build/aoe ] || ! grep -qw avx2 /proc/cpuinfo; then
         echo "SKIP: the comparison with tier avx2 requires a build and a CPU with AVX2"
         return
@@ -100,7 +101,8 @@ xargs -P 2 -L 1 tests/arm64.sh --part <<END
 kernels max neonbf16 --highest gemm_bf16 gemm_int8
 golden max bf16 tests/golden/data/bert
 kernels cortex-a76 neondot --highest gemm_f32 gemm_int8
-kernels cortex-a76 neondot $(arm64 cortex-a76 aoe-check --list | grep -v -e '^gemm_f32' -e '^gemm_bf16' -e '^gemm_int8' | paste -s -d ' ' -)
+kernels cortex-a76 neondot $(arm64 cortex-a76 aoe-check --list |
+    grep -v -e '^gemm_f32' -e '^gemm_bf16' -e '^gemm_int8' | paste -s -d ' ' -)
 programs
 golden cortex-a76 f32 tests/golden/data
 kernels cortex-a72 neon --highest gemm_int8 quantize

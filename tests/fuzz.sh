@@ -10,11 +10,12 @@
 #
 # fuzz.sh --table [SINCE]: prints the table of tests/README.md from all runs that $RUNS records (default:
 # $BUILD/runs.tsv), or from those since the time SINCE in seconds since 1970. Every run adds a line with these columns:
-# time, harness, seconds, inputs, exit code, commit. The stored inputs of fixed failures are the files fixed-* of the corpus.
+# time, harness, seconds, inputs, exit code, commit. The stored inputs of fixed failures are the files fixed-* of the
+# corpus.
 #
 # fuzz.sh --merge: adds to tests/fuzz/corpus the inputs in $BUILD/corpus that reach code which the stored corpus does
-# not reach, as new-*. If these are more than $MERGE_FILES files (default: 80), a selection of all sizes is added. At most
-# $MERGE_BYTES bytes (default: 100000) are added to a corpus.
+# not reach, as new-*. If these are more than $MERGE_FILES files (default: 80), a selection of all sizes is added. At
+# most $MERGE_BYTES bytes (default: 100000) are added to a corpus.
 set -u
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build/fuzz}

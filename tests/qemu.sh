@@ -14,10 +14,11 @@ head -n 60 examples/train.tsv >"$dir/data.tsv"
 check() { # check CPU: runs the program and the kernel tests on a CPU
     cpu=$1
     run() { qemu-x86_64 -cpu $cpu "$build/aoe" "$@"; }
-    run init --hidden 32 --layers 1 --heads 2 --intermediate 64 --positions 64 --vocab-from "$dir/data.tsv" --vocab-size 300 \
-        -o "$dir/$cpu-start" --quiet
+    run init --hidden 32 --layers 1 --heads 2 --intermediate 64 --positions 64 --vocab-from "$dir/data.tsv" \
+        --vocab-size 300 -o "$dir/$cpu-start" --quiet
     run train -m "$dir/$cpu-start" -d "$dir/data.tsv" -o "$dir/$cpu-model" --batch-size 8 --epochs 1 --quiet
-    printf 'a plain sentence\nanother one, 42 words shorter\n' | run embed -m "$dir/$cpu-model" --format tsv --quiet >"$dir/$cpu.tsv"
+    printf 'a plain sentence\nanother one, 42 words shorter\n' |
+        run embed -m "$dir/$cpu-model" --format tsv --quiet >"$dir/$cpu.tsv"
     run train -m "$dir/$cpu-start" -d "$dir/data.tsv" -o "$dir/$cpu-bf16" --batch-size 8 --epochs 1 --quiet --dtype bf16
     printf 'a plain sentence\n' | run embed -m "$dir/$cpu-bf16" --format tsv --quiet --dtype bf16 | wc -l | grep -qx 1
     run eval sts -m "$dir/$cpu-model" "$dir/data.tsv" --quiet

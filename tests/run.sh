@@ -21,7 +21,8 @@
 #   AOE_SHARED  directory of the shared data; not set if it does not exist
 # These files contain the expected results of a case. At least one file with expected output must exist.
 #   NAME.exact, NAME.err.exact   expected stdout, stderr
-#   NAME.glob, NAME.err.glob     one shell pattern per line of stdout, stderr; the line `...` matches any number of lines
+#   NAME.glob, NAME.err.glob     one shell pattern per line of stdout, stderr; the line `...` matches any number of
+#                                lines
 #   NAME.exit                    expected exit code (default: 0)
 # A case that cannot run prints "SKIP: REASON" and exits with code 77.
 set -u

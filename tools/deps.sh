@@ -12,8 +12,8 @@ find_missing() { # find_missing PACKAGE...: sets missing to the packages that ar
 }
 
 find_missing "$@"
-# make builds several targets at a time, and apt-get fails if another apt-get is running, so only one instance of this script
-# installs packages at a time. If the file system does not support locks, the script does not wait.
+# make builds several targets at a time, and apt-get fails if another apt-get is running, so only one instance of this
+# script installs packages at a time. If the file system does not support locks, the script does not wait.
 exec 9<"$0"
 if command -v flock >/dev/null && ! flock -n 9 2>/dev/null; then
     flock 9 2>/dev/null || true
@@ -21,7 +21,8 @@ if command -v flock >/dev/null && ! flock -n 9 2>/dev/null; then
 fi
 sudo=
 if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null || { echo "deps: installing packages requires root; run as root: apt-get install$missing" >&2; exit 1; }
+    command -v sudo >/dev/null ||
+        { echo "deps: installing packages requires root; run as root: apt-get install$missing" >&2; exit 1; }
     sudo=sudo
 fi
 command -v apt-get >/dev/null || { echo "deps: apt-get is not available; install these packages:$missing" >&2; exit 1; }

@@ -35,7 +35,9 @@ page() {
         /^  (-h, --help|@FILE) / { show = groups == "shared" }
         part == "options" && !show { next }
         part == "options" && /^ ? ? ? ? ? ?[-@]/ {
-            if (substr($0, 29, 2) == "  ") { name = substr($0, 1, 28); text = substr($0, 31) } else { name = $0; text = "" }
+            name = $0
+            text = ""
+            if (substr($0, 29, 2) == "  ") { name = substr($0, 1, 28); text = substr($0, 31) }
             sub(/^ +/, "", name)
             sub(/ +$/, "", name)
             print ".TP\n.B " literal(name)
@@ -163,5 +165,6 @@ failure; a line on standard error states what happened, where, and what to do
 wrong usage
 .TP
 129, 130, 143
-training, a grid, a comparison, data annotate or data score was interrupted by SIGHUP, SIGINT or SIGTERM and can be resumed
+training, a grid, a comparison, data annotate or data score was interrupted by SIGHUP, SIGINT or SIGTERM and can be
+resumed
 END

@@ -13,14 +13,16 @@ trap 'rm -rf "$work"' EXIT
 
 # Creates triplets from scored pairs. The query is text1, the positive is text2, and the negative is text2 of the row
 # before.
-awk -F '\t' 'BEGIN { print "query\tpositive\tnegative" } NR > 2 { print $2 "\t" $3 "\t" above } { above = $3 }' examples/train.tsv |
+awk -F '\t' 'BEGIN { print "query\tpositive\tnegative" } NR > 2 { print $2 "\t" $3 "\t" above } { above = $3 }' \
+    examples/train.tsv |
     head -n 200 >"$work/triplets.tsv"
 cut -f 2 examples/train.tsv | tail -n +2 >"$work/texts.txt"
 
 init() { # init DIR OPTIONS...: a model with random weights
     dir=$1
     shift
-    "$aoe" init -q -o "$work/$dir" --vocab-from examples/train.tsv --vocab-size 800 --layers 2 --hidden 64 --heads 4 --seed 3 "$@"
+    "$aoe" init -q -o "$work/$dir" --vocab-from examples/train.tsv --vocab-size 800 --layers 2 --hidden 64 --heads 4 \
+        --seed 3 "$@"
 }
 
 hash() { # hash NAME: the SHA-256 of the weights in $work/NAME
@@ -36,13 +38,18 @@ init ran --shape ran-mini --head-size 16 --window 8 --intermediate 128 --positio
 
 {
     "$aoe" train -q -d examples/train.tsv -o "$work/bert-pairs-f32" --dtype f32 --pooling cls --epochs 2 --seed 1
-    "$aoe" train -q -m "$work/roberta" -d "$work/triplets.tsv" -o "$work/roberta-triplets-bf16" --dtype bf16 --pooling last-avg --epochs 2
-    "$aoe" pretrain -q -m "$work/bert" -d "$work/texts.txt" -o "$work/bert-masked-words-f32" --dtype f32 --epochs 2 --batch-size 16
-    "$aoe" train -q -m "$work/ran" -d examples/train.tsv -o "$work/ran-pairs-f32" --dtype f32 --pooling cell-mean --epochs 1
-    "$aoe" train -q -m "$work/llama" -d examples/train.tsv -o "$work/llama-lora-bf16" --dtype bf16 --pooling last-token --lora-r 4 --epochs 1
-    "$aoe" train -q -m "$work/bert" -d examples/train.tsv --dev examples/test.tsv -o "$work/bert-regression-bf16" --method sbert-regression \
-            --dtype bf16 --pooling last-avg --epochs 2 --lr 1e-3
+    "$aoe" train -q -m "$work/roberta" -d "$work/triplets.tsv" -o "$work/roberta-triplets-bf16" --dtype bf16 \
+        --pooling last-avg --epochs 2
+    "$aoe" pretrain -q -m "$work/bert" -d "$work/texts.txt" -o "$work/bert-masked-words-f32" --dtype f32 --epochs 2 \
+        --batch-size 16
+    "$aoe" train -q -m "$work/ran" -d examples/train.tsv -o "$work/ran-pairs-f32" --dtype f32 --pooling cell-mean \
+        --epochs 1
+    "$aoe" train -q -m "$work/llama" -d examples/train.tsv -o "$work/llama-lora-bf16" --dtype bf16 \
+        --pooling last-token --lora-r 4 --epochs 1
+    "$aoe" train -q -m "$work/bert" -d examples/train.tsv --dev examples/test.tsv -o "$work/bert-regression-bf16" \
+            --method sbert-regression --dtype bf16 --pooling last-avg --epochs 2 --lr 1e-3
 } >/dev/null
-for name in bert-pairs-f32 roberta-triplets-bf16 bert-masked-words-f32 ran-pairs-f32 llama-lora-bf16 bert-regression-bf16; do
+for name in bert-pairs-f32 roberta-triplets-bf16 bert-masked-words-f32 ran-pairs-f32 llama-lora-bf16 \
+    bert-regression-bf16; do
     hash "$name"
 done

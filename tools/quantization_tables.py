@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes tests/support/quantization_tables.h: results of quantize_embeddings of sentence-transformers that aoe_quantize must
-reproduce byte by byte.
+"""Writes tests/support/quantization_tables.h: results of quantize_embeddings of sentence-transformers that aoe_quantize
+must reproduce byte by byte.
 
     $AOE_PEERS/venv/bin/python tools/quantization_tables.py >tests/support/quantization_tables.h
     clang-format -i tests/support/quantization_tables.h
 
-Run it after adding a case; the tests use only the generated header. Floats are written in hexadecimal, so that they are exact.
+Run it after adding a case; the tests use only the generated header. Floats are written in hexadecimal, so that they are
+exact.
 """
 import numpy
 import sentence_transformers
@@ -27,7 +28,8 @@ def array(name, kind, values):
 
 
 def special():
-    """Vectors with a constant component, zeros of both signs, denormal numbers, large numbers, and steps of exactly 1."""
+    """Vectors with a constant component, zeros of both signs, denormal numbers, large numbers, and steps of exactly
+    1."""
     x = numpy.zeros((5, 10), dtype=numpy.float32)
     x[:, 0] = 0.75
     x[:, 1] = [0.0, -0.0, 0.0, -0.0, 0.0]
@@ -46,7 +48,8 @@ def cases():
     unit = normal(6, 20)
     unit /= numpy.linalg.norm(unit, axis=1, keepdims=True)
     narrow = numpy.stack([-numpy.abs(normal(9)), numpy.abs(normal(9))]) / 2
-    return [(unit, None), (normal(8, 9), narrow), (normal(2, 1), None), (normal(3, 7), None), (normal(5, 16), None), (special(), None)]
+    return [(unit, None), (normal(8, 9), narrow), (normal(2, 1), None), (normal(3, 7), None), (normal(5, 16), None),
+            (special(), None)]
 
 
 print(f"""/* SPDX-License-Identifier: MIT

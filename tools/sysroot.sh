@@ -6,7 +6,8 @@
 set -eu
 arch=$1 dir=$2
 shift 2
-command -v apt-get >/dev/null || { echo "sysroot: apt-get is not available; unpack these $arch packages into $dir: $*" >&2; exit 1; }
+command -v apt-get >/dev/null || { echo "sysroot: apt-get is not available; unpack these $arch packages into $dir: $*" \
+    >&2; exit 1; }
 [ "$(cat "$dir/packages" 2>/dev/null)" != "$*" ] || exit 0
 rm -rf "$dir"
 mkdir -p "$dir/apt/state/lists/partial" "$dir/apt/cache/archives/partial"

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Embeds texts with a Python library. run.py runs this program and aoe_engine, which does the same with aoe, and alternates
-between them. The model is opened once. Each line on stdin is a command.
+"""Embeds texts with a Python library. run.py runs this program and aoe_engine, which does the same with aoe, and
+alternates between them. The model is opened once. Each line on stdin is a command.
 
     engine.py ENGINE MODEL FILE THREADS [--first]
-    embed FILE [OUTPUT]    embeds the lines of FILE; prints the time in milliseconds; writes the vectors to OUTPUT as float32
+    embed FILE [OUTPUT]    embeds the lines of FILE; prints the time in milliseconds; writes the embeddings to OUTPUT
+                           as float32
     single FILE COUNT      embeds the first line of FILE COUNT times, alone; prints COUNT times in milliseconds
 
-ENGINE is the name of a library and a data type, for example torch-bf16. MODEL is a directory of sentence-transformers, and FILE
-is the file that prepare.py created from it for this engine ("-" if there is none). The program first embeds one text, prints
-"first", and then "ready VERSION". With --first it then ends. If the library is not installed, it prints "- REASON".
+ENGINE is the name of a library and a data type, for example torch-bf16. MODEL is a directory of sentence-transformers,
+and FILE is the file that prepare.py created from it for this engine ("-" if there is none). The program first embeds
+one text, prints "first", and then "ready VERSION". With --first it then ends. If the library is not installed, it
+prints "- REASON".
 
-The settings are those that a user would choose for speed. Texts are sorted by length, and each batch of 32 texts is padded to
-its longest text. ONNX Runtime and OpenVINO execute a graph that includes the pooling. sentence-transformers is used with
-`encode` and sorts the texts itself. llama.cpp receives as many texts at a time as its context holds.
+The settings are those that a user would choose for speed. Texts are sorted by length, and each batch of 32 texts is
+padded to its longest text. ONNX Runtime and OpenVINO execute a graph that includes the pooling. sentence-transformers
+is used with `encode` and sorts the texts itself. llama.cpp receives as many texts at a time as its context holds.
 """
 import json
 import os
@@ -129,7 +131,8 @@ class OpenVino(Engine):
         super().__init__(model)
         self.version = f"OpenVINO {openvino.__version__.split('-')[0]}"
         settings = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
-        # an int8 model computes its other operations in bf16 if the CPU has bf16 instructions, which is OpenVINO's default
+        # an int8 model computes its other operations in bf16 if the CPU has bf16 instructions, which is OpenVINO's
+        # default
         if kind == "bf16":
             settings["INFERENCE_PRECISION_HINT"] = "bf16"
         self.request = openvino.Core().compile_model(file, "CPU", settings).create_infer_request()
@@ -148,8 +151,8 @@ class LlamaCpp:
         self.version = f"llama-cpp-python {llama_cpp.__version__}"
         if kind == "q8_0" and self.has_amx_int8():
             self.disable_repacking(llama_cpp)
-        self.model = llama_cpp.Llama(file, embedding=True, n_ctx=self.CONTEXT, n_batch=self.CONTEXT, n_ubatch=self.CONTEXT,
-                                     n_threads=threads, n_threads_batch=threads, verbose=False)
+        self.model = llama_cpp.Llama(file, embedding=True, n_ctx=self.CONTEXT, n_batch=self.CONTEXT,
+                                     n_ubatch=self.CONTEXT, n_threads=threads, n_threads_batch=threads, verbose=False)
 
     @staticmethod
     def has_amx_int8():
@@ -158,7 +161,8 @@ class LlamaCpp:
 
     @staticmethod
     def disable_repacking(llama_cpp):
-        """Leaves int8 weights in the format of the file. Version 0.3.36 ends with a segmentation fault if it packs them for AMX."""
+        """Leaves int8 weights in the format of the file. Version 0.3.36 ends with a segmentation fault if it packs them
+        for AMX."""
         defaults = llama_cpp.llama_model_default_params
 
         def changed():

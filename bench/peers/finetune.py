@@ -3,13 +3,14 @@
 
     finetune.py MODEL TRAIN TEST [--method angle|cosent|sbert-regression] [--dtype f32|bf16] [--seed N] [OPTIONS]
 
-TRAIN and TEST are tab-separated files with the columns score (0 to 5), sentence1 and sentence2. The default settings are those of
-recipes/results/finetune.args: one epoch, batches of 32 pairs, AdamW with weight decay 0.01, a peak learning rate of 2e-5 with a
-warmup over a tenth of the steps and a linear decay, gradients clipped to norm 1, texts of at most 128 tokens, the pooling of the
-model directory (mean, if it names none). The two texts of all pairs of a batch are encoded in one forward pass. bf16 is autocast
-with float32 weights. With --dev FILE, the model is evaluated on FILE before the training and after each epoch, and the model with
-the highest score is evaluated on TEST. Prints one JSON object with the Spearman correlation on TEST before and after the training,
-the highest score on FILE, the seconds of the training and the peak memory of the process.
+TRAIN and TEST are tab-separated files with the columns score (0 to 5), sentence1 and sentence2. The default settings
+are those of recipes/results/finetune.args: one epoch, batches of 32 pairs, AdamW with weight decay 0.01, a peak
+learning rate of 2e-5 with a warmup over a tenth of the steps and a linear decay, gradients clipped to norm 1, texts of
+at most 128 tokens, the pooling of the model directory (mean, if it names none). The two texts of all pairs of a batch
+are encoded in one forward pass. bf16 is autocast with float32 weights. With --dev FILE, the model is evaluated on FILE
+before the training and after each epoch, and the model with the highest score is evaluated on TEST. Prints one JSON
+object with the Spearman correlation on TEST before and after the training, the highest score on FILE, the seconds of
+the training and the peak memory of the process.
 """
 import argparse
 import copy
@@ -28,7 +29,8 @@ SCALE = 20  # 1 / temperature of the cosine loss and of the in-batch negatives l
 
 
 def ranking(scores, labels):
-    """log(1 + sum over label_i < label_j of exp(score_i - score_j)), the form of the cosine loss and of the angle loss."""
+    """log(1 + sum over label_i < label_j of exp(score_i - score_j)), the form of the cosine loss and of the angle
+    loss."""
     differences = (scores[:, None] - scores[None, :])[labels[:, None] < labels[None, :]]
     return torch.logsumexp(torch.cat([scores.new_zeros(1), differences]), 0)
 
@@ -106,7 +108,9 @@ def open_model(path, pooling, max_length):
         model = SentenceTransformer(path, device="cpu")
     else:
         transformer = models.Transformer(path)
-        model = SentenceTransformer(modules=[transformer, models.Pooling(transformer.get_embedding_dimension(), pooling)], device="cpu")
+        model = SentenceTransformer(modules=[transformer,
+                                             models.Pooling(transformer.get_embedding_dimension(), pooling)],
+                                    device="cpu")
     model.max_seq_length = max_length
     return model
 
@@ -155,8 +159,8 @@ def main():
             model.train()
     seconds = time.monotonic() - start
     best.restore()
-    print(json.dumps({"method": args.method, "dtype": args.dtype, "seed": args.seed, "steps": len(batches), "seconds": seconds,
-                      "before": before, "after": evaluate(model, test), "dev": best.score,
+    print(json.dumps({"method": args.method, "dtype": args.dtype, "seed": args.seed, "steps": len(batches),
+                      "seconds": seconds, "before": before, "after": evaluate(model, test), "dev": best.score,
                       "peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}))
 
 

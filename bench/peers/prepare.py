@@ -4,16 +4,16 @@
     prepare.py FORMAT MODEL OUTPUT [ARGUMENT]
 
 FORMAT is one of
-    bert-base        OUTPUT: a directory of sentence-transformers with the shape of BERT-base, random weights, and the tokenizer and
-                     the settings of MODEL
+    bert-base        OUTPUT: a directory of sentence-transformers with the shape of BERT-base, random weights, and the
+                     tokenizer and the settings of MODEL
     onnx             OUTPUT: MODEL with mean pooling and normalization as an ONNX graph
-    onnx-int8        MODEL: an ONNX graph; OUTPUT: the graph with int8 weights, one scale per output channel, and activations that
-                     are quantized at run time
+    onnx-int8        MODEL: an ONNX graph; OUTPUT: the graph with int8 weights, one scale per output channel, and
+                     activations that are quantized at run time
     openvino         MODEL: an ONNX graph; OUTPUT: the graph in the format of OpenVINO (.xml)
-    openvino-int8    MODEL: a graph of OpenVINO; OUTPUT: the graph quantized by NNCF with the texts of a file; ARGUMENT: the directory
-                     of the tokenizer, a comma, and the file
-    gguf-TYPE        OUTPUT: MODEL in the format of llama.cpp; TYPE: f32, bf16 or q8_0; ARGUMENT: the directory of the sources of
-                     llama-cpp-python, which contain the converter
+    openvino-int8    MODEL: a graph of OpenVINO; OUTPUT: the graph quantized by NNCF with the texts of a file; ARGUMENT:
+                     the directory of the tokenizer, a comma, and the file
+    gguf-TYPE        OUTPUT: MODEL in the format of llama.cpp; TYPE: f32, bf16 or q8_0; ARGUMENT: the directory of the
+                     sources of llama-cpp-python, which contain the converter
 """
 import json
 import os
@@ -99,7 +99,8 @@ def main():
     if kind.startswith("gguf-"):
         gguf(kind[len("gguf-") :], *arguments)
     else:
-        {"bert-base": bert_base, "onnx": onnx, "onnx-int8": onnx_int8, "openvino": openvino, "openvino-int8": openvino_int8}[kind](
+        {"bert-base": bert_base, "onnx": onnx, "onnx-int8": onnx_int8, "openvino": openvino,
+         "openvino-int8": openvino_int8}[kind](
             *arguments)
 
 

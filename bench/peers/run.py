@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""make bench-peers: compares aoe with PyTorch, sentence-transformers, ONNX Runtime, OpenVINO, llama.cpp and oneDNN in one run.
+"""make bench-peers: compares aoe with PyTorch, sentence-transformers, ONNX Runtime, OpenVINO, llama.cpp and oneDNN in
+one run.
 
     run.py [--quick] [--rounds N] [--threads N] [--only PART] [--engine NAME] [--docs FILE]
 
@@ -8,10 +9,12 @@
     --threads N    number of threads; may be repeated (default: 1 and the number of CPUs that this process may use)
     --only PART    embed, train or matmul; may be repeated (default: all)
     --engine NAME  measure only this engine and aoe-f32, for example torch-bf16; may be repeated (default: all)
-    --docs FILE    replace the tables in FILE, between the lines "<!-- bench-peers -->" and "<!-- end of bench-peers -->"
+    --docs FILE    replace the tables in FILE, between the lines "<!-- bench-peers -->" and
+                   "<!-- end of bench-peers -->"
 
-The program writes the figures to $BUILD/peers/figures.json, the tables to tables.md in the same folder, and a plot. $AOE_PEERS is
-the directory of install.sh, and $AOE_DATA the folder of the data sets. bench/README.md explains the measurements.
+The program writes the figures to $BUILD/peers/figures.json, the tables to tables.md in the same folder, and a plot.
+$AOE_PEERS is the directory of install.sh, and $AOE_DATA the folder of the data sets. bench/README.md explains the
+measurements.
 """
 import argparse
 import json
@@ -69,7 +72,8 @@ class Peers:
         self.results = []
         self.missing = {}  # label of an engine or name of a part -> why it was not measured
         # name of a library -> name and version
-        self.versions = {"aoe": subprocess.run([AOE, "--version"], capture_output=True, text=True, check=True).stdout.strip()}
+        self.versions = {"aoe": subprocess.run([AOE, "--version"], capture_output=True, text=True,
+                                               check=True).stdout.strip()}
         self.calibration = None  # file of texts for the calibration of int8 models
         WORK.mkdir(parents=True, exist_ok=True)
         self.corpus = texts.Corpus(WORK, self.minilm)
@@ -98,8 +102,8 @@ class Peers:
     # ------------------------------------------------------------- preparation
 
     def prepared(self, kind, model, *argument, suffix=""):
-        """Returns the path of a file that prepare.py creates from a model, once. kind: a format of prepare.py. The file is created
-        in another folder, which is renamed at the end, so an interrupted conversion is not used later."""
+        """Returns the path of a file that prepare.py creates from a model, once. kind: a format of prepare.py. The file
+        is created in another folder, which is renamed at the end, so an interrupted conversion is not used later."""
         name = f"{pathlib.Path(model).stem}-{kind}{suffix}"
         path, unfinished = WORK / "models" / name / name, WORK / "models" / f"{name}.unfinished"
         source = HERE / "prepare.py"
@@ -108,7 +112,8 @@ class Peers:
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir(parents=True)
             with open(WORK / "prepare.log", "a", encoding="utf-8") as log:
-                done = run_pinned([sys.executable, source, kind, model, unfinished / name, *argument], os.cpu_count(), log)
+                done = run_pinned([sys.executable, source, kind, model, unfinished / name, *argument], os.cpu_count(),
+                                  log)
             if done.code:
                 raise Failed(f"{name} could not be created; see {log.name}")
             shutil.rmtree(path.parent, ignore_errors=True)
@@ -126,7 +131,8 @@ class Peers:
             graph = self.prepared("openvino", self.prepared("onnx", model, suffix=".onnx"), suffix=".xml")
             if kind == "bf16":
                 return graph
-            return self.prepared("openvino-int8", graph, f"{model},{self.calibration}", suffix=f"-{self.calibration.stem}.xml")
+            return self.prepared("openvino-int8", graph, f"{model},{self.calibration}",
+                                 suffix=f"-{self.calibration.stem}.xml")
         if library == "llama":
             sources = self.home / "llama-cpp-python"
             if not sources.exists():
@@ -171,8 +177,8 @@ class Peers:
                     for engine, ms in times.items():
                         seconds = statistics.median(m[0] for m in ms) / 1e3
                         low, mean = cosines[file].get(engine, (None, None))
-                        self.add(measure="embed", input=f"{name}, {corpus.titles[file]}", engine=ENGINES[engine], threads=threads,
-                                 ms=[m[0] for m in ms], texts_per_second=corpus.count(file) / seconds,
+                        self.add(measure="embed", input=f"{name}, {corpus.titles[file]}", engine=ENGINES[engine],
+                                 threads=threads, ms=[m[0] for m in ms], texts_per_second=corpus.count(file) / seconds,
                                  tokens_per_second=tokens / seconds, tokens=tokens, cosine_min=low, cosine_mean=mean,
                                  peak_mb=workers[engine].peak_mb() if file == inputs[0] else None)
                     say(f"{name}, {corpus.titles[file]}, {threads} threads: measured {len(times)} engines")
@@ -261,8 +267,8 @@ class Peers:
                 except Failed as reason:
                     self.skip(ENGINES[engine], reason)
                     continue
-                self.add(measure="start", input=f"{name}, cold start", engine=ENGINES[engine], threads=threads, ms=times,
-                         first_vector_ms=statistics.median(times))
+                self.add(measure="start", input=f"{name}, cold start", engine=ENGINES[engine], threads=threads,
+                         ms=times, first_vector_ms=statistics.median(times))
 
     def first_vector(self, engine, model, threads, text):
         log = WORK / f"{engine}.log"
@@ -288,8 +294,8 @@ class Peers:
         size = 128 if quick else 4096
         cached = ["--method", "contrastive", "--allow-duplicates", "--batch-size", str(size), "--cache-chunk", "64"]
         cached += ["--max-length", "128", "--lr", "2e-5"]
-        self.train_task("contrastive", f"contrastive, {size} pairs per step with gradient caching, all-MiniLM-L6-v2", self.minilm,
-                        corpus.pairs(size), 1, ["f32", "bf16"], cached, corpus.positives(size))
+        self.train_task("contrastive", f"contrastive, {size} pairs per step with gradient caching, all-MiniLM-L6-v2",
+                        self.minilm, corpus.pairs(size), 1, ["f32", "bf16"], cached, corpus.positives(size))
         work = WORK / ("lora-quick" if quick else "lora")
         env = {**os.environ, "BUILD": os.path.relpath(BUILD, ROOT)}
         if quick:
@@ -299,8 +305,8 @@ class Peers:
         steps = 2 if quick else 5
         rows = texts.first_rows(work / "pairs.tsv", work / "rows.tsv", 16 * steps)
         adapters = ["--batch-size", "16", "--max-length", "32", "--lora-r", "32", "--lr", "2e-4"]
-        self.train_task("lora", f"LoRA, 16 pairs of 32 tokens per step, {'small' if quick else '1.1B'} LLaMA", work / "model", rows, steps,
-                        ["bf16"], adapters)
+        self.train_task("lora", f"LoRA, 16 pairs of 32 tokens per step, {'small' if quick else '1.1B'} LLaMA",
+                        work / "model", rows, steps, ["bf16"], adapters)
         return None
 
     def train_task(self, task, name, model, data, steps, types, aoe_options, aoe_data=None):
@@ -342,8 +348,8 @@ class Peers:
     def aoe_epoch(self, model, data, steps, dtype, options, threads):
         """Trains for two epochs and returns the time of the second one in milliseconds, and the peak memory in MB."""
         output = WORK / "trained"
-        command = [AOE, "train", "-q", "--force", "-m", model, "-d", data, "-o", output, "--dtype", dtype, "-t", threads,
-                   "--epochs", "2", "--save-every", "1000000", *options]
+        command = [AOE, "train", "-q", "--force", "-m", model, "-d", data, "-o", output, "--dtype", dtype, "-t",
+                   threads, "--epochs", "2", "--save-every", "1000000", *options]
         with open(WORK / "train.log", "a", encoding="utf-8") as log:
             done = run_pinned(command, threads, log)
         if done.code:
@@ -373,8 +379,8 @@ class Peers:
                 name = "aoe" if side["name"] == "aoe" else "oneDNN"
                 medians[name] = min(medians.get(name, float("inf")), statistics.median(side["ms"]))
             for name, ms in medians.items():
-                self.add(measure="matmul", input=f"{row['M']} x {row['N']} x {row['K']}, {row['type']}", engine=name, threads=threads,
-                         gflops=work / ms, of_peak=work / ms / figures["peak_gflops"][row["type"]])
+                self.add(measure="matmul", input=f"{row['M']} x {row['N']} x {row['K']}, {row['type']}", engine=name,
+                         threads=threads, gflops=work / ms, of_peak=work / ms / figures["peak_gflops"][row["type"]])
         return None
 
     # ------------------------------------------------------------------ output
@@ -382,8 +388,8 @@ class Peers:
     def figures(self):
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             cpu = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown CPU")
-        return {"cpu": cpu, "threads": self.o.threads, "rounds": self.o.rounds, "quick": self.o.quick, "versions": self.versions,
-                "missing": self.missing, "results": self.results}
+        return {"cpu": cpu, "threads": self.o.threads, "rounds": self.o.rounds, "quick": self.o.quick,
+                "versions": self.versions, "missing": self.missing, "results": self.results}
 
     def save(self):
         """Writes the figures of the parts that have been measured, and returns them and the path."""

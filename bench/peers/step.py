@@ -6,13 +6,13 @@
 
 TASK is one of
     cosent         the training loop of finetune.py with the CoSENT loss on the scored pairs of DATA, 32 pairs per step
-    contrastive    CachedMultipleNegativesRankingLoss of sentence-transformers: in-batch negatives with gradient caching; all pairs of
-                   DATA are one batch, of which 64 pairs at a time pass through the model
-    lora           a LLaMA whose frozen weights are bf16, with the LoRA adapters of peft (rank 32, all linear layers), the AnglE losses,
-                   16 pairs of 32 tokens per step
+    contrastive    CachedMultipleNegativesRankingLoss of sentence-transformers: in-batch negatives with gradient
+                   caching; all pairs of DATA are one batch, of which 64 pairs at a time pass through the model
+    lora           a LLaMA whose frozen weights are bf16, with the LoRA adapters of peft (rank 32, all linear layers),
+                   the AnglE losses, 16 pairs of 32 tokens per step
 
-TYPE is f32, or bf16 (autocast with float32 weights). DATA is a tab-separated file with the columns score, sentence1 and sentence2.
-The program first executes one step that is not measured, and then prints "ready VERSION", or "- REASON".
+TYPE is f32, or bf16 (autocast with float32 weights). DATA is a tab-separated file with the columns score, sentence1 and
+sentence2. The program first executes one step that is not measured, and then prints "ready VERSION", or "- REASON".
 """
 import functools
 import sys
@@ -41,7 +41,8 @@ def cosent(model, rows, dtype):
     model.max_seq_length = 128
     model.train()
     optimizer = finetune.optimizer_of(model, LEARNING_RATE)
-    return [functools.partial(finetune.train_step, model, optimizer, batch, "cosent", dtype) for batch in batches_of(rows, 32)]
+    return [functools.partial(finetune.train_step, model, optimizer, batch, "cosent", dtype)
+            for batch in batches_of(rows, 32)]
 
 
 def contrastive(model, rows, dtype):

@@ -16,8 +16,9 @@ PEERS = {
     "int8": ["ONNX Runtime int8", "OpenVINO int8 (NNCF)", "llama.cpp Q8_0"],
 }
 
-# Targets of the project: engine of aoe, other engine (a key of PEERS: the best of these engines), metric, pattern of the input, least
-# ratio. For times, the ratio is that of the other engine to aoe, so that a larger ratio is better for every metric.
+# Targets of the project: engine of aoe, other engine (a key of PEERS: the best of these engines), metric, pattern of
+# the input, least ratio. For times, the ratio is that of the other engine to aoe, so that a larger ratio is better for
+# every metric.
 MINILM, BERT = "^all-MiniLM-L6-v2", "^BERT-base"
 TARGETS = [
     ("aoe int8", "aoe bf16", "tokens_per_second", MINILM, 1.6),
@@ -74,7 +75,8 @@ def speed(figures):
     threads = [n for n in figures["threads"] if find(results, threads=n)]
     for name in distinct(r["input"] for r in results):
         tokens = find(results, input=name)["tokens"]
-        header = ["engine", *(f"{what}, {plural(n)}" for n in threads for what in ("texts/s", "tokens/s")), "lowest cosine", "mean cosine"]
+        header = ["engine", *(f"{what}, {plural(n)}" for n in threads for what in ("texts/s", "tokens/s")),
+                  "lowest cosine", "mean cosine"]
         rows = []
         for engine in distinct(r["engine"] for r in results if r["input"] == name):
             found = [find(results, input=name, engine=engine, threads=n) for n in threads]
@@ -97,8 +99,8 @@ def single(figures):
     threads = [n for n in figures["threads"] if find(latency, threads=n)]
     last = threads[-1]
     short = [re.sub(r".*one text of ", "", name) for name in inputs]
-    header = ["engine", *(f"{name}, {plural(n)}" for name in short for n in threads), f"first vector, ms, {plural(last)}",
-              f"peak memory, MB, {plural(last)}"]
+    header = ["engine", *(f"{name}, {plural(n)}" for name in short for n in threads),
+              f"first vector, ms, {plural(last)}", f"peak memory, MB, {plural(last)}"]
     rows = []
     for engine in distinct(r["engine"] for r in latency):
         cells = [pair(find(latency, input=name, engine=engine, threads=n)) for name in inputs for n in threads]
@@ -112,7 +114,8 @@ def training(figures):
     results = select(figures, "train")
     if not results:
         return ""
-    rows = [[r["input"], r["engine"], number(r["step_ms"]), number(r["pairs_per_second"]), number(r["peak_mb"], 0)] for r in results]
+    rows = [[r["input"], r["engine"], number(r["step_ms"]), number(r["pairs_per_second"]), number(r["peak_mb"], 0)]
+            for r in results]
     title = f"**Training** ({plural(results[0]['threads'])})\n\n"
     return title + table(["task", "engine", "ms per step", "pairs/s", "peak memory, MB"], rows)
 
@@ -138,12 +141,13 @@ def ratios(figures):
             peers = [find(figures["results"], engine=name, input=result["input"], threads=result["threads"])
                      for name in PEERS.get(other, [other])]
             # of several engines, the best one has the smallest ratio
-            compared = [((peer[metric] / result[metric] if metric.endswith("ms") else result[metric] / peer[metric]), peer["engine"])
+            compared = [((peer[metric] / result[metric] if metric.endswith("ms") else result[metric] / peer[metric]),
+                         peer["engine"])
                         for peer in peers if peer.get(metric)]
             if compared:
                 ratio, name = min(compared)
-                rows.append([result["input"], str(result["threads"]), f"{own} to {name}", f"{ratio:.2f}", f"{target:.2f}",
-                             "yes" if ratio >= target else "no"])
+                rows.append([result["input"], str(result["threads"]), f"{own} to {name}", f"{ratio:.2f}",
+                             f"{target:.2f}", "yes" if ratio >= target else "no"])
     header = ["input", "threads", "speed of", "ratio", "target", "reached"]
     return "**Ratios of the medians**\n\n" + table(header, rows) if rows else ""
 
@@ -153,7 +157,8 @@ def markdown(figures):
     text = f"{figures['cpu']}, {rounds}. {', '.join(figures['versions'].values())}.\n\n"
     text += speed(figures) + single(figures) + training(figures) + matmuls(figures) + ratios(figures)
     if figures["missing"]:
-        text += "Not measured: " + "; ".join(f"{what} ({reason})" for what, reason in figures["missing"].items()) + ".\n\n"
+        text += "Not measured: " + "; ".join(f"{what} ({reason})" for what,
+                                             reason in figures["missing"].items()) + ".\n\n"
     return text.rstrip("\n") + "\n"
 
 

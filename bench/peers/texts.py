@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Writes the texts that run.py measures. They come from the data sets in $AOE_DATA: the sentences and scored pairs from the STS-B
-training set, the abstracts from cranfield. If $AOE_DATA is not set, they come from examples/train.tsv, whose texts are repeated
-and concatenated. The texts of one input are distinct, and none has more than 256 tokens, so that no library truncates a text.
+"""Writes the texts that run.py measures. They come from the data sets in $AOE_DATA: the sentences and scored pairs from
+the STS-B training set, the abstracts from cranfield. If $AOE_DATA is not set, they come from examples/train.tsv, whose
+texts are repeated and concatenated. The texts of one input are distinct, and none has more than 256 tokens, so that no
+library truncates a text.
 """
 import json
 import os
@@ -42,7 +43,8 @@ class Corpus:
         self.titles = {}  # path -> description of the input
 
     def count_tokens(self, path):
-        return sum(len(encoding.ids) for encoding in self.tokenizer.encode_batch(path.read_text(encoding="utf-8").splitlines()))
+        return sum(len(encoding.ids)
+                   for encoding in self.tokenizer.encode_batch(path.read_text(encoding="utf-8").splitlines()))
 
     def count(self, path):
         return len(path.read_text(encoding="utf-8").splitlines())
@@ -76,7 +78,8 @@ class Corpus:
                 texts = [json.loads(line)["text"] for line in file]
         else:
             sentences = [row[i] for row in self.rows for i in (0, 1)]
-            texts = (" ".join(sentences[(start + i) % len(sentences)] for i in range(16)) for start in range(0, 10000, 7))
+            texts = (" ".join(sentences[(start + i) % len(sentences)] for i in range(16))
+                     for start in range(0, 10000, 7))
         return (text for text in texts if len(self.tokenizer.encode(text).ids) >= MIN_ABSTRACT_TOKENS)
 
     def sentences(self, count):

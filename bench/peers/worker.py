@@ -13,7 +13,8 @@ class Failed(Exception):
 def pinned_environment(threads):
     """Returns the environment of a process with this number of threads. RAYON_NUM_THREADS is that of the tokenizers."""
     n = str(threads)
-    return {**os.environ, "OMP_NUM_THREADS": n, "RAYON_NUM_THREADS": n, "TOKENIZERS_PARALLELISM": "true", "HF_HUB_OFFLINE": "1",
+    return {**os.environ, "OMP_NUM_THREADS": n, "RAYON_NUM_THREADS": n, "TOKENIZERS_PARALLELISM": "true",
+            "HF_HUB_OFFLINE": "1",
             "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", "TRANSFORMERS_VERBOSITY": "error"}
 
 
@@ -49,7 +50,8 @@ class Worker:
         self.log = log
         start = time.perf_counter()
         with open(log, "w", encoding="utf-8") as stderr:
-            self.process = open_process(command, threads, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True)
+            self.process = open_process(command, threads, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
+                                        text=True)
         line = self.line()
         if line == "first":
             self.first_ms = 1e3 * (time.perf_counter() - start)

@@ -38,10 +38,12 @@ set ylabel 'perplexity of masked words'
 set logscale y
 set autoscale yfix
 set offsets 0, 0, graph 0.05, graph 0.05
-set ytics (1, 2, 3, 5, 7, 1e1, 2e1, 3e1, 5e1, 7e1, 1e2, 2e2, 3e2, 5e2, 7e2, 1e3, 2e3, 3e3, 5e3, 7e3, 1e4, 2e4, 3e4, 5e4, 7e4, 1e5, 2e5, 3e5, 5e5, 7e5, 1e6, 2e6, 3e6, 5e6, 7e6)
+set ytics (1, 2, 3, 5, 7, 1e1, 2e1, 3e1, 5e1, 7e1, 1e2, 2e2, 3e2, 5e2, 7e2, \
+    1e3, 2e3, 3e3, 5e3, 7e3, 1e4, 2e4, 3e4, 5e4, 7e4, 1e5, 2e5, 3e5, 5e5, 7e5, 1e6, 2e6, 3e6, 5e6, 7e6)
 plot data index 0 using 1:(exp($2)) with lines lc rgb '#999999' lw 1 title 'in training, mean over 503 steps', \
     data index 1 using 1:2 with linespoints ls 1 ps 0.8 title 'held out', \
-    data index 1 using ($1 == 12597 ? $1 : NaN):2 with points pt 6 ps 1.6 lw 1.5 lc rgb 'black' title 'best: 24.73, step 12597'
+    data index 1 using ($1 == 12597 ? $1 : NaN):2 with points pt 6 ps 1.6 lw 1.5 \
+        lc rgb 'black' title 'best: 24.73, step 12597'
 unset multiplot
 
 set output

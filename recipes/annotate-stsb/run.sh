@@ -19,11 +19,13 @@ OPTIONS=${OPTIONS:-}    # additional options of aoe train, after those of recipe
 export AOE_MODELS
 mkdir -p "$AOE_WORK" "$AOE_DATA/llm"
 
-setting() { # setting ANNOTATOR NAME: prints the value of a variable such as $CHATGPT_MODEL (ANNOTATOR chatgpt, NAME MODEL)
+# setting ANNOTATOR NAME: prints the value of a variable such as $CHATGPT_MODEL (ANNOTATOR chatgpt, NAME MODEL)
+setting() {
     eval "printf '%s' \"\${$(printf '%s' "$1" | tr 'a-z-' 'A-Z_')_$2-}\""
 }
 
-# ask "ANNOTATOR..." FILE OPTION...: writes the pairs of the annotators to FILE. All calls share a cache, so no request is repeated.
+# ask "ANNOTATOR..." FILE OPTION...: writes the pairs of the annotators to FILE. All calls share a cache, so no request
+# is repeated.
 ask() {
     names=$1 file=$2
     shift 2
@@ -31,7 +33,8 @@ ask() {
         model=$(setting "$name" MODEL) api=$(setting "$name" API)
         key=$(setting "$name" KEY_ENV) price=$(setting "$name" PRICE)
         if [ -z "$model" ] || [ -z "$api" ]; then
-            echo "run.sh: no model or endpoint for $name; set $(printf '%s' "$name" | tr 'a-z-' 'A-Z_')_MODEL and _API" >&2
+            echo "run.sh: no model or endpoint for $name; set $(printf '%s' "$name" |
+                tr 'a-z-' 'A-Z_')_MODEL and _API" >&2
             exit 2
         fi
         set -- "$@" -m "$model" "source=$name" "api=$api" ${key:+"key-env=$key"} ${price:+"price=$price"}
@@ -56,7 +59,9 @@ echo "| model | Spearman x 100 |"
 echo "| --- | --- |"
 for name in $ANNOTATORS ensemble; do
     # shellcheck disable=SC2086
-    step "$AOE_WORK/table5-angle-$name/config.json" "$aoe" train "@recipes/paper/table5-angle-$name.args" --resume $OPTIONS >&2
-    score=$("$aoe" eval sts -q -m "$AOE_WORK/table5-angle-$name" "$AOE_DATA/stsb/test.tsv" | sed -n 's/^test\.tsv  *[0-9]*  *\([^ ]*\).*/\1/p')
+    step "$AOE_WORK/table5-angle-$name/config.json" "$aoe" train "@recipes/paper/table5-angle-$name.args" \
+        --resume $OPTIONS >&2
+    score=$("$aoe" eval sts -q -m "$AOE_WORK/table5-angle-$name" "$AOE_DATA/stsb/test.tsv" |
+        sed -n 's/^test\.tsv  *[0-9]*  *\([^ ]*\).*/\1/p')
     echo "| AnglE-BERT + $name | $score |"
 done

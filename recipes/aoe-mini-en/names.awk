@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-# names.awk TEXTS SENTENCES: prints triplets that train a model to distinguish rare words such as names. (Its other training pairs
-# train it to recognise similar words.) From each sentence a part of 5 to `longest` words is drawn at random:
+# names.awk TEXTS SENTENCES: prints triplets that train a model to distinguish rare words such as names. (Its other
+# training pairs train it to recognise similar words.) From each sentence a part of 5 to `longest` words is drawn at
+# random:
 #   query      the part, with some of its rare words replaced by other rare words
 #   positive   the query without some of its words, mostly frequent ones
 #   negative   another such variant of the query, with half of its rare words replaced again
 # The model therefore sees every word of TEXTS in contexts that do not determine its meaning.
-# Variables: seed; rare: words that occur at most so often in TEXTS are rare; longest: see above; often=1: draws the replacement
-# words by their frequency in TEXTS (default: uniformly).
+# Variables: seed; rare: words that occur at most so often in TEXTS are rare; longest: see above; often=1: draws the
+# replacement words by their frequency in TEXTS (default: uniformly).
 #     mawk -v seed=1 -v rare=60 -v longest=16 -f names.awk texts.txt sentences.txt >triplets.tsv
 # Use mawk: random numbers differ between awk programs.
 function letters(w) {
@@ -54,5 +55,6 @@ NF >= 5 {
         }
         if (rand() > dropped) negative = add(negative, w)
     }
-    if (replaced && positive != "" && negative != "" && positive != query && negative != positive) print query "\t" positive "\t" negative
+    if (replaced && positive != "" && negative != "" && positive != query && negative != positive)
+        print query "\t" positive "\t" negative
 }

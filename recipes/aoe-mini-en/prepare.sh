@@ -5,15 +5,21 @@
 # evaluation sets, or of a caption of an image that occurs in these sets. Rows that the data sets mark as part of an
 # evaluation set are also left out.
 set -eu
-: "${AOE_DATA:?folder of the data sets: stsb, sts12_14_15, mrpc, qnli, corpus_books, corpus_wiki, nli_part, flickr30k, qqp_part}"
+: "${AOE_DATA:?folder of the data sets: stsb, sts12_14_15, mrpc, qnli, corpus_books, corpus_wiki, \
+nli_part, flickr30k, qqp_part}"
 : "${AOE_WORK:?folder for the output files}"
 data=$AOE_DATA work=$AOE_WORK/prepare.part
 export LC_ALL=C
-for file in stsb/train.tsv stsb/dev.tsv stsb/test.tsv mrpc/train.tsv mrpc/test.tsv qqp_part/dev.tsv qqp_part/train.tsv qnli/dev.tsv \
+for file in stsb/train.tsv stsb/dev.tsv stsb/test.tsv mrpc/train.tsv mrpc/test.tsv qqp_part/dev.tsv qqp_part/train.tsv \
+    qnli/dev.tsv \
     sts12_14_15/senteval/STS12-en-test sts12_14_15/senteval/STS14-en-test sts12_14_15/senteval/STS15-en-test \
-    corpus_books/books_1m.txt.zst corpus_wiki/wiki_sentences.tsv.zst nli_part/pairs_train.tsv nli_part/pairs_heldout.tsv \
+    corpus_books/books_1m.txt.zst corpus_wiki/wiki_sentences.tsv.zst nli_part/pairs_train.tsv \
+    nli_part/pairs_heldout.tsv \
     nli_part/triples.tsv flickr30k/train.tsv flickr30k/val.tsv flickr30k/test.tsv flickr30k/images_in_sts_eval.txt; do
-    [ -e "$data/$file" ] || { echo "prepare.sh: $data/$file is missing; copy the data set there (without it, evaluation texts could become training texts)" >&2; exit 1; }
+    [ -e "$data/$file" ] && continue
+    echo "prepare.sh: $data/$file is missing; copy the data set there (without it, evaluation texts could become" \
+        "training texts)" >&2
+    exit 1
 done
 rm -rf "$work"
 mkdir -p "$work"
@@ -32,7 +38,9 @@ flickr() { # flickr 1|0 FILE...: prints the rows of images that occur in evaluat
         "$data/flickr30k/images_in_sts_eval.txt" "$@"
 }
 evaluation | keys >"$work/evaluation.keys"
-{ # also all captions of images in evaluation sets (SNLI's premises are captions), and evaluation texts without entities such as "&amp;"
+# also all captions of images in evaluation sets (SNLI's premises are captions), and evaluation texts without entities
+# such as "&amp;"
+{
     evaluation | sed 's/&[a-z]*;//g'
     flickr 1 "$data/flickr30k/train.tsv" "$data/flickr30k/val.tsv" "$data/flickr30k/test.tsv" | cut -f 3
 } | keys | sort -u - "$work/evaluation.keys" >"$work/related.keys"

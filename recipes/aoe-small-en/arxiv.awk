@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# arxiv.awk: extracts rows "title TAB abstract TAB category" from JSON or JSON Lines files with the fields "title" and "summary" or
-# "abstract" (the metadata of arXiv in public repositories). A title and an abstract that follow each other belong together.
-# lines=1: a line is one record, and a record without an arXiv number is skipped.
+# arxiv.awk: extracts rows "title TAB abstract TAB category" from JSON or JSON Lines files with the fields "title" and
+# "summary" or "abstract" (the metadata of arXiv in public repositories). A title and an abstract that follow each other
+# belong together. lines=1: a line is one record, and a record without an arXiv number is skipped.
 BEGIN { OFS = "\t" }
 function field(name,    at, rest) {
     at = index($0, "\"" name "\"")
@@ -12,7 +12,8 @@ function field(name,    at, rest) {
     match(rest, /^([^"\\]|\\.)*/)
     rest = substr(rest, 1, RLENGTH)
     gsub(/\\\\/, "\001", rest)
-    gsub(/\001(textit|textbf|textsc|textsf|texttt|textrm|text|emph|mathrm|mathbf|mathcal|mathbb|mathsf|mathit|operatorname|boldsymbol|bm)/, "", rest)
+    gsub("\001(textit|textbf|textsc|textsf|texttt|textrm|text|emph|mathrm|mathbf|mathcal|mathbb|mathsf|mathit|" \
+        "operatorname|boldsymbol|bm)", "", rest)
     gsub(/\001['`^~=]/, "", rest)
     gsub(/[{}]/, "", rest)
     gsub(/\\[ntr]/, " ", rest)
@@ -50,7 +51,10 @@ lines && !/arxiv.org|"id": *"[0-9][0-9][0-9][0-9][.][0-9]/ { next }
     if (!(key in seen)) {
         seen[key] = 1
         category = ""
-        if (match($0, /"categories": *\[? *"[^" ]*/)) { category = substr($0, RSTART, RLENGTH); sub(/.*"/, "", category) }
+        if (match($0, /"categories": *\[? *"[^" ]*/)) {
+            category = substr($0, RSTART, RLENGTH)
+            sub(/.*"/, "", category)
+        }
         print title, abstract, category
     }
     title = abstract = ""

@@ -3,15 +3,17 @@
 # build.sh: makes models/aoe-small-en from its teachers and the training texts with the commands of this repository.
 #     AOE_DATA=DIR AOE_TEXT=DIR AOE_TEACHERS=DIR recipes/aoe-small-en/build.sh [FOLDER...]
 # FOLDER: further evaluation sets whose texts must not become training texts (see prepare.sh).
-# AOE_TEACHERS contains all-MiniLM-L6-v2 and all-mpnet-base-v2, AOE_TEXT the sources that fetch.sh downloads, AOE_DATA the data
-# sets (see prepare.sh). Each stage takes at most 120 minutes on two cores. Intermediate files are kept in $AOE_WORK
-# (build/aoe-small-en); the same command continues an interrupted stage. After each stage, the hash of its result is compared with
-# hashes.tsv, which contains the hashes of the published model and the CPU tier on which they were computed.
+# AOE_TEACHERS contains all-MiniLM-L6-v2 and all-mpnet-base-v2, AOE_TEXT the sources that fetch.sh downloads, AOE_DATA
+# the data sets (see prepare.sh). Each stage takes at most 120 minutes on two cores. Intermediate files are kept in
+# $AOE_WORK (build/aoe-small-en); the same command continues an interrupted stage. After each stage, the hash of its
+# result is compared with hashes.tsv, which contains the hashes of the published model and the CPU tier on which they
+# were computed.
 set -eu
 cd "$(dirname "$0")/../.."
 AOE_WORK=${AOE_WORK:-build/aoe-small-en}
 . recipes/steps.sh
-: "${AOE_TEACHERS:?folder with all-MiniLM-L6-v2 and all-mpnet-base-v2, for example links to the directories that aoe pull sentence-transformers/NAME prints}"
+: "${AOE_TEACHERS:?folder with all-MiniLM-L6-v2 and all-mpnet-base-v2, for example links to the \
+directories that aoe pull sentence-transformers/NAME prints}"
 export AOE_TEACHERS AOE="$aoe"
 recipe=recipes/aoe-small-en
 model=models/aoe-small-en
@@ -41,8 +43,8 @@ compare pairs-2 "$AOE_WORK/pairs-2.tsv"
 compare triplets "$AOE_WORK/snli-triplets.tsv"
 
 # 2. start model: four of the six layers of the first teacher
-step "$AOE_WORK/start/config.json" "$aoe" convert -m "$AOE_TEACHERS/all-MiniLM-L6-v2" --take-layers 0,1,3,5 --dtype f32 \
-    -o "$AOE_WORK/start"
+step "$AOE_WORK/start/config.json" "$aoe" convert -m "$AOE_TEACHERS/all-MiniLM-L6-v2" --take-layers 0,1,3,5 \
+    --dtype f32 -o "$AOE_WORK/start"
 compare start "$AOE_WORK/start/model.safetensors"
 
 # 3. distillation: brings the four layers back to the embeddings of the six layers
@@ -56,15 +58,18 @@ compare tuned "$AOE_WORK/tuned/model.safetensors"
 step "$AOE_WORK/tuned-2/config.json" "$aoe" train "@$recipe/tune-2.args" --resume
 compare tuned-2 "$AOE_WORK/tuned-2/model.safetensors"
 
-# 5. mean of the weights of stage 3 and of the first model of stage 4, then cosines of both teachers for pairs of similar texts
-step "$AOE_WORK/mean-1/config.json" "$aoe" merge "$AOE_WORK/tuned" "$AOE_WORK/distilled" --dtype f32 -o "$AOE_WORK/mean-1"
+# 5. mean of the weights of stage 3 and of the first model of stage 4, then cosines of both teachers for pairs of
+#    similar texts
+step "$AOE_WORK/mean-1/config.json" "$aoe" merge "$AOE_WORK/tuned" "$AOE_WORK/distilled" --dtype f32 \
+    -o "$AOE_WORK/mean-1"
 step "$AOE_WORK/near-pairs.tsv" "$recipe/near_pairs.sh"
 compare near-pairs "$AOE_WORK/near-pairs.tsv"
 step "$AOE_WORK/balanced/config.json" "$aoe" train "@$recipe/balance.args" --resume
 compare balanced "$AOE_WORK/balanced/model.safetensors"
 
 # 6. mean of the weights of stage 5, of the second model of stage 4, and of the mean in stage 5
-step "$AOE_WORK/mean-3/config.json" "$aoe" merge "$AOE_WORK/balanced" "$AOE_WORK/tuned-2" "$AOE_WORK/mean-1" --dtype f32 -o "$AOE_WORK/mean-3"
+step "$AOE_WORK/mean-3/config.json" "$aoe" merge "$AOE_WORK/balanced" "$AOE_WORK/tuned-2" "$AOE_WORK/mean-1" \
+    --dtype f32 -o "$AOE_WORK/mean-3"
 
 # 7. int8 with int5 token embeddings
 "$aoe" convert -m "$AOE_WORK/mean-3" --dtype int8 --embedding-dtype int5 --force -o "$model"

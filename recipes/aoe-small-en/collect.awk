@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-# collect.awk: reads rows "source.kind TAB text", drops texts that equal an earlier text (compared by letters and digits), and texts
-# that are too short, too long or not English. Copies about one tenth of the texts in lowercase without punctuation. Writes "random number TAB source.kind TAB text"; sorting the rows gives the order of the training file.
+# collect.awk: reads rows "source.kind TAB text", drops texts that equal an earlier text (compared by letters and
+# digits), and texts that are too short, too long or not English. Copies about one tenth of the texts in lowercase
+# without punctuation. Writes "random number TAB source.kind TAB text"; sorting the rows gives the order of the training
+# file.
 # rates: "source.kind=rate ..." keeps only this share of the texts of a source and kind.
 BEGIN {
     FS = OFS = "\t"

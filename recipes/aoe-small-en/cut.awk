@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: MIT
-# cut.awk: cuts sentences, passages, titles, keyword spans and questions from documents. Reads rows "title TAB text", writes
-# rows "source.kind TAB text". Variables: source (name), spans and questions (rates per sentence and per title, 0 to 1),
-# passages (1: also write passages), seed. All random choices come from a Lehmer generator, so that every awk makes the same ones.
+# cut.awk: cuts sentences, passages, titles, keyword spans and questions from documents. Reads rows "title TAB text",
+# writes rows "source.kind TAB text". Variables: source (name), spans and questions (rates per sentence and per title, 0
+# to 1), passages (1: also write passages), seed. All random choices come from a Lehmer generator, so that every awk
+# makes the same ones.
 BEGIN {
     FS = OFS = "\t"
     state = seed + 48271
     for (i = 0; i < 10; i++) random()
-    n = split("a an and are as at be been but by can could do does for from had has have he her his how i if in into is it its may might " \
-        "more most no nor not of on one only or our out over own same she should since so some such than that the their them then there " \
-        "these they this those through to too under until up upon very was we were what when where which while who whom why will with " \
-        "within without would you your using used also between both each here however thus et al e.g i.e other any all about", list, " ")
+    n = split("a an and are as at be been but by can could do does for from had has have he her his how i if in " \
+        "into is it its may might more most no nor not of on one only or our out over own same she should since so " \
+        "some such than that the their them then there these they this those through to too under until up upon " \
+        "very was we were what when where which while who whom why will with within without would you your using " \
+        "used also between both each here however thus et al e.g i.e other any all about", list, " ")
     for (i = 1; i <= n; i++) stop[list[i]] = 1
-    n = split("Mr Mrs Ms Dr Prof St Sr Jr vs etc al eq Eq eqs Eqs fig Fig figs Figs ref Ref refs sec Sec no No vol Vol pp ca cf e.g i.e " \
-        "approx resp Inc Ltd Co Corp dept Univ ed eds Rev Phys Lett Ch Art viz Gen Col Lt Capt Rep Sen Gov incl min max", list, " ")
+    n = split("Mr Mrs Ms Dr Prof St Sr Jr vs etc al eq Eq eqs Eqs fig Fig figs Figs ref Ref refs sec Sec no No vol " \
+        "Vol pp ca cf e.g i.e approx resp Inc Ltd Co Corp dept Univ ed eds Rev Phys Lett Ch Art viz Gen Col Lt " \
+        "Capt Rep Sen Gov incl min max", list, " ")
     for (i = 1; i <= n; i++) abbreviation[list[i]] = 1
 }
 function random() {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# descriptions.awk: converts the package descriptions of Debian (Translation-en) to rows "package TAB short description TAB paragraph".
+# descriptions.awk: converts the package descriptions of Debian (Translation-en) to rows "package TAB short description
+# TAB paragraph".
 /^Package: / { package = $2 }
 /^Description-en: / {
     short = $0

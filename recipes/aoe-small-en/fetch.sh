@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# fetch.sh: downloads the sources in sources.tsv to $AOE_TEXT. Repositories become bare clones in $AOE_TEXT/git/OWNER+NAME, packages of
-# Debian 12 are unpacked to $AOE_TEXT/debian/PACKAGE. Requires git, apt-get, dpkg and about 30 GB.
+# fetch.sh: downloads the sources in sources.tsv to $AOE_TEXT. Repositories become bare clones in
+# $AOE_TEXT/git/OWNER+NAME, packages of Debian 12 are unpacked to $AOE_TEXT/debian/PACKAGE. Requires git, apt-get, dpkg
+# and about 30 GB.
 set -eu
 : "${AOE_TEXT:?folder for the sources}"
 sources=$(dirname "$0")/sources.tsv
@@ -28,5 +29,6 @@ grep -v '^#' "$sources" | while IFS="$(printf '\t')" read -r _ _ place version _
 done
 apt-get install -y wordnet-base
 apt-get update -o Acquire::Languages=en
-apt-get indextargets -o Acquire::Languages=en --format '$(FILENAME)' 'Created-By: Translations' | grep -E 'bookworm_main_i18n_Translation-en' | head -n 1 |
+apt-get indextargets -o Acquire::Languages=en --format '$(FILENAME)' 'Created-By: Translations' |
+    grep -E 'bookworm_main_i18n_Translation-en' | head -n 1 |
     while read -r file; do /usr/lib/apt/apt-helper cat-file "$file" >"$AOE_TEXT/translation-en.txt"; done

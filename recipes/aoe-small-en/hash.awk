@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# hash.awk: puts a hash of the text in column `column` and a TAB in front of each row. The hash depends on the letters and digits
-# of the text only, so that sorting by it gives a pseudo-random order that is the same with every awk.
+# hash.awk: puts a hash of the text in column `column` and a TAB in front of each row. The hash depends on the letters
+# and digits of the text only, so that sorting by it gives a pseudo-random order that is the same with every awk.
 BEGIN {
     FS = "\t"
     for (i = 32; i < 127; i++) code[sprintf("%c", i)] = i

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# html.awk: converts HTML or CNXML files on stdin to rows "title TAB paragraph". Headings become the title of the paragraphs after
-# them. Code, formulas in display, tables, navigation and scripts are left out.
+# html.awk: converts HTML or CNXML files on stdin to rows "title TAB paragraph". Headings become the title of the
+# paragraphs after them. Code, formulas in display, tables, navigation and scripts are left out.
 BEGIN { RS = "<"; OFS = "\t" }
 function decode(text) {
     if (text !~ /&/) return text
@@ -23,7 +23,10 @@ function flush() {
     buffer = ""
 }
 function block(tag) {
-    return tag ~ /^(p|li|dd|dt|div|td|th|tr|ul|ol|dl|table|section|article|blockquote|br|hr|body|html|head|para|item|note|example|list|exercise|problem|solution|figure|caption|h[1-6]|title|document|content|metadata|glossary|definition|meaning|term_|pre|code_|screen|main|aside|nav|header|footer|form|equation)$/
+    return tag ~ /^(p|li|dd|dt|div|td|th|tr|ul|ol|dl|table|section|article|blockquote|br|hr|body|html|head)$/ ||
+        tag ~ /^(para|item|note|example|list|exercise|problem|solution|figure|caption|h[1-6]|title)$/ ||
+        tag ~ /^(document|content|metadata|glossary|definition|meaning|term_|pre|code_|screen|main)$/ ||
+        tag ~ /^(aside|nav|header|footer|form|equation)$/
 }
 {
     at = index($0, ">")
@@ -35,7 +38,8 @@ function block(tag) {
     selfclosed = tag ~ /\/$/
     match(tag, /^[A-Za-z0-9:!-]*/)
     name = tolower(substr(tag, 1, RLENGTH))
-    if (name ~ /^(pre|script|style|nav|math|m:math|svg|head|footer|code-block|equation|metadata|screen|programlisting|table|code)$/ && !(name == "code" && tag !~ /display="block"/) && !selfclosed) {
+    if ((name ~ /^(pre|script|style|nav|math|m:math|svg|head|footer|code-block|equation|metadata|screen)$/ ||
+        name ~ /^(programlisting|table|code)$/) && !(name == "code" && tag !~ /display="block"/) && !selfclosed) {
         if (name == "math" || name == "m:math") { if (!closing) buffer = buffer " " }
         else flush()
         if (closing) { if (skip > 0) skip-- }

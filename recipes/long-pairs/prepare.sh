@@ -37,6 +37,9 @@ zstd -dcq "$data/corpus_books/books_1m.txt.zst" | first "$BOOKS" | awk '
     NR == FNR { for (i = 1; i + 4 <= n; i++) evaluation[five(i)] = 1; next }
     n >= 5 && five(1) in evaluation && five(n - 4) in evaluation { dropped++; next }
     { print }
-    END { print "books.txt: " dropped + 0 " sentences left out, because they occur in evaluation texts" > "/dev/stderr" }' "$work/evaluation.txt" - >"$work/books.part"
+    END {
+        print "books.txt: " dropped + 0 " sentences left out, because they occur in evaluation texts" > "/dev/stderr"
+    }' \
+    "$work/evaluation.txt" - >"$work/books.part"
 wc -l "$work"/*.tsv "$work"/*.txt >&2
 mv "$work/books.part" "$work/books.txt" # the complete file

@@ -27,7 +27,8 @@ init() { # init OPTION...: creates $MODEL with random weights
 
 # learn SEED...: pretrains $MODEL and fine-tunes it once per seed
 learn() {
-    step "$AOE_WORK/$MODEL/base/config.json" "$aoe" pretrain "@$recipe/pretrain.args" --resume >>"$AOE_WORK/$MODEL/pretrain.txt"
+    step "$AOE_WORK/$MODEL/base/config.json" "$aoe" pretrain "@$recipe/pretrain.args" \
+        --resume >>"$AOE_WORK/$MODEL/pretrain.txt"
     for SEED; do
         export SEED
         step "$AOE_WORK/$MODEL/seed-$SEED/config.json" "$aoe" train "@$recipe/train.args" --resume >&2
@@ -56,14 +57,17 @@ mean() { # mean SCORE...: prints the mean with two decimals
     printf '%s%d.%02d' "$sign" $((sum / 100)) $((sum % 100))
 }
 
-# row INPUT OPTION...: prints a row of the table. INPUT describes which part of a text the model reads; OPTION selects it in aoe eval.
+# row INPUT OPTION...: prints a row of the table. INPUT describes which part of a text the model reads; OPTION selects
+# it in aoe eval.
 row() {
     input=$1
     shift
     parameters=$("$aoe" info "$AOE_WORK/$MODEL/base" | sed -n 's/^parameters *//p')
-    pretraining=$(sed -n 's/^done: \([0-9]*\) steps .*; perplexity \([0-9.]*\) .*/\1 | \2/p' "$AOE_WORK/$MODEL/pretrain.txt" | tail -n 1)
+    pretraining=$(sed -n 's/^done: \([0-9]*\) steps .*; perplexity \([0-9.]*\) .*/\1 | \2/p' \
+        "$AOE_WORK/$MODEL/pretrain.txt" | tail -n 1)
     echo "evaluating $MODEL, $input" >&2
-    line="| $MODEL, $input | $parameters | $pretraining | $(score "$AOE_WORK/$MODEL/base" --max-length "$MAX_LENGTH" "$@")"
+    line="| $MODEL, $input | $parameters | $pretraining | $(score "$AOE_WORK/$MODEL/base" \
+        --max-length "$MAX_LENGTH" "$@")"
     scores=
     for SEED in $SEEDS; do
         one=$(score "$AOE_WORK/$MODEL/seed-$SEED" "$@")
@@ -78,7 +82,8 @@ step "$AOE_WORK/books.txt" "$recipe/prepare.sh"
 export MODEL MAX_LENGTH
 
 MODEL=aoe-mini MAX_LENGTH=512
-init --positions $MAX_LENGTH --vocab-from "$AOE_WORK/passages.txt" "$AOE_WORK/wiki.txt" "$AOE_WORK/books.txt" --vocab-size "$VOCABULARY"
+init --positions $MAX_LENGTH --vocab-from "$AOE_WORK/passages.txt" "$AOE_WORK/wiki.txt" "$AOE_WORK/books.txt" \
+    --vocab-size "$VOCABULARY"
 # shellcheck disable=SC2086
 learn $SEEDS
 MODEL=ran-mini MAX_LENGTH=16384

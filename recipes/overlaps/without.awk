@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
-# without.awk: prints the rows of the second file, except those with a column that overlaps a text of the first file, which
-# test_texts.sh wrote (lowercase words of letters and digits, separated by single spaces). A column overlaps a text if
+# without.awk: prints the rows of the second file, except those with a column that overlaps a text of the first file,
+# which test_texts.sh wrote (lowercase words of letters and digits, separated by single spaces). A column overlaps a
+# text if
 #   - both have the same letters and digits;
 #   - the column contains a text of `least` words or more;
 #   - the column has `least` words or more and is contained in a text.
-# Containment also compares letters and digits only, so that "it's", "it 's" and "its" are equal. It begins at the start of a word.
+# Containment also compares letters and digits only, so that "it's", "it 's" and "its" are equal. It begins at the start
+# of a word.
 #     mawk -v name=NAME [-v least=5] [-v from=1] [-v shortest=0] -f without.awk TEXTS ROWS
-# name: the name in the counts on stderr. least: 0 compares for equality only. from: the first column that is compared. shortest:
-# columns with fewer letters and digits are not compared for equality.
+# name: the name in the counts on stderr. least: 0 compares for equality only. from: the first column that is compared.
+# shortest: columns with fewer letters and digits are not compared for equality.
 BEGIN {
     FS = "\t"
     if (least == "") least = 5
@@ -15,7 +17,8 @@ BEGIN {
     size = 12 # letters and digits at the start of a key by which the tables are searched
     part = 8  # letters and digits for quicker comparisons
 }
-function reduce(text) { # sets key to the letters and digits of the text, and word[1..] to its words; returns their number
+# sets key to the letters and digits of the text, and word[1..] to its words; returns their number
+function reduce(text) {
     text = tolower(text)
     gsub(/[^a-z0-9]+/, " ", text)
     gsub(/^ | $/, "", text)
@@ -23,10 +26,11 @@ function reduce(text) { # sets key to the letters and digits of the text, and wo
     gsub(/ /, "", key)
     return split(text, word, " ")
 }
-# texts[number] is the key of a text. head[start] lists the numbers of the texts that begin with start, which has 2 * size characters, or
-# `size` characters for shorter texts; head also has all starts of `size` characters of longer texts. The small table known has all starts
-# of `part` characters; most places of a column are found to be no start of a text there. at[start] lists the places of all texts where a
-# word begins and the next `size` characters are start, as "NEXT=NUMBER ": the `part` characters after start, and the number of the text.
+# texts[number] is the key of a text. head[start] lists the numbers of the texts that begin with start, which has 2 *
+# size characters, or `size` characters for shorter texts; head also has all starts of `size` characters of longer
+# texts. The small table known has all starts of `part` characters; most places of a column are found to be no start of
+# a text there. at[start] lists the places of all texts where a word begins and the next `size` characters are start, as
+# "NEXT=NUMBER ": the `part` characters after start, and the number of the text.
 NR == FNR {
     words = reduce($0)
     if (key == "" || key in equal) next
@@ -97,6 +101,7 @@ function overlap(column,    words, place, i) { # "" or the kind of overlap
     kept++
 }
 END {
-    printf "%s: %d rows kept, %d left out: %d equal to a test text, %d containing one, %d contained in one\n", name, kept,
-        dropped["equal"] + dropped["containing"] + dropped["contained"], dropped["equal"], dropped["containing"], dropped["contained"] > "/dev/stderr"
+    printf "%s: %d rows kept, %d left out: %d equal to a test text, %d containing one, %d contained in one\n", name,
+        kept, dropped["equal"] + dropped["containing"] + dropped["contained"], dropped["equal"], dropped["containing"],
+        dropped["contained"] > "/dev/stderr"
 }

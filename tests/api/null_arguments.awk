@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# null_arguments.awk HEADER... writes C test cases for every function that the public headers declare. Each case calls the
-# function with one pointer argument set to NULL. Arguments marked AOE_NULLABLE are tested only in functions that have no
-# other pointer argument. The script also writes the name of every function with an options argument. It fails on a
-# declaration that it cannot parse.
+# null_arguments.awk HEADER... writes C test cases for every function that the public headers declare. Each case calls
+# the function with one pointer argument set to NULL. Arguments marked AOE_NULLABLE are tested only in functions that
+# have no other pointer argument. The script also writes the name of every function with an options argument. It fails
+# on a declaration that it cannot parse.
 
 function fail(what) {
     print FILENAME ": cannot parse: " what > "/dev/stderr"
@@ -10,8 +10,8 @@ function fail(what) {
     exit 1
 }
 
-# Returns a C expression for an argument of a type. Pointers are not NULL, but a function must not use them before it has
-# checked all pointers.
+# Returns a C expression for an argument of a type. Pointers are not NULL, but a function must not use them before it
+# has checked all pointers.
 function dummy(type) {
     if (type ~ /_fn$/) return "(" type ")(void (*)(void))dummy_function"
     if (type ~ /\*$/) return "(void *)dummy"
@@ -65,7 +65,11 @@ function declare(text,    name, result, list, n, i, j, type, call, pointers, arg
     if (comment) { if (!/\*\//) next; sub(/.*\*\//, ""); comment = 0 }
     if (/\/\*/) { sub(/\/\*.*/, ""); comment = 1 }
     if (/^#/ || macro) { macro = /\\$/; next }
-    if (/^AOE_OPTIONS(_WITH)?\(/) { match($0, /\([a-z_0-9]+/); declare("void " substr($0, RSTART + 1, RLENGTH - 1) "_fill(" substr($0, RSTART + 1, RLENGTH - 1) " *o)") }
+    if (/^AOE_OPTIONS(_WITH)?\(/) {
+        match($0, /\([a-z_0-9]+/)
+        name = substr($0, RSTART + 1, RLENGTH - 1)
+        declare("void " name "_fill(" name " *o)")
+    }
     if (/AOE_API /) { sub(/.*AOE_API /, ""); text = ""; open = 1 }
     if (!open) next
     text = text " " $0

@@ -41,10 +41,13 @@ change 'removed field' aoe_convert.h '/^ *size_t vocab_size;/d'
 change 'removed last field' aoe_eval.h '/aoe_bootstrap_options \{/,/\} aoe_bootstrap_options/{/uint64_t seed;/d}'
 change 'reordered fields' aoe_train.h '/^ *double alpha;$/d; s/^ *double dropout;$/&\n    double alpha;/'
 change 'retyped field' aoe_eval.h 's/^( *)double confidence;/\1float confidence;/'
-change 'retyped last field' aoe_eval.h '/aoe_bootstrap_options \{/,/\} aoe_bootstrap_options/s/uint64_t seed;/int64_t seed;/'
+change 'retyped last field' aoe_eval.h \
+    '/aoe_bootstrap_options \{/,/\} aoe_bootstrap_options/s/uint64_t seed;/int64_t seed;/'
 change 'changed enum value' aoe.h 's/^( *)AOE_CHUNK_MEAN$/& = 7/'
 change 'inserted enum value' aoe.h 's/^( *)AOE_CHUNK_FIRST,/\1AOE_CHUNK_ADDED, &/'
 change 'removed function' aoe.h '/^AOE_API int aoe_version_number/d'
-change 'changed function' aoe_eval.h 's/^AOE_API double aoe_bandwidth\(const double \*x, size_t n\)/AOE_API double aoe_bandwidth(const float *x, size_t n)/'
-change 'struct that grows inside a struct of the library' aoe_train.h 's/const aoe_objective_result \*loss;/aoe_objective_result loss;/'
+change 'changed function' aoe_eval.h \
+    's/^(AOE_API double aoe_bandwidth)\(const double \*x, size_t n\)/\1(const float *x, size_t n)/'
+change 'struct that grows inside a struct of the library' aoe_train.h \
+    's/const aoe_objective_result \*loss;/aoe_objective_result loss;/'
 change 'appended field of a fixed struct' aoe.h '/^\} aoe_neighbor;/i size_t added;'

@@ -40,7 +40,8 @@ requests first
 annotate -q -o pairs.tsv --json
 annotate -q -o other.tsv -j 16 --cache other.sqlite >/dev/null
 cmp pairs.tsv other.tsv
-"$AOE" data annotate texts.txt -m $models --api "$api" -n 3 --negatives 3 --cache pairs.tsv.sqlite --form triplets >triplets.jsonl
+"$AOE" data annotate texts.txt -m $models --api "$api" -n 3 --negatives 3 --cache pairs.tsv.sqlite \
+    --form triplets >triplets.jsonl
 head -n 2 triplets.jsonl
 annotate -q --cache pairs.tsv.sqlite | head -n 1
 requests first
@@ -70,12 +71,15 @@ is_absent bad.tsv
 cp pairs.tsv.sqlite kept.sqlite
 fails "$AOE" data annotate pairs.tsv -m numbered --api "$api" -o ./pairs.tsv
 fails "$AOE" data score scored.tsv -m numbered --api "$api" -o scored.tsv
-fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o "$PWD/bad.tsv" --cache bad.tsv 2>&1 | sed "s#$PWD#HERE#"
+fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o "$PWD/bad.tsv" --cache bad.tsv 2>&1 |
+    sed "s#$PWD#HERE#"
 is_absent bad.tsv
 fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o pairs.tsv.sqlite --cache pairs.tsv.sqlite -f tsv
 cmp pairs.tsv.sqlite kept.sqlite
-"$AOE" data annotate texts.txt -m numbered --api "$api" -o some.tsv -n 2 --negatives 0 --max-total-tokens 2000 --max-tokens 100 -j 8
-"$AOE" data annotate texts.txt -m numbered price=0,0 --api "$api" -o some.tsv -n 2 --negatives 0 --max-cost 1 -q | tail -n 1
+"$AOE" data annotate texts.txt -m numbered --api "$api" -o some.tsv -n 2 --negatives 0 --max-total-tokens 2000 \
+    --max-tokens 100 -j 8
+"$AOE" data annotate texts.txt -m numbered price=0,0 --api "$api" -o some.tsv -n 2 --negatives 0 --max-cost 1 -q |
+    tail -n 1
 annotate -q -o troubled.tsv --cache other.sqlite >/dev/null
 kill $server
 usage() { # usage ARGUMENT...: expects a usage error: exit code 2
@@ -108,7 +112,8 @@ fails "$AOE" data annotate texts.txt -m a --api "$api" -o bad.tsv --max-cost 1
 head -n 2 texts.txt >two.txt
 few() { "$AOE" data annotate two.txt -m numbered stream --api "$api" -n 3 --negatives 3 -q "$@"; }
 serve second - 0
-env -u OPENAI_API_KEY "$AOE" data annotate two.txt -m numbered stream --api "$api" -n 3 --negatives 3 -q -o plain.tsv >/dev/null
+env -u OPENAI_API_KEY "$AOE" data annotate two.txt -m numbered stream --api "$api" -n 3 --negatives 3 -q \
+    -o plain.tsv >/dev/null
 kill $server
 serve third - 3
 few -o troubled.tsv -j 8 >/dev/null
@@ -120,7 +125,8 @@ kill $server
 serve slow "$key" 0 0.05
 stop() { # stop SIGNAL COUNT: starts the run and sends it SIGNAL after COUNT requests were answered
     # shellcheck disable=SC2086
-    env --default-signal=INT "$AOE" data annotate texts.txt -m $models --api "$api" -n 3 --negatives 3 -q -o late.tsv -j 2 >/dev/null 2>>stopped &
+    env --default-signal=INT "$AOE" data annotate texts.txt -m $models --api "$api" -n 3 --negatives 3 -q -o late.tsv \
+        -j 2 >/dev/null 2>>stopped &
     pid=$!
     while [ "$(requests slow)" -lt "$2" ]; do sleep 0.02; done
     kill -"$1" $pid
@@ -134,7 +140,8 @@ stop INT 60
 sed 's/[0-9][0-9]*/N/' stopped
 is_absent late.tsv
 annotate -q -o late.tsv >/dev/null
-awk -v n="$(requests slow)" 'BEGIN { print (n >= 300 && n <= 302 ? "about 300 answers" : n " answers") }' # at most two were in progress when the run was killed
+# at most two were in progress when the run was killed
+awk -v n="$(requests slow)" 'BEGIN { print (n >= 300 && n <= 302 ? "about 300 answers" : n " answers") }'
 sed 1d pairs.tsv | sort >want
 sed 1d late.tsv | sort >got
 cmp want got

@@ -59,14 +59,16 @@ fresh; cp page model/config.json; try2
 fresh; cp page model/model.safetensors; try2
 fresh; printf '\377\376{\000}\000' >model/modules.json; try2
 fresh; { printf '\357\273\277'; cat good/tokenizer_config.json; } >model/tokenizer_config.json; try2
-for file in config.json modules.json 1_Pooling/config.json sentence_bert_config.json tokenizer.json model.safetensors; do
+for file in config.json modules.json 1_Pooling/config.json sentence_bert_config.json tokenizer.json \
+    model.safetensors; do
     fresh; rm "model/$file"; ln -s missing "model/$file"; try2
 done
 fresh; rm model/vocab.txt; ln -s vocab.txt model/vocab.txt; try2
 fresh; rm model/special_tokens_map.json; mkdir model/special_tokens_map.json; try2
 fresh; rm model/model.safetensors; mkdir model/model.safetensors; try2
 # an index without its weight files
-fresh; rm model/model.safetensors; echo '{"weight_map": {"a": "part-1.safetensors"}}' >model/model.safetensors.index.json; try2
+fresh; rm model/model.safetensors; echo '{"weight_map": {"a": "part-1.safetensors"}}' \
+    >model/model.safetensors.index.json; try2
 echo '{"weight_map": {}}' >model/model.safetensors.index.json; try2
 # config.json and the weights contradict each other
 fresh; sed -i 's/"type_vocab_size": *2/"type_vocab_size": 0/' model/config.json; try2
@@ -91,7 +93,8 @@ fails "$AOE" tokenize -m good/tokenizer.json text.txt
 mkdir -p unfinished/checkpoints/step-5
 fails "$AOE" embed -q -m unfinished text.txt
 rm -r unfinished
-# -m with a file of another format, an archive, the folder of a module, a folder of models, and a model with other weights
+# -m with a file of another format, an archive, the folder of a module, a folder of models, and a model with other
+# weights
 touch model.gguf model.tar.gz
 fails "$AOE" embed -q -m model.gguf text.txt
 fails "$AOE" tokenize -m model.gguf text.txt

@@ -48,7 +48,9 @@ code=0
 "$AOE" embed -q -m model --batch-size 8 good.tsv || code=$?
 test $code = 2
 # SNLI names its label column gold_label, and marks pairs without a gold label with '-'.
-printf '{"gold_label":"entailment","sentence1":"a man","sentence2":"a person"}\n{"gold_label":"-","sentence1":"a car","sentence2":"a bus"}\n{"gold_label":"contradiction","sentence1":"a cat","sentence2":"no cat"}\n' >snli.jsonl
+printf '%b\n' '{"gold_label":"entailment","sentence1":"a man","sentence2":"a person"}' \
+    '{"gold_label":"-","sentence1":"a car","sentence2":"a bus"}' \
+    '{"gold_label":"contradiction","sentence1":"a cat","sentence2":"no cat"}' >snli.jsonl
 both snli.jsonl
 "$AOE" train -m model -d snli.jsonl -o snli --max-steps 1 --label-map -=drop 2>&1 >/dev/null | grep '^snli.jsonl'
 "$AOE" train -m model -d snli.jsonl -o snli --force --max-steps 1 --skip-bad-rows 2>&1 >/dev/null | grep 'snli.jsonl'

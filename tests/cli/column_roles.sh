@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: MIT
-# Tests the roles of columns in files that a new user often has: preferences (prompt, chosen, rejected), pairs without labels
-# and triplets where labeled pairs are required.
+# Tests the roles of columns in files that a new user often has: preferences (prompt, chosen, rejected), pairs without
+# labels and triplets where labeled pairs are required.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 train() { # train FILE [OPTION...]: prints the note or the error about the columns of FILE
     echo "$@"
-    "$AOE" train -m model -d "$@" -o o --force --max-steps 1 --allow-duplicates --method contrastive 2>&1 | grep -e "\.csv: " || true
+    "$AOE" train -m model -d "$@" -o o --force --max-steps 1 --allow-duplicates --method contrastive 2>&1 |
+        grep -e "\.csv: " || true
 }
 printf 'prompt,chosen,rejected\nthe cat,a cat,a dog\nthe dog,a dog,a cat\n' >preferences.csv
 train preferences.csv
 printf 'query,response,rejected\nthe cat,a cat,a dog\nthe dog,a dog,a cat\n' >responses.csv
 train responses.csv columns=positive=response
-printf 'prompt,chosen,rejected,chosen_score,rejected_score\nthe cat,a cat,a dog,5,1\nthe dog,a dog,a cat,4,2\n' >scores.csv
+printf 'prompt,chosen,rejected,chosen_score,rejected_score\nthe cat,a cat,a dog,5,1\nthe dog,a dog,a cat,4,2\n' \
+    >scores.csv
 train scores.csv
 # Another name of a query takes precedence over prompt.
 printf 'prompt,query,chosen,rejected\nx,the cat,a cat,a dog\ny,the dog,a dog,a cat\n' >instructions.csv

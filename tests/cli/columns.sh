@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Tests that no command drops a column that carries information without a word. For every combination of texts (pair,
-# positive, triplet, tuple) and label (none, label, score, integers of natural language inference), and for every command,
-# the result is "used", "named as unused" or "rejected". Also tests the names of negatives and the keys of .jsonl files.
+# positive, triplet, tuple) and label (none, label, score, integers of natural language inference), and for every
+# command, the result is "used", "named as unused" or "rejected". Also tests the names of negatives and the keys of
+# .jsonl files.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 # table TEXTS LABEL: writes a table with 4 rows to TEXTS-LABEL.tsv
@@ -39,7 +40,8 @@ result() {
     last=$(head -n 1 "$file" | tr '\t' '\n' | tail -n 1)
     shift
     if ! "$@" >out 2>err; then
-        if grep -q "$last\|unrecognized\|no column\|integers up to 2\|plain texts\|trains on" err; then echo rejected; else cat err; fi
+        if grep -q "$last\|unrecognized\|no column\|integers up to 2\|plain texts\|trains on" err; then
+            echo rejected; else cat err; fi
     elif grep "not used: .*'$last'" err >/dev/null; then
         echo unused
     elif grep "from .*'$last'" err >/dev/null; then
@@ -54,8 +56,10 @@ for kind in none label score teacher_score is_duplicate nli; do
         table $texts $kind
         f=$texts-$kind.tsv
         for method in angle contrastive symmetric cosent cross-encoder sbert-classification simcse-unsup; do
-            echo "$f train $method: $(result $f "$AOE" train -m model -d $f -o o --force --max-steps 1 --method $method \
-                $([ $method != sbert-classification ] || echo --classes 3) --allow-duplicates $([ $method != simcse-unsup ] || echo --dropout 0.1))"
+            echo "$f train $method: $(result $f "$AOE" train -m model -d $f -o o --force --max-steps 1 \
+                --method $method \
+                $([ $method != sbert-classification ] || echo --classes 3) \
+                --allow-duplicates $([ $method != simcse-unsup ] || echo --dropout 0.1))"
         done
         echo "$f eval sts: $(result $f "$AOE" eval sts -m model $f)"
         echo "$f eval pairs: $(result $f "$AOE" eval pairs -m model $f --positive-from 1)"
@@ -108,7 +112,8 @@ sed 's/negative/score/' late.jsonl >late-score.jsonl
 check late-score.jsonl
 "$AOE" data check late.jsonl 2>&1 | head -n 2
 # Lists of negatives and of labels.
-printf '{"query":"a","pos":["b","c"],"neg":["d","e"],"neg_scores":[1,2],"prompt":"x"}\n{"query":"f","pos":["g"],"neg":["h","i"]}\n' >lists.jsonl
+printf '%b\n' '{"query":"a","pos":["b","c"],"neg":["d","e"],"neg_scores":[1,2],"prompt":"x"}' \
+    '{"query":"f","pos":["g"],"neg":["h","i"]}' >lists.jsonl
 check lists.jsonl
 printf '{"query":"j","pos":["k"],"neg":["l"]}\n' | cat lists.jsonl - >uneven.jsonl
 check uneven.jsonl

@@ -35,14 +35,16 @@ find out -name model
 compare --json --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' >json
 wc -l <json
 sed -n 's/.*"arm":"\([^"]*\)".*"dev.tsv":\([0-9.e-]*\).*/\1 \2/p' out/results.jsonl >scores
-sed -n 's/.*"dev.tsv","arm":"cosine".*"mean":\([^,]*\),"sd":\([^,]*\),.*"difference":\([^,]*\),"difference_low":\([^,]*\),"difference_high":\([^,]*\),"t":\([^,]*\),.*/\1 \2 \3 \4 \5 \6/p' json |
+difference='"difference":([^,]*),"difference_low":([^,]*),"difference_high":([^,]*),"t":([^,]*)'
+sed -nE 's/.*"dev.tsv","arm":"cosine".*"mean":([^,]*),"sd":([^,]*),.*'"$difference"',.*/\1 \2 \3 \4 \5 \6/p' json |
     awk 'function off(a, b) { return a - b > 1e-12 || b - a > 1e-12 }
          NR == FNR { n[$1]++; sum[$1] += $2; score[$1, n[$1]] = $2; next }
          { mean = sum["cosine"] / 3; start = sum["untrained"]
            for (i = 1; i <= 3; i++) squares += (score["cosine", i] - mean) ^ 2
            sd = sqrt(squares / 2)
            t = (mean - start) / (sd / sqrt(3))
-           print n["cosine"], n["untrained"], off($1, mean), off($2, sd), off($3, mean - start), off($6 / t, 1), $4 <= $3 && $3 <= $5 }' scores -
+           print n["cosine"], n["untrained"], off($1, mean), off($2, sd), off($3, mean - start), off($6 / t, 1),
+               $4 <= $3 && $3 <= $5 }' scores -
 
 # other output formats; an added arm; another reference arm
 compare --arm untrained 'all:' --format markdown | sed 's/-*[0-9][0-9.]*[0-9]/N/g' | head -n 3
@@ -86,7 +88,8 @@ usage --arm untrained 'b: --method simcse-unsup --dropout 0'
 code=0
 "$AOE" compare -q -o new --arm 'a:' 'b:' -- -m start -d train.tsv || code=$?
 # The arm "untrained" does not read the training file, which the method of the shared options does not support.
-"$AOE" compare -q -t 2 -o plain --seeds 1 --arm untrained simcse-unsup --test test.tsv -- -m start -d plain.txt --max-steps 1 |
+"$AOE" compare -q -t 2 -o plain --seeds 1 --arm untrained simcse-unsup --test test.tsv -- -m start -d plain.txt \
+    --max-steps 1 |
     awk '{ print $1, $2, $3 }'
 
 # An evaluation file is read with its own settings (columns=...), before any training.
@@ -100,12 +103,14 @@ fails "$AOE" compare -q -o own --arm 'a:' 'b:' --test dev.tsv -- -m start -d oth
 is_absent own
 own --test test.tsv -- -m start -d other.tsv $columns --dev other.tsv $columns --max-steps 1
 compare --arm untrained 'all:' | awk '$1 == "dev.tsv" { print $4 }' >expected
-"$AOE" compare -q -t 2 -o own2 --seeds 3 --replicates 200 --arm untrained 'all:' -- -m start -d train.tsv --dev other.tsv $columns \
-    --batch-size 8 --dtype f32 --lr 1e-3 | awk 'NR > 1 { print $4 }' | cmp - expected
+"$AOE" compare -q -t 2 -o own2 --seeds 3 --replicates 200 --arm untrained 'all:' -- -m start -d train.tsv \
+    --dev other.tsv $columns --batch-size 8 --dtype f32 --lr 1e-3 | awk 'NR > 1 { print $4 }' | cmp - expected
 
 # A model directory is identified by the contents of all its files, including the files in its subdirectories.
 cp -r start model
-"$AOE" compare -q -t 2 -o folder --seeds 1 --arm untrained 'a:' --test test.tsv -- -m model -d train.tsv --max-steps 1 >/dev/null
+"$AOE" compare -q -t 2 -o folder --seeds 1 --arm untrained 'a:' --test test.tsv -- -m model -d train.tsv \
+    --max-steps 1 >/dev/null
 mkdir -p model/1_Pooling
 echo '{}' >model/1_Pooling/notes.json
-fails "$AOE" compare -q -t 2 -o folder --seeds 1 --arm untrained 'a:' --test test.tsv -- -m model -d train.tsv --max-steps 1
+fails "$AOE" compare -q -t 2 -o folder --seeds 1 --arm untrained 'a:' --test test.tsv -- -m model -d train.tsv \
+    --max-steps 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests --correction of `aoe compare`. The scores in the records of the runs are replaced by chosen scores, so that every p and
-# every corrected p is known.
+# Tests --correction of `aoe compare`. The scores in the records of the runs are replaced by chosen scores, so that
+# every p and every corrected p is known.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 8
@@ -9,13 +9,13 @@ head -n 7 "$SRC/examples/test.tsv" >dev.tsv
 compare() { # compare SEEDS OPTION...: compares three arms on two files and prints their p
     seeds=$1
     shift
-    "$AOE" compare -t 1 -o out --seeds "$seeds" --arm untrained 'a:' 'b: --w-ibn 0' --test test.tsv --replicates 50 "$@" -- \
-        -m start -d train.tsv --dev dev.tsv --max-steps 1 --dtype f32 2>notes
+    "$AOE" compare -t 1 -o out --seeds "$seeds" --arm untrained 'a:' 'b: --w-ibn 0' --test test.tsv \
+        --replicates 50 "$@" -- -m start -d train.tsv --dev dev.tsv --max-steps 1 --dtype f32 2>notes
 }
 compare 3 >/dev/null
 grep -o 'p: two.*' notes
-# scores RUN TEST DEV: replaces the scores of a run, and its cosines on the test set by the gold scores. "untrained" keeps its
-# cosines, so that the bootstrap interval of the difference on the test set is above 0.
+# scores RUN TEST DEV: replaces the scores of a run, and its cosines on the test set by the gold scores. "untrained"
+# keeps its cosines, so that the bootstrap interval of the difference on the test set is above 0.
 scores() {
     sed -i "s/\"scores\":{[^}]*}/\"scores\":{\"test.tsv\":$2,\"dev.tsv\":$3}/" "out/runs/$1/record.json"
     if [ "$1" != untrained ]; then

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests the methods consert and consert-sup: the log, the training record, the defaults, SentEval folders as texts, and the
-# sequence of both methods. Options that a method does not use and views that a model does not support must be rejected.
+# Tests the methods consert and consert-sup: the log, the training record, the defaults, SentEval folders as texts, and
+# the sequence of both methods. Options that a method does not use and views that a model does not support must be
+# rejected.
 . "$SRC/tests/cli/support/model.sh"
 pairs=train.tsv
 small_table "$pairs" 120

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-# Tests the method dan: the loss decreases, the saved model consists of trained word embeddings, embeddings of bigrams and two dense
-# layers, its embeddings do not change when it is converted and depend on the order of the words, further training continues with
-# these layers, and wrong data and options are rejected.
+# Tests the method dan: the loss decreases, the saved model consists of trained word embeddings, embeddings of bigrams
+# and two dense layers, its embeddings do not change when it is converted and depend on the order of the words, further
+# training continues with these layers, and wrong data and options are rejected.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start --pooling cls
 awk -F '\t' -v OFS='\t' 'NR == 1 { print "label", "premise", "hypothesis"; next }
-    { print ($1 >= 3.5 ? "entailment" : $1 < 1.5 ? "contradiction" : "neutral"), $2, $3 }' "$SRC/examples/train.tsv" >nli.tsv
-"$AOE" train -m start -d nli.tsv -o dan --method dan --bigrams 256 --epochs 3 --batch-size 16 -t 1 2>&1 >/dev/null | grep '^saved'
+    { print ($1 >= 3.5 ? "entailment" : $1 < 1.5 ? "contradiction" : "neutral"), $2, $3 }' "$SRC/examples/train.tsv" \
+        >nli.tsv
+"$AOE" train -m start -d nli.tsv -o dan --method dan --bigrams 256 --epochs 3 --batch-size 16 -t 1 2>&1 >/dev/null |
+    grep '^saved'
 sed -n 's/.*"event":"step".*"classification":\([^,]*\),.*/\1/p' dan/train-log.jsonl |
     awk '{ loss[NR] = $1 } END { for (i = 1; i <= 20; i++) { first += loss[i]; last += loss[NR - i + 1] }
          print (last < first ? "the loss decreases" : "the loss changes from " first / 20 " to " last / 20) }'
@@ -29,7 +31,8 @@ fails "$AOE" train -q -m dan -d nli.tsv -o out --method dan --bigrams 65536 --ma
 "$AOE" train -q -m dan -d "$SRC/examples/train.tsv" -o angle --batch-size 16 --max-steps 2 -t 1 >/dev/null
 "$AOE" info -m angle | grep 'parameters'
 # A template for mask pooling is not a prompt of the new model.
-"$AOE" train -q -m start -d "$SRC/examples/train.tsv" -o prompt --method promptbert --max-steps 1 --batch-size 8 -t 1 >/dev/null 2>&1
+"$AOE" train -q -m start -d "$SRC/examples/train.tsv" -o prompt --method promptbert --max-steps 1 --batch-size 8 \
+    -t 1 >/dev/null 2>&1
 "$AOE" train -q -m prompt -d nli.tsv -o plain --method dan --bigrams 16 --max-steps 1 -t 1 >/dev/null
 "$AOE" info -m plain | grep '^prompt\|^pooling'
 # Without bigrams, the model consists of modules of sentence-transformers.

@@ -6,7 +6,8 @@
 printf 'text1\ttext2\tlabel\na\tb\t1\nc\td\t0\n' >good.tsv
 "$AOE" data check good.tsv
 printf 'text1\ttext2\tlabel\na\tb\t1\nb \tA\t1\na\tb\t0\na\nc\t\t2\nlong long text\td\tno\ne\tf\t6\n' >train.tsv
-printf '{"text1":"B","text2":"a","label":0}\n{"text1":"g","text2":"c","label":0}\n{"text1":"h"}\n' | gzip -c >test.jsonl.gz
+printf '{"text1":"B","text2":"a","label":0}\n{"text1":"g","text2":"c","label":0}\n{"text1":"h"}\n' |
+    gzip -c >test.jsonl.gz
 fails "$AOE" data check train.tsv test.jsonl.gz --range 0,5 --longest 10
 fails "$AOE" data check train.tsv test.jsonl.gz --range 0,5 --longest 10 --json
 fails "$AOE" data check train.tsv test.jsonl.gz --max 0 -f markdown

@@ -21,7 +21,9 @@ gzip -dc b.jsonl.gz
 "$AOE" data convert p.tsv --to triplets -o t.tsv
 cat t.tsv
 "$AOE" data convert t.tsv --to pairs -f tsv
-printf '{"premise":"p","hypothesis":"e","label":"entailment"}\n{"premise":"P.","hypothesis":"n","label":"neutral"}\n{"premise":"P.","hypothesis":"c","label":"contradiction"}\n' >nli.jsonl
+printf '%b\n' '{"premise":"p","hypothesis":"e","label":"entailment"}' \
+    '{"premise":"P.","hypothesis":"n","label":"neutral"}' '{"premise":"P.","hypothesis":"c","label":"contradiction"}' \
+    >nli.jsonl
 "$AOE" data convert nli.jsonl --to triplets --same letters -f tsv
 "$AOE" data convert nli.jsonl --to pairs --label-map neutral=0.5 -f tsv -q
 # A model can be trained on the output.

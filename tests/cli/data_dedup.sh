@@ -2,7 +2,8 @@
 # Tests `aoe data dedup` with equal rows, pairs with swapped texts, several ways of comparing texts, conflicting
 # labels, several file formats, and errors.
 . "$SRC/tests/cli/support/model.sh"
-printf 'label\tsentence1\tsentence2\tid\n1\ta\tb\t1\n1.0\tb\ta\t2\n0\ta\tb\t3\n1\tA\tb\t4\n0\tc\td\t5\n0\tc\td\t6\n' >in.tsv
+printf 'label\tsentence1\tsentence2\tid\n1\ta\tb\t1\n1.0\tb\ta\t2\n0\ta\tb\t3\n1\tA\tb\t4\n0\tc\td\t5\n0\tc\td\t6\n' \
+    >in.tsv
 "$AOE" data dedup in.tsv -o out.tsv
 cat out.tsv
 "$AOE" data dedup in.tsv --ordered --same case --conflicts keep

@@ -3,7 +3,8 @@
 # determine the parts. Other tests cover compressed files and rows that cannot be separated because they have common
 # texts. After an error, no part may be written.
 . "$SRC/tests/cli/support/model.sh"
-awk 'BEGIN { print "text1\ttext2\tlabel"; for (i = 0; i < 300; i++) printf "text %d\tText  %d\t%d\n", i % 150, i, i % 2 }' >pairs.tsv
+awk 'BEGIN { print "text1\ttext2\tlabel"
+    for (i = 0; i < 300; i++) printf "text %d\tText  %d\t%d\n", i % 150, i, i % 2 }' >pairs.tsv
 "$AOE" data split pairs.tsv -o parts
 "$AOE" data check parts/train.tsv parts/dev.tsv parts/test.tsv --ignore duplicate,conflict
 tail -q -n +2 parts/*.tsv | sort >all
@@ -19,10 +20,12 @@ gzip -c pairs.tsv >pairs.tsv.gz
 "$AOE" data split pairs.tsv.gz -o parts --shares left=1,right=1 --same exact -f csv
 gzip -dc parts/left.tsv.gz parts/right.tsv.gz | grep -c text
 # Rows with equal ids must be in one part. Near duplicates must be in one part.
-printf '{"text":"one two three four","id":1}\n{"text":"a","id":1}\n{"text":"b","id":2}\n{"text":"Two, three; four one!","id":3}\n{"text":"c","id":4}\n' >ids.jsonl
+printf '%b\n' '{"text":"one two three four","id":1}' '{"text":"a","id":1}' '{"text":"b","id":2}' \
+    '{"text":"Two, three; four one!","id":3}' '{"text":"c","id":4}' >ids.jsonl
 "$AOE" data split ids.jsonl -o ids --shares a=1,b=1 --group id --near 0.9 --json
 cat ids/a.jsonl ids/b.jsonl | sort | cmp - ids.sorted 2>/dev/null || cat ids/a.jsonl ids/b.jsonl | sort
-awk 'BEGIN { print "query,positive"; for (i = 0; i < 90; i++) printf "hub,%d\n", i; for (i = 0; i < 10; i++) printf "q%d,p%d\n", i, i }' >hub.csv
+awk 'BEGIN { print "query,positive"; for (i = 0; i < 90; i++) printf "hub,%d\n", i;
+    for (i = 0; i < 10; i++) printf "q%d,p%d\n", i, i }' >hub.csv
 "$AOE" data split hub.csv -o hub --shares train=50,test=50
 # After an error, no part may be written.
 printf 'text1\ttext2\na\tb\nb\tc\n' >one.tsv

@@ -9,7 +9,8 @@ needs_shared data/mrpc
 needs_shared data/qqp_part
 data=$AOE_SHARED/data
 fails "$AOE" data check "$data/stsb/train.tsv" "$data/stsb/test.tsv" --max 0 --ignore duplicate,conflict --range 0,5
-fails "$AOE" data check "$data/stsb/train.tsv" "$data/stsb/test.tsv" --max 0 --ignore duplicate,conflict --ordered --same exact
+fails "$AOE" data check "$data/stsb/train.tsv" "$data/stsb/test.tsv" --max 0 --ignore duplicate,conflict --ordered \
+    --same exact
 for name in stsb/train stsb/dev stsb/test mrpc/train mrpc/test qqp_part/train qqp_part/dev nli_part/pairs_train; do
     "$AOE" data stats "$data/$name.tsv" --only rows -f csv | tail -n 1 | cut -d , -f 2-
 done

@@ -17,4 +17,5 @@ project/bin/aoe info --json | sed 's/.*"directory":"[^"]*project/project/; s/".*
 mkdir -p data/aoe/models
 cp -r "$model" data/aoe/models/system
 rm -r project/share/aoe project/include
-XDG_DATA_DIRS=relative:$PWD/none:$PWD/data// project/bin/aoe info --json | sed 's/.*"directory":"[^"]*work/work/; s/".*//'
+XDG_DATA_DIRS=relative:$PWD/none:$PWD/data// project/bin/aoe info --json |
+    sed 's/.*"directory":"[^"]*work/work/; s/".*//'

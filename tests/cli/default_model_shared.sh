@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # tags: slow
-# Tests that the default model reaches, zero-shot, the scores of its model card (recipes/aoe-small-en/README.md) on public test
-# sets. The thresholds are below these scores by at most 1.1 points, because the scores of the data types and CPU tiers differ slightly,
-# and above the scores of aoe-mini-en and potion-base-2M. The collection NPL is not evaluated, because its 11,426 documents
-# take minutes on a CPU without AVX-512.
+# Tests that the default model reaches, zero-shot, the scores of its model card (recipes/aoe-small-en/README.md) on
+# public test sets. The thresholds are below these scores by at most 1.1 points, because the scores of the data types
+# and CPU tiers differ slightly, and above the scores of aoe-mini-en and potion-base-2M. The collection NPL is not
+# evaluated, because its 11,426 documents take minutes on a CPU without AVX-512.
 . "$SRC/tests/cli/support/model.sh"
 needs_shared data/stsb/test.tsv
 needs_shared data/sts12_14_15/senteval

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
-# Tests the method diffcse: both losses decrease, the results do not depend on threads and, in float32, on chunks, only the encoder is saved,
-# and wrong generators, data and options are rejected.
+# Tests the method diffcse: both losses decrease, the results do not depend on threads and, in float32, on chunks, only
+# the encoder is saved, and wrong generators, data and options are rejected.
 . "$SRC/tests/cli/support/model.sh"
 pairs=train.tsv
 cp "$SRC/examples/train.tsv" "$pairs"
 cut -f 2 "$pairs" >texts.txt
 tiny_model start --pooling cls
 "$AOE" pretrain -q -m start -d texts.txt -o generator --epochs 4 --lr 3e-3 -t 1 >/dev/null
-"$AOE" train -q -m start -d "$pairs" -o diffcse --method diffcse --generator generator --epochs 4 --lr 2e-3 -t 1 >/dev/null
+"$AOE" train -q -m start -d "$pairs" -o diffcse --method diffcse --generator generator --epochs 4 --lr 2e-3 \
+    -t 1 >/dev/null
 sed -n 's/.*"event":"step".*"contrastive":\([^,]*\),.*"detection":\([^,]*\),.*/\1 \2/p' diffcse/train-log.jsonl |
-    awk '{ a[NR] = $1; b[NR] = $2 } END { for (i = 1; i <= 8; i++) { f += a[i]; g += b[i]; l += a[NR - i + 1]; m += b[NR - i + 1] }
+    awk '{ a[NR] = $1; b[NR] = $2 } END { for (i = 1; i <= 8; i++) { f += a[i]; g += b[i]; l += a[NR - i + 1]
+        m += b[NR - i + 1] }
          print (l < 0.8 * f && m < 0.95 * g ? "both losses decrease" : "the losses change: " f " " l ", " g " " m) }'
 grep -o '"\(max_length\|method\|pooling\|w_detection\|mask_rate\|tau_ibn\|generator\)": *[^,]*' diffcse/aoe.json
 tr -d ' \n' <diffcse/aoe.json | grep -o '"dropped_parts":[^]]*]'

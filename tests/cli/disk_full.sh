@@ -25,8 +25,8 @@ rm disk/full
 fails "$AOE" init -q --hidden 64 --layers 2 --vocab-from data.tsv --vocab-size 1000 -o disk/new
 find disk | sort
 rm -rf disk/*
-# Training checks the free space for the first checkpoint before the first step. If the disk is full later, the run stops and keeps
-# no partial file.
+# Training checks the free space for the first checkpoint before the first step. If the disk is full later, the run
+# stops and keeps no partial file.
 fails "$AOE" train -q -m model -d data.tsv -o disk/out
 find disk | sort
 mount -o remount,size=400k disk
@@ -41,5 +41,6 @@ fails "$AOE" train -q -m model -d lines.txt -o out --method distill --teacher te
 find disk | sort
 is_absent out
 mv disk/cache cache
-"$AOE" train -q -m model -d lines.txt -o out --method distill --teacher teacher --teacher-cache cache --max-steps 1 >/dev/null
+"$AOE" train -q -m model -d lines.txt -o out --method distill --teacher teacher --teacher-cache cache \
+    --max-steps 1 >/dev/null
 find cache -type f | sed 's/[0-9a-f]\{16\}/KEY/'

@@ -5,7 +5,8 @@
 # must contain the line.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
-awk 'BEGIN { for (i = 1; i <= 9000; i++) { printf "line %d", i; for (j = 0; j < i % 17; j++) printf " word%d", j; print "" } }' >lines.txt
+awk 'BEGIN { for (i = 1; i <= 9000; i++) { printf "line %d", i; for (j = 0; j < i % 17; j++) printf " word%d", j
+    print "" } }' >lines.txt
 "$AOE" embed -q -m model --format tsv -t 1 lines.txt >one.tsv
 "$AOE" embed -q -m model --format tsv -t 2 lines.txt >two.tsv
 "$AOE" embed -q -m model --format tsv -t 3 --batch-tokens 100 <lines.txt >three.tsv
@@ -20,7 +21,8 @@ sort -r lines.txt >reversed.txt
 "$AOE" embed -q -m model reversed.txt | sed 's/{"text":"\([^"]*\)".*/\1/' | cmp - reversed.txt
 
 # Each line has 300,000 bytes, so only a few lines are read at a time.
-awk 'BEGIN { for (i = 1; i <= 50; i++) { printf "line %d", i; for (j = 0; j < 50000; j++) printf " words"; print "" } }' >long.txt
+awk 'BEGIN { for (i = 1; i <= 50; i++) { printf "line %d", i; for (j = 0; j < 50000; j++) printf " words"
+    print "" } }' >long.txt
 "$AOE" embed -q -m model --format tsv long.txt >long.tsv 2>warnings
 cat warnings
 wc -l <long.tsv

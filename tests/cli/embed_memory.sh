@@ -43,6 +43,7 @@ grows few.txt many.txt
 options="--precision int8"
 grows few.txt many.txt
 options=
-awk 'BEGIN { for (i = 1; i <= 60; i++) { printf "line %d", i; for (j = 0; j < 200000; j++) printf " words"; print "" } }' >many.txt
+awk 'BEGIN { for (i = 1; i <= 60; i++) { printf "line %d", i; for (j = 0; j < 200000; j++) printf " words"
+    print "" } }' >many.txt
 head -n 8 many.txt >few.txt
 grows few.txt many.txt

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # covers: cli/text/ranges
-# Tests `aoe embed --precision`. A static model with exact vectors gives the same bytes on every CPU. The ranges come from the
-# texts, from a calibration file with texts or embeddings, or from a file. Other tests compare the values with
+# Tests `aoe embed --precision`. A static model with exact vectors gives the same bytes on every CPU. The ranges come
+# from the texts, from a calibration file with texts or embeddings, or from a file. Other tests compare the values with
 # sentence-transformers (tests/vectors/quantize_test.c, tests/peers/test_quantization.py).
 . "$SRC/tests/cli/support/model.sh"
 cat >words.txt <<'END'
@@ -64,7 +64,8 @@ embed --dims 3 --normalize queries.txt --calibrate short.npy --save-ranges short
 embed --dims 3 --normalize queries.txt --calibrate texts.txt --save-ranges again.json 2>warnings
 cmp short.json again.json
 tiny_model tiny
-awk 'BEGIN { for (i = 0; i < 5000; i++) { printf "line %d", i; for (j = 0; j < (i % 50 ? i % 7 : 40); j++) printf " word%d", j; print "" } }' >lines.txt
+awk 'BEGIN { for (i = 0; i < 5000; i++) { printf "line %d", i;
+    for (j = 0; j < (i % 50 ? i % 7 : 40); j++) printf " word%d", j; print "" } }' >lines.txt
 chunks() { "$AOE" embed -q -m tiny --chunk mean --dims 13 --normalize "$@" lines.txt; }
 chunks --precision uint8 -o chunks.jsonl --save-ranges chunks.json # more texts than one batch
 chunks --precision uint8 --ranges chunks.json | cmp - chunks.jsonl
@@ -131,7 +132,8 @@ is_absent bad.npy bad.json
 (ulimit -f 1 && ! "$AOE" embed -q -m model --precision int8 --format tsv hundred.txt) 2>&1 | cat
 for options in '--calibrate texts.txt' '--ranges ranges.json' '--precision binary --ranges ranges.json' \
     '--precision ubinary --save-ranges ranges.json' '--precision float32 --calibrate texts.txt' '--precision int4' \
-    '--precision int8 --ranges ranges.json --calibrate texts.txt' '--precision int8 --ranges ranges.json --save-ranges new.json' \
+    '--precision int8 --ranges ranges.json --calibrate texts.txt' \
+    '--precision int8 --ranges ranges.json --save-ranges new.json' \
     '--precision int8 --ranges ranges.txt' '--precision int8 --save-ranges ranges' '--precision int8 --calibrate -' \
     '--precision int8 --calibrate ranges.json'; do
     code=0

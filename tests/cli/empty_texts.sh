@@ -11,7 +11,8 @@ printf 'sentence1\tsentence2\tscore\na\tb\t1\n\tc d\t3\ne\t\t2\n' >pairs.tsv
 fails "$AOE" train -m model -d pairs.tsv -o out
 is_absent out
 "$AOE" similarity -m model '' '' | sed 's/  */ /'
-# White space is what str.isspace of Python defines: U+00A0, U+3000 and U+001F count, U+200B (zero width space) does not.
+# White space is what str.isspace of Python defines: U+00A0, U+3000 and U+001F count, U+200B (zero width space) does
+# not.
 printf '\302\240 \302\240\n\343\200\200\n\037\n\342\200\213\n' >spaces.txt
 "$AOE" embed -q -m model spaces.txt --dims 1 >/dev/null
 printf 'sentence1\tsentence2\tscore\na\tb\t1\n\302\240\tc d\t3\ne\tf\t2\n' >pairs.tsv

@@ -2,11 +2,14 @@
 # Tests that evaluations of pairs use the scores of a cross-encoder.
 . "$SRC/tests/cli/support/model.sh"
 model=$SRC/tests/golden/cross_encoders/logit_score
-printf 'text1\ttext2\tlabel\ncapital of Peru\tLima is the capital.\t1\nwho?\tno one\t2\nred\tblue\t3\nbook\ta novel\t4\n' >pairs.tsv
+printf '%b\n' 'text1\ttext2\tlabel' 'capital of Peru\tLima is the capital.\t1' 'who?\tno one\t2' 'red\tblue\t3' \
+    'book\ta novel\t4' >pairs.tsv
 "$AOE" rerank -q -m "$model" --dtype f32 --pairs pairs.tsv --json >scores
 # the labels have the order of the scores
-awk -F'"score": *' 'NR > 0 { split($2, x, ","); print NR, x[1] }' scores | sort -g -k2 | awk '{ rank[$1] = NR } END { for (i = 1; i <= 4; i++) print rank[i] }' >ranks
-(printf 'text1\ttext2\tlabel\n' && tail -n +2 pairs.tsv | paste - ranks | awk -F'\t' -v OFS='\t' '{ print $1, $2, $4 }') >ordered.tsv
+awk -F'"score": *' 'NR > 0 { split($2, x, ","); print NR, x[1] }' scores | sort -g -k2 |
+    awk '{ rank[$1] = NR } END { for (i = 1; i <= 4; i++) print rank[i] }' >ranks
+(printf 'text1\ttext2\tlabel\n' && tail -n +2 pairs.tsv | paste - ranks |
+    awk -F'\t' -v OFS='\t' '{ print $1, $2, $4 }') >ordered.tsv
 "$AOE" eval sts -q -m "$model" --dtype f32 ordered.tsv --format csv
 "$AOE" eval sts -q -m "$model" --dtype f32 ordered.tsv --threads 3 --json >one
 "$AOE" eval sts -q -m "$model" --dtype f32 ordered.tsv --batch-tokens 1 --json | cmp - one

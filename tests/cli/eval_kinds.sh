@@ -49,7 +49,8 @@ eval_ retrieval captions.tsv --query all --count-query --top 1 --format csv
 eval_ retrieval captions.tsv --seed 7 --threads 1 >seven
 eval_ retrieval captions.tsv --seed 7 --threads 2 | cmp - seven
 mkdir -p beir/qrels
-printf '{"_id":"1","title":"cat","text":"kitten"}\n{"_id":"2","title":"","text":"dog"}\n{"_id":"3","title":"","text":"wolf"}\n' >beir/corpus.jsonl
+printf '%b\n' '{"_id":"1","title":"cat","text":"kitten"}' '{"_id":"2","title":"","text":"dog"}' \
+    '{"_id":"3","title":"","text":"wolf"}' >beir/corpus.jsonl
 printf '{"_id":"q1","text":"puppy"}\n{"_id":"q2","text":"cat"}\n{"_id":"q3","text":"tiger"}\n' >beir/queries.jsonl
 printf 'query-id\tcorpus-id\tscore\nq1\t3\t1\nq2\t1\t2\nq3\t1\t0\n' >beir/qrels/test.tsv
 "$AOE" eval retrieval -m model beir/
@@ -74,7 +75,8 @@ subset 13 FNWN '5\n4\n\n1\n'
 subset 13 OnWN '1\n4\n3\n5\n'
 subset 13 headlines '5\n4\n3\n1\n'
 mkdir data/SICK
-printf 'pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n1\tcat\tkitten\t5\tE\n2\tcat\tdog\t1.5\tN\n' \
+printf '%b\n' 'pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment' '1\tcat\tkitten\t5\tE' \
+    '2\tcat\tdog\t1.5\tN' \
     >data/SICK/SICK_test_annotated.txt
 "$AOE" eval suite -q -m model data
 eval_ suite data --setting wmean --metric pearson --format csv 2>/dev/null
@@ -84,7 +86,8 @@ rm data/STS/STS13-en-test/STS.input.OnWN.txt
 fails "$AOE" eval suite -m model data
 fails "$AOE" eval suite -m model model
 fails "$AOE" eval suite -m model data nowhere
-printf 'pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n1\tcat\tcat\t5\tE\n2\tdog\tdog\t1.5\tN\n' \
+printf '%b\n' 'pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment' '1\tcat\tcat\t5\tE' \
+    '2\tdog\tdog\t1.5\tN' \
     >other/SICK_test_annotated.txt
 "$AOE" eval suite -q -m model other --setting all
 eval_ sts mrpc.tsv other/mrpc.tsv --format csv | cut -d, -f1

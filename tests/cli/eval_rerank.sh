@@ -14,7 +14,8 @@ for q in 1 2 3; do
 done >beir/queries.jsonl
 printf 'query-id\tcorpus-id\tscore\nq1\td2\t1\nq1\td3\t2\nq2\td6\t1\nq3\td1\t0\n' >beir/qrels/test.tsv
 # rerank ARGUMENT...: runs the evaluation; the times are removed
-rerank() { "$AOE" eval rerank beir -m model --dtype f32 "$@" | sed 's/ *[0-9.]*$//; s/"seconds":[0-9.e-]*/"seconds":N/g'; }
+rerank() { "$AOE" eval rerank beir -m model --dtype f32 "$@" |
+    sed 's/ *[0-9.]*$//; s/"seconds":[0-9.e-]*/"seconds":N/g'; }
 # A first stage with a run file: lines in any order, and equal scores.
 cat >first.run <<'END'
 q2 Q0 d6 3 1.0 bm25
@@ -32,15 +33,18 @@ cut -d ' ' -f 1-4,6 out.run
 # The scores are those of aoe rerank.
 cut -d ' ' -f 5 out.run | head -n 4 >scores
 "$AOE" rerank -q -m model --dtype f32 --query 'w1 w11' --class 1 -f tsv beir/corpus.jsonl >ranked || exit 3
-printf 'w21 w1 w2\nw22 w3 w4 w5\nw23 w6\nw24 w7 w8\n' | "$AOE" rerank -q -m model --dtype f32 --query 'w1 w11' --class 1 -f tsv |
+printf 'w21 w1 w2\nw22 w3 w4 w5\nw23 w6\nw24 w7 w8\n' |
+    "$AOE" rerank -q -m model --dtype f32 --query 'w1 w11' --class 1 -f tsv |
     sed 1d | cut -f 2 | cmp - scores
 # The reranked run is a valid first stage.
 rerank -q --run out.run --class 1 --json
 rerank -q --run first.run --class 1 --top 2 --cutoff 1 --format csv
 # A first stage with an embedding model: the same metrics as aoe eval retrieval.
 tiny_model embedding
-rerank -q --first embedding --class 1 --top 6 --json | grep -o '"first":{"ndcg":[0-9.]*,"mrr":[0-9.]*' | sed 's/"first":{//' >one
-"$AOE" eval retrieval beir -q -m embedding --dtype f32 --json | sed 's/.*"mrr":\([0-9.]*\),"ndcg":\([0-9.]*\).*/"ndcg":\2,"mrr":\1/' | cmp - one
+rerank -q --first embedding --class 1 --top 6 --json | grep -o '"first":{"ndcg":[0-9.]*,"mrr":[0-9.]*' |
+    sed 's/"first":{//' >one
+"$AOE" eval retrieval beir -q -m embedding --dtype f32 --json |
+    sed 's/.*"mrr":\([0-9.]*\),"ndcg":\([0-9.]*\).*/"ndcg":\2,"mrr":\1/' | cmp - one
 for threads in 1 3; do
     rerank -q --first embedding --class 1 --threads $threads -o threads$threads.run >threads$threads
 done

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests --layers and --dims of `aoe eval`: the rows must be those of the models that `aoe convert` writes, and wrong sizes must be
-# rejected before the first model is evaluated.
+# Tests --layers and --dims of `aoe eval`: the rows must be those of the models that `aoe convert` writes, and wrong
+# sizes must be rejected before the first model is evaluated.
 . "$SRC/tests/cli/support/model.sh"
 pairs=$SRC/examples/train.tsv
 tiny_model start --pooling mean --layers 3
@@ -29,11 +29,15 @@ for name in FNWN OnWN headlines; do
     head -n 40 "$pairs" | tail -n +2 | cut -f 2,3 >data/STS13-en-test/STS.input.$name.txt
     head -n 40 "$pairs" | tail -n +2 | cut -f 1 >data/STS13-en-test/STS.gs.$name.txt
 done
-cut -f 2 "$pairs" | tail -n +2 | head -n 60 | awk '{ gsub(/"/, ""); printf "{\"_id\":\"%d\",\"title\":\"\",\"text\":\"%s\"}\n", NR, $0 }' >beir/corpus.jsonl
-cut -f 3 "$pairs" | tail -n +2 | head -n 60 | awk '{ gsub(/"/, ""); printf "{\"_id\":\"q%d\",\"text\":\"%s\"}\n", NR, $0 }' >beir/queries.jsonl
-awk 'BEGIN { print "query-id\tcorpus-id\tscore"; for (i = 1; i <= 60; i++) printf "q%d\t%d\t1\n", i, i }' >beir/qrels/test.tsv
+cut -f 2 "$pairs" | tail -n +2 | head -n 60 |
+    awk '{ gsub(/"/, ""); printf "{\"_id\":\"%d\",\"title\":\"\",\"text\":\"%s\"}\n", NR, $0 }' >beir/corpus.jsonl
+cut -f 3 "$pairs" | tail -n +2 | head -n 60 |
+    awk '{ gsub(/"/, ""); printf "{\"_id\":\"q%d\",\"text\":\"%s\"}\n", NR, $0 }' >beir/queries.jsonl
+awk 'BEGIN { print "query-id\tcorpus-id\tscore"; for (i = 1; i <= 60; i++) printf "q%d\t%d\t1\n", i, i }' \
+    >beir/qrels/test.tsv
 cp -r start prompts
-sed 's/"prompts": {}/"prompts": {"query": "a cat: {text}", "document": "a dog: {text}"}/' start/aoe.json >prompts/aoe.json
+sed 's/"prompts": {}/"prompts": {"query": "a cat: {text}", "document": "a dog: {text}"}/' start/aoe.json \
+    >prompts/aoe.json
 agree() { # agree MODEL KIND ARGUMENT...: compares the rows of a list of sizes with those of converted models
     model=$1
     kind=$2
@@ -54,8 +58,10 @@ agree prompts retrieval beir
 agree start pairs binary.tsv second.tsv
 agree start triplets triplets.tsv
 for format in table csv markdown; do
-    "$AOE" eval suite -q --format $format -m start --dims 32,4 --layers 3,2 --subsets data 2>/dev/null | sed 's/[0-9]*\.[0-9][0-9]/SCORE/g; s/  */ /g; s/---*/-/g'
-    "$AOE" eval retrieval -q --format $format -m start --dims 32,4 beir | sed 's/[0-9]*\.[0-9][0-9]/SCORE/g; s/  */ /g; s/---*/-/g'
+    "$AOE" eval suite -q --format $format -m start --dims 32,4 --layers 3,2 --subsets data 2>/dev/null |
+        sed 's/[0-9]*\.[0-9][0-9]/SCORE/g; s/  */ /g; s/---*/-/g'
+    "$AOE" eval retrieval -q --format $format -m start --dims 32,4 beir |
+        sed 's/[0-9]*\.[0-9][0-9]/SCORE/g; s/  */ /g; s/---*/-/g'
 done
 # Warnings about the data are printed once.
 "$AOE" eval suite -q -m start --dims 4,3,2 data --setting all | awk '{ print $1, $2, $3 }'
@@ -67,7 +73,8 @@ for list in 0 8, 8,,4 -1 x 8:1 8,4,8; do
 done
 fails "$AOE" eval sts -q -m start --layers 4 "$pairs"
 fails "$AOE" eval sts -q -m start --dims 33 "$pairs"
-"$AOE" init -q --shape qwen2.5-0.5b --hidden 32 --layers 2 --heads 2 --intermediate 64 --tokenizer start -o llama 2>/dev/null
+"$AOE" init -q --shape qwen2.5-0.5b --hidden 32 --layers 2 --heads 2 --intermediate 64 --tokenizer start \
+    -o llama 2>/dev/null
 fails "$AOE" eval sts -q -m llama --layers 2,1 "$pairs"
 "$AOE" eval sts -q -m llama --layers 2 --json "$pairs" 2>/dev/null | sed 's/,"pairs.*//'
 word_model words

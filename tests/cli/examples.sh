@@ -4,13 +4,15 @@
 examples=$(dirname "$AOE")/examples
 export AOE_MODEL=$SRC/models/aoe-small-en
 cut -f 2 "$SRC/examples/test.tsv" >texts.txt
-"$examples/search" texts.txt 'a plane departs' | awk '{ ok += $1 > 0.3 && $1 <= 1.0001 } END { print NR " lines, " ok " scores" }'
+"$examples/search" texts.txt 'a plane departs' |
+    awk '{ ok += $1 > 0.3 && $1 <= 1.0001 } END { print NR " lines, " ok " scores" }'
 "$examples/similarity" 'A plane is taking off.' 'A plane is taking off.'
 echo 'A plane is taking off.' | "$examples/embed" | awk '{ print (NF > 100 ? "a vector" : "too few components") }'
 awk 'BEGIN { for (i = 0; i < 1500; i++) print "filler number " i; print "a plane departs" }' >many.txt
 "$examples/search" many.txt 'a plane departs' | head -n 1
 "$examples/train" "$SRC/examples/train.tsv" tuned 2 | grep -c '^step'
-printf 'w5 w6\nw1\n' | "$examples/rerank" "$SRC/tests/golden/cross_encoders/bert" 'w1 w2' | awk '{ ok += $1 ~ /^-?[0-9.]+$/ } END { print NR " lines, " ok " scores" }'
+printf 'w5 w6\nw1\n' | "$examples/rerank" "$SRC/tests/golden/cross_encoders/bert" 'w1 w2' |
+    awk '{ ok += $1 ~ /^-?[0-9.]+$/ } END { print NR " lines, " ok " scores" }'
 if [ -x "$examples/similarity_cpp" ]; then "$examples/similarity_cpp" one one; else echo '1.0000  one | one'; fi
 AOE_MODEL=missing "$examples/similarity" a b || echo "exit $?"
 # A program that is linked with libaoe.a finds the default model in the source tree in which the library was built.

@@ -7,7 +7,8 @@ cp "$SRC/examples/train.tsv" "$pairs"
 tiny_model start --pooling last-max
 "$AOE" flow -m start "$pairs" -o flow --json | sed 's/"bits_start":.*/"bits":S}/'
 "$AOE" flow -m start "$pairs" -o flow --json --force |
-    sed 's/.*"bits_start":\([^,]*\),"bits":\([^}]*\)}/\1 \2/' | awk '{ print ($2 < $1 ? "fits better" : "fits no better: " $0) }'
+    sed 's/.*"bits_start":\([^,]*\),"bits":\([^}]*\)}/\1 \2/' |
+    awk '{ print ($2 < $1 ? "fits better" : "fits no better: " $0) }'
 (cd flow && LC_ALL=C ls -d -- * 2_Flow/*)
 tr -d ' \n' <flow/2_Flow/config.json; echo
 grep -o '"format_version": *[0-9]*' flow/aoe.json
@@ -22,10 +23,12 @@ done
 # The pooling of the paper, plain texts, another shape of the flow, and another seed.
 cut -f 2 "$pairs" | sed 1d >plain.txt
 tiny_model layers --layers 2
-"$AOE" flow -m layers plain.txt -o paper --pooling layer1-last-avg --max-length 64 --levels 2 --depth 1 --width 8 --epochs 2 \
+"$AOE" flow -m layers plain.txt -o paper --pooling layer1-last-avg --max-length 64 --levels 2 --depth 1 --width 8 \
+    --epochs 2 \
     --batch-size 100 --lr 5e-4 --seed 3 2>&1 | sed '/^pooling: /d; s/; .* bits/; B bits/; s/component, .*/component/'
 tr -d ' \n' <paper/2_Flow/config.json; echo
-tr -d ' \n' <paper/aoe.json | grep -o '"texts":[0-9]*,"examples":[0-9]*,"epochs":[0-9]*,"batch_size":[0-9]*,"lr":[0-9.]*,"seed":[0-9]*'
+tr -d ' \n' <paper/aoe.json |
+    grep -o '"texts":[0-9]*,"examples":[0-9]*,"epochs":[0-9]*,"batch_size":[0-9]*,"lr":[0-9.]*,"seed":[0-9]*'
 # A folder of SentEval's STS data.
 mkdir -p sts/STS12
 printf 'a cat\ta dog\nthe bird\tan old dog\n' >sts/STS12/STS.input.one.txt
@@ -40,7 +43,8 @@ cmp flow/2_Flow/model.safetensors copy/2_Flow/model.safetensors
 [ "$(wc -l <vectors)" = "$(wc -l <plain.txt)" ]
 # Training continues with the flow, which it changes. Methods with two encoders reject it.
 "$AOE" train -q -m flow -d "$pairs" -o trained -t 1 --max-steps 2 >/dev/null
-[ -e trained/2_Flow/config.json ] && ! cmp -s flow/2_Flow/model.safetensors trained/2_Flow/model.safetensors && echo trained
+[ -e trained/2_Flow/config.json ] && ! cmp -s flow/2_Flow/model.safetensors trained/2_Flow/model.safetensors &&
+    echo trained
 "$AOE" eval sts -q -m trained "$pairs" --json | grep -o '"pairs":[0-9]*'
 fails "$AOE" train -q -m flow -d "$pairs" -o out --method ct
 fails "$AOE" flow -m flow "$pairs" -o out
@@ -54,7 +58,8 @@ code=0
 "$AOE" flow -m start "$pairs" || code=$?
 echo "exit code $code"
 # An interrupted run writes no model.
-env --default-signal=INT "$AOE" flow -m start "$pairs" -o out --epochs 100000 2>interrupted & # the shell makes background
+# the shell makes background
+env --default-signal=INT "$AOE" flow -m start "$pairs" -o out --epochs 100000 2>interrupted &
 pid=$!                                                                                          # jobs ignore SIGINT
 while ! grep -qs fitting interrupted; do sleep 0.1; done
 kill -INT $pid

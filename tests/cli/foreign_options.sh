@@ -3,7 +3,8 @@
 # Tests the hints for options of other programs: each row of the table in cli/common/suggest.c must lead some command to
 # suggest the option in this row, and each name without a counterpart must get a reason.
 suggest=$SRC/cli/common/suggest.c
-commands="train embed similarity rerank tokenize convert init whiten merge pretrain grid compare pull eval/retrieval eval/sts data/mine data/split data/convert data/annotate plot/lengths"
+commands="train embed similarity rerank tokenize convert init whiten merge pretrain grid compare pull
+    eval/retrieval eval/sts data/mine data/split data/convert data/annotate plot/lengths"
 sed -n '/ synonyms\[\] = {/,/^};/s/^ *{"\([^"]*\)", "\([^"]*\)"},$/\1 \2/p' "$suggest" >rows
 [ "$(wc -l <rows)" -gt 100 ]
 while read -r other own; do

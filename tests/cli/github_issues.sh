@@ -22,7 +22,8 @@ serve() {
 }
 collect() { "$AOE" data github-issues --api "$url" acme/rockets old/anvils "$@"; }
 requests() { wc -l <"$log"; }
-twice() { awk '$3 == 200' "$log" | sort | uniq -d | wc -l; } # prints the number of requests that were answered more than once
+# prints the number of requests that were answered more than once
+twice() { awk '$3 == 200' "$log" | sort | uniq -d | wc -l; }
 unset GITHUB_TOKEN GH_TOKEN
 export XDG_CACHE_HOME="$PWD/cache"
 
@@ -80,7 +81,8 @@ wait $server
 serve slow 0.01
 for signal in KILL TERM INT KILL; do
     target=$(($(requests) + 12))
-    env --default-signal=INT "$AOE" data github-issues -q --cache slow.sqlite --api "$url" acme/rockets old/anvils --train slow.tsv 2>stopped &
+    env --default-signal=INT "$AOE" data github-issues -q --cache slow.sqlite --api "$url" acme/rockets old/anvils \
+        --train slow.tsv 2>stopped &
     pid=$!
     tries=0
     while [ "$(requests)" -lt $target ] && [ $tries -lt 1000 ]; do
@@ -94,7 +96,8 @@ for signal in KILL TERM INT KILL; do
     is_absent slow.tsv
 done
 rm -f slow.tsv.tmp-* # left by the killed runs
-"$AOE" data github-issues -q --cache slow.sqlite --api "$url" acme/rockets old/anvils --train slow.tsv --validation slow.csv --test slow.jsonl.gz --ids
+"$AOE" data github-issues -q --cache slow.sqlite --api "$url" acme/rockets old/anvils --train slow.tsv \
+    --validation slow.csv --test slow.jsonl.gz --ids
 cmp slow.tsv train.tsv
 cmp slow.csv dev.csv
 cmp slow.jsonl.gz test.jsonl.gz
@@ -105,12 +108,14 @@ find . -name '*tmp*'
 
 # The pairs can be used for training and evaluation.
 "$AOE" data stats -q train.tsv | head -n 3
-"$AOE" init --quiet --hidden 32 --layers 1 --heads 2 --intermediate 64 --positions 64 --vocab-from train.tsv --vocab-size 300 -o model
-"$AOE" train -q -m model -d train.tsv --dev dev.csv -o tuned --epochs 2 --max-length 64 | tail -n 1 | sed 's/ in [0-9]* s//; s/[0-9][0-9]*\.[0-9]*/N/g'
+"$AOE" init --quiet --hidden 32 --layers 1 --heads 2 --intermediate 64 --positions 64 --vocab-from train.tsv \
+    --vocab-size 300 -o model
+"$AOE" train -q -m model -d train.tsv --dev dev.csv -o tuned --epochs 2 --max-length 64 | tail -n 1 |
+    sed 's/ in [0-9]* s//; s/[0-9][0-9]*\.[0-9]*/N/g'
 "$AOE" eval sts -q -m tuned test.jsonl.gz | sed 's/-*[0-9][0-9]*\.[0-9]*/N/g'
 # usage errors
-for wrong in "--train -" "--train a.tsv --test a.tsv" "--graphql --all-comments" "--offline --refresh" "--preset angel" "--shares 1,2" \
-    "--clean all" "--form c"; do
+for wrong in "--train -" "--train a.tsv --test a.tsv" "--graphql --all-comments" "--offline --refresh" \
+    "--preset angel" "--shares 1,2" "--clean all" "--form c"; do
     code=0
     # shellcheck disable=SC2086
     "$AOE" data github-issues a/b $wrong || code=$?

@@ -53,7 +53,8 @@ cat >grid.args <<'END'
 END
 "$AOE" grid -q -o scored @grid.args >/dev/null
 for n in 8 16; do
-    "$AOE" eval sts --json --dtype f32 -m "scored/runs/max-length=${n}_seed=42/model" dev.tsv | sed 's/.*"spearman":\([^,]*\),.*/\1/'
+    "$AOE" eval sts --json --dtype f32 -m "scored/runs/max-length=${n}_seed=42/model" dev.tsv |
+        sed 's/.*"spearman":\([^,]*\),.*/\1/'
 done >a
 sed 's/.*"score":\([^,]*\),.*/\1/' scored/results.jsonl >b
 cmp a b
@@ -65,7 +66,9 @@ sed 's/.*"score":\([^,]*\),.*/\1/' folder/results.jsonl | cmp - b
 
 # If values and seeds are added, only the new runs are executed.
 # shellcheck disable=SC2086
-"$AOE" grid -t 1 -o killed --over w-angle=0,2 lr=0.0001 --seeds 42,43 -- $base --epochs 6 2>&1 >/dev/null | grep -v left |
+"$AOE" grid -t 1 -o killed --over w-angle=0,2 lr=0.0001 --seeds 42,43 -- $base --epochs 6 2>&1 >/dev/null |
+    grep -v left |
     sed 's/: .*//' | sort
 find killed/runs -name record.json | wc -l
-"$AOE" grid -q -o killed --json --over w-angle=0,2 lr=0.0001 --seeds 42,43 -- $base --epochs 6 | sed 's/[0-9.]*[0-9]e*[-0-9]*/N/g'
+"$AOE" grid -q -o killed --json --over w-angle=0,2 lr=0.0001 --seeds 42,43 -- $base --epochs 6 |
+    sed 's/[0-9.]*[0-9]e*[-0-9]*/N/g'

@@ -66,11 +66,13 @@ is_absent new
 # Combinations that `aoe train` rejects can be skipped.
 # shellcheck disable=SC2086
 # The earlier name of the option --skip-rejected is also accepted.
-"$AOE" grid -o some --skip-refused --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=0,1 -- $train 2>&1 >/dev/null | sed -e '/seed 42: [0-9]/d' -e 's/at a time.*/at a time/'
+"$AOE" grid -o some --skip-refused --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=0,1 -- $train 2>&1 >/dev/null |
+    sed -e '/seed 42: [0-9]/d' -e 's/at a time.*/at a time/'
 wc -l <some/results.jsonl
 
 # shellcheck disable=SC2086
-"$AOE" grid -o methods --skip-rejected --over method=cosent,gist -- $train 2>&1 >/dev/null | sed -e '/seed 42: [0-9]/d' -e 's/at a time.*/at a time/'
+"$AOE" grid -o methods --skip-rejected --over method=cosent,gist -- $train 2>&1 >/dev/null |
+    sed -e '/seed 42: [0-9]/d' -e 's/at a time.*/at a time/'
 
 # The output directory contains another file, then runs of other settings.
 mkdir full && echo text >full/file
@@ -92,8 +94,8 @@ fails "$AOE" grid -q -o some --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=1 -- $tra
 cmp before some/results.jsonl
 mv dev.before dev.tsv
 
-# One of three runs fails, because a file has the path of its model directory. After the file was removed, only the failed run
-# must be repeated.
+# One of three runs fails, because a file has the path of its model directory. After the file was removed, only the
+# failed run must be repeated.
 cp train.tsv copy.tsv
 grid_of() { # grid_of VALUES OPTION...: trains with these values of --over
     values=$1

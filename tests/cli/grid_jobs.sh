@@ -17,8 +17,8 @@ children() { # children PID: prints the number of child processes
 }
 
 # shellcheck disable=SC2086
-env --default-signal=INT "$AOE" grid -q --jobs 2 -t 2 -o stopped --over lr=1e-4,1e-3 -- $base --epochs 100 --save-every 1000000 \
-    --eval-every 1000000 >table & # the shell makes background jobs ignore SIGINT
+env --default-signal=INT "$AOE" grid -q --jobs 2 -t 2 -o stopped --over lr=1e-4,1e-3 -- $base --epochs 100 \
+    --save-every 1000000 --eval-every 1000000 >table & # the shell makes background jobs ignore SIGINT
 pid=$!
 one=stopped/runs/lr=1e-4_seed=42/model two=stopped/runs/lr=1e-3_seed=42/model
 while [ "$(steps $one/train-log.jsonl)" -lt 50 ] || [ "$(steps $two/train-log.jsonl)" -lt 50 ]; do sleep 0.01; done
@@ -31,7 +31,8 @@ ls $one/checkpoints | wc -l
 ls $two/checkpoints | wc -l
 test -z "$(find stopped -name record.json)"
 # shellcheck disable=SC2086
-"$AOE" grid -q --jobs 2 -t 2 -o stopped --over lr=1e-4,1e-3 -- $base --epochs 100 --save-every 1000000 --eval-every 1000000 >table
+"$AOE" grid -q --jobs 2 -t 2 -o stopped --over lr=1e-4,1e-3 -- $base --epochs 100 --save-every 1000000 \
+    --eval-every 1000000 >table
 # The resumed run must start after the last step of the checkpoint. Its seconds start at 0.
 sed -n 's/.*"event":"step","step":\([0-9]*\),.*"seconds":\([0-9.e-]*\).*/\1 \2/p' $one/train-log.jsonl |
     awk '$2 < before { anew++; at = $1 } { before = $2 } END { print anew, (at >= 50) }'
@@ -41,7 +42,8 @@ most=0
 most_children() { # most_children OPTION...: starts a grid of four runs and prints the maximum number of parallel runs
     rm -rf some
     # shellcheck disable=SC2086
-    "$AOE" grid -q --jobs 2 -t 2 -o some --over lr=lin:1e-4:4e-4:4 "$@" -- $base --epochs 20 --eval-every 1000000 >/dev/null &
+    "$AOE" grid -q --jobs 2 -t 2 -o some --over lr=lin:1e-4:4e-4:4 "$@" -- $base --epochs 20 \
+        --eval-every 1000000 >/dev/null &
     pid=$!
     most=0
     while kill -0 $pid 2>/dev/null; do

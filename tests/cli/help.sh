@@ -44,13 +44,15 @@ for evaluation in sts suite pairs retrieval triplets rerank; do
     "$AOE" eval $evaluation -h >two
     cmp one two
     awk 'NR == 1; length > 100 { print "a line has " length " columns" }' one
-    grep -q -- '--threads N' one && grep -q -- '--format NAME' one && { [ $evaluation = rerank ] || grep -q -- '--chunk NAME' one; }
+    grep -q -- '--threads N' one && grep -q -- '--format NAME' one && { [ $evaluation = rerank ] ||
+        grep -q -- '--chunk NAME' one; }
 done
 grep '^  whiten ' help
 grep '^  flow ' help
 "$AOE" flow --help | awk 'NR == 1; length > 100 { print "a line has " length " columns" }'
 "$AOE" whiten --help | awk 'NR == 1; length > 100 { print "a line has " length " columns" }'
-"$AOE" train --help | grep -E -- '--(batch-size|lr|warmup|weight-decay|max-grad-norm|tau-cosine|tau-angle|seed|cache-chunk) [NX]|--recompute|--dtype' | sed 's/  */ /g'
+"$AOE" train --help | grep -E -e '--(batch-size|lr|warmup|weight-decay|max-grad-norm|tau-cosine|tau-angle|seed) [NX]' \
+    -e '--cache-chunk N|--recompute|--dtype' | sed 's/  */ /g'
 "$AOE" --version | sed 's/[0-9][0-9.]*$/VERSION/'
 # Help and version are also available for commands and subcommands.
 for path in 'data mine' 'eval sts' 'plot curve'; do
@@ -67,7 +69,8 @@ for path in '' train data 'data mine'; do
 done
 # If a default depends on the model, the data or the endpoint, the help describes it in words. It must not print the
 # value of AOE_AUTO.
-for path in train pretrain embed info grid compare 'data annotate' 'data score' 'data convert' 'data mine' 'data stats' 'eval sts' 'eval pairs' whiten flow; do
+for path in train pretrain embed info grid compare 'data annotate' 'data score' 'data convert' 'data mine' \
+    'data stats' 'eval sts' 'eval pairs' whiten flow; do
     # shellcheck disable=SC2086
     "$AOE" $path --help | grep '2147483647\|2.14748e+09' || :
 done
@@ -96,4 +99,5 @@ for method in angle consert consert-sup; do
     default_of $method views
     default_of $method no-bias-correction
 done
-"$AOE" train --help | tr '\n' ' ' | sed 's/  */ /g' | grep -o -- '--epochs N .* --max-steps N' | sed 's/ --max-steps N$//'
+"$AOE" train --help | tr '\n' ' ' | sed 's/  */ /g' | grep -o -- '--epochs N .* --max-steps N' |
+    sed 's/ --max-steps N$//'

@@ -5,7 +5,8 @@
 tiny_model model
 AOE_CPU=c "$AOE" info model --dtype f32 | sed 's/  */ /g'
 rm model/aoe.json
-"$AOE" info -m model --pooling last-max --max-length 9 --no-normalize | grep -E '^(pooling|max length|normalize)' | sed 's/  */ /g'
+"$AOE" info -m model --pooling last-max --max-length 9 --no-normalize | grep -E '^(pooling|max length|normalize)' |
+    sed 's/  */ /g'
 # In the memory plan, only the packed copies and the workspaces depend on the instruction set and on the number of
 # threads.
 "$AOE" info model | sed -n 's/^computed in  *\(f32\|bf16\)$/computed in TYPE/p'
@@ -14,9 +15,13 @@ AOE_MODEL=model "$AOE" info --dtype f32 --json --plan --texts 8 --length 16 >f32
 plan f32 | cmp - f32
 plan bf16 >bf16
 for type in f32 bf16; do
-    sed 's/"tier":"[a-z0-9]*"/"tier":"TIER"/; s/"\(packed\|activations\|training_packed\|working\|objectives\|training\|training_recompute\|evaluation\)":[1-9][0-9]*/"\1":N/g' $type
+    sizes='packed|activations|training_packed|working|objectives|training|training_recompute|evaluation'
+    sed -E 's/"tier":"[a-z0-9]*"/"tier":"TIER"/; s/"('$sizes')":[1-9][0-9]*/"\1":N/g' $type
     sed 's/.*"plan"//; s/[{}":]/ /g' $type | tr ',' '\n' | awk '{ v[$1] = $2 }
-        END { print v["parameters"] + v["gradients"] + v["moments"] + v["training_packed"] + v["kept"] + v["working"] + v["objectives"] == v["training"] ? "adds up" : "does not add up" }'
+        END {
+            sum = v["parameters"] + v["gradients"] + v["moments"] + v["training_packed"] + v["kept"] + v["working"]
+            print sum + v["objectives"] == v["training"] ? "adds up" : "does not add up"
+        }'
 done
 "$AOE" info model --dtype bf16 --plan --texts 8 --length 16 | tail -n 18 | sed 's/  *[0-9.]* MiB/ N MiB/; s/ *$//'
 fails "$AOE" info missing
@@ -35,11 +40,12 @@ cp -r model prefix/share/aoe/models/default
 found
 # JSON contains the shortest decimal number that is converted to the same value.
 "$AOE" info model --json | grep -o '"dropout":[0-9.]*'
-# The second encoder of a method has parameters of its own, and that of diffcse also activations. dan trains word embeddings and
-# bigrams without the encoder, infersent an LSTM.
+# The second encoder of a method has parameters of its own, and that of diffcse also activations. dan trains word
+# embeddings and bigrams without the encoder, infersent an LSTM.
 kept=$("$AOE" info --shape bert-tiny --dtype f32 --texts 8 --length 16 --json | sed 's/.*"kept":\([0-9]*\).*/\1/')
 for method in angle ct diffcse dan infersent; do
-    "$AOE" info --shape bert-tiny --dtype f32 --texts 8 --length 16 --method $method --json | sed 's/.*"parameters":\([0-9]*\).*"kept":\([0-9]*\).*/\1 \2/' |
+    "$AOE" info --shape bert-tiny --dtype f32 --texts 8 --length 16 --method $method --json |
+        sed 's/.*"parameters":\([0-9]*\).*"kept":\([0-9]*\).*/\1 \2/' |
         awk -v method=$method -v kept="$kept" '{ print method, $1, $2 / kept }'
 done
 code=0
@@ -59,7 +65,8 @@ fails "$AOE" info --shape bert-tiny --method promptbert
 parts() { # parts METHOD OPTION...: prints the parts of an estimate, one per line
     method=$1
     shift
-    "$AOE" info --shape bert-tiny --dtype f32 --length 16 --json --method "$method" "$@" | sed 's/.*"plan"://; s/[{}"]//g' | tr ',' '\n'
+    "$AOE" info --shape bert-tiny --dtype f32 --length 16 --json --method "$method" "$@" |
+        sed 's/.*"plan"://; s/[{}"]//g' | tr ',' '\n'
 }
 changed() { # changed METHOD OPTION...: prints the parts that the options change
     parts "$1" >usual
@@ -79,7 +86,8 @@ changed dan --bigrams 1024
 changed sbert-classification --classes 7
 changed sbert-classification --features u,v
 printf '%s\n' '--method infersent' '--lstm-dims 64' >lstm.args
-"$AOE" info --shape bert-tiny --dtype f32 --length 16 --json @lstm.args | sed 's/.*"plan"://; s/[{}"]//g' | tr ',' '\n' >by_file
+"$AOE" info --shape bert-tiny --dtype f32 --length 16 --json @lstm.args | sed 's/.*"plan"://; s/[{}"]//g' |
+    tr ',' '\n' >by_file
 parts infersent --lstm-dims 64 | cmp - by_file
 rejected() { # rejected OPTION...: prints the exit code
     code=0

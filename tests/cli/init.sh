@@ -7,7 +7,8 @@ tiny_model c --seed 7
 cmp a/model.safetensors b/model.safetensors
 cmp -s a/model.safetensors c/model.safetensors && echo "expected other weights with another seed"
 cmp a/tokenizer.json c/tokenizer.json
-"$AOE" info a | grep -E '^(hidden|layers|heads|intermediate|vocabulary|positions|dropout|architecture)' | sed 's/  */ /g'
+"$AOE" info a | grep -E '^(hidden|layers|heads|intermediate|vocabulary|positions|dropout|architecture)' |
+    sed 's/  */ /g'
 "$AOE" init -q --hidden 128 --layers 1 --tokenizer a --dropout 0 -o d
 cmp a/tokenizer.json d/tokenizer.json
 "$AOE" info d | grep -E '^(hidden|heads|intermediate|vocabulary|positions|dropout)' | sed 's/  */ /g'

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests `--dtype int8`. Vectors must not depend on the number of threads or on the other texts. A model that is stored as int8
-# and a copy of it in float32 must give equal vectors. The first line of the messages and `aoe info` name the type. Training
-# and models that are not transformers are rejected.
+# Tests `--dtype int8`. Vectors must not depend on the number of threads or on the other texts. A model that is stored
+# as int8 and a copy of it in float32 must give equal vectors. The first line of the messages and `aoe info` name the
+# type. Training and models that are not transformers are rejected.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 printf 'a dog\nthe old cat\na very long text about a dog and a cat in a house\n\nfish\n' >texts.txt

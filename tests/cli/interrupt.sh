@@ -13,7 +13,8 @@ options="-q -t 1 -m start -d train.tsv --batch-size 8 --epochs 60 --lr 1e-3 --sa
 # stop SIGNAL STEP: starts or resumes the run, sends SIGNAL to it after training step STEP, and prints its exit code
 stop() {
     # shellcheck disable=SC2086
-    env --default-signal=INT,HUP "$AOE" train $options -o stopped --resume & # the shell makes background jobs ignore SIGINT
+    # the shell makes background jobs ignore SIGINT
+    env --default-signal=INT,HUP "$AOE" train $options -o stopped --resume &
     pid=$!
     tries=0
     while ! grep -q "\"step\":$2" stopped/train-log.jsonl 2>/dev/null && [ $tries -lt 500 ]; do

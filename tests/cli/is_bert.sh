@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests the method is-bert: the loss decreases, the saved model keeps the convolutions as the module CNN, its embeddings do not
-# change when the model is converted, and wrong data and options are rejected.
+# Tests the method is-bert: the loss decreases, the saved model keeps the convolutions as the module CNN, its embeddings
+# do not change when the model is converted, and wrong data and options are rejected.
 . "$SRC/tests/cli/support/model.sh"
 pairs=train.tsv
 cp "$SRC/examples/train.tsv" "$pairs"
@@ -35,5 +35,6 @@ fails "$AOE" embed -q -m isb --pooling first-last-avg texts.txt
 "$AOE" init -q --shape ran-mini --hidden 32 --layers 2 --heads 2 --head-size 16 --tokenizer start -o ran
 fails "$AOE" train -q -m ran -d "$pairs" -o out --method is-bert --pooling mean
 # The terminal and the training record name the kept convolutions.
-"$AOE" train -m start -d "$SRC/examples/train.tsv" -o parts --method is-bert --max-steps 1 -t 1 2>&1 >/dev/null | grep '^saved'
+"$AOE" train -m start -d "$SRC/examples/train.tsv" -o parts --method is-bert --max-steps 1 -t 1 2>&1 >/dev/null |
+    grep '^saved'
 tr -d ' \n' <parts/aoe.json | grep -o '"kept_parts":[^]]*],"dropped_parts":[^]]*]'

@@ -6,7 +6,8 @@ seed=${AOE_TEST_SEED:-$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')}
 echo "AOE_TEST_SEED=$seed" >&2
 tiny_model start
 cp "$SRC/examples/test.tsv" dev.tsv
-options="-q -m start -d $SRC/examples/train.tsv --dev dev.tsv --epochs 4 --lr 1e-3 --batch-size 16 --save-every 10 --eval-every 20"
+options="-q -m start -d $SRC/examples/train.tsv --dev dev.tsv --epochs 4 --lr 1e-3
+    --batch-size 16 --save-every 10 --eval-every 20"
 # shellcheck disable=SC2086
 "$AOE" train $options -o whole --threads 1 >/dev/null
 # shellcheck disable=SC2086

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests losses on the hidden states of all layers (--adaptive-layers, --ese) and the poolings over two layers and of the token
-# [MASK]. The options must be in the training record and their terms in the log, and wrong options must be rejected.
+# Tests losses on the hidden states of all layers (--adaptive-layers, --ese) and the poolings over two layers and of the
+# token [MASK]. The options must be in the training record and their terms in the log, and wrong options must be
+# rejected.
 . "$SRC/tests/cli/support/model.sh"
 pairs=train.tsv
 cp "$SRC/examples/train.tsv" "$pairs"
@@ -10,13 +11,15 @@ score() { # score MODEL [OPTION...]: prints the Spearman correlation on the pair
     shift
     "$AOE" eval sts -q --json -m "$model" "$@" "$pairs" 2>/dev/null | sed 's/.*"spearman":\([^,]*\),.*/\1/'
 }
-train() { # train NAME OPTION...: trains the model NAME, and prints whether the score improved and how often the log has terms
+# train NAME OPTION...: trains the model NAME, and prints whether the score improved and how often the log has terms
+train() {
     name=$1
     shift
     "$AOE" train -q -m start -d "$pairs" -o "$name" -t 1 --batch-size 16 --lr 2e-3 "$@" >/dev/null
     awk -v b="$(score start)" -v a="$(score "$name")" -v m="$name" \
         'BEGIN { print m ": " (a > b + 0.05 ? "better" : "no better: " b " " a) }'
-    awk '/"event":"step"/ { n++ } /"layers":/ { terms++ } END { print n == terms ? "terms in every step" : terms " of " n }' \
+    awk '/"event":"step"/ { n++ } /"layers":/ { terms++ }
+        END { print n == terms ? "terms in every step" : terms " of " n }' \
         "$name/train-log.jsonl"
 }
 train adaptive --epochs 4 --adaptive-layers --layers-per-step 2 --layer-prior log --layer-temperature 1 --w-layer-kl 2
@@ -26,7 +29,8 @@ tr -d ' \n' <ese/aoe.json | grep -o '"ese":[^}]*}'
 train both --epochs 4 --adaptive-layers --matryoshka 32,8 --matryoshka-per-step 1
 # A method whose loss has a training head, and a method with two encoders
 train classes --epochs 4 --adaptive-layers --method sbert-regression --cache-chunk 4 --recompute
-"$AOE" train -q -m start -d "$pairs" -o ct --method ct-in-batch --adaptive-layers --matryoshka 32,8 --max-steps 2 -t 1 >/dev/null
+"$AOE" train -q -m start -d "$pairs" -o ct --method ct-in-batch --adaptive-layers --matryoshka 32,8 --max-steps 2 \
+    -t 1 >/dev/null
 for pooling in last-two-avg layer1-last-avg; do
     echo 'a small test' | "$AOE" embed -q -m start --pooling $pooling | wc -l
     "$AOE" train -q -m start -d "$pairs" -o $pooling --pooling $pooling --max-steps 2 -t 1 >/dev/null
@@ -60,8 +64,8 @@ cut -f 2 "$pairs" >plain.txt
 rm pretrained/aoe.json
 "$AOE" info pretrained | sed -n 's/^pooling  *//p'
 ls pretrained/1_WeightedLayerPooling
-# The first layers and components of a model are a model of their own: the mean of its vectors and of the vectors of the complete
-# model is that of layer1-last-avg pooling.
+# The first layers and components of a model are a model of their own: the mean of its vectors and of the vectors of the
+# complete model is that of layer1-last-avg pooling.
 "$AOE" convert start --layers 1 -o one
 "$AOE" convert -q start --layers 2 --dims 8 --dtype bf16 -o cut
 "$AOE" convert start --layers 3 --dims 32 --json -o whole

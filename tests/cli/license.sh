@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 # covers: modeldir/readme
-# Tests licenses and model cards. The files LICENSE and NOTICE of a model must be copied to every model that is derived from
-# it, and README.md must state their origin. A merged model must record its source models. Numbers in README.md must be equal
-# to the numbers in aoe.json. The card of the default model must be equal to the card in its recipe, and its links must
-# point to existing files.
+# Tests licenses and model cards. The files LICENSE and NOTICE of a model must be copied to every model that is derived
+# from it, and README.md must state their origin. A merged model must record its source models. Numbers in README.md
+# must be equal to the numbers in aoe.json. The card of the default model must be equal to the card in its recipe, and
+# its links must point to existing files.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
-license() { # license DIR: checks that LICENSE and NOTICE are copies of those of start, and prints the README's sentence about the origin
+# license DIR: checks that LICENSE and NOTICE are copies of those of start, and prints the README's sentence about the
+# origin
+license() {
     grep -h '^This model is derived' "$1/README.md" && cmp start/LICENSE "$1/LICENSE" && cmp start/NOTICE "$1/NOTICE"
 }
 train() { "$AOE" train -q -d train.tsv --max-steps 1 "$@" >notes; }
@@ -32,8 +34,8 @@ license white
 cut -f 2 train.tsv >texts.txt
 "$AOE" pretrain -q -m start -d texts.txt --held-out 0 --max-steps 1 -o further >notes
 license further
-# A merged model records its source models. It gets the license and the notices of the first source model that has them. A
-# source model with another license or other notices causes a warning.
+# A merged model records its source models. It gets the license and the notices of the first source model that has them.
+# A source model with another license or other notices causes a warning.
 train -m start -o ./other --seed 1
 rm tuned/LICENSE tuned/NOTICE
 "$AOE" merge -q tuned ./other start -o mean

@@ -14,7 +14,8 @@ expect_equal() { cmp "$1/adapter_model.safetensors" "$2/adapter_model.safetensor
 train adapters -m start --epochs 2 --lora-r 4 -t 1 >/dev/null
 (cd adapters && echo *)
 (cd adapters/checkpoints/step-8 && echo *)
-sed -n 's/^ *"\(r\|lora_[a-z]*\|task_type\|target_modules\)"/\1/p; s/^ *\("[a-z.]*"\),*$/  \1/p' adapters/adapter_config.json
+sed -n 's/^ *"\(r\|lora_[a-z]*\|task_type\|target_modules\)"/\1/p; s/^ *\("[a-z.]*"\),*$/  \1/p' \
+    adapters/adapter_config.json
 train threads -m start --epochs 2 --lora-r 4 -t 3 >/dev/null
 expect_equal adapters threads
 # The checkpoint after 8 steps is removed, so the run is resumed from the checkpoint after 5 steps.
@@ -50,7 +51,8 @@ train scores -m start --epochs 1 --lora-r 2 --method cross-encoder >/dev/null
 grep -o '"task_type": "[A-Z_]*"' scores/adapter_config.json
 "$AOE" merge -q scores -o pairs
 "$AOE" info -q scores | sed -n '/^adapters/p; /^cross-encoder/p'
-for model in scores pairs; do "$AOE" rerank -q -m $model --dtype f32 --pairs train.tsv --format tsv >$model.tsv 2>/dev/null; done
+for model in scores pairs; do "$AOE" rerank -q -m $model --dtype f32 --pairs train.tsv \
+    --format tsv >$model.tsv 2>/dev/null; done
 cmp scores.tsv pairs.tsv && echo "equal scores"
 mv start base
 fails "$AOE" embed -m adapters texts.txt 2>err

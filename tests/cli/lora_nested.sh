@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests adapters of a model whose transformer is stored in the folder 0_Transformer, as older versions of sentence-transformers wrote it:
-# adapter_config.json names this folder, which PEFT can open, and the directory of the model can be given as the base model.
+# Tests adapters of a model whose transformer is stored in the folder 0_Transformer, as older versions of
+# sentence-transformers wrote it: adapter_config.json names this folder, which PEFT can open, and the directory of the
+# model can be given as the base model.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model plain
 small_table pairs.tsv 8
@@ -22,6 +23,7 @@ grep -o '[a-z]*/0_Transformer' nested-lora/adapter_config.json
 sed 's|/0_Transformer||' nested-lora/adapter_config.json >edited # as aoe wrote it before
 mv edited nested-lora/adapter_config.json
 "$AOE" embed -q -m nested-lora --dtype f32 texts.txt | cmp - nested.vectors && echo "the folder is found"
-"$AOE" embed -q -m nested-lora --base nested --dtype f32 texts.txt | cmp - nested.vectors && echo "the folder of the option is found"
+"$AOE" embed -q -m nested-lora --base nested --dtype f32 texts.txt | cmp - nested.vectors &&
+    echo "the folder of the option is found"
 "$AOE" merge -q nested-lora --dtype f32 -o merged
 "$AOE" embed -q -m merged --dtype f32 texts.txt | cmp - nested.vectors && echo "equal vectors of the merged model"

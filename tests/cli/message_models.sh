@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: MIT
-# Tests model directories whose chat template, adapters or tokenizer settings change the embedded texts: every command renders the texts,
-# rejects the directory by name, or warns. Also tests the warning for an escape sequence in a prompt.
+# Tests model directories whose chat template, adapters or tokenizer settings change the embedded texts: every command
+# renders the texts, rejects the directory by name, or warns. Also tests the warning for an escape sequence in a prompt.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model plain
 small_table pairs.tsv 8
 cut -f 1 pairs.tsv | sed 1d >texts.txt
-rm -r plain/aoe.json plain/modules.json plain/1_Pooling plain/sentence_bert_config.json plain/config_sentence_transformers.json
+rm -r plain/aoe.json plain/modules.json plain/1_Pooling plain/sentence_bert_config.json \
+    plain/config_sentence_transformers.json
 printf '{%% for m in messages %%}<{{ m.role }}> {{ m.content }}{%% endfor %%}' >template
 
 echo "modality_config with message"
 cp -r plain message
-printf '[{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},{"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]' >message/modules.json
+cat >message/modules.json <<'END'
+[{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},
+ {"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]
+END
 mkdir message/1_Pooling
 echo '{"pooling_mode":"mean"}' >message/1_Pooling/config.json
 cp template message/chat_template.jinja
-config() { printf '{"transformer_task":"feature-extraction","module_output_name":"token_embeddings","modality_config":{"text":{"method":"forward","method_output_name":"last_hidden_state"}%s}}' "$1" >message/sentence_bert_config.json; }
+config() {
+    {
+        printf '{"transformer_task":"feature-extraction","module_output_name":"token_embeddings","modality_config":'
+        printf '{"text":{"method":"forward","method_output_name":"last_hidden_state"}%s}}' "$1"
+    } >message/sentence_bert_config.json
+}
 config ',"message":{"method":"forward","method_output_name":"last_hidden_state","format":"flat"}'
 sed 's/^/<user> /' texts.txt >rendered.txt
 "$AOE" tokenize -q -m message texts.txt >ids
@@ -26,12 +35,14 @@ sed 's/^/<system> find /' rendered.txt | "$AOE" tokenize -q -m plain --no-specia
 "$AOE" info -q --json message | grep -o '"chat_template":true'
 "$AOE" info -q --explain message | grep 'chat_template' | sed 's/   */ | /g'
 "$AOE" embed -q -m message --dtype f32 texts.txt >vectors
-"$AOE" embed -q -m plain --pooling mean --dtype f32 texts.txt 2>/dev/null | cmp -s - vectors || echo "the template changes the vectors"
+"$AOE" embed -q -m plain --pooling mean --dtype f32 texts.txt 2>/dev/null | cmp -s - vectors ||
+    echo "the template changes the vectors"
 "$AOE" embed -q -m message --dtype f32 -o whole.npy texts.txt
 "$AOE" embed -q -m message --dtype f32 --chunk mean -o chunks.npy texts.txt
 cmp whole.npy chunks.npy
 printf 'a b c d e f g h i j k l m n o p q r s t u v w x y z\n' >long.txt
-"$AOE" embed -q -m message --max-length 12 --chunk mean long.txt | grep -o '"chunks":[0-9]*' # each chunk has the template
+# each chunk has the template
+"$AOE" embed -q -m message --max-length 12 --chunk mean long.txt | grep -o '"chunks":[0-9]*'
 
 echo "saved models keep the template"
 "$AOE" convert -q message --dtype f32 -o converted
@@ -68,7 +79,8 @@ fails "$AOE" merge -q message other -o merged
 
 echo "templates that are rejected"
 fails "$AOE" embed -q -m message --prompt 'find {text} now' texts.txt
-for template in '{% include "x" %}' '{{ 1' 'the same' '{{ raise_exception("no texts") }}' '{{ bos_token }}{{ messages[0].content }}'; do
+for template in '{% include "x" %}' '{{ 1' 'the same' '{{ raise_exception("no texts") }}' \
+    '{{ bos_token }}{{ messages[0].content }}'; do
     echo "$template" >message/chat_template.jinja
     sed '/tokenizer_class/d' plain/tokenizer_config.json >message/tokenizer_config.json
     fails "$AOE" embed -q -m message texts.txt
@@ -83,25 +95,31 @@ rmdir message/additional_chat_templates
 config ',"message":{"method":"forward","method_output_name":"last_hidden_state","format":"other"}'
 fails "$AOE" embed -q -m message texts.txt
 config '},"processing_kwargs":{"chat_template":{"tools":["x"]},"ignored":{},"message":{}'
-sed 's/,"ignored":{},"message":{}//; s/"last_hidden_state"}}/"last_hidden_state"},"message":{"method":"forward","method_output_name":"last_hidden_state"}}/' message/sentence_bert_config.json >edited
+forward='{"method":"forward","method_output_name":"last_hidden_state"}'
+sed "s/,\"ignored\":{},\"message\":{}//; s/\"last_hidden_state\"}}/\"last_hidden_state\"},\"message\":$forward}/" \
+    message/sentence_bert_config.json >edited
 mv edited message/sentence_bert_config.json
 fails "$AOE" embed -q -m message texts.txt
 
-echo '{"modality_config":{"message":{"method":"forward","method_output_name":"last_hidden_state"}}}' >message/sentence_bert_config.json
+echo '{"modality_config":{"message":{"method":"forward","method_output_name":"last_hidden_state"}}}' \
+    >message/sentence_bert_config.json
 fails "$AOE" embed -q -m message texts.txt # sentence-transformers needs the modality "text", too
 
 echo "modality_config without message"
 config ''
 "$AOE" embed -q -m message texts.txt --dtype f32 >rendered
-"$AOE" embed -q -m plain --pooling mean texts.txt --dtype f32 2>/dev/null | cmp - rendered # without the modality, the template is not used
+# without the modality, the template is not used
+"$AOE" embed -q -m plain --pooling mean texts.txt --dtype f32 2>/dev/null | cmp - rendered
 
 echo "a directory without modules.json and with a chat template"
-for place in chat_template.jinja tokenizer_config.json additional_chat_templates; do # aoe does not render; sentence-transformers does
+# aoe does not render; sentence-transformers does
+for place in chat_template.jinja tokenizer_config.json additional_chat_templates; do
     cp -r plain raw
     case $place in
     chat_template.jinja) cp template raw/chat_template.jinja ;;
     additional_chat_templates) mkdir raw/additional_chat_templates ;;
-    *) sed 's/^{/{"chat_template": [{"name": "default", "template": "x"}],/' plain/tokenizer_config.json >raw/tokenizer_config.json ;;
+    *) sed 's/^{/{"chat_template": [{"name": "default", "template": "x"}],/' plain/tokenizer_config.json \
+        >raw/tokenizer_config.json ;;
     esac
     "$AOE" similarity -q -m raw a a | head -n 1
     rm -r raw

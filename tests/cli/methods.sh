@@ -6,7 +6,8 @@
 . "$SRC/tests/cli/support/model.sh"
 # The help lists the methods by group, each on one line.
 "$AOE" train --help | sed -n '/^methods for/,/^docs/p' |
-    awk '/^methods for/ { print; next } /^  [a-z]/ { n++; if (length > 100) print "too long: " $0 } /^   / { print "second line: " $0 }
+    awk '/^methods for/ { print; next } /^  [a-z]/ { n++; if (length > 100) print "too long: " $0 }
+        /^   / { print "second line: " $0 }
         END { print n " methods" }'
 pairs=train.tsv
 cp "$SRC/examples/train.tsv" "$pairs"
@@ -20,7 +21,8 @@ score() { # score MODEL: prints the Spearman correlation on the pairs
 }
 before=$(score start)
 improves() { # improves MODEL: prints "better" if the score is more than 0.05 above that of the untrained model
-    awk -v b="$before" -v a="$(score "$1")" -v m="$1" 'BEGIN { print m ": " (a > b + 0.05 ? "better" : "no better: " b " " a) }'
+    awk -v b="$before" -v a="$(score "$1")" \
+        -v m="$1" 'BEGIN { print m ": " (a > b + 0.05 ? "better" : "no better: " b " " a) }'
 }
 # trains METHOD FILE [OPTION...]: trains with METHOD on FILE. Prints whether the score improved, and the names of all
 # losses that are not 0 in the first step.
@@ -31,7 +33,7 @@ trains() {
     "$AOE" train -q -m start -d "$file" -o "$method" --method "$method" -t 1 "$@" >/dev/null
     improves "$method"
     sed -n '/"event":"step"/{p;q}' "$method/train-log.jsonl" | grep -o '"[a-z]*":[^,]*' |
-        sed -n 's/"\(cosine\|ibn\|angle\|contrastive\|classification\|regression\|vectors\|similarities\)":\(.*\)/\1 \2/p' |
+        sed -nE 's/"(cosine|ibn|angle|contrastive|classification|regression|vectors|similarities)":(.*)/\1 \2/p' |
         awk '$2 > 0 { printf " %s", $1 } END { print "" }'
 }
 trains angle "$pairs" --epochs 4 --batch-size 16 --lr 2e-3
@@ -41,20 +43,25 @@ trains sbert-classification nli.tsv --epochs 10 --batch-size 16 --lr 2e-3
 "$AOE" train -q -m start -d nli.tsv -o features --method sbert-classification --features u,v,product --batch-size 16 \
     --max-steps 1 -t 1 >/dev/null
 grep -A4 '"features"' features/aoe.json | tr -d ' \n'; echo
-# The number of examples per class is logged and recorded. A file may have only one class if another file has other classes.
+# The number of examples per class is logged and recorded. A file may have only one class if another file has other
+# classes.
 grep -v '^contradiction\|^neutral' nli.tsv >entailment.tsv
-"$AOE" train -m start -d nli.tsv -d entailment.tsv -o classes --method sbert-classification --max-steps 1 -t 1 2>&1 >/dev/null | grep 'per class'
+"$AOE" train -m start -d nli.tsv -d entailment.tsv -o classes --method sbert-classification --max-steps 1 \
+    -t 1 2>&1 >/dev/null | grep 'per class'
 tr -d ' \n' <classes/aoe.json | grep -o '"class_examples":[^]]*]'
 fails "$AOE" train -q -m start -d entailment.tsv -o out --method sbert-classification
 printf 'text1\ttext2\tlabel\na\tb\t0\nb\tc\t3\n' >numbers.tsv
 # Classes without examples are named in one warning for all files.
-"$AOE" train -m start -d numbers.tsv -d numbers.tsv label-map=3=1 -o gap --method sbert-classification --classes 6 --max-steps 1 -t 1 2>&1 >/dev/null |
+"$AOE" train -m start -d numbers.tsv -d numbers.tsv label-map=3=1 -o gap --method sbert-classification --classes 6 \
+    --max-steps 1 -t 1 2>&1 >/dev/null |
     grep 'no examples'
-"$AOE" train -m start -d nli.tsv -d entailment.tsv -o gap --force --method sbert-classification --max-steps 1 -t 1 2>&1 >/dev/null |
+"$AOE" train -m start -d nli.tsv -d entailment.tsv -o gap --force --method sbert-classification --max-steps 1 \
+    -t 1 2>&1 >/dev/null |
     grep 'no examples' || echo "no warning"
 # The labels of a dev file are scores, also if the training method uses them as classes.
 on_dev() { # on_dev OPTION...: prints the notes about the labels of the dev file nli.tsv
-    "$AOE" train -m start -d nli.tsv -o classes --force --method sbert-classification --max-steps 1 -t 1 "$@" 2>&1 >/dev/null |
+    "$AOE" train -m start -d nli.tsv -o classes --force --method sbert-classification --max-steps 1 \
+        -t 1 "$@" 2>&1 >/dev/null |
         grep 'score' || echo "no note"
 }
 on_dev --dev nli.tsv
@@ -65,20 +72,26 @@ trains simcse-unsup "$pairs" --epochs 4 --batch-size 64 --lr 3e-3
 trains simcse-sup triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3 --hard-negative 0.5
 trains contrastive triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3
 trains symmetric triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3
-"$AOE" train -q -m start -d triplets.tsv -o joint --method symmetric --directions all --joint --batch-size 16 -t 1 >/dev/null
+"$AOE" train -q -m start -d triplets.tsv -o joint --method symmetric --directions all --joint --batch-size 16 \
+    -t 1 >/dev/null
 grep -o '"\(directions\|joint\)": *[a-z0-9]*' joint/aoe.json
 trains gist triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3 --teacher angle --guide-margin 0.05 --guide-relative
 grep -o '"\(guide_margin\|guide_relative\|tau_ibn\|w_teacher\)": *[a-z0-9.]*' gist/aoe.json
-# The log contains the fraction of the negatives that the guide leaves out. A warning, once in a run, says that none are left.
+# The log contains the fraction of the negatives that the guide leaves out. A warning, once in a run, says that none are
+# left.
 left_out() { sed -n 's/.*"event":"step".*"left_out":\([^,]*\),.*/\1/p' "$1/train-log.jsonl"; }
-left_out gist | awk '{ bad += !($1 > 0 && $1 < 1) } END { print "left out: " (NR > 0 && !bad ? "a fraction" : bad " bad of " NR) }'
-"$AOE" train -q -m start -d triplets.tsv -o none --method gist --teacher angle --guide-margin 3 --batch-size 16 --max-steps 3 -t 1 >/dev/null
+left_out gist |
+    awk '{ bad += !($1 > 0 && $1 < 1) } END { print "left out: " (NR > 0 && !bad ? "a fraction" : bad " bad of " NR) }'
+"$AOE" train -q -m start -d triplets.tsv -o none --method gist --teacher angle --guide-margin 3 --batch-size 16 \
+    --max-steps 3 -t 1 >/dev/null
 left_out none | tr '\n' ' '; grep -c '"contrastive":0.0,' none/train-log.jsonl
 # The defaults are those of the method, also if a response file names the method.
 printf -- '--method gist\n' >gist.args
-"$AOE" train -q -m start -d triplets.tsv -o args @gist.args --teacher angle --batch-size 16 --max-steps 1 -t 1 >/dev/null
+"$AOE" train -q -m start -d triplets.tsv -o args @gist.args --teacher angle --batch-size 16 --max-steps 1 \
+    -t 1 >/dev/null
 grep -o '"\(tau_ibn\|w_teacher\)": *[a-z0-9.]*' args/aoe.json
-"$AOE" train --method gist --help | tr '\n' ' ' | sed "s/.*contrastive losses (default: *\([0-9.]*\)).*/tau-ibn \1/"; echo
+"$AOE" train --method gist --help | tr '\n' ' ' | sed "s/.*contrastive losses (default: *\([0-9.]*\)).*/tau-ibn \1/";
+    echo
 # The help of a method does not list the options that the method rejects. The help without a method lists all options.
 listed() { "$AOE" train "$@" --help | sed -n 's/^      --\([a-z0-9-]*\).*/\1/p' | sort; }
 listed >every
@@ -91,13 +104,16 @@ trains distill "$pairs" --epochs 4 --batch-size 16 --lr 2e-3 --teacher angle
 "$AOE" train -q -m start -d "$pairs" -o ct --method ct --epochs 2 --batch-size 16 --lr 1e-3 -t 1 >/dev/null
 sed -n 's/.*"event":"step".*"contrastive":\([^,]*\),.*/\1/p' ct/train-log.jsonl |
     awk '{ loss[NR] = $1 } END { for (i = 1; i <= 20; i++) { first += loss[i]; last += loss[NR - i + 1] }
-         print "ct: " (last < 0.8 * first ? "the loss decreases" : "the loss changes from " first / 20 " to " last / 20) }'
+         change = "changes from " first / 20 " to " last / 20
+         print "ct: the loss " (last < 0.8 * first ? "decreases" : change) }'
 # A method for plain texts says that it ignores the labels of a table.
-ignored() { "$AOE" train -m start -d "$1" -o ignored --force --method simcse-unsup --max-steps 1 -t 1 2>&1 >/dev/null | grep ignored || echo "no note"; }
+ignored() { "$AOE" train -m start -d "$1" -o ignored --force --method simcse-unsup --max-steps 1 -t 1 2>&1 >/dev/null |
+    grep ignored || echo "no note"; }
 ignored "$pairs"
 ignored triplets.tsv
 trains ct-in-batch "$pairs" --epochs 2 --batch-size 64 --lr 2e-3
-"$AOE" train -q -m start -d "$pairs" -o sizes --matryoshka 32,16:0.5,8 --matryoshka-per-step 2 -t 1 --max-steps 2 >/dev/null
+"$AOE" train -q -m start -d "$pairs" -o sizes --matryoshka 32,16:0.5,8 --matryoshka-per-step 2 -t 1 \
+    --max-steps 2 >/dev/null
 tr -d ' \n' <sizes/aoe.json | grep -o '"matryoshka":.*"matryoshka_per_step":2'
 "$AOE" train -q -m start -d "$pairs" -o sizes --force --matryoshka 8 -t 1 --max-steps 1 >/dev/null
 "$AOE" whiten -q -m start "$pairs" -o whitened --json | sed 's/"variance_kept":.*/"variance_kept":S}/'

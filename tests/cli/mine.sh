@@ -9,7 +9,8 @@ printf 'text1\ttext2\tlabel\ncat\tkitten\t5\ndog\tpuppy\t4\ncat\ttiger\t1\nCat\t
 "$AOE" data mine -m model pairs.tsv -o two2.tsv -n 2 --threads 2
 cmp two.tsv two2.tsv
 cat two.tsv
-short() { sed 's/\(0\.[0-9]\{6\}\)[0-9]*/\1/g' "$@"; } # removes the last digits of cosines, which depend on the CPU tier
+# removes the last digits of cosines, which depend on the CPU tier
+short() { sed 's/\(0\.[0-9]\{6\}\)[0-9]*/\1/g' "$@"; }
 "$AOE" data mine -m model pairs.tsv -o scored.tsv --scores --from-queries --skip 1 --json >summary
 short summary scored.tsv
 "$AOE" data mine -m model pairs.tsv -o out.jsonl --max-score 0.8 --scores
@@ -17,7 +18,8 @@ short out.jsonl
 "$AOE" data mine -m model pairs.tsv -o out.jsonl --margin 0 --threshold 1
 cat out.jsonl
 # Lists of alternative texts must be kept. The corpus is a compressed text file or a table.
-printf '{"query":["cat","kitten"],"positive":["kitten","tiger"]}\n{"query":"dog","positive":["a \\t dog","puppy"]}\n' >lists.jsonl
+printf '{"query":["cat","kitten"],"positive":["kitten","tiger"]}\n{"query":"dog","positive":["a \\t dog","puppy"]}\n' \
+    >lists.jsonl
 printf 'puppy\n\nwolf\n' | gzip -c >corpus.txt.gz
 printf 'body\nCat\n' >corpus.tsv
 "$AOE" data mine -q -m model lists.jsonl pairs.tsv --corpus corpus.txt.gz --sample --seed 3

@@ -2,7 +2,8 @@
 # Tests `aoe options`: the options of one command, of all commands, and as JSON.
 "$AOE" options tokenize
 "$AOE" options train --json >train.json
-for option in lr batch-size no-isp w-layers optimizer views directions method lora-r data max-grad-norm ibn-threshold; do
+for option in lr batch-size no-isp w-layers optimizer views directions method lora-r data max-grad-norm \
+    ibn-threshold; do
     grep '"option":"'$option'"' train.json | sed 's/,"methods":.*"help"/,"help"/'
 done
 "$AOE" options info --json | grep -o '"option":"stored".*"default":null' | wc -l # a choice without a default

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests recipes/overlaps with made-up texts: which rows overlap the texts of test sets, which files are read, and the selection set.
-# overlaps_json.sh tests JSON files.
+# Tests recipes/overlaps with made-up texts: which rows overlap the texts of test sets, which files are read, and the
+# selection set. overlaps_json.sh tests JSON files.
 overlaps=$SRC/recipes/overlaps
 AWK=${AWK:-$(command -v mawk || command -v awk)} || { echo "SKIP: awk is not installed"; exit 77; }
 export AWK

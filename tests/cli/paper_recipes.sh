@@ -19,18 +19,24 @@ small_table data/stsb/train.tsv 24
 cp data/stsb/train.tsv data/stsb/dev.tsv
 for annotator in chatgpt llama chatglm ensemble; do cp data/stsb/train.tsv data/llm/$annotator.tsv; done
 awk -F '\t' -v OFS='\t' 'NR == 1 { print "label", "sentence1", "sentence2"; next }
-    { print ($1 > 3 ? "entailment" : $1 > 2 ? "neutral" : "contradiction"), $2, $3 }' data/stsb/train.tsv >data/nli/train.tsv
-awk -F '\t' 'NR == 1 { print "sent0,sent1,hard_neg"; next } { print "\"" $2 "\",\"" $3 "\",\"not " $2 "\"" }' data/stsb/train.tsv |
+    { print ($1 > 3 ? "entailment" : $1 > 2 ? "neutral" : "contradiction"), $2, $3 }' data/stsb/train.tsv \
+        >data/nli/train.tsv
+awk -F '\t' 'NR == 1 { print "sent0,sent1,hard_neg"; next } { print "\"" $2 "\",\"" $3 "\",\"not " $2 "\"" }' \
+    data/stsb/train.tsv |
     sed 's/""\([^,]\)/"\1/g' >data/nli_for_simcse.csv
 mkdir -p data/senteval/SICK
-awk -F '\t' -v OFS='\t' 'NR == 1 { print "pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment"; next }
+awk -F '\t' \
+    -v OFS='\t' \
+    'NR == 1 { print "pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment"; next }
     { print NR, $2, $3, $1, "E" }' data/stsb/train.tsv >data/senteval/SICK/SICK_test_annotated.txt
 awk -F '\t' 'NR > 1 { print $2 }' data/stsb/train.tsv >data/wiki1m_for_simcse.txt
 printf 'the 1 2\na 3 4\nof 5 6\n' | gzip >data/glove.840B.300d.txt.gz
 for model in distilbert-base-uncased bert-base-mlm; do
-    "$AOE" pretrain -q -m models/bert-base-uncased -d data/wiki1m_for_simcse.txt -o models/$model --max-steps 1 --held-out 0 -t 1 >/dev/null
+    "$AOE" pretrain -q -m models/bert-base-uncased -d data/wiki1m_for_simcse.txt -o models/$model --max-steps 1 \
+        --held-out 0 -t 1 >/dev/null
 done
-rm -r models/bert-base-uncased && mv models/bert-base-mlm models/bert-base-uncased # promptbert-sup needs a masked-LM head
+# promptbert-sup needs a masked-LM head
+rm -r models/bert-base-uncased && mv models/bert-base-mlm models/bert-base-uncased
 while IFS= read -r file; do
     command=$(sed -n "1s,^# aoe \([a-z ]*\) @recipes/paper/$file: ..*,\1,p" "$recipes/$file")
     step="--batch-size 4 --accumulate 1 --cache-chunk 2 --max-steps 1 --warmup 0 -t 1"
@@ -45,5 +51,6 @@ while IFS= read -r file; do
     "$AOE" $command "@$recipes/$file" $step --quiet >/dev/null
 done <files
 ls work | wc -l
-"$AOE" info work/table2-angle-llama2-7b --base models/Llama-2-7b-hf | grep -E '^(prompt|pooling|max length)' | sed 's/  */ /g'
+"$AOE" info work/table2-angle-llama2-7b --base models/Llama-2-7b-hf | grep -E '^(prompt|pooling|max length)' |
+    sed 's/  */ /g'
 "$AOE" info work/table2-simcse-sup-bert | grep -E '^modules' | sed 's/  */ /g'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests the data, the script and the errors of `aoe plot bench`. gnuplot is not in PATH, so the program must report an error, but
-# must write the data and the script.
+# Tests the data, the script and the errors of `aoe plot bench`. gnuplot is not in PATH, so the program must report an
+# error, but must write the data and the script.
 . "$SRC/tests/cli/support/model.sh"
 plot() { # plot ARGUMENT...: runs aoe plot bench without gnuplot and prints the data
     code=0
@@ -13,8 +13,10 @@ plot() { # plot ARGUMENT...: runs aoe plot bench without gnuplot and prints the 
 }
 cat >figures.json <<'END'
 {"cpu": "a CPU", "results": [
- {"measure": "embed", "input": "short", "engine": "aoe bf16", "threads": 1, "ms": [1, 2], "tokens_per_second": 1000.5, "cosine_min": null},
- {"measure": "embed", "input": "short", "engine": "aoe-like", "threads": 1, "tokens_per_second": 500, "cosine_min": 0.5},
+ {"measure": "embed", "input": "short", "engine": "aoe bf16", "threads": 1, "ms": [1, 2],
+  "tokens_per_second": 1000.5, "cosine_min": null},
+ {"measure": "embed", "input": "short", "engine": "aoe-like", "threads": 1, "tokens_per_second": 500,
+  "cosine_min": 0.5},
  {"measure": "embed", "input": "short", "engine": "aoe bf16", "threads": 2, "tokens_per_second": 2000, "cosine_min": 1},
  {"measure": "embed", "input": "long", "engine": "aoe bf16", "threads": 2, "tokens_per_second": 1500},
  {"measure": "embed", "input": "long", "engine": "PyTorch f32", "threads": 2, "tokens_per_second": 750},
@@ -44,10 +46,13 @@ echo '{"results": []}' >empty.json
 rejected empty.json
 echo '{"results": [{"input": "a", "threads": 1, "tokens_per_second": 1}]}' >unnamed.json
 rejected unnamed.json
-echo '{"results": [{"input": "a", "engine": "b", "threads": 1, "tokens_per_second": 1}, {"input": "a", "engine": "b", "threads": 1, "tokens_per_second": 2}]}' >twice.json
+echo '{"results": [{"input": "a", "engine": "b", "threads": 1, "tokens_per_second": 1},
+  {"input": "a", "engine": "b", "threads": 1, "tokens_per_second": 2}]}' >twice.json
 rejected twice.json
 seq 13 | awk 'BEGIN { printf "{\"results\": [" }
-    { printf "%s{\"input\": \"%d\", \"engine\": \"b\", \"threads\": 1, \"tokens_per_second\": 1}", (NR > 1 ? "," : ""), $1 } END { print "]}" }' >many.json
+    { printf "%s{\"input\": \"%d\", \"engine\": \"b\", \"threads\": 1, \"tokens_per_second\": 1}",
+        (NR > 1 ? "," : ""), $1 }
+    END { print "]}" }' >many.json
 rejected many.json
 code=0
 "$AOE" plot bench -o out || code=$?

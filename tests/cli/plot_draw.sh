@@ -5,15 +5,18 @@
 . "$SRC/tests/cli/support/model.sh"
 command -v gnuplot >/dev/null || { echo "SKIP: gnuplot is not installed"; exit 77; }
 word_model model
-printf 'text1\ttext2\tlabel\ncat\tcat\t5\ncat\tdog\t0\ncat\tkitten\t4.4\nkitten\tpuppy\t0.5\ntiger\twolf\t2.5\n' >pairs.tsv
+printf 'text1\ttext2\tlabel\ncat\tcat\t5\ncat\tdog\t0\ncat\tkitten\t4.4\nkitten\tpuppy\t0.5\ntiger\twolf\t2.5\n' \
+    >pairs.tsv
 mkdir run grid
 for i in 1 2 3 4; do
-    printf '{"event":"step","step":%d,"epoch":%d,"loss":%d,"cosine":%d,"ibn":0.%d}\n{"event":"eval","step":%d,"score":0.%d}\n' $i $i $((9 - i)) $((7 - i)) $i $i $i
+    printf '{"event":"step","step":%d,"epoch":%d,"loss":%d,"cosine":%d,"ibn":0.%d}\n' $i $i $((9 - i)) $((7 - i)) $i
+    printf '{"event":"eval","step":%d,"score":0.%d}\n' $i $i
 done >run/train-log.jsonl
 mkdir mlm
 sed 's/"ibn"/"accuracy"/; s/"score":/"score":-/' run/train-log.jsonl >mlm/train-log.jsonl
 for x in 1 2 x%d; do
-    for y in 'a"b' "c'd" '`e`'; do printf '%s' "$y" | sed 's/["\\]/\\&/g; s/.*/{"point":{"x":"'$x'","y":"&"},"seed":1,"score":0.'${#x}'}\n/'; done
+    for y in 'a"b' "c'd" '`e`'; do printf '%s' "$y" | sed \
+        's/["\\]/\\&/g; s/.*/{"point":{"x":"'$x'","y":"&"},"seed":1,"score":0.'${#x}'}\n/'; done
 done >grid/results.jsonl
 check() { # check NAME: checks the four files of a plot, and that the script draws the pictures again
     for suffix in dat gp svg png; do [ -s "$1.$suffix" ] || echo "no $1.$suffix"; done
@@ -31,7 +34,8 @@ check() { # check NAME: checks the four files of a plot, and that the script dra
 "$AOE" plot curve run run mlm -o runs --json
 "$AOE" plot grid grid -o grid
 for i in 1 2 3 4 5 6 7; do
-    for dims in 8 16 20; do printf '{"name":"it'"'"'s a \\"name\\"","layers":%d,"dims":%d,"spearman":0.%d}\n' $i $dims $((i + dims)); done
+    for dims in 8 16 20; do printf '{"name":"it'"'"'s a \\"name\\"","layers":%d,"dims":%d,"spearman":0.%d}\n' $i $dims \
+        $((i + dims)); done
 done >sizes.jsonl
 "$AOE" plot matryoshka sizes.jsonl -o matryoshka --title 'a "title" 100%'
 "$AOE" plot matryoshka sizes.jsonl -o sizes-of-layers --x layers | tail -n 1
@@ -47,21 +51,26 @@ ls *.*
 for name in density lengths saturation curve runs grid matryoshka sizes-of-layers bench; do
     echo "$name: $(grep -o '<text>[^<]*' $name.svg | sed 's/<text> *//' | tr '\n' '|')"
 done
-# In a heat map, the best cell and the cells that are not significantly lower have frames, and dark cells have white text.
+# In a heat map, the best cell and the cells that are not significantly lower have frames, and dark cells have white
+# text.
 mkdir seeds
 for s in 1 2 3; do
-    printf '{"point":{"a":%s,"b":%s},"seed":%s,"score":0.%s,"seconds":1}\n' 1 1 $s 80${s}7 2 1 $s 80$((4 - s))6 1 2 $s 70${s}7 2 2 $s 79994999
+    printf '{"point":{"a":%s,"b":%s},"seed":%s,"score":0.%s,"seconds":1}\n' 1 1 $s 80${s}7 2 1 $s 80$((4 - s))6 1 2 $s \
+        70${s}7 2 2 $s 79994999
 done >seeds/results.jsonl
 "$AOE" plot grid seeds -o seeds/grid
-echo "$(grep -c "stroke='rgb(213,  94,   0)'" seeds/grid.svg) frames, $(grep -c 'fill="rgb(255,255,255)"' seeds/grid.svg) white texts"
-"$AOE" plot curve run --characters --smooth 1 -o curve | awk '/\*/ { lines++ } END { print (lines > 9 ? "drawn" : "not drawn"); print }'
+echo "$(grep -c "stroke='rgb(213,  94,   0)'" seeds/grid.svg) frames, $(grep \
+    -c 'fill="rgb(255,255,255)"' seeds/grid.svg) white texts"
+"$AOE" plot curve run --characters --smooth 1 -o curve |
+    awk '/\*/ { lines++ } END { print (lines > 9 ? "drawn" : "not drawn"); print }'
 # A log without losses has no plot made of characters.
 mkdir scores
 grep '"eval"' run/train-log.jsonl >scores/train-log.jsonl
 "$AOE" plot curve scores --characters -o scores/curve
 # Equal or almost equal cosines are drawn as a narrow peak.
 printf 'text1\ttext2\tlabel\ncat\tcat\t5\ncat\tcat\t5\ndog\tdog\t5\ncat\tdog\t0\n' >alike.tsv
-printf 'text1\ttext2\tlabel\ncat\tcat dog\t5\ncat\tcat dog cat cat cat dog dog dog puppy puppy kitten kitten\t5\ncat\tdog\t0\n' >near.tsv
+printf '%b\n' 'text1\ttext2\tlabel' 'cat\tcat dog\t5' \
+    'cat\tcat dog cat cat cat dog dog dog puppy puppy kitten kitten\t5' 'cat\tdog\t0' >near.tsv
 for name in alike near; do "$AOE" plot density -m model $name.tsv -o $name >/dev/null && check $name; done
 # An existing picture is replaced, but it must be kept if gnuplot fails.
 cp curve.svg before.svg
@@ -77,7 +86,8 @@ cmp curve.svg before.svg
 # The file names contain shell and gnuplot syntax.
 mkdir "a folder's {name} \`touch pwned\`"
 cd "a folder's {name} \`touch pwned\`"
-for name in "it's; system('touch pwned')" '| touch pwned' '< touch pwned' '$(touch pwned) `touch pwned`' '-e' '~x @y #z' 'tail\' '100%d & <b>' 'größe'; do
+for name in "it's; system('touch pwned')" '| touch pwned' '< touch pwned' '$(touch pwned) `touch pwned`' '-e' \
+    '~x @y #z' 'tail\' '100%d & <b>' 'größe'; do
     cp ../pairs.tsv "./$name.tsv"
     "$AOE" plot lengths -m ../model --title "$name" "./$name.tsv" -o "$name" >/dev/null
     check "$name"

@@ -40,7 +40,8 @@ fails "$AOE" plot grid grids -o out
 fails "$AOE" plot grid grids -o out
 printf '{"point":{"x":1},"seed":1,"score":null}\n' >grids/results.jsonl
 fails "$AOE" plot grid grids -o out
-printf '{"point":{"x":1,"y":2,"z":3},"seed":1,"score":1}\n{"point":{"x":2,"y":2,"z":3},"seed":1,"score":1}\n' >grids/results.jsonl
+printf '{"point":{"x":1,"y":2,"z":3},"seed":1,"score":1}\n{"point":{"x":2,"y":2,"z":3},"seed":1,"score":1}\n' \
+    >grids/results.jsonl
 fails "$AOE" plot grid grids -o out
 fails "$AOE" plot grid grids --x x --y w -o out
 printf '{"x":1}\n' >>grids/results.jsonl
@@ -67,7 +68,8 @@ usage saturation --dims 3 -o out
 usage curve run --characters --json -o out
 usage grid run --x a -o out
 usage grid run --x a --y a -o out
-printf '{"point":{"x":true,"y":"a"},"seed":1,"score":2}\n{"point":{"x":false,"y":"b"},"seed":1,"score":1}\n' >grids/results.jsonl
+printf '{"point":{"x":true,"y":"a"},"seed":1,"score":2}\n{"point":{"x":false,"y":"b"},"seed":1,"score":1}\n' \
+    >grids/results.jsonl
 printf 'cat\tdog\n' | cat high.tsv - >ragged.tsv
 (PATH=; fails "$AOE" plot density -m model ragged.tsv --skip-bad-rows --scale 0,7 -o fine)
 (PATH=; fails "$AOE" plot grid grids -o fine)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # covers: cli/plot/size_results
-# Tests the data, the script and the errors of `aoe plot matryoshka`. gnuplot is not in PATH, so the program must report an error,
-# but must write the data and the script.
+# Tests the data, the script and the errors of `aoe plot matryoshka`. gnuplot is not in PATH, so the program must report
+# an error, but must write the data and the script.
 . "$SRC/tests/cli/support/model.sh"
 plot() { # plot ARGUMENT...: runs aoe plot matryoshka without gnuplot and prints the data
     code=0
@@ -36,17 +36,21 @@ plot layers.jsonl --x dims | grep '^lines\|^label'
 for name in b all; do sed "s/\"a\"/\"$name\"/; s/0\\.8/0.6/" one.jsonl; done | cat one.jsonl - >inputs.jsonl
 plot inputs.jsonl | head -n 2
 plot inputs.jsonl --row b | head -n 2
-{ echo; printf 'name,layers,dims,pairs,spearman\n"a, ""b""",0,%d,9,%s\n' 4 50.5 && printf '"a, ""b""",0,8,9,undefined\n'; } >quoted.csv
+{ echo; printf 'name,layers,dims,pairs,spearman\n"a, ""b""",0,%d,9,%s\n' 4 50.5 &&
+    printf '"a, ""b""",0,8,9,undefined\n'; } >quoted.csv
 plot quoted.csv | head -n 3
 seq 20 | sed 's/.*/{"name":"a","layers":6,"dims":&,"spearman":0.5}/' >many.jsonl
 plot many.jsonl | grep '^tics'
 
 echo "== metrics of the other evaluations"
-printf '{"name":"STS-B","layers":6,"dims":8,"path":"p","all":{"spearman":0.1,"pearson":0.2},"wmean":{"spearman":0.3,"pearson":0.4}}\n' >suite.jsonl
+printf '%s' '{"name":"STS-B","layers":6,"dims":8,"path":"p","all":{"spearman":0.1,"pearson":0.2},' \
+    '"wmean":{"spearman":0.3,"pearson":0.4}}' \
+    >suite.jsonl
 sed 's/STS-B/average/; s/0\.1/0.5/' suite.jsonl >>suite.jsonl
 plot suite.jsonl | sed -n 2,3p
 plot suite.jsonl --row STS-B --metric wmean.pearson | sed -n 2,3p
-printf 'subset,layers,dims,pairs,spearman\nSTS13/FNWN,6,8,3,11.00\n\nsetting,layers,dims,STS13,STS-B,average of 2\nall,6,8,1.00,-,3.00\nmean,6,8,4.00,-,6.00\n' >suite.csv
+printf '%b\n' 'subset,layers,dims,pairs,spearman' 'STS13/FNWN,6,8,3,11.00' '' \
+    'setting,layers,dims,STS13,STS-B,average of 2' 'all,6,8,1.00,-,3.00' 'mean,6,8,4.00,-,6.00' >suite.csv
 plot suite.csv | sed -n 2,3p
 plot suite.csv --row mean --metric sts13 | sed -n 2,3p
 plot suite.csv --row STS13/FNWN | sed -n 2,3p

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests the method promptbert: the loss decreases, the saved model has the first template as its prompt and mask pooling, its
-# README says that other programs do not support them, the embeddings do not change when the model is converted, and wrong
-# templates, models and options are rejected.
+# Tests the method promptbert: the loss decreases, the saved model has the first template as its prompt and mask
+# pooling, its README says that other programs do not support them, the embeddings do not change when the model is
+# converted, and wrong templates, models and options are rejected.
 . "$SRC/tests/cli/support/model.sh"
 cp "$SRC/examples/train.tsv" train.tsv
 tiny_model start --pooling cls

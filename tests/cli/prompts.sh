@@ -64,7 +64,8 @@ cp -r suffix folder/0_Transformer
 rm folder/0_Transformer/aoe.json
 mv folder/0_Transformer/1_Pooling/config.json folder/1_Pooling
 rm -r folder/0_Transformer/modules.json folder/0_Transformer/1_Pooling
-printf '[{"path":"0_Transformer","type":"sentence_transformers.models.Transformer"},{"path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]' \
+printf '%s' '[{"path":"0_Transformer","type":"sentence_transformers.models.Transformer"},' \
+    '{"path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]' \
     >folder/modules.json
 "$AOE" embed -q -m suffix --prompt '' texts.txt >named
 "$AOE" embed -q -m folder texts.txt | cmp - named
@@ -100,6 +101,7 @@ fails "$AOE" train -q -m plain -d pairs.tsv -o unused --prompt "$twice"
 fails "$AOE" train -q -m plain -d pairs.tsv "prompt=$twice" -o unused
 fails "$AOE" train -q -m plain -d pairs.tsv "doc-prompt=$twice" -o unused
 fails "$AOE" train -q -m plain -d texts.txt -o unused --method promptbert --second-prompt "$twice [MASK]"
-printf '{"format_version":1,"pooling":"last-avg","normalize":false,"prompts":{"default":"%s"}}' "$twice" >suffix/aoe.json
+printf '{"format_version":1,"pooling":"last-avg","normalize":false,"prompts":{"default":"%s"}}' "$twice" \
+    >suffix/aoe.json
 fails "$AOE" embed -q -m suffix texts.txt
 is_absent unused

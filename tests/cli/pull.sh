@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # tags: network
 # covers: cli/model/cmd_models
-# Tests `aoe pull` and `aoe models` with a local server (tests/servers/hub.c) that implements the protocol of the Hugging Face
+# Tests `aoe pull` and `aoe models` with a local server (tests/servers/hub.c) that implements the protocol of the
+# Hugging Face
 # Hub: redirects to another port, restricted models, failures, interrupted downloads, and the layout of the cache.
 . "$SRC/tests/cli/support/model.sh"
 unset HF_HUB_CACHE HUGGINGFACE_HUB_CACHE XDG_CACHE_HOME AOE_MODEL HF_TOKEN HUGGING_FACE_HUB_TOKEN HF_TOKEN_PATH

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe convert` with --vocabulary, --vocab-size and --count-on. The tokens that remain keep their embeddings, and texts of
-# remaining tokens have equal vectors.
+# Tests `aoe convert` with --vocabulary, --vocab-size and --count-on. The tokens that remain keep their embeddings, and
+# texts of remaining tokens have equal vectors.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model --layers 3
 small_table texts.tsv 100
@@ -23,7 +23,8 @@ cp small/vocab.txt small/tokenizer_config.json txt
 "$AOE" tokenize -q -m small --tokens examples.txt | paste -d '\n' before - |
     awk 'NR % 2 { first = $0; next } first == $0 { print NR / 2 }' >equal
 for dir in model small; do
-    "$AOE" embed -q -m $dir --format tsv examples.txt | awk 'NR == FNR { keep[$1]; next } FNR in keep' equal - >$dir.vectors
+    "$AOE" embed -q -m $dir --format tsv examples.txt |
+        awk 'NR == FNR { keep[$1]; next } FNR in keep' equal - >$dir.vectors
 done
 cmp model.vectors small.vectors
 echo "$(wc -l <equal) of $(wc -l <examples.txt) texts have equal tokens"
@@ -66,19 +67,21 @@ rejected --vocab-size 100000 --count-on texts.tsv
 rejected --vocab-size 300 --count-on -
 rejected --vocab-size 300 --count-on missing.txt
 # Models whose vocabulary cannot be reduced: embeddings of bigrams, and a WhitespaceTokenizer.
-awk -F '\t' -v OFS='\t' 'NR == 1 { print "label", "premise", "hypothesis"; next } { print NR % 3, $2, $3 }' texts.tsv >nli.tsv
+awk -F '\t' -v OFS='\t' 'NR == 1 { print "label", "premise", "hypothesis"; next } { print NR % 3, $2, $3 }' texts.tsv \
+    >nli.tsv
 "$AOE" train -q -m model -d nli.tsv -o dan --method dan --bigrams 16 --max-steps 1 -t 1 >/dev/null
 fails "$AOE" convert -q dan --vocab-size 300 --count-on texts.tsv -o out
 "$AOE" train -q -m model -d nli.tsv -o words --method dan --bigrams 0 --max-steps 1 -t 1 >/dev/null
 "$AOE" convert -q words --vocab-size 300 --count-on texts.tsv -o reduced
 "$AOE" embed -q -m reduced examples.txt >/dev/null
 rm -f words/tokenizer.json words/vocab.txt words/tokenizer_config.json words/special_tokens_map.json
-echo '{"vocab": ["PADDING_TOKEN", "the", "a"], "stop_words": [], "do_lower_case": false}' >words/whitespacetokenizer_config.json
+echo '{"vocab": ["PADDING_TOKEN", "the", "a"], "stop_words": [], "do_lower_case": false}' \
+    >words/whitespacetokenizer_config.json
 sed -i 's/TransformersTokenizerWrapper/WhitespaceTokenizer/' words/wordembedding_config.json
 fails "$AOE" convert -q words --vocab-size 2 --count-on texts.tsv -o out
 is_absent out
-for options in '--vocab-size 300' '--count-on texts.tsv' '--dtype f32 --count-on texts.tsv' '--vocab-size 9 --vocabulary list.txt' \
-    '--dtype f32 --columns a'; do
+for options in '--vocab-size 300' '--count-on texts.tsv' '--dtype f32 --count-on texts.tsv' \
+    '--vocab-size 9 --vocabulary list.txt' '--dtype f32 --columns a'; do
     code=0
     # shellcheck disable=SC2086
     "$AOE" convert -q model $options -o out || code=$?

@@ -3,7 +3,8 @@
 # the choice of an output, warnings and errors.
 . "$SRC/tests/cli/support/model.sh"
 cp -r "$SRC/tests/golden/cross_encoders/bert" model
-sed -i 's/"num_labels": 2/"id2label": {"0": "other", "1": "relevant"}, "label2id": {"other": 0, "relevant": 1}/' model/config.json
+sed -i 's/"num_labels": 2/"id2label": {"0": "other", "1": "relevant"}, "label2id": {"other": 0, "relevant": 1}/' \
+    model/config.json
 # rerank ARGUMENT...: the printed scores do not depend on the CPU
 rerank() { "$AOE" rerank -m model --dtype f32 "$@"; }
 printf 'w1 w2\nw3 w4\n\nw5\nw1 w2\n' >texts.txt
@@ -40,7 +41,8 @@ cp -r model typed
 echo '{"model_input_names": ["input_ids", "attention_mask"]}' >plain/tokenizer_config.json
 echo '{"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}' >typed/tokenizer_config.json
 for name in plain typed; do
-    printf 'w2 w3\n' | "$AOE" rerank -q -m $name --dtype f32 --query w1 --class relevant -f tsv | sed -n 2p | cut -f 2 >$name.score
+    printf 'w2 w3\n' | "$AOE" rerank -q -m $name --dtype f32 --query w1 --class relevant -f tsv | sed -n 2p |
+        cut -f 2 >$name.score
 done
 cmp typed.score one
 fails cmp -s plain.score typed.score
@@ -87,8 +89,10 @@ is_absent f32/1_Pooling
 grep -c Transformer f32/modules.json
 # In directories of sentence-transformers, modules.json contains one module.
 cp -r model modules
-printf '[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]' >modules/modules.json
-printf '{"model_type": "CrossEncoder", "activation_fn": "torch.nn.modules.activation.Softmax"}' >modules/config_sentence_transformers.json
+printf '[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]' \
+    >modules/modules.json
+printf '{"model_type": "CrossEncoder", "activation_fn": "torch.nn.modules.activation.Softmax"}' \
+    >modules/config_sentence_transformers.json
 "$AOE" info modules --dtype f32 | grep -E '^(cross-encoder|embedding size|pooling)' | sed 's/  */ /g'
 "$AOE" convert -q modules --dtype f32 -o copy
 "$AOE" rerank -q -m modules --dtype f32 --pairs pairs.tsv >one

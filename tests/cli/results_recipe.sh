@@ -12,7 +12,8 @@ cp data/stsb/train.tsv data/stsb/test.tsv
 awk -F '\t' -v OFS='\t' 'NR > 1 { $1 = $1 > 2.5 } { print }' data/stsb/train.tsv >data/mrpc/train.tsv
 for file in mrpc/test qqp_part/train qqp_part/dev; do cp data/mrpc/train.tsv data/$file.tsv; done
 awk -F '\t' -v OFS='\t' 'NR == 1 { print "label", "premise", "hypothesis", "source", "in_eval"; next }
-    { print ($1 > 3 ? "entailment" : $1 > 2 ? "neutral" : "contradiction"), $2, $3, "s", NR == 2 }' data/stsb/train.tsv >data/nli_part/pairs_train.tsv
+    { print ($1 > 3 ? "entailment" : $1 > 2 ? "neutral" : "contradiction"), $2, $3, "s", NR == 2 }' \
+    data/stsb/train.tsv >data/nli_part/pairs_train.tsv
 awk -F '\t' -v OFS='\t' 'NR == 1 { print "premise", "entailment", "contradiction", "source", "in_eval"; next }
     { print $2, $3, "not " $2, "s", NR == 2 }' data/stsb/train.tsv >data/nli_part/triples.tsv
 for year in 12 14 15; do
@@ -21,11 +22,13 @@ for year in 12 14 15; do
     tail -n +2 data/stsb/test.tsv | cut -f 2,3 >$folder/STS.input.one.txt
     tail -n +2 data/stsb/test.tsv | cut -f 1 >$folder/STS.gs.one.txt
 done
-awk -F '\t' -v OFS='\t' 'NR == 1 { print "image", "caption"; next } { print int(NR / 4), $2; print int(NR / 4), $3 }' data/stsb/test.tsv >data/flickr30k/test.tsv
+awk -F '\t' -v OFS='\t' 'NR == 1 { print "image", "caption"; next } { print int(NR / 4), $2; print int(NR / 4), $3 }' \
+    data/stsb/test.tsv >data/flickr30k/test.tsv
 run() { "$SRC/recipes/results/run.sh" "$@" 2>err || { cat err; exit 3; }; }
 run
 for table in objectives pooling isp batch methods mrpc quora nli; do
-    echo "$table: $(grep -o '^| [^|]* | [^|]*' work/$table-bert-mini.md | sed '1,2d; s/.*| //' | sort -u | tr -s '\n ' ' ')"
+    echo "$table: $(grep -o '^| [^|]* | [^|]*' work/$table-bert-mini.md | sed '1,2d; s/.*| //' | sort -u |
+        tr -s '\n ' ' ')"
 done
 grep -c '^| *test.tsv' work/untrained-bert-mini.md
 cut -d , -f 1,2,4 work/retrieval-bert-mini.csv; cut -d "|" -f 2,3 work/retrieval-bert-mini.md

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # covers: cli/text/embedding_store cli/text/ranking
-# Tests `aoe similarity --texts`, which ranks the texts of files by their cosine with a query. The cosines must be those of
-# `aoe similarity` with two texts. Tests also --flush and the final note of `aoe embed`.
+# Tests `aoe similarity --texts`, which ranks the texts of files by their cosine with a query. The cosines must be those
+# of `aoe similarity` with two texts. Tests also --flush and the final note of `aoe embed`.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 similarity() { "$AOE" similarity -q -m model "$@"; }

@@ -6,7 +6,8 @@ mkdir model
 printf '[UNK]\n[CLS]\n[SEP]\ncat\ndog\nrun\n##s\n' >model/vocab.txt
 # The embeddings [7, 2] are cat (1 0), dog (0 1), run (2 2) and ##s (0 -2). The rows of the three special tokens are (4
 # 4) and must not be used.
-printf '\110\0\0\0\0\0\0\0%s        ' '{"embeddings":{"dtype":"F32","shape":[7,2],"data_offsets":[0,56]}}' | head -c 80 >model/model.safetensors
+printf '\110\0\0\0\0\0\0\0%s        ' '{"embeddings":{"dtype":"F32","shape":[7,2],"data_offsets":[0,56]}}' |
+    head -c 80 >model/model.safetensors
 one='\0\0\200\077' two='\0\0\0\100' minus='\0\0\0\300' four='\0\0\200\100' zero='\0\0\0\0'
 # shellcheck disable=SC2059
 printf "$four$four$four$four$four$four$one$zero$zero$one$two$two$zero$minus" >>model/model.safetensors
@@ -21,7 +22,8 @@ printf 'Cat\ncat dog\nruns\na cat, a dog!\n\nnothing\n' >texts.txt
 printf 'text1\ttext2\tlabel\ncat\tdog\t1\ncat dog\tdog\t3\nruns\tcat\t4\n\tcat\t0\nnothing\tdog\t2\n' >pairs.tsv
 "$AOE" eval sts -m model pairs.tsv
 AOE_CPU=c "$AOE" info model | sed 's/  */ /g'
-"$AOE" info model --json --plan --texts 4 --length 600 | sed 's/.*"plan"://; s/"\(objectives\|training\|training_recompute\|evaluation\)":[1-9][0-9]*/"\1":N/g'
+"$AOE" info model --json --plan --texts 4 --length 600 |
+    sed 's/.*"plan"://; s/"\(objectives\|training\|training_recompute\|evaluation\)":[1-9][0-9]*/"\1":N/g'
 # Each command must print one error.
 fails "$AOE" embed -m model --pooling cls texts.txt
 fails "$AOE" train -q -m model -d pairs.tsv -o out

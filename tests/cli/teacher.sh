@@ -10,7 +10,8 @@ small_table train.tsv 64
 awk -F '\t' -v OFS='\t' 'NR == 1 { print "query", "positive" } NR > 1 { print $1, $2 }' train.tsv >texts.tsv
 alone="--w-cosine 0 --w-ibn 0 --w-angle 0 --w-cln 0"
 # shellcheck disable=SC2086
-"$AOE" train -m start -d texts.tsv -o alone --teacher big $alone --lr 1e-3 --epochs 8 --dropout 0 -t 1 >/dev/null 2>notes
+"$AOE" train -m start -d texts.tsv -o alone --teacher big $alone --lr 1e-3 --epochs 8 --dropout 0 \
+    -t 1 >/dev/null 2>notes
 grep -F 'with the teacher' notes
 # The teacher's loss must decrease, and it must be the only loss.
 sed -n 's/.*"event":"step".*"loss":\([^,]*\),.*"teacher":\([^,]*\),.*/\1 \2/p' alone/train-log.jsonl >terms

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# All commands read files with the same reader. Tables are recognized by their extension in upper and lower case; documents,
-# and files that must be converted, are rejected with a message that says how to read them; --whole-files reads documents.
+# All commands read files with the same reader. Tables are recognized by their extension in upper and lower case;
+# documents, and files that must be converted, are rejected with a message that says how to read them; --whole-files
+# reads documents.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 # embed ARGUMENT...: prints the output of aoe embed without the numbers

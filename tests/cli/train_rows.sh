@@ -3,7 +3,8 @@
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 train() { "$AOE" train -m model -o trained --force --batch-size 2 "$@" 2>&1 | sed '/^pooling:/d; s/ in [0-9]* s;/;/'; }
-printf 'first,second,score\na dog,the dog,1\na car,the bus,0.1\na cat,a bird,0.2\nthe cow,a cow,0.9\na bus\nx,y,-\n' >rows.csv
+printf 'first,second,score\na dog,the dog,1\na car,the bus,0.1\na cat,a bird,0.2\nthe cow,a cow,0.9\na bus\nx,y,-\n' \
+    >rows.csv
 train -d rows.csv 'columns=text1=first,text2=second,label=score' --method simcse-sup --ibn-threshold 0.5 \
     --label-map -=drop --skip-bad-rows
 sed -n '1s/.*\("pairs.*threshold\).*/\1/p' trained/train-log.jsonl

@@ -7,12 +7,15 @@
 tiny_model start
 printf 'q\tp\tn\nthe cat\ta cat\ta man\nthe dog\ta dog\ta plane\nthe bird\ta bird\ta cow\n' >triplets.tsv
 printf 'a\tb\tc\nthe cat\ta cat\tyes\nthe dog\tthe cow\tno\nthe bird\ta cat\tno\n' >dev.tsv
-train() { "$AOE" train -q -m start --max-steps 2 "$@" | sed 's/  *[0-9.:-]* s$//; s/ in [0-9]* s;/;/; s/Spearman [-0-9.]* at step [12]/Spearman R at step N/' | tail -n 1; }
-train -d triplets.tsv columns=query=q,positive=p,negative=n --dev dev.tsv columns=text1=a,text2=b,label=c label-map=yes=1,no=0 -o triplets
+train() { "$AOE" train -q -m start --max-steps 2 "$@" |
+    sed 's/  *[0-9.:-]* s$//; s/ in [0-9]* s;/;/; s/Spearman [-0-9.]* at step [12]/Spearman R at step N/' | tail -n 1; }
+train -d triplets.tsv columns=query=q,positive=p,negative=n \
+    --dev dev.tsv columns=text1=a,text2=b,label=c label-map=yes=1,no=0 -o triplets
 printf 'q\tp\tn\na girl\ttwo girls\ta boy\n' >lr=1.tsv
 echo '--columns query=q,positive=p,negative=n' >args
 train -d lr=1.tsv @args -o named
-train -d triplets.tsv lr=1.tsv weight=2 @args --dev missing.tsv --dev dev.tsv columns=text1=a,text2=b,label=c label-map=yes=1,no=0 -o last
+train -d triplets.tsv lr=1.tsv weight=2 @args --dev missing.tsv \
+    --dev dev.tsv columns=text1=a,text2=b,label=c label-map=yes=1,no=0 -o last
 train -d triplets.tsv @args -o other --epochs 1
 fails "$AOE" train -q -m start --max-steps 3 -d triplets.tsv @args -o other --resume
 "$AOE" train -q -m start --max-steps 1 -d triplets.tsv @args -o one | sed 's/ in [0-9]* s;/;/'

@@ -116,7 +116,8 @@ usage eval retrieval file --recall-at 0
 usage eval retrieval file --recall-at 1,,2
 usage eval retrieval file --top 0
 usage eval retrieval file --query last
-for command in embed similarity tokenize rerank 'data check' 'data dedup' 'data stats' 'eval sts' 'eval rerank' info merge models; do
+for command in embed similarity tokenize rerank 'data check' 'data dedup' 'data stats' 'eval sts' 'eval rerank' info \
+    merge models; do
     # shellcheck disable=SC2086
     usage $command --seed 1 # the results are not random
 done

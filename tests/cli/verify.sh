@@ -29,7 +29,8 @@ grep -c '^objectives/' all
 mkdir changed
 cp "$cases"/* changed
 chmod u+w changed/*
-poke changed/model.safetensors "$(tensor_offset changed/model.safetensors embeddings.LayerNorm.weight)" '\000\000\200\077'
+poke changed/model.safetensors "$(tensor_offset changed/model.safetensors embeddings.LayerNorm.weight)" \
+    '\000\000\200\077'
 fails "$AOE" verify changed --dtype f32 >bad 2>err
 grep -q ' fail$' bad
 sed 's/[0-9]* of [0-9]*/N of M/' err

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests models of word embeddings with the tokenizer WhitespaceTokenizer of sentence-transformers: tokens, embeddings, copies,
-# further training, texts without tokens, and files that are rejected.
+# Tests models of word embeddings with the tokenizer WhitespaceTokenizer of sentence-transformers: tokens, embeddings,
+# copies, further training, texts without tokens, and files that are rejected.
 . "$SRC/tests/cli/support/model.sh"
 printf 'the 1 2 0 1\na 3 4 1 0\nof 5 6 2 1\nis 0 1 2 3\nman 4 4 1 2\n' >glove.txt
 "$AOE" convert -q glove.txt -o glove >/dev/null
@@ -11,7 +11,8 @@ rm -f words/tokenizer.json words/vocab.txt words/tokenizer_config.json words/spe
 cat >words/whitespacetokenizer_config.json <<'END'
 {"vocab": ["PADDING_TOKEN", "the", "a", "Man", "man", "U.S."], "stop_words": ["of"], "do_lower_case": false}
 END
-sed 's/TransformersTokenizerWrapper/WhitespaceTokenizer/' words/wordembedding_config.json >edited && mv edited words/wordembedding_config.json
+sed 's/TransformersTokenizerWrapper/WhitespaceTokenizer/' words/wordembedding_config.json >edited &&
+    mv edited words/wordembedding_config.json
 "$AOE" info -m words | grep '^tokenizer\|^vocabulary'
 printf 'The MAN, of the "U.S."\nA Man\nhorses!\n' >texts.txt
 "$AOE" tokenize -q -m words texts.txt
@@ -24,7 +25,8 @@ grep -o '"tokenizer_class": *[^,]*' copy/wordembedding_config.json
 "$AOE" train -q -m words -d nli.tsv -o further --method infersent --max-steps 1 -t 1 >/dev/null
 "$AOE" info -m further | grep '^tokenizer\|^vocabulary'
 # Files that are rejected.
-sed 's/WhitespaceTokenizer/PhraseTokenizer/' copy/wordembedding_config.json >edited && cp edited copy/wordembedding_config.json
+sed 's/WhitespaceTokenizer/PhraseTokenizer/' copy/wordembedding_config.json >edited &&
+    cp edited copy/wordembedding_config.json
 rm copy/aoe.json
 fails "$AOE" embed -q -m copy texts.txt
 echo '{"vocab": ["a", 5]}' >words/whitespacetokenizer_config.json

@@ -10,7 +10,8 @@ import transformers
 import golden
 import key_models
 
-SIZES = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2, max_position_embeddings=128)
+SIZES = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
+             max_position_embeddings=128)
 TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|user|>", "<|end|>", "</s>", "<s>"]
 CORPUS = ["<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n", "user\nassistant\nsystem\nquery\ndocument\n",
           "the capital of Peru is Lima, and the river is near the harbor", "find similar texts: search query"] * 4
@@ -56,7 +57,8 @@ def write_qwen2(folder, labels):
     tokenizer = transformers.Qwen2Tokenizer(vocab=vocabulary, merges=merges, eos_token="<|im_end|>",
                                             extra_special_tokens=["<|im_start|>", "<|user|>", "<|end|>"])
     tokenizer.save_pretrained(folder)
-    config = transformers.Qwen2Config(**SIZES, num_key_value_heads=1, vocab_size=len(tokenizer), pad_token_id=0, num_labels=labels or 2)
+    config = transformers.Qwen2Config(**SIZES, num_key_value_heads=1, vocab_size=len(tokenizer), pad_token_id=0,
+                                      num_labels=labels or 2)
     return transformers.Qwen2ForSequenceClassification(config) if labels else transformers.Qwen2Model(config)
 
 
@@ -65,11 +67,14 @@ def write_llama(folder, labels):
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocabulary, merges=merges))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[(token, vocabulary[token]) for token in ("<s>", "</s>")])
+        single="<s> $A </s>", pair="<s> $A </s> $B </s>",
+        special_tokens=[(token, vocabulary[token]) for token in ("<s>", "</s>")])
     tokenizer.add_special_tokens(TOKENS)
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="<|endoftext|>",
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>",
+                                         pad_token="<|endoftext|>",
                                          model_input_names=["input_ids", "attention_mask"]).save_pretrained(folder)
-    config = transformers.LlamaConfig(**SIZES, num_key_value_heads=1, vocab_size=len(vocabulary), pad_token_id=0, num_labels=labels or 2)
+    config = transformers.LlamaConfig(**SIZES, num_key_value_heads=1, vocab_size=len(vocabulary), pad_token_id=0,
+                                      num_labels=labels or 2)
     return transformers.LlamaForSequenceClassification(config) if labels else transformers.LlamaModel(config)
 
 
@@ -80,7 +85,8 @@ def write_bert(folder, labels):
     tokenizer["normalizer"]["lowercase"] = False
     path.write_text(json.dumps(tokenizer))
     config = transformers.BertConfig(**SIZES, vocab_size=40, pad_token_id=0, num_labels=labels or 2)
-    return transformers.BertForSequenceClassification(config) if labels else transformers.BertModel(config, add_pooling_layer=False)
+    return transformers.BertForSequenceClassification(config) if labels else transformers.BertModel(config,
+        add_pooling_layer=False)
 
 
 MODELS = {"qwen2": (write_qwen2, CHATML), "llama": (write_llama, PHI), "bert": (write_bert, WORDS)}
@@ -103,11 +109,13 @@ def move_template(folder, place):
     template = (folder / "chat_template.jinja").read_text()
     (folder / "chat_template.jinja").unlink()
     named = [{"name": "tool_use", "template": "{{ messages }}"}, {"name": "default", "template": template}]
-    path.write_text(json.dumps({**json.loads(path.read_text()), "chat_template": named if place == "list" else template}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "chat_template": named if place == "list"
+                                else template}))
 
 
 def nest(folder):
-    """Moves the files of the transformer to the folder 0_Transformer, as older versions of sentence-transformers wrote them."""
+    """Moves the files of the transformer to the folder 0_Transformer, as older versions of sentence-transformers wrote
+    them."""
     inner = folder / "0_Transformer"
     inner.mkdir()
     for file in [*folder.iterdir()]:
@@ -130,10 +138,10 @@ def edit(folder, form=None, **keys):
     path.write_text(json.dumps(config))
 
 
-def sentence_model(folder, kind, template=None, *, form=None, place=None, nested=False, mode="mean", include_prompt=True, length=None,
-                   lower=False, options=None, tokenizer=None, **model_options):
-    """Writes a SentenceTransformer directory and returns its path. options: processing_kwargs["chat_template"]; tokenizer: keys of
-    tokenizer_config.json."""
+def sentence_model(folder, kind, template=None, *, form=None, place=None, nested=False, mode="mean",
+                   include_prompt=True, length=None, lower=False, options=None, tokenizer=None, **model_options):
+    """Writes a SentenceTransformer directory and returns its path. options: processing_kwargs["chat_template"];
+    tokenizer: keys of tokenizer_config.json."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
@@ -161,8 +169,8 @@ def finish(out, form, place, tokenizer):
         path.write_text(json.dumps({**json.loads(path.read_text()), **tokenizer}))
 
 
-def cross_encoder(folder, kind, template=None, *, labels=1, form=None, place=None, length=None, options=None, tokenizer=None,
-                  **model_options):
+def cross_encoder(folder, kind, template=None, *, labels=1, form=None, place=None, length=None, options=None,
+                  tokenizer=None, **model_options):
     """Writes a CrossEncoder directory with a classification head and returns its path."""
     from sentence_transformers import CrossEncoder
     from sentence_transformers.base.modules import Transformer
@@ -171,6 +179,7 @@ def cross_encoder(folder, kind, template=None, *, labels=1, form=None, place=Non
     more = {"processing_kwargs": {"chat_template": options}} if options else {}
     first = Transformer(str(start), transformer_task="sequence-classification", max_seq_length=length, **more)
     assert "message" in first.modality_config
-    CrossEncoder(modules=[first], device="cpu", activation_fn=torch.nn.Identity(), **model_options).save_pretrained(str(folder / "model"))
+    CrossEncoder(modules=[first], device="cpu", activation_fn=torch.nn.Identity(),
+                 **model_options).save_pretrained(str(folder / "model"))
     finish(folder / "model", form, place, tokenizer)
     return folder / "model"

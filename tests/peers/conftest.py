@@ -35,8 +35,8 @@ def wrong_packages(requirements):
 
 WRONG = wrong_packages(HERE / "requirements.txt")
 if WRONG:
-    sys.exit(f"Python packages are missing or have another version: {', '.join(WRONG)}. Remove $AOE_PEERS/installed and run "
-             "`make check-peers`, which installs them")
+    sys.exit(f"Python packages are missing or have another version: {', '.join(WRONG)}. Remove $AOE_PEERS/installed "
+             "and run `make check-peers`, which installs them")
 
 import numpy as np
 import pytest
@@ -49,20 +49,22 @@ class Aoe:
         self.program = program
 
     def run(self, *args, stdin=None, fails=False):
-        """Runs `aoe ARGS...` and returns the completed process. If `fails` is false, a nonzero exit code is an error; if
-        it is true, exit code 0 is an error."""
+        """Runs `aoe ARGS...` and returns the completed process. If `fails` is false, a nonzero exit code is an error;
+        if it is true, exit code 0 is an error."""
         text = stdin if stdin is None or isinstance(stdin, bytes) else stdin.encode()
-        done = subprocess.run([self.program, *map(str, args)], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        done = subprocess.run([self.program, *map(str, args)], input=text, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
         done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
         if (done.returncode == 0) == fails:
-            pytest.fail(f"aoe {' '.join(map(str, args))}: exit code {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
+            pytest.fail(f"aoe {' '.join(map(str, args))}: exit code {done.returncode}\n"
+                        f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
         return done
 
     def embed(self, model, texts, *options, dtype="f32"):
         """Returns the embeddings of the texts as a float32 array [texts, dims]. Texts may contain line breaks."""
         lines = "".join(json.dumps({"text": text}) + "\n" for text in texts)
-        done = self.run("embed", "-q", "-m", model, "--dtype", dtype, "--input-format", "jsonl", "-f", "jsonl", *options,
-                        stdin=lines)
+        done = self.run("embed", "-q", "-m", model, "--dtype", dtype, "--input-format", "jsonl", "-f", "jsonl",
+                        *options, stdin=lines)
         return np.array([json.loads(line)["embedding"] for line in done.stdout.splitlines()], dtype=np.float32)
 
     def tokenize(self, model, texts, *options):
@@ -105,7 +107,8 @@ def relative_error(got, want):
     return float((np.linalg.norm(got - want, axis=1) / np.where(norm < 1e-6, 1, norm)).max())
 
 
-# The largest difference of each compared property, or a number of comparisons, by file of tests: {file: {property: value}}
+# The largest difference of each compared property, or a number of comparisons, by file of tests: {file: {property:
+# value}}
 DIFFERENCES = {}
 
 

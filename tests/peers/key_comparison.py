@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Changes one key of a JSON file of a model directory and compares the embeddings of aoe with those of a reference library.
+"""Changes one key of a JSON file of a model directory and compares the embeddings of aoe with those of a reference
+library.
 
 The outcome of a change is one of these:
 - equal: aoe and the reference compute the same embeddings
-- refused: aoe rejects the model with a message that names the key, or the tensors or the file that the change contradicts
+- refused: aoe rejects the model with a message that names the key, or the tensors or the file that the change
+contradicts
 - warned: aoe says that it does not know the key, or that its embeddings differ because of the key
-- unreadable: the reference cannot open the model, and aoe computes the embeddings of the unchanged model. This is a fault unless
+- unreadable: the reference cannot open the model, and aoe computes the embeddings of the unchanged model. This is a
+fault unless
   other values show that the key has no effect (`prove`)
 Every other outcome is a fault.
 """
@@ -24,8 +27,8 @@ GENERIC = (None, True, False, 0, 1, -1, 0.5, "x", "", [], {}, [1], ["x"], {"x": 
 
 
 def key_lists(program):
-    """Returns {(kind, subject): keys} of the lists of src/base/json_keys.c. program: tests/servers/json_keys. Lists with equal
-    kind and subject are joined. The subject is None for lists that are valid for all subjects."""
+    """Returns {(kind, subject): keys} of the lists of src/base/json_keys.c. program: tests/servers/json_keys. Lists
+    with equal kind and subject are joined. The subject is None for lists that are valid for all subjects."""
     lists = {}
     for line in subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines():
         kind, subject, keys = line.split("\t")
@@ -34,7 +37,8 @@ def key_lists(program):
 
 
 def difference(got, want):
-    """Returns the largest relative error of the rows of two arrays; infinity if their shapes differ or `want` is not finite."""
+    """Returns the largest relative error of the rows of two arrays; infinity if their shapes differ or `want` is not
+    finite."""
     if got.shape != want.shape or not np.isfinite(want).all():
         return np.inf
     norm = np.linalg.norm(want, axis=1)
@@ -45,7 +49,8 @@ class Model:
     """A model directory whose files can be changed for one comparison."""
 
     def __init__(self, program, folder, texts, reference, options=()):
-        """reference: function that returns the embeddings of a list of texts, given the folder; it may raise any exception."""
+        """reference: function that returns the embeddings of a list of texts, given the folder; it may raise any
+        exception."""
         self.program, self.folder, self.texts, self.reference, self.options = program, folder, texts, reference, options
         self.lines = "".join(json.dumps({"text": text}) + "\n" for text in texts)
         self.runs = {"aoe": 0, "reference": 0}
@@ -57,7 +62,8 @@ class Model:
     def embed(self):
         """Returns the embeddings, or None if aoe rejects the model, and the messages of aoe."""
         self.runs["aoe"] += 1
-        done = subprocess.run([self.program, "embed", "-m", str(self.folder), "--dtype", "f32", "--threads", "1", "--input-format",
+        done = subprocess.run([self.program, "embed", "-m", str(self.folder), "--dtype", "f32", "--threads", "1",
+                               "--input-format",
                                "jsonl", "-f", "jsonl", *self.options], input=self.lines, capture_output=True, text=True)
         if done.returncode < 0:
             raise AssertionError(f"aoe was stopped by signal {-done.returncode}")
@@ -83,7 +89,8 @@ class Model:
 
 
 class File:
-    """A JSON file of a model, or a part of it. where: keys and indices that lead to the object whose keys are changed."""
+    """A JSON file of a model, or a part of it. where: keys and indices that lead to the object whose keys are
+    changed."""
 
     def __init__(self, model, path, where=()):
         self.model, self.path, self.where = model, model.folder / path, where
@@ -131,8 +138,8 @@ def named_cause(message, key, known_causes):
 
 class Outcome:
     def __init__(self, key, value, kind, detail="", changed=False, cause=None, result=None):
-        """changed: the embeddings of aoe are not those of the unchanged model; cause: string that the message of a rejection
-        contains; result: the embeddings of the reference, if they are those of aoe."""
+        """changed: the embeddings of aoe are not those of the unchanged model; cause: string that the message of a
+        rejection contains; result: the embeddings of the reference, if they are those of aoe."""
         self.key, self.value, self.kind, self.detail = key, value, kind, detail
         self.changed, self.cause, self.result, self.excused = changed, cause, result, False
 
@@ -173,14 +180,15 @@ def compare(file, key, value, known=True, causes=(), defaults=()):
             return Outcome(key, value, "equal", changed=changed, result=want)
         if any("warning" in line and key in line for line in messages.splitlines()):
             return Outcome(key, value, "warned", f"by {error:.1e}")
-        return Outcome(key, value, "different", f"by {error:.1e}, aoe {'changed' if changed else 'ignores it'} {last[:200]}")
+        return Outcome(key, value, "different",
+                       f"by {error:.1e}, aoe {'changed' if changed else 'ignores it'} {last[:200]}")
     finally:
         file.restore()
 
 
 def compare_group(file, pairs, causes=()):
-    """Returns the outcomes of changes of keys that are claimed to have no effect. The reference computes several changes at once;
-    if the result is not that of the unchanged model, it computes each half alone."""
+    """Returns the outcomes of changes of keys that are claimed to have no effect. The reference computes several
+    changes at once; if the result is not that of the unchanged model, it computes each half alone."""
     model, outcomes, rest = file.model, [], []
     for key, value in pairs:
         file.write({key: value})
@@ -211,8 +219,9 @@ def compare_group(file, pairs, causes=()):
 
 
 def prove(outcomes):
-    """Turns "unreadable" into "unproved", a fault, for keys of which no compared value shows that they have no effect: the
-    reference must read another value, and none may change the embeddings. null is excepted, because it is a missing key."""
+    """Turns "unreadable" into "unproved", a fault, for keys of which no compared value shows that they have no effect:
+    the reference must read another value, and none may change the embeddings. null is excepted, because it is a missing
+    key."""
     for key in {outcome.key for outcome in outcomes if outcome.kind == "unreadable"}:
         of_key = [outcome for outcome in outcomes if outcome.key == key and outcome.value not in (None, object)]
         equal = [outcome for outcome in of_key if outcome.kind == "equal"]

@@ -23,7 +23,8 @@ CONFIGS = {
 
 
 def write_byte_tokenizer(folder):
-    """Writes a tokenizer whose tokens are bytes: transformers uses the class Qwen2Tokenizer for each tokenizer of a Qwen2."""
+    """Writes a tokenizer whose tokens are bytes: transformers uses the class Qwen2Tokenizer for each tokenizer of a
+    Qwen2."""
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {token: i for i, token in enumerate(["<|endoftext|>", *alphabet])}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocabulary, merges=[]))
@@ -31,7 +32,8 @@ def write_byte_tokenizer(folder):
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.add_special_tokens(["<|endoftext|>"])
     tokenizer.save(str(folder / "tokenizer.json"))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "Qwen2Tokenizer", "model_max_length": 512}))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "Qwen2Tokenizer",
+                                                              "model_max_length": 512}))
 
 
 def write_tokenizer(folder, pad=0, **config):
@@ -57,7 +59,8 @@ def write_modules(folder, size, mode="mean"):
         {"idx": 0, "name": "0", "path": "", "type": module + "Transformer"},
         {"idx": 1, "name": "1", "path": "1_Pooling", "type": module + "Pooling"}]))
     (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": size, "pooling_mode": mode}))
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": size,
+                                                                  "pooling_mode": mode}))
 
 
 def write_config_model(folder, name):
@@ -107,8 +110,8 @@ def all_modules(folder):
     from sentence_transformers.base.modules import Dense, Normalize
     from sentence_transformers.sentence_transformer.modules import Dropout, LayerNorm
 
-    return chain(folder, after=[Dense(16, 16, activation_function=torch.nn.ReLU(), use_residual=True), LayerNorm(16), Dropout(0.1),
-                                Normalize()])
+    return chain(folder, after=[Dense(16, 16, activation_function=torch.nn.ReLU(), use_residual=True), LayerNorm(16),
+                                Dropout(0.1), Normalize()])
 
 
 def layer_pooling(folder):
@@ -156,8 +159,10 @@ def static(folder):
     folder.mkdir(exist_ok=True)
     write_tokenizer(folder)
     generator = torch.Generator().manual_seed(2)
-    StaticModel(torch.randn(40, 16, generator=generator).numpy(), tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json")),
-                config={"tokenizer_name": "a/b", "apply_pca": 16, "apply_zipf": True, "hidden_dim": 16, "seq_length": 100},
+    StaticModel(torch.randn(40, 16, generator=generator).numpy(),
+                tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json")),
+                config={"tokenizer_name": "a/b", "apply_pca": 16, "apply_zipf": True, "hidden_dim": 16,
+                        "seq_length": 100},
                 normalize=True).save_pretrained(str(folder / "model"))
     return folder / "model"
 

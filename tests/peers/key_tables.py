@@ -6,11 +6,14 @@ tests/golden/keys/NAME.json describes a model directory and the outcome of each 
 - tensors: shapes of the tensors of each safetensors file; the values are those of `values`
 - texts, plain: the texts, and the result of the unchanged model
 - values: the values of GENERIC (key_comparison.py)
-- results: results of the reference for changed models, without repetitions. A result contains two numbers per text: the first
+- results: results of the reference for changed models, without repetitions. A result contains two numbers per text: the
+first
   two components of an embedding, or the number of tokens and a checksum of the ids
-- same: the keys of each file, and the path to the object that contains them, for which every value of GENERIC gives the result
+- same: the keys of each file, and the path to the object that contains them, for which every value of GENERIC gives the
+result
   of the unchanged model
-- changes: [file, path to the object, key, outcomes of the values of GENERIC, [[other value, outcome], ...], outcome without the
+- changes: [file, path to the object, key, outcomes of the values of GENERIC, [[other value, outcome], ...], outcome
+without the
   key or null]
 An outcome is one of these:
 - 0: the result of the unchanged model
@@ -33,8 +36,8 @@ TOLERANCE = 1e-4  # relative to the norm of a row; stored numbers are rounded
 
 
 def values(name, shape):
-    """Returns the float32 values of a tensor, which depend on its name and shape only: 64-bit FNV-1a of the name, splitmix64 of
-    the index, and the scale of golden.randomize."""
+    """Returns the float32 values of a tensor, which depend on its name and shape only: 64-bit FNV-1a of the name,
+    splitmix64 of the index, and the scale of golden.randomize."""
     seed = 0xcbf29ce484222325
     for byte in name.encode():
         seed = ((seed ^ byte) * 0x100000001b3) & 0xffffffffffffffff
@@ -62,8 +65,8 @@ def refill(folder):
 
 
 def write_stored_files(name, root):
-    """Writes the JSON files of a stored table to the directory `root`. Returns False if there is no such table. A tokenizer is
-    taken from its table, because training it again can give another vocabulary."""
+    """Writes the JSON files of a stored table to the directory `root`. Returns False if there is no such table. A
+    tokenizer is taken from its table, because training it again can give another vocabulary."""
     path = FOLDER / f"{name}.json"
     if not path.exists():
         return False
@@ -82,7 +85,8 @@ class Table:
         inside = lambda path: str(path.relative_to(root))
         files = [path for top in (model.folder, model.folder.parent / "base") for path in sorted(top.rglob("*"))]
         self.table = {
-            "model": inside(model.folder), "files": {inside(path): text(path) for path in files if path.suffix == ".json"},
+            "model": inside(model.folder),
+            "files": {inside(path): text(path) for path in files if path.suffix == ".json"},
             "tensors": {inside(path): {name: list(tensor.shape) for name, tensor in sorted(load_file(path).items())}
                         for path in files if path.suffix == ".safetensors"},
             "texts": model.texts, "values": list(kc.GENERIC), "plain": [], "results": [], "same": [], "changes": []}
@@ -140,8 +144,8 @@ class Table:
         return "{" + ",\n".join(parts) + "}\n"
 
     def finish(self, wrong):
-        """Requires that the list of faults is empty, and that the stored table is up to date. If the environment variable UPDATE
-        is 1, stores the table before."""
+        """Requires that the list of faults is empty, and that the stored table is up to date. If the environment
+        variable UPDATE is 1, stores the table before."""
         if os.environ.get("UPDATE") == "1":
             FOLDER.mkdir(exist_ok=True)
             self.path.write_text(self.text())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Compares adapters with the library PEFT: adapters that PEFT wrote give equal vectors in aoe, or aoe rejects them and names
-the setting; adapters that aoe trained give equal vectors in PEFT."""
+"""Compares adapters with the library PEFT: adapters that PEFT wrote give equal vectors in aoe, or aoe rejects them and
+names the setting; adapters that aoe trained give equal vectors in PEFT."""
 
 
 import peft
@@ -8,10 +8,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import (AlbertConfig, AlbertModel, AutoModel, BertConfig, BertModel, DistilBertConfig, DistilBertModel, ElectraConfig, ElectraModel,
+from transformers import (AlbertConfig, AlbertModel, AutoModel, BertConfig, BertModel, DistilBertConfig,
+                          DistilBertModel, ElectraConfig, ElectraModel,
                           Gemma3TextConfig, Gemma3TextModel, LlamaConfig, LlamaForCausalLM,
-                          LlamaModel, MistralConfig, MistralModel, MPNetConfig, MPNetModel, ModernBertConfig, ModernBertModel, PreTrainedTokenizerFast, Qwen2Config,
-                          Qwen2Model, Qwen3Config, Qwen3Model, RobertaConfig, RobertaModel, XLMRobertaConfig, XLMRobertaModel)
+                          LlamaModel, MistralConfig, MistralModel, MPNetConfig, MPNetModel, ModernBertConfig,
+                          ModernBertModel, PreTrainedTokenizerFast, Qwen2Config,
+                          Qwen2Model, Qwen3Config, Qwen3Model, RobertaConfig, RobertaModel, XLMRobertaConfig,
+                          XLMRobertaModel)
 
 from conftest import assert_equal, relative_error
 
@@ -37,7 +40,8 @@ MODELS = {
     "electra": lambda: ElectraModel(ElectraConfig(**BERT, embedding_size=8)),
     "albert": lambda: AlbertModel(AlbertConfig(**BERT, embedding_size=8)),
 }
-TARGETS = {"bert": ["query", "value"], "roberta": ["query", "output.dense"], "xlm_roberta": ["key", "intermediate.dense"],
+TARGETS = {"bert": ["query", "value"], "roberta": ["query", "output.dense"],
+           "xlm_roberta": ["key", "intermediate.dense"],
            "mpnet": ["attn.q", "attn.o"], "distilbert": ["q_lin", "lin2"], "llama": ["q_proj", "down_proj"],
            "llama_lm": ["q_proj", "up_proj"], "mistral": ["v_proj", "gate_proj"], "qwen2": ["k_proj", "o_proj"],
            "qwen3": ["q_proj", "v_proj"], "gemma3": ["q_proj", "down_proj"], "electra": ["query", "value"],
@@ -71,7 +75,8 @@ def base(tmp_path, aoe):
         vocab = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, **{w: 5 + i for i, w in enumerate(WORDS)}}
         t = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
         t.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-        t.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+        t.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]",
+                                                         special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
         PreTrainedTokenizerFast(tokenizer_object=t, pad_token="[PAD]", unk_token="[UNK]").save_pretrained(directory)
         return model, directory
     return make
@@ -168,7 +173,8 @@ def test_options(aoe, base, tmp_path, name):
 
 @pytest.mark.parametrize("name", ["rank_pattern", "alpha_pattern", "layers", "dora"])
 def test_options_llama(aoe, base, tmp_path, name):
-    options = {"rank_pattern": dict(rank_pattern={"layers.1.self_attn.q_proj": 5}), "alpha_pattern": dict(alpha_pattern={"v_proj": 1}),
+    options = {"rank_pattern": dict(rank_pattern={"layers.1.self_attn.q_proj": 5}),
+               "alpha_pattern": dict(alpha_pattern={"v_proj": 1}),
                "layers": dict(layers_to_transform=[1], layers_pattern="layers"), "dora": dict(use_dora=True)}[name]
     check(aoe, base, tmp_path, "llama_lm", peft.LoraConfig(r=3, target_modules=["q_proj", "v_proj"], **options))
 
@@ -227,8 +233,8 @@ def train_data(tmp_path):
 def test_trained_by_aoe(aoe, base, tmp_path, kind):
     model, directory = base(kind)
     out = tmp_path / "adapters"
-    aoe.run("train", "-q", "-m", directory, "-d", train_data(tmp_path), "--lora-r", 3, "--lora-targets", ",".join(TARGETS[kind]),
-            "--lr", "0.05", "--epochs", 1, "--batch-size", 8, "--pooling", "mean", "-o", out)
+    aoe.run("train", "-q", "-m", directory, "-d", train_data(tmp_path), "--lora-r", 3, "--lora-targets",
+            ",".join(TARGETS[kind]), "--lr", "0.05", "--epochs", 1, "--batch-size", 8, "--pooling", "mean", "-o", out)
     want = reference(peft.PeftModel.from_pretrained(model, str(out)).eval(), directory)
     assert_equal(embed(aoe, out, directory), want, 2e-5)
 
@@ -244,7 +250,8 @@ def test_trained_further(aoe, base, tmp_path, name):
     out = tmp_path / "further"
     aoe.run("train", "-q", "-m", tmp_path / "adapters", "--base", directory, "-d", train_data(tmp_path), "--lr", "0.05",
             "--epochs", 1, "--batch-size", 8, "--pooling", "mean", "-o", out)
-    before, after = load_file(tmp_path / "adapters" / "adapter_model.safetensors"), load_file(out / "adapter_model.safetensors")
+    before, after = load_file(tmp_path / "adapters" / "adapter_model.safetensors"), load_file(
+        out / "adapter_model.safetensors")
     assert {k: v.shape for k, v in before.items()} == {k: v.shape for k, v in after.items()}
     fresh = AutoModel.from_pretrained(directory)
     want = reference(peft.PeftModel.from_pretrained(fresh, str(out)).eval(), directory)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Compares every variant of every architecture (tests/peers/architectures) with the library transformers in float64: hidden
-states, poolings, losses, gradients and ten training steps."""
+"""Compares every variant of every architecture (tests/peers/architectures) with the library transformers in float64:
+hidden states, poolings, losses, gradients and ten training steps."""
 import json
 import pathlib
 

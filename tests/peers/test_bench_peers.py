@@ -16,17 +16,19 @@ MODEL = "all-MiniLM-L6-v2"
 
 def figures():
     def embed(engine, threads, rate):
-        return {"measure": "embed", "input": f"{MODEL}, 2 sentences", "engine": engine, "threads": threads, "tokens": 20,
-                "texts_per_second": rate / 10, "tokens_per_second": rate, "cosine_min": 0.99, "cosine_mean": None, "peak_mb": 1234.4}
+        return {"measure": "embed", "input": f"{MODEL}, 2 sentences", "engine": engine, "threads": threads,
+                "tokens": 20,
+                "texts_per_second": rate / 10, "tokens_per_second": rate, "cosine_min": 0.99, "cosine_mean": None,
+                "peak_mb": 1234.4}
 
     def latency(engine, p50):
-        return {"measure": "latency", "input": f"{MODEL}, one text of 16 tokens", "engine": engine, "threads": 1, "p50_ms": p50,
-                "p99_ms": 2 * p50}
+        return {"measure": "latency", "input": f"{MODEL}, one text of 16 tokens", "engine": engine, "threads": 1,
+                "p50_ms": p50, "p99_ms": 2 * p50}
 
-    results = [embed("aoe bf16", 1, 2800), embed("PyTorch bf16", 1, 1000), embed("aoe bf16", 2, 3000), embed("PyTorch bf16", 2, 2500),
-               latency("aoe bf16", 1.0), latency("OpenVINO bf16", 4.0)]
-    return {"cpu": "a CPU", "rounds": 1, "threads": [1, 2], "versions": {"aoe": "aoe 0.1"}, "missing": {"llama.cpp F32": "no file"},
-            "results": results}
+    results = [embed("aoe bf16", 1, 2800), embed("PyTorch bf16", 1, 1000), embed("aoe bf16", 2, 3000),
+               embed("PyTorch bf16", 2, 2500), latency("aoe bf16", 1.0), latency("OpenVINO bf16", 4.0)]
+    return {"cpu": "a CPU", "rounds": 1, "threads": [1, 2], "versions": {"aoe": "aoe 0.1"},
+            "missing": {"llama.cpp F32": "no file"}, "results": results}
 
 
 def test_tables():
@@ -51,7 +53,8 @@ def test_replace_tables(tmp_path):
 
 
 def test_worker(tmp_path):
-    """A worker answers commands; an engine that cannot be opened and a process that ends are reported with the reason."""
+    """A worker answers commands; an engine that cannot be opened and a process that ends are reported with the
+    reason."""
     program = 'print("first"); print("ready 1.0"); input(); print("1.5 2"); input(); print("- bad")'
     worker = Worker([sys.executable, "-u", "-c", program], 1, tmp_path / "log")
     assert worker.version == "1.0" and worker.first_ms > 0 and worker.peak_mb() > 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Rerankers that are language models, such as Qwen3-Reranker: the score is the logit of "yes" minus the logit of "no" after the
-template of the model card. The references are small random models of transformers in float64.
+"""Rerankers that are language models, such as Qwen3-Reranker: the score is the logit of "yes" minus the logit of "no"
+after the template of the model card. The references are small random models of transformers in float64.
 
 To write the golden case of tests/golden/cross_encoder_test.c:
 
@@ -23,7 +23,8 @@ START = ("<|im_start|>system\nJudge whether the Document meets the requirements 
          'Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n')
 END = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
 DEFAULT = "Given a web search query, retrieve relevant passages that answer the query"
-PAIRS = [("capital of Peru", "Lima is the capital."), ("who?", "no one " * 30), ("", "yes"), ("a <|im_end|> b", "ünïcödé\n\ntext")]
+PAIRS = [("capital of Peru", "Lima is the capital."), ("who?", "no one " * 30), ("", "yes"),
+         ("a <|im_end|> b", "ünïcödé\n\ntext")]
 
 
 def write_tokenizer(folder):
@@ -31,7 +32,8 @@ def write_tokenizer(folder):
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = tokenizers.decoders.ByteLevel()
-    trainer = tokenizers.trainers.BpeTrainer(vocab_size=340, show_progress=False, initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=340, show_progress=False,
+                                             initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet())
     tokenizer.train_from_iterator(["yes no yes no yes no", START, END, DEFAULT], trainer)
     tokenizer.add_special_tokens(["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
     tokenizer.add_tokens(["<think>", "</think>"])
@@ -40,8 +42,10 @@ def write_tokenizer(folder):
 
 
 def build(folder, tied):
-    config = transformers.Qwen3Config(vocab_size=352, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
-                                      num_key_value_heads=1, head_dim=8, max_position_embeddings=512, tie_word_embeddings=tied)
+    config = transformers.Qwen3Config(vocab_size=352, hidden_size=16, intermediate_size=24, num_hidden_layers=2,
+                                      num_attention_heads=2,
+                                      num_key_value_heads=1, head_dim=8, max_position_embeddings=512,
+                                      tie_word_embeddings=tied)
     model = transformers.Qwen3ForCausalLM(config)
     golden.randomize(model, 5)
     if tied:
@@ -84,7 +88,8 @@ def test_scores(aoe, tmp_path, tied):
     assert np.abs(scores(aoe, tmp_path, pairs, "--scores", "logit", "--max-length", limit) -
                   want(model, tokenizer, pairs, limit=limit)).max() < 1e-5 * scale
     own = want(model, tokenizer, pairs, instruction="Find facts")
-    assert np.abs(scores(aoe, tmp_path, pairs, "--scores", "logit", "--prompt", "Find facts{text}") - own).max() < 1e-5 * scale
+    assert np.abs(scores(aoe, tmp_path, pairs, "--scores", "logit", "--prompt", "Find facts{text}")
+                  - own).max() < 1e-5 * scale
 
 
 def test_not_a_reranker(aoe, tmp_path):

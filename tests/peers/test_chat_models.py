@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Models whose texts are rendered with a chat template: vectors, scores and token ids of aoe are compared with those of
-sentence-transformers. The template is the one in the directory; tests/peers/test_chat_templates.py compares templates alone."""
+sentence-transformers. The template is the one in the directory; tests/peers/test_chat_templates.py compares templates
+alone."""
 import json
 
 import numpy as np
@@ -11,17 +12,20 @@ import chat_models
 from conftest import assert_equal, relative_error
 from test_cross_encoder import rerank
 
-BYTE_TEXTS = ["the capital of Peru", "  spaced \n", "é ünï 東京\u3000", "a <|im_end|> b</s>", "", "line\nline\r\nline", "x" * 20,
-              "the river is near the harbor " * 12]
-WORD_TEXTS = ["w1 w2 w3", " w5 ", "W7 w7 unknown [MASK] w30", "", " ".join(f"w{i % 35}" for i in range(80)), "w9\n[SEP] w8"]
-PAIRS = [("capital of Peru", "Lima is the capital."), ("who?", "no one " * 9), ("", "yes"), ("a <|im_end|> b", "ünïcödé\n\ntext")]
+BYTE_TEXTS = ["the capital of Peru", "  spaced \n", "é ünï 東京\u3000", "a <|im_end|> b</s>", "", "line\nline\r\nline",
+              "x" * 20, "the river is near the harbor " * 12]
+WORD_TEXTS = ["w1 w2 w3", " w5 ", "W7 w7 unknown [MASK] w30", "", " ".join(f"w{i % 35}" for i in range(80)),
+              "w9\n[SEP] w8"]
+PAIRS = [("capital of Peru", "Lima is the capital."), ("who?", "no one " * 9), ("", "yes"),
+         ("a <|im_end|> b", "ünïcödé\n\ntext")]
 LONG_PAIRS = [*PAIRS, ("query " * 40, "text"), ("query", "text " * 60), ("a b " * 30, "c d " * 30)]
 WORD_PAIRS = [("w1 w2 w3", "w4"), ("w5", "w6 w7 w8 w9"), ("w10 W11", "w12"), ("w1 " * 50, "w2 " * 50), ("", "w3")]
 TOLERANCE = 1e-5
 
 
 def texts_of(folder):
-    return WORD_TEXTS if "[CLS]" in "".join(str(file.read_bytes()) for file in folder.rglob("tokenizer.json")) else BYTE_TEXTS
+    return WORD_TEXTS if "[CLS]" in "".join(str(file.read_bytes())
+                                            for file in folder.rglob("tokenizer.json")) else BYTE_TEXTS
 
 
 def reference_ids(model, texts, prompt=None):
@@ -31,11 +35,13 @@ def reference_ids(model, texts, prompt=None):
 
 
 def compare(aoe, folder, prompt=None, name=None, texts=None):
-    """Compares the vectors and the token ids of a model, without a prompt option, with a prompt, or with the prompt `name`."""
+    """Compares the vectors and the token ids of a model, without a prompt option, with a prompt, or with the prompt
+    `name`."""
     model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": "float32"})
     texts = texts or texts_of(folder)
     options = {"prompt": prompt} if prompt is not None else {"prompt_name": name} if name is not None else {}
-    flags = ["--prompt", prompt + "{text}"] if prompt is not None else ["--prompt-name", name] if name is not None else []
+    flags = ["--prompt", prompt + "{text}"] if prompt is not None else ["--prompt-name",
+                                                                        name] if name is not None else []
     want = model.encode(texts, show_progress_bar=False, batch_size=3, **options)
     assert_equal(aoe.embed(folder, texts, *flags), want, TOLERANCE)
     rendered = prompt if prompt is not None else model.prompts.get(name or model.default_prompt_name or "")
@@ -74,7 +80,8 @@ def test_prompts_of_the_model(aoe, tmp_path, kind):
 @pytest.mark.parametrize("form", ["flat", "structured", "auto", "missing"])
 @pytest.mark.parametrize("template", ["EITHER", "PARTS", "CHATML"])
 def test_formats(aoe, tmp_path, place, form, template):
-    """The content of a message is a string or a list. Where sentence-transformers cannot render the template, neither can aoe."""
+    """The content of a message is a string or a list. Where sentence-transformers cannot render the template, neither
+    can aoe."""
     source = getattr(chat_models, template)
     folder = chat_models.sentence_model(tmp_path, "qwen2", source, form=form, place=place)
     structured = form == "structured" or (form in ("auto", "missing") and (template != "CHATML" or place == "list"))
@@ -96,7 +103,8 @@ def test_formats(aoe, tmp_path, place, form, template):
 def test_truncation(aoe, tmp_path, kind, restore, side):
     """The end of the template replaces the last tokens of a truncated text, unless restore_suffix is false."""
     options = {} if restore is None else {"restore_suffix": restore}
-    folder = chat_models.sentence_model(tmp_path, kind, length=24, options=options, tokenizer={"truncation_side": side}, mode="lasttoken")
+    folder = chat_models.sentence_model(tmp_path, kind, length=24, options=options, tokenizer={"truncation_side": side},
+                                        mode="lasttoken")
     compare(aoe, folder)
     compare(aoe, folder, prompt="w5 w6 w7 ")
     compare(aoe, folder, prompt="w5 w6 w7 " * 12)
@@ -114,11 +122,14 @@ def test_short_maximum(aoe, tmp_path, length):
 @pytest.mark.parametrize("kind", chat_models.MODELS)
 def test_arguments(aoe, tmp_path, kind):
     """processing_kwargs contains arguments of apply_chat_template, which are variables of the template."""
-    template = chat_models.MODELS[kind][1] + "{% if mark is defined %}{{ mark }}{{ marks[0].w | default('w9') }}{{ none_mark }}{% endif %}"
+    template = chat_models.MODELS[kind][
+        1] + "{% if mark is defined %}{{ mark }}{{ marks[0].w | default('w9') }}{{ none_mark }}{% endif %}"
     made = {}
-    for name, options in {"without": {}, "with": {"add_generation_prompt": True}, "marks": {"mark": "w7", "marks": [{"v": 1}]},
+    for name, options in {"without": {}, "with": {"add_generation_prompt": True},
+                          "marks": {"mark": "w7", "marks": [{"v": 1}]},
                           "token": {"bos_token": "w8", "eos_token": "w9"}}.items():
-        made[name] = compare(aoe, chat_models.sentence_model(tmp_path / name, kind, template, options=options, length=40))
+        made[name] = compare(aoe, chat_models.sentence_model(tmp_path / name, kind, template, options=options,
+                                                             length=40))
     differs(made["without"], made["with"])
     differs(made["without"], made["marks"])
     if kind == "llama":
@@ -136,7 +147,8 @@ def test_lowercase(aoe, tmp_path, kind):
 @pytest.mark.parametrize("kind", ["qwen2", "bert"])
 def test_include_prompt(aoe, tmp_path, kind):
     """Messages have no prompt length, so include_prompt has no effect."""
-    folder = chat_models.sentence_model(tmp_path, kind, include_prompt=False, prompts={"q": "w5 w6 "}, default_prompt_name="q")
+    folder = chat_models.sentence_model(tmp_path, kind, include_prompt=False, prompts={"q": "w5 w6 "},
+                                        default_prompt_name="q")
     compare(aoe, folder)
     compare(aoe, folder, prompt="w7 ")
 
@@ -151,23 +163,26 @@ def test_nested(aoe, tmp_path, kind, place):
 
 
 @pytest.mark.parametrize("template", [
-    chat_models.CHATML.replace("\n", "\r\n"), chat_models.CHATML + "\n\n", "\ufeff" + chat_models.CHATML, "{{ messages[-1].content }}",
-    "{{ messages | length }}{% for m in messages %}{{ m.content | upper }}{% endfor %}",
+    chat_models.CHATML.replace("\n", "\r\n"), chat_models.CHATML + "\n\n", "\ufeff" + chat_models.CHATML,
+    "{{ messages[-1].content }}", "{{ messages | length }}{% for m in messages %}{{ m.content | upper }}{% endfor %}",
     "{{ bos_token }}{{ messages[-1].content }}{{ eos_token }}{{ pad_token }}{{ unk_token }}{{ cls_token }}"],
     ids=["crlf", "line-ends", "mark", "plain", "upper", "tokens"])
 def test_template_files(aoe, tmp_path, template):
     folder = chat_models.sentence_model(tmp_path, "qwen2", template, length=40)
-    texts = ["the capital of Peru", "  spaced \n", "line\nline\r\nline", "a <|im_end|> b", "the river is near the harbor " * 12]
+    texts = ["the capital of Peru", "  spaced \n", "line\nline\r\nline", "a <|im_end|> b",
+             "the river is near the harbor " * 12]
     compare(aoe, folder, texts=texts)
     compare(aoe, folder, prompt="find", texts=texts)
 
 
-# ------------------------------------------------------------------------------------------------------------ cross-encoders
+# ------------------------------------------------------------------------------------------------------------
+# cross-encoders
 
 
 def compare_pairs(aoe, folder, pairs, *options, **predict):
     encoder = CrossEncoder(str(folder), device="cpu")
-    want = np.asarray(encoder.predict(pairs, show_progress_bar=False, batch_size=3, **predict), dtype=np.float64).reshape(len(pairs), -1)
+    want = np.asarray(encoder.predict(pairs, show_progress_bar=False, batch_size=3, **predict),
+                      dtype=np.float64).reshape(len(pairs), -1)
     got = rerank(aoe, folder, pairs, *options)
     assert got.shape == want.shape
     assert np.abs(got - want).max() < 2e-5 * np.abs(want).max()
@@ -198,7 +213,8 @@ def test_cross_encoder_formats(aoe, tmp_path, form, place):
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("kind", ["qwen2", "bert"])
 def test_cross_encoder_truncation(aoe, tmp_path, kind, restore, side):
-    folder = chat_models.cross_encoder(tmp_path, kind, length=20, options={"restore_suffix": restore, "add_generation_prompt": True},
+    folder = chat_models.cross_encoder(tmp_path, kind, length=20,
+                                       options={"restore_suffix": restore, "add_generation_prompt": True},
                                        tokenizer={"truncation_side": side})
     compare_pairs(aoe, folder, WORD_PAIRS if kind == "bert" else LONG_PAIRS)
 
@@ -215,13 +231,15 @@ def test_template_without_a_text(aoe, tmp_path, template):
     assert "chat template" in done.stderr and "query" in done.stderr
 
 
-# ---------------------------------------------------------------------------------------------------------------- saved models
+# ---------------------------------------------------------------------------------------------------------------- saved
+# models
 
 
 def write_table(path, texts):
     """Writes a table of pairs of the texts that are not empty."""
     texts = [text for text in texts if text]
-    path.write_text("".join(json.dumps({"text1": a, "text2": b, "label": i % 3 / 2}) + "\n" for i, (a, b) in enumerate(zip(texts, texts[1:]))))
+    path.write_text("".join(json.dumps({"text1": a, "text2": b, "label": i % 3 / 2}) + "\n" for i,
+                            (a, b) in enumerate(zip(texts, texts[1:]))))
     return path
 
 
@@ -243,8 +261,10 @@ def test_saved_by_aoe(aoe, tmp_path, name, command):
     """Models and adapters that aoe writes give equal vectors in sentence-transformers."""
     start, out = chat_models.sentence_model(tmp_path, **SAVED[name]), tmp_path / "out"
     table = write_table(tmp_path / "pairs.jsonl", texts_of(start))
-    train = ["train", "-q", "-m", start, "-d", table, "-o", out, "--epochs", 1, "--batch-size", 4, "--lr", 0.05, "--dtype", "f32"]
-    aoe.run(*{"convert": ["convert", "-q", start, "--dtype", "f32", "-o", out], "bf16": ["convert", "-q", start, "--dtype", "bf16", "-o", out],
+    train = ["train", "-q", "-m", start, "-d", table, "-o", out, "--epochs", 1, "--batch-size", 4, "--lr", 0.05,
+             "--dtype", "f32"]
+    aoe.run(*{"convert": ["convert", "-q", start, "--dtype", "f32", "-o", out],
+              "bf16": ["convert", "-q", start, "--dtype", "bf16", "-o", out],
               "train": train, "lora": [*train, "--lora-r", 2]}[command])
     before = compare(aoe, start)
     after = compare(aoe, out)
@@ -262,8 +282,8 @@ def test_adapters_of_a_raw_model(aoe, tmp_path, kind):
     sentence-transformers does not render them either."""
     start, out = chat_models.raw(tmp_path / "raw", kind), tmp_path / "out"
     texts = WORD_TEXTS if kind == "bert" else BYTE_TEXTS
-    done = aoe.run("train", "-m", start, "-d", write_table(tmp_path / "pairs.jsonl", texts), "-o", out, "--epochs", 1, "--batch-size", 4, "--lr",
-                   0.05, "--dtype", "f32", "--lora-r", 2, "--pooling", "mean")
+    done = aoe.run("train", "-m", start, "-d", write_table(tmp_path / "pairs.jsonl", texts), "-o", out, "--epochs", 1,
+                   "--batch-size", 4, "--lr", 0.05, "--dtype", "f32", "--lora-r", 2, "--pooling", "mean")
     assert "chat_template.jinja" in done.stderr
     assert (out / "modules.json").is_file()
     compare_plain(aoe, out, texts)
@@ -280,19 +300,22 @@ def compare_plain(aoe, folder, texts):
 def test_raw_model_trained(aoe, tmp_path, kind):
     start, out = chat_models.raw(tmp_path / "raw", kind), tmp_path / "out"
     texts = WORD_TEXTS if kind == "bert" else BYTE_TEXTS
-    aoe.run("train", "-m", start, "-d", write_table(tmp_path / "pairs.jsonl", texts), "-o", out, "--epochs", 1, "--batch-size", 4, "--lr", 0.05,
-            "--dtype", "f32", "--pooling", "mean")
+    aoe.run("train", "-m", start, "-d", write_table(tmp_path / "pairs.jsonl", texts), "-o", out, "--epochs", 1,
+            "--batch-size", 4, "--lr", 0.05, "--dtype", "f32", "--pooling", "mean")
     compare_plain(aoe, out, texts)
 
 
 @pytest.mark.parametrize("command", ["convert", "train", "lora"])
 @pytest.mark.parametrize("kind", chat_models.MODELS)
 def test_saved_cross_encoders(aoe, tmp_path, kind, command):
-    start, out = chat_models.cross_encoder(tmp_path, kind, options={"add_generation_prompt": True}, length=30), tmp_path / "out"
+    start, out = chat_models.cross_encoder(tmp_path, kind, options={"add_generation_prompt": True},
+                                           length=30), tmp_path / "out"
     pairs = WORD_PAIRS if kind == "bert" else LONG_PAIRS
     path = tmp_path / "pairs.jsonl"
-    path.write_text("".join(json.dumps({"text1": a, "text2": b, "label": i % 2}) + "\n" for i, (a, b) in enumerate(pairs) if a))
-    train = ["train", "-q", "-m", start, "-d", path, "-o", out, "--method", "cross-encoder", "--epochs", 1, "--batch-size", 4, "--lr", 0.05,
-             "--dtype", "f32"]
-    aoe.run(*{"convert": ["convert", "-q", start, "--dtype", "f32", "-o", out], "train": train, "lora": [*train, "--lora-r", 2]}[command])
+    path.write_text("".join(json.dumps({"text1": a, "text2": b, "label": i % 2}) + "\n" for i,
+                            (a, b) in enumerate(pairs) if a))
+    train = ["train", "-q", "-m", start, "-d", path, "-o", out, "--method", "cross-encoder", "--epochs", 1,
+             "--batch-size", 4, "--lr", 0.05, "--dtype", "f32"]
+    aoe.run(*{"convert": ["convert", "-q", start, "--dtype", "f32", "-o", out], "train": train,
+              "lora": [*train, "--lora-r", 2]}[command])
     compare_pairs(aoe, out, pairs)

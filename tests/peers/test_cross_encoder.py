@@ -21,8 +21,8 @@ CASES = [(name, variant) for name in NAMES for variant in golden.variants(name)]
 def rerank(aoe, model, pairs, *options):
     """Returns the scores [pairs, outputs] that `aoe rerank --pairs` prints."""
     lines = "".join(json.dumps({"text1": a, "text2": b}) + "\n" for a, b in pairs)
-    done = aoe.run("rerank", "-q", "-m", model, "--dtype", "f32", "--json", "--pairs", "-", "--input-format", "jsonl", *options,
-                   stdin=lines)
+    done = aoe.run("rerank", "-q", "-m", model, "--dtype", "f32", "--json", "--pairs", "-", "--input-format", "jsonl",
+                   *options, stdin=lines)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return np.array([row["scores"] if "scores" in row else [row["score"]] for row in rows])
 
@@ -67,8 +67,10 @@ def save_cross_encoder(folder, labels, activation, **options):
     model = cross_encoders.build(golden.variants("bert")["default"], labels)
     cross_encoders.save(model, raw)
     transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizers.Tokenizer.from_file(str(raw / "tokenizer.json")), unk_token="[UNK]", pad_token="[PAD]",
-        cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]", model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        tokenizer_object=tokenizers.Tokenizer.from_file(str(raw / "tokenizer.json")), unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
     ).save_pretrained(raw)
     encoder = CrossEncoder(str(raw), device="cpu", activation_fn=activation, **options)
     encoder.save_pretrained(str(folder / "saved"))
@@ -87,7 +89,8 @@ def test_sentence_transformers(aoe, tmp_path, labels, activation):
 
 @pytest.mark.parametrize("key", ["sentence_transformers", "sbert_ce_default_activation_function"])
 def test_older_directories(aoe, tmp_path, key):
-    """Before version 5.4, sentence-transformers wrote no modules.json, and the activation function was in config.json."""
+    """Before version 5.4, sentence-transformers wrote no modules.json, and the activation function was in
+    config.json."""
     save_cross_encoder(tmp_path, 1, None)
     folder = tmp_path / "raw"
     config = json.loads((folder / "config.json").read_text())
@@ -101,7 +104,8 @@ def test_older_directories(aoe, tmp_path, key):
 
 @pytest.mark.parametrize("name", ["bert", "electra", "albert", "deberta", "nomic_bert"])
 @pytest.mark.parametrize("class_name", [None, "BertTokenizer", "PreTrainedTokenizerFast"])
-@pytest.mark.parametrize("names", [None, ["input_ids", "attention_mask"], ["input_ids", "token_type_ids", "attention_mask"]],
+@pytest.mark.parametrize("names",
+                         [None, ["input_ids", "attention_mask"], ["input_ids", "token_type_ids", "attention_mask"]],
                          ids=["default", "without", "with"])
 def test_token_types(aoe, tmp_path, name, class_name, names):
     """transformers passes token types if the tokenizer's model_input_names contain them, which depends on its class."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""LoRA adapters of cross-encoders: adapters that PEFT wrote give equal scores in aoe, and adapters that aoe trained give equal
-scores in PEFT and in CrossEncoder of sentence-transformers.
+"""LoRA adapters of cross-encoders: adapters that PEFT wrote give equal scores in aoe, and adapters that aoe trained
+give equal scores in PEFT and in CrossEncoder of sentence-transformers.
 
 To write the golden cases that tests/golden/cross_encoder_test.c reads:
 
@@ -72,8 +72,8 @@ def rerank(aoe, adapters, base, *options):
     lines = "".join(json.dumps({"text1": a, "text2": b}) + "\n" for a, b in PAIRS)
     table = adapters / "pairs.jsonl"
     table.write_text(lines)
-    out = aoe.run("rerank", "-q", "-m", adapters, *(["--base", base] if base else []), "--pairs", table, "--json", "--dtype",
-                  "f32", "--scores", "logit", *options).stdout
+    out = aoe.run("rerank", "-q", "-m", adapters, *(["--base", base] if base else []), "--pairs", table, "--json",
+                  "--dtype", "f32", "--scores", "logit", *options).stdout
     rows = [json.loads(line) for line in out.splitlines()]
     return np.array([row["scores"] if "scores" in row else [row["score"]] for row in rows])
 
@@ -83,7 +83,8 @@ def check_written(aoe, tmp_path, name, labels, options):
     base, folder, merged = tmp_path / "base", tmp_path / "adapters", tmp_path / "merged"
     model, tokenizer = start(base, name, labels)
     plain = cross_encoders.logits(model, tokenizer, PAIRS)
-    config = peft.LoraConfig(**{"r": 3, "lora_alpha": 5, "task_type": "SEQ_CLS", "target_modules": TARGETS[name], **options})
+    config = peft.LoraConfig(**{"r": 3, "lora_alpha": 5, "task_type": "SEQ_CLS", "target_modules": TARGETS[name],
+                                **options})
     adapted = peft.get_peft_model(model, config)
     randomize(adapted, 5)
     adapted.float().save_pretrained(folder)
@@ -120,7 +121,8 @@ def test_embedding_base(aoe, tmp_path, name):
     full.save_pretrained(tmp_path / "encoder")
     (tmp_path / "encoder" / "tokenizer.json").write_text((base / "tokenizer.json").read_text())
     assert np.abs(rerank(aoe, folder, tmp_path / "encoder") - want).max() < 1e-6
-    modules = [{"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
+    modules = [{"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "",
+                "type": f"sentence_transformers.models.{kind}"}
                for i, kind in enumerate(["Transformer", "Pooling", "Normalize"])]
     (tmp_path / "encoder" / "modules.json").write_text(json.dumps(modules))
     (tmp_path / "encoder" / "1_Pooling").mkdir()
@@ -134,7 +136,8 @@ def test_embedding_base(aoe, tmp_path, name):
 
 def write_table(path, classes):
     labels = {1: [0, 1, 0.5, 1, 0.25, 0], 3: [0, 2, 1, 1, 0, 2]}[classes]
-    path.write_text("".join(json.dumps({"text1": a, "text2": b, "label": x}) + "\n" for (a, b), x in zip(PAIRS, labels)))
+    path.write_text("".join(json.dumps({"text1": a, "text2": b, "label": x}) + "\n" for (a, b),
+                            x in zip(PAIRS, labels)))
     return path
 
 
@@ -144,8 +147,8 @@ def test_trained_by_aoe(aoe, tmp_path, name, classes):
     base, out, further = tmp_path / "base", tmp_path / "out", tmp_path / "further"
     model, tokenizer = start(base, name, classes)
     before = cross_encoders.logits(model, tokenizer, PAIRS)
-    options = ["-d", write_table(tmp_path / "pairs.jsonl", classes), "--method", "cross-encoder", "--classes", classes, "--epochs",
-               4, "--batch-size", 3, "--lr", 0.02, "--dtype", "f32"]
+    options = ["-d", write_table(tmp_path / "pairs.jsonl", classes), "--method", "cross-encoder", "--classes", classes,
+               "--epochs", 4, "--batch-size", 3, "--lr", 0.02, "--dtype", "f32"]
     aoe.run("train", "-q", "-m", base, "-o", out, "--lora-r", 2, "--lora-targets", ",".join(TARGETS[name]), *options)
     got = rerank(aoe, out, None)
     auto = peft.AutoPeftModelForSequenceClassification.from_pretrained(out, num_labels=classes, dtype=torch.float32)
@@ -179,19 +182,21 @@ def test_training_equals_torch(aoe, tmp_path, name, labels):
     adapted.save_pretrained(folder)
     targets = test_cross_encoder_training.LABELS[labels]
     before = cross_encoders.logits(adapted.double().eval(), tokenizer, PAIRS)
-    want = cross_encoders.logits(test_cross_encoder_training.train_in_torch(adapted, tokenizer, targets), tokenizer, PAIRS)
+    want = cross_encoders.logits(test_cross_encoder_training.train_in_torch(adapted, tokenizer, targets), tokenizer,
+                                 PAIRS)
     aoe.run("train", "-q", "-m", folder, "--base", base, "-d", write_table(tmp_path / "pairs.jsonl", labels), "-o", out,
-            "--method", "cross-encoder", "--classes", labels, "--epochs", test_cross_encoder_training.STEPS, "--batch-size",
-            len(PAIRS), "--lr", test_cross_encoder_training.RATE, "--warmup", 0, "--dropout", 0, "--lora-dropout", 0, "--dtype",
-            "f32")
+            "--method", "cross-encoder", "--classes", labels, "--epochs", test_cross_encoder_training.STEPS,
+            "--batch-size",
+            len(PAIRS), "--lr", test_cross_encoder_training.RATE, "--warmup", 0, "--dropout", 0, "--lora-dropout", 0,
+            "--dtype", "f32")
     assert np.abs(rerank(aoe, out, base) - want).max() < 0.02 * np.abs(want - before).max()
 
 
 @pytest.mark.parametrize("name", ["dora", "norms", "head_regex"])
 def test_training_rejected(aoe, tmp_path, name):
     base, folder = check_written(aoe, tmp_path, "bert", 1, OPTIONS[name])
-    done = aoe.run("train", "-q", "-m", folder, "--base", base, "-d", write_table(tmp_path / "pairs.jsonl", 1), "--method",
-                   "cross-encoder", "-o", tmp_path / "out", fails=True)
+    done = aoe.run("train", "-q", "-m", folder, "--base", base, "-d", write_table(tmp_path / "pairs.jsonl", 1),
+                   "--method", "cross-encoder", "-o", tmp_path / "out", fails=True)
     assert "aoe merge" in done.stderr
 
 
@@ -204,7 +209,8 @@ def write_golden(name):
     options = {"adapters": dict(use_rslora=True, rank_pattern={"query": 1}, alpha_pattern={"pooler.dense": 3}),
                "dora": dict(use_dora=True)}[name]
     adapted = peft.get_peft_model(model, peft.LoraConfig(
-        r=2, lora_alpha=5, task_type="SEQ_CLS", target_modules=r".*(query|intermediate\.dense|pooler\.dense)", **options))
+        r=2, lora_alpha=5, task_type="SEQ_CLS", target_modules=r".*(query|intermediate\.dense|pooler\.dense)",
+        **options))
     randomize(adapted, 5)
     adapted.save_pretrained(folder)
     (folder / "README.md").unlink()

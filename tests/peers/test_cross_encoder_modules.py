@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Cross-encoders whose modules.json describes their head, as sentence-transformers writes them since version 5.4: language models
-with the module LogitScore, and transformers with the modules Pooling and Dense. The scores are compared with CrossEncoder.
+"""Cross-encoders whose modules.json describes their head, as sentence-transformers writes them since version 5.4:
+language models with the module LogitScore, and transformers with the modules Pooling and Dense. The scores are compared
+with CrossEncoder.
 
 To write the golden cases of tests/golden/cross_encoder_test.c:
 
@@ -59,8 +60,8 @@ def pooled_model(folder, labels, pooling, *middle):
     model = cross_encoders.build(golden.variants("bert")["default"], 1)
     cross_encoders.save(model, raw)
     model.bert.float().save_pretrained(raw)
-    fast(raw, tokenizers.Tokenizer.from_file(str(raw / "tokenizer.json")), unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]",
-         sep_token="[SEP]", mask_token="[MASK]")
+    fast(raw, tokenizers.Tokenizer.from_file(str(raw / "tokenizer.json")), unk_token="[UNK]", pad_token="[PAD]",
+         cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]")
     transformer = Transformer(str(raw))
     transformer.tokenizer.model_input_names = ["input_ids", "token_type_ids", "attention_mask"]
     hidden = transformer.get_embedding_dimension()
@@ -77,9 +78,11 @@ def pooled_model(folder, labels, pooling, *middle):
 
 
 def compare(aoe, folder, encoder, pairs, *options, **predict):
-    """Compares the scores with and without the activation function. CrossEncoder keeps the activation function of a call."""
+    """Compares the scores with and without the activation function. CrossEncoder keeps the activation function of a
+    call."""
     for activation, scores in ((None, ()), (torch.nn.Identity(), ("--scores", "logit"))):
-        want = np.asarray(encoder.predict(pairs, activation_fn=activation, **predict), dtype=np.float64).reshape(len(pairs), -1)
+        want = np.asarray(encoder.predict(pairs, activation_fn=activation, **predict),
+                          dtype=np.float64).reshape(len(pairs), -1)
         got = rerank(aoe, folder / "model", pairs, *scores, *options)
         assert got.shape == want.shape
         assert np.abs(got - want).max() < 2e-5 * np.abs(want).max()
@@ -107,7 +110,8 @@ def name_templates(folder):
     template = (folder / "chat_template.jinja").read_text()
     (folder / "chat_template.jinja").unlink()
     edit(folder / "tokenizer_config.json",
-         lambda c: c.update(chat_template=[{"name": "default", "template": template}, {"name": "tool_use", "template": "x"}]))
+         lambda c: c.update(chat_template=[{"name": "default", "template": template},
+                                           {"name": "tool_use", "template": "x"}]))
 
 
 def move_transformer(folder):
@@ -132,11 +136,14 @@ def replace(old, new):
     pytest.param(replace("Judge whether", "Decide if"), id="other text"),
     pytest.param(replace("Given a web", "Given no web"), id="other instruction"),
     pytest.param(replace("<Query>: ", "<Query>: please "), id="text before the query"),
-    pytest.param(replace('map(attribute="content") | first }}', 'map(attribute="content") | first | trim }}'), id="filter"),
+    pytest.param(replace('map(attribute="content") | first }}', 'map(attribute="content") | first | trim }}'),
+                 id="filter"),
     pytest.param(name_templates, id="named templates"),
     pytest.param(move_transformer, id="subfolder"),
-    pytest.param(lambda folder: edit(folder / "sentence_bert_config.json", lambda c: c["modality_config"].pop("message")), id="no message"),
-    pytest.param(lambda folder: edit(folder / "tokenizer_config.json", lambda c: c.update(truncation_side="left")), id="left"),
+    pytest.param(lambda folder: edit(folder / "sentence_bert_config.json",
+                                     lambda c: c["modality_config"].pop("message")), id="no message"),
+    pytest.param(lambda folder: edit(folder / "tokenizer_config.json", lambda c: c.update(truncation_side="left")),
+                 id="left"),
 ])
 def test_changed_templates(aoe, tmp_path, change):
     language_model(tmp_path, True, QWEN_TEMPLATE)
@@ -161,7 +168,8 @@ def test_modules_before_the_scores(aoe, tmp_path):
 
 def test_embedding_with_a_cross_encoder(aoe, tmp_path):
     """Commands that compute embeddings name the command that scores pairs."""
-    for name, make in {"logits": lambda f: language_model(f, True, None), "pooled": lambda f: pooled_model(f, 1, "mean")}.items():
+    for name, make in {"logits": lambda f: language_model(f, True, None),
+                       "pooled": lambda f: pooled_model(f, 1, "mean")}.items():
         folder = tmp_path / name
         folder.mkdir()
         make(folder)
@@ -177,7 +185,8 @@ if __name__ == "__main__":
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
             encoder = make(folder)
-            values = np.asarray(encoder.predict(pairs, activation_fn=torch.nn.Identity()), dtype=np.float64).reshape(len(pairs), -1)
+            values = np.asarray(encoder.predict(pairs, activation_fn=torch.nn.Identity()),
+                                dtype=np.float64).reshape(len(pairs), -1)
             target = pathlib.Path(sys.argv[1]) / name
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(folder / "model", target, ignore=shutil.ignore_patterns("README.md"))

@@ -30,7 +30,8 @@ def test_tokens(aoe, converted):
 
 @pytest.mark.parametrize("dims", DIMS)
 def test_embeddings(aoe, converted, dims):
-    """The int8 weights and their float32 copy have the same embeddings in aoe, and those of sentence-transformers are equal."""
+    """The int8 weights and their float32 copy have the same embeddings in aoe, and those of sentence-transformers are
+    equal."""
     reference = SentenceTransformer(str(converted), device="cpu", truncate_dim=dims)
     want = reference.encode(TEXTS, normalize_embeddings=True, show_progress_bar=False)
     got = aoe.embed(MODEL, TEXTS, "--dims", dims)

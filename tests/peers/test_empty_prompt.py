@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A model that aoe trained with promptbert-sup subtracts the embedding of its empty prompt. The embeddings of aoe are compared with
-those that PyTorch computes from the saved directory."""
+"""A model that aoe trained with promptbert-sup subtracts the embedding of its empty prompt. The embeddings of aoe are
+compared with those that PyTorch computes from the saved directory."""
 import numpy as np
 import torch
 from safetensors.torch import load_file
@@ -39,10 +39,11 @@ def test_promptbert_sup(aoe, tmp_path):
     golden.save_checkpoint(model, options, start)
     tokenizer = write_tokenizer(start)
     texts = [text for text in TEXTS if len(text.split()) + 5 <= model.config.max_position_embeddings]
-    table.write_text("query\tpositive\tnegative\n" + "".join(f"{a}\t{b}\t{c}\n" for a, b, c in zip(texts, texts[1:], texts[2:])))
+    table.write_text("query\tpositive\tnegative\n" + "".join(f"{a}\t{b}\t{c}\n" for a, b,
+                                                             c in zip(texts, texts[1:], texts[2:])))
     aoe.run("train", "-m", start, "-d", table, "-o", out, "--method", "promptbert-sup", "--prompt",
-            " ".join(BEFORE) + " {text} " + " ".join(AFTER), "--epochs", 1, "--batch-size", 4, "--lr", 1e-3, "--max-length",
-            model.config.max_position_embeddings, "--dtype", "f32")
+            " ".join(BEFORE) + " {text} " + " ".join(AFTER), "--epochs", 1, "--batch-size", 4, "--lr", 1e-3,
+            "--max-length", model.config.max_position_embeddings, "--dtype", "f32")
     trained = AutoModel.from_pretrained(out, dtype=torch.float32, attn_implementation="eager").eval()
     apply, want = transform(out), []
     for text in texts:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Files of a model directory, judged by their names. Each file is added to a small model, with content that would change the embeddings
-if it was read. aoe must give the embeddings of sentence-transformers, or name the file in an error or a warning."""
+"""Files of a model directory, judged by their names. Each file is added to a small model, with content that would
+change the embeddings if it was read. aoe must give the embeddings of sentence-transformers, or name the file in an
+error or a warning."""
 import json
 import shutil
 
@@ -25,8 +26,10 @@ FILES = {
     "preprocessor_config.json": {"image_mean": [0.5], "do_lower_case": False},
     "processor_config.json": {"chat_template": TEMPLATE},
     "training_args.bin": b"x",
-    "pytorch_model.bin": lambda folder: torch.save({"embeddings.word_embeddings.weight": torch.ones(60, 128)}, folder / "pytorch_model.bin"),
-    "model.safetensors.index.json": {"metadata": {}, "weight_map": {"embeddings.word_embeddings.weight": "other.safetensors"}},
+    "pytorch_model.bin": lambda folder: torch.save({"embeddings.word_embeddings.weight": torch.ones(60, 128)},
+                                                   folder / "pytorch_model.bin"),
+    "model.safetensors.index.json": {"metadata": {},
+                                     "weight_map": {"embeddings.word_embeddings.weight": "other.safetensors"}},
     "tf_model.h5": b"x",
     "flax_model.msgpack": b"x",
     "model.onnx": b"x",
@@ -34,7 +37,8 @@ FILES = {
     "openvino/openvino_model.xml": b"<x/>",
     "model.gguf": b"GGUF",
     "modeling_custom.py": "raise SystemExit",
-    "2_Dense/config.json": {"in_features": 128, "out_features": 8, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh"},
+    "2_Dense/config.json": {"in_features": 128, "out_features": 8, "bias": True,
+                            "activation_function": "torch.nn.modules.activation.Tanh"},
     "3_Normalize/config.json": {},
     "router_config.json": {"default_route": "query"},
     "quantize_config.json": {"bits": 4},
@@ -56,7 +60,8 @@ def model(request, aoe, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "text.txt").write_text("a quiet harbor the engine repairs ladder\n" * 20)
-    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 60, "-o", folder / "start")
+    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 60, "-o",
+            folder / "start")
     SentenceTransformer(str(folder / "start"), device="cpu").save_pretrained(str(folder / "saved"))
     if request.param == "raw":
         for name in ("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"):
@@ -85,7 +90,8 @@ def test_file(aoe, model, tmp_path, name):
     if callable(content):
         content(folder)
     elif isinstance(content, dict):
-        (folder / name).write_text(json.dumps({**(json.loads((folder / name).read_text()) if (folder / name).exists() else {}), **content}))
+        (folder / name).write_text(
+            json.dumps({**(json.loads((folder / name).read_text()) if (folder / name).exists() else {}), **content}))
     else:
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     got, messages = embed(aoe, folder)

@@ -18,14 +18,14 @@ NAME = "acme/tiny"
 
 @pytest.fixture
 def hub(aoe, tmp_path, monkeypatch):
-    """Starts the server with one model, sets the environment of aoe and of huggingface_hub, and yields the directory of the
-    server's files, of the cache and the log."""
+    """Starts the server with one model, sets the environment of aoe and of huggingface_hub, and yields the directory of
+    the server's files, of the cache and the log."""
     assert SERVER.exists(), f"{SERVER} does not exist; run `make build-tests`"
     files, cache, log, url = tmp_path / "hub", tmp_path / "hf", tmp_path / "log", tmp_path / "url"
     (files / "acme").mkdir(parents=True)
     cache.mkdir()
-    aoe.run("init", "-q", "--hidden", 32, "--layers", 1, "--heads", 2, "--intermediate", 64, "--positions", 64, "--vocab-from",
-            ROOT / "examples" / "train.tsv", "--vocab-size", 600, "-o", files / NAME)
+    aoe.run("init", "-q", "--hidden", 32, "--layers", 1, "--heads", 2, "--intermediate", 64, "--positions", 64,
+            "--vocab-from", ROOT / "examples" / "train.tsv", "--vocab-size", 600, "-o", files / NAME)
     server = subprocess.Popen([str(SERVER), str(url), "/dev/null", str(log), str(files)])
     while not url.exists() or not url.read_text():
         time.sleep(0.02)
@@ -41,7 +41,8 @@ def hub(aoe, tmp_path, monkeypatch):
 
 
 def python(code):
-    """Runs Python code in a new process, because huggingface_hub reads its environment once. Returns its JSON output."""
+    """Runs Python code in a new process, because huggingface_hub reads its environment once. Returns its JSON
+    output."""
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])
@@ -65,8 +66,8 @@ def test_python_finds_what_aoe_pulled(aoe, hub, monkeypatch):
     # offline
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert python(code % (NAME, wanted)) == result["directory"]
-    scan = python("import json, huggingface_hub as h; c = h.scan_cache_dir(); print(json.dumps([[r.repo_id, sorted(r.refs), "
-                  "len(c.warnings)] for r in c.repos]))")
+    scan = python("import json, huggingface_hub as h; c = h.scan_cache_dir(); "
+                  "print(json.dumps([[r.repo_id, sorted(r.refs), len(c.warnings)] for r in c.repos]))")
     assert scan == [[NAME, ["main"], 0]]
     vectors = python("import json; from sentence_transformers import SentenceTransformer as S; "
                      "print(json.dumps(S('%s', device='cpu').encode(['a plane is taking off']).tolist()))" % NAME)
@@ -88,14 +89,16 @@ def test_aoe_finds_what_python_downloaded(aoe, hub):
 
 
 def test_each_completes_the_other(aoe, hub):
-    """Python downloads only the configuration. aoe rejects the partial model, downloads the rest, and Python reads it."""
+    """Python downloads only the configuration. aoe rejects the partial model, downloads the rest, and Python reads
+    it."""
     files, cache, log = hub
     python("import json, huggingface_hub as h; print(json.dumps(h.hf_hub_download('%s', 'config.json')))" % NAME)
     assert f"aoe pull {NAME}" in aoe.run("info", "-m", NAME, fails=True).stderr
     result = json.loads(aoe.run("pull", "-q", "--json", NAME).stdout)
     want = {name: data for name, data in contents(files / NAME).items() if name in contents(result["directory"])}
     assert contents(result["directory"]) == want
-    assert python("import json, huggingface_hub as h; print(json.dumps(h.snapshot_download('%s')))" % NAME) == result["directory"]
+    assert python("import json, huggingface_hub as h; print(json.dumps(h.snapshot_download('%s')))" % NAME) == result[
+        "directory"]
     assert contents(result["directory"]) == contents(files / NAME)
 
 
@@ -154,7 +157,8 @@ def test_both_download_at_the_same_time(aoe, hub):
     files, cache, log = hub
     code = "import huggingface_hub as h; print(h.snapshot_download('%s'))" % NAME
     commands = [[str(aoe.program), "pull", "-q", NAME], [sys.executable, "-c", code]] * 2
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for command in commands]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+               for command in commands]
     outputs = [process.communicate() for process in running]
     assert [process.returncode for process in running] == [0] * 4, outputs
     directories = {output.strip().splitlines()[-1] for output, _ in outputs}
@@ -165,11 +169,12 @@ def test_both_download_at_the_same_time(aoe, hub):
 
 
 def test_adapters_name_their_base(aoe, hub, tmp_path, monkeypatch):
-    """Adapters that were trained on a model of the cache open in PEFT and sentence-transformers by the name of this model."""
+    """Adapters that were trained on a model of the cache open in PEFT and sentence-transformers by the name of this
+    model."""
     aoe.run("pull", "-q", NAME)
     adapters = tmp_path / "adapters"
-    aoe.run("train", "-q", "-m", NAME, "-d", ROOT / "examples" / "train.tsv", "-o", adapters, "--lora-r", 2, "--max-steps", 5,
-            "--lr", 0.01)
+    aoe.run("train", "-q", "-m", NAME, "-d", ROOT / "examples" / "train.tsv", "-o", adapters, "--lora-r", 2,
+            "--max-steps", 5, "--lr", 0.01)
     config = json.loads((adapters / "adapter_config.json").read_text())
     assert (config["base_model_name_or_path"], config["revision"]) == (NAME, COMMIT)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -185,8 +190,8 @@ def test_adapters_name_their_base(aoe, hub, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["bert", "qwen3"])
 def test_cross_encoders(aoe, hub, monkeypatch, kind):
-    """aoe pull downloads cross-encoders as sentence-transformers saves them (modules.json without a Pooling module). Their scores
-    are those of CrossEncoder, and aoe models lists their kind."""
+    """aoe pull downloads cross-encoders as sentence-transformers saves them (modules.json without a Pooling module).
+    Their scores are those of CrossEncoder, and aoe models lists their kind."""
     files, cache, log = hub
     source = ROOT / "tests" / "golden" / "cross_encoders" / kind
     python("import json; from sentence_transformers import CrossEncoder as C; m = C('%s', device='cpu'); "
@@ -197,7 +202,8 @@ def test_cross_encoders(aoe, hub, monkeypatch, kind):
     assert (models["acme/ce"]["opens"], models["acme/ce"]["kind"]) == (True, "cross-encoder")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     want = python("import json; from sentence_transformers import CrossEncoder as C; m = C('acme/ce', device='cpu'); "
-                  "print(json.dumps(m.model(**m.tokenizer(['a plane'], ['it is taking off'], return_tensors='pt')).logits[0].tolist()))")
+                  "pair = m.tokenizer(['a plane'], ['it is taking off'], return_tensors='pt'); "
+                  "print(json.dumps(m.model(**pair).logits[0].tolist()))")
     done = aoe.run("rerank", "-q", "-m", directory, "--dtype", "f32", "--json", "--scores", "logit", "--pairs", "-",
                    "--input-format", "jsonl", stdin=json.dumps({"text1": "a plane", "text2": "it is taking off"}))
     row = json.loads(done.stdout)

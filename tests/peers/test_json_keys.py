@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The keys of JSON files. Files that the libraries write cause no warning. If one key of a file is changed, aoe gives the
-embeddings of sentence-transformers, rejects the model, or writes a warning that names the key. (test_key_values.py changes every
-known key.)"""
+"""The keys of JSON files. Files that the libraries write cause no warning. If one key of a file is changed, aoe gives
+the embeddings of sentence-transformers, rejects the model, or writes a warning that names the key. (test_key_values.py
+changes every known key.)"""
 import json
 import shutil
 import subprocess
@@ -36,7 +36,8 @@ def model(aoe, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("keys")
     (folder / "text.txt").write_text("a quiet harbor the engine repairs ladder\n" * 20)
-    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 60, "-o", folder / "start")
+    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 60, "-o",
+            folder / "start")
     SentenceTransformer(str(folder / "start"), device="cpu").save_pretrained(str(folder / "saved"))
     return folder / "saved"
 
@@ -51,7 +52,8 @@ def embed(aoe, folder):
     """Returns the embeddings, or None if the model is rejected, and the messages."""
     done = subprocess.run([aoe.program, "embed", "-m", str(folder), "--dtype", "f32"], input="\n".join(TEXTS) + "\n",
                           capture_output=True, text=True)
-    return (None if done.returncode else [json.loads(line)["embedding"] for line in done.stdout.splitlines()]), done.stderr
+    return (None if done.returncode
+            else [json.loads(line)["embedding"] for line in done.stdout.splitlines()]), done.stderr
 
 
 def changed(value):
@@ -77,15 +79,17 @@ ROPES = {
     "dynamic": dict(rope_type="dynamic", rope_theta=1e4, factor=2.0),
     "llama3": dict(rope_type="llama3", rope_theta=1e4, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
                    original_max_position_embeddings=16),
-    "yarn": dict(rope_type="yarn", rope_theta=1e4, factor=4.0, original_max_position_embeddings=16, attention_factor=1.2,
-                 beta_fast=8.0, beta_slow=2.0, mscale=0.7, mscale_all_dim=0.3, truncate=False),
-    "longrope": dict(rope_type="longrope", rope_theta=1e4, short_factor=[1.0, 1.5, 3.0, 2.0], long_factor=[2.0, 4.1, 6.3, 9.0],
+    "yarn": dict(rope_type="yarn", rope_theta=1e4, factor=4.0, original_max_position_embeddings=16,
+                 attention_factor=1.2, beta_fast=8.0, beta_slow=2.0, mscale=0.7, mscale_all_dim=0.3, truncate=False),
+    "longrope": dict(rope_type="longrope", rope_theta=1e4, short_factor=[1.0, 1.5, 3.0, 2.0],
+                     long_factor=[2.0, 4.1, 6.3, 9.0],
                      factor=2.0, attention_factor=1.1, original_max_position_embeddings=16),
 }
 
 
 @pytest.mark.parametrize("text", ["[]", "3", "null"])
-@pytest.mark.parametrize("file", ["sentence_bert_config.json", "1_Pooling/config.json", "config_sentence_transformers.json",
+@pytest.mark.parametrize("file",
+                         ["sentence_bert_config.json", "1_Pooling/config.json", "config_sentence_transformers.json",
                                   "special_tokens_map.json", "tokenizer_config.json"])
 def test_files_without_an_object(aoe, model, tmp_path, file, text):
     shutil.copytree(model, tmp_path / "copy")
@@ -102,8 +106,8 @@ def test_changed_rope_keys(aoe, model, tmp_path, kind):
     folder = tmp_path / "llama"
     shutil.copytree(model, folder)
     vocab = json.loads((model / "config.json").read_text())["vocab_size"]
-    config = LlamaConfig(vocab_size=vocab, hidden_size=128, num_hidden_layers=2, num_attention_heads=16, intermediate_size=24,
-                         max_position_embeddings=64, rope_parameters=dict(ROPES[kind]))
+    config = LlamaConfig(vocab_size=vocab, hidden_size=128, num_hidden_layers=2, num_attention_heads=16,
+                         intermediate_size=24, max_position_embeddings=64, rope_parameters=dict(ROPES[kind]))
     torch.manual_seed(1)
     LlamaModel(config).save_pretrained(folder)
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 64}')
@@ -134,13 +138,15 @@ def test_maximum_length_of_the_tokenizer(aoe, model, tmp_path, kind):
         folder = tmp_path / f"{length}"
         shutil.copytree(model, folder)
         path = folder / "sentence_bert_config.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), "max_seq_length": length, kind: {"model_max_length": argument}}))
+        path.write_text(json.dumps({**json.loads(path.read_text()), "max_seq_length": length,
+                                    kind: {"model_max_length": argument}}))
         got, messages = embed(aoe, folder)
         assert_equal(got, reference(folder), 1e-5)
 
 
 def test_direction_of_attention(aoe, model, tmp_path):
-    """is_causal true changes embeddings of BERT in some batches of transformers, so aoe rejects it; false has no effect."""
+    """is_causal true changes embeddings of BERT in some batches of transformers, so aoe rejects it; false has no
+    effect."""
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
     path = folder / "config.json"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Changes every key of every JSON file of a model to each value of a fixed list, and compares the embeddings of aoe with those of
-the reference library (key_comparison.py). The lists of keys are those of src/base/json_keys.c, which the program
-tests/servers/json_keys prints. A key that is neither compared nor in NOT_COMPARED fails the test."""
+"""Changes every key of every JSON file of a model to each value of a fixed list, and compares the embeddings of aoe
+with those of the reference library (key_comparison.py). The lists of keys are those of src/base/json_keys.c, which the
+program tests/servers/json_keys prints. A key that is neither compared nor in NOT_COMPARED fails the test."""
 import json
 import subprocess
 
@@ -36,22 +36,26 @@ NOT_COMPARED = {
 # Single keys that other tests change, because their values have an inner structure
 OTHER_TESTS = {"modality_config", "processing_kwargs", "chat_template", "tokenizer_name_or_path", "model_type"}
 
-# Names of other keys that aoe may name instead, because the value contradicts them, or because the file has the key under
-# another name
+# Names of other keys that aoe may name instead, because the value contradicts them, or because the file has the key
+# under another name
 CONSEQUENCES = {
-    "position_embedding_type": ["feed_forward_type"], "hidden_size": ["num_attention_heads"], "dim": ["num_attention_heads"], "n_embd": ["n_layer", "num_attention_heads"],
+    "position_embedding_type": ["feed_forward_type"], "hidden_size": ["num_attention_heads"],
+    "dim": ["num_attention_heads"], "n_embd": ["n_layer", "num_attention_heads"],
     "num_hidden_layers": ["num_hidden_groups", "layer_types"], "num_attention_heads": ["num_key_value_heads"],
     "n_heads": ["num_attention_heads"], "max_position_embeddings": ["max_relative_positions", "position_buckets"],
     "max_relative_positions": ["position_buckets"], "pooling_mode": ["in_features"], "out_features": ["dimension is"],
-    "max_seq_length": ["maximum sequence length is"], "path": ["config.json"], "type": ["config.json"], "prompts": ["prompt \""], "out_channels": ["embedding_dimension"],
-    "kernel_sizes": ["embedding_dimension"], "hidden_dim": ["embedding_dimension"], "bidirectional": ["embedding_dimension"],
+    "max_seq_length": ["maximum sequence length is"], "path": ["config.json"], "type": ["config.json"],
+    "prompts": ["prompt \""], "out_channels": ["embedding_dimension"],
+    "kernel_sizes": ["embedding_dimension"], "hidden_dim": ["embedding_dimension"],
+    "bidirectional": ["embedding_dimension"],
     "base_model_name_or_path": ["base model"], "model_type": ["architecture"], "use_sliding_window": ["layer_types"],
     "processor_kwargs": ["model_max_length"], "tokenizer_args": ["model_max_length"], "n_layers": ["num_hidden_layers"],
 }
 
 # Differences that are intended or known: {(kind, key): (reason, values)}. `object` stands for a missing key.
 INTENDED = {
-    ("config", "pad_token_id"): ("a text of RoBERTa that contains the padding token has other positions in transformers", [0]),
+    ("config", "pad_token_id"): (
+        "a text of RoBERTa that contains the padding token has other positions in transformers", [0]),
     ("config", "quantization_config"): ("a value without content is no quantization; transformers cannot read it",
                                         [False, "", [], {}]),
     ("config", "max_position_embeddings"): ("null is the default, which transformers cannot read", [None]),
@@ -62,15 +66,18 @@ INTENDED = {
     ("config", "local_rope_theta"): ("null is the value of global_rope_theta (docs/architectures.md)", [None]),
     ("module", "eps"): ("a key of aoe only", [0.5, 1e-5, 1e-3]),
     ("module", "module_input_name"): ("aoe accepts the keys of Dense in LayerNorm and Dropout", ["sentence_embedding"]),
-    ("module", "module_output_name"): ("aoe accepts the keys of Dense in LayerNorm and Dropout", ["sentence_embedding"]),
+    ("module", "module_output_name"): ("aoe accepts the keys of Dense in LayerNorm and Dropout",
+                                       ["sentence_embedding"]),
     ("module", "activation_function"): ("null is the default, which sentence-transformers cannot read", [None]),
     ("module", "num_layers"): ("null is the default, which sentence-transformers cannot read", [None]),
     ("transformer", "max_seq_length"): ("5.0 is 5", [5.0]),
     **{("transformer", key): ("the type of computation is an option of aoe", [{"torch_dtype": "float16"}])
        for key in ("model_args", "model_kwargs", "config_args")},
-    ("static", "normalize"): ("a module Normalize normalizes too, as in sentence-transformers (docs/model-directories.md)",
+    ("static", "normalize"): (
+        "a module Normalize normalizes too, as in sentence-transformers (docs/model-directories.md)",
                               [None, False, object]),
-    ("tokenizer", "tokenizer_class"): ("default special tokens of a class that the vocabulary does not contain are not added",
+    ("tokenizer", "tokenizer_class"): (
+        "default special tokens of a class that the vocabulary does not contain are not added",
                                        ["MPNetTokenizer", "Qwen2Tokenizer"]),
     ("tokenizer", "additional_special_tokens"): ("transformers cannot read an object in special_tokens_map.json",
                                                  [{}, {"image_token": "lowkey"}]),
@@ -82,20 +89,23 @@ INTENDED = {
 }
 
 NAMES = ["sentence_embedding", "token_embeddings"]
-ACTIVATIONS = [f"torch.nn.modules.activation.{name}" for name in ("Tanh", "ReLU", "GELU", "SiLU", "Sigmoid", "ELU", "LeakyReLU")]
+ACTIVATIONS = [f"torch.nn.modules.activation.{name}" for name in ("Tanh", "ReLU", "GELU", "SiLU", "Sigmoid", "ELU",
+                                                                  "LeakyReLU")]
 # Values that the references document, by key
 VALUES = {
     "module": {
         "pooling_mode": ["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", ["cls", "mean"],
                          ["mean", "cls"], ["lasttoken"], ["mean", "mean"]],
-        "word_embedding_dimension": [16, 8], "embedding_dimension": [16], "module_input_name": NAMES, "module_output_name": NAMES,
+        "word_embedding_dimension": [16, 8], "embedding_dimension": [16], "module_input_name": NAMES,
+        "module_output_name": NAMES,
         "activation_function": [*ACTIVATIONS, "torch.nn.modules.linear.Identity", "torch.nn.Tanh", "Tanh"],
         "eps": [1e-5, 1e-3], "layer_start": [2], "num_hidden_layers": [2, 12], "kernel_sizes": [[1, 3], [3, 1], [3]],
-        "stride_sizes": [[1, 1], [2, 2], [1, 2], [1]], "out_channels": [6], "max_seq_length": [5, 100], "num_layers": [2],
-        "hidden_dim": [6]},
+        "stride_sizes": [[1, 1], [2, 2], [1, 2], [1]], "out_channels": [6], "max_seq_length": [5, 100],
+        "num_layers": [2], "hidden_dim": [6]},
     "module_list": {
         "name": ["0", "1", "2"], "path": ["1_Pooling", "./1_Pooling", "2_Dense"], "kwargs": [["task"], ["prompt"]],
-        "type": [*(f"sentence_transformers.models.{name}" for name in ("Pooling", "Dense", "Normalize")), "torch.nn.Identity"]},
+        "type": [*(f"sentence_transformers.models.{name}" for name in ("Pooling", "Dense", "Normalize")),
+                 "torch.nn.Identity"]},
     "transformer": {
         "max_seq_length": [5, 16, 63, 64, 65, 100, 5.0, "5"], "query_length": [5], "document_length": [5],
         "transformer_task": ["feature-extraction", "fill-mask", "text-generation", "sequence-classification"],
@@ -104,9 +114,11 @@ VALUES = {
         "model_args": [{"attn_implementation": "eager"}, {"torch_dtype": "float32"}, {"torch_dtype": "float16"},
                        {"output_hidden_states": True}, {"add_pooling_layer": False}, {"num_hidden_layers": 1}],
         "model_kwargs": [{"torch_dtype": "float16"}, {"attn_implementation": "eager"}],
-        "config_args": [{"num_hidden_layers": 1}, {"hidden_act": "relu"}, {"torch_dtype": "float16"}, {"is_decoder": True}],
+        "config_args": [{"num_hidden_layers": 1}, {"hidden_act": "relu"}, {"torch_dtype": "float16"},
+                        {"is_decoder": True}],
         "config_kwargs": [{"num_hidden_layers": 1}, {"num_labels": 2}],
-        "tokenizer_args": [{"model_max_length": 5}, {"do_lower_case": False}, {"padding_side": "left"}, {"use_fast": False},
+        "tokenizer_args": [{"model_max_length": 5}, {"do_lower_case": False}, {"padding_side": "left"},
+                           {"use_fast": False},
                            {"truncation_side": "left", "model_max_length": 5}, {"cls_token": "[MASK]"}],
         "processor_kwargs": [{"model_max_length": 5}, {"do_lower_case": False}, {"model_max_length": None},
                              {"model_max_length": 0}, {"model_max_length": "5"}]},
@@ -116,24 +128,26 @@ VALUES = {
         "requirements": [["sentence_transformers>=99"]]},
     "static": {"max_length": [5, 512, 1000], "embedding_dtype": ["float16", "int8"], "pooling": ["mean", "last"]},
     "adapters": {
-        "target_modules": ["all-linear", "query", ".*query", ".*(query|output.dense)", ["query"], ["output.dense", "query"],
-                           ["query", "value"]],
+        "target_modules": ["all-linear", "query", ".*query", ".*(query|output.dense)", ["query"],
+                           ["output.dense", "query"], ["query", "value"]],
         "bias": ["none", "all", "lora_only"], "task_type": ["FEATURE_EXTRACTION", "SEQ_CLS", "CAUSAL_LM"],
         "layers_to_transform": [[0], [0, 1]], "layers_pattern": ["layer", ["layer"]], "r": [2, 4],
         "rank_pattern": [{"query": 2}, {"query": 3}], "alpha_pattern": [{"query": 1}, {".*layer.0.*query": 11}],
         "exclude_modules": ["query", ["query"], ".*0.*query"], "modules_to_save": [["embeddings"], ["classifier"]],
         "init_lora_weights": ["gaussian", "pissa", "olora", "loftq", "eva"], "lora_alpha": [5.0, 5, 7, 2.5],
         "peft_type": ["LORA", "IA3", "ADALORA"], "trainable_token_indices": [{"embeddings": [1]}],
-        "target_parameters": [["x.weight"]], "layer_replication": [[[0, 1], [0, 2]]], "loftq_config": [{"loftq_bits": 4}],
-        "alora_invocation_tokens": [[1, 2]]},
+        "target_parameters": [["x.weight"]], "layer_replication": [[[0, 1], [0, 2]]],
+        "loftq_config": [{"loftq_bits": 4}], "alora_invocation_tokens": [[1, 2]]},
     "config": {
-        "hidden_act": ["gelu", "relu", "silu", "gelu_new", "tanh"], "position_embedding_type": ["absolute", "relative_key", "alibi"],
+        "hidden_act": ["gelu", "relu", "silu", "gelu_new", "tanh"],
+        "position_embedding_type": ["absolute", "relative_key", "alibi"],
         "layer_types": [["full_attention"] * 2, ["sliding_attention"] * 2], "sliding_window": [4, 100],
         "rope_theta": [100.0], "partial_rotary_factor": [0.5, 1.0], "head_dim": [4, 8], "padding_idx": [2],
         "rope_scaling": [{"rope_type": "linear", "factor": 2.0}, {"type": "dynamic", "factor": 2.0}],
         "rope_parameters": [{"rope_type": "linear", "factor": 2.0, "rope_theta": 100.0}],
         "attn_implementation": ["eager", "sdpa"], "_attn_implementation": ["eager"], "num_hidden_layers": [2, 3],
-        "classifier_pooling": ["cls", "mean"], "max_position_embeddings": [24, 40], "architectures": [["BertForMaskedLM"]]},
+        "classifier_pooling": ["cls", "mean"], "max_position_embeddings": [24, 40],
+        "architectures": [["BertForMaskedLM"]]},
 }
 
 
@@ -158,7 +172,8 @@ MODELS = {
                [("module", "WeightedLayerPooling", "1_WeightedLayerPooling/config.json", ())]),
     "convolution": (km.convolution, ST, km.TEXTS, [("module", "CNN", "1_CNN/cnn_config.json", ())]),
     "words": (km.words, ST, km.TEXTS, [("module", "WordEmbeddings", "wordembedding_config.json", ())]),
-    "recurrent": (lambda folder: km.words(folder, True), ST, km.TEXTS, [("module", "LSTM", "1_LSTM/lstm_config.json", ())]),
+    "recurrent": (lambda folder: km.words(folder, True), ST, km.TEXTS,
+                  [("module", "LSTM", "1_LSTM/lstm_config.json", ())]),
     "static": (km.static, model2vec, LONG, [("config", "static", "config.json", ())]),
     "adapters": (km.adapters, ST, km.TEXTS, [("adapters", None, "adapter_config.json", ())]),
 }
@@ -173,7 +188,8 @@ def check(outcomes, kind):
     faults = [outcome for outcome in outcomes if outcome.kind in kc.FAULTS]
     for outcome in faults:
         _, values = INTENDED.get((kind, outcome.key), ("", []))
-        outcome.excused = any(v is outcome.value if object in (v, outcome.value) else kc.same(v, outcome.value) for v in values)
+        outcome.excused = any(v is outcome.value if object in (v, outcome.value) else kc.same(v, outcome.value)
+                              for v in values)
     return [str(outcome) for outcome in faults if not outcome.excused]
 
 
@@ -211,11 +227,13 @@ def test_configs(aoe, tmp_path, subject, name):
     folder.mkdir()
     km.write_config_model(folder, name)
     kt.refill(folder)
-    texts = km.TEXTS[:-1] if subject == "qwen2" else km.TEXTS  # Qwen2 has no special tokens, so an empty text has no token
+    # Qwen2 has no special tokens, so an empty text has no token
+    texts = km.TEXTS[:-1] if subject == "qwen2" else km.TEXTS
     model = kc.Model(aoe.program, folder, texts, ST)
     table, file, outcomes = kt.Table(name.replace("/", "-"), tmp_path, model), kc.File(model, "config.json"), []
     for key in keys_of("config", subject):
-        # models with two rotary bases: aoe obeys rope_parameters, and transformers obeys rope_scaling if a file has both
+        # models with two rotary bases: aoe obeys rope_parameters, and transformers obeys rope_scaling if a file has
+        # both
         documented = [] if key == "rope_scaling" and subject in TWO_ROPES else VALUES["config"].get(key, [])
         for value in (*GENERIC, *documented):
             outcomes.append(kc.compare(file, key, value, causes=("tensor", *CONSEQUENCES.get(key, []))))
@@ -235,21 +253,24 @@ TOKENIZERS = {"bert": ("bert", "BertTokenizer"), "roberta": ("roberta", "Roberta
               "xlmr": ("camembert", "XLMRobertaTokenizer"), "backend": ("modernbert", "PreTrainedTokenizerFast")}
 TOKENS = ["[UNK]", "[MASK]", "[CLS]", "<s>", "</s>", "<mask>", "lowkey", "[NEW]",
           {"__type": "AddedToken", "content": "[NEW]", "special": True},
-          {"__type": "AddedToken", "content": "lowkey", "lstrip": True, "rstrip": False, "single_word": True, "normalized": False,
-           "special": False}]
-NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token", "image_token", "boi_token")
+          {"__type": "AddedToken", "content": "lowkey", "lstrip": True, "rstrip": False, "single_word": True,
+           "normalized": False, "special": False}]
+NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token", "image_token",
+         "boi_token")
 TOKEN_VALUES = {
     **{key: TOKENS for key in NAMED},
-    **{key: [["[NEW]", "lowkey"], {"image_token": "lowkey"}] for key in ("additional_special_tokens", "extra_special_tokens")},
+    **{key: [["[NEW]", "lowkey"], {"image_token": "lowkey"}]
+       for key in ("additional_special_tokens", "extra_special_tokens")},
     "model_specific_special_tokens": [{"image_token": "lowkey"}],
-    "tokenizer_class": ["BertTokenizer", "BertTokenizerFast", "RobertaTokenizer", "PreTrainedTokenizerFast", "TokenizersBackend",
+    "tokenizer_class": ["BertTokenizer", "BertTokenizerFast", "RobertaTokenizer", "PreTrainedTokenizerFast",
+                        "TokenizersBackend",
                         "Qwen2Tokenizer", "LlamaTokenizer", "UnknownTokenizer", "GemmaTokenizer", "MPNetTokenizer"],
-    "truncation_side": ["left", "right", "LEFT"], "padding_side": ["left", "right"], "model_max_length": [5], "max_length": [5],
-    "stride": [2], "padding": ["max_length"], "sp_model_kwargs": [{"enable_sampling": True}],
+    "truncation_side": ["left", "right", "LEFT"], "padding_side": ["left", "right"], "model_max_length": [5],
+    "max_length": [5], "stride": [2], "padding": ["max_length"], "sp_model_kwargs": [{"enable_sampling": True}],
     "auto_map": [{"AutoTokenizer": ["a.B", None]}], "never_split": [["lowkey"]],
     "model_input_names": [["input_ids"], ["input_ids", "attention_mask"]]}
-TOKEN_TEXTS = ["Hello WORLD caf\u00e9 \u00c9t\u00e9", "a lowkey [NEW] x[MASK]y <mask> z </s>", "\u4e2d\u6587abc \u4e2d", "", " lead",
-               "trail ", "two  spaces\n\nx", "MiXeD, punct! (x) 12345", "<pad> [PAD] <unk> <|endoftext|>"]
+TOKEN_TEXTS = ["Hello WORLD caf\u00e9 \u00c9t\u00e9", "a lowkey [NEW] x[MASK]y <mask> z </s>", "\u4e2d\u6587abc \u4e2d",
+               "", " lead", "trail ", "two  spaces\n\nx", "MiXeD, punct! (x) 12345", "<pad> [PAD] <unk> <|endoftext|>"]
 
 
 class Tokens(kc.Model):
@@ -292,7 +313,8 @@ def test_tokenizer_settings(aoe, tmp_path, name):
     kind, class_name = TOKENIZERS[name]
     if not kt.write_stored_files(f"tokenizer-{name}", tmp_path):
         words = [" ".join(f"{a}{b}{c}" for c in "aeiou") for a in "bdklmst" for b in ("", "an", "or")]
-        settings.save(settings.KINDS[kind](words), tmp_path, {"tokenizer_class": class_name, **settings.NAMED.get(kind, {})})
+        settings.save(settings.KINDS[kind](words), tmp_path,
+                      {"tokenizer_class": class_name, **settings.NAMED.get(kind, {})})
         (tmp_path / "config.json").write_text(json.dumps({"model_type": settings.MODEL_TYPES[class_name]}))
     model = Tokens(aoe.program, tmp_path, TOKEN_TEXTS, tokens_of_transformers)
     table, wrong = kt.Table(f"tokenizer-{name}", tmp_path, model), []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A model with a masked-LM head, written by transformers, is trained by aoe with a learning rate of almost 0: all tensors that
-aoe writes must be equal, and transformers must open them."""
+"""A model with a masked-LM head, written by transformers, is trained by aoe with a learning rate of almost 0: all
+tensors that aoe writes must be equal, and transformers must open them."""
 import pytest
 import torch
 from transformers import (AlbertConfig, AlbertForMaskedLM, DistilBertConfig, DistilBertForMaskedLM, ElectraConfig,
@@ -28,7 +28,8 @@ def test_head(aoe, tmp_path, name):
     golden.save_checkpoint(model, options, start)
     write_tokenizer(start)
     texts.write_text("\n".join(TEXTS * 20) + "\n")
-    aoe.run("pretrain", "-m", start, "-d", texts, "-o", out, "--max-steps", 1, "-b", 4, "--lr", 1e-30, "--held-out", 0, "--no-pack")
+    aoe.run("pretrain", "-m", start, "-d", texts, "-o", out, "--max-steps", 1, "-b", 4, "--lr", 1e-30, "--held-out", 0,
+            "--no-pack")
     opened, notes = type(model).from_pretrained(out, output_loading_info=True)
     assert not notes["missing_keys"] and not notes["unexpected_keys"]
     want = model.state_dict()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Metrics of `aoe eval sts`, `eval pairs` and `eval triplets` on random tables with equal texts and equal labels, compared with SciPy,
-scikit-learn and the evaluators of sentence-transformers. The cosines are computed from the embeddings of aoe."""
+"""Metrics of `aoe eval sts`, `eval pairs` and `eval triplets` on random tables with equal texts and equal labels,
+compared with SciPy, scikit-learn and the evaluators of sentence-transformers. The cosines are computed from the
+embeddings of aoe."""
 import json
 import math
 import random
@@ -19,7 +20,8 @@ WORDS = "harbor engine ladder garden window river copper lantern violin meadow".
 def model(aoe, tmp_path_factory):
     folder = tmp_path_factory.mktemp("metrics")
     (folder / "text.txt").write_text("\n".join(WORDS) + "\n")
-    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 60, "-o", folder / "model")
+    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 60, "-o",
+            folder / "model")
     return folder / "model"
 
 
@@ -56,7 +58,8 @@ def test_correlations(aoe, model, tmp_path):
         gold = np.array([float(label) for label in labels])
         if not distinct(scores) or np.ptp(gold) == 0 or np.ptp(scores) == 0:
             continue
-        got = json.loads(aoe.run("eval", "sts", "-m", model, tmp_path / "t.tsv", "--dtype", "f32", "--json").stdout.splitlines()[0])
+        got = json.loads(aoe.run("eval", "sts", "-m", model, tmp_path / "t.tsv", "--dtype", "f32",
+                                 "--json").stdout.splitlines()[0])
         assert abs(got["spearman"] - spearmanr(scores, gold).statistic) < 1e-6
         assert abs(got["pearson"] - pearsonr(scores.astype(np.float64), gold).statistic) < 1e-4
         compared += 1
@@ -73,14 +76,16 @@ def test_binary(aoe, model, tmp_path):
         if not distinct(scores) or sum(labels) in (0, n):
             continue
         write(tmp_path / "t.tsv", ["sentence1", "sentence2", "label"], [first, second, labels])
-        got = json.loads(aoe.run("eval", "pairs", "-m", model, tmp_path / "t.tsv", "--dtype", "f32", "--json").stdout.splitlines()[0])
+        got = json.loads(aoe.run("eval", "pairs", "-m", model, tmp_path / "t.tsv", "--dtype", "f32",
+                                 "--json").stdout.splitlines()[0])
         assert abs(got["average_precision"] - average_precision_score(labels, scores)) < 1e-6
         if len(np.unique(scores)) == n:  # the evaluators of sentence-transformers divide pairs with equal scores
             accuracy, _ = BinaryClassificationEvaluator.find_best_acc_and_threshold(scores, np.array(labels), True)
             f1 = BinaryClassificationEvaluator.find_best_f1_and_threshold(scores, np.array(labels), True)[0]
             assert got["accuracy"] >= accuracy - 1e-6  # aoe also considers the thresholds that accept no or all pairs
             assert got["accuracy"] - max(accuracy, 1 - sum(labels) / n, sum(labels) / n) < 1e-6
-            assert abs(got["f1"] - f1) < 1e-6 or math.isclose(got["f1"], 2 * sum(labels) / (n + sum(labels)), abs_tol=1e-6)
+            assert abs(got["f1"] - f1) < 1e-6 or math.isclose(got["f1"], 2 * sum(labels) / (n + sum(labels)),
+                                                              abs_tol=1e-6)
         compared += 1
     assert compared > TABLES // 3
 
@@ -94,6 +99,7 @@ def test_triplets(aoe, model, tmp_path):
         if not distinct(positive, negative):
             continue
         write(tmp_path / "t.tsv", ["anchor", "positive", "negative"], columns)
-        got = json.loads(aoe.run("eval", "triplets", "-m", model, tmp_path / "t.tsv", "--dtype", "f32", "--json").stdout.splitlines()[0])
+        got = json.loads(aoe.run("eval", "triplets", "-m", model, tmp_path / "t.tsv", "--dtype", "f32",
+                                 "--json").stdout.splitlines()[0])
         assert abs(got["accuracy"] - np.mean(positive > negative)) < 1e-6
         assert abs(got["ties"] - np.mean(positive == negative)) < 1e-6

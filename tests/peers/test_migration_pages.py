@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Runs the Python code and the commands in docs/from-sentence-transformers.md and docs/from-angle_emb.md with a small model, and
-compares their results."""
+"""Runs the Python code and the commands in docs/from-sentence-transformers.md and docs/from-angle_emb.md with a small
+model, and compares their results."""
 import json
 import os
 import random
@@ -16,12 +16,13 @@ import pytest
 from conftest import ROOT, assert_equal
 from test_trained_models import pairs, sentences, start, table  # fixtures
 
-TEXTS = ["A quiet harbor near the market.", "The doctor follows an ancient river!", "Engine repairs without signal", "x"]
+TEXTS = ["A quiet harbor near the market.", "The doctor follows an ancient river!", "Engine repairs without signal",
+         "x"]
 
 
 def page(name):
-    """Returns the examples of a page by section: (language, text) for each block of code; indented commands have the language
-    "aoe"."""
+    """Returns the examples of a page by section: (language, text) for each block of code; indented commands have the
+    language "aoe"."""
     sections = {}
     for section in re.split(r"(?m)^## ", (ROOT / "docs" / name).read_text(encoding="utf-8"))[1:]:
         title, body = section.split("\n", 1)
@@ -78,12 +79,13 @@ def test_quantization_with_sentence_transformers(aoe, folder):
 
     examples = page("from-sentence-transformers.md")["Quantized embeddings"]
     (folder / "queries.txt").write_text("".join(text + "\n" for text in TEXTS[:2]), encoding="utf-8")
-    exec(only(examples, "python"), {"model": SentenceTransformer("my-model", device="cpu"), "numpy": numpy, "texts": TEXTS,
-                                    "quantize_embeddings": quantize_embeddings, "queries": TEXTS[:2]})
+    exec(only(examples, "python"), {"model": SentenceTransformer("my-model", device="cpu"), "numpy": numpy,
+                                    "texts": TEXTS, "quantize_embeddings": quantize_embeddings, "queries": TEXTS[:2]})
     want = [numpy.load(name) for name in ("vectors.npy", "queries.npy")]
     for command in [text for language, text in examples if language == "aoe"]:
         run(aoe, command, "-q", "--dtype", "f32")
-    for name, values in zip(("vectors.npy", "queries.npy"), want):  # rounding errors of an embedding can change a value by 1
+    # rounding errors of an embedding can change a value by 1
+    for name, values in zip(("vectors.npy", "queries.npy"), want):
         got = numpy.load(name)
         assert got.dtype == values.dtype == numpy.int8
         assert numpy.abs(got.astype(int) - values).max() <= 1 and (got != values).mean() < 0.05
@@ -104,7 +106,8 @@ def test_similarity_with_sentence_transformers(aoe, folder):
 
 def test_training_with_sentence_transformers(aoe, folder):
     from datasets import load_dataset
-    from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments, losses
+    from sentence_transformers import (SentenceTransformer, SentenceTransformerTrainer,
+                                       SentenceTransformerTrainingArguments, losses)
 
     examples = page("from-sentence-transformers.md")["Training"]
     read = lambda path: load_dataset("csv", data_files=path, split="train", cache_dir=str(folder / "cache"))
@@ -123,7 +126,8 @@ def test_reranking_with_sentence_transformers(aoe, folder):
     from sentence_transformers import CrossEncoder
 
     examples = page("from-sentence-transformers.md")["Reranking"]
-    aoe.run("train", "-q", "-m", "my-model", "-d", "train.csv", "-o", "my-reranker", "--method", "cross-encoder", "--max-steps", 2)
+    aoe.run("train", "-q", "-m", "my-model", "-d", "train.csv", "-o", "my-reranker", "--method", "cross-encoder",
+            "--max-steps", 2)
     names = {"CrossEncoder": CrossEncoder, "query": "quiet river", "texts": TEXTS}
     exec(only(examples, "python"), names)
     lines = run(aoe, only(examples, "aoe"), "--json", "--dtype", "f32").splitlines()
@@ -152,7 +156,8 @@ def test_training_and_evaluation_with_angle_emb(aoe, folder, pairs):
     words = words_of(only(examples["Training"], "sh"))
     assert words[0] == "angle-trainer"
     environment = {**os.environ, "HF_HOME": str(folder / "cache"), "WANDB_MODE": "disabled"}
-    done = subprocess.run([sys.executable, "-m", "angle_emb.angle_trainer", *words[1:], "--max_steps", "2", "--workers", "1"],
+    done = subprocess.run([sys.executable, "-m", "angle_emb.angle_trainer", *words[1:], "--max_steps", "2", "--workers",
+                           "1"],
                           env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     shutil.rmtree("out")
@@ -160,7 +165,8 @@ def test_training_and_evaluation_with_angle_emb(aoe, folder, pairs):
     angle = AnglE.from_pretrained("out", pooling_strategy="cls", max_length=128)
     text1, text2, labels = map(list, zip(*pairs))
     want = eval(only(examples["Evaluation"], "python"),
-                {"CorrelationEvaluator": CorrelationEvaluator, "angle": angle, "text1": text1, "text2": text2, "labels": labels})
+                {"CorrelationEvaluator": CorrelationEvaluator, "angle": angle, "text1": text1, "text2": text2,
+                 "labels": labels})
     got = json.loads(run(aoe, only(examples["Evaluation"], "aoe"), "--json", "--dtype", "f32"))
     assert got["spearman"] == pytest.approx(want, abs=1e-3)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Training on rows with any number of negatives: the loss and the gradients equal those of MultipleNegativesRankingLoss of
-sentence-transformers, in which all positives and negatives of a batch are candidates."""
+"""Training on rows with any number of negatives: the loss and the gradients equal those of MultipleNegativesRankingLoss
+of sentence-transformers, in which all positives and negatives of a batch are candidates."""
 import json
 import random
 
@@ -9,15 +9,18 @@ import torch
 
 from conftest import assert_equal
 
-WORDS = ("river", "stone", "market", "engine", "violin", "garden", "winter", "signal", "harbor", "letter", "doctor", "ladder",
-         "blue", "quiet", "narrow", "ancient", "carries", "builds", "follows", "repairs", "paints", "near", "under", "without")
+WORDS = ("river", "stone", "market", "engine", "violin", "garden", "winter", "signal", "harbor", "letter", "doctor",
+         "ladder",
+         "blue", "quiet", "narrow", "ancient", "carries", "builds", "follows", "repairs", "paints", "near", "under",
+         "without")
 ROWS, RATE, TOLERANCE = 8, 0.5, 1e-4
 
 
 def rows(negatives):
     """Rows of an anchor, a positive and negatives. All texts differ."""
     rng = random.Random(negatives)
-    return [[" ".join(rng.choice(WORDS) for _ in range(4 + (i + k) % 5)) for k in range(2 + negatives)] for i in range(ROWS)]
+    return [[" ".join(rng.choice(WORDS) for _ in range(4 + (i + k) % 5)) for k in range(2 + negatives)]
+            for i in range(ROWS)]
 
 
 def write(folder, name, data):
@@ -41,7 +44,8 @@ def start(aoe, tmp_path_factory):
     folder = tmp_path_factory.mktemp("start")
     rng = random.Random(7)
     (folder / "text.txt").write_text("".join(" ".join(rng.choice(WORDS) for _ in range(8)) + "\n" for _ in range(300)))
-    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 200, "-o", folder / "model")
+    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 200, "-o",
+            folder / "model")
     return folder / "model"
 
 
@@ -56,8 +60,10 @@ def test_equals_sentence_transformers(aoe, start, tmp_path, method, negatives, f
         pytest.skip("a list has at least one negative")
     data = rows(negatives)
     options = ["--no-projection"] if method == "simcse-sup" else []
-    aoe.run("train", "-q", "-m", start, "-d", write(tmp_path, form, data), "-o", tmp_path / "out", "--method", method, "--tau-ibn",
-            0.05, "--epochs", 1, "--batch-size", ROWS, "--lr", RATE, "--warmup", 0, "--schedule", "constant", "--optimizer", "sgd",
+    aoe.run("train", "-q", "-m", start, "-d", write(tmp_path, form, data), "-o", tmp_path / "out", "--method", method,
+            "--tau-ibn",
+            0.05, "--epochs", 1, "--batch-size", ROWS, "--lr", RATE, "--warmup", 0, "--schedule", "constant",
+            "--optimizer", "sgd",
             "--weight-decay", 0, "--max-grad-norm", 0, "--dropout", 0, "--dtype", "f32", "--allow-duplicates", *options)
     model = SentenceTransformer(str(start), device="cpu").double().eval()
     directions = ("query_to_doc", "doc_to_query") if method == "symmetric" else ("query_to_doc",)

@@ -26,7 +26,8 @@ def test_pairs(aoe, tmp_path, name, side):
         tokenizer.post_processor = TEMPLATES[name]
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"truncation_side": side}))
-    pairs = [(" ".join("a b c".split()[i % 3] for i in range(n)), " ".join("b" for _ in range(m))) for n in range(7) for m in range(7)]
+    pairs = [(" ".join("a b c".split()[i % 3] for i in range(n)), " ".join("b" for _ in range(m))) for n in range(7)
+             for m in range(7)]
     lines = "".join(json.dumps(pair) + "\n" for pair in pairs)
     for limit in range(4, 16):
         tokenizer.enable_truncation(limit, strategy="longest_first", direction=side)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Compares `aoe embed --precision` with quantize_embeddings of sentence-transformers: equal embeddings must give equal bytes."""
+"""Compares `aoe embed --precision` with quantize_embeddings of sentence-transformers: equal embeddings must give equal
+bytes."""
 import json
 
 import numpy as np
@@ -22,7 +23,8 @@ def texts(tmp_path, monkeypatch):
 @pytest.fixture
 def embed(aoe, peers, texts):
     def embed(name, *options):
-        aoe.run("embed", "-q", "-m", peers / "models" / MODEL, "--dtype", "f32", f"{name}.txt", "-o", "out.npy", *options)
+        aoe.run("embed", "-q", "-m", peers / "models" / MODEL, "--dtype", "f32", f"{name}.txt", "-o", "out.npy",
+                *options)
         return np.load("out.npy")
 
     return embed
@@ -56,21 +58,24 @@ def test_calibration(embed, precision):
     ranges = np.stack([documents.min(axis=0), documents.max(axis=0)])
     assert_same(np.load("ranges.npy"), ranges)
     assert_same(np.array(json.load(open("ranges.json")), dtype=np.float32), ranges)
-    assert_same(quantize_embeddings(queries, precision=precision, ranges=np.array(json.load(open("ranges.json")))), want)
+    assert_same(quantize_embeddings(queries, precision=precision, ranges=np.array(json.load(open("ranges.json")))),
+                want)
     for kind in (np.float32, np.float64):
         np.save("ranges.npy", ranges.astype(kind))
         assert_same(embed(*options, "--ranges", "ranges.npy"), want)
     json.dump(ranges.tolist(), open("ranges.json", "w"))
     assert_same(embed(*options, "--ranges", "ranges.json"), want)
     json.dump((ranges / 2).tolist(), open("ranges.json", "w"))  # narrow ranges, so that values are limited
-    assert_same(embed(*options, "--ranges", "ranges.json"), quantize_embeddings(queries, precision=precision, ranges=ranges / 2))
+    assert_same(embed(*options, "--ranges", "ranges.json"),
+                quantize_embeddings(queries, precision=precision, ranges=ranges / 2))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_text_formats(aoe, peers, embed, precision):
     """The numbers of JSON lines and tables are those of the .npy file."""
     want = embed("documents", "--precision", precision)
-    command = ("embed", "-q", "-m", peers / "models" / MODEL, "--dtype", "f32", "documents.txt", "--precision", precision)
+    command = ("embed", "-q", "-m", peers / "models" / MODEL, "--dtype", "f32", "documents.txt", "--precision",
+               precision)
     lines = aoe.run(*command).stdout.splitlines()
     assert_same(np.array([json.loads(line)["embedding"] for line in lines], dtype=want.dtype), want)
     rows = aoe.run(*command, "--format", "tsv").stdout.splitlines()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Compares the pooling of causal models without modules.json with sentence-transformers, which chooses the pooling from the
-class of the model: the last token for ...ForCausalLM, the mean for every other class."""
+"""Compares the pooling of causal models without modules.json with sentence-transformers, which chooses the pooling from
+the class of the model: the last token for ...ForCausalLM, the mean for every other class."""
 import pytest
 import tokenizers
 import torch
 from sentence_transformers import SentenceTransformer
-from transformers import (Gemma3TextConfig, Gemma3TextModel, LlamaConfig, LlamaForCausalLM, LlamaModel, PreTrainedTokenizerFast,
-                          Qwen3Config, Qwen3ForCausalLM, Qwen3Model)
+from transformers import (Gemma3TextConfig, Gemma3TextModel, LlamaConfig, LlamaForCausalLM, LlamaModel,
+                          PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, Qwen3Model)
 
 from conftest import assert_equal
 

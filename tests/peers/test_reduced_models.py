@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Checks models with fewer layers and a smaller vocabulary (`aoe convert --take-layers`, `--vocab-size`, `--vocabulary`) with the
-libraries tokenizers, transformers and sentence-transformers."""
+"""Checks models with fewer layers and a smaller vocabulary (`aoe convert --take-layers`, `--vocab-size`,
+`--vocabulary`) with the libraries tokenizers, transformers and sentence-transformers."""
 import collections
 import json
 import random
@@ -13,14 +13,15 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import (AlbertConfig, AlbertModel, AutoConfig, AutoModel, AutoTokenizer, BertConfig,
                           BertForSequenceClassification, BertModel, BertTokenizer, DistilBertConfig, DistilBertModel,
                           Gemma3TextConfig, Gemma3TextModel, LlamaConfig, LlamaModel, ModernBertConfig, ModernBertModel,
-                          MPNetConfig, MPNetModel, PreTrainedTokenizerFast, Qwen3Config, Qwen3Model, RobertaConfig, RobertaModel,
-                          XLMRobertaConfig, XLMRobertaModel)
+                          MPNetConfig, MPNetModel, PreTrainedTokenizerFast, Qwen3Config, Qwen3Model, RobertaConfig,
+                          RobertaModel, XLMRobertaConfig, XLMRobertaModel)
 
 from conftest import assert_equal
 from test_tokenizers import KINDS, SCRIPTS, compare, lines, word  # noqa: F401 (lines is a fixture)
 
 LINES = 3000
-SIZES = dict(hidden_size=32, num_hidden_layers=6, num_attention_heads=4, intermediate_size=48, max_position_embeddings=200)
+SIZES = dict(hidden_size=32, num_hidden_layers=6, num_attention_heads=4, intermediate_size=48,
+             max_position_embeddings=200)
 TAKE = [0, 2, 3, 5]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 WORDS = [f"w{i}" for i in range(34)]
@@ -31,7 +32,8 @@ TEXTS = ["w1 w2 w3", "w5", " ".join(WORDS[:20]), "w7 w7 w8 w30 w31"]
 def corpus():
     """Lines of words in scripts with small alphabets, so that most tokens have several characters."""
     rng = random.Random(5)
-    words = [[word(rng, SCRIPTS[script]) for _ in range(80)] for script in ("latin", "greek", "cyrillic", "arabic", "thai")]
+    words = [[word(rng, SCRIPTS[script]) for _ in range(80)]
+             for script in ("latin", "greek", "cyrillic", "arabic", "thai")]
     return [" ".join(rng.choice(rng.choice(words)) for _ in range(8)) for _ in range(1000)]
 
 
@@ -43,12 +45,14 @@ def save_bert(directory, tokenizer):
 
 
 def load(directory):
-    """Returns the tokenizer in tokenizer.json. The library tokenizers does not round the scores of a Unigram model in a file
-    correctly, which changes the result if two divisions of a word have equal sums of scores, so the model is created here."""
+    """Returns the tokenizer in tokenizer.json. The library tokenizers does not round the scores of a Unigram model in a
+    file correctly, which changes the result if two divisions of a word have equal sums of scores, so the model is
+    created here."""
     tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
     model = json.loads((directory / "tokenizer.json").read_text(encoding="utf-8"))["model"]
     if model["type"] == "Unigram":
-        tokenizer.model = models.Unigram([tuple(entry) for entry in model["vocab"]], model["unk_id"], model.get("byte_fallback"))
+        tokenizer.model = models.Unigram([tuple(entry) for entry in model["vocab"]], model["unk_id"],
+                                         model.get("byte_fallback"))
     return tokenizer
 
 
@@ -67,8 +71,8 @@ def test_vocabulary(aoe, tmp_path, corpus, lines, kind):  # noqa: F811
     texts, directory = tmp_path / "texts.txt", tmp_path / "new"
     texts.write_text("".join(text + "\n" for text in counted), encoding="utf-8")
     size = smallest_size(aoe, tmp_path / "model", texts, directory) + 40
-    result = json.loads(aoe.run("convert", "-q", tmp_path / "model", "--vocab-size", size, "--count-on", texts, "-o", directory,
-                                "--json").stdout)
+    result = json.loads(aoe.run("convert", "-q", tmp_path / "model", "--vocab-size", size, "--count-on", texts, "-o",
+                                directory, "--json").stdout)
     new = load(directory)
     assert new.get_vocab_size() == result["vocab"] == size == AutoConfig.from_pretrained(directory).vocab_size
     compare(aoe, directory, new, lines[:LINES])
@@ -117,8 +121,8 @@ def classes(corpus):  # noqa: F811
     return {
         "BertTokenizer": (BertTokenizer(vocab=bert.get_vocab()), BertModel, BertConfig, {}),
         "RobertaTokenizer": (fast, RobertaModel, RobertaConfig, {"type_vocab_size": 1}),
-        "XLMRobertaTokenizer": (PreTrainedTokenizerFast(tokenizer_object=xlmr, **special), XLMRobertaModel, XLMRobertaConfig,
-                                {"type_vocab_size": 1}),
+        "XLMRobertaTokenizer": (PreTrainedTokenizerFast(tokenizer_object=xlmr, **special), XLMRobertaModel,
+                                XLMRobertaConfig, {"type_vocab_size": 1}),
     }
 
 
@@ -137,7 +141,8 @@ def test_class(aoe, tmp_path, corpus, lines, name):  # noqa: F811
     texts, directory = tmp_path / "texts.txt", tmp_path / "new"
     texts.write_text("".join(text + "\n" for text in corpus), encoding="utf-8")
     size = smallest_size(aoe, tmp_path / "model", texts, directory) + 40
-    aoe.run("convert", "-q", tmp_path / "model", "--take-layers", "1,4", "--vocab-size", size, "--count-on", texts, "-o", directory)
+    aoe.run("convert", "-q", tmp_path / "model", "--take-layers", "1,4", "--vocab-size", size, "--count-on", texts,
+            "-o", directory)
     new = AutoTokenizer.from_pretrained(directory)
     assert type(new).__name__ == name and len(new) == size
     shown = [line for line in lines[:LINES] if line.splitlines() == [line] and "\0" not in line]
@@ -157,12 +162,14 @@ def test_class(aoe, tmp_path, corpus, lines, name):  # noqa: F811
 
 # Layers
 
-WIDE = dict(hidden_size=32, num_hidden_layers=6, num_attention_heads=4, num_key_value_heads=2, intermediate_size=48, head_dim=8)
+WIDE = dict(hidden_size=32, num_hidden_layers=6, num_attention_heads=4, num_key_value_heads=2, intermediate_size=48,
+            head_dim=8)
 MODELS = {
     "bert": lambda: BertModel(BertConfig(**SIZES, vocab_size=40)),
     "roberta": lambda: RobertaModel(RobertaConfig(**SIZES, vocab_size=40, pad_token_id=1)),
     "mpnet": lambda: MPNetModel(MPNetConfig(**SIZES, vocab_size=40)),
-    "distilbert": lambda: DistilBertModel(DistilBertConfig(vocab_size=40, dim=32, n_layers=6, n_heads=4, hidden_dim=48)),
+    "distilbert": lambda: DistilBertModel(DistilBertConfig(vocab_size=40, dim=32, n_layers=6, n_heads=4,
+                                                           hidden_dim=48)),
     "albert": lambda: AlbertModel(AlbertConfig(**SIZES, vocab_size=40, embedding_size=16)),
     "modernbert": lambda: ModernBertModel(ModernBertConfig(**SIZES, vocab_size=40, local_attention=6, pad_token_id=0)),
     "gemma3": lambda: Gemma3TextModel(Gemma3TextConfig(**WIDE, vocab_size=40, sliding_window=5, pad_token_id=0,

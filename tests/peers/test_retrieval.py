@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """`aoe eval retrieval` and `aoe eval rerank` on random BEIR folders with odd judgments, compared with pytrec_eval.
 
-Ids are compared by bytes, equal texts give equal scores, and judgments may name documents and queries that do not exist, repeat,
-and have grades of 0 or below. The embeddings and their cosines are those of aoe, so that only the metrics are compared."""
+Ids are compared by bytes, equal texts give equal scores, and judgments may name documents and queries that do not
+exist, repeat, and have grades of 0 or below. The embeddings and their cosines are those of aoe, so that only the
+metrics are compared."""
 import json
 import pathlib
 import random
@@ -19,7 +20,8 @@ WORDS = "harbor engine ladder garden window river copper lantern violin meadow".
 
 def draw_ids(rng, prefix, n):
     """Draws n distinct ids: numbers without leading zeros, letters of both cases, and letters outside ASCII."""
-    forms = [lambda i: f"{prefix}{i}", lambda i: str(i), lambda i: f"{'aBé'[i % 3]}{i}", lambda i: f"{prefix.upper()}-{i:03}"]
+    forms = [lambda i: f"{prefix}{i}", lambda i: str(i), lambda i: f"{'aBé'[i % 3]}{i}",
+             lambda i: f"{prefix.upper()}-{i:03}"]
     return [rng.choice(forms)(i) for i in rng.sample(range(1000), n)]
 
 
@@ -80,7 +82,8 @@ def measures(qrels, run):
 def model(aoe, tmp_path_factory):
     folder = tmp_path_factory.mktemp("retrieval")
     (folder / "text.txt").write_text("\n".join(WORDS) + "\n")
-    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 60, "-o", folder / "model")
+    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 60, "-o",
+            folder / "model")
     return folder / "model"
 
 
@@ -104,7 +107,8 @@ def exact_scores(document_vectors, query):
 
 
 def test_odd_folders(aoe, model, tmp_path):
-    """Documents with equal texts have equal cosines. Folders in which cosines of different texts are too close are left out."""
+    """Documents with equal texts have equal cosines. Folders in which cosines of different texts are too close are left
+    out."""
     compared = rejected = close = 0
     for folder, (documents, queries, qrels) in draw_folders(tmp_path, 1):
         known = {q: grades for q, grades in qrels.items() if q in queries}
@@ -143,7 +147,8 @@ def test_run_files(aoe, tmp_path):
         if compared == 60 or not any(g > 0 for grades in known.values() for g in grades.values()):
             continue
         run = {q: {d: rng.choice([1.5, 1.5, 2.0, 1 + 1e-9, 1.0, -3.25]) for d in documents if d != q} for q in known}
-        lines = [f"{q} Q0 {d} {i} {score!r} x" for q, scores in run.items() for i, (d, score) in enumerate(scores.items())]
+        lines = [f"{q} Q0 {d} {i} {score!r} x" for q, scores in run.items() for i,
+                 (d, score) in enumerate(scores.items())]
         rng.shuffle(lines)
         (folder / "first.run").write_text("\n".join(lines) + "\n", encoding="utf-8")
         if any(not scores for scores in run.values()):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Models of all architectures, written by transformers, trained for one step by aoe, or truncated by aoe to fewer layers, and
-opened in transformers again: the embeddings of texts must be equal. The files config.json and model.safetensors are those that aoe
-writes."""
+"""Models of all architectures, written by transformers, trained for one step by aoe, or truncated by aoe to fewer
+layers, and opened in transformers again: the embeddings of texts must be equal. The files config.json and
+model.safetensors are those that aoe writes."""
 import json
 
 import numpy as np
@@ -36,25 +36,29 @@ def test_saved_by_aoe(aoe, tmp_path, name, variant):
     golden.save_checkpoint(model, options, start)
     tokenizer = write_tokenizer(start)
     texts = [text for text in TEXTS if len(text.split()) <= model.config.max_position_embeddings]
-    table.write_text("text1\ttext2\tlabel\n" + "".join(f"{a}\t{b}\t{i}\n" for i, (a, b) in enumerate(zip(TEXTS, TEXTS[1:]))))
-    aoe.run("train", "-m", start, "-d", table, "-o", out, "--epochs", 1, "--batch-size", 4, "--lr", 1e-3, "--pooling", "mean",
-            "--dtype", "f32")
+    table.write_text("text1\ttext2\tlabel\n" + "".join(f"{a}\t{b}\t{i}\n" for i,
+                                                       (a, b) in enumerate(zip(TEXTS, TEXTS[1:]))))
+    aoe.run("train", "-m", start, "-d", table, "-o", out, "--epochs", 1, "--batch-size", 4, "--lr", 1e-3, "--pooling",
+            "mean", "--dtype", "f32")
     trained = transformers.AutoModel.from_pretrained(out, dtype=torch.float32, attn_implementation="eager").eval()
     assert type(trained) is type(model)
     with torch.no_grad():
-        want = [trained(input_ids=torch.tensor([tokenizer.encode(t).ids])).last_hidden_state[0].mean(0).numpy() for t in texts]
+        want = [trained(input_ids=torch.tensor([tokenizer.encode(t).ids])).last_hidden_state[0].mean(0).numpy()
+                for t in texts]
     assert_equal(aoe.embed(out, texts, "--pooling", "mean"), np.stack(want), 5e-6)
 
 
 def mean_vectors(model, tokenizer, texts, layer=-1):
-    """Returns the means of a hidden state over the tokens. layer: index of the hidden state; 0 is the embedding output."""
+    """Returns the means of a hidden state over the tokens. layer: index of the hidden state; 0 is the embedding
+    output."""
     with torch.no_grad():
-        states = [model(input_ids=torch.tensor([tokenizer.encode(t).ids]), output_hidden_states=True).hidden_states for t in texts]
+        states = [model(input_ids=torch.tensor([tokenizer.encode(t).ids]), output_hidden_states=True).hidden_states
+                  for t in texts]
     return np.stack([state[layer][0].mean(0).float().numpy() for state in states])
 
 
-# architectures whose layers cannot be removed: the layers of ALBERT share weights, and in the other models a norm follows the last
-# layer only
+# architectures whose layers cannot be removed: the layers of ALBERT share weights, and in the other models a norm
+# follows the last layer only
 WITH_ALL_LAYERS = ("albert", "gemma3", "llama", "modernbert", "qwen3")
 
 
@@ -90,7 +94,8 @@ def test_truncated_default_number_of_layers(aoe, tmp_path, other):
     del config["n_layers"]
     path.write_text(json.dumps(config | other))
     aoe.run("convert", "-q", tmp_path / "start", "--layers", 2, "-o", tmp_path / "out")
-    first = transformers.AutoModel.from_pretrained(tmp_path / "out", dtype=torch.float32, attn_implementation="eager").eval()
+    first = transformers.AutoModel.from_pretrained(tmp_path / "out", dtype=torch.float32,
+                                                   attn_implementation="eager").eval()
     assert first.config.n_layers == 2
     got = aoe.embed(tmp_path / "out", TEXTS, "--pooling", "mean")
     assert_equal(got, mean_vectors(first, tokenizer, TEXTS), 5e-6)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Modules, poolings and prompts of sentence-transformers in both directions: directories that sentence-transformers writes must
-give the same vectors in aoe, and directories that aoe writes must give the same vectors in sentence-transformers."""
+"""Modules, poolings and prompts of sentence-transformers in both directions: directories that sentence-transformers
+writes must give the same vectors in aoe, and directories that aoe writes must give the same vectors in
+sentence-transformers."""
 import json
 import random
 import shutil
@@ -10,10 +11,12 @@ import torch
 
 from conftest import assert_equal, relative_error
 
-WORDS = ("river", "stone", "market", "engine", "violin", "garden", "winter", "signal", "harbor", "letter", "doctor", "ladder",
-         "blue", "quiet", "narrow", "ancient", "carries", "builds", "follows", "repairs", "paints", "near", "under", "without")
-TEXTS = ["A quiet harbor near the market.", "", "The doctor follows an ancient river!", "naïve café — 東京", "stone " * 300,
-         "Engine repairs without signal", "x"]
+WORDS = ("river", "stone", "market", "engine", "violin", "garden", "winter", "signal", "harbor", "letter", "doctor",
+         "ladder",
+         "blue", "quiet", "narrow", "ancient", "carries", "builds", "follows", "repairs", "paints", "near", "under",
+         "without")
+TEXTS = ["A quiet harbor near the market.", "", "The doctor follows an ancient river!", "naïve café — 東京",
+         "stone " * 300, "Engine repairs without signal", "x"]
 MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 NAMES = ("cls", "max", "mean", "mean-sqrt-len", "weighted-mean", "last-token")
 COMBINATIONS = [("cls", "mean"), ("max", "weightedmean", "lasttoken"), MODES]
@@ -30,7 +33,8 @@ def start(aoe, tmp_path_factory):
     """A small random BERT with a tokenizer, without files of sentence-transformers."""
     folder = tmp_path_factory.mktemp("start")
     (folder / "text.txt").write_text("\n".join(sentences(400, 4)) + "\n", encoding="utf-8")
-    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 200, "-o", folder / "model")
+    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 200, "-o",
+            folder / "model")
     for name in ("aoe.json", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"):
         (folder / "model" / name).unlink(missing_ok=True)
     shutil.rmtree(folder / "model" / "1_Pooling", ignore_errors=True)
@@ -86,8 +90,8 @@ def test_poolings_written_by_sentence_transformers(aoe, start, tmp_path, mode):
 @pytest.mark.parametrize("name", [*NAMES, "cls-last-avg", "cls+mean", "max+weighted-mean+last-token", "+".join(NAMES)])
 def test_poolings_written_by_aoe(aoe, start, table, tmp_path, name):
     out = tmp_path / "out"
-    aoe.run("train", "-q", "-m", start, "-d", table, "-o", out, "--max-steps", 2, "-b", 8, "--pooling", name, "--max-length", 48,
-            "--normalize")
+    aoe.run("train", "-q", "-m", start, "-d", table, "-o", out, "--max-steps", 2, "-b", 8, "--pooling", name,
+            "--max-length", 48, "--normalize")
     assert_equal(aoe.embed(out, TEXTS), read(out), TOLERANCE)
 
 
@@ -115,7 +119,8 @@ def chains():
     return result
 
 
-CHAINS = sorted(["dense Identity", "dense Tanh", "dense ReLU", "dense GELU", "dense Sigmoid", "dense SiLU", "no bias", "residual",
+CHAINS = sorted(["dense Identity", "dense Tanh", "dense ReLU", "dense GELU", "dense Sigmoid", "dense SiLU", "no bias",
+                 "residual",
                  "residual with weight", "layer norm", "dropout", "normalize", "two dense", "normalize first", "six"])
 
 
@@ -126,8 +131,8 @@ def test_modules(aoe, start, table, tmp_path, name):
     assert_equal(aoe.embed(tmp_path / "model", TEXTS), want, TOLERANCE)
     aoe.run("convert", "-q", tmp_path / "model", "-o", tmp_path / "converted", "--dtype", "f32")
     assert_equal(read(tmp_path / "converted"), want, TOLERANCE)
-    aoe.run("train", "-q", "-m", tmp_path / "model", "-d", table, "-o", tmp_path / "trained", "--max-steps", 2, "-b", 8, "--lr",
-            1e-3)
+    aoe.run("train", "-q", "-m", tmp_path / "model", "-d", table, "-o", tmp_path / "trained", "--max-steps", 2, "-b", 8,
+            "--lr", 1e-3)
     got = aoe.embed(tmp_path / "trained", TEXTS)
     assert_equal(got, read(tmp_path / "trained"), TOLERANCE)
     assert relative_error(got, want) > 1e-4  # training changes the vectors
@@ -139,7 +144,8 @@ def test_modules(aoe, start, table, tmp_path, name):
 def test_adapters_with_modules(aoe, start, table, tmp_path, name):
     """The modules are trained and saved together with LoRA adapters."""
     write(tmp_path / "model", [transformer(start), pooling(), *chains()[name]()])
-    aoe.run("train", "-q", "-m", tmp_path / "model", "-d", table, "-o", tmp_path / "adapters", "--max-steps", 2, "-b", 8, "--lora-r", 2)
+    aoe.run("train", "-q", "-m", tmp_path / "model", "-d", table, "-o", tmp_path / "adapters", "--max-steps", 2, "-b",
+            8, "--lora-r", 2)
     aoe.run("merge", "-q", tmp_path / "adapters", "-o", tmp_path / "merged")
     got = aoe.embed(tmp_path / "adapters", TEXTS)
     assert_equal(aoe.embed(tmp_path / "merged", TEXTS), got, TOLERANCE)
@@ -151,7 +157,8 @@ def test_prompts(aoe, start, tmp_path):
 
     write(tmp_path / "model", [transformer(start), pooling()], prompts={"query": "query: ", "passage": "the garden "})
     model = SentenceTransformer(str(tmp_path / "model"), device="cpu")
-    for name, want in (("query", model.encode_query(TEXTS)), ("document", model.encode_document(TEXTS)), (None, model.encode(TEXTS))):
+    for name, want in (("query", model.encode_query(TEXTS)), ("document", model.encode_document(TEXTS)),
+                       (None, model.encode(TEXTS))):
         got = aoe.embed(tmp_path / "model", TEXTS, *(["--prompt-name", name] if name else []))
         assert_equal(got, want, TOLERANCE)
 
@@ -202,7 +209,8 @@ def layer_modules(start, folder, layer_start):
     layers = config["num_hidden_layers"]
     weights = torch.nn.Parameter(torch.tensor([0.5, -0.25, 2.0, 1.5][: layers + 1 - layer_start]))
     return [Transformer(str(folder), max_seq_length=64),
-            WeightedLayerPooling(128, num_hidden_layers=layers, layer_start=layer_start, layer_weights=weights), pooling()]
+            WeightedLayerPooling(128, num_hidden_layers=layers, layer_start=layer_start, layer_weights=weights),
+            pooling()]
 
 
 @pytest.mark.parametrize("layer_start", [0, 1])
@@ -217,7 +225,8 @@ def test_weighted_layer_pooling(aoe, start, table, tmp_path, layer_start):
     assert relative_error(aoe.embed(tmp_path / "model", TEXTS, "--dtype", "bf16"), want) < 0.05
     train = ["train", "-q", "-m", tmp_path / "model", "-d", table, "--max-steps", 3, "-b", 8, "--lr", 1e-3]
     weights = []
-    for name, options in (("one", ["--threads", 1]), ("two", ["--threads", 2, "--recompute"]), ("lora", ["--lora-r", 2])):
+    for name, options in (("one", ["--threads", 1]), ("two", ["--threads", 2, "--recompute"]),
+                          ("lora", ["--lora-r", 2])):
         aoe.run(*train, "-o", tmp_path / name, *options)
         weights.append((tmp_path / name / "1_WeightedLayerPooling" / "model.safetensors").read_bytes())
     assert weights[0] == weights[1]
@@ -232,18 +241,21 @@ def test_weighted_layer_pooling(aoe, start, table, tmp_path, layer_start):
 
 @pytest.mark.parametrize("kernels", [[1], [1, 3, 5]])
 def test_cnn(aoe, start, table, tmp_path, kernels):
-    """The convolutions of sentence-transformers read the hidden states of padding tokens, so texts are encoded alone."""
+    """The convolutions of sentence-transformers read the hidden states of padding tokens, so texts are encoded
+    alone."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import CNN, Pooling
 
-    modules = [transformer(start), CNN(128, out_channels=16, kernel_sizes=kernels), Pooling(16 * len(kernels), pooling_mode="mean")]
+    modules = [transformer(start), CNN(128, out_channels=16, kernel_sizes=kernels),
+               Pooling(16 * len(kernels), pooling_mode="mean")]
     model = SentenceTransformer(modules=modules, device="cpu")
     model.eval()
     model.save(str(tmp_path / "model"))
     want = model.encode(TEXTS, batch_size=1)
     assert_equal(aoe.embed(tmp_path / "model", TEXTS), want, TOLERANCE)
     assert relative_error(aoe.embed(tmp_path / "model", TEXTS, "--dtype", "bf16"), want) < 0.05
-    train = ["train", "-q", "-m", tmp_path / "model", "-d", table, "--max-steps", 3, "-b", 8, "--lr", 1e-3, "--dtype", "f32"]
+    train = ["train", "-q", "-m", tmp_path / "model", "-d", table, "--max-steps", 3, "-b", 8, "--lr", 1e-3, "--dtype",
+             "f32"]
     weights = []
     for name, options in (("one", ["--threads", 1]), ("two", ["--threads", 2, "--recompute", "--cache-chunk", 3])):
         aoe.run(*train, "-o", tmp_path / name, *options)
@@ -257,7 +269,8 @@ def test_cnn(aoe, start, table, tmp_path, kernels):
 
 @pytest.mark.parametrize("name", ["words", "lstm", "layers", "cnn", "normalize"])
 def test_word_embeddings(aoe, start, table, tmp_path, name):
-    """Models that begin with WordEmbeddings, alone and with the modules LSTM and CNN. Training does not change the table."""
+    """Models that begin with WordEmbeddings, alone and with the modules LSTM and CNN. Training does not change the
+    table."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Dense, Normalize
     from sentence_transformers.sentence_transformer.modules import CNN, LSTM, Pooling, WordEmbeddings
@@ -268,7 +281,8 @@ def test_word_embeddings(aoe, start, table, tmp_path, name):
     words = WordEmbeddings(tokenizer, torch.randn(len(tokenizer), 24), max_seq_length=1000)
     after = {"words": [Pooling(24, pooling_mode="mean")],
              "lstm": [LSTM(24, 16), Pooling(32, pooling_mode="max")],
-             "layers": [LSTM(24, 16, num_layers=3, dropout=0.1, bidirectional=False), Pooling(16, pooling_mode="mean"), Dense(16, 8)],
+             "layers": [LSTM(24, 16, num_layers=3, dropout=0.1, bidirectional=False), Pooling(16, pooling_mode="mean"),
+                        Dense(16, 8)],
              "cnn": [CNN(24, 8, [1, 3]), Pooling(16, pooling_mode="max")],
              "normalize": [LSTM(24, 16), Pooling(32, pooling_mode="lasttoken"), Normalize()]}[name]
     model = SentenceTransformer(modules=[words, *after], device="cpu")
@@ -317,7 +331,8 @@ def test_whitespace_tokenizer(aoe, tmp_path, lowercase):
     texts = ["".join(rng.choice(words) + rng.choice(spaces) for _ in range(rng.randrange(1, 12))) for _ in range(800)]
     texts = [" ".join(text.splitlines()) for text in texts] + ["The cat of the Cat.", "!!!", "of", "cat"]
     torch.manual_seed(3)
-    model = SentenceTransformer(modules=[WordEmbeddings(tokenizer, torch.randn(len(vocabulary), 24)), Pooling(24, pooling_mode="mean")],
+    model = SentenceTransformer(modules=[WordEmbeddings(tokenizer, torch.randn(len(vocabulary), 24)),
+                                         Pooling(24, pooling_mode="mean")],
                                 device="cpu")
     model.save(str(tmp_path / "model"))
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
@@ -339,7 +354,8 @@ def test_weighted_layer_pooling_without_hidden_states(aoe, start, tmp_path):
 
 
 def static_modules(start, truncation, name):
-    """Modules of a model that begins with StaticEmbedding. The tokenizer has special tokens and the unknown token [UNK]."""
+    """Modules of a model that begins with StaticEmbedding. The tokenizer has special tokens and the unknown token
+    [UNK]."""
     from sentence_transformers.base.modules import Dense, Normalize
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer
@@ -362,8 +378,8 @@ def test_static_embedding(aoe, start, table, tmp_path, name, truncation):
     want = model.encode(texts)
     assert_equal(aoe.embed(tmp_path / "model", texts), want, TOLERANCE)
     assert_equal(aoe.embed(tmp_path / "model", texts, "--prompt-name", "query"), model.encode_query(texts), TOLERANCE)
-    aoe.run("train", "-q", "-m", tmp_path / "model", "-d", table, "-o", tmp_path / "trained", "--max-steps", 2, "-b", 8, "--lr",
-            1e-3)
+    aoe.run("train", "-q", "-m", tmp_path / "model", "-d", table, "-o", tmp_path / "trained", "--max-steps", 2, "-b", 8,
+            "--lr", 1e-3)
     trained = SentenceTransformer(str(tmp_path / "trained"), device="cpu")
     got = aoe.embed(tmp_path / "trained", texts)
     assert_equal(got, trained.encode(texts), TOLERANCE)
@@ -410,7 +426,8 @@ def test_unsupported_models_are_not_opened(aoe, start, tmp_path, module):
 
     table, out = tmp_path / "pairs.tsv", tmp_path / "out"
     texts = sentences(40, 5)
-    table.write_text("text1\ttext2\tlabel\n" + "".join(f"{a}\t{b}\t{i % 2}\n" for i, (a, b) in enumerate(zip(texts, texts[1:]))))
+    table.write_text("text1\ttext2\tlabel\n" + "".join(f"{a}\t{b}\t{i % 2}\n" for i,
+                                                       (a, b) in enumerate(zip(texts, texts[1:]))))
     command, *options = UNSUPPORTED[module]
     options = [table if option == "TABLE" else option for option in options]
     aoe.run(command, "-q", "-m", start, *([table] if command == "flow" else []), *options, "-o", out)
@@ -426,7 +443,9 @@ def test_prompt_with_suffix_is_not_added(aoe, start, tmp_path):
 
     table, out = tmp_path / "pairs.tsv", tmp_path / "out"
     texts = sentences(40, 5)
-    table.write_text("text1\ttext2\tlabel\n" + "".join(f"{a}\t{b}\t{i % 2}\n" for i, (a, b) in enumerate(zip(texts, texts[1:]))))
+    table.write_text("text1\ttext2\tlabel\n" + "".join(f"{a}\t{b}\t{i % 2}\n" for i,
+                                                       (a, b) in enumerate(zip(texts, texts[1:]))))
     aoe.run("train", "-q", "-m", start, "-d", table, "-o", out, "--prompt", "river {text} stone", "--max-steps", 1)
     assert "opens the directory without an error, but its embeddings differ" in (out / "README.md").read_text()
-    assert_equal(aoe.embed(out, texts, "--prompt", "{text}"), SentenceTransformer(str(out), device="cpu").encode(texts), TOLERANCE)
+    assert_equal(aoe.embed(out, texts, "--prompt", "{text}"), SentenceTransformer(str(out), device="cpu").encode(texts),
+                 TOLERANCE)

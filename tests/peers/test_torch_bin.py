@@ -16,7 +16,8 @@ TEXTS = ["a quiet harbor", "", "the engine repairs a ladder", "x " * 40]
 def model(aoe, tmp_path_factory):
     folder = tmp_path_factory.mktemp("torch")
     (folder / "text.txt").write_text("a quiet harbor the engine repairs ladder\n" * 20)
-    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 60, "-o", folder / "model")
+    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 60, "-o",
+            folder / "model")
     return folder / "model"
 
 
@@ -94,15 +95,18 @@ def test_shards(aoe, model, copy):
         file = f"pytorch_model-0000{i}-of-00002.bin"
         torch.save({name: weights[name] for name in part}, folder / file)
         index.update({name: file for name in part})
-    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": index}))
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"metadata": {"total_size": 1},
+                                                                     "weight_map": index}))
     assert_equal(aoe.embed(folder, TEXTS), aoe.embed(model, TEXTS), 0)
 
 
 def test_training_from_bin(aoe, copy, tmp_path):
     folder, weights = copy
     torch.save(weights, folder / "pytorch_model.bin")
-    (tmp_path / "pairs.tsv").write_text("text1\ttext2\tlabel\n" + "a quiet harbor\tthe engine\t1\nladder\tharbor\t0\n" * 8)
-    aoe.run("train", "-q", "-m", folder, "-d", tmp_path / "pairs.tsv", "-o", tmp_path / "out", "--max-steps", 2, "-b", 4)
+    (tmp_path / "pairs.tsv").write_text("text1\ttext2\tlabel\n" + "a quiet harbor\tthe engine\t1\nladder\tharbor\t0\n"
+                                        * 8)
+    aoe.run("train", "-q", "-m", folder, "-d", tmp_path / "pairs.tsv", "-o", tmp_path / "out", "--max-steps", 2, "-b",
+            4)
     assert (tmp_path / "out" / "model.safetensors").exists() and not (tmp_path / "out" / "pytorch_model.bin").exists()
 
 

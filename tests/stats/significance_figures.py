@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Prints the reference values of significance_test.c as C tables. Student's t and the paired t test use scipy.stats, the
-incomplete beta function uses scipy.special, Holm's correction is computed from its definition as a closed test, and the
-bootstrap uses scipy.stats.spearmanr and numpy.percentile over resamples drawn with the Philox4x32-10 generator below. Run by
-hand: /usr/bin/python3 significance_figures.py (needs python3-scipy)."""
+"""Prints the reference values of significance_test.c as C tables. Student's t and the paired t test use scipy.stats,
+the incomplete beta function uses scipy.special, Holm's correction is computed from its definition as a closed test, and
+the bootstrap uses scipy.stats.spearmanr and numpy.percentile over resamples drawn with the Philox4x32-10 generator
+below. Run by hand: /usr/bin/python3 significance_figures.py (needs python3-scipy)."""
 import itertools
 
 import numpy as np
@@ -39,7 +39,8 @@ def bootstrap(gold, x, y, replicates, confidence, seed):
         source = words(seed, 11, r)
         pair = [below(source, n) for _ in range(n)]
         run = [below(source, runs) for _ in range(runs)]
-        rho = [stats.spearmanr(gold[pair], x[i][pair])[0] - (stats.spearmanr(gold[pair], y[i][pair])[0] if y is not None else 0)
+        rho = [stats.spearmanr(gold[pair], x[i][pair])[0]
+               - (stats.spearmanr(gold[pair], y[i][pair])[0] if y is not None else 0)
                for i in run]
         values.append(np.mean(rho))
     values = np.array(values)
@@ -87,6 +88,7 @@ with np.errstate(all="ignore"):
     x, y = scores(29, 5, 53, (3, 40)), scores(31, 2, 47, (3, 40))
     x, y = x + gold, y + 0.8 * gold
     short = np.array([0.0, 0.0, 0.0, 1.0])
-    table("bootstrap: low, high, undefined", [bootstrap(gold, x, None, 200, 0.95, 42), bootstrap(gold, x, y, 200, 0.95, 42),
+    table("bootstrap: low, high, undefined",
+          [bootstrap(gold, x, None, 200, 0.95, 42), bootstrap(gold, x, y, 200, 0.95, 42),
                                               bootstrap(gold, x, y, 150, 0.8, 12345678901234567),
                                               bootstrap(short, np.array([[0.1, 0.4, 0.3, 0.2]]), None, 50, 0.9, 1)])

@@ -25,7 +25,8 @@ header_bytes() {
 # tensor_offset FILE NAME: prints the offset in bytes at which the data of the tensor NAME begin in FILE
 tensor_offset() {
     bytes=$(header_bytes "$1")
-    offset=$(head -c $((8 + bytes)) "$1" | tail -c "$bytes" | sed "s/.*\"$2\": *{[^}]*\"data_offsets\": *\[ *\([0-9]*\).*/\1/")
+    offset=$(head -c $((8 + bytes)) "$1" | tail -c "$bytes" |
+        sed "s/.*\"$2\": *{[^}]*\"data_offsets\": *\[ *\([0-9]*\).*/\1/")
     echo $((8 + bytes + offset))
 }
 

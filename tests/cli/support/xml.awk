@@ -6,7 +6,9 @@ function bad(what) { print FILENAME ": " what; wrong = 1; exit 1 }
 END {
     if (wrong) exit 1
     while (match(text, /<[^>]*>|<!--([^-]|-[^-])*-->/)) {
-        between = substr(text, 1, RSTART - 1); tag = substr(text, RSTART, RLENGTH); rest = substr(text, RSTART + RLENGTH)
+        between = substr(text, 1, RSTART - 1)
+        tag = substr(text, RSTART, RLENGTH)
+        rest = substr(text, RSTART + RLENGTH)
         if (tag ~ /^<!--/ && tag !~ /-->$/) { # the match ended at a > inside the comment
             end = index(substr(text, RSTART), "-->")
             if (!end) bad("unterminated comment")

@@ -7,7 +7,8 @@ SIZES = dict(vocab_size=40, hidden_size=16, num_hidden_layers=2, num_attention_h
 
 
 def bert(options=None, **keys):
-    return lambda: (lambda config: BertModel(config, add_pooling_layer=False), BertConfig(**{**SIZES, **keys}), options or {})
+    return lambda: (lambda config: BertModel(config, add_pooling_layer=False), BertConfig(**{**SIZES, **keys}),
+                    options or {})
 
 
 VARIANTS = {

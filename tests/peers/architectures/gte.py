@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Small random GTE models, with the tensors of the classes of transformers and with the tensors of the published checkpoints.
-transformers saves models with the tensors of the published checkpoints."""
+"""Small random GTE models, with the tensors of the classes of transformers and with the tensors of the published
+checkpoints. transformers saves models with the tensors of the published checkpoints."""
 import torch
 from transformers import GteConfig, GteModel
 
@@ -21,15 +21,16 @@ def class_tensors(tensors):
             for letter, part in zip("qkv", value.chunk(3)):
                 result[name.replace("qkv_proj", letter + "_proj")] = part
         elif "up_gate_proj" in name:
-            result[name.replace("up_gate_proj", "up_proj")], result[name.replace("up_gate_proj", "gate_proj")] = value.chunk(2)
+            result[name.replace("up_gate_proj", "up_proj")], result[name.replace("up_gate_proj",
+                                                                                 "gate_proj")] = value.chunk(2)
         else:
             result[name] = value
     return result
 
 
 def published_tensors(pack):
-    """Returns a function that renames the tensors to the names of the published checkpoints. With `pack`, query, key and value
-    are one tensor."""
+    """Returns a function that renames the tensors to the names of the published checkpoints. With `pack`, query, key
+    and value are one tensor."""
     def convert(tensors):
         result = {}
         tensors = class_tensors(tensors)
@@ -41,7 +42,8 @@ def published_tensors(pack):
                 parts = [value] + [tensors[name.replace("q_proj", x + "_proj")] for x in "kv"]
                 result[stored.replace("q_proj", "qkv_proj")] = torch.cat(parts)
             elif ".up_proj" in name:
-                result[stored.replace("up_proj", "up_gate_proj")] = torch.cat([value, tensors[name.replace("up_", "gate_")]])
+                result[stored.replace("up_proj", "up_gate_proj")] = torch.cat([value,
+                                                                               tensors[name.replace("up_", "gate_")]])
             elif not (pack and (".k_proj" in name or ".v_proj" in name)) and ".gate_proj" not in name:
                 result[stored] = value
         return result
@@ -50,9 +52,10 @@ def published_tensors(pack):
 
 def published_config(model_type, **keys):
     def convert(config):
-        config = {**config, "model_type": model_type, "position_embedding_type": "rope", "layer_norm_type": "layer_norm",
-                  "logn_attention_scale": False, "rope_theta": config["rope_parameters"]["rope_theta"], "rope_scaling": None,
-                  **keys}
+        config = {**config, "model_type": model_type, "position_embedding_type": "rope",
+                  "layer_norm_type": "layer_norm",
+                  "logn_attention_scale": False, "rope_theta": config["rope_parameters"]["rope_theta"],
+                  "rope_scaling": None, **keys}
         del config["rope_parameters"]
         return config
     return convert
@@ -79,5 +82,6 @@ VARIANTS = {
     "new_unpacked": published("new", False, type_vocab_size=0),
     # the published scaling "ntk" with factor f equals linear scaling by f^(2/d) of the base theta f
     "new_ntk": published("new", True, {"rope_theta": 500.0, "rope_scaling": {"type": "ntk", "factor": 2.0}},
-                         rope_parameters={"rope_theta": 1000.0, "rope_type": "linear", "factor": 2.0 ** (2 / HEAD_DIM)}),
+                         rope_parameters={"rope_theta": 1000.0, "rope_type": "linear",
+                                          "factor": 2.0 ** (2 / HEAD_DIM)}),
 }

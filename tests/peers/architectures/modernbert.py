@@ -3,8 +3,8 @@
 from transformers import ModernBertConfig, ModernBertModel
 
 SIZES = dict(vocab_size=40, hidden_size=16, num_hidden_layers=4, num_attention_heads=2, intermediate_size=24,
-             max_position_embeddings=64, local_attention=8, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1,
-             sep_token_id=2)
+             max_position_embeddings=64, local_attention=8, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+             cls_token_id=1, sep_token_id=2)
 
 
 def modernbert(**keys):
@@ -30,7 +30,8 @@ def null_keys():
 
 
 def one_theta():
-    """Without local_rope_theta, all layers have the value of global_rope_theta. transformers cannot read such a configuration."""
+    """Without local_rope_theta, all layers have the value of global_rope_theta. transformers cannot read such a
+    configuration."""
     same = {"rope_type": "default", "rope_theta": 5e4}
     return (*modernbert(rope_parameters={"full_attention": same, "sliding_attention": same})(),
             {"config": lambda config: {**published(config), "local_rope_theta": None}})

@@ -6,13 +6,15 @@ from transformers import NomicBertConfig, NomicBertModel
 
 SIZES = dict(vocab_size=64, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
              max_position_embeddings=128)
-NAMES = (("embeddings.LayerNorm", "emb_ln"), ("self_attn.o_proj", "attn.out_proj"), ("post_attention_layernorm", "norm1"),
+NAMES = (("embeddings.LayerNorm", "emb_ln"), ("self_attn.o_proj", "attn.out_proj"),
+         ("post_attention_layernorm", "norm1"),
          ("post_mlp_layernorm", "norm2"), ("mlp.up_proj", "mlp.fc11"), ("mlp.gate_proj", "mlp.fc12"),
          ("mlp.down_proj", "mlp.fc2"))
 
 
 def class_tensors(tensors):
-    """Renames the tensors of a published checkpoint to the names of the class NomicBertModel. Other names are unchanged."""
+    """Renames the tensors of a published checkpoint to the names of the class NomicBertModel. Other names are
+    unchanged."""
     result = {}
     for name, value in tensors.items():
         name = name.removeprefix("encoder.")
@@ -58,7 +60,8 @@ def published_config(**keys):
 
 
 def nomic(more=None, **keys):
-    return lambda: (NomicBertModel, NomicBertConfig(**{**SIZES, **keys}), {"rewrite": published_tensors, **(more or {})})
+    return lambda: (NomicBertModel, NomicBertConfig(**{**SIZES, **keys}),
+                    {"rewrite": published_tensors, **(more or {})})
 
 
 def published(more, options=None, **keys):
@@ -116,6 +119,7 @@ VARIANTS = {
     "published_geglu": published({"activation_function": "geglu"}, hidden_act="gelu"),
     "published_qkv_biases": published({"qkv_proj_bias": True}, {"prepare": add_biases(*QKV)}),
     "published_fc_biases": published({**BIASES, "qkv_proj_bias": False}, {"prepare": add_biases(*FC)}),
-    "published_gelu": published({"activation_function": "gelu", "n_inner": 24, **BIASES}, {"prepare": remove_gates("none", *QKV, "fc")}),
+    "published_gelu": published({"activation_function": "gelu", "n_inner": 24, **BIASES},
+                                {"prepare": remove_gates("none", *QKV, "fc")}),
     "published_tanh": published({"activation_function": "gelu_new", "n_inner": 24}, {"prepare": remove_gates("tanh")}),
 }

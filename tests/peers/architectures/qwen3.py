@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Small random Qwen3 models. Each head of the queries and keys is normalized, and the head size does not depend on the hidden
-size."""
+"""Small random Qwen3 models. Each head of the queries and keys is normalized, and the head size does not depend on the
+hidden size."""
 from transformers import Qwen3Config, Qwen3Model
 
-SIZES = dict(vocab_size=40, hidden_size=16, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=8,
-             intermediate_size=24, max_position_embeddings=64)
+SIZES = dict(vocab_size=40, hidden_size=16, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+             head_dim=8, intermediate_size=24, max_position_embeddings=64)
 
 
 def qwen3(**keys):
