@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # lint.sh [CHECK...]: checks rules of the sources that compilers do not check. The checks are:
-#   includes   code of a folder includes only headers of lower layers; functions for memory, threads, intrinsics and output
-#              are used only in the files in which they are allowed
-#   cycles     there are no dependency cycles between units (pairs of a .c and a .h file); the header of a unit declares only
-#              functions that the unit defines
+#   includes   code of a folder includes only headers of lower layers; functions for memory, threads, intrinsics and
+#              output are used only in the files in which they are allowed
+#   cycles     there are no dependency cycles between units (pairs of a .c and a .h file); the header of a unit declares
+#              only functions that the unit defines
 #   vocabulary no file contains a word that tools/vocabulary.txt replaces by a standard term
 #   sizes      files have fewer than 1,000 lines, public headers fewer than 600, functions fewer than 150
-#   columns    lines of C sources, headers and .md files have at most 120 columns, except rows of tables, the output
-#              of a program as a table, prompts with special tokens, and lines with a URL
+#   columns    lines of sources, scripts, the Makefile and .md files have at most 120 columns, except rows of tables,
+#              the output of a program as a table, templates, prompts with special tokens, and lines with a URL
 #   flags      the library names no command-line option, such as --lr, except in the tables of options (src/options)
 #   words      there are no reminder comments, and every source file has a license line
 #   links      relative links of .md files point to existing files, and docs/README.md lists all pages of docs/
@@ -99,7 +99,10 @@ check_directions() {
             if (name ~ /intrin\.h$/ && folder != "kernels") print place "intrinsics are allowed only in kernels/"
             if (name ~ /^aoe_(train|plan|experiment)\.h$/ && !index(trains, " " folder " ")) print place folder " may not include " name
             if (system_header || name ~ /^aoe(_[a-z]+)?\.h$/) next
-            if (name !~ /\//) { if (folder != "kernels") print place "include a header with its folder: \"" folder "/" name "\""; next }
+            if (name !~ /\//) {
+                if (folder != "kernels") print place "include a header with its folder: \"" folder "/" name "\""
+                next
+            }
             split(name, to, "/")
             if (!((folder, to[1]) in may)) print place folder " may not include " name
         }'
@@ -113,9 +116,11 @@ check_cycles() {
 # Reports the words that tools/vocabulary.txt replaces, except in lines that match a pattern of
 # tools/vocabulary_allowed.txt.
 check_vocabulary() {
-    sources '*.c' '*.h' '*.def' '*.md' '*.sh' '*.inc' 'docs/*.1' Makefile | grep -vE '^(tests/golden|recipes/.*/data)/' >"${TMPDIR:-/tmp}/aoe-lint.$$"
+    sources '*.c' '*.h' '*.def' '*.md' '*.sh' '*.inc' 'docs/*.1' Makefile |
+        grep -vE '^(tests/golden|recipes/.*/data)/' >"${TMPDIR:-/tmp}/aoe-lint.$$"
     grep -vE '^(#|$)' tools/vocabulary.txt | while IFS="$(printf '\t')" read -r pattern instead; do
-        xargs grep -nE -- "$pattern" /dev/null <"${TMPDIR:-/tmp}/aoe-lint.$$" | grep -vE -f tools/vocabulary_allowed.txt |
+        xargs grep -nE -- "$pattern" /dev/null <"${TMPDIR:-/tmp}/aoe-lint.$$" |
+            grep -vE -f tools/vocabulary_allowed.txt |
             awk -v instead="$instead" '{ print $0 "   <- write: " instead }'
     done
     rm -f "${TMPDIR:-/tmp}/aoe-lint.$$"
@@ -127,14 +132,18 @@ check_restricted() {
     # shellcheck disable=SC2086
     {
         echo $library | tr ' ' '\n' | grep -v '^src/base/alloc\.' |
-            xargs grep -nE '(^|[^a-zA-Z0-9_>.])(malloc|calloc|realloc|free|strdup|strndup|aligned_alloc) *\(' /dev/null |
+            xargs grep -nE '(^|[^a-zA-Z0-9_>.])(malloc|calloc|realloc|free|strdup|strndup|aligned_alloc) *\(' \
+                /dev/null |
             sed 's/\(:[0-9]*:\).*/\1 allocate memory with base\/alloc.h/'
-        grep -nE '(^|[^a-zA-Z0-9_])(printf|puts|putchar|perror|exit|abort) *\(|(fprintf|fputs) *\((stderr|stdout)|fputs *\([^;]*(stderr|stdout)\)' $library |
+        grep -nE -e '(^|[^a-zA-Z0-9_])(printf|puts|putchar|perror|exit|abort) *\(|(fprintf|fputs) *\((stderr|stdout)' \
+            -e 'fputs *\([^;]*(stderr|stdout)\)' $library |
             grep -vE ':[0-9]+: *(/?\*|//)' |
             sed 's/\(:[0-9]*:\).*/\1 the library must not print or exit/'
         echo $library | tr ' ' '\n' | grep -v '^src/base/compiler\.h$' |
-            xargs grep -nE '__attribute__|__builtin_|__asm__' /dev/null | sed 's/\(:[0-9]*:\).*/\1 compiler extensions are allowed only in base\/compiler.h/'
-        echo $library | tr ' ' '\n' | grep '^src/kernels/' | xargs grep -nE 'aoei_(malloc|calloc|fail|parallel_for)' /dev/null |
+            xargs grep -nE '__attribute__|__builtin_|__asm__' /dev/null |
+            sed 's/\(:[0-9]*:\).*/\1 compiler extensions are allowed only in base\/compiler.h/'
+        echo $library | tr ' ' '\n' | grep '^src/kernels/' |
+            xargs grep -nE 'aoei_(malloc|calloc|fail|parallel_for)' /dev/null |
             sed 's/\(:[0-9]*:\).*/\1 kernels must not allocate memory, report errors or start threads/'
     } || true
 }
@@ -145,29 +154,42 @@ check_sizes() {
     sources '*.c' '*.h' '*.sh' | grep -v '_tables\.h$' | while IFS= read -r f; do
         awk -v f="$f" '
             /^[a-zA-Z_].*\) *\{$/ || (/^\{$/ && last ~ /\)$/) { start = FNR }
-            /^\}/ { if (start && FNR - start > 150) print f ":" start ": the function has " FNR - start " lines; the maximum is 150"; start = 0 }
+            /^\}/ {
+                lines = FNR - start
+                if (start && lines > 150) print f ":" start ": the function has " lines " lines; the maximum is 150"
+                start = 0
+            }
             { last = $0 }
-            END { max = f ~ /^include\// ? 599 : 999; if (FNR > max) print f ":1: the file has " FNR " lines; the maximum is " max }' "$f"
+            END {
+                max = f ~ /^include\// ? 599 : 999
+                if (FNR > max) print f ":1: the file has " FNR " lines; the maximum is " max
+            }' "$f"
     done
 }
 
 check_columns() {
-    sources '*.c' '*.h' '*.def' '*.md' | grep -vE '^tests/(golden|fuzz/corpus)/' | LC_ALL=C.UTF-8 xargs grep -nE '.{121}' /dev/null |
-        grep -vE '^[^:]*:[0-9]+:( *>? *\||    .*[^ ]  +[^ ].*  +[^ ].*  +)|https?://|<\|' | sed 's/^\([^:]*:[0-9]*:\).*/\1 the line has more than 120 columns/' || true
+    sources '*.c' '*.cpp' '*.h' '*.def' '*.md' '*.sh' '*.py' '*.awk' '*.gp' Makefile '.ci/*' 'docs/*.1' |
+        grep -vE '^tests/(golden|fuzz/corpus)/' | LC_ALL=C.UTF-8 xargs grep -nE '.{121}' /dev/null |
+        grep -vE '^[^:]*:[0-9]+:( *>? *\||    .*[^ ]  +[^ ].*  +[^ ].*  +)|https?://|<\||\{[{%]' |
+        sed 's/^\([^:]*:[0-9]*:\).*/\1 the line has more than 120 columns/' || true
 }
 
-# The commands of other programs (pandoc, soffice, jupyter) have options, and modeldir/readme.c writes examples of commands
-# into the README of a model.
+# The commands of other programs (pandoc, soffice, jupyter) have options, and modeldir/readme.c writes examples of
+# commands into the README of a model.
 check_flags() {
-    sources 'src/*.c' 'src/*.h' | grep -vE '^src/(options/|modeldir/readme\.c)' | xargs grep -nE '["(`]--[a-z]{2}|[a-z] --[a-z]{2}' /dev/null |
-        grep -vE 'pandoc|soffice|jupyter|PLAIN|CODE' | sed 's/^\([^:]*:[0-9]*:\)/\1 names a command-line option; write the field, such as options.lr:/' || true
+    sources 'src/*.c' 'src/*.h' | grep -vE '^src/(options/|modeldir/readme\.c)' |
+        xargs grep -nE '["(`]--[a-z]{2}|[a-z] --[a-z]{2}' /dev/null |
+        grep -vE 'pandoc|soffice|jupyter|PLAIN|CODE' |
+            sed 's/^\([^:]*:[0-9]*:\)/\1 names a command-line option; write the field, such as options.lr:/' || true
 }
 
 check_words() {
     words='TO''DO|FIX''ME|XX''X'
-    sources '*.c' '*.h' '*.sh' '*.def' '*.md' 'Makefile' 'docs/*' | xargs grep -nwE "$words" /dev/null | sed 's/\(:[0-9]*:\)/\1 reminder comment:/' || true
+    sources '*.c' '*.h' '*.sh' '*.def' '*.md' 'Makefile' 'docs/*' | xargs grep -nwE "$words" /dev/null |
+        sed 's/\(:[0-9]*:\)/\1 reminder comment:/' || true
     sources '*.c' '*.h' '*.sh' | while IFS= read -r f; do
-        head -n 2 "$f" | grep -q 'SPDX-License-Identifier: MIT' || echo "$f:1: missing license line in the first two lines (SPDX-License-Identifier: MIT)"
+        head -n 2 "$f" | grep -q 'SPDX-License-Identifier: MIT' ||
+            echo "$f:1: missing license line in the first two lines (SPDX-License-Identifier: MIT)"
     done
 }
 
@@ -175,7 +197,13 @@ check_words() {
 check_links() {
     sources '*.md' | grep -v '^recipes/.*/data/' | while IFS= read -r f; do
         awk '/^ *```/ { code = !code } code || /^    / { next }
-            { gsub(/`[^`]*`/, ""); while (match($0, /\]\([^) ]+\)/)) { print FNR, substr($0, RSTART + 2, RLENGTH - 3); $0 = substr($0, RSTART + RLENGTH) } }' "$f" |
+            {
+                gsub(/`[^`]*`/, "")
+                while (match($0, /\]\([^) ]+\)/)) {
+                    print FNR, substr($0, RSTART + 2, RLENGTH - 3)
+                    $0 = substr($0, RSTART + RLENGTH)
+                }
+            }' "$f" |
             while read -r line link; do
                 case $link in *:* | '#'*) continue ;; esac
                 [ -e "$(dirname "$f")/${link%%#*}" ] || echo "$f:$line: the link $link points to a missing file"
@@ -188,19 +216,22 @@ check_links() {
 
 check_format() {
     sources '*.c' '*.h' | xargs "$(tool clang-format)" --dry-run -Werror 2>&1 |
-        sed -n 's/^\([^:]*\):[0-9]*:[0-9]*: error:.*/\1/p' | sort | uniq -c | awk '{ print $2 ": " $1 " places are not formatted; run make format" }'
+        sed -n 's/^\([^:]*\):[0-9]*:[0-9]*: error:.*/\1/p' | sort | uniq -c |
+        awk '{ print $2 ": " $1 " places are not formatted; run make format" }'
 }
 
 # tidy_one FILE: runs clang-tidy, for a kernel once per CPU tier for which the Makefile compiles it
 tidy_one() {
-    printf '%s\n' "${TIER_FLAGS-$(make -s tier-flags)}" | awk -v f="$1" '$1 == f { $1 = ""; print; found = 1 } END { if (!found) print "" }' |
+    printf '%s\n' "${TIER_FLAGS-$(make -s tier-flags)}" |
+        awk -v f="$1" '$1 == f { $1 = ""; print; found = 1 } END { if (!found) print "" }' |
         while IFS= read -r flags; do
             case $flags in
-            *=neon*) packages="--target=aarch64-linux-gnu --sysroot=build/sysroot/aarch64-linux-gnu" ;; # pkg-config prints the directories of this machine
+            # pkg-config prints the directories of this machine
+            *=neon*) packages="--target=aarch64-linux-gnu --sysroot=build/sysroot/aarch64-linux-gnu" ;;
             *) packages=$(pkg-config --cflags jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3) ;;
             esac
-            # max-nodes: the analyzer explores at most 75,000 states of a function (default: 225,000). It can find fewer errors,
-            # but takes less than half of the time.
+            # max-nodes: the analyzer explores at most 75,000 states of a function (default: 225,000). It can find fewer
+            # errors, but takes less than half of the time.
             # shellcheck disable=SC2086
             "$(tool clang-tidy)" --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \
                 --extra-arg=max-nodes=75000 "$1" -- -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I. $packages $flags 2>&1 |
@@ -220,8 +251,8 @@ tidy_files() {
     xargs -r -P 2 -n 1 sh tools/lint.sh --tidy-one | sort -u
 }
 
-# A changed header is checked with the .c file of its unit. If the commit is not in this clone, or if the configuration of
-# clang-tidy changed, all files are checked.
+# A changed header is checked with the .c file of its unit. If the commit is not in this clone, or if the configuration
+# of clang-tidy changed, all files are checked.
 check_tidy() {
     base=$(cat tools/tidy_base)
     if git cat-file -e "$base^{commit}" 2>/dev/null && git diff --quiet "$base" -- .clang-tidy; then
@@ -254,7 +285,11 @@ for check in ${*:-includes cycles vocabulary sizes columns flags words links for
         report "clang-tidy of all files" check_tidy_all
         [ $failed != "$failed_before" ] || ! git diff --quiet HEAD -- src cli || git rev-parse HEAD >tools/tidy_base
         ;;
-    *) echo "lint: unknown check '$check'; use includes, cycles, vocabulary, sizes, columns, flags, words, links, format, tests, tidy or tidy-all" >&2 && exit 2 ;;
+    *)
+        echo "lint: unknown check '$check'; use includes, cycles, vocabulary, sizes, columns, flags, words, links," \
+            "format, tests, tidy or tidy-all" >&2
+        exit 2
+        ;;
     esac
 done
 exit $failed
