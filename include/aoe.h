@@ -16,7 +16,7 @@
  *   aoe_eval.h        evaluation, statistics, benchmarks
  *   aoe_data.h        tables and data tools
  *   aoe_collect.h     training pairs from GitHub issues (experimental)
- *   aoe_hub.h         models of the Hugging Face Hub
+ *   aoe_hub.h models on the Hugging Face Hub
  *   aoe_annotate.h    training data from chat models (experimental)
  *
  * This example prints the similarity of two texts (examples/ contains complete programs):
@@ -246,7 +246,7 @@ typedef struct aoe_model aoe_model;
 typedef struct aoe_model_options aoe_model_options; /* defined below */
 
 /* Opens the model directory `dir`, in the format of Hugging Face transformers or sentence-transformers. dir may also be
- * the name of a model of the Hugging Face Hub in the cache (see aoe_model_find). If dir is NULL, opens the default
+ * the name of a model on the Hugging Face Hub in the cache (see aoe_model_find). If dir is NULL, opens the default
  * model (see aoe_default_model). Weights are memory-mapped. If `dir` contains adapters in PEFT's format
  * (adapter_config.json and adapter_model.safetensors), the function opens the base model and merges the adapters into
  * its weights. The tokenizer and settings in `dir` take precedence over the tokenizer and settings of the base model.
@@ -330,7 +330,7 @@ AOE_API const char *aoe_model_class_name(const aoe_model *m, size_t i);
 AOE_API const char *aoe_score_activation_name(aoe_score_activation a);
 /* ---------------------------------------------------------- quantized vectors */
 
-/* Type of the components of a vector. The values are those of quantize_embeddings of sentence-transformers
+/* Type of the components of a vector. The values are the same as in quantize_embeddings of sentence-transformers
  * (sentence_transformers/util/quantization.py, version 6). */
 typedef enum aoe_precision {
     AOE_PRECISION_FLOAT32, /* float: the components, unchanged */
@@ -445,7 +445,7 @@ struct aoe_model_options {
     int normalize;     /* 1: scale vectors to unit L2 norm; 0: do not; AOE_AUTO (default): from the model directory */
     size_t bidirectional_from; /* causal models: first layer, counted from 0, in which attention is bidirectional;
                                   AOE_AUTO (default): from the model directory, else no layer */
-    const char *base;          /* adapters: directory of the base model; NULL (default): from adapter_config.json */
+    const char *base;          /* adapters: base model directory; NULL (default): from adapter_config.json */
     /* Name of a prompt of the model directory, which is used instead of `prompt`; NULL (default): none. The name
      * "document" means the first of the prompts "document", "passage" and "corpus" that exists. The prompts "query" and
      * "document" of a model that has no such prompt are empty, as in sentence-transformers. */
@@ -461,8 +461,8 @@ struct aoe_model_options {
                             (default): this is an error */
     size_t layers; /* number of layers that are used, the first layers of the model; 0 (default): all. Fewer layers than
                       the model has are only for transformers without a norm after the last layer */
-    size_t dims;   /* number of components of an embedding: aoe_embed keeps the first components and, if the model
-                      normalizes embeddings, normalizes them again; 0 (default): from the model directory */
+    size_t dims;   /* embedding size: aoe_embed keeps the first components and, if the model normalizes embeddings,
+                      normalizes them again; 0 (default): from the model directory */
 };
 
 AOE_OPTIONS(aoe_model_options);
@@ -524,7 +524,7 @@ typedef struct aoe_model_info {
     size_t bidirectional_from; /* causal models: first layer with bidirectional attention; `layers` if there is none */
     size_t head_size;          /* RAN: components of a head; otherwise 0 */
     size_t window, min_window; /* RAN: tokens per window, minimum tokens of the last of several windows; otherwise 0 */
-    const char *base;          /* adapters: directory of the base model, owned by the model; NULL: no adapters */
+    const char *base;          /* adapters: base model directory, owned by the model; NULL: no adapters */
     size_t lora_r;             /* adapters: rank; otherwise 0 */
     double lora_alpha, lora_dropout; /* adapters: alpha (see aoe_lora) and dropout probability; otherwise 0 */
     const char *lora_targets;        /* adapters: adapted layers, comma-separated, owned by the model; otherwise "" */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * aoe_annotate.h (experimental): creates training data with chat models, which write sentences or score pairs of texts.
- * The models are called through any OpenAI-compatible endpoint. docs/annotate.md is the manual.
+ * aoe_annotate.h (experimental): creates training data with chat models, which write sentences or score text pairs. The
+ * models are called through any OpenAI-compatible endpoint. docs/annotate.md is the manual.
  */
 #ifndef AOE_ANNOTATE_H
 #define AOE_ANNOTATE_H
@@ -179,8 +179,8 @@ typedef struct aoe_score_result {
 } aoe_score_result;
 
 AOE_OPTIONS_WITH(aoe_score_options, aoe_chat_options_defaults(&o->chat), aoe_table_options_defaults(&o->table));
-/* Asks chat models to rate the similarity of pairs of texts from 0 to 5. The cache, the limits and the errors are those
- * of aoe_annotate. */
+/* Asks chat models to rate the similarity of text pairs from 0 to 5. The cache, the limits and the errors are those of
+ * aoe_annotate. */
 AOE_API int aoe_score(const aoe_score_options *AOE_NULLABLE o, aoe_score_result *AOE_NULLABLE result,
                       aoe_error *AOE_NULLABLE err);
 

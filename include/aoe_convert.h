@@ -68,10 +68,10 @@ typedef struct aoe_convert_options {
     aoe_embedding_storage embedding_storage;
     int force;        /* 1: replace a model in the output directory */
     int merge;        /* 1: fail if `from` contains no adapters */
-    const char *base; /* base model of a directory of adapters; NULL (default): named by adapter_config.json */
-    size_t layers; /* aoe_convert: number of layers of the output, the first layers of the model; 0 (default): all. Only
+    const char *base; /* base model of an adapter directory; NULL (default): named by adapter_config.json */
+    size_t layers; /* aoe_convert: number of layers in the output, the first layers of the model; 0 (default): all. Only
                       for transformers without a norm after the last layer */
-    size_t dims;   /* aoe_convert: number of components of the embeddings of the output; 0 (default): all */
+    size_t dims;   /* aoe_convert: embedding size of the output; 0 (default): all */
     /* aoe_convert: [n_take_layers] indices of the layers of the output among the layers of the model, counted from 0,
      * in ascending order; all other weights are copied. NULL (default): `layers` selects the layers. Only for
      * transformers */
@@ -80,7 +80,7 @@ typedef struct aoe_convert_options {
     /* aoe_convert: smaller vocabulary. Special and added tokens and the single characters of texts are kept in addition
      * to the tokens that one of the first two options selects; the embeddings of all other tokens are removed */
     const char *vocabulary; /* text file with one token per line, the tokens to keep; NULL (default): none */
-    size_t vocab_size;      /* number of tokens of the output, the most frequent tokens of `count_on`. Equally frequent
+    size_t vocab_size;      /* number of tokens in the output, the most frequent tokens of `count_on`. Equally frequent
                                tokens are selected in the order of their ids, those named [unused...] last; 0 (default):
                                all */
     const char *const *count_on; /* [n_count_on] .txt files or tables, which are read twice. Every line of a .txt file
@@ -117,7 +117,7 @@ AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, cons
 /* Writes a model to `to` whose weights are the mean of the weights of the n models in the directories `from` (model
  * soups, Wortsman et al. 2022); the models must have been trained from one start model. The weights are summed in
  * float64 in the order of `from`, and the mean is rounded once. Settings, tokenizer and other files are copied from
- * from[0]. options.merge and options.base are ignored. Errors: those of aoe_convert; AOE_EARG (configurations or
+ * from[0]. options.merge and options.base are ignored. Errors: see aoe_convert; AOE_EARG (configurations or
  * vocabularies differ; a directory contains adapters). */
 AOE_API int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char *to,
                         const aoe_convert_options *AOE_NULLABLE o, aoe_convert_result *AOE_NULLABLE result,
@@ -177,8 +177,8 @@ AOE_OPTIONS_WITH(aoe_whiten_options, aoe_table_options_defaults(&o->table),
                  aoe_model_options_defaults(&o->model_options));
 /* Adds a linear layer after the pooling to the model in `from`, and writes the model to `to`. With this layer, the
  * embeddings of the texts have mean 0 and identity covariance (BERT-whitening, Su et al. 2021): y = S^(-1/2) U^T (x -
- * mean), where U S U^T is the covariance of x. Adapters are merged. Errors: those of aoe_convert and aoe_embed;
- * AOE_EARG (dims exceeds the rank; the model already has a dense layer). */
+ * mean), where U S U^T is the covariance of x. Adapters are merged. Errors: see aoe_convert and aoe_embed; AOE_EARG
+ * (dims exceeds the rank; the model already has a dense layer). */
 AOE_API int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whiten_options *AOE_NULLABLE o,
                        aoe_whiten_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
@@ -217,8 +217,8 @@ typedef struct aoe_flow_result {
     size_t struct_size; /* set by the caller */
     size_t texts;       /* number of texts */
     size_t examples;    /* number of rows or lines with these texts */
-    size_t dims;        /* number of components of an embedding */
-    size_t parameters;  /* number of parameters of the flow */
+    size_t dims;        /* embedding size */
+    size_t parameters;  /* number of parameters in the flow */
     size_t steps;       /* number of optimizer steps */
     double bits_start;  /* mean over the texts of the negative log-likelihood in bits per component before the first
                            step */
@@ -232,7 +232,7 @@ AOE_OPTIONS_WITH(aoe_flow_options, aoe_table_options_defaults(&o->table),
  * a standard normal distribution. The encoder is not trained: the texts are embedded once, without dropout, and stored
  * in memory (4 bytes per component). The loss of a batch is the mean over its examples of the sum of the losses of
  * their texts. AdamW without bias correction, with epsilon 1e-6 and weight decay 0.01, minimizes it; the norm of the
- * gradient is clipped to 1. The result does not depend on the number of threads. Adapters are merged. Errors: those of
+ * gradient is clipped to 1. The result does not depend on the number of threads. Adapters are merged. Errors: see
  * aoe_convert and aoe_embed; AOE_EARG (the model already has a layer after the pooling; the number of components is not
  * a multiple of 2^levels; a value is not in its range), AOE_EFORMAT (fewer than two texts, or equal embeddings),
  * AOE_ENUMERIC (the loss is not finite), AOE_ECANCELLED. */

@@ -49,7 +49,7 @@ typedef enum aoe_quoting {
 typedef struct aoe_table_options {
     size_t struct_size; /* set by aoe_table_options_defaults */
     /* Columns to read, for example "text1=a,text2=b,label=c". "negative=a,negative=b" reads several negatives, and
-     * "ignore=c" states that the column c is deliberately not used. NULL (default): columns with recognized names. */
+     * "ignore=c" marks the column c as deliberately unused. NULL (default): columns with recognized names. */
     const char *columns;
     /* Numbers for label names, for example "good=1,bad=0,unsure=drop"; "drop" leaves out the rows with this label. The
      * map extends and overrides the predefined map "entailment=1,contradiction=0,neutral=drop,not_entailment=0". NULL
@@ -329,7 +329,7 @@ typedef struct aoe_data_stats_options {
     size_t bins;      /* number of bins if there are more than 20 distinct numeric labels; default 10 */
     size_t longer;    /* texts that are longer than this length are counted in aoe_data_lengths.longer; 0 (default): not
                          counted */
-    /* Sets *n to the number of tokens of a text; called once for each distinct text. Returns 0 to continue. Otherwise
+    /* Sets *n to the number of tokens in a text; called once for each distinct text. Returns 0 to continue. Otherwise
      * it sets *err and returns an error code; aoe_data_stats then stops and returns it. NULL (default): tokens are not
      * counted. */
     int (*tokens)(void *user, aoe_text text, size_t *n, aoe_error *err);
@@ -416,7 +416,7 @@ typedef struct aoe_data_check_options {
 
 typedef struct aoe_data_check_result {
     size_t struct_size;              /* set by the caller */
-    size_t rows;                     /* number of rows of all files, including rows that cannot be read */
+    size_t rows;                     /* number of rows in all files, including rows that cannot be read */
     size_t found[AOE_FINDING_COUNT]; /* number of findings of each kind */
     size_t total;                    /* sum of found */
 } aoe_data_check_result;

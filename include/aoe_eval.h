@@ -72,8 +72,8 @@ AOE_OPTIONS_WITH(aoe_sts_options, aoe_table_options_defaults(&o->table));
 AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths,
                          const aoe_sts_options *AOE_NULLABLE o, aoe_sts_fn report, void *AOE_NULLABLE user,
                          aoe_error *AOE_NULLABLE err);
-/* Reads and checks the inputs of aoe_eval_sts without a model. Errors: those of aoe_eval_sts; AOE_EFORMAT (all gold
- * scores of a table or folder are equal, so the correlation is undefined). */
+/* Reads and checks the inputs of aoe_eval_sts without a model. Errors: see aoe_eval_sts; AOE_EFORMAT (all gold scores
+ * of a table or folder are equal, so the correlation is undefined). */
 AOE_API int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_options *AOE_NULLABLE o,
                           aoe_error *AOE_NULLABLE err);
 /* Evaluates pairs in memory, as aoe_eval_sts evaluates a table. Sets *result. */
@@ -89,15 +89,15 @@ AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *
 typedef struct aoe_dev_set aoe_dev_set;
 
 /* Loads a table of labeled pairs. options.allow_empty is ignored: empty texts are valid. The log of `ctx` receives the
- * number of skipped rows and the warnings of aoe_dev_set_evaluate. Errors: those of aoe_pairs_load; AOE_EFORMAT (all
- * labels are equal, so the correlation is undefined). */
+ * number of skipped rows and the warnings of aoe_dev_set_evaluate. Errors: see aoe_pairs_load; AOE_EFORMAT (all labels
+ * are equal, so the correlation is undefined). */
 AOE_API int aoe_dev_set_load(aoe_dev_set **d, aoe_context *ctx, const char *path,
                              const aoe_table_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 /* Evaluates the model of the embedder `e` on the dev set. `dev_set` must point to an aoe_dev_set; it is a void pointer
  * so that the function has the type aoe_dev_fn. Sets *score to the Spearman correlation. If all cosines are equal, the
  * correlation is undefined; *score is then -1, and a warning is logged. The score of a cross-encoder is the Spearman
  * correlation of its scores with the labels or, if it has several outputs, its accuracy; labels must then be classes.
- * The first evaluation also logs a warning if texts are truncated. Errors: those of aoe_eval_pairs. */
+ * The first evaluation also logs a warning if texts are truncated. Errors: see aoe_eval_pairs. */
 AOE_API int aoe_dev_set_evaluate(void *dev_set, aoe_embedder *e, double *score, aoe_error *AOE_NULLABLE err);
 AOE_API double aoe_dev_set_pearson(const aoe_dev_set *d); /* Pearson correlation of the latest evaluation; NaN before
                                                              the first one */
@@ -286,7 +286,7 @@ typedef struct aoe_rerank_options {
     aoe_embedder *first_docs; /* embedder of the documents, for example with another prompt; NULL (default): `first` */
     const char *run;          /* first stage: run file of TREC; must be given if and only if `first` is NULL */
     const char *split;        /* name of the relevance file qrels/SPLIT.tsv; default "test" */
-    size_t top;               /* number of documents of the first stage that are reranked; default 100 */
+    size_t top;               /* number of documents in the first stage that are reranked; default 100 */
     size_t cutoff;            /* value of k for nDCG@k and MRR@k; default 10 */
     size_t score_class;       /* output that is the score; AOE_AUTO (default): the only output of the model */
     int skip_bad_rows;        /* 1: skip and count bad rows of all files; 0 (default): fail at the first bad row */

@@ -202,7 +202,7 @@ AOE_OPTIONS_WITH(aoe_compare_options, aoe_experiment_options_defaults(&o->experi
                  aoe_bootstrap_options_defaults(&o->bootstrap));
 /* Trains every configuration with every seed, evaluates the models on every file, and tests the differences from the
  * baseline. The result is valid even if runs fail or AOE_ECANCELLED is returned; free it with aoe_compare_result_free
- * in all cases. Errors: those of aoe_grid. */
+ * in all cases. Errors: see aoe_grid. */
 AOE_API int aoe_compare(const aoe_compare_options *AOE_NULLABLE o, aoe_compare_result *result,
                         aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_compare_result_free(aoe_compare_result *AOE_NULLABLE r); /* accepts a zeroed struct */

@@ -42,7 +42,7 @@ typedef struct aoe_hub_options {
 
 typedef struct aoe_hub_result {
     size_t struct_size;     /* set by the caller */
-    char dir[AOE_HUB_PATH]; /* directory of the model, for aoe_model_open */
+    char dir[AOE_HUB_PATH]; /* model directory, for aoe_model_open */
     char commit[41];        /* commit of the revision, 40 hexadecimal digits */
     size_t files;           /* number of files that the model needs, including the base model of adapters */
     uint64_t bytes;         /* size of these files */
@@ -50,7 +50,7 @@ typedef struct aoe_hub_result {
 } aoe_hub_result;
 
 AOE_OPTIONS(aoe_hub_options);
-/* Downloads a model of the Hub into the cache on this machine, which aoe_model_find documents. name: "ORG/NAME" or
+/* Downloads a model from the Hub into the cache on this machine, which aoe_model_find documents. name: "ORG/NAME" or
  * "NAME", optionally followed by "@REVISION". Only the files that aoe needs are downloaded, configuration files first,
  * so that a model that aoe does not support is rejected before its weights are downloaded. If the model consists of
  * adapters, their base model is also downloaded. The size and the checksum of each file are verified. An interrupted
@@ -68,7 +68,7 @@ typedef struct aoe_hub_entry {
     const char *name;     /* "ORG/NAME" */
     const char *revision; /* branches and tags of this commit, separated by ", "; "" if there are none */
     const char *commit;   /* 40 hexadecimal digits */
-    const char *dir;      /* directory of the model */
+    const char *dir;      /* model directory */
     uint64_t bytes;       /* size of its files */
     const char *problem;  /* reason why aoe cannot open the model, one line; NULL: aoe can open it */
     int cross_encoder;    /* 1: the model is a cross-encoder; 0: an embedding model, or a model that aoe cannot open */

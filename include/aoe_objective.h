@@ -40,8 +40,7 @@ typedef enum aoe_pair_feature {
     AOE_FEATURE_MAX_SQUARED = 16 /* max(u, v)^2, component by component */
 } aoe_pair_feature;
 
-/* Term of DISTILL that compares the vector of a text, or its image under a linear map, with the vector of the
- * teacher. */
+/* Term of DISTILL that compares the vector of a text, or its image under a linear map, with the teacher embedding. */
 typedef enum aoe_vector_loss {
     AOE_VECTOR_LOSS_COSINE, /* 1 - cosine */
     AOE_VECTOR_LOSS_SQUARES /* mean squared difference of the components */
@@ -100,7 +99,7 @@ typedef struct aoe_objective_result {
                                      0 */
     size_t ordered_pairs;  /* number of (i, j) with label_i < label_j: the comparisons of the cosine and angle terms */
     size_t positive_pairs; /* number of pairs with label >= ibn_threshold; aoe_contrastive: B */
-    size_t negatives; /* AOE_METHOD_GIST: number of negatives of all queries, which are the candidates of their softmax
+    size_t negatives; /* AOE_METHOD_GIST: number of negatives in all queries, which are the candidates of their softmax
                          other than the positive; otherwise 0 */
     size_t left_out;  /* AOE_METHOD_GIST: number of these negatives that the guide leaves out; otherwise 0 */
 } aoe_objective_result;
@@ -125,7 +124,7 @@ AOE_API int aoe_objective(const aoe_objective_options *AOE_NULLABLE o, const flo
  * - arity 3 and more: contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2, total = contrastive + w_cosine cosine + w_angle
  *   angle. cosine and angle are the terms of aoe_objective over all pairs (q_i, p_i) with label 1, and all pairs of q_i
  *   and one of its negatives with label 0.
- * The options isp and ibn_threshold are ignored. All arithmetic is in double. Errors: those of aoe_objective; AOE_EARG
+ * The options isp and ibn_threshold are ignored. All arithmetic is in double. Errors: see aoe_objective; AOE_EARG
  * (arity is below 2). */
 AOE_API int aoe_contrastive(const aoe_objective_options *AOE_NULLABLE o, const float *v, size_t arity, size_t B,
                             size_t D, float *AOE_NULLABLE grad, aoe_objective_result *AOE_NULLABLE result,

@@ -55,8 +55,8 @@ typedef struct aoe_train_event {
     double trained_score; /* EVAL, DONE: highest score after a step, without the start model; NaN if there is none */
     size_t trained_step;  /* number of completed steps at trained_score */
     size_t pairs;         /* START: number of training examples */
-    size_t unused_rows;   /* START: number of rows of the training files that are not used; the log has the reasons */
-    size_t examples;      /* STEP: number of examples of the step; the last step of an epoch can have fewer */
+    size_t unused_rows;   /* START: number of rows in the training files that are not used; the log has the reasons */
+    size_t examples;      /* STEP: number of examples in the step; the last step of an epoch can have fewer */
     double ibn_threshold; /* START: threshold in use */
     size_t texts, all_texts; /* EMBED: number of texts that the teacher has embedded; number of all training texts */
     const char *path; /* CHECKPOINT: directory of the checkpoint; EMBED: directory of the teacher; borrowed for the
@@ -139,12 +139,12 @@ AOE_OPTIONS_WITH(aoe_training_args, aoe_model_options_defaults(&o->model_options
 
 enum { AOE_MAX_TEACHERS = 4 /* maximum number of teachers */ };
 
-/* Linear map from the embeddings to the vectors of the teacher (DISTILL). It starts from the identity matrix, with
- * zeros where the sizes differ, plus small random values. */
+/* Linear map from the embeddings to the teacher embeddings (DISTILL). It starts from the identity matrix, with zeros
+ * where the sizes differ, plus small random values. */
 typedef enum aoe_teacher_map {
-    AOE_TEACHER_MAP_AUTO, /* DROPPED if the sizes differ or options.n_matryoshka is not 0; otherwise NONE */
-    AOE_TEACHER_MAP_NONE, /* the embeddings are compared with the vectors of the teacher, which must have the same size
-                             unless w_vectors is 0 */
+    AOE_TEACHER_MAP_AUTO,    /* DROPPED if the sizes differ or options.n_matryoshka is not 0; otherwise NONE */
+    AOE_TEACHER_MAP_NONE,    /* the embeddings are compared with the teacher embeddings, which must have the same size
+                                unless w_vectors is 0 */
     AOE_TEACHER_MAP_DROPPED, /* only the term of the vectors uses the map, and the saved model does not contain it */
     AOE_TEACHER_MAP_KEPT /* the map is a dense layer of the model, whose embeddings then have the size of the vectors.
                             If the last layer of the model is already such a layer, it is trained further */
@@ -223,15 +223,15 @@ typedef enum aoe_method {
     /* texts of any file; the states of [MASK] in two prompt templates, args.model_options.prompt and second_prompt, are
      * a positive pair; a projection is not saved; second_prompt, tau_ibn */
     AOE_METHOD_PROMPTBERT,
-    /* pairs: as INFERSENT, but the model consists of trained word embeddings, embeddings of hashed bigrams, mean
-     * pooling and two dense layers with tanh; labels are classes; features, bigrams */
+    /* pairs: as INFERSENT, but the model consists of trained word embeddings, hashed bigram embeddings, mean pooling
+     * and two dense layers with tanh; labels are classes; features, bigrams */
     AOE_METHOD_DAN,
     /* positives, triplets: the loss of SIMCSE_SUP for the states of [MASK] in the prompt template of
      * args.model_options.prompt, to which the transform of the masked-LM head is applied, and from which the vectors of
      * empty templates are subtracted. The saved model contains the transform and the subtraction; tau_ibn */
     AOE_METHOD_PROMPTBERT_SUP,
-    /* texts of any file: the vectors of the teachers, which are required, are targets, and so are the similarities of
-     * the texts of a batch; teachers, teacher_map, teacher_cache, w_vectors, w_similarities, vector_loss */
+    /* texts of any file: the teacher embeddings, which are required, are targets, and so are the similarities of the
+     * texts of a batch; teachers, teacher_map, teacher_cache, w_vectors, w_similarities, vector_loss */
     AOE_METHOD_DISTILL,
     AOE_METHOD_COUNT
 } aoe_method;
@@ -244,17 +244,17 @@ AOE_API const char *aoe_method_describe(aoe_method m);
 AOE_API const char *aoe_method_group(aoe_method m);
 AOE_API int aoe_method_parse(aoe_method *m, const char *name, aoe_error *AOE_NULLABLE err);
 
-/* A prefix of the embeddings for Matryoshka representation learning: their first `dims` components, and the weight of
- * the loss of these prefixes. */
+/* A size of truncated embeddings for Matryoshka representation learning: the first `dims` components, and the weight of
+ * their loss. */
 typedef struct aoe_prefix {
     size_t dims;
     double weight; /* above 0 */
 } aoe_prefix;
 
-enum { AOE_MAX_PREFIXES = 16 /* maximum number of prefixes */ };
+enum { AOE_MAX_PREFIXES = 16 /* maximum number of sizes */ };
 
-/* A view: a transformation of a copy of a text (CONSERT, CONSERT_SUP). Cuts apply to the output of the embedding layer.
- * Nothing is rescaled. */
+/* A view: a transformation of a copy of a text (CONSERT, CONSERT_SUP). Cutoffs apply to the output of the embedding
+ * layer. Nothing is rescaled. */
 typedef enum aoe_view_kind {
     AOE_VIEW_PLAIN,       /* no transformation */
     AOE_VIEW_SHUFFLE,     /* the positions of the tokens are permuted; the order of the tokens does not change */
@@ -309,8 +309,8 @@ typedef struct aoe_train_options {
                        (AUTO, default): one score per pair; the loss is the binary cross entropy, and a label divided by
                        label_max is the target. 2 or more: labels are classes; the loss is the cross entropy */
     aoe_view views[AOE_VIEWS]; /* CONSERT, CONSERT_SUP: transformations of the copies of each text. Default: PLAIN;
-                                  aoe_train_method_defaults sets a feature cut of 0.2 and SHUFFLE for CONSERT, and PLAIN
-                                  and a token cut of 0.1 for CONSERT_SUP */
+                                  aoe_train_method_defaults sets a feature cutoff of 0.2 and SHUFFLE for CONSERT, and
+                                  PLAIN and a token cutoff of 0.1 for CONSERT_SUP */
     int new_head; /* CROSS_ENCODER: 1: replace the classification head of the start model by a new one; default 0 */
     int no_projection;    /* SIMCSE methods: 1: train without the dense layer with tanh after the pooling; default 0 */
     int allow_duplicates; /* 1: a text may occur several times in a contrastive batch; default 0 */
@@ -322,17 +322,17 @@ typedef struct aoe_train_options {
      * text is the embedding of the teacher. With several teachers, it is the concatenation of their embeddings, each
      * normalized to unit length, so that the cosine of two texts is the mean of the teachers' cosines */
     const char *teachers[AOE_MAX_TEACHERS];
-    /* Directory in which the embeddings of the teachers are stored as bf16, so that later runs do not compute them
-     * again. It is created if it does not exist. NULL (default): they are kept in memory as float32 */
+    /* Directory in which the teacher embeddings are stored as bf16, so that later runs do not compute them again. It is
+     * created if it does not exist. NULL (default): they are kept in memory as float32 */
     const char *teacher_cache;
     aoe_teacher_map teacher_map; /* DISTILL: default AOE_TEACHER_MAP_AUTO */
     double w_teacher; /* weight of the distillation loss; default 1; 0: no distillation. If it is above 0, all weights
                          of `objective` may be 0. DISTILL: ignored */
     aoe_distill distill; /* default AOE_DISTILL_COSINE */
     aoe_lora lora;       /* adapters to train instead of all weights */
-    /* [n_matryoshka] Matryoshka representation learning: the loss is the weighted sum of the losses of these prefixes
-     * of the embeddings. NULL (default): the loss of whole embeddings. matryoshka_per_step: number of prefixes that are
-     * drawn for each step; 0 (default): all */
+    /* [n_matryoshka] Matryoshka representation learning: the loss is the weighted sum of the losses of the embeddings
+     * truncated to these sizes. NULL (default): the loss of whole embeddings. matryoshka_per_step: number of sizes that
+     * are drawn for each step; 0 (default): all */
     const aoe_prefix *matryoshka;
     size_t n_matryoshka, matryoshka_per_step;
     aoe_layer_options layers; /* losses on the hidden states of all layers; default: none */
@@ -344,10 +344,10 @@ typedef struct aoe_train_options {
     double mask_rate;      /* DIFFCSE: probability that a token is selected for masking, above 0 and at most 1; default
                               0.3 */
     const char *second_prompt; /* PROMPTBERT: second prompt template; required; NULL (default): none */
-    size_t lstm_dims; /* INFERSENT: number of outputs of each direction of the LSTM; AOE_AUTO (default): that of the
-                         model, or 2048 if it has no LSTM */
-    size_t bigrams;   /* DAN: number of embeddings of bigrams, a power of two of at most 2^24, or 0 for none; AOE_AUTO
-                         (default): that of the model, or 65536 if the model has no dense layers of an earlier run */
+    size_t lstm_dims;    /* INFERSENT: number of outputs of each direction of the LSTM; AOE_AUTO (default): that of the
+                            model, or 2048 if it has no LSTM */
+    size_t bigrams;      /* DAN: number of bigram embeddings, a power of two of at most 2^24, or 0 for none; AOE_AUTO
+                            (default): that of the model, or 65536 if the model has no dense layers of an earlier run */
     aoe_dev_fn evaluate; /* computes the dev score of the model, before the first step and every args.eval_every steps;
                             the model with the highest score is kept, which is the start model if no step is better.
                             NULL (default): the last model is kept */
@@ -365,13 +365,13 @@ AOE_OPTIONS_WITH(aoe_train_options, aoe_training_args_defaults(&o->args), aoe_ob
  * to the values of the method's paper (docs/objectives.md). Does nothing if m is unknown. */
 AOE_API void aoe_train_method_defaults(aoe_train_options *o, aoe_method m);
 /* Returns the number of texts that the encoder processes at a time in training, for aoe_plan_options.n_texts: the
- * number of examples of a batch, or cache_chunk if it is lower, times the number of texts that the method encodes for
- * an example. texts_per_example: number of texts of an example of the training files, 2 for pairs and positives, 3 for
+ * number of examples in a batch, or cache_chunk if it is lower, times the number of texts that the method encodes for
+ * an example. texts_per_example: number of texts in an example of the training files, 2 for pairs and positives, 3 for
  * triplets; methods that read the texts of any file ignore it. The two texts of a pair count as one text for
  * CROSS_ENCODER, which encodes them together. Returns 0 if the method is unknown. */
 AOE_API size_t aoe_train_batch_texts(const aoe_train_options *o, size_t texts_per_example);
 /* Fine-tunes args.model on the training files and writes the model to args.output. With equal seeds, the trained
- * weights are bit-identical for any number of threads and after resuming. If args.model is a directory of adapters, or
+ * weights are bit-identical for any number of threads and after resuming. If args.model is an adapter directory, or
  * options.lora requests new adapters, only the adapters are trained and saved, in PEFT's format; the base model is
  * neither changed nor copied. The vectors of a teacher are computed once, before the first step; a resumed run checks
  * that they are unchanged. Errors: AOE_EFORMAT (training file: file, line and column; labels without an ordered pair if
@@ -384,13 +384,13 @@ AOE_API int aoe_train_check(const aoe_train_options *AOE_NULLABLE o, aoe_error *
 /* Sizes of the training data of a run. */
 typedef struct aoe_train_sizes {
     size_t struct_size; /* set by the caller */
-    size_t length;      /* maximum number of tokens of a text, or of a pair of texts for a cross-encoder */
+    size_t length;      /* maximum number of tokens in a text, or of a text pair for a cross-encoder */
     size_t texts;       /* maximum number of texts that are encoded per example, including copies and random pairs */
 } aoe_train_sizes;
 
 /* Checks all that aoe_train checks before the first step, except args.output: the options, the start model, the
  * training files, the teacher and the generator. Nothing is trained or written, and the teacher embeds no texts. Sets
- * *sizes. Errors: those of aoe_train. */
+ * *sizes. Errors: see aoe_train. */
 AOE_API int aoe_train_check_data(aoe_context *ctx, const aoe_train_options *AOE_NULLABLE o, aoe_train_sizes *sizes,
                                  aoe_error *AOE_NULLABLE err);
 
@@ -419,7 +419,7 @@ AOE_OPTIONS_WITH(aoe_pretrain_options, aoe_training_args_defaults(&o->args), aoe
  * format of transformers' BertForMaskedLM; aoe_train accepts it as a start model. In events, loss.total is the mean
  * loss of masked tokens in nats, `accuracy` is the fraction of masked tokens that are predicted correctly, and `score`
  * is the negative loss on held-out texts. With equal seeds, the weights are bit-identical for any number of threads and
- * after resuming. Errors: those of aoe_train; AOE_EFORMAT (no [MASK] token; no text). */
+ * after resuming. Errors: see aoe_train; AOE_EFORMAT (no [MASK] token; no text). */
 AOE_API int aoe_pretrain(aoe_context *ctx, const aoe_pretrain_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 
 #ifdef __cplusplus

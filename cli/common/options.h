@@ -36,8 +36,8 @@ void cli_read_syntax(int (*run)(int argc, char **argv), cli_syntax_fn read, void
 int cli_parse(cli_args *args, const cli_syntax *s, int argc, char **argv);
 void cli_args_free(cli_args *args);                    /* accepts a zeroed struct */
 int cli_given(const cli_args *args, const char *name); /* returns 1 if the option --name was given */
-/* Replaces each operand that is the name of a model of the Hugging Face Hub by the directory of the model
- * (aoe_model_find). Returns CLI_GO, or 1 after reporting that a model is missing. */
+/* Replaces each operand that is the name of a model on the Hugging Face Hub by the model directory (aoe_model_find).
+ * Returns CLI_GO, or 1 after reporting that a model is missing. */
 int cli_find_operand_models(cli_args *args);
 /* Returns the first of names[n] whose option was given, or NULL. */
 const char *cli_first_given(const cli_args *args, const char *const *names, size_t n);

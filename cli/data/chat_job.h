@@ -57,7 +57,7 @@ typedef struct cli_chat_command {
 int cli_chat_run(cli_chat *c, const cli_chat_command *command, int argc, char **argv);
 /* Writes output rows. The function has the type aoe_write_fn; user: the cli_chat. */
 int cli_chat_write(void *user, size_t part, const char *data, size_t len);
-/* Reports an error of the library. code, err: the error; r: the numbers of requests and answers until the error.
+/* Reports an error of the library. code, err: the error; r: the numbers of requests and responses until the error.
  * Returns the exit code. */
 int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_error *err);
 /* Ends the progress display and warns about failed requests and unusable responses. skipped: number of invalid rows in

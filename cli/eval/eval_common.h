@@ -63,7 +63,7 @@ typedef struct cli_evaluation {
     const cli_group *groups; /* [n_groups] options of the command, in addition to the common ones */
     size_t n_groups;
     int seeded; /* 1: the command has the option --seed */
-    int pairs;  /* 1: the command compares pairs of texts, so it uses the scores of a cross-encoder */
+    int pairs;  /* 1: the command compares text pairs, so it uses the scores of a cross-encoder */
     void *own;  /* options of the command, stored in cli_eval.own */
     /* doing: verb in the progress line, for example "embedding"; unit: unit of the progress, for example "texts" */
     const char *doing, *unit;

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_LAYERS = 1024 }; /* maximum number of layers of a model */
+enum { MAX_LAYERS = 1024 }; /* maximum number of layers in a model */
 
 /* Indices of layers. */
 typedef struct layer_list {

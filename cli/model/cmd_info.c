@@ -129,7 +129,7 @@ static const struct {
 };
 enum { N_PARTS = sizeof parts / sizeof *parts, FIRST_TRAINING_PART = 3 };
 
-/* Returns the number of rows of the plan. int8 is only for inference, so a plan for int8 has no rows for training. */
+/* Returns the number of rows in the plan. int8 is only for inference, so a plan for int8 has no rows for training. */
 static size_t part_count(const aoe_memory_plan *plan) {
     return plan->dtype == AOE_DTYPE_INT8 ? FIRST_TRAINING_PART : N_PARTS;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * `aoe pull`: downloads models of the Hugging Face Hub into the cache on this machine.
+ * `aoe pull`: downloads models from the Hugging Face Hub into the cache on this machine.
  */
 #include "aoe_hub.h"
 #include "base/clock.h"

@@ -15,7 +15,7 @@
 
 enum {
     GROUPS = 6,        /* number of groups of pairs */
-    ROWS = GROUPS + 1, /* number of rows of a panel: one row per group, and one row for all pairs */
+    ROWS = GROUPS + 1, /* number of rows in a panel: one row per group, and one row for all pairs */
     POINTS = 201,      /* number of points at which a density is computed */
     BATCH = 2048,      /* number of pairs that are embedded at a time */
     MAX_MODELS = 8
@@ -56,7 +56,7 @@ typedef struct job {
     size_t n;
     double *gold;      /* [n] gold scores, owned */
     int *group;        /* [n] index of the group of each pair, owned */
-    size_t size[ROWS]; /* number of pairs of each row */
+    size_t size[ROWS]; /* number of pairs in each row */
     scale scale;       /* minimum and maximum gold score */
     column *column;    /* [columns] one panel per model, then the panel of the gold scores; owned */
     size_t columns;    /* number of panels */

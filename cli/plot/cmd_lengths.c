@@ -78,7 +78,7 @@ static const aoei_option length_table[] = {
 
 /* ---- lengths */
 
-/* Callback of aoe_texts_read. Stores the number of tokens of a text. */
+/* Callback of aoe_texts_read. Stores the number of tokens in a text. */
 static int take_text(void *user, aoe_text text, aoe_error *err) {
     job *j = user;
     violin *v = j->reading;

@@ -12,7 +12,7 @@ enum { CLI_LOG_PARTS = 16 };
 /* A step of a training run. */
 typedef struct cli_log_step {
     double number;               /* number of the optimizer step */
-    double examples;             /* number of examples of the step; 1 if the log does not contain it */
+    double examples;             /* number of examples in the step; 1 if the log does not contain it */
     double value[CLI_LOG_PARTS]; /* losses; NaN: the loss was not logged in this step */
 } cli_log_step;
 
@@ -29,7 +29,7 @@ typedef struct cli_run_log {
     size_t n, capacity;        /* n: number of steps; capacity: number of steps for which memory is allocated */
     cli_log_eval *eval;        /* [evals] evaluations in the order of the log, owned */
     size_t evals;              /* number of evaluations */
-    double batch;              /* largest number of examples of a step */
+    double batch;              /* largest number of examples in a step */
     double last;               /* number of the last step; 0: no steps */
     char metric[32]; /* name of the score, such as "spearman"; "": unknown, because an earlier version wrote the log */
     double epoch_steps; /* number of steps per epoch; NaN: unknown */

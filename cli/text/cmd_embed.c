@@ -59,7 +59,7 @@ typedef struct job {
     aoe_text_info *info; /* [BATCH] information about each text, such as its number of tokens; owned */
     float *ranges;       /* [2, dims] ranges of the components, owned */
     size_t calibrated;   /* number of embeddings in the ranges */
-    size_t dims;         /* number of components of an embedding */
+    size_t dims;         /* embedding size */
     /* texts: number of all texts; empty, truncated: number of empty and of truncated texts; chunked: number of texts
      * that were split into chunks */
     size_t texts, empty, truncated, chunked;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe rerank`: scores pairs of texts with a cross-encoder. With --query, it ranks texts by their scores
- * with a query; all texts and scores are kept in memory. With --pairs, it scores the rows of a table in batches, so
- * memory use does not depend on the size of the table.
+ * Implements `aoe rerank`: scores text pairs with a cross-encoder. With --query, it ranks texts by their scores with a
+ * query; all texts and scores are kept in memory. With --pairs, it scores the rows of a table in batches, so memory use
+ * does not depend on the size of the table.
  */
 #include "aoe_data.h"
 #include "cli/common/common.h"

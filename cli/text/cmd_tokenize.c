@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Implements `aoe tokenize`: prints one JSON array of token ids per text. Only the files of the tokenizer are opened;
- * the weights of the model are not read. Each text is tokenized as soon as it is read, so the command can be used as a
+ * the model weights are not read. Each text is tokenized as soon as it is read, so the command can be used as a
  * coprocess.
  */
 #include "aoe_tokenizer.h"
@@ -119,7 +119,7 @@ static json_t *types_json(const job *j) {
     return types;
 }
 
-/* Tokenizes a text, or a pair of texts if `second` is not NULL, and prints its ids, its tokens, or both as JSON. */
+/* Tokenizes a text, or a text pair if `second` is not NULL, and prints its ids, its tokens, or both as JSON. */
 static int print_text(job *j, aoe_text text, const aoe_text *second) {
     aoe_error err;
     if (second ? aoe_tokenizer_encode_pair(j->tokenizer, text, *second, &j->encode, &j->ids, &err)

@@ -33,7 +33,7 @@ typedef struct cli_training {
     const char *output; /* output directory, borrowed */
     cli_progress progress;
     aoe_train_event last; /* the last event; its field `path` is not valid */
-    int keeps_vectors;    /* 1: the embeddings of the teachers are stored in a cache */
+    int keeps_vectors;    /* 1: the teacher embeddings are stored in a cache */
     size_t embedded;      /* number of texts that the current teacher has embedded */
     size_t evaluations;   /* number of evaluations that were printed */
     double rate;          /* training speed in tokens per second, an exponential moving average over the steps */
@@ -41,7 +41,7 @@ typedef struct cli_training {
      * last batch of an epoch, which can be small, has a small weight. */
     double average[CLI_TRAINING_LOSSES]; /* weighted sums of the losses */
     double weight;                       /* sum of the weights */
-    size_t batch;                        /* number of examples of the largest step so far */
+    size_t batch;                        /* number of examples in the largest step so far */
 } cli_training;
 
 /* Creates a context, runs t->run and prints the events of the training. args: training arguments; the function sets

@@ -17,7 +17,7 @@ typedef struct aoei_chat_calls aoei_chat_calls;
 int aoei_chat_calls_create(aoei_chat_calls **c, const aoe_chat_options *o, aoe_error *err);
 void aoei_chat_calls_destroy(aoei_chat_calls *c); /* accepts NULL */
 /* Adds a call: `prompt` is sent to the model with index `model`. Sets *number to the index of the call; equal calls
- * have the same index. expected: expected number of tokens of the response, used to estimate the cost. */
+ * have the same index. expected: expected number of tokens in the response, used to estimate the cost. */
 int aoei_chat_calls_add(aoei_chat_calls *c, size_t model, aoe_text prompt, size_t expected, size_t *number,
                         aoe_error *err);
 /* Sends the requests whose responses are not in the cache. If options.dry_run is 1, sends nothing and passes the

@@ -14,8 +14,8 @@ typedef struct aoei_chat_reply {
     aoei_buffer content;       /* text that the model wrote; if the model declined the request, its explanation */
     int refused;               /* 1: the model or the endpoint's content filter declined the request */
     int truncated;             /* 1: the text ends at the token limit (finish_reason "length") */
-    int64_t prompt_tokens;     /* number of tokens of the prompt as reported by the endpoint; -1: not reported */
-    int64_t completion_tokens; /* number of tokens of the response as reported by the endpoint; -1: not reported */
+    int64_t prompt_tokens;     /* number of tokens in the prompt as reported by the endpoint; -1: not reported */
+    int64_t completion_tokens; /* number of tokens in the response as reported by the endpoint; -1: not reported */
 } aoei_chat_reply;
 
 /* Reads the body of a response with status 200 and replaces the contents of *r. The caller zeroes *r before the first
@@ -32,7 +32,7 @@ typedef struct aoei_chat_settings {
     const char *model;  /* name of the model */
     const char *system; /* system message; NULL or "": none */
     double temperature; /* sampling temperature; AOE_AUTO: not sent */
-    size_t max_tokens;  /* maximum number of tokens of the response; 0: not sent */
+    size_t max_tokens;  /* maximum number of tokens in the response; 0: not sent */
     /* JSON object with more keys, which replace equal keys of the body; a key with the value null is removed; may be
      * NULL */
     const char *more;
@@ -44,7 +44,7 @@ int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text pr
 
 /* Limits in the body of a request, after aoei_chat_settings.more is merged. */
 typedef struct aoei_chat_limits {
-    /* maximum number of tokens of a response: the larger of max_tokens and max_completion_tokens; 0: no maximum */
+    /* maximum number of tokens in a response: the larger of max_tokens and max_completion_tokens; 0: no maximum */
     double tokens;
     double responses; /* number of responses per request: the larger of n and best_of, or 1 if the request has
                          neither */
@@ -62,5 +62,5 @@ typedef struct aoei_chat_error {
  * NULL. */
 void aoei_chat_error_read(aoei_chat_error *e, aoe_text body, const char *secret);
 
-/* Estimates the number of tokens of a text: 1/4 token per ASCII character and 1 token per other character. */
+/* Estimates the number of tokens in a text: 1/4 token per ASCII character and 1 token per other character. */
 size_t aoei_estimate_tokens(aoe_text s);

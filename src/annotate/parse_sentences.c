@@ -369,7 +369,7 @@ static int read_lines(aoei_sentences *list, aoei_parse_outcome *outcome, aoe_tex
     return rc;
 }
 
-/* Returns the first answer in the text. Some models continue after their answer and write the next turn of the
+/* Returns the first response in the text. Some models continue after their response and write the next turn of the
  * conversation, such as "Input: ..."; this part is removed. */
 static aoe_text first_turn(aoe_text text) {
     static const char *const turns[] = {

@@ -2,7 +2,7 @@
  * Extracts the requested sentences from the response of a chat model. Models use many formats: numbered, lettered and
  * bulleted lists, JSON, code fences, tables, quoted lines and plain lines. Other text may precede and follow the
  * sentences. Ambiguous parts of a response are skipped, so the parser may miss a sentence but returns only sentences
- * that the model wrote as answers.
+ * that the model wrote as requested.
  */
 #pragma once
 

@@ -26,8 +26,8 @@
 
 enum {
     MAX_SCORE = 5,       /* maximum score */
-    EXPECTED_TOKENS = 4, /* expected number of tokens of a response, used to estimate the cost */
-    TEXTS = 2            /* number of texts of a pair */
+    EXPECTED_TOKENS = 4, /* expected number of tokens in a response, used to estimate the cost */
+    TEXTS = 2            /* number of texts in a pair */
 };
 
 typedef struct job job;
@@ -37,7 +37,7 @@ struct job {
     const aoe_score_options *o;
     aoe_score_result *result;
     aoei_table *table;  /* input table while it is open, owned */
-    size_t columns;     /* number of columns of the input table; all columns are read */
+    size_t columns;     /* number of columns in the input table; all columns are read */
     size_t text[TEXTS]; /* indices of the two text columns */
     /* index of the column whose cells the scores replace; `columns` if the scores are written to a new column */
     size_t label;

@@ -31,5 +31,5 @@ int aoei_context_init(aoe_context *ctx, const aoe_context *other, const aoei_poo
 void aoei_context_release(aoe_context *ctx); /* frees the parts of *ctx; accepts a zeroed struct */
 
 /* Fills `ctx`, which may be on the caller's stack, with a context that has a CPU tier but no threads and no scratch
- * buffers. The context owns nothing and needs no destruction. Errors: those of aoei_cpu_tier. */
+ * buffers. The context owns nothing and needs no destruction. Errors: see aoei_cpu_tier. */
 int aoei_context_serial(aoe_context *ctx, aoe_error *err);

@@ -52,7 +52,7 @@ static int find_in(const char *folder, char *found) {
 
 /* A search for the default model. */
 typedef struct search {
-    char found[PATH_MAX]; /* directory of the model */
+    char found[PATH_MAX]; /* model directory */
     char searched[600]; /* folders that were searched, separated by ", ", for messages; folders that do not fit are left
                            out */
 } search;

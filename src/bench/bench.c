@@ -49,7 +49,7 @@ typedef struct aoei_bench {
     aoe_bench_options options;
     const aoe_bench_options *o; /* points to the field `options` */
     uint64_t runs;              /* number of completed runs, including the warm-up */
-    aoei_encoder_config config; /* configuration of the model that is timed; may have fewer layers than options.shape */
+    aoei_encoder_config config; /* model configuration that is timed; may have fewer layers than options.shape */
     size_t layers;              /* number of layers of options.shape */
     aoei_dtype type;            /* data type of the GEMMs */
     aoei_pair_step step;        /* training: parameters, activations and batch */
@@ -62,8 +62,8 @@ typedef struct aoei_bench {
     aoei_batch_buffer buffer;   /* inference: token ids */
     aoei_tensor pooled;         /* inference: [texts, hidden] embeddings */
     double *labels;             /* training: [pairs] labels, owned */
-    size_t tokens;              /* total number of tokens of all texts */
-    size_t longest;             /* number of tokens of the longest text */
+    size_t tokens;              /* total number of tokens in all texts */
+    size_t longest;             /* number of tokens in the longest text */
 } bench;
 
 static size_t text_length(const bench *b, size_t i) {

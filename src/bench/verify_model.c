@@ -52,7 +52,7 @@ typedef struct id_texts {
     size_t n;        /* number of texts */
     int32_t *ids;    /* [offsets[n]] token ids of all texts, one text after the other; owned */
     size_t *offsets; /* [n + 1] offsets in `ids`: the ids of text i are ids[offsets[i], offsets[i + 1]); owned */
-    size_t longest;  /* number of tokens of the longest text */
+    size_t longest;  /* number of tokens in the longest text */
 } id_texts;
 
 typedef struct golden {

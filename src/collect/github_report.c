@@ -26,7 +26,7 @@ typedef struct chosen {
     int dropped;    /* 1: the issue is not written, because an earlier split contains an equal text */
 } chosen;
 
-enum { COLUMNS = 6 }; /* maximum number of columns of an output table */
+enum { COLUMNS = 6 }; /* maximum number of columns in an output table */
 
 typedef struct reporter {
     aoei_collection *c;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Implements aoe_convert, which writes a copy of a model and stores the weights as another data type. Settings,
- * prompts, tokenizer and training record are copied. If the input is a directory of adapters, the adapters are merged
- * into the weights of the base model.
+ * prompts, tokenizer and training record are copied. If the input is an adapter directory, the adapters are merged into
+ * the weights of the base model.
  */
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"

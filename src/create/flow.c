@@ -36,7 +36,7 @@ typedef struct flow_job {
     aoe_context *ctx;                       /* borrowed */
     const aoe_flow_options *o;              /* borrowed */
     aoe_embedder *embedder;                 /* used by embed_files only; owned */
-    aoei_flow_shape shape;                  /* its field dims is the number of components of an embedding */
+    aoei_flow_shape shape;                  /* its field dims is the embedding size */
     float *vectors;                         /* [texts, dims] embeddings of all texts, owned */
     size_t *first;                          /* [examples + 1] index of the first text of each example, owned */
     size_t texts, examples;                 /* numbers of texts and of examples so far */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Creates a model directory with randomly initialized weights. The vocabulary is either trained on texts or copied from
  * another model. Weights are generated when they are written, so the model may be larger than memory. A slot is the
- * index of a weight tensor in the list of all weights of the model (encoder/slot_layout.h).
+ * index of a weight tensor in the list of all model weights (encoder/slot_layout.h).
  */
 #include "create/init.h"
 #include "create/convert.h"
@@ -153,7 +153,7 @@ typedef struct weight_generator {
     size_t size;        /* capacity of `buffer` in floats; at least the size of the largest weight */
 } weight_generator;
 
-/* Returns the number of parameters of a slot. */
+/* Returns the number of parameters in a slot. */
 static size_t slot_size(const new_model *m, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(&m->config, slot, &d);

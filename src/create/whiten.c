@@ -34,7 +34,7 @@ enum { BATCH = 4096 /* number of texts that are embedded at a time */ };
 /* The sums over embeddings from which mean and covariance are computed. The first embedding is subtracted from each
  * embedding, because this avoids cancellation if the mean is large. */
 typedef struct moments {
-    size_t D;      /* number of components of an embedding */
+    size_t D;      /* embedding size */
     size_t n;      /* number of embeddings added so far */
     double *shift; /* [D] first embedding, owned */
     double *sum;   /* [D] sum of the shifted embeddings; moments_finish replaces the sum by the mean of the embeddings;

@@ -50,9 +50,9 @@ typedef struct miner {
     aoe_mine_result result;      /* counts of the rows processed so far */
     double positives, negatives; /* sum of the cosines of queries and positives, and sum of the cosines of queries and
                                     negatives */
-    size_t D, k; /* D: number of components of an embedding; k: number of nearest candidates that a search returns */
-    size_t searches;     /* maximum number of searches per block; the arrays below have this capacity */
-    aoei_arena arena;    /* memory of the tensors; owned */
+    size_t D, k;                 /* D: embedding size; k: number of nearest candidates that a search returns */
+    size_t searches;             /* maximum number of searches per block; the arrays below have this capacity */
+    aoei_arena arena;            /* memory of the tensors; owned */
     aoei_tensor vectors; /* [t.n_classes, D] embedding of each class, normalized to length 1; a zero vector stays
                             zero */
     /* [t.n_classes, D] embedding of each class with the prompt of the queries; equal to `vectors` if o->query_prompt is

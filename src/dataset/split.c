@@ -25,7 +25,7 @@ typedef struct split {
     size_t *class; /* [names.texts.n] class of each distinct text: the index of the first text that is equal to it */
     size_t *first_row; /* [names.texts.n] for each class, the first row that contains a text of the class */
     size_t *cluster;   /* [records.n] number of the cluster that contains each row */
-    size_t *weight;    /* [n_clusters] number of rows of each cluster */
+    size_t *weight;    /* [n_clusters] number of rows in each cluster */
     size_t *part;      /* [n_clusters] index of the part to which each cluster is assigned */
     size_t n_clusters; /* number of clusters */
 } split;

@@ -94,9 +94,9 @@ struct aoei_arch {
 
     /* encoding */
     const struct aoei_encoder_ops *encoder; /* functions of the encoder */
-    /* returns the maximum number of tokens of a text, including special tokens */
+    /* returns the maximum number of tokens in a text, including special tokens */
     size_t (*max_length)(const aoei_encoder_config *c);
-    size_t default_length; /* default maximum number of tokens of a text; 0: the default is the result of max_length */
+    size_t default_length; /* default maximum number of tokens in a text; 0: the default is the result of max_length */
     unsigned poolings;     /* set of supported poolings, combined from AOEI_POOLING_BIT */
     aoe_pooling default_pooling; /* pooling of models whose directory does not specify a pooling */
     int plain_tokens;            /* 1: no special tokens are added to texts, and unknown tokens are dropped */

@@ -14,7 +14,7 @@
 #include "encoder/ran.h"
 #include "encoder/ran_slots.h"
 
-#define MAX_TOKENS     ((size_t)1 << 20) /* maximum number of tokens of a text; it is not limited by a position table */
+#define MAX_TOKENS     ((size_t)1 << 20) /* maximum number of tokens in a text; it is not limited by a position table */
 #define DEFAULT_TOKENS ((size_t)512)
 #define MAX_LAYERS     ((size_t)1 << 10)
 #define MAX_HEADS      ((size_t)1 << 10)

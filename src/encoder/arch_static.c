@@ -13,12 +13,12 @@
 #include "encoder/arch_keys.h"
 #include "encoder/static_encoder.h"
 
-#define MAX_TOKENS     ((size_t)1 << 20) /* maximum number of tokens of a text; it is not limited by a position table */
+#define MAX_TOKENS     ((size_t)1 << 20) /* maximum number of tokens in a text; it is not limited by a position table */
 #define DEFAULT_TOKENS ((size_t)512)     /* default maximum length of Model2Vec */
 
 static const char *const prefixes[] = {"", NULL};
 
-/* Reads max_length: the maximum number of tokens of a text, or null for no limit. */
+/* Reads max_length: the maximum number of tokens in a text, or null for no limit. */
 static int read_max_length(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const json_t *v = json_object_get(config, "max_length");
     size_t n = json_is_null(v) ? MAX_TOKENS : 0;

@@ -2,7 +2,7 @@
  * Word embeddings, the module WordEmbeddings of sentence-transformers. The tensor `emb_layer.weight` [V, D] contains
  * one vector per token. A module CNN or LSTM and a pooling follow. In contrast to static models, special and unknown
  * tokens are not dropped. The vectors are trained only if update_embeddings is true in config.json. The key bigrams,
- * which only aoe has, is the number of rows of the tensor `bigrams.weight`, the embeddings of bigrams (nn/bigrams.h).
+ * which only aoe has, is the number of rows in the tensor `bigrams.weight`, the bigram embeddings (nn/bigrams.h).
  */
 #include "encoder/arch_words.h"
 
@@ -14,7 +14,7 @@
 #include "encoder/static_encoder.h"
 
 #define MAX_BIGRAMS ((size_t)1 << 24)
-#define MAX_TOKENS  ((size_t)1 << 20) /* maximum number of tokens of a text; it is not limited by a position table */
+#define MAX_TOKENS  ((size_t)1 << 20) /* maximum number of tokens in a text; it is not limited by a position table */
 
 static const char *const prefixes[] = {"", NULL};
 

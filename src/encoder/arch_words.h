@@ -6,4 +6,4 @@
 #include "encoder/arch.h"
 
 #define AOEI_WORDS_TENSOR   "emb_layer.weight" /* name of the only tensor, [V, D] */
-#define AOEI_BIGRAMS_TENSOR "bigrams.weight"   /* name of the embeddings of bigrams, [bigrams, D] */
+#define AOEI_BIGRAMS_TENSOR "bigrams.weight"   /* name of the bigram embeddings, [bigrams, D] */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The classification head of a cross-encoder. A cross-encoder reads a pair of texts as one sequence of tokens and
- * computes one or several scores (logits). Its head consists of a pooling and of a chain of modules
- * (nn/module_chain.h), the last of which is a dense layer with one output per class. The architecture (arch.h) declares
- * the modules and the names of their tensors, which are those of the class ...ForSequenceClassification in the library
- * transformers.
+ * The classification head of a cross-encoder. A cross-encoder reads a text pair as one sequence of tokens and computes
+ * one or several scores (logits). Its head consists of a pooling and of a chain of modules (nn/module_chain.h), the
+ * last of which is a dense layer with one output per class. The architecture (arch.h) declares the modules and the
+ * names of their tensors, which are those of the class ...ForSequenceClassification in the library transformers.
  */
 #pragma once
 

@@ -19,7 +19,7 @@ typedef struct aoei_training_layers aoei_training_layers; /* defined in training
 /* Options that only recurrent attention networks (RAN, docs/ran.md) have. */
 typedef struct aoei_ran_config {
     size_t window;     /* number of tokens per window */
-    size_t min_window; /* minimum number of tokens of the last window of a text; if fewer tokens remain, they are added
+    size_t min_window; /* minimum number of tokens in the last window of a text; if fewer tokens remain, they are added
                           to the previous window */
     size_t head_size;  /* number of components per head */
     int langml_norm; /* 1: norms divide by the square root of mean(x^2), as in the Keras library langml; 0: norms divide
@@ -55,7 +55,7 @@ typedef struct aoei_lora {
      * trained */
     aoei_lora_layer head[AOEI_MAX_MODULES];
     int magnitudes; /* 1: weight-decomposed adapters (DoRA): each row of a merged weight is scaled to a stored norm */
-    int replaces;   /* 1: the file of the adapters also contains weights that replace weights of the base model */
+    int replaces;   /* 1: the adapter file also contains weights that replace weights of the base model */
 } aoei_lora;
 
 /* Returns the rank and alpha of the adapter with index `index` (slot_layout.h) of encoder layer `layer`. The rank is 0
@@ -64,7 +64,8 @@ aoei_lora_layer aoei_lora_of(const aoei_lora *l, size_t layer, size_t index);
 /* Returns the factor of the output of the adapter a, which must exist: alpha / sqrt(r) if l->rank_stabilized is 1,
  * otherwise alpha / r. */
 double aoei_lora_factor(const aoei_lora *l, aoei_lora_layer a);
-/* Returns the factor of the output of an adapter. The arguments are those of aoei_lora_of; the adapter must exist. */
+/* Returns the factor of the output of an adapter. The arguments are the same as in aoei_lora_of; the adapter must
+ * exist. */
 double aoei_lora_scale(const aoei_lora *l, size_t layer, size_t index);
 
 #define AOEI_MAX_LAYERS ((size_t)1 << 10) /* maximum number of layers; all published encoders have fewer */
@@ -85,7 +86,7 @@ static inline int aoei_layer_set_has(const aoei_layer_set *s, size_t layer) {
 
 /* Relative positions of disentangled attention (DeBERTa, nn/disentangled.h). */
 typedef struct aoei_relative_config {
-    size_t span;    /* half the number of rows of the table of relative positions; 0: there are no relative positions */
+    size_t span;    /* half the number of rows in the table of relative positions; 0: there are no relative positions */
     size_t buckets; /* number of buckets of distances; 0: distances are not mapped to buckets */
     size_t max_distance; /* distance from which all distances are in the last bucket */
     int keys;            /* 1: scores contain the product of the query with the key of the distance ("c2p") */
@@ -127,7 +128,7 @@ typedef struct aoei_module_config {
 typedef struct aoei_encoder_config {
     const aoei_arch *arch;  /* architecture; static storage */
     size_t hidden;          /* D, hidden size */
-    size_t embed_width;     /* E, number of columns of the embedding tables. A linear layer with bias, the projection,
+    size_t embed_width;     /* E, number of columns in the embedding tables. A linear layer with bias, the projection,
                                follows the embedding and has D outputs. 0: E is D, and there is no projection */
     size_t layers;          /* number of layers */
     size_t layer_groups;    /* number of groups of layers; the layers of a group use the same weights (ALBERT). 0: every
@@ -146,7 +147,7 @@ typedef struct aoei_encoder_config {
                              table */
     aoei_rope rope_local; /* rotary position embeddings of the layers in `windowed`; if theta is 0, these layers use
                              `rope` */
-    size_t token_types;   /* number of rows of the token type table; 0: there is no table */
+    size_t token_types;   /* number of rows in the token type table; 0: there is no table */
     int no_embed_norm;    /* 1: there is no norm after the embedding */
     aoei_norm norm;       /* type of all norms; RMSNorm has no bias */
     int pre_norm; /* 1: norms precede attention and feed-forward, and a norm follows the last layer; 0: norms follow the
@@ -169,16 +170,16 @@ typedef struct aoei_encoder_config {
     /* size of the sliding window of attention in tokens, for the layers in `windowed`; 0: no window */
     size_t window;
     aoei_layer_set windowed; /* layers with a sliding window */
-    /* number of rows of the table of score biases: the bias of a head for a pair of a query and a key depends on the
+    /* number of rows in the table of score biases: the bias of a head for a pair of a query and a key depends on the
      * bucket of their distance (nn/score_bias.h); 0: there is no table, otherwise AOEI_SCORE_BUCKETS */
     size_t score_buckets;
     int alibi; /* 1: linear score biases with one slope per head are used instead of a position table (ALiBi,
                   nn/score_bias.h) */
     aoei_relative_config relative; /* relative positions of disentangled attention */
     int no_position_table;         /* 1: there is no position table, although `positions` is not 0 */
-    size_t bigrams;                /* number of rows of the table of bigrams (nn/bigrams.h); 0: there is no table */
+    size_t bigrams;                /* number of rows in the table of bigrams (nn/bigrams.h); 0: there is no table */
     int frozen_words;              /* 1: the word embeddings are not trained (WordEmbeddings) */
-    size_t max_tokens;             /* maximum number of tokens of a text in config.json (Model2Vec); 0: none is given */
+    size_t max_tokens;             /* maximum number of tokens in a text in config.json (Model2Vec); 0: none is given */
     int normalize;              /* 1: config.json requests that vectors are normalized to unit length (static models) */
     aoei_activation activation; /* activation function of the feed-forward layers */
     double norm_eps;            /* epsilon of all norms */
@@ -225,7 +226,7 @@ static inline size_t aoei_distinct_layers(const aoei_encoder_config *c) {
 static inline size_t aoei_layer_group(const aoei_encoder_config *c, size_t layer) {
     return layer * aoei_distinct_layers(c) / c->layers;
 }
-/* Returns E, the number of columns of the embedding tables. */
+/* Returns E, the number of columns in the embedding tables. */
 static inline size_t aoei_embed_width(const aoei_encoder_config *c) {
     return c->embed_width ? c->embed_width : c->hidden;
 }
@@ -256,11 +257,11 @@ static inline size_t aoei_token_width(const aoei_encoder_config *c) {
 static inline size_t aoei_pooled_dims(const aoei_encoder_config *c) {
     return c->modules.pooled_parts ? aoei_token_width(c) * c->modules.pooled_parts : aoei_token_width(c);
 }
-/* Returns the number of components of the embedding of a text. */
+/* Returns the embedding size of a text. */
 static inline size_t aoei_vector_dims(const aoei_encoder_config *c) {
     return aoei_module_chain_dims(c->modules.list, c->modules.n, aoei_pooled_dims(c));
 }
-/* Returns H d, the number of columns of the queries of all heads. */
+/* Returns H d, the number of columns in the queries of all heads. */
 static inline size_t aoei_query_width(const aoei_encoder_config *c) {
     return c->heads * aoei_head_dim(c);
 }

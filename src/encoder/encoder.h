@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Forward and backward pass of an encoder for a batch of packed texts, for all architectures. Activations are stored in
- * an arena of the caller. In comments, N is the number of tokens of the batch, and D is the hidden size.
+ * an arena of the caller. In comments, N is the number of tokens in the batch, and D is the hidden size.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_conf
                                  const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop);
 /* Returns a hidden state [n_tokens, D] of the last forward pass. If layer is 0, it is the embedding output; otherwise
  * it is the output of layer `layer` - 1, where layers are counted from 0. In pre-norm models, the last hidden state is
- * the output of the final norm. n_tokens is the number of tokens of the batch. In inference, only the embedding output
+ * the output of the final norm. n_tokens is the number of tokens in the batch. In inference, only the embedding output
  * and the last hidden state are available. */
 aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t layer,
                                 size_t n_tokens);

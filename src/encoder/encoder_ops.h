@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The interface that every encoder implements: a table of functions (aoei_encoder_ops) and the state on which they
  * operate. Other code calls the functions of encoder.h, which call these functions. In comments, N is the number of
- * tokens of the batch, D is the hidden size, and V is the vocabulary size.
+ * tokens in the batch, D is the hidden size, and V is the vocabulary size.
  */
 #pragma once
 
@@ -48,7 +48,7 @@ typedef struct aoei_encoder_dropout {
 
 /* Activations and workspaces of an encoder. All pointers point into the arena from which the memory was allocated. */
 typedef struct aoei_encoder_state {
-    /* maximum sizes of a batch: number of tokens; number of texts; number of tokens of the longest text */
+    /* maximum sizes of a batch: number of tokens; number of texts; number of tokens in the longest text */
     size_t n_tokens, n_texts, longest;
     aoei_encoder_mode mode;
     size_t kept_bytes;   /* number of bytes of the activations of embedding and layers: in training, those that are kept
@@ -81,7 +81,7 @@ typedef struct aoei_mlm_transform {
     const aoe_context *ctx;
     const aoei_encoder_config *config;
     const aoei_tensor *w;  /* [AOEI_HW_COUNT] weights of the head */
-    const aoei_tensor *g;  /* [AOEI_HW_COUNT] gradients of the weights; the backward pass adds to them */
+    const aoei_tensor *g;  /* [AOEI_HW_COUNT] weight gradients; the backward pass adds to them */
     aoei_tensor in;        /* [n, D] hidden states of the masked tokens */
     aoei_tensor pre;       /* [n, E] output of the dense layer, before the activation */
     aoei_tensor act;       /* [n, E] output of the activation; the backward pass overwrites it */
@@ -120,6 +120,6 @@ typedef struct aoei_encoder_ops {
                         const aoei_encoder_dropout *drop);
     /* computes t->out from t->in; NULL: the encoder does not support a masked-LM head */
     void (*mlm_forward)(const aoei_mlm_transform *t);
-    /* Computes the gradients of the weights and t->d_in from t->d_out. */
+    /* Computes the weight gradients and t->d_in from t->d_out. */
     void (*mlm_backward)(const aoei_mlm_transform *t);
 } aoei_encoder_ops;

@@ -28,11 +28,11 @@
 /* Sizes from which the shapes of all tensors are computed. */
 typedef struct sizes {
     size_t N, texts, C; /* maximum sizes of a batch: number of tokens; number of texts; number of windows */
-    size_t M;           /* maximum number of rows of a round */
+    size_t M;           /* maximum number of rows in a round */
     size_t cells; /* number of rows of tensors with one row per cell: in training, all cells of a batch; in inference,
                      the cells of one step */
     size_t block; /* number of tokens that memory review processes at a time */
-    size_t D, H, window_rows; /* hidden size; heads * head_size; maximum number of rows of a window */
+    size_t D, H, window_rows; /* hidden size; heads * head_size; maximum number of rows in a window */
     aoei_dtype type;
     int training;
 } sizes;

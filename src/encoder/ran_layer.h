@@ -17,7 +17,7 @@ typedef struct aoei_ran_pass {
     const aoe_context *ctx;
     const aoei_encoder_config *c;
     const aoei_tensor *w; /* [AOEI_RW_COUNT] weights of the layer */
-    const aoei_tensor *g; /* [AOEI_RW_COUNT] gradients of the weights; NULL in the forward pass */
+    const aoei_tensor *g; /* [AOEI_RW_COUNT] weight gradients; NULL in the forward pass */
     const aoei_batch *batch;
     aoei_encoder_mode mode;
     aoei_ran_state *s;
@@ -26,7 +26,7 @@ typedef struct aoei_ran_pass {
     aoei_ran_layer l;                 /* tensors of the layer, limited to the rows of the batch */
     /* [C, D] cells after each window in the previous layer, in step order (ran_windows.h); absent in the first layer */
     aoei_tensor cells_from;
-    size_t N, C, D, H; /* number of tokens of the batch; number of windows of the batch; hidden size; heads *
+    size_t N, C, D, H; /* number of tokens in the batch; number of windows in the batch; hidden size; heads *
                           head_size */
 } aoei_ran_pass;
 

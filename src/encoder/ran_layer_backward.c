@@ -3,7 +3,7 @@
  * - memory review;
  * - the tokens of all windows at once;
  * - the cells, from the last step to the first; each cell adds to the gradients of the keys and values of its window;
- * - the gradients of the weights: for each weight, the gradients of all tokens and cells are added in text order.
+ * - the weight gradients: for each weight, the gradients of all tokens and cells are added in text order.
  */
 #include "encoder/ran_layer_backward.h"
 
@@ -66,7 +66,7 @@ static aoei_ran_grads grads_part(const aoei_ran_grads *g, size_t first, size_t n
 }
 
 /* The backward pass of the linear layers that compute the keys and values of memory review. Computes p->s->d_s from
- * p->s->d_review_kv and adds the gradients of the weights. */
+ * p->s->d_review_kv and adds the weight gradients. */
 static void review_cells_backward(const aoei_ran_pass *p) {
     const aoei_ran_state *s = p->s;
     const size_t C = p->C, D = p->D;
@@ -231,8 +231,8 @@ static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, con
     aoei_rows_put(p->ctx, aoei_tensor_rows(s->d_first, 0, w->n_texts), d.sum, w->text + first);
 }
 
-/* Adds the gradients of the weights of the residual between adjacent cells. The contributions of the windows are added
- * in text order. */
+/* Adds the weight gradients of the residual between adjacent cells. The contributions of the windows are added in text
+ * order. */
 static void carry_weights(const aoei_ran_pass *p) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -261,8 +261,8 @@ static void put_cells(const aoei_ran_pass *p, const aoei_ran_grads *rows) {
     aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, 0, p->H), aoei_tensor_cols(cells.qkv, 0, p->H), row);
 }
 
-/* Adds the gradients of the weights for all rows, in text order. Also computes rows->sum, the gradient of the input of
- * the layer. */
+/* Adds the weight gradients for all rows, in text order. Also computes rows->sum, the gradient of the input of the
+ * layer. */
 static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, const aoei_batch *keys) {
     const aoei_ran_rows *r = &p->l.rows;
     const aoei_tensor none = {0};

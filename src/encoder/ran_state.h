@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Activations and workspaces of the encoder of recurrent attention networks (RAN, docs/ran.md). They are stored in the
- * arena of the encoder's state. In comments, N is the number of tokens of the batch, C is its number of windows, M is
- * the maximum number of rows of a round, D is the hidden size, and H is heads * head_size. In training, one round
+ * arena of the encoder's state. In comments, N is the number of tokens in the batch, C is its number of windows, M is
+ * the maximum number of rows in a round, D is the hidden size, and H is heads * head_size. In training, one round
  * contains all windows, so M is N + C. In inference, M is also limited by the field `rows` of aoei_ran_limits.
  * ran_windows.h defines rounds and steps, and the orders of rows and windows.
  */

@@ -20,7 +20,7 @@ static size_t most_of(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-/* maximum number of rows of a round in inference; with this number of rows, matmuls run at full speed */
+/* maximum number of rows in a round in inference; with this number of rows, matmuls run at full speed */
 #define ROUND_ROWS ((size_t)4096)
 
 aoei_ran_limits aoei_ran_limits_of(const aoei_encoder_config *c, int training) {

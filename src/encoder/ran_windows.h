@@ -25,16 +25,16 @@ typedef struct aoei_ran_step {
 } aoei_ran_step;
 
 typedef struct aoei_ran_round {
-    size_t first_row, rows; /* index in the lists by row of the first row of the round; number of rows of the round */
-    /* index of the first window of the round in the lists in round order; number of windows of the round */
+    size_t first_row, rows; /* index in the lists by row of the first row of the round; number of rows in the round */
+    /* index of the first window of the round in the lists in round order; number of windows in the round */
     size_t first_window, windows;
     size_t first_offset;      /* index in `offsets` of the first window of the round */
     size_t first_step, steps; /* index of the first step of the round; number of steps of the round */
 } aoei_ran_round;
 
 typedef struct aoei_ran_windows {
-    size_t n;               /* C, number of windows of the batch */
-    size_t n_texts;         /* number of texts of the batch */
+    size_t n;               /* C, number of windows in the batch */
+    size_t n_texts;         /* number of texts in the batch */
     aoei_ran_round *rounds; /* [n_rounds] rounds in the order in which they run */
     size_t n_rounds;
     aoei_ran_step *steps; /* [n_steps] steps in the order in which they run */
@@ -45,7 +45,7 @@ typedef struct aoei_ran_windows {
     /* Lists in round order. They have C elements, except `offsets`. They describe the windows of a round as texts of a
      * batch and as attention spans. */
     /* [C + rounds] for each window, the index of its first row in its round; after the windows of a round, the number
-     * of rows of the round */
+     * of rows in the round */
     uint32_t *offsets;
     uint32_t *round_first; /* for each window, the position of its first row in its text, where every window has a row
                               for its cell; selects dropout masks */
@@ -82,20 +82,20 @@ typedef struct aoei_ran_windows {
 
 typedef struct aoei_ran_limits {
     size_t window;     /* number of tokens per window */
-    size_t min_window; /* minimum number of tokens of the last window of a text that has several windows */
-    size_t rows; /* maximum number of rows of a round; a round that consists of a single window may have more rows;
+    size_t min_window; /* minimum number of tokens in the last window of a text that has several windows */
+    size_t rows; /* maximum number of rows in a round; a round that consists of a single window may have more rows;
                     SIZE_MAX: no limit */
 } aoei_ran_limits;
 
 /* Returns the limits for a configuration, in training or in inference. */
 aoei_ran_limits aoei_ran_limits_of(const aoei_encoder_config *c, int training);
-/* Returns the number of windows of a text of `tokens` tokens. */
+/* Returns the number of windows in a text of `tokens` tokens. */
 size_t aoei_ran_window_count(const aoei_ran_limits *l, size_t tokens);
 /* Returns the maximum number of windows of n_texts texts that have n_tokens tokens together. */
 size_t aoei_ran_max_windows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts);
-/* Returns the maximum number of rows of a window, including its cell, for texts of up to `longest` tokens. */
+/* Returns the maximum number of rows in a window, including its cell, for texts of up to `longest` tokens. */
 size_t aoei_ran_window_rows(const aoei_ran_limits *l, size_t longest);
-/* Returns the maximum number of rows of a round. */
+/* Returns the maximum number of rows in a round. */
 size_t aoei_ran_round_rows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts, size_t longest);
 
 /* Allocates the lists of *w in the arena, for batches of at most n_tokens tokens and n_texts texts. */

@@ -18,6 +18,6 @@ void aoei_relative_forward(const aoe_context *ctx, const aoei_encoder_config *c,
                            const aoei_transformer_state *t);
 /* Sets the gradient of the embeddings to 0, before the backward pass of the layers. */
 void aoei_relative_clear(const aoe_context *ctx, const aoei_transformer_state *t);
-/* Computes the gradients of the weights of the embeddings from t->relative_grad. */
+/* Computes the weight gradients of the embeddings from t->relative_grad. */
 void aoei_relative_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                             const aoei_tensor *grads, const aoei_transformer_state *t);

@@ -35,7 +35,7 @@ enum {
     AOEI_W_RELATIVE_NORM_BIAS,
     AOEI_W_EMBED_PROJECTION, /* [D, E] linear layer that follows the embedding if the embedding tables have E columns */
     AOEI_W_EMBED_PROJECTION_BIAS,
-    AOEI_W_BIGRAM, /* [bigrams, D] embeddings of bigrams */
+    AOEI_W_BIGRAM, /* [bigrams, D] bigram embeddings */
     AOEI_W_LAYERS  /* number of slots before the layers, which is the slot of the first weight of layer 0 */
 };
 
@@ -100,7 +100,7 @@ enum {
  * AOEI_PW_DENSE_BIAS are the weight and the bias of the first module if it is a dense layer. The weight of the training
  * head is [head_rows, head_cols], and its bias is [1, head_rows]. */
 enum {
-    AOEI_MAX_LSTM_LAYERS = 4,       /* maximum number of layers of an LSTM */
+    AOEI_MAX_LSTM_LAYERS = 4,       /* maximum number of layers in an LSTM */
     AOEI_TOKEN_MODULE_WEIGHTS = 32, /* maximum number of weights of convolutions or of an LSTM */
     AOEI_PW_DENSE = 0,
     AOEI_PW_DENSE_BIAS,
@@ -149,7 +149,7 @@ typedef struct aoei_slot {
                    pooling are trained. Word embeddings may also be frozen (config.frozen_words) */
     /* If the weight file stores several weights of a layer as consecutive rows of one tensor (a fused tensor), `name`
      * is the name of this tensor, `first` is the index of the first row of the weight in the tensor, and `stored_rows`
-     * is the number of rows of the tensor. If the tensor is a vector, elements are counted instead of rows. stored_rows
+     * is the number of rows in the tensor. If the tensor is a vector, elements are counted instead of rows. stored_rows
      * is 0 if the tensor contains only this weight. */
     size_t first, stored_rows;
 } aoei_slot;

@@ -13,6 +13,6 @@ void aoei_token_convolution_layout(aoei_encoder_state *s, const aoe_context *ctx
 /* Computes s->tokens [N, aoei_token_width(c)] from the last hidden state [N, D]. w: [aoei_slot_count] weights. */
 void aoei_token_convolution_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                                     const aoei_batch *batch, aoei_encoder_state *s);
-/* Computes s->grad_last from s->grad_tokens, and adds the gradients of the weights to grads. */
+/* Computes s->grad_last from s->grad_tokens, and adds the weight gradients to grads. */
 void aoei_token_convolution_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                                      const aoei_tensor *grads, const aoei_batch *batch, aoei_encoder_state *s);

@@ -15,7 +15,7 @@ void aoei_token_lstm_layout(aoei_encoder_state *s, const aoe_context *ctx, const
  * NULL if there is no dropout between the layers. */
 void aoei_token_lstm_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                              const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop);
-/* Computes s->grad_last from s->grad_tokens, and adds the gradients of the weights to grads. */
+/* Computes s->grad_last from s->grad_tokens, and adds the weight gradients to grads. */
 void aoei_token_lstm_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                               const aoei_tensor *grads, const aoei_batch *batch, aoei_encoder_state *s,
                               const aoei_encoder_dropout *drop);

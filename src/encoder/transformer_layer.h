@@ -19,7 +19,7 @@ typedef struct aoei_layer {
     const aoe_context *ctx;
     const aoei_encoder_config *c;
     const aoei_tensor *w; /* [AOEI_LW_COUNT] weights of the layer */
-    const aoei_tensor *g; /* [AOEI_LW_COUNT] gradients of the weights; NULL in the forward pass */
+    const aoei_tensor *g; /* [AOEI_LW_COUNT] weight gradients; NULL in the forward pass */
     const aoei_batch *batch;
     const aoei_transformer_state *s;
     const aoei_encoder_dropout *drop; /* dropout of the optimizer step; NULL: no dropout */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Activations and workspaces of the transformer encoder, in the arena of the encoder's state. In the shapes, N is the
- * number of tokens of the batch, D the hidden size, H the number of heads, d the number of components per head, K the
+ * number of tokens in the batch, D the hidden size, H the number of heads, d the number of components per head, K the
  * number of key-value heads, and I the feed-forward size.
  */
 #pragma once
@@ -60,7 +60,7 @@ typedef struct aoei_transformer_state {
                                                     layer; in the backward pass, then their gradients as operands of
                                                     matmuls */
     uint32_t *relative_rows;                     /* [2 longest - 1] row of each distance */
-    size_t longest;             /* maximum number of tokens of a text; used with relative positions only */
+    size_t longest;             /* maximum number of tokens in a text; used with relative positions only */
     aoei_tensor relative_sum;   /* [2 S, D] embeddings of relative positions before their norm; used in training only */
     aoei_tensor relative_stats; /* [2 S, 2] float32 statistics of their norm; used in training only */
     aoei_tensor relative_grad;  /* [2 S, D] float32 gradient of `relative`, summed over layers; used in training only */

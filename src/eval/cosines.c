@@ -91,7 +91,7 @@ static int prefix_error(const aoei_text_pairs *c, size_t pair, size_t side, int 
     return rc;
 }
 
-/* Computes the scores of the pairs with a cross-encoder. The arguments are those of aoei_cosines. */
+/* Computes the scores of the pairs with a cross-encoder. The arguments are the same as in aoei_cosines. */
 static int score_pairs(const aoei_eval_model *e, const aoei_text_pairs *c, double *scores, size_t *truncated,
                        aoei_eval_progress *p, aoe_error *err) {
     const size_t most = c->n < BLOCK ? c->n : BLOCK;

@@ -9,20 +9,20 @@
 #include "aoe_tokenizer.h"
 #include "aoe_eval.h"
 
-/* A model that computes embeddings or scores pairs of texts, and counts tokens. */
+/* A model that computes embeddings or scores text pairs, and counts tokens. */
 typedef struct aoei_eval_model {
-    size_t dims;      /* number of components of an embedding */
+    size_t dims;      /* embedding size */
     aoe_context *ctx; /* context for the nearest-neighbor search; NULL if the evaluation needs no search; borrowed */
     /* Computes the embeddings of n texts. vectors: [n, dims] receives the embeddings. truncated: [n] receives 1 for
      * each text that was truncated to the maximum length, and 0 for other texts. On failure, *failed is set to the
      * index of the text that caused the error, or to (size_t)-1 if no single text did. */
     int (*embed)(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *truncated, size_t *failed,
                  aoe_error *err);
-    /* Sets *n to the number of tokens of a text, special tokens included. NULL if the model has no such function
+    /* Sets *n to the number of tokens in a text, special tokens included. NULL if the model has no such function
      * because every text has tokens. */
     int (*count_tokens)(void *user, aoe_text text, size_t *n, aoe_error *err);
-    /* Computes the scores of n pairs of texts with a cross-encoder; NULL for embedding models. scores: [n]; truncated:
-     * [n] receives 1 for each pair that was truncated, and 0 for other pairs; *failed: as for `embed`, for pairs. */
+    /* Computes the scores of n text pairs with a cross-encoder; NULL for embedding models. scores: [n]; truncated: [n]
+     * receives 1 for each pair that was truncated, and 0 for other pairs; *failed: as for `embed`, for pairs. */
     int (*score)(void *user, const aoe_text *first, const aoe_text *second, size_t n, double *scores,
                  uint8_t *truncated, size_t *failed, aoe_error *err);
     void *user; /* first argument of all functions; borrowed */

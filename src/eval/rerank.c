@@ -32,7 +32,7 @@ typedef struct rerank {
     const aoe_rerank_options *o; /* options; borrowed */
     aoe_embedder *e;             /* embedder of the cross-encoder; borrowed */
     size_t classes, chosen;      /* number of outputs; output that is the score */
-    size_t top;               /* maximum number of documents of a list: options.top, at most the number of documents */
+    size_t top;               /* maximum number of documents in a list: options.top, at most the number of documents */
     aoei_retrieval_data d;    /* owned */
     uint32_t *text;           /* [queries, top] documents of the first stage; AOEI_NO_TEXT: none; owned */
     float *score;             /* [queries, top] scores of the cross-encoder; owned */

@@ -29,7 +29,7 @@ typedef struct search {
     const aoe_retrieval_options *o; /* options; borrowed */
     const aoei_retrieval_data *d;   /* texts, queries and relevant texts; borrowed */
     const aoe_context *ctx;         /* context for computations; borrowed */
-    size_t D;                       /* number of components of an embedding */
+    size_t D;                       /* embedding size */
     size_t k;                       /* number of nearest texts that the search returns for a query */
     aoei_arena arena;               /* memory of the tensors below; owned */
     aoei_tensor texts;   /* [texts, D] embeddings of the texts, normalized to length 1; a zero vector stays zero */

@@ -31,7 +31,7 @@ typedef struct row {
     char *name;        /* name of the row in the report; owned */
     aoe_pairs *pairs;  /* pairs of the row; NULL for a total; owned */
     size_t begin, end; /* the pairs of the row have the indices [begin, end) in plan.cosine and plan.gold */
-    size_t skipped;    /* number of rows of the input file that are not evaluated */
+    size_t skipped;    /* number of rows in the input file that are not evaluated */
     size_t empty;      /* number of empty texts in the pairs */
     size_t truncated;  /* number of texts truncated to the maximum length; 0 for totals */
 } row;

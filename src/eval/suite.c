@@ -29,7 +29,7 @@ typedef struct set {
     aoe_pairs *part[AOEI_SUITE_PARTS]; /* pairs of each part; owned */
     size_t skipped[AOEI_SUITE_PARTS];  /* number of skipped lines of each part */
     size_t n;                          /* number of parts: the number of subsets, or 1 if the set is a single file */
-    size_t pairs;                      /* number of pairs of all parts */
+    size_t pairs;                      /* number of pairs in all parts */
     size_t ignored; /* number of ignored files: subsets that suite_sets.c does not list, and gold files without an input
                        file */
 } set;

@@ -55,7 +55,7 @@ static json_t *training_file(const aoe_train_data *d) {
     return NULL;
 }
 
-/* Adds the options that are lists: the training files, the teachers and the prefixes of the embeddings. */
+/* Adds the options that are lists: the training files, the teachers and the Matryoshka sizes. */
 static int add_lists(json_t *r, const aoe_train_options *o) {
     json_t *data = json_array(), *prefixes = json_array();
     int bad = !data || !prefixes;

@@ -64,7 +64,7 @@ static int relative_redirect(char **next, const aoei_http_response *r, const aoe
     return url.failed ? aoei_fail_nomem(err, 0) : 0;
 }
 
-/* Requests the headers of the file. A redirect to another host is not followed, because its answer has other
+/* Requests the headers of the file. A redirect to another host is not followed, because its response has other
  * checksums. */
 static int request_head(remote *file, aoei_hub_access *a, const aoei_hub_target *t, const char *path, aoe_error *err) {
     static const char *const identity[] = {"Accept-Encoding: identity"};

@@ -18,5 +18,5 @@ typedef struct aoei_hub_target {
 
 /* Downloads `path`, a safe path (base/hub_cache.h), unless the cache contains it. *size is set to its size. If the
  * download is cancelled or fails, the downloaded part stays in the cache, and the next call continues it. A file that
- * another process is downloading is awaited. Errors: those of aoe_hub_pull. */
+ * another process is downloading is awaited. Errors: see aoe_hub_pull. */
 int aoei_hub_download(aoei_hub_access *a, const aoei_hub_target *t, const char *path, uint64_t *size, aoe_error *err);

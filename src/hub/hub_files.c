@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads the answer of the Hub's API, and chooses files by their names. A path of the answer that is not safe is an
+ * Reads the response of the Hub's API, and chooses files by their names. A path of the response that is not safe is an
  * error, so that no file is ever written outside the cache.
  */
 #include "hub/hub_files.h"

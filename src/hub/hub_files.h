@@ -20,7 +20,7 @@ typedef struct aoei_hub_files {
 } aoei_hub_files;
 
 /* Requests the list of the files of a revision. The caller calls aoei_hub_files_free, even if the function fails.
- * Errors: those of aoe_hub_pull. */
+ * Errors: see aoe_hub_pull. */
 int aoei_hub_files_request(aoei_hub_files *f, aoei_hub_access *a, const aoei_hub_name *name, aoe_error *err);
 /* Reads the list from the reply of the Hub. shown: name of the model for messages. The caller calls
  * aoei_hub_files_free, even if the function fails. Errors: AOE_EFORMAT (no list, or a path that is not safe),

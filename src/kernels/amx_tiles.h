@@ -20,7 +20,7 @@
 typedef struct tile_shapes {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16]; /* length of a row of each tile in bytes */
-    uint8_t rows[16];       /* number of rows of each tile */
+    uint8_t rows[16];       /* number of rows in each tile */
 } tile_shapes;
 
 #ifndef AOEI_TILES_EMULATED

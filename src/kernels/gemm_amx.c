@@ -268,7 +268,7 @@ static inline __m256i load_half_line(const void *p, aoei_dtype type, size_t n) {
     return vf_narrow(n == HALF ? vf_load(p) : vf_load_part(p, n));
 }
 
-/* Loads elements [k, k + ks) of a line, where ks is at most the number of elements of a step, converts them to bf16
+/* Loads elements [k, k + ks) of a line, where ks is at most the number of elements in a step, converts them to bf16
  * unless they are int8, and fills the remaining lanes with zeros. */
 static inline __m512i load_line(const source *s, size_t line, size_t k, size_t ks) {
     const unsigned char *p = source_at(s, line, k);
@@ -318,7 +318,7 @@ static inline void pair_rows(float *words, const source *s, aoei_dtype type, siz
     }
 }
 
-/* Packs one tile from elements [k, k + ks) of up to 16 lines, where ks is at most the number of elements of a step. A
+/* Packs one tile from elements [k, k + ks) of up to 16 lines, where ks is at most the number of elements in a step. A
  * tile of A has one row per line and one word per pair of bf16 or per four int8 elements; a tile of B is the transpose.
  * Missing lines and elements are zeros. */
 static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_t lines, size_t k, size_t ks) {
@@ -369,7 +369,7 @@ static int tiles_in_place(const aoei_gemm_args *g, aoei_dtype type) {
            ((uintptr_t)g->a | g->a_row * aoei_dtype_size(type)) % TILE_ROW_BYTES == 0;
 }
 
-/* Returns 1 if the tiles of block i of the M-block are loaded from A. If the number of rows of the block is not a
+/* Returns 1 if the tiles of block i of the M-block are loaded from A. If the number of rows in the block is not a
  * multiple of 16, a tile contains memory after the last row of A, so the block is packed unless A is padded. */
 static int block_in_place(const work *w, size_t i) {
     return w->in_place && (w->g->a_padded || min_size(w->rows - i * BLOCK, BLOCK) % HALF == 0);

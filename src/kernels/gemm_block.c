@@ -20,7 +20,7 @@ typedef struct work {
     const aoei_gemm_args *g;                   /* arguments of the matmul */
     float *packed_a, *packed_b, *partial_sums; /* the three parts of the scratch buffer: the packed block of A, the
                                                   packed panels of B, and the running sums */
-    size_t tile_rows;                          /* number of rows of every tile except the last one */
+    size_t tile_rows;                          /* number of rows in every tile except the last one */
     size_t m, M;                               /* the block consists of rows [m, m + M) of C */
     size_t n, N;                               /* the block consists of columns [n, n + N) of C */
     size_t k, K;                               /* current block of K: terms [k, k + K) of each sum */
@@ -193,7 +193,7 @@ static void multiply_block(const work *w) {
     }
 }
 
-/* Returns the number of columns of a block of C. If running sums must be stored in the scratch buffer, this is the
+/* Returns the number of columns in a block of C. If running sums must be stored in the scratch buffer, this is the
  * number of columns whose running sums fit `capacity` floats. Otherwise it is the number of columns of C. */
 static size_t block_columns(const aoei_gemm_tier *tier, const aoei_gemm_args *g, size_t capacity, size_t k_block) {
     const size_t columns = capacity / tier->m_block / tier->panel * tier->panel;

@@ -61,7 +61,7 @@ typedef struct aoei_gemm_tier {
                            AOEI_GEMM_PANEL */
     size_t lanes;       /* maximum number of lines that one call of a packing function packs; at least `rows` */
     size_t k_block;     /* length of a block of K in words */
-    size_t m_block; /* maximum number of rows of a block of A; a packed block has m_block * k_block words, which fit the
+    size_t m_block; /* maximum number of rows in a block of A; a packed block has m_block * k_block words, which fit the
                        L2 cache */
     size_t prefetch_tiles;           /* maximum number of tiles of a panel that prefetch the next panel; 0: none */
     aoei_gemm_tile_fn *const *tiles; /* [rows + 1] tile kernels indexed by the number of rows; [0] is the kernel of wide

@@ -25,7 +25,7 @@ typedef void aoei_tile_f64_fn(const aoei_tile_f64 *t);
 typedef struct aoei_gemm_f64_tier {
     size_t rows;    /* rows of a full tile; a divisor of AOEI_PANEL_F64 */
     size_t columns; /* columns of a tile; a divisor of AOEI_PANEL_F64 */
-    /* Tile kernels, indexed by the number of rows of the tile, 1 to `rows`. `plain` is for A as stored (a_row 24, a_col
+    /* Tile kernels, indexed by the number of rows in the tile, 1 to `rows`. `plain` is for A as stored (a_row 24, a_col
      * 1); `transposed` is for A transposed (a_row 1, a_col 24). */
     aoei_tile_f64_fn *const *plain, *const *transposed;
 } aoei_gemm_f64_tier;

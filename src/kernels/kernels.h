@@ -186,8 +186,8 @@ typedef void aoei_gelu_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_gelu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 /* GELU of bf16: computes gelu(x) in float32 and rounds the result to bf16. y may be x. */
 typedef void aoei_gelu_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
-/* The tanh approximation of GELU. The arguments are those of the three functions above: GELU, its gradient, and GELU of
- * bf16. */
+/* The tanh approximation of GELU. The arguments are the same as in the three functions above: GELU, its gradient, and
+ * GELU of bf16. */
 typedef void aoei_gelu_tanh_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_gelu_tanh_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 typedef void aoei_gelu_tanh_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
@@ -201,8 +201,8 @@ typedef void aoei_glu_grad_f32_fn(float *dt, float *dg, const float *dy, const f
  * dy or x. */
 typedef void aoei_silu_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_silu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
-/* The approximation of GELU by x / (1 + e^(-AOEI_QUICK_GELU_SCALE x)), and its gradient. The arguments are those of
- * SiLU. */
+/* The approximation of GELU by x / (1 + e^(-AOEI_QUICK_GELU_SCALE x)), and its gradient. The arguments are the same as
+ * in SiLU. */
 typedef void aoei_quick_gelu_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_quick_gelu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 /* The cell of an LSTM (Hochreiter and Schmidhuber 1997) with n components. gates[4 n] contains the parts of the

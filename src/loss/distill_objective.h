@@ -3,7 +3,7 @@
  * model (the teacher). It compares the student with the teacher in one of two ways: by the cosines between the texts of
  * an example, or, for each text, by the probability distributions that softmax computes from the components of the two
  * vectors. The term is added to the loss and the gradient that another objective has computed for the batch.
- * docs/objectives.md contains the formulas. train/teacher.h computes the vectors of the teacher.
+ * docs/objectives.md contains the formulas. train/teacher.h computes the teacher embeddings.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 typedef struct aoei_distill {
     aoe_distill form; /* compared values: cosines or distributions */
     double weight;    /* weight of the term in the loss; 0: there is no teacher, and the following fields are ignored */
-    /* number of components per vector of the teacher; for AOE_DISTILL_KL, it must be equal to the D of the batch */
+    /* size of the teacher embeddings; for AOE_DISTILL_KL, it must be equal to the D of the batch */
     size_t dims;
     const float *const *teacher; /* [arity B] pointers, one for each text of the batch, to the vector [dims] of the
                                     teacher; all values are finite; borrowed */

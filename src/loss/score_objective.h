@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The loss of cross-encoders. The vector of an example (arity 1) contains the outputs (logits) of the model for a pair
- * of texts. With one output x and a target t from 0 to 1, the loss is the binary cross entropy log(1 + exp(x)) - t x.
- * With several outputs, the loss is the cross entropy of their softmax with the class of the pair. The losses are those
- * of BinaryCrossEntropyLoss and CrossEntropyLoss in sentence-transformers. docs/objectives.md contains the formulas.
+ * The loss of cross-encoders. The vector of an example (arity 1) contains the outputs (logits) of the model for a text
+ * pair. With one output x and a target t from 0 to 1, the loss is the binary cross entropy log(1 + exp(x)) - t x. With
+ * several outputs, the loss is the cross entropy of their softmax with the class of the pair. The losses are the same
+ * as in BinaryCrossEntropyLoss and CrossEntropyLoss in sentence-transformers. docs/objectives.md contains the formulas.
  */
 #pragma once
 

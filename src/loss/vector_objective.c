@@ -16,7 +16,7 @@
 
 enum {
     P = AOEI_PANEL_F64,
-    TILE = 32,            /* maximum number of rows of a task */
+    TILE = 32,            /* maximum number of rows in a task */
     STRIP_CELLS = 1 << 20 /* maximum number of similarities of a strip with more than one tile */
 };
 
@@ -27,7 +27,7 @@ typedef struct state {
     const aoe_context *ctx;          /* threads and kernels; borrowed */
     aoei_sweep students, compared;   /* sweeps over v and y; without a map, y is v */
     aoei_unit_rows student, teacher; /* [B, D] and [B, dims] unit vectors of the student and of the teacher */
-    double *target;                  /* [B, dims] vectors of the teacher */
+    double *target;                  /* [B, dims] teacher embeddings */
     double *vector_term, *pair_term; /* [B] contribution of each text to each of the terms */
     double *strip, *teacher_strip; /* [rows, B] similarities of a strip in panels; `strip` later contains differences */
     size_t from, rows;             /* rows [from, from + rows) are the current strip */
@@ -38,13 +38,13 @@ static size_t min_size(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Returns the number of rows of a strip for B texts. */
+/* Returns the number of rows in a strip for B texts. */
 static size_t strip_rows(size_t B) {
     const size_t rows = STRIP_CELLS / B / TILE * TILE;
     return min_size(rows > TILE ? rows : TILE, B);
 }
 
-/* Returns an upper bound of the number of elements of a strip, padded to whole panels, that does not decrease if B
+/* Returns an upper bound of the number of elements in a strip, padded to whole panels, that does not decrease if B
  * increases.
  */
 static size_t strip_capacity(size_t B) {

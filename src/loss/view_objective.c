@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "loss/pair_objective.h"
 
-enum { VIEWS = 2, VECTORS = 4 /* vectors of a pair of texts */ };
+enum { VIEWS = 2, VECTORS = 4 /* vectors of a text pair */ };
 
 /* Arrays in the workspace. The arrays of vectors and gradients are used for pairs with classes only. */
 typedef struct state {

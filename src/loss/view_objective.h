@@ -20,7 +20,7 @@ size_t aoei_view_objective_workspace(size_t B, size_t D, size_t classes);
 /* Computes the loss of a batch and its gradients:
  * - c NULL: the examples are texts (arity 2: the two views of a text). The loss is o->w_ibn times the in-batch
  *   negatives loss with the temperature o->tau_ibn.
- * - c not NULL: the examples are pairs of texts with classes label[B] (arity 4: the two views of the first text, and
+ * - c not NULL: the examples are text pairs with classes label[B] (arity 4: the two views of the first text, and
  *   the two views of the second text). The loss is the cross entropy of the first views, plus the loss above for the
  *   first texts and for the second texts. result->ibn is the sum of both in-batch negatives losses.
  * Equal texts of a batch are negatives of each other. If ctx is NULL, one thread is used. Errors: AOE_EARG (for

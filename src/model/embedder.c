@@ -62,7 +62,7 @@ struct aoe_embedder {
     aoe_model *model;    /* borrowed, unless owns_model is 1 */
     int owns_model;      /* 1: the embedder owns its model and the context of the model */
     aoei_pool *pool;     /* threads of the calls, owned */
-    size_t batch_tokens; /* maximum number of tokens of a batch (batch_limit); a longer text forms a batch of its own */
+    size_t batch_tokens; /* maximum number of tokens in a batch (batch_limit); a longer text forms a batch of its own */
     size_t max_tokens;   /* number of tokens for which the buffers of a workspace are allocated */
     aoe_chunk chunk;     /* how long texts are embedded: first chunk only, or mean of all chunks */
     size_t overlap;      /* number of tokens that adjacent chunks have in common; AOE_AUTO: 1/8 of the text tokens of a
@@ -98,7 +98,7 @@ static int layout(const aoe_context *ctx, const aoe_model *m, aoei_encoder_state
     return aoei_encoder_layout(state, ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
 
-/* Returns the maximum number of tokens of a batch: o->batch_tokens, or a smaller number with which batches are faster.
+/* Returns the maximum number of tokens in a batch: o->batch_tokens, or a smaller number with which batches are faster.
  * The activations of few tokens stay in the caches of the CPU. If the hidden size is large, each batch reads many
  * weights, so batches have more tokens. The limit does not apply to static models. Results do not depend on it. */
 static size_t batch_limit(const aoe_model *m, const aoe_embedder_options *o, size_t threads) {
@@ -107,7 +107,7 @@ static size_t batch_limit(const aoe_model *m, const aoe_embedder_options *o, siz
     return o->batch_tokens < fast || !m->config.layers ? o->batch_tokens : fast;
 }
 
-/* Returns the number of tokens for which the buffers of a batch are allocated. limit: maximum number of tokens of a
+/* Returns the number of tokens for which the buffers of a batch are allocated. limit: maximum number of tokens in a
  * batch, except that a longer text forms a batch of its own. A text has at most m->settings.max_length tokens. Texts
  * for static models may be very long, so memory for texts with more than FIRST_TOKENS tokens is allocated when such a
  * text occurs. */
@@ -559,7 +559,7 @@ static int embed_complete(workspace *w, const aoei_token_lists *lists, float *ve
         if (needed > w->buffer.max_tokens && (code = reserve(w, needed, needed, err)))
             break;
         aoei_batch_clear(&w->buffer);
-        size_t n = 0, empty = 0; /* empty: number of tokens of the empty prompts of the batch */
+        size_t n = 0, empty = 0; /* empty: number of tokens in the empty prompts of the batch */
         for (; i + n < total; n++) {
             empty += n && chunks[i + n].length == chunks[i + n - 1].length ? 0 : w->empty->n;
             if (n > 0 && w->buffer.batch.n_tokens + chunks[i + n].length + empty > e->batch_tokens)

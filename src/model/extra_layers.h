@@ -14,7 +14,7 @@
 int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *weight, const float *bias, uint64_t seed,
                          aoe_error *err);
 /* Adds a normalizing flow (nn/flow.h) to a model without modules after the pooling. parameters: [aoei_flow_parameters],
- * copied as float32. shape->dims: number of components of the embeddings. Errors: AOE_ENOMEM. */
+ * copied as float32. shape->dims: embedding size. Errors: AOE_ENOMEM. */
 int aoei_model_add_flow(aoe_model *m, const aoei_flow_shape *shape, const double *parameters, aoe_error *err);
 /* Adds n modules to a model without modules after the pooling, which saved models contain. modules: [n], copied, at
  * most AOEI_MAX_MODULES dense layers and layer norms. They are initialized with random values from `seed`. Errors:

@@ -15,7 +15,7 @@ int aoei_first_layers_check(const aoei_encoder_config *c, size_t layers, const c
 /* Sets c->layers to `layers` after the check above. 0: all layers. */
 int aoei_first_layers_select(aoei_encoder_config *c, size_t layers, const char *dir, aoe_error *err);
 
-/* Checks the option options.dims: at most the number of components of the embeddings of the model `c` with the settings
- * `s`, or 0 for all. Errors: AOE_EARG (fewer components, or a cross-encoder). */
+/* Checks the option options.dims: at most the embedding size of the model `c` with the settings `s`, or 0 for all.
+ * Errors: AOE_EARG (fewer components, or a cross-encoder). */
 int aoei_first_dims_check(const aoei_settings *s, const aoei_encoder_config *c, size_t dims, const char *dir,
                           aoe_error *err);

@@ -41,7 +41,7 @@ enum {
 typedef struct aoei_later_packing {
     atomic_int state; /* AOEI_LATER_NOT_USED to AOEI_LATER_PACKED; the last value is set after the following fields */
     aoei_dtype type;  /* type of the matmuls for which the weights are packed */
-    aoei_tensor *weights; /* [aoei_slot_count] the weights of the model with packed copies, owned; NULL: not packed */
+    aoei_tensor *weights; /* [aoei_slot_count] the model weights with packed copies, owned; NULL: not packed */
     void *packed;         /* the packed copies, owned; NULL: not packed */
 } aoei_later_packing;
 

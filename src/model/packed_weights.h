@@ -26,7 +26,7 @@ int aoei_model_packs_later(const aoe_model *m);
  * AOE_ENOMEM, AOE_EUNSUPPORTED (the rows of a weight are too long for int8 matmuls). */
 int aoei_model_pack(aoe_model *m, int later, aoe_error *err);
 
-/* Maximum number of tokens of a forward pass for which the weights are not packed. Packing takes longer than such a
+/* Maximum number of tokens in a forward pass for which the weights are not packed. Packing takes longer than such a
  * pass. */
 #define AOEI_UNPACKED_TOKENS ((size_t)256)
 

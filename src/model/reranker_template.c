@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Inserts pairs of texts into the template of a reranker that is a language model. The parts of the template are
- * tokenized separately, as in the model card of Qwen3-Reranker.
+ * Inserts text pairs into the template of a reranker that is a language model. The parts of the template are tokenized
+ * separately, as in the model card of Qwen3-Reranker.
  */
 #include "model/reranker_template.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The template of rerankers that are language models: the text in which Qwen3-Reranker is asked whether a document
- * answers a query. A pair of texts is inserted into the template before it is tokenized. The model card of
- * Qwen3-Reranker defines the template.
+ * answers a query. A text pair is inserted into the template before it is tokenized. The model card of Qwen3-Reranker
+ * defines the template.
  */
 #pragma once
 

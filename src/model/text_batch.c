@@ -43,13 +43,13 @@ typedef struct job {
                                     texts */
     int32_t mask;      /* id of the token that every text must contain exactly once (mask pooling); -1: there is none */
     int may_be_empty;  /* 1: a text may have no tokens */
-    size_t max_length; /* maximum number of tokens of a chunk if texts are not truncated; 0 if texts are truncated */
+    size_t max_length; /* maximum number of tokens in a chunk if texts are not truncated; 0 if texts are truncated */
     size_t max_chars;  /* number of characters to which a text is truncated before it is tokenized; 0: not truncated
                           there */
     size_t max_end;    /* number of tokens to which the end of a tokenized text is truncated; 0: not truncated there */
     aoei_affix_lengths *affixes; /* [n] numbers of prompt and special tokens of each text, set by the tasks, borrowed;
                                     NULL if texts are truncated */
-    size_t *lengths;             /* [n] number of tokens of each text, set by the tasks, owned */
+    size_t *lengths;             /* [n] number of tokens in each text, set by the tasks, owned */
     uint8_t *truncated;          /* [n] 1 for each truncated text, set by the tasks, borrowed */
     block *blocks;               /* [number of tasks] results of the tasks, owned */
 } job;

@@ -5,10 +5,9 @@
 
 #include "modeldir/model_files.h"
 
-/* Sets the elements of f->tensors for the weights of adapters, and for the weights of the base model that the file of
- * the adapters replaces. Sets f->ignored_adapters. If f->adapters is NULL, does nothing. Errors: AOE_EFORMAT (a tensor
- * is missing or has the wrong shape), AOE_EUNSUPPORTED (a data type is not supported, or a tensor belongs to no
- * adapter).
+/* Sets the elements of f->tensors for the weights of adapters, and for the weights of the base model that the adapter
+ * file replaces. Sets f->ignored_adapters. If f->adapters is NULL, does nothing. Errors: AOE_EFORMAT (a tensor is
+ * missing or has the wrong shape), AOE_EUNSUPPORTED (a data type is not supported, or a tensor belongs to no adapter).
  */
 int aoei_adapter_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);
 /* Returns the tensor of the magnitudes (DoRA) of the linear layer `slot`, which has an adapter, or NULL if the file has

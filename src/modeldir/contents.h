@@ -14,7 +14,7 @@
 #include "modeldir/settings.h"
 
 /* Provides the values of each weight at the time when the weight is written, so the model may be larger than memory. A
- * slot is the index of a weight tensor in the list of all weights of the model (encoder/slot_layout.h). */
+ * slot is the index of a weight tensor in the list of all model weights (encoder/slot_layout.h). */
 typedef struct aoei_weight_reader {
     /* Writes rows [first, first + n) of the weight in `slot` to to[n, cols] as float32. The function is called in
      * ascending order of slots, except for the weights of fused tensors (encoder/arch.h). */
@@ -35,8 +35,8 @@ typedef struct aoei_model_contents {
     const aoei_model_files *source;
     /* Directory from which each of aoei_license_files is copied. NULL: the file is copied from `source`. */
     const char *license_dir[AOEI_LICENSE_FILES];
-    int only_adapters; /* 1: a directory of adapters is written; 0: a complete model is written, with adapters merged */
-    aoe_storage storage;                     /* data type of the weights of a complete model */
+    int only_adapters;   /* 1: an adapter directory is written; 0: a complete model is written, with adapters merged */
+    aoe_storage storage; /* data type of the weights of a complete model */
     aoe_embedding_storage embedding_storage; /* data type of its token embeddings */
     int limits_logged; /* 1: the features that other programs do not support were already logged */
 } aoei_model_contents;

@@ -44,8 +44,8 @@ static aoei_decoder decoder_of(const aoei_encoder_config *c, const aoei_model_fi
     return f->weights && aoei_safetensors_find(f->weights, "lm_head.weight") ? AOEI_DECODER_UNTIED : AOEI_DECODER_TIED;
 }
 
-/* Returns the weight of the last layer of the head, or NULL if the files contain no head. If the file of adapters
- * contains a head, this head replaces that of the base model; *saved is then set to 1, and otherwise to 0. */
+/* Returns the weight of the last layer of the head, or NULL if the files contain no head. If the adapter file contains
+ * a head, this head replaces that of the base model; *saved is then set to 1, and otherwise to 0. */
 static const aoei_st_tensor *find_head(const aoei_encoder_config *c, const aoei_model_files *f, int *saved) {
     const aoei_classification_head *h = c->arch->head;
     char name[128];

@@ -22,8 +22,8 @@ typedef struct aoei_head_request {
 
 /* Adds the classification head to c. f must be open. If f contains no weights (aoei_model_config_open), a head that
  * config.json names is taken to be in the weights. If the files contain a head, the number of its classes is read from
- * config.json or from the weight of its last layer. A head in the file of adapters (PEFT's modules_to_save) replaces
- * the head of the base model; f->saved_head is then set to 1. Otherwise, the head has request->new_classes classes, and
+ * config.json or from the weight of its last layer. A head in the adapter file (PEFT's modules_to_save) replaces the
+ * head of the base model; f->saved_head is then set to 1. Otherwise, the head has request->new_classes classes, and
  * f->new_head is set to 1. If the head consists of modules, f->module_head is set to 1, and c is completed by
  * aoei_cross_encoder_modules_finish. Errors: AOE_EUNSUPPORTED (the architecture has no head), AOE_EFORMAT (config.json
  * promises a head that is missing), AOE_EARG (there is no head and no new head is requested; the head has another
@@ -51,8 +51,7 @@ int aoei_has_head(int *has, const aoei_encoder_config *c, const aoei_model_files
  * suffices that config.json names a class with a head. Errors: as aoei_cross_encoder_modules_read. */
 int aoei_declares_cross_encoder(int *declared, const aoei_encoder_config *c, const aoei_model_files *f, aoe_error *err);
 /* Returns 1 if the open files f contain a language model that may be a reranker (aoei_decoder): config.json names a
- * class ...ForCausalLM, and there is no modules.json, so that it is not an embedding model. c: configuration of the
- * model. */
+ * class ...ForCausalLM, and there is no modules.json, so that it is not an embedding model. c: model configuration. */
 int aoei_is_language_model(const aoei_encoder_config *c, const aoei_model_files *f);
 /* Returns 1 if the model in the directory `path` is a cross-encoder: config.json, or that of the base model of
  * adapters, names a class

@@ -71,8 +71,7 @@ static int save_json(json_t *v, const char *dir, const char *name, aoe_error *er
     return rc;
 }
 
-/* Returns the keys that replace those of config.json. A directory of adapters uses the config.json of the base
- * model. */
+/* Returns the keys that replace those of config.json. An adapter directory uses the config.json of the base model. */
 static json_t *config_keys(const aoei_encoder_config *c, const aoe_tokenizer *t) {
     const int32_t padding = padding_of(c, t);
     json_t *keys = json_pack("{s:I}", "num_labels", (json_int_t)c->modules.classes);

@@ -26,7 +26,7 @@ static int check_size(const json_t *config, const char *key, size_t expected, co
                      n, expected);
 }
 
-/* Reads config.json of the module. The defaults are those of sentence-transformers. */
+/* Reads config.json of the module. The defaults are the same as in sentence-transformers. */
 static int read_config(aoei_encoder_config *c, const json_t *config, const char *path, aoe_error *err) {
     size_t start = 4, layers = 12;
     int rc;

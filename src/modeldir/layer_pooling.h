@@ -23,5 +23,5 @@ int aoei_layer_pooling_find(aoei_model_files *f, const aoei_encoder_config *c, a
  * them. */
 size_t aoei_layer_pooling_states(const aoei_encoder_config *c, aoe_pooling pooling);
 /* If the model has layer weights or its pooling is a mean over two layers, writes the folder of the module into the
- * directory `dir`. For a directory of adapters, nothing is written for such a pooling, which aoe.json describes. */
+ * directory `dir`. For an adapter directory, nothing is written for such a pooling, which aoe.json describes. */
 int aoei_layer_pooling_write(const aoei_model_contents *m, const char *dir, aoe_error *err);

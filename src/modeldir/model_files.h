@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The open files of a model. A model is either one model directory, or a directory of adapters and the directory of
- * their base model.
+ * The open files of a model. A model is either one model directory, or an adapter directory and the directory of their
+ * base model.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ typedef struct aoei_logit_score {
 
 typedef struct aoei_model_files {
     char *dir;      /* directory that was opened, owned */
-    char *base_dir; /* directory of the base model, owned; NULL if `dir` contains no adapters */
+    char *base_dir; /* base model directory, owned; NULL if `dir` contains no adapters */
     /* directory with config.json and the weights, if sentence-transformers stored the transformer in a subfolder of
        `dir`, such as 0_Transformer; owned; NULL: the files are in `dir` */
     char *transformer_dir;
@@ -70,15 +70,15 @@ typedef struct aoei_model_files {
                             matrices */
 } aoei_model_files;
 
-/* Opens the model in `dir` and reads its configuration into c. If `dir` contains adapters, `base` is the directory of
- * the base model. If `base` is NULL, the directory in adapter_config.json is used. If `mlm` is 1, the configuration
- * includes the masked-LM head. The caller closes f with aoei_model_files_close, even if the function fails. Errors:
- * AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_EARG (`base` is given, but `dir` contains no adapters), AOE_ENOMEM. */
+/* Opens the model in `dir` and reads its configuration into c. If `dir` contains adapters, `base` is the base model
+ * directory. If `base` is NULL, the directory in adapter_config.json is used. If `mlm` is 1, the configuration includes
+ * the masked-LM head. The caller closes f with aoei_model_files_close, even if the function fails. Errors: AOE_ENOENT,
+ * AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_EARG (`base` is given, but `dir` contains no adapters), AOE_ENOMEM. */
 int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, const char *base, int mlm,
                           aoe_error *err);
-/* Opens the configuration of the model in `dir`, whose weights may be missing, and which contains no adapters. c->arch
- * is NULL for a static model, whose configuration depends on its weights. The caller closes f with
- * aoei_model_files_close, even if the function fails. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
+/* Opens the model configuration in `dir`, whose weights may be missing, and which contains no adapters. c->arch is NULL
+ * for a static model, whose configuration depends on its weights. The caller closes f with aoei_model_files_close, even
+ * if the function fails. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
 int aoei_model_config_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, aoe_error *err);
 /* Sets f->dir, f->transformer_dir and, for adapters whose base model is found, f->base_dir. The caller closes f with
  * aoei_model_files_close, even if the function fails. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED (names the first module),
@@ -90,11 +90,11 @@ int aoei_model_files_find(aoei_model_files *f, const char *dir, aoe_error *err);
 int aoei_model_files_open_config(aoei_model_files *f, const char *dir, aoe_error *err);
 void aoei_model_files_close(aoei_model_files *f); /* accepts a zeroed struct */
 /* Returns the directory that contains config.json and the weights of the encoder. If f->dir contains adapters, this is
- * the directory of the base model. The string is borrowed from f. */
+ * the base model directory. The string is borrowed from f. */
 const char *aoei_weights_dir(const aoei_model_files *f);
 /* Sets dirs[2] to the directories in which the tokenizer is searched for, in this order; the second may be NULL. They
- * are the directory of adapters and that of their base model, or the folder of the transformer and f->dir. The strings
- * are borrowed from f. */
+ * are the adapter directory and that of their base model, or the folder of the transformer and f->dir. The strings are
+ * borrowed from f. */
 void aoei_tokenizer_dirs(const aoei_model_files *f, const char *dirs[2]);
 /* Returns the directory that contains the settings. This is f->dir, unless f->dir contains adapters but no settings. In
  * that case it is the directory of the base model. The path is borrowed from f. */

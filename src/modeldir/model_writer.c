@@ -6,9 +6,9 @@
  * - the folders of the modules after the pooling, such as a dense layer
  * - LICENSE, NOTICE and README.md
  * - the weights, which are written last
- * A directory of adapters contains the configuration and the weights of the adapters in PEFT's format, including those
- * of a classification head. It has no config.json. Only adapters of cross-encoders have sentence-transformers files.
- * All other files are written as for a complete model.
+ * An adapter directory contains the configuration and the weights of the adapters in PEFT's format, including those of
+ * a classification head. It has no config.json. Only adapters of cross-encoders have sentence-transformers files. All
+ * other files are written as for a complete model.
  */
 #include "modeldir/model_writer.h"
 
@@ -103,7 +103,7 @@ static void free_list(tensor_list *list) {
 }
 
 /* Fills the list. If m->only_adapters is 1, lists the weights of the adapters and of a classification head, with their
- * names in PEFT. Otherwise, lists all weights of the model and the tensors to copy. */
+ * names in PEFT. Otherwise, lists all model weights and the tensors to copy. */
 static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_error *err) {
     const aoei_model_files *source = m->source;
     const int adapters = m->only_adapters;
@@ -197,8 +197,8 @@ static int write_copy(aoei_storage_writer *w, const aoei_st_tensor *t, aoe_error
     return rc;
 }
 
-/* Writes the weights file. If m->only_adapters is 1, the file contains the adapters; otherwise it contains all weights
- * of the model. */
+/* Writes the weights file. If m->only_adapters is 1, the file contains the adapters; otherwise it contains all model
+ * weights. */
 static int write_weights(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     tensor_list list = {0};
     aoei_storage_writer *w = NULL;
@@ -228,7 +228,7 @@ static int write_weights(const aoei_model_contents *m, const char *dir, aoe_erro
     return rc;
 }
 
-/* Replaces the path of the base model in adapter_config.json by its name and its commit if it is a model of the Hugging
+/* Replaces the path of the base model in adapter_config.json by its name and its commit if it is a model on the Hugging
  * Face Hub. Returns nonzero if out of memory. */
 static int name_base(json_t *config, const char *base) {
     aoei_hub_name name;

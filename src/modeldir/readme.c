@@ -24,7 +24,7 @@ static void put(aoei_buffer *b, const char *text) {
     aoei_buffer_append(b, text, strlen(text));
 }
 
-/* Sets *name to the model of the Hugging Face Hub from which this model was derived: the initial model in the training
+/* Sets *name to the model on the Hugging Face Hub from which this model was derived: the initial model in the training
  * record, or the source if there is no record, because the source of a trained model may be a checkpoint. name->id is
  * "" if the model was derived from another model. Returns 0 or AOE_ENOMEM. */
 static int find_hub_base(aoei_hub_name *name, const aoei_model_contents *m) {

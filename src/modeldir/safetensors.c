@@ -249,7 +249,7 @@ done:
     return rc;
 }
 
-/* Adds the tensors of a file that torch.save wrote. The arguments are those of add_safetensors. */
+/* Adds the tensors of a file that torch.save wrote. The arguments are the same as in add_safetensors. */
 static int add_torch(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size,
                      const json_t *weight_map, const char *file, aoe_error *err) {
     aoei_torch_file **torch = &s->shards[shard_index].torch;
@@ -273,7 +273,8 @@ static int add_torch(aoei_safetensors *s, size_t shard_index, const unsigned cha
     return 0;
 }
 
-/* Adds the tensors of a file. Its first bytes determine its format. The arguments are those of add_safetensors. */
+/* Adds the tensors of a file. Its first bytes determine its format. The arguments are the same as in
+ * add_safetensors. */
 static int add_tensors(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size,
                        const json_t *weight_map, const char *file, aoe_error *err) {
     const int rc = aoei_git_lfs_check(data, size, s->shards[shard_index].path, err);

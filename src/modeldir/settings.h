@@ -106,7 +106,7 @@ int aoei_partial_settings_read_output(aoei_partial_settings *s, const json_t *co
 int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *err);
 void aoei_settings_free(aoei_settings *s); /* accepts a zeroed struct */
 enum { AOEI_MODULE_FOLDER_SIZE = 32 };     /* size of the buffer for the name of the folder of a module */
-/* Returns the number of components of the embeddings of a model whose last module has n outputs. */
+/* Returns the embedding size of a model whose last module has n outputs. */
 size_t aoei_settings_dims(const aoei_settings *s, size_t n);
 /* Returns the name of a similarity in similarity_fn_name, such as "cosine". */
 const char *aoei_similarity_name(aoei_similarity similarity);

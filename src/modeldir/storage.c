@@ -27,8 +27,8 @@ struct aoei_storage_writer {
     aoe_storage storage;
     const aoei_st_entry *entries; /* [n] descriptions of the tensors, borrowed */
     size_t n, at;                 /* number of tensors, and index of the current tensor */
-    size_t left;                  /* number of elements of the current tensor that have not been written yet */
-    float *scales; /* [largest number of rows of a matrix] scales of the current matrix, owned; used only for int8 and
+    size_t left;                  /* number of elements in the current tensor that have not been written yet */
+    float *scales; /* [largest number of rows in a matrix] scales of the current matrix, owned; used only for int8 and
                       int5 */
     void *chunk;   /* [at least CHUNK and at least one row] converted elements, owned; NULL for float32 */
 };
@@ -217,7 +217,7 @@ static int has_scales(aoe_storage storage, const aoei_st_entry *e) {
     return storage == AOE_STORAGE_INT8 && e->n_dims == 2 && e->shape[1];
 }
 
-/* Returns the number of elements of the tensor e. */
+/* Returns the number of elements in the tensor e. */
 static size_t elements(const aoei_st_entry *e) {
     size_t n = 1;
     for (size_t i = 0; i < e->n_dims; i++)

@@ -9,7 +9,7 @@
  * of tokens.
  *
  * LSTM: lstm_config.json contains word_embedding_dimension (or embedding_dimension), hidden_dim, and optionally
- * num_layers, dropout and bidirectional. The tensors are those of nn.LSTM of PyTorch with the prefix "encoder.".
+ * num_layers, dropout and bidirectional. The tensors are the same as in nn.LSTM of PyTorch with the prefix "encoder.".
  */
 #pragma once
 

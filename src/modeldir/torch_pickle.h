@@ -23,7 +23,7 @@ typedef struct aoei_torch_view {
     const char *dtype;                /* data type in the notation of safetensors, such as "F32"; static */
     size_t width;                     /* bytes per element */
     char key[AOEI_TORCH_MAX_KEY + 1]; /* key of the storage, consisting of letters, digits and _ */
-    size_t elements;                  /* number of elements of the storage */
+    size_t elements;                  /* number of elements in the storage */
     size_t offset;                    /* offset of the first element in the storage */
     size_t n_dims;
     size_t shape[AOEI_TORCH_MAX_DIMS], stride[AOEI_TORCH_MAX_DIMS];

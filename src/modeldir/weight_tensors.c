@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Finds the tensor of each slot by name. A slot is the index of a weight tensor in the list of all weights of the model
+ * Finds the tensor of each slot by name. A slot is the index of a weight tensor in the list of all model weights
  * (encoder/slot_layout.h). The name in a checkpoint may begin with a prefix that depends on the class of the model,
  * such as "bert.". Old checkpoints use different names for some tensors.
  */
@@ -50,7 +50,7 @@ static const char *shape_text(char *buf, size_t size, const size_t *shape, size_
     return buf;
 }
 
-/* Returns the number of rows of the tensor that contains the weight `slot`, or the number of elements if it is a
+/* Returns the number of rows in the tensor that contains the weight `slot`, or the number of elements if it is a
  * vector. */
 static size_t stored_length(const aoei_slot *slot) {
     return slot->stored_rows ? slot->stored_rows : slot->vector ? slot->cols : slot->rows;
@@ -287,8 +287,8 @@ static int is_new_head(const aoei_model_files *f, const aoei_slot *slot) {
 }
 
 /* Finds the tensors of the encoder, of the masked-LM head and of the classification head. The weights of a head that
- * the file of the adapters contains are found later (aoei_adapter_tensors_find). Sets *int8 to 1 if one of these
- * tensors is I8 or int5, and to 0 otherwise. */
+ * the adapter file contains are found later (aoei_adapter_tensors_find). Sets *int8 to 1 if one of these tensors is I8
+ * or int5, and to 0 otherwise. */
 static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *int8, aoe_error *err) {
     const int new_mlm_head = c->mlm_head && !has_head(f, c);
     int rc = 0;

@@ -5,10 +5,10 @@
  *   body. The wait before a retry grows exponentially and has random jitter from a seed. It is at least as long as a
  *   Retry-After header requires.
  * - A rate limit is reported by status 429, or by status 403 if the response also contains Retry-After, a remaining
- *   quota of 0, or a message about a rate limit (GitHub's primary and secondary limits). The response states the wait
- *   in Retry-After or as the time at which the quota is reset. If it states neither, the wait is at least a minute for
- *   a secondary limit; for other limits, it grows exponentially. After any response with a remaining quota of 0, the
- *   next request waits until the quota is reset.
+ *   quota of 0, or a message about a rate limit (GitHub's primary and secondary limits). The response contains the wait
+ *   in Retry-After or the time at which the quota is reset. If it contains neither, the wait is at least a minute for a
+ *   secondary limit; for other limits, it grows exponentially. After any response with a remaining quota of 0, the next
+ *   request waits until the quota is reset.
  * - All other responses are returned to the caller, for example status 200, 401, 404, or 301 after a POST.
  *
  * One aoei_fetch handles one set of rate limits. GitHub's REST and GraphQL APIs have separate limits, so each of them
@@ -91,8 +91,8 @@ typedef aoei_response_class (*aoei_classify_fn)(void *user, const aoei_http_resp
 aoei_response_class aoei_classify_json(void *user, const aoei_http_response *r);
 
 /* Sends a request, with retries and waits, until a response can be returned to the caller. If classify is NULL, every
- * response has the class AOEI_RESPONSE_BY_STATUS. Errors: those of aoei_http_send, if the error is not temporary or the
- * last attempt fails; AOE_EIO if all attempts fail or the wait for a rate limit is longer than max_wait. */
+ * response has the class AOEI_RESPONSE_BY_STATUS. Errors: see aoei_http_send, if the error is not temporary or the last
+ * attempt fails; AOE_EIO if all attempts fail or the wait for a rate limit is longer than max_wait. */
 int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoei_classify_fn classify,
                     void *classify_user, aoei_http_response *r, aoe_error *err);
 
@@ -105,7 +105,7 @@ int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoe
  * If-None-Match and If-Modified-Since. If the server answers with 304, the cached response is returned with its cached
  * status. Responses to all methods are cached if the status is 2xx, 404, 410 or 451, unless the URL or headers of the
  * response contain q->token. Occurrences of q->token in a body are redacted in the cache and in the returned response.
- * *from_cache (may be NULL) is set to 1 if the returned body is from the cache. Errors: those of aoei_fetch_send and
+ * *from_cache (may be NULL) is set to 1 if the returned body is from the cache. Errors: see aoei_fetch_send and
  * store.h. */
 int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, double max_age,
                       const aoei_http_request *q, aoei_classify_fn classify, void *classify_user, aoei_http_response *r,

@@ -54,7 +54,7 @@ typedef struct aoei_attention_span {
 size_t aoei_attention_spans_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type,
                                     size_t max_queries, size_t max_keys);
 /* Computes the attention of spans[n], without a causal mask, a window, biases or relative positions. The other
- * arguments are those of aoei_attention_forward. The output of a query is bit-identical to the output that
+ * arguments are the same as in aoei_attention_forward. The output of a query is bit-identical to the output that
  * aoei_attention_forward computes if the query attends to these keys. */
 void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                                   const aoei_attention_span *spans, size_t n, const aoei_attention *a,

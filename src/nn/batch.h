@@ -16,9 +16,9 @@ typedef struct aoei_cut {
 
 /* A batch of texts. The caller owns all arrays. */
 typedef struct aoei_batch {
-    size_t n_tokens;            /* N, number of tokens of all texts together */
+    size_t n_tokens;            /* N, number of tokens in all texts together */
     size_t n_texts;             /* number of texts */
-    size_t longest;             /* number of tokens of the longest text */
+    size_t longest;             /* number of tokens in the longest text */
     const int32_t *ids;         /* [N] token ids in [0, V) */
     const uint8_t *types;       /* [N] token type of each token; NULL: all types are 0 */
     const uint32_t *positions;  /* [N] position of each token in its text: 0, 1, ..., or a permutation of these
@@ -27,7 +27,7 @@ typedef struct aoei_batch {
     const uint32_t *text_index; /* [n_texts] index of each text within the optimizer step, which selects its dropout
                                    masks; NULL: text i has index i */
     const uint32_t *skipped;    /* [n_texts] number of tokens at the beginning of each text that the pooling leaves out,
-                                   which may exceed the number of tokens of the text; NULL: 0 for all texts */
+                                   which may exceed the number of tokens in the text; NULL: 0 for all texts */
     const uint32_t *first; /* [n_texts] used if the texts are parts of longer texts: for each text, the position of its
                               first token in the longer text, which selects dropout masks; NULL: all positions are 0 */
     const aoei_cut *cuts;  /* [n_texts] cut of each text; NULL: there are no cuts */

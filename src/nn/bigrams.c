@@ -13,7 +13,7 @@ enum { COLUMNS = 64 /* columns per backward task */ };
 typedef struct bigram_job {
     const aoe_context *ctx;
     aoei_tensor x;     /* [N, D] vectors of the tokens, or their gradients */
-    aoei_tensor table; /* [K, D] embeddings of bigrams, or their gradients */
+    aoei_tensor table; /* [K, D] bigram embeddings, or their gradients */
     const aoei_batch *batch;
 } bigram_job;
 

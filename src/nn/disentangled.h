@@ -19,7 +19,7 @@ typedef struct aoei_disentangled {
     aoei_tensor keys;            /* [2 S, H d] keys of the rows, in the type of q; absent: the second product is 0 */
     aoei_tensor queries;         /* [2 S, H d] queries of the rows, in the type of q; absent: the third product is 0 */
     const uint32_t *rows;        /* [2 longest - 1] row of each distance, in ascending order of the distances */
-    size_t longest;              /* maximum number of tokens of a text */
+    size_t longest;              /* maximum number of tokens in a text */
     aoei_tensor dkeys, dqueries; /* [2 S, H d] float32 gradients of keys and queries; the backward pass adds to them */
 } aoei_disentangled;
 

@@ -18,7 +18,7 @@ static_assert(AOEI_WORKER_SCRATCH >= 2 * AOEI_GEMM_SCRATCH,
  * threads), or until neither can be halved: a block must have at least min_rows rows and min_cols columns. */
 typedef struct block_sizes {
     size_t rows, cols, min_rows, min_cols, tasks; /* the limits described above */
-    size_t unit;                                  /* the number of rows of a block is a multiple of `unit` */
+    size_t unit;                                  /* the number of rows in a block is a multiple of `unit` */
 } block_sizes;
 
 /* limits for kernels with vector instructions */
@@ -98,7 +98,7 @@ static void choose_blocks(grid *s) {
     const aoei_gemm_args *g = s->g;
     const int tiles = s->type != AOEI_F32 && aoei_tier_has_tiles(s->ctx->tier);
     const block_sizes *c = tiles ? &for_tiles : &for_vectors;
-    /* the number of columns of a block is a multiple of `unit`; if A has a single row, kernels process four panels at a
+    /* the number of columns in a block is a multiple of `unit`; if A has a single row, kernels process four panels at a
      * time */
     const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL;
     /* with less than four threads, fewer blocks balance the load, and rows of A are packed for fewer blocks */

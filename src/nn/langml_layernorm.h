@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The layer normalization of langml: (x - mean(x)) / sqrt(mean(x^2) + eps). LayerNorm divides by the standard deviation
  * instead, which is computed from x - mean(x). The encoder of recurrent attention networks (RAN) needs this variant for
- * weights that were trained with langml. The arguments are those of the functions in nn/layernorm.h, except that
+ * weights that were trained with langml. The arguments are the same as in the functions in nn/layernorm.h, except that
  * stats[N, 2] contains the mean and 1 / sqrt(mean(x^2) + eps) of each row.
  */
 #pragma once

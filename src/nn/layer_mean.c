@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Forward and backward pass of the weighted mean of hidden states. The tokens are divided over threads; the gradients
- * of the weights are divided by weight.
+ * Forward and backward pass of the weighted mean of hidden states. The tokens are divided over threads; the weight
+ * gradients are divided by weight.
  */
 #include "nn/layer_mean.h"
 

@@ -14,7 +14,7 @@ double aoei_layer_mean_factor(aoei_tensor w, size_t i);
  * pass, `to` is the mean and `from` is a hidden state; the mean is complete after one call for each hidden state. In
  * the backward pass, `to` is the gradient of a hidden state and `from` is the gradient of the mean. */
 void aoei_layer_mean_add(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, double factor, int accumulate);
-/* Adds the gradients of the weights to dw[1, n] (float32). h: [n] hidden states, of which the first N rows are used.
- * Each gradient is one sum in the order of the tokens. */
+/* Adds the weight gradients to dw[1, n] (float32). h: [n] hidden states, of which the first N rows are used. Each
+ * gradient is one sum in the order of the tokens. */
 void aoei_layer_mean_weights(const aoe_context *ctx, aoei_tensor dw, aoei_tensor dmean, aoei_tensor mean,
                              const aoei_tensor *h, aoei_tensor w);

@@ -44,8 +44,7 @@ size_t aoei_lstm_packed_size(const aoe_context *ctx, size_t out);
  * text. */
 void aoei_lstm_forward(const aoe_context *ctx, const aoei_lstm *l, aoei_tensor y, aoei_tensor x,
                        const aoei_batch *batch);
-/* Computes the backward pass from dy[N, H], the gradient of y; both may be column views. Adds the gradients of the
- * weights to g[AOEI_LSTM_WEIGHTS], whose elements may be absent. Adds the gradient of x to dx[N, D]. Overwrites
- * l->gates. */
+/* Computes the backward pass from dy[N, H], the gradient of y; both may be column views. Adds the weight gradients to
+ * g[AOEI_LSTM_WEIGHTS], whose elements may be absent. Adds the gradient of x to dx[N, D]. Overwrites l->gates. */
 void aoei_lstm_backward(const aoe_context *ctx, const aoei_lstm *l, aoei_tensor dx, const aoei_tensor *g,
                         aoei_tensor dy, aoei_tensor y, aoei_tensor x, const aoei_batch *batch);

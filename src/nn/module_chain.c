@@ -33,11 +33,11 @@ typedef struct pass {
     aoei_tensor x, y, dx, dy; /* input, output and their gradients */
     aoei_tensor kept;         /* see aoei_module_chain */
     int training;             /* 1: the chain was allocated for training */
-    const aoei_tensor *w, *g; /* [AOEI_MODULE_WEIGHTS] weights, and gradients of the weights */
+    const aoei_tensor *w, *g; /* [AOEI_MODULE_WEIGHTS] weights, and weight gradients */
     const aoei_module_dropout *drop;
 } pass;
 
-/* Returns the number of columns of the tensor `kept` of a module; 0: the module needs no such tensor. */
+/* Returns the number of columns in the tensor `kept` of a module; 0: the module needs no such tensor. */
 static size_t kept_cols(const aoei_module *m, int training) {
     if (m->kind == AOEI_MODULE_LAYERNORM)
         return training ? 2 : 0;
@@ -89,7 +89,7 @@ static void dense_forward(const pass *p) {
     aoei_dense_activate(p->ctx, p->y, z, m->activation, m->residual != AOEI_RESIDUAL_NONE);
 }
 
-/* dx may share the memory of x, so it is computed after the gradients of the weights. */
+/* dx may share the memory of x, so it is computed after the weight gradients. */
 static void dense_backward(const pass *p) {
     const aoei_module *m = p->module;
     const aoei_tensor w = p->w[AOEI_MODULE_WEIGHT], dz = m->residual == AOEI_RESIDUAL_NONE ? p->dy : p->kept;

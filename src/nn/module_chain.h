@@ -77,8 +77,7 @@ size_t aoei_module_chain_dims(const aoei_module *module, size_t n, size_t cols);
  * n] weights. drop: NULL if there is no dropout. The dropout mask of a row depends on the index of the row. */
 void aoei_module_chain_forward(const aoe_context *ctx, const aoei_module_chain *c, size_t n_rows, const aoei_tensor *w,
                                const aoei_module_dropout *drop);
-/* Computes c->grad[0] from c->grad[c->n], which the caller has written, and adds the gradients of the weights to g. If
- * a tensor of g is absent, its gradient is not computed. The function overwrites the other gradients and
- * c->value[0]. */
+/* Computes c->grad[0] from c->grad[c->n], which the caller has written, and adds the weight gradients to g. If a tensor
+ * of g is absent, its gradient is not computed. The function overwrites the other gradients and c->value[0]. */
 void aoei_module_chain_backward(const aoe_context *ctx, const aoei_module_chain *c, size_t n_rows, const aoei_tensor *w,
                                 const aoei_tensor *g, const aoei_module_dropout *drop);

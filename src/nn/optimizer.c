@@ -23,7 +23,7 @@ typedef struct optimizer_job {
     aoei_rmsprop_f32 rms_decay, rms_plain; /* the same for RMSprop and SGD */
 } optimizer_job;
 
-/* Returns the number of elements of the segment that one task updates. If the segment is a weight with a packed form, a
+/* Returns the number of elements in the segment that one task updates. If the segment is a weight with a packed form, a
  * task updates the AOEI_GEMM_PANEL rows of the weight that form one packed panel. */
 static size_t block_length(const aoei_optimizer_segment *s) {
     return s->weight ? AOEI_GEMM_PANEL * s->weight->cols : BLOCK;

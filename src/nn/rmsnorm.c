@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm. The forward pass and dx are divided into blocks of rows. The gradient of the weight is a sum over all rows
- * in ascending order (and over the groups of a row in ascending order), so each task computes a few columns of it.
+ * RMSNorm. The forward pass and dx are divided into blocks of rows. The weight gradient is a sum over all rows in
+ * ascending order (and over the groups of a row in ascending order), so each task computes a few columns of it.
  */
 #include "nn/rmsnorm.h"
 

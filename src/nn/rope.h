@@ -37,7 +37,7 @@ typedef struct aoei_rope {
     int fractional;           /* YaRN: 1: the bounds of the interpolated pairs are not rounded to whole pairs */
     size_t dims;      /* number of components of a head that are rotated, the first ones, even; 0: all components */
     size_t positions; /* maximum sequence length in pretraining, in tokens */
-    size_t n_factors; /* LongRoPE: number of factors, which is the number of pairs of a head */
+    size_t n_factors; /* LongRoPE: number of factors, which is the number of pairs in a head */
     /* LongRoPE: [n_factors] factors, which are float32 in transformers */
     float short_factor[AOEI_ROPE_MAX_PAIRS], long_factor[AOEI_ROPE_MAX_PAIRS];
 } aoei_rope;

@@ -16,7 +16,7 @@ typedef struct rows_job {
     aoei_tensor to, from;
     const uint32_t *index; /* [n] for each row of the smaller matrix, the index of a row of the larger matrix;
                               borrowed */
-    size_t n;              /* number of rows of the smaller matrix */
+    size_t n;              /* number of rows in the smaller matrix */
 } rows_job;
 
 /* Copies row index[i] of `from` to row i of `to`, for each row i of a task. */

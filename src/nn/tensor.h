@@ -23,7 +23,7 @@ typedef struct aoei_int8_split {
     uint32_t *channels;  /* [parts] channels of the further columns, then the channels that have further columns */
     float *indices;      /* [parts] number of each column among the columns of its channel; 0 for the last parts - n */
     float *part_factors; /* [parts] factors[channels[i]] */
-    float *factors;      /* [cols] 1 / (number of columns of the channel) */
+    float *factors;      /* [cols] 1 / (number of columns in the channel) */
 } aoei_int8_split;
 
 enum { AOEI_INT8_SPLIT_COLUMNS = 64 /* maximum number of further columns of split channels */ };

@@ -20,7 +20,7 @@ typedef enum aoei_option_kind {
     AOEI_OPTION_TEXT,   /* const char * */
     AOEI_OPTION_PROMPT, /* as TEXT, for a template of a prompt; an escape sequence such as \n, which is not replaced,
                            gives a warning */
-    AOEI_OPTION_MODEL,  /* const char *; a model directory. The name of a model of the Hugging Face Hub is replaced by
+    AOEI_OPTION_MODEL,  /* const char *; a model directory. The name of a model on the Hugging Face Hub is replaced by
                            its directory */
     AOEI_OPTION_MODELS, /* aoei_text_list; one model directory, as for MODEL; the option may be repeated */
     AOEI_OPTION_TEXTS, /* aoei_text_list; the values are all arguments up to the next option or @FILE; the option may be

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Computes whether differences between runs are significant. The methods are Student's t test over runs, the correction
- * of Holm (1979) for several tests, and percentile bootstrap intervals (Efron 1979), which draw runs and pairs of
- * texts. A bootstrap resample is represented by the number of times that each pair is drawn. The values are sorted
- * once. The average ranks of each resample are then computed in one pass over the sorted values. Invariant: the draws
- * of replicate r depend only on the seed, r, the number of pairs and the number of runs. They do not depend on the
- * scores.
+ * of Holm (1979) for several tests, and percentile bootstrap intervals (Efron 1979), which draw runs and text pairs. A
+ * bootstrap resample is represented by the number of times that each pair is drawn. The values are sorted once. The
+ * average ranks of each resample are then computed in one pass over the sorted values. Invariant: the draws of
+ * replicate r depend only on the seed, r, the number of pairs and the number of runs. They do not depend on the scores.
  */
 #include "stats/significance.h"
 
@@ -158,7 +157,7 @@ typedef struct column {
 /* State of aoe_bootstrap_spearman. */
 typedef struct bootstrap {
     const aoe_bootstrap_options *o; /* options; borrowed */
-    size_t pairs, runs;             /* number of pairs of texts; number of runs */
+    size_t pairs, runs;             /* number of text pairs; number of runs */
     column gold;                    /* gold scores; a copy of columns[0] that borrows its pointers */
     column *x, *y;   /* [runs] scores x and y of each run, pointers into columns; y is NULL if the caller passes no y */
     column *columns; /* [n_columns] gold, x and y; owned */

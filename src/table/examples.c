@@ -162,7 +162,7 @@ typedef struct reader {
     int lists;       /* 1: a JSON array of strings is a list of alternative texts; 0: a row with a JSON array is bad */
     aoe_text *texts; /* [capacity] texts of the current row; array owned */
     size_t capacity; /* allocated elements of `texts` */
-    size_t *count;   /* [count_capacity] number of texts of each role of the current row; array owned */
+    size_t *count;   /* [count_capacity] number of texts in each role of the current row; array owned */
     size_t count_capacity;
     size_t columns;      /* number of selected columns with texts */
     size_t first_line;   /* line of the first example */
@@ -177,7 +177,7 @@ static int is_negatives_list(const reader *r, const aoei_examples *e, size_t i) 
            !(r->o->columns && strstr(r->o->columns, "negative="));
 }
 
-/* Fails because the number of negatives of a row differs from that of the first row. Returns AOEI_BAD_ROW. */
+/* Fails because the number of negatives in a row differs from that of the first row. Returns AOEI_BAD_ROW. */
 static int fail_negatives(const reader *r, const aoei_examples *e, const aoei_row *row, size_t n, aoe_error *err) {
     size_t i = NEGATIVE;
     char column[AOEI_EXCERPT];

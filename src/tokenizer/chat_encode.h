@@ -20,8 +20,8 @@ void aoei_chat_ends_free(aoei_chat_ends *c);
  * both texts of a pair. dir: directory of the tokenizer, for messages. If the tokenizer already has a parsed template,
  * it is replaced. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED (names the construct of the template), AOE_ENOMEM. */
 int aoei_tokenizer_use_chat(aoe_tokenizer *t, const json_t *settings, int pairs, const char *dir, aoe_error *err);
-/* Encodes a text or, if `second` is not NULL, a pair of texts, as aoe_tokenizer_encode does with options.chat_template.
- * If `before` is not NULL, sets *before and *after to the number of ids of the template before and after the text.
- * Errors: those of aoe_tokenizer_encode; AOE_EUNSUPPORTED (names the construct of the template). */
+/* Encodes a text or, if `second` is not NULL, a text pair, as aoe_tokenizer_encode does with options.chat_template. If
+ * `before` is not NULL, sets *before and *after to the number of ids of the template before and after the text. Errors:
+ * see aoe_tokenizer_encode; AOE_EUNSUPPORTED (names the construct of the template). */
 int aoei_chat_encode(const aoe_tokenizer *t, aoe_text text, const aoe_text *second, const aoe_encode_options *o,
                      aoe_ids *ids, size_t *before, size_t *after, aoe_error *err);

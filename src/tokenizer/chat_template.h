@@ -55,6 +55,6 @@ typedef struct aoei_chat_texts {
 /* Appends the rendered conversation to `out`. Errors: AOE_EFORMAT (the template rejects the conversation),
  * AOE_EUNSUPPORTED (names the construct), AOE_ENOMEM. */
 int aoei_chat_render(const aoei_chat *c, aoei_buffer *out, const aoei_chat_texts *texts, aoe_error *err);
-/* Checks that the rendered conversation depends on the text or, if `pairs` is 1, on both texts of a pair. Errors: those
- * of aoei_chat_render; AOE_EUNSUPPORTED (a text is not rendered). */
+/* Checks that the rendered conversation depends on the text or, if `pairs` is 1, on both texts of a pair. Errors: see
+ * aoei_chat_render; AOE_EUNSUPPORTED (a text is not rendered). */
 int aoei_chat_check(const aoei_chat *c, int pairs, aoe_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Determines whether the library transformers passes the token types of a pair of texts to the model. In version 5, its
+ * Determines whether the library transformers passes the token types of a text pair to the model. In version 5, its
  * tokenizers pass them only if the list "model_input_names" contains "token_type_ids"; without the list in
  * tokenizer_config.json, the class of the tokenizer determines it.
  */

@@ -58,7 +58,7 @@ typedef struct aoei_pretokenizing {
     const char *words_s;           /* text that contains the words of the last batch */
     const size_t *words_origin;    /* origin of each byte of words_s; NULL: not tracked */
     size_t which_text, which_list; /* indices of the text and the list that were written last */
-    size_t n_returned;             /* number of words of the last batch that have been returned */
+    size_t n_returned;             /* number of words in the last batch that have been returned */
     aoei_splitter outer, inner;    /* splitters of the first step and of later steps */
 } aoei_pretokenizing;
 

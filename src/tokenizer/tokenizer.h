@@ -8,8 +8,8 @@
 
 #include "aoe_tokenizer.h"
 
-/* Encodes a text or a pair of texts as aoe_tokenizer_encode and aoe_tokenizer_encode_pair do without a chat template.
- * If `before` is not NULL, also sets *before and *after to the number of ids before and after the tokens of the text
+/* Encodes a text or a text pair as aoe_tokenizer_encode and aoe_tokenizer_encode_pair do without a chat template. If
+ * `before` is not NULL, also sets *before and *after to the number of ids before and after the tokens of the text
  * itself, which belong to special tokens and to the prompt. */
 int aoei_tokenizer_encode_plain(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                 size_t *before, size_t *after, aoe_error *err);

@@ -26,7 +26,7 @@ int aoei_tokenizer_parse_json(aoe_tokenizer **t, const char *data, size_t len, a
 int aoei_tokenizer_parse_vocab(aoe_tokenizer **t, const aoei_vocab_files *files, const char *dir, aoe_error *err);
 
 /* Builds a tokenizer from the contents of its files, in the order of tokenizer_file_names.h. The function takes
- * ownership of the contents, even if it fails. `dir` names the directory in messages. Errors: those of
+ * ownership of the contents, even if it fails. `dir` names the directory in messages. Errors: see
  * aoe_tokenizer_open. */
 int aoei_tokenizer_from_files(aoe_tokenizer **t, const aoei_kept_file file[AOEI_FILE_COUNT], const char *dir,
                               aoe_error *err);

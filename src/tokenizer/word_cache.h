@@ -13,7 +13,7 @@
 
 enum {
     AOEI_CACHED_BYTES = 28, /* maximum length of a word in bytes */
-    AOEI_CACHED_TOKENS = 8  /* maximum number of tokens of a word */
+    AOEI_CACHED_TOKENS = 8  /* maximum number of tokens in a word */
 };
 
 /* A cached word. Its size is one cache line. */

@@ -32,7 +32,7 @@ static int too_long(const aoei_wordpiece *w, const char *s, size_t len) {
     return chars > w->max_chars;
 }
 
-/* Builds the trie if no thread has built it. Errors: those of aoei_vocab_fill_trie. */
+/* Builds the trie if no thread has built it. Errors: see aoei_vocab_fill_trie. */
 static int build_pieces(const aoei_wordpiece *w, aoe_error *err) {
     aoei_piece_trie *p = w->pieces;
     int rc = 0;

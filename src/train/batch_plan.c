@@ -73,7 +73,7 @@ static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_SHUFFLE, substream);
     for (size_t i = 0; i < m; i++)
         b->order[i] = i % n;
-    size_t remaining = m - whole; /* number of examples of the random subset that are not drawn yet */
+    size_t remaining = m - whole; /* number of examples in the random subset that are not drawn yet */
     size_t at = whole;            /* index in b->order at which the next example of the random subset is stored */
     for (size_t i = 0; i < n && remaining; i++)
         if (aoei_rng_below(&rng, (uint32_t)(n - i)) < remaining) {

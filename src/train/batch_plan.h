@@ -40,9 +40,9 @@ typedef struct aoei_batches {
     size_t width;  /* largest number of positions of an example (aoei_dataset.arity) */
     size_t unused; /* number of examples that no batch of the epoch contains */
     /* Workspace of aoei_batches_plan. */
-    size_t *order; /* [largest number of examples of a source] examples of a source in random order; owned */
-    size_t *queue; /* [largest number of examples of a source] examples that are moved to a later batch; owned */
-    /* [largest number of texts of a source] stamp[g] is the number, counted from 1, of the last planned batch of the
+    size_t *order; /* [largest number of examples in a source] examples of a source in random order; owned */
+    size_t *queue; /* [largest number of examples in a source] examples that are moved to a later batch; owned */
+    /* [largest number of texts in a source] stamp[g] is the number, counted from 1, of the last planned batch of the
      * current source that contains a text of group g (aoei_dataset.groups). 0: there is no such batch. Owned. */
     uint32_t *stamp;
 } aoei_batches;

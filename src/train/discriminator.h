@@ -22,7 +22,7 @@ typedef struct aoei_replacement {
 
 /* The sums over the chunks of a batch. */
 typedef struct aoei_detection_sums {
-    size_t tokens; /* number of tokens of the whole batch */
+    size_t tokens; /* number of tokens in the whole batch */
     double loss;   /* sum of the losses of the tokens so far */
 } aoei_detection_sums;
 

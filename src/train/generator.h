@@ -13,7 +13,7 @@
 #include "train/discriminator.h"
 #include "train/masking.h"
 
-/* tokens: maximum number of tokens of a batch. A zeroed struct has no memory. */
+/* tokens: maximum number of tokens in a batch. A zeroed struct has no memory. */
 typedef struct aoei_generator {
     aoe_context *ctx;     /* borrowed */
     aoe_model *model;     /* masked language model; owned */
@@ -32,7 +32,7 @@ typedef struct aoei_generator {
  * fails. Errors: AOE_EARG if a token differs; AOE_EFORMAT if the directory contains no masked-LM head or the tokenizer
  * no [MASK] token; AOE_EUNSUPPORTED (see aoei_model_open_mlm), AOE_ENOENT, AOE_ENOMEM. */
 int aoei_generator_open(aoei_generator *g, const aoe_model *trained, const char *dir, double rate, aoe_error *err);
-/* Allocates the memory for batches of at most this many tokens and texts. longest: maximum number of tokens of a text.
+/* Allocates the memory for batches of at most this many tokens and texts. longest: maximum number of tokens in a text.
  * Errors: AOE_EARG if the model does not support texts of this length, AOE_ENOMEM. */
 int aoei_generator_lay_out(aoei_generator *g, size_t tokens, size_t texts, size_t longest, aoe_error *err);
 /* Checks that every text begins with a special token, such as [CLS], which the discriminator replaces by the embedding.

@@ -185,8 +185,8 @@ static size_t cells(const base *s) {
 }
 
 /* Adds weight times the loss of the vectors v to the result, and weight times its gradient to p->sum. m, prefix: sizes
- * of the prefixes from which the loss is computed; prefix is NULL for whole vectors. The distillation term is left out
- * if `with_teacher` is 0. */
+ * of the truncated vectors from which the loss is computed; prefix is NULL for whole vectors. The distillation term is
+ * left out if `with_teacher` is 0. */
 static int add_loss(const base *s, const float *v, aoei_matryoshka *m, const aoe_prefix *prefix, double weight,
                     int with_teacher, aoe_error *err) {
     aoei_loss_batch part = *s->b;

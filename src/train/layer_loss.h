@@ -59,8 +59,8 @@ static inline float *aoei_layer_loss_grad(const aoei_layer_loss *p, size_t i) {
     return p->grad + i * p->stride;
 }
 /* Computes the loss of the step from the vectors p_n in b->examples and from p->vectors. b->examples.grad and p->grad
- * receive the gradients, which are summed in float64 and rounded once. The loss of the method is that of the prefixes m
- * with the sizes `prefix`, or of whole vectors if `prefix` is NULL. Errors: those of aoei_step_loss_compute. */
+ * receive the gradients, which are summed in float64 and rounded once. The method's loss is computed for vectors
+ * truncated to the m sizes `prefix`, or of whole vectors if `prefix` is NULL. Errors: see aoei_step_loss_compute. */
 int aoei_layer_loss_compute(aoei_layer_loss *p, aoei_matryoshka *m, const aoe_prefix *prefix,
                             const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result,
                             aoe_error *err);

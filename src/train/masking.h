@@ -18,7 +18,7 @@ typedef struct aoei_masking {
     size_t n_ordinary; /* number of word tokens */
     size_t vocab;      /* number of token ids that exist in both the tokenizer and the model */
     size_t *words;     /* [longest] indices of the first tokens of the words in the current sequence; owned */
-    size_t longest;    /* maximum number of tokens of a sequence */
+    size_t longest;    /* maximum number of tokens in a sequence */
 } aoei_masking;
 
 /* Prepares masking for the tokenizer of a model. Errors: AOE_EFORMAT if the tokenizer has no usable [MASK] token or no

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Computes the loss of a batch for prefixes of its vectors.
+ * Computes the loss of a batch for its truncated vectors.
  */
 #include "train/matryoshka.h"
 
@@ -126,7 +126,7 @@ static void copy_columns(const aoe_context *ctx, aoei_tensor whole, aoei_tensor 
     }
 }
 
-/* Computes the loss of the prefixes of size d, and adds weight times its gradient to p->sum. */
+/* Computes the loss of the vectors truncated to size d, and adds weight times its gradient to p->sum. */
 static int size_loss(aoei_matryoshka *p, aoe_prefix prefix, const aoei_step_loss *loss, const aoei_loss_batch *b,
                      aoe_objective_result *result, aoe_error *err) {
     const size_t D = b->examples.D, d = prefix.dims, n = b->examples.arity * b->examples.B;
@@ -142,7 +142,8 @@ static int size_loss(aoei_matryoshka *p, aoe_prefix prefix, const aoei_step_loss
     part.scale = prefix.weight * b->scale;
     if (b->distill) {
         distill = *b->distill;
-        distill.dims = distill.form == AOE_DISTILL_KL ? d : distill.dims; /* the vectors of the teacher are cut alike */
+        distill.dims = distill.form == AOE_DISTILL_KL ? d : distill.dims; /* the teacher embeddings are truncated in the
+                                                                             same way */
         part.distill = &distill;
     }
     if (rows) {

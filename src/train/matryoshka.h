@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Matryoshka representation learning (Kusupati et al. 2022; MatryoshkaLoss in sentence-transformers): a loss that is
- * computed for prefixes of the vectors. The prefix of size d of a vector consists of its first d components. The loss
- * is the sum over the sizes d of w_d times the loss of the prefixes of size d. docs/objectives.md contains the formula.
+ * computed for truncated vectors. A vector truncated to size d consists of its first d components. The loss is the sum
+ * over the sizes d of w_d times the loss of the vectors truncated to size d. docs/objectives.md contains the formula.
  */
 #pragma once
 
@@ -11,11 +11,11 @@
 #include "model/model.h"
 #include "train/step_loss.h"
 
-/* Buffers for a loss of prefixes. All memory is owned. */
+/* Buffers for a loss of truncated vectors. All memory is owned. */
 typedef struct aoei_matryoshka {
-    float *vectors, *grad; /* [max_vectors, max_dims] prefixes of the vectors of a batch, and their gradients */
-    double *sum;           /* [max_vectors, max_dims] sum of the gradients over the sizes */
-    float *head, *d_head;  /* [head_rows, head_cols] columns of the training head, and their gradients */
+    float *vectors, *grad;          /* [max_vectors, max_dims] truncated vectors of a batch, and their gradients */
+    double *sum;                    /* [max_vectors, max_dims] sum of the gradients over the sizes */
+    float *head, *d_head;           /* [head_rows, head_cols] columns of the training head, and their gradients */
     size_t sizes[AOE_MAX_PREFIXES]; /* indices of the sizes of the current step, in ascending order */
     size_t n_sizes;
 } aoei_matryoshka;
@@ -37,7 +37,7 @@ void aoei_matryoshka_destroy(aoei_matryoshka *p); /* accepts a zeroed struct */
 void aoei_matryoshka_choose(aoei_matryoshka *p, size_t n, size_t per_step, uint64_t seed, uint64_t step);
 /* Computes the loss of the chosen sizes and its gradient, as aoei_step_loss_compute does for whole vectors. prefix: [n]
  * sizes and weights. If the training head is a classifier, the loss of size d uses only the columns of the classifier
- * that belong to the first d components. Gradients of the vectors are added in float64 and rounded once. Errors: those
- * of aoei_step_loss_compute. */
+ * that belong to the first d components. Gradients of the vectors are added in float64 and rounded once. Errors: see
+ * aoei_step_loss_compute. */
 int aoei_matryoshka_compute(aoei_matryoshka *p, const aoe_prefix *prefix, const aoei_step_loss *loss,
                             const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err);

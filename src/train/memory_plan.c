@@ -248,7 +248,7 @@ static int add_teacher_map(run *r, aoe_error *err) {
     return rc;
 }
 
-/* Creates the model of a training run and the sizes of its step. n_tokens: number of tokens of the texts of a batch. */
+/* Creates the model of a training run and the sizes of its step. n_tokens: number of tokens in the texts of a batch. */
 static int create_run(run *r, const aoe_model *m, const aoe_train_options *train, const aoe_plan_options *o,
                       size_t n_tokens, aoe_error *err) {
     aoe_model adapted = *m; /* a shallow copy; all pointers are borrowed from *m */

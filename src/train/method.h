@@ -134,7 +134,7 @@ typedef struct aoei_method {
 const char *aoei_kind_name(aoe_example_kind kind);
 /* Returns 1 if the options contain a teacher, and the weight of the distillation loss is above 0. */
 int aoei_has_distillation(const aoe_train_options *o);
-/* Returns 1 if a dropout probability of the run is above 0. c: configuration of the model. */
+/* Returns 1 if a dropout probability of the run is above 0. c: model configuration. */
 int aoei_has_dropout(const aoe_training_args *o, const aoei_encoder_config *c);
 /* Checks that no file has a kind of examples or a label map, because the method reads the texts of any file. */
 int aoei_check_plain_texts(const aoe_train_options *o, aoe_error *err);

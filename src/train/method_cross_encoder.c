@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The method cross-encoder, which trains a model with a classification head on pairs of texts. With one output, the
- * loss is the binary cross entropy with the label divided by its maximum; with several outputs, labels are classes.
+ * The method cross-encoder, which trains a model with a classification head on text pairs. With one output, the loss is
+ * the binary cross entropy with the label divided by its maximum; with several outputs, labels are classes.
  */
 #include "train/method_cross_encoder.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The method that trains a cross-encoder on pairs of texts.
+ * The method that trains a cross-encoder on text pairs.
  */
 #pragma once
 

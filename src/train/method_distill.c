@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The method distill (Reimers and Gurevych 2020; model distillation in sentence-transformers): the vectors of the
- * teachers for plain texts are targets, and so are the similarities of the texts of a batch (loss/vector_objective.h).
- * A linear map (train/teacher_map.h) is trained if the sizes of the vectors differ.
+ * The method distill (Reimers and Gurevych 2020; model distillation in sentence-transformers): the teacher embeddings
+ * for plain texts are targets, and so are the similarities of the texts of a batch (loss/vector_objective.h). A linear
+ * map (train/teacher_map.h) is trained if the sizes of the vectors differ.
  */
 #include "train/method.h"
 

@@ -12,7 +12,7 @@ int aoei_method_find(const aoei_method **m, aoe_method number, aoe_error *err);
 /* Returns the number of times that a text of this kind of examples is encoded in a step. */
 size_t aoei_method_copies(const aoei_method *m, aoe_example_kind kind);
 /* Returns the number of texts that are encoded for an example in a step, without the random pairs that are added to it.
- * arity: number of texts of an example of other kinds than plain texts. The two texts of a joined pair (cross-encoders)
+ * arity: number of texts in an example of other kinds than plain texts. The two texts of a joined pair (cross-encoders)
  * count as one text. */
 size_t aoei_method_texts(const aoei_method *m, size_t arity);
 /* Returns the number of pairs that an example becomes in a batch: itself and the random pairs that are added to it. */

@@ -40,7 +40,7 @@ typedef struct aoei_mlm_step {
     int32_t *target; /* [tokens] ids of the masked tokens before masking; the caller sets the first n_masked elements;
                         owned */
     /* Tensors of the head; their memory is in `arena`. They have the data type o.type unless stated otherwise. tokens:
-     * o.tokens. D: hidden size. E: number of columns of the token embeddings. V: vocabulary size. block: number of rows
+     * o.tokens. D: hidden size. E: number of columns in the token embeddings. V: vocabulary size. block: number of rows
      * for which logits are computed at a time. */
     aoei_tensor rows;      /* [tokens, D] hidden states of the masked tokens */
     aoei_tensor pre;       /* [tokens, E] input of the activation function */

@@ -41,7 +41,7 @@ typedef struct mlm_task {
     const aoe_model *model;         /* initial model; borrowed */
     aoei_sequences_options reading; /* files, maximum length and packing of the sequences */
     size_t tokens;                  /* number of tokens in an epoch */
-    size_t longest;                 /* maximum number of tokens of a sequence in the training data */
+    size_t longest;                 /* maximum number of tokens in a sequence in the training data */
     uint64_t fingerprint;           /* hash of all sequences, including the held-out sequences */
     sequence_list held_out;         /* held-out sequences, on which the model is evaluated */
     aoei_masking masking;           /* selects the tokens to predict */
@@ -51,7 +51,7 @@ typedef struct mlm_task {
     size_t epoch;           /* index of the epoch, counted from 0; (size_t)-1 before the first epoch */
     size_t drawn;           /* number of sequences drawn in this epoch */
     aoei_rng rng;           /* random generator that selects elements of `buffer` */
-    int32_t **buffer; /* [o->shuffle] shuffle buffer. Each element is an array that contains the number of tokens of a
+    int32_t **buffer; /* [o->shuffle] shuffle buffer. Each element is an array that contains the number of tokens in a
                          sequence, followed by its token ids; all arrays are owned */
     size_t buffered;  /* number of sequences in the shuffle buffer */
     /* State of the current step. */

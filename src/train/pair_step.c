@@ -32,7 +32,7 @@ static size_t loss_dims(const aoei_pair_step *s) {
                                                          aoei_vector_dims(c));
 }
 
-/* Returns the maximum number of texts of a chunk. If the whole batch is one chunk, it includes the references. */
+/* Returns the maximum number of texts in a chunk. If the whole batch is one chunk, it includes the references. */
 static size_t max_chunk_texts(const aoei_pair_step_options *o) {
     return max_arity(o) * o->chunk_pairs + (o->chunk_pairs == o->pairs ? o->references : 0);
 }
@@ -233,7 +233,7 @@ typedef struct chunk {
     size_t first;     /* index of the first text among the texts of the encoder */
 } chunk;
 
-/* Returns the number of texts of a full chunk. */
+/* Returns the number of texts in a full chunk. */
 static size_t chunk_texts(const aoei_pair_step *s) {
     const size_t references = s->o.chunk_pairs == s->o.pairs ? s->o.references : 0;
     return s->arity * s->o.chunk_pairs / text_encoders(s) + references;
@@ -449,7 +449,7 @@ static int token_loss(aoei_pair_step *s, const aoe_objective_options *o, aoe_obj
     return aoei_step_loss_compute(s->o.loss, &b, result, err);
 }
 
-/* Runs the forward and the backward pass for a loss of token vectors. The arguments are those of
+/* Runs the forward and the backward pass for a loss of token vectors. The arguments are the same as in
  * aoei_pair_step_gradient. */
 static int token_gradient(aoei_pair_step *s, const aoe_objective_options *o, const aoei_encoder_dropout *drop,
                           double scale, aoe_objective_result *result, aoe_error *err) {

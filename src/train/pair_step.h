@@ -91,8 +91,8 @@ typedef struct aoei_pair_step {
     /* [arity * B, D], or for losses of token vectors [tokens, D]: embeddings or token vectors in main memory, the input
      * of the objectives, and their gradients; both owned */
     float *host, *host_grad;
-    aoei_matryoshka matryoshka; /* buffers of the loss of prefixes; the caller chooses the sizes of each step with
-                                   aoei_matryoshka_choose if o.prefixes is set */
+    aoei_matryoshka matryoshka; /* buffers of the loss of truncated vectors; the caller chooses the sizes of each step
+                                   with aoei_matryoshka_choose if o.prefixes is set */
     aoei_layer_loss layers; /* buffers of the loss on hidden states; the caller chooses the hidden states of each step
                                with aoei_layer_loss_choose if o.layers is set */
     /* [layers.max + 1] each [arity * B, hidden]: pooled vectors of the hidden states of the step, which the backward

@@ -452,7 +452,7 @@ static int describe(const aoei_task *task, json_t *r) {
     return bad;
 }
 
-/* Sets *longest to the maximum number of tokens of a text in all files. Sets *tokens to an upper bound of the number of
+/* Sets *longest to the maximum number of tokens in a text in all files. Sets *tokens to an upper bound of the number of
  * tokens in a batch of n examples. */
 static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens, aoe_error *err) {
     *longest = *tokens = 0;

@@ -192,7 +192,7 @@ static void end_text(aoei_sequences *s) {
     append_tokens(s, s->post->id + s->post->n_before, s->post->n_after);
 }
 
-/* Returns the number of tokens of the current text that are not yet in a sequence. */
+/* Returns the number of tokens in the current text that are not yet in a sequence. */
 static size_t remaining_tokens(const aoei_sequences *s) {
     return aoei_token_count(&s->tokens, s->text) - s->token;
 }

@@ -14,7 +14,7 @@ typedef struct aoei_sequences_options {
     const char *const *files;       /* [n_files] paths of .txt files or tables, optionally .gz or .zst; borrowed */
     size_t n_files;                 /* number of files */
     const aoe_table_options *table; /* table options; only the fields columns and skip_bad_rows are used; borrowed */
-    size_t max_length;              /* maximum number of tokens of a sequence, special tokens included */
+    size_t max_length;              /* maximum number of tokens in a sequence, special tokens included */
     int pack;                       /* 1: a sequence may contain several texts */
     double held_out;                /* fraction of the texts that is held out */
     int want_held_out;              /* 1: read the held-out texts; 0: read all other texts */

@@ -204,7 +204,7 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
 }
 
 /* Checks that the checkpoint contains adapters if the run trains adapters, and that it contains none otherwise. saved:
- * 1 if the initial model is a directory of adapters. */
+ * 1 if the initial model is an adapter directory. */
 static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int saved, aoe_error *err) {
     const int adapters = aoei_is_adapter_dir(checkpoint), requested = t->task->lora && (saved || t->task->lora->r);
     if (adapters == requested)
@@ -215,8 +215,8 @@ static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int s
         checkpoint, adapters ? "trains" : "does not train");
 }
 
-/* If the run trains adapters, checks that saving the result would not replace their base model: the directory of the
- * base model must be neither the output directory nor inside it. base: directory of the base model. */
+/* If the run trains adapters, checks that saving the result would not replace their base model: the base model
+ * directory must be neither the output directory nor inside it. base: base model directory. */
 static int check_base_is_kept(const aoei_trainer *t, const char *base, aoe_error *err) {
     if (!t->base->config.lora.r || !aoei_path_within(base, t->o->output))
         return AOE_OK;

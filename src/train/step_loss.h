@@ -18,7 +18,7 @@
 
 /* Maximum sizes of the batches of a step. */
 typedef struct aoei_loss_shape {
-    size_t examples; /* maximum number of examples of a batch */
+    size_t examples; /* maximum number of examples in a batch */
     size_t dims;     /* number of components of a vector */
     size_t arity;    /* maximum number of vectors of an example without labels, and of joined pairs; 0: all examples are
                         labeled pairs */
@@ -35,9 +35,9 @@ typedef struct aoei_loss_batch {
     aoei_example_batch examples;    /* vectors of the examples and their gradients */
     const double *label;            /* [examples.B] labels of the examples; NULL: they have none */
     const uint32_t *group;          /* see aoei_pair_step_gradient */
-    const float *const *teacher; /* [examples.arity * examples.B] vectors of the teacher; NULL: there is no teacher */
-    size_t teacher_dims;         /* number of components of the vectors of the teacher */
-    const aoei_distill *distill; /* distillation term that is added to the loss; NULL: there is none */
+    const float *const *teacher;    /* [examples.arity * examples.B] teacher embeddings; NULL: there is no teacher */
+    size_t teacher_dims;            /* size of the teacher embeddings */
+    const aoei_distill *distill;    /* distillation term that is added to the loss; NULL: there is none */
     aoei_tensor head[2], d_head[2]; /* weight and bias of the training head, and their gradients, to which the loss
                                        adds */
     /* training layers, and weights of the projection and their gradients, to which the loss adds; set if there is a
@@ -96,8 +96,8 @@ extern const aoei_step_loss aoei_loss_of_views;
 /* Loss of IS-BERT (loss/token_objective.h), of token vectors. A batch of one text has no negatives, so its loss is
  * 0. */
 extern const aoei_step_loss aoei_loss_of_tokens;
-/* Distillation from the vectors of the teacher (loss/vector_objective.h), for examples of one text. The training head,
- * if there is one, is the linear map to the vectors of the teacher. */
+/* Distillation from the teacher embeddings (loss/vector_objective.h), for examples of one text. The training head, if
+ * there is one, is the linear map to the teacher embeddings. */
 extern const aoei_step_loss aoei_loss_of_vectors;
 /* Loss of cross-encoders (loss/score_objective.h); the examples are joined pairs (arity 1). */
 extern const aoei_step_loss aoei_loss_of_scores;

@@ -196,7 +196,7 @@ static uint64_t block_key(const teacher_job *w, const aoe_text *text, size_t n) 
     return key;
 }
 
-/* Returns the number of texts of the block that starts with text `first` of n distinct texts. */
+/* Returns the number of texts in the block that starts with text `first` of n distinct texts. */
 static size_t block_texts(size_t n, size_t first) {
     return n - first < BLOCK ? n - first : BLOCK;
 }

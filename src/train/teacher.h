@@ -28,7 +28,7 @@ typedef struct aoei_teacher_texts {
 typedef struct aoei_teacher_model {
     const char *dir;               /* model directory, for messages; borrowed */
     aoe_model *model;              /* NULL after the embeddings are computed; owned */
-    size_t dims;                   /* number of components of an embedding */
+    size_t dims;                   /* embedding size */
     aoei_teacher_vectors *vectors; /* [aoei_teacher.files] embeddings of the distinct texts of each file; owned */
 } aoei_teacher_model;
 

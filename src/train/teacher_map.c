@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Adds the linear map to the vectors of the teacher, and computes the loss of method distill, with or without the map.
+ * Adds the linear map to the teacher embeddings, and computes the loss of method distill, with or without the map.
  */
 #include "train/teacher_map.h"
 
@@ -52,8 +52,7 @@ static int has_map(const aoei_encoder_config *c, size_t dims) {
 
 int aoei_teacher_map_add(const aoe_train_options *o, aoe_model *m, size_t dims, aoe_error *err) {
     const size_t own = aoei_vector_dims(&m->config);
-    const int compares = o->objective.w_vectors > 0; /* 1: the embeddings are compared with the vectors of the
-                                                        teacher */
+    const int compares = o->objective.w_vectors > 0; /* 1: the embeddings are compared with the teacher embeddings */
     const aoe_teacher_map map = o->teacher_map != AOE_TEACHER_MAP_AUTO ? o->teacher_map
                                 : own != dims || o->n_matryoshka       ? AOE_TEACHER_MAP_DROPPED
                                                                        : AOE_TEACHER_MAP_NONE;
@@ -90,7 +89,7 @@ typedef struct map_memory {
     size_t workspace_bytes;
 } map_memory;
 
-/* Allocates the arrays of *m in the arena. rows: number of rows of the map; 0: there is no map. */
+/* Allocates the arrays of *m in the arena. rows: number of rows in the map; 0: there is no map. */
 static void lay_out(map_memory *m, aoei_arena *a, size_t texts, size_t dims, size_t rows, size_t teacher_dims) {
     m->mapped = aoei_arena_take_array(a, texts, rows * sizeof *m->mapped);
     m->d_mapped = aoei_arena_take_array(a, texts, rows * sizeof *m->d_mapped);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The linear map from the embeddings to the vectors of the teacher (options.teacher_map). If the map is dropped, it is
- * the training head of the model, with one row per component of the teacher's vectors and one column per component of
- * an embedding. If it is kept, it is a dense layer after the pooling, which further training continues to train. Only
- * the term of the vectors uses a map that is dropped, so it is not added if options.w_vectors is 0.
+ * The linear map from the embeddings to the teacher embeddings (options.teacher_map). If the map is dropped, it is the
+ * training head of the model, with one row per component of the teacher's vectors and one column per component of an
+ * embedding. If it is kept, it is a dense layer after the pooling, which further training continues to train. Only the
+ * term of the vectors uses a map that is dropped, so it is not added if options.w_vectors is 0.
  */
 #pragma once
 
@@ -10,9 +10,8 @@
 #include "model/model.h"
 
 /* Adds the map that the options require to the model. A map that is kept is not added if the last module of the model
- * is already a linear layer with `dims` outputs. dims: number of components of the vectors of the teacher. Errors:
- * AOE_EARG if the sizes differ and there is no map, or if the map is kept and the model has other modules after the
- * pooling; AOE_ENOMEM. */
+ * is already a linear layer with `dims` outputs. dims: size of the teacher embeddings. Errors: AOE_EARG if the sizes
+ * differ and there is no map, or if the map is kept and the model has other modules after the pooling; AOE_ENOMEM. */
 int aoei_teacher_map_add(const aoe_train_options *o, aoe_model *m, size_t dims, aoe_error *err);
 /* Returns the name of an option value for the training record: "none", "dropped" or "kept". m: the model with its
  * map. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fits the linear map to the vectors of the teacher. With the covariance matrices G = E[v v^T] of the embeddings and
- * C = E[v t^T] of embeddings and vectors of the teacher, the solution is W^T = (G + r I)^(-1) C and b = E[t] - W E[v].
- * The inverse is computed from the eigenvalues and eigenvectors of G. All sums are computed in double precision.
+ * Fits the linear map to the teacher embeddings. With the covariance matrices G = E[v v^T] of the embeddings and C =
+ * E[v t^T] of embeddings and teacher embeddings, the solution is W^T = (G + r I)^(-1) C and b = E[t] - W E[v]. The
+ * inverse is computed from the eigenvalues and eigenvectors of G. All sums are computed in double precision.
  */
 #include "train/teacher_map_fit.h"
 
@@ -64,7 +64,7 @@ static void fit_free(fit *f) {
 
 /* ------------------------------------------------------------------- texts */
 
-/* Embeds the selected texts with the start model, and reads the vectors of the teacher. texts: [f->n] receives the
+/* Embeds the selected texts with the start model, and reads the teacher embeddings. texts: [f->n] receives the
  * texts. */
 static int embed(fit *f, aoe_context *ctx, const aoe_training_args *args, const aoei_teacher *t,
                  const aoei_examples *files, size_t total, aoe_error *err) {

@@ -15,13 +15,13 @@ enum { AOEI_MAX_TEMPLATES = 2 };
 typedef struct aoei_templates {
     size_t count;                                /* number of templates */
     aoei_empty_prompt empty[AOEI_MAX_TEMPLATES]; /* [count] the templates */
-    size_t longest;                              /* maximum number of tokens of a text without its template */
+    size_t longest;                              /* maximum number of tokens in a text without its template */
     uint32_t *row; /* [count (longest + 1)] workspace: row of each reference in the batch; owned */
     int32_t *text; /* [longest + tokens of the longest template] workspace: a text in a template; owned */
 } aoei_templates;
 
 /* Tokenizes the templates. The first one is the prompt of the model, with which all texts of the data sets were
- * tokenized; `second` is the other one, or NULL if there is only one. longest: maximum number of tokens of a text of a
+ * tokenized; `second` is the other one, or NULL if there is only one. longest: maximum number of tokens in a text of a
  * data set in the first template. Errors: AOE_EARG (another pooling than mask, a template without {text}, or without
  * the token [MASK]), AOE_ENOMEM. */
 int aoei_templates_create(aoei_templates *t, const aoe_model *m, const char *second, size_t longest, aoe_error *err);
@@ -31,11 +31,11 @@ void aoei_templates_destroy(aoei_templates *t); /* accepts a zeroed struct */
 int aoei_templates_check(const aoei_templates *t, const aoei_dataset *d, const char *path, aoe_error *err);
 /* Returns the maximum number of references of a batch of n texts. */
 size_t aoei_templates_references(const aoei_templates *t, size_t n);
-/* Returns the maximum number of tokens of a batch of n texts in all templates, with its references. tokens: maximum
- * number of tokens of the texts in the first template, as often as they occur. */
+/* Returns the maximum number of tokens in a batch of n texts in all templates, with its references. tokens: maximum
+ * number of tokens in the texts in the first template, as often as they occur. */
 size_t aoei_templates_tokens(const aoei_templates *t, size_t n, size_t tokens);
 /* Sets *references to the maximum number of references of a batch of n texts. *tokens and *longest are the maximum
- * number of tokens of the texts in the first template, as often as they occur, and of one text, and are set to those of
+ * number of tokens in the texts in the first template, as often as they occur, and of one text, and are set to those of
  * the batch. */
 void aoei_templates_measure(const aoei_templates *t, size_t n, size_t *references, size_t *tokens, size_t *longest);
 /* Fills the buffer with the texts texts[n] of the data set in each template, followed by their references. reference:

@@ -52,7 +52,7 @@ typedef struct aoei_task_result {
 typedef struct aoei_task {
     void *self;             /* private data of the task */
     size_t examples;        /* number of examples per epoch; set by load */
-    size_t unused;          /* number of rows of the training files that are not examples; set by load */
+    size_t unused;          /* number of rows in the training files that are not examples; set by load */
     size_t steps_per_epoch; /* number of optimizer steps per epoch; set by load */
     double ibn_threshold;   /* threshold of positive pairs, which the start event reports; NaN if there is none; set by
                                load */

@@ -21,7 +21,7 @@ typedef struct aoei_dataset {
     double *labels;         /* [n] label of each example; owned */
     uint32_t *groups;       /* [number of texts] for each text, the number of its group of identical texts; owned */
     double lowest, highest; /* lowest and highest label */
-    size_t longest;         /* maximum number of tokens of a text */
+    size_t longest;         /* maximum number of tokens in a text */
     size_t truncated;       /* number of truncated texts */
     uint64_t fingerprint;   /* hash of tokens, alternatives and labels; it detects a changed file */
 } aoei_dataset;
@@ -32,14 +32,14 @@ typedef struct aoei_dataset {
  * - doc_prompt: template for the texts at all other positions; NULL: prompt of the model */
 int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt,
                         const char *doc_prompt, aoe_error *err);
-/* Creates a data set for a cross-encoder, whose examples have arity 1: the tokens of an example are those of a pair of
- * texts. Labeled pairs give one example per pair. Triplets give one example with label 1 for each pair of a query and a
+/* Creates a data set for a cross-encoder, whose examples have arity 1: the tokens of an example are those of a text
+ * pair. Labeled pairs give one example per pair. Triplets give one example with label 1 for each pair of a query and a
  * positive text, and one with label 0 for each pair of a query and a negative text. The kind of the data set is
  * AOE_EXAMPLES_PAIRS. prompt: template for the first text of each pair; NULL: prompt of the model. Errors: see
  * aoei_dataset_create. */
 int aoei_dataset_create_joined(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt,
                                aoe_error *err);
 void aoei_dataset_destroy(aoei_dataset *d); /* accepts a zeroed struct */
-/* Sets *tokens to the total number of tokens of the n longest examples. A batch of n different examples has at most
+/* Sets *tokens to the total number of tokens in the n longest examples. A batch of n different examples has at most
  * this number of tokens. Errors: AOE_ENOMEM. */
 int aoei_dataset_batch_tokens(const aoei_dataset *d, size_t n, size_t *tokens, aoe_error *err);

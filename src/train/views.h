@@ -14,7 +14,7 @@
 /* The cuts of the texts of a batch. A zeroed struct has no memory, and needs none if no view is applied. */
 typedef struct aoei_views {
     uint64_t seed;   /* seed of the step, computed by aoei_views_begin_step */
-    size_t columns;  /* number of columns of the embedding output */
+    size_t columns;  /* number of columns in the embedding output */
     aoei_cut *cuts;  /* [max_texts] cut of each text of the batch; owned */
     uint32_t *index; /* [capacity] columns and tokens of all cuts; owned */
     size_t used;     /* number of elements of `index` that the texts of the batch use */
@@ -31,7 +31,7 @@ int aoei_views_check(const aoe_view *views, aoe_error *err);
  * transformer. */
 int aoei_views_check_model(const aoe_view *views, const aoei_encoder_config *c, const char *name, aoe_error *err);
 /* Allocates the memory for batches of at most max_texts texts and max_tokens tokens. longest: maximum number of tokens
- * of a text. Errors: AOE_ENOMEM. */
+ * in a text. Errors: AOE_ENOMEM. */
 int aoei_views_create(aoei_views *v, const aoei_encoder_config *c, size_t max_texts, size_t max_tokens, size_t longest,
                       aoe_error *err);
 void aoei_views_destroy(aoei_views *v); /* accepts a zeroed struct */

@@ -26,8 +26,8 @@ void aoei_npy_header(char *header, const char *type, size_t rows, size_t columns
 /* Writes n float32 values after a header with the type "<f4". ferror(f) shows whether writing failed. */
 void aoei_npy_write(FILE *f, const float *v, size_t n);
 /* Opens a file and checks its header and its size. The array must have two dimensions, the data type float32 or
- * float64, and row-major order. Errors: those of aoei_map_open; AOE_EFORMAT, AOE_EUNSUPPORTED (another data type, shape
- * or order). The caller calls aoei_npy_close. */
+ * float64, and row-major order. Errors: see aoei_map_open; AOE_EFORMAT, AOE_EUNSUPPORTED (another data type, shape or
+ * order). The caller calls aoei_npy_close. */
 int aoei_npy_open(aoei_npy *a, const char *path, aoe_error *err);
 /* Like aoei_npy_open, but reads data[size], which must stay valid while *a is used. path: name of the file for
  * messages. */

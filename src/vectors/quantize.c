@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Quantizes vectors to 8 bits or 1 bit per component. The operations, their order and their rounding are those of
+ * Quantizes vectors to 8 bits or 1 bit per component. The operations, their order and their rounding are the same as in
  * quantize_embeddings of sentence-transformers, so that equal vectors give equal bytes.
  */
 #include <math.h>
@@ -80,8 +80,8 @@ static int check_ranges(const float *ranges, size_t dims, aoe_error *err) {
     return 0;
 }
 
-/* Quantizes a vector with the given ranges. `offset` is subtracted from each value; the bytes of negative values are
- * those of an int8_t. */
+/* Quantizes a vector with the given ranges. `offset` is subtracted from each value; negative values have the bytes of
+ * an int8_t. */
 static void quantize_to_bytes(uint8_t *out, const float *x, size_t dims, const float *ranges, int offset) {
     for (size_t k = 0; k < dims; k++) {
         const float min = ranges[k], step = (ranges[dims + k] - min) / STEPS;
