@@ -73,16 +73,19 @@ show_lines = if [ $$(($(call percent,$(words $(DONE))) / 10)) != \
   echo "  $(call percent,$(words $(DONE)))% built"; fi
 say = $(if $(V),,$(eval DONE += x)@$(if $(TERMINAL),$(call show_terminal,$(1)),$(show_lines)))
 endif
-WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla $(if $(WERROR),-Werror)
+WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla \
+  $(if $(WERROR),-Werror)
 # A sanitizer build is usually run only once, so compilation takes most of the time. -O1 -g1 halves this time. Without
-# -fexpensive-optimizations, gcc does not end AVX code with vzeroupper, and the following SSE code is several times slower.
+# -fexpensive-optimizations, gcc does not end AVX code with vzeroupper, and the following SSE code is several times
+# slower.
 OPT := $(if $(SAN),-O1 -fexpensive-optimizations -g1,-O2 -g)
 # -march=native is not used, because one binary supports every CPU of the architecture. -ffp-contract=off makes the
 # results of all compilers equal. Kernels contain explicit fused multiply-adds.
-CFLAGS_ALL := -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
-  $(SYSROOT_FLAG) -Iinclude -Isrc -I. -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) $(CFLAGS)
-# With the address sanitizer of gcc, tests have red zones around their variables, but their own accesses, which are mostly
-# those of slow reference implementations, are not checked.
+CFLAGS_ALL := -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC \
+  -pthread $(SYSROOT_FLAG) -Iinclude -Isrc -I. -MMD -MP \
+  $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) $(CFLAGS)
+# With the address sanitizer of gcc, tests have red zones around their variables. Their own accesses, mostly in slow
+# reference implementations, are not checked.
 SAN_TESTS := $(if $(findstring address,$(SAN)),$(if $(findstring fuzzer,$(SAN)),,-fno-sanitize=undefined \
   --param asan-instrument-reads=0 --param asan-instrument-writes=0))
 # Test programs are linked statically. Sanitizers need their debug information for reports.

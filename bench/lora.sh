@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # lora.sh [--prepare] [DIR]: trains adapters on a frozen random LLaMA with 1.1B parameters (22 layers, hidden size 2048,
-# 32 heads, 4 key and value heads, feed-forward size 5632; bf16), for 20 steps of 16 pairs of texts of 32 tokens. Prints
+# 32 heads, 4 key and value heads, feed-forward size 5632; bf16), for 20 steps of 16 pairs (32 tokens per text). Prints
 # the peak resident memory, the tokens per second, and the speed of the matmuls as a percentage of two figures that
 # gemm_bench measures in the same run: the peak with operands in registers, and the fastest matmul. Matmuls count 2
 # operations per weight and token forward and 2 backward, because frozen weights have no gradients. The model (2 GB) is

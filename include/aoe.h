@@ -180,8 +180,8 @@ AOE_API int aoe_embedder_open(aoe_embedder **e, const char *AOE_NULLABLE name, a
 /* Destroys an embedder and, if aoe_embedder_open created it, its model and context. Embedders that were created with
  * this model must be destroyed earlier. */
 AOE_API void aoe_embedder_destroy(aoe_embedder *AOE_NULLABLE e);
-/* Returns D, the number of components of the embeddings that the embedder computes: aoe_model_dims, unless
- * aoe_embedder_set_dims was called. Returns 0 if e is NULL. */
+/* Returns D, the embedding size that the embedder computes: aoe_model_dims, unless aoe_embedder_set_dims was called.
+ * Returns 0 if e is NULL. */
 AOE_API size_t aoe_embedder_dims(const aoe_embedder *e);
 /* Computes the embeddings of n texts. vectors: [n, D], one row per text, owned by the caller. info: [n], owned by the
  * caller. The function sorts the texts by length and divides them into batches; the rows of `vectors` have the order of
@@ -207,8 +207,8 @@ AOE_API int aoe_similarity(aoe_embedder *e, aoe_text a, aoe_text b, double *cosi
  * neighbors: [n_queries, k]; both are owned by the caller. */
 AOE_API int aoe_search(aoe_embedder *e, const aoe_text *queries, size_t n_queries, const float *vectors, size_t n,
                        size_t k, aoe_neighbor *neighbors, aoe_error *AOE_NULLABLE err);
-/* Computes the scores of n pairs of texts with a cross-encoder. Pair i consists of first[i] (the query) and second[i]
- * (the document), which the model reads as one sequence of tokens. If a pair has more tokens than the maximum sequence
+/* Computes the scores of n text pairs with a cross-encoder. Pair i consists of first[i] (the query) and second[i] (the
+ * document), which the model reads as one sequence of tokens. If a pair has more tokens than the maximum sequence
  * length, the longer text is truncated first. The prompt of the model is added to the first text. scores: [n, C], where
  * C is aoe_model_classes, owned by the caller, with the activation function of the model applied. info: [n], owned by
  * the caller. As in aoe_embed, the scores of a pair do not depend on the other pairs and on the number of threads.
@@ -261,7 +261,7 @@ AOE_API const char *aoe_model_prompt(const aoe_model *m, const char *name);
 /* Returns the name of prompt i of the model directory, in the order of the directory, or NULL if there are not more
  * than i prompts. The string is owned by the model. */
 AOE_API const char *aoe_model_prompt_name(const aoe_model *m, size_t i);
-AOE_API size_t aoe_model_dims(const aoe_model *m);          /* D, the number of components of an embedding */
+AOE_API size_t aoe_model_dims(const aoe_model *m);          /* D, the embedding size */
 AOE_API aoe_context *aoe_model_context(const aoe_model *m); /* the context of the model; borrowed */
 
 /* Writes the directory of the default model to dir[size], NUL-terminated. The default model is the first of these that
@@ -297,9 +297,9 @@ typedef struct aoe_embedder_options aoe_embedder_options; /* defined below */
 AOE_API int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *AOE_NULLABLE o,
                                 aoe_error *AOE_NULLABLE err);
 AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* the model of the embedder; borrowed */
-/* Sets the number of components of the embeddings of later calls of aoe_embed, from 1 to aoe_model_dims. They are
- * bit-identical to those of a model that was opened with options.dims. No other thread may use the embedder during the
- * call. Errors: AOE_EARG (invalid dims, or a cross-encoder). */
+/* Sets the embedding size of later calls of aoe_embed, from 1 to aoe_model_dims. They are bit-identical to those of a
+ * model that was opened with options.dims. No other thread may use the embedder during the call. Errors: AOE_EARG
+ * (invalid dims, or a cross-encoder). */
 AOE_API int aoe_embedder_set_dims(aoe_embedder *e, size_t dims, aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------------ cross-encoders */
@@ -450,13 +450,13 @@ struct aoe_model_options {
      * "document" means the first of the prompts "document", "passage" and "corpus" that exists. The prompts "query" and
      * "document" of a model that has no such prompt are empty, as in sentence-transformers. */
     const char *prompt_name;
-    /* 1: open a cross-encoder: a model with a classification head, which scores pairs of texts (aoe_score_pairs). A
-     * model that is opened in this way computes no embeddings; `pooling` and `normalize` must be AUTO. 0 (default):
-     * open an embedding model; a classification head is ignored. AOE_AUTO: open a cross-encoder if the directory
-     * contains one, otherwise an embedding model */
+    /* 1: open a cross-encoder: a model with a classification head, which scores text pairs (aoe_score_pairs). A model
+     * that is opened in this way computes no embeddings; `pooling` and `normalize` must be AUTO. 0 (default): open an
+     * embedding model; a classification head is ignored. AOE_AUTO: open a cross-encoder if the directory contains one,
+     * otherwise an embedding model */
     int cross_encoder;
     int activation;      /* cross-encoders: an aoe_score_activation that replaces the activation function of the model;
-                            AOE_AUTO (default): that of the model */
+                            AOE_AUTO (default): from the model */
     int prompt_optional; /* 1: if the model directory has no prompt prompt_name, its default prompt is used; 0
                             (default): this is an error */
     size_t layers; /* number of layers that are used, the first layers of the model; 0 (default): all. Fewer layers than
@@ -495,7 +495,7 @@ typedef struct aoe_model_info {
     const char *architecture; /* "bert", "llama", "static" ...; static string */
     size_t hidden, layers, heads, intermediate, vocab, positions, token_types; /* sizes in config.json; 0: not
                                                                                   applicable */
-    size_t parameters;   /* number of parameters of the encoder and of the modules before and after the pooling, without
+    size_t parameters;   /* number of parameters in the encoder and of the modules before and after the pooling, without
                             the pooler and adapters */
     size_t dims;         /* components of an embedding */
     const char *modules; /* modules before and after the pooling, comma-separated: "LSTM before the pooling",

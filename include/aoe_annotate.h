@@ -74,7 +74,7 @@ typedef struct aoe_chat_options {
                         its prompt and max_tokens. If it could exceed max_cost or max_total_tokens, this request and all
                         later requests are not sent */
     double max_total_tokens; /* maximum tokens of prompts and responses in this run; 0 (default): no limit */
-    int skip_failed; /* 1: leave out texts whose requests fail, and count them; 0 (default): return an error after the
+    int skip_failed; /* 1: exclude texts whose requests fail, and count them; 0 (default): return an error after the
                         last request */
     int dry_run;     /* 1: send nothing, and count the requests that would be sent; default 0 */
     uint64_t seed;   /* seed of random delays between attempts; default 42 */
@@ -135,10 +135,10 @@ typedef struct aoe_annotate_result {
     size_t without;              /* distinct texts without an output row */
     size_t rows;                 /* output rows */
     size_t positives, negatives; /* number of sentences in the output, each counted once */
-    size_t copies;    /* sentences that were left out because they differ from the input text only in punctuation or
+    size_t copies;    /* sentences that were excluded because they differ from the input text only in punctuation or
                          case */
-    size_t repeated;  /* sentences that were left out because they repeat another sentence for this text */
-    size_t conflicts; /* sentences that were left out because they are both positive and negative */
+    size_t repeated;  /* sentences that were excluded because they repeat another sentence for this text */
+    size_t conflicts; /* sentences that were excluded because they are both positive and negative */
     size_t skipped;   /* bad rows of the input files that were skipped */
 } aoe_annotate_result;
 
@@ -179,8 +179,8 @@ typedef struct aoe_score_result {
 } aoe_score_result;
 
 AOE_OPTIONS_WITH(aoe_score_options, aoe_chat_options_defaults(&o->chat), aoe_table_options_defaults(&o->table));
-/* Asks chat models to rate the similarity of text pairs from 0 to 5. The cache, the limits and the errors are those of
- * aoe_annotate. */
+/* Asks chat models to rate the similarity of text pairs from 0 to 5. The cache, the limits and the errors are the same
+ * as for aoe_annotate. */
 AOE_API int aoe_score(const aoe_score_options *AOE_NULLABLE o, aoe_score_result *AOE_NULLABLE result,
                       aoe_error *AOE_NULLABLE err);
 

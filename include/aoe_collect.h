@@ -87,7 +87,7 @@ typedef struct aoe_github_result {
     size_t repositories;                                               /* repositories that were read */
     size_t missing;                                                    /* repositories that could not be read */
     size_t issues;                                                     /* issues that were read */
-    size_t pull_requests;                                              /* pull requests, which were left out */
+    size_t pull_requests;                                              /* pull requests, which were excluded */
     size_t gone;   /* referenced issues that are deleted, are pull requests, or are not accessible */
     size_t unread; /* number of lists of comments or events that could not be read completely, plus number of referenced
                       issues that the server failed to return */
@@ -97,7 +97,7 @@ typedef struct aoe_github_result {
     size_t clusters;    /* clusters of duplicates */
     size_t clustered;   /* issues in clusters */
     size_t largest;     /* issues in the largest cluster */
-    size_t equal;       /* duplicates that were left out because they are empty or their text equals the original's */
+    size_t equal;       /* duplicates that were excluded because they are empty or their text equals the original's */
     size_t easier;      /* negatives that were chosen at random because negatives_by found none */
     size_t without;     /* duplicates with fewer negatives than requested */
     uint64_t requests;  /* requests sent, repeated ones included */

@@ -51,7 +51,7 @@ typedef struct aoe_table_options {
     /* Columns to read, for example "text1=a,text2=b,label=c". "negative=a,negative=b" reads several negatives, and
      * "ignore=c" marks the column c as deliberately unused. NULL (default): columns with recognized names. */
     const char *columns;
-    /* Numbers for label names, for example "good=1,bad=0,unsure=drop"; "drop" leaves out the rows with this label. The
+    /* Numbers for label names, for example "good=1,bad=0,unsure=drop"; "drop" excludes the rows with this label. The
      * map extends and overrides the predefined map "entailment=1,contradiction=0,neutral=drop,not_entailment=0". NULL
      * (default): only the predefined map. In the training files of methods whose labels are classes, neutral is 2
      * instead of dropped. */
@@ -189,11 +189,11 @@ typedef struct aoe_data_convert_result {
     size_t struct_size; /* set by the caller */
     size_t rows;        /* number of rows that were read, except skipped and dropped rows */
     size_t skipped;     /* bad rows that were skipped */
-    size_t dropped;     /* rows that were left out because table.label_map maps their label to "drop" */
+    size_t dropped;     /* rows that were excluded because table.label_map maps their label to "drop" */
     size_t written;     /* rows that were written */
-    size_t below;       /* pairs to positives: rows below the threshold, which were left out */
+    size_t below;       /* pairs to positives: rows below the threshold, which were excluded */
     size_t texts;       /* pairs to triplets: distinct values of text1 */
-    size_t without; /* pairs to triplets: distinct values of text1 that were left out because they have no positive or
+    size_t without; /* pairs to triplets: distinct values of text1 that were excluded because they have no positive or
                        no negative. Positives to pairs or triplets: rows for which no random negative was found */
     size_t unused;  /* pairs to triplets: rows that are in no triplet */
 } aoe_data_convert_result;
@@ -210,7 +210,7 @@ AOE_OPTIONS_WITH(aoe_data_convert_options, aoe_table_options_defaults(&o->table)
  *                         such a row is a random positive of another row
  *   positives to triplets `negatives` rows for each input row, each with another random negative
  * Random negatives of a query are never equal to the query or to a text that occurs with this query in any row. If the
- * kind changes, columns that do not belong to the new kind are left out. Errors: AOE_EFORMAT (file, line and column; a
+ * kind changes, columns that do not belong to the new kind are excluded. Errors: AOE_EFORMAT (file, line and column; a
  * text that the output format cannot represent). */
 AOE_API int aoe_data_convert(const char *path, const aoe_data_convert_options *AOE_NULLABLE o,
                              aoe_data_convert_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
@@ -222,13 +222,13 @@ typedef struct aoe_data_split_options {
     aoe_table_options table;    /* allow_empty and label_map are ignored */
     aoe_text_equality equality; /* defines which texts are equal; rows with equal texts go into the same part; default
                                    AOE_TEXT_EQUAL_CASE */
-    double near_duplicates; /* rows go into the same part if the Jaccard index of the word sets of two of their texts is
-                               at least this value; 0 (default): off */
-    const char *group;      /* column name; rows with equal values in this column go into the same part; NULL (default):
-                               off */
-    const double *ratios;   /* [parts] relative sizes of the parts; default 0.8, 0.1, 0.1 */
-    size_t parts;           /* number of parts; default 3 */
-    uint64_t seed;          /* default 42 */
+    double near_duplicates;     /* rows with near duplicates are in the same part: two texts are near duplicates if the
+                                   Jaccard index of their word sets is at least this value; 0 (default): off */
+    const char *group;    /* column name; rows with equal values in this column go into the same part; NULL (default):
+                             off */
+    const double *ratios; /* [parts] relative sizes of the parts; default 0.8, 0.1, 0.1 */
+    size_t parts;         /* number of parts; default 3 */
+    uint64_t seed;        /* default 42 */
     const char *name;   /* file name; only its extension is used: the outputs are compressed if it is .gz or .zst; NULL
                            (default): not compressed */
     aoe_write_fn write; /* receives the output of each part */
@@ -291,9 +291,9 @@ typedef struct aoe_data_dedup_options {
 typedef struct aoe_data_dedup_result {
     size_t struct_size;         /* set by the caller */
     size_t rows, skipped, kept; /* numbers of rows read, bad rows skipped and rows written */
-    size_t duplicates;          /* rows that were left out because an earlier row has equal texts and label */
+    size_t duplicates;          /* rows that were excluded because an earlier row has equal texts and label */
     size_t conflicts;           /* rows with equal texts but another label than the first row with these texts */
-    size_t dropped;             /* rows that were left out because of a conflict */
+    size_t dropped;             /* rows that were excluded because of a conflict */
 } aoe_data_dedup_result;
 
 AOE_OPTIONS_WITH(aoe_data_dedup_options, aoe_table_options_defaults(&o->table));
@@ -497,7 +497,7 @@ typedef struct aoe_mine_result {
     size_t below; /* pairs with a label below the threshold. They yield no triplet; their texts can only be negatives of
                      other rows */
     size_t skipped;        /* bad rows that were skipped */
-    size_t dropped;        /* rows that were left out because table.label_map maps their label to "drop" */
+    size_t dropped;        /* rows that were excluded because table.label_map maps their label to "drop" */
     double positive_score; /* mean cosine of query and positive over rows with a negative; NaN without such a row */
     double negative_score; /* mean cosine of query and negative over triplets; NaN without a triplet */
 } aoe_mine_result;

@@ -246,7 +246,7 @@ typedef struct aoe_retrieval_result {
     const char *name;   /* file or folder name, borrowed for the call */
     size_t texts;       /* texts in the corpus */
     size_t queries;     /* evaluated queries */
-    size_t without;   /* groups: queries that were left out because they are alone in their group; BEIR folders: judged
+    size_t without;   /* groups: queries that were excluded because they are alone in their group; BEIR folders: judged
                          queries without relevant texts, whose metrics are 0 as in trec_eval */
     size_t skipped;   /* bad rows */
     size_t empty;     /* empty texts */
@@ -315,7 +315,7 @@ AOE_OPTIONS(aoe_rerank_options);
  * cosine with o->first, or a run file; it provides the o->top best documents of each query. The cross-encoder of the
  * embedder `e` scores them, and they are sorted by their scores. If scores are equal, the document that comes first in
  * the corpus ranks higher. As in BEIR, a document is its title, a space and its text, and a document with the id of the
- * query is left out. Errors: AOE_EARG (the model is not a cross-encoder; not exactly one first stage is given; the
+ * query is excluded. Errors: AOE_EARG (the model is not a cross-encoder; not exactly one first stage is given; the
  * model has several outputs and score_class is AOE_AUTO), AOE_EFORMAT (with file and line), AOE_ENOENT,
  * AOE_ECANCELLED. */
 AOE_API int aoe_eval_rerank(aoe_embedder *e, const char *folder, const aoe_rerank_options *AOE_NULLABLE o,
@@ -375,7 +375,7 @@ typedef struct aoe_bootstrap_options {
 
 typedef struct aoe_interval {
     double low, high; /* ends of the interval; NaN if every replicate is undefined */
-    size_t undefined; /* replicates that were left out because x, y or gold was constant in the sample */
+    size_t undefined; /* replicates that were excluded because x, y or gold was constant in the sample */
 } aoe_interval;
 
 AOE_OPTIONS(aoe_bootstrap_options);
@@ -430,8 +430,8 @@ typedef struct aoe_bench_result {
     size_t struct_size;  /* set by the caller */
     size_t tokens;       /* tokens per run */
     size_t layers_timed; /* number of timed layers. If the weights do not fit in memory, only one layer is timed. Its
-                            time is multiplied by the number of layers, and the time of the token embeddings is left
-                            out */
+                            time is multiplied by the number of layers, and the time of the token embeddings is
+                            excluded */
     double ms, ms_min;   /* median and minimum time of a run, milliseconds */
     double tokens_per_second; /* tokens / median time */
     double tflops;      /* floating-point operations of the matrix products / median time, in 1e12 per second; other

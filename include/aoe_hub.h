@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Models of the Hugging Face Hub: downloading a model into the cache on this machine, and listing the cache.
+ * Models on the Hugging Face Hub: downloading a model into the cache on this machine, and listing the cache.
  * aoe_model_find (aoe.h) finds a downloaded model. No other function of the library downloads models.
  */
 #ifndef AOE_HUB_H
@@ -51,9 +51,9 @@ typedef struct aoe_hub_result {
 
 AOE_OPTIONS(aoe_hub_options);
 /* Downloads a model from the Hub into the cache on this machine, which aoe_model_find documents. name: "ORG/NAME" or
- * "NAME", optionally followed by "@REVISION". Only the files that aoe needs are downloaded, configuration files first,
- * so that a model that aoe does not support is rejected before its weights are downloaded. If the model consists of
- * adapters, their base model is also downloaded. The size and the checksum of each file are verified. An interrupted
+ * "NAME", optionally followed by "@REVISION". Only the files that aoe needs are downloaded. Configuration files are
+ * downloaded first, so that unsupported models are rejected before their weights are downloaded. If the model consists
+ * of adapters, their base model is also downloaded. The size and the checksum of each file are verified. An interrupted
  * download continues where it stopped. Several processes may download the same model. If $HF_HUB_OFFLINE or
  * $TRANSFORMERS_OFFLINE is 1, no request is sent, and the function succeeds only if the model is in the cache. Errors:
  * AOE_EARG (invalid name, endpoint or token), AOE_ENOENT (no such model or revision, or no access to it; the message

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* Low-rank adapters (LoRA, Hu et al. 2021; docs/lora.md). Only the adapters and the layers after the pooling, such as a
- * classification head, are trained; all other weights are frozen. If the start model is a directory of adapters, these
+ * classification head, are trained; all other weights are frozen. If the start model is an adapter directory, these
  * adapters are trained further, and r, alpha and targets cannot be changed. */
 typedef struct aoe_lora {
     size_t struct_size;  /* set by aoe_lora_defaults */

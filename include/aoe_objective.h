@@ -40,7 +40,7 @@ typedef enum aoe_pair_feature {
     AOE_FEATURE_MAX_SQUARED = 16 /* max(u, v)^2, component by component */
 } aoe_pair_feature;
 
-/* Term of DISTILL that compares the vector of a text, or its image under a linear map, with the teacher embedding. */
+/* Term of DISTILL that compares the embedding of a text, or the output of a linear map, with the teacher embedding. */
 typedef enum aoe_vector_loss {
     AOE_VECTOR_LOSS_COSINE, /* 1 - cosine */
     AOE_VECTOR_LOSS_SQUARES /* mean squared difference of the components */
@@ -48,8 +48,7 @@ typedef enum aoe_vector_loss {
 
 /* Loss of distillation from a teacher model; docs/objectives.md contains the formulas. */
 typedef enum aoe_distill {
-    AOE_DISTILL_COSINE, /* squared difference of the cosines of student and teacher for each pair of texts of an
-                           example */
+    AOE_DISTILL_COSINE, /* squared difference of the cosines of student and teacher for each text pair of an example */
     AOE_DISTILL_KL /* KL divergence of the softmax over the components of the teacher's and the student's vectors, which
                       must have equal dimensions */
 } aoe_distill;
@@ -71,7 +70,7 @@ typedef struct aoe_objective_options {
     unsigned directions; /* SYMMETRIC: set of aoe_direction, with AOE_QUERY_TO_DOCUMENT; default AOE_QUERY_TO_DOCUMENT |
                             AOE_DOCUMENT_TO_QUERY */
     int joint; /* SYMMETRIC: 1: one softmax over the candidates of all directions; 0 (default): one per direction */
-    double guide_margin; /* GIST: a candidate is left out if the guide's cosine of anchor and candidate is above the
+    double guide_margin; /* GIST: a candidate is excluded if the guide's cosine of anchor and candidate is above the
                             guide's cosine of query and positive, minus this margin; default 0 */
     int guide_relative;  /* GIST: 1: guide_margin is a fraction of the cosine of query and positive; default 0 */
     unsigned features;   /* methods whose labels are classes: set of aoe_pair_feature; default AOE_FEATURE_U |
@@ -101,7 +100,7 @@ typedef struct aoe_objective_result {
     size_t positive_pairs; /* number of pairs with label >= ibn_threshold; aoe_contrastive: B */
     size_t negatives; /* AOE_METHOD_GIST: number of negatives in all queries, which are the candidates of their softmax
                          other than the positive; otherwise 0 */
-    size_t left_out;  /* AOE_METHOD_GIST: number of these negatives that the guide leaves out; otherwise 0 */
+    size_t left_out;  /* AOE_METHOD_GIST: number of these negatives that the guide excludes; otherwise 0 */
 } aoe_objective_result;
 
 AOE_OPTIONS(aoe_objective_options);

@@ -15,12 +15,12 @@ extern "C" {
 #endif
 
 /* Numbers of bytes that the embedder and the trainer allocate for a batch of n_texts texts with `length` tokens per
- * text. The memory for the texts of the training files, for a teacher and its vectors, for a generator, and for the
+ * text. The memory for the texts of the training files, for a teacher and its embeddings, for a generator, and for the
  * copies of embeddings that Matryoshka losses and losses of layers use is not included. */
 typedef struct aoe_memory_plan {
     size_t struct_size; /* set by the caller */
     aoe_dtype dtype; /* data type of activations and packed copies; AOE_DTYPE_INT8 is only for inference: the fields for
-                        training are then those of training in the data type of the other operations */
+                        training then describe training in the data type of the other operations */
     /* inference */
     size_t weights;     /* memory-mapped weights */
     size_t packed;      /* copies of weights in the layout of the kernels */
@@ -49,10 +49,10 @@ typedef struct aoe_plan_options {
     size_t length;       /* tokens per text; AOE_AUTO (default): the maximum length of the model */
     aoe_dtype dtype;     /* used only by aoe_shape_plan: data type of activations, as in aoe_model_options */
     aoe_storage storage; /* used only by aoe_shape_plan: stored type of the weights; default AOE_STORAGE_BF16 */
-    /* Options of the training run, borrowed; NULL (default): those of aoe_train_options_defaults. The method with its
-     * layers, the adapters, the optimizer and options.layers are used. If lora.r is 0, the adapters of the model are
-     * trained; if the model has no adapters, all weights are trained. The batch size, recompute and the data files have
-     * no effect */
+    /* Options of the training run, borrowed; NULL (default): the default options. The method with its layers, the
+     * adapters, the optimizer and options.layers are used. If lora.r is 0, the adapters of the model are trained; if
+     * the model has no adapters, all weights are trained. The batch size, recompute and the data files have no
+     * effect */
     const aoe_train_options *train;
 } aoe_plan_options;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * aoe_tokenizer.h: token ids of texts and of pairs of texts.
+ * aoe_tokenizer.h: token ids of texts and of text pairs.
  */
 #ifndef AOE_TOKENIZER_H
 #define AOE_TOKENIZER_H
@@ -55,7 +55,7 @@ AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t);
  * split words wait for it. */
 AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o,
                                  aoe_ids *ids, aoe_error *AOE_NULLABLE err);
-/* Replaces the contents of *ids with the token ids and token types of a pair of texts, as a cross-encoder reads it, for
+/* Replaces the contents of *ids with the token ids and token types of a text pair, as a cross-encoder reads it, for
  * example [CLS] first [SEP] second [SEP]. If the pair has more than o->max_length tokens, the longer text is truncated
  * first; this is the strategy longest_first of the Hugging Face tokenizers library. o->prompt is inserted into the
  * first text. Errors: see aoe_tokenizer_encode; AOE_EUNSUPPORTED (the tokenizer has no template for pairs). */

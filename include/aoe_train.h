@@ -82,7 +82,7 @@ typedef enum aoe_schedule {
     AOE_SCHEDULE_CONSTANT /* constant, except for lr_steps, lr_epoch_factor and lr_divide */
 } aoe_schedule;
 
-/* A change of the learning rate: from step `step` on, counted from 0, it is `lr`. */
+/* A change of the learning rate: it is `lr` from step `step`, counted from 0. */
 typedef struct aoe_lr_step {
     size_t step;
     double lr;
@@ -114,9 +114,10 @@ typedef struct aoe_training_args {
     size_t save_every;       /* steps between checkpoints; 0 (default): one checkpoint at the end of each epoch */
     size_t keep_checkpoints; /* number of checkpoints kept on disk; default 1 */
     size_t eval_every;       /* steps between evaluations; 0 (default): one evaluation at the end of each epoch */
-    size_t patience; /* training stops after this many evaluations in a row without improvement; 0 (default): never */
-    int resume;      /* 1: continue from the newest complete checkpoint in `output`; default 0 */
-    int force;       /* 1: replace the model in `output`; default 0 */
+    size_t patience;         /* training stops after this many consecutive evaluations without improvement; 0 (default):
+                                never */
+    int resume;              /* 1: continue from the newest complete checkpoint in `output`; default 0 */
+    int force;               /* 1: replace the model in `output`; default 0 */
     aoe_train_fn event;      /* receives events; NULL (default): none */
     void *event_user;        /* first argument of event */
     aoe_optimizer optimizer; /* default AOE_OPTIMIZER_ADAMW */
@@ -145,9 +146,9 @@ typedef enum aoe_teacher_map {
     AOE_TEACHER_MAP_AUTO,    /* DROPPED if the sizes differ or options.n_matryoshka is not 0; otherwise NONE */
     AOE_TEACHER_MAP_NONE,    /* the embeddings are compared with the teacher embeddings, which must have the same size
                                 unless w_vectors is 0 */
-    AOE_TEACHER_MAP_DROPPED, /* only the term of the vectors uses the map, and the saved model does not contain it */
-    AOE_TEACHER_MAP_KEPT /* the map is a dense layer of the model, whose embeddings then have the size of the vectors.
-                            If the last layer of the model is already such a layer, it is trained further */
+    AOE_TEACHER_MAP_DROPPED, /* only the term w_vectors uses the map, and the saved model does not contain it */
+    AOE_TEACHER_MAP_KEPT /* the map is a dense layer of the model, whose embeddings then have the size of the teacher
+                            embeddings. If the last layer of the model is already such a layer, it is trained further */
 } aoe_teacher_map;
 
 /* A training file. The default method trains pairs with the cosine, in-batch negatives and angle losses, positives with
@@ -195,11 +196,11 @@ typedef enum aoe_method {
     AOE_METHOD_CROSS_ENCODER,
     /* kinds of examples as for SIMCSE_SUP: in-batch negatives in several directions; directions, joint, tau_ibn */
     AOE_METHOD_SYMMETRIC,
-    /* kinds of examples as for SIMCSE_SUP: in-batch negatives, of which those that a guide considers more similar than
-     * the positive are left out; the guide is `teacher`, which is required; guide_margin, guide_relative, tau_ibn */
+    /* kinds of examples as for SIMCSE_SUP: in-batch negatives, except negatives that a guide considers more similar
+     * than the positive; the guide is `teacher`, which is required; guide_margin, guide_relative, tau_ibn */
     AOE_METHOD_GIST,
-    /* texts of any file: two encoders with equal start weights, of which one is saved: the one with the better score on
-     * the dev set, or the first; scalar products of equal texts and of random texts; negatives */
+    /* texts of any file: two encoders with equal start weights. The encoder with the better score on the dev set is
+     * saved, or the first encoder; scalar products of equal texts and of random texts; negatives */
     AOE_METHOD_CT,
     /* texts of any file: two encoders as for CT, in-batch negatives; tau_ibn is the temperature at the start, which is
      * learned */
@@ -220,18 +221,18 @@ typedef enum aoe_method {
      * the word embeddings of args.model, which are not trained, a bidirectional LSTM and maximum pooling; labels are
      * classes; features, lstm_dims */
     AOE_METHOD_INFERSENT,
-    /* texts of any file; the states of [MASK] in two prompt templates, args.model_options.prompt and second_prompt, are
-     * a positive pair; a projection is not saved; second_prompt, tau_ibn */
+    /* texts of any file; the hidden states of [MASK] in two prompt templates, args.model_options.prompt and
+     * second_prompt, are a positive pair; a projection is not saved; second_prompt, tau_ibn */
     AOE_METHOD_PROMPTBERT,
     /* pairs: as INFERSENT, but the model consists of trained word embeddings, hashed bigram embeddings, mean pooling
      * and two dense layers with tanh; labels are classes; features, bigrams */
     AOE_METHOD_DAN,
-    /* positives, triplets: the loss of SIMCSE_SUP for the states of [MASK] in the prompt template of
-     * args.model_options.prompt, to which the transform of the masked-LM head is applied, and from which the vectors of
-     * empty templates are subtracted. The saved model contains the transform and the subtraction; tau_ibn */
+    /* positives, triplets: the loss of SIMCSE_SUP for the hidden states of [MASK] in the prompt template
+     * args.model_options.prompt. The transform of the masked-LM head is applied to them, and the vectors of empty
+     * templates are subtracted. The saved model contains the transform and the subtraction; tau_ibn */
     AOE_METHOD_PROMPTBERT_SUP,
-    /* texts of any file: the teacher embeddings, which are required, are targets, and so are the similarities of the
-     * texts of a batch; teachers, teacher_map, teacher_cache, w_vectors, w_similarities, vector_loss */
+    /* texts of any file: the teacher embeddings are targets, and the similarities of the texts in a batch; a teacher is
+     * required; teachers, teacher_map, teacher_cache, w_vectors, w_similarities, vector_loss */
     AOE_METHOD_DISTILL,
     AOE_METHOD_COUNT
 } aoe_method;
@@ -277,9 +278,9 @@ typedef enum aoe_layer_prior { AOE_LAYER_PRIOR_UNIFORM, AOE_LAYER_PRIOR_LOG, AOE
 
 /* Losses on the hidden states of all layers of a transformer. With `adaptive` (AdaptiveLayerLoss of
  * sentence-transformers), the loss of the method is also computed for hidden states before the last one, which are
- * drawn for each step, and their vectors learn the distribution of the embeddings. With `ese` (Espresso sentence
- * embeddings, Li et al. 2024), it is computed for the first ese_dims components of the vectors of the hidden states.
- * The trained model can then be truncated to its first layers. At most one of both may be set. */
+ * drawn for each step. Their embeddings are trained to match the distribution of the final embeddings. With `ese`
+ * (Espresso sentence embeddings, Li et al. 2024), it is computed for the first ese_dims components of the vectors of
+ * the hidden states. The trained model can then be truncated to its first layers. At most one of them may be set. */
 typedef struct aoe_layer_options {
     size_t struct_size;    /* set by aoe_layer_options_defaults */
     int adaptive;          /* 1: adaptive layers; default 0 */
@@ -318,8 +319,8 @@ typedef struct aoe_train_options {
     size_t accumulate;    /* batches per optimizer step, whose gradients are accumulated; default 1 */
     size_t cache_chunk;   /* number of examples that the encoder processes at a time (GradCache); 0 (default): the whole
                              batch. The losses are always computed over the whole batch */
-    /* Model directories of teachers; the list ends at the first NULL. Default: none, no distillation. The vector of a
-     * text is the embedding of the teacher. With several teachers, it is the concatenation of their embeddings, each
+    /* Model directories of teachers; the list ends at the first NULL. Default: none, no distillation. The target of a
+     * text is the teacher embedding. With several teachers, it is the concatenation of their embeddings, each
      * normalized to unit length, so that the cosine of two texts is the mean of the teachers' cosines */
     const char *teachers[AOE_MAX_TEACHERS];
     /* Directory in which the teacher embeddings are stored as bf16, so that later runs do not compute them again. It is
@@ -344,13 +345,13 @@ typedef struct aoe_train_options {
     double mask_rate;      /* DIFFCSE: probability that a token is selected for masking, above 0 and at most 1; default
                               0.3 */
     const char *second_prompt; /* PROMPTBERT: second prompt template; required; NULL (default): none */
-    size_t lstm_dims;    /* INFERSENT: number of outputs of each direction of the LSTM; AOE_AUTO (default): that of the
+    size_t lstm_dims;    /* INFERSENT: number of outputs of each direction of the LSTM; AOE_AUTO (default): from the
                             model, or 2048 if it has no LSTM */
     size_t bigrams;      /* DAN: number of bigram embeddings, a power of two of at most 2^24, or 0 for none; AOE_AUTO
-                            (default): that of the model, or 65536 if the model has no dense layers of an earlier run */
+                            (default): from the model, or 65536 if the model has no dense layers of an earlier run */
     aoe_dev_fn evaluate; /* computes the dev score of the model, before the first step and every args.eval_every steps;
-                            the model with the highest score is kept, which is the start model if no step is better.
-                            NULL (default): the last model is kept */
+                            the model with the highest score is kept: the start model, if no step is better. NULL
+                            (default): the last model is kept */
     void *evaluate_user; /* first argument of evaluate */
     uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set. A run cannot be resumed with another value. 0
                                  (default): not checked */
@@ -364,16 +365,16 @@ AOE_OPTIONS_WITH(aoe_train_options, aoe_training_args_defaults(&o->args), aoe_ob
 /* Sets o->method to m, and the options whose defaults for this method differ from those of aoe_train_options_defaults
  * to the values of the method's paper (docs/objectives.md). Does nothing if m is unknown. */
 AOE_API void aoe_train_method_defaults(aoe_train_options *o, aoe_method m);
-/* Returns the number of texts that the encoder processes at a time in training, for aoe_plan_options.n_texts: the
- * number of examples in a batch, or cache_chunk if it is lower, times the number of texts that the method encodes for
- * an example. texts_per_example: number of texts in an example of the training files, 2 for pairs and positives, 3 for
- * triplets; methods that read the texts of any file ignore it. The two texts of a pair count as one text for
- * CROSS_ENCODER, which encodes them together. Returns 0 if the method is unknown. */
+/* Returns the number of texts that the encoder processes at a time in training, for aoe_plan_options.n_texts. This is
+ * the number of examples per batch (or cache_chunk, if it is lower), times the number of texts that the method encodes
+ * per example. texts_per_example: texts per example in the training files: 2 for pairs and positives, 3 for triplets.
+ * Methods that train on plain texts ignore it. The two texts of a pair count as one text for CROSS_ENCODER, which
+ * encodes them together. Returns 0 if the method is unknown. */
 AOE_API size_t aoe_train_batch_texts(const aoe_train_options *o, size_t texts_per_example);
 /* Fine-tunes args.model on the training files and writes the model to args.output. With equal seeds, the trained
  * weights are bit-identical for any number of threads and after resuming. If args.model is an adapter directory, or
  * options.lora requests new adapters, only the adapters are trained and saved, in PEFT's format; the base model is
- * neither changed nor copied. The vectors of a teacher are computed once, before the first step; a resumed run checks
+ * neither changed nor copied. The teacher embeddings are computed once, before the first step; a resumed run checks
  * that they are unchanged. Errors: AOE_EFORMAT (training file: file, line and column; labels without an ordered pair if
  * the cosine or angle loss is on), AOE_EEXIST (args.output contains a model or checkpoints, and neither force nor
  * resume is set), AOE_ENUMERIC (the loss is not finite), AOE_ECANCELLED, AOE_EIO and other errors of files. */

@@ -10,8 +10,8 @@
 #     golden     all golden cases in float32 on Cortex-A76, and the case `bert` in bf16 on `max`
 #     equality   embeddings and trained weights of tier neon must have the bits of tier avx2 of this machine; in int8,
 #                embeddings of the tiers neon and neondot
-#     programs   the test programs with the tag `emulated` and without the tag `threads` on `max`; run.sh prints the line with
-#                their totals
+#     programs   the test programs with the tag `emulated` and without the tag `threads` on `max`; run.sh prints
+#                the line with their totals
 # The kernel tests test every 7th value and shape; AOE_TEST_EVERY=1 tests all of them.
 # Prints SKIP if the packages of `make deps-arm64` are not installed.
 set -eu

@@ -33,7 +33,8 @@ check() { # check CPU: runs the program and the kernel tests on a CPU
         # the disabled lanes.
         ops=$("$build/aoe-check" --list | grep -v -e gemm -e gelu -e silu)
         # shellcheck disable=SC2086
-        AOE_TEST_EVERY=${AOE_TEST_EVERY:-7} AOE_TEST_GUARDS=0 qemu-x86_64 -cpu $cpu "$build/aoe-check" --no-speed $ops >"$dir/$cpu.check" 2>&1 ||
+        AOE_TEST_EVERY=${AOE_TEST_EVERY:-7} AOE_TEST_GUARDS=0 qemu-x86_64 -cpu $cpu "$build/aoe-check" \
+            --no-speed $ops >"$dir/$cpu.check" 2>&1 ||
             { cat "$dir/$cpu.check"; exit 1; }
         if grep -E 'avx512|amx' "$dir/$cpu.check"; then
             echo "aoe-check ran kernels that the CPU does not support"

@@ -97,7 +97,8 @@ check_directions() {
             if (folder == "cli" && system_header) next
             if (name ~ /^pthread/ && folder != "base") print place "threads are created only in base/pool.c"
             if (name ~ /intrin\.h$/ && folder != "kernels") print place "intrinsics are allowed only in kernels/"
-            if (name ~ /^aoe_(train|plan|experiment)\.h$/ && !index(trains, " " folder " ")) print place folder " may not include " name
+            if (name ~ /^aoe_(train|plan|experiment)\.h$/ && !index(trains, " " folder " "))
+                print place folder " may not include " name
             if (system_header || name ~ /^aoe(_[a-z]+)?\.h$/) next
             if (name !~ /\//) {
                 if (folder != "kernels") print place "include a header with its folder: \"" folder "/" name "\""

@@ -70,7 +70,7 @@ aoe \- train, evaluate and run text embedding models
 .B aoe \-\-version
 .SH DESCRIPTION
 .B aoe
-trains text embedding models on labelled pairs of texts and computes embeddings.
+trains text embedding models on labeled text pairs and computes embeddings.
 It reads models in the format of Hugging Face or sentence-transformers, fine-tunes them with the
 losses of AnglE and other methods, evaluates them, and writes models that these libraries can read.
 .PP

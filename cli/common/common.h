@@ -73,10 +73,10 @@ void cli_set_table_log(void *base); /* sets the log of the tables that a command
 
 /* ---- opening */
 
-/* Returns a model directory: `given`, unless it is NULL or empty; otherwise the value of the environment variable
- * AOE_MODEL; if the variable is not set, the model that is installed with the program. The name of a model on the
- * Hugging Face Hub is replaced by its directory (aoe_model_find). The caller frees the string with free(). Returns NULL
- * after reporting that there is no such model. */
+/* Returns a model directory: `given` or, if it is NULL or empty, the value of the environment variable AOE_MODEL. If
+ * the variable is not set, the model that is installed with the program is used. The name of a model on the Hugging
+ * Face Hub is replaced by its directory (aoe_model_find). The caller frees the string with free(). Returns NULL after
+ * reporting that there is no such model. */
 char *cli_find_model(const char *given);
 
 int cli_open_context(aoe_context **ctx, const cli_general *g); /* opens *ctx; returns 0, or 1 after reporting the

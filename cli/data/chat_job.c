@@ -30,7 +30,7 @@ static int parse_price(void *target, const char *text, aoe_error *err) {
         return 0;
     err->code = AOE_EARG;
     snprintf(err->message, sizeof err->message,
-             "expected IN,OUT, the prices per million prompt and answer tokens, not '%s'", text);
+             "expected IN,OUT, the prices per million prompt and completion tokens, not '%s'", text);
     return err->code;
 }
 
@@ -67,14 +67,14 @@ static const aoei_option model_table[] = {
      .value = "NAME",
      AT(key_env),
      .help = "environment variable that holds the API key for --api",
-     .fallback = "OPENAI_API_KEY; no key is sent if it is not set"},
+     .fallback = "OPENAI_API_KEY, if it is set"},
     {.name = "price",
      .kind = AOEI_OPTION_NAMED,
      .value = "IN,OUT",
      AT(price),
      .parse = parse_price,
-     .help = "price of one million prompt tokens (IN) and of one million answer tokens (OUT), used for"
-             " --max-cost and for the reported cost",
+     .help = "price of one million prompt tokens (IN) and of one million completion tokens (OUT), used for --max-cost "
+             "and for the reported cost",
      .fallback = "unknown; costs are not reported"},
 };
 
@@ -243,7 +243,7 @@ static int prepare(cli_chat *c, const char *command) {
     if (!c->o.cache && !c->to_stdout)
         c->o.cache = c->cache = cli_format("%s.sqlite", c->output);
     if (!c->o.cache && !c->o.dry_run)
-        return cli_usage(command, "rows on stdout require a file for the answers: --cache FILE");
+        return cli_usage(command, "rows on stdout require a file for the responses: --cache FILE");
     if (c->general.json && c->o.dry_run)
         c->shown = json_array();
     if (c->o.dry_run && c->cache) { /* a dry run uses the cache only if it exists */
@@ -288,14 +288,14 @@ int cli_chat_write(void *user, size_t part, const char *data, size_t len) {
 int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_error *err) {
     cli_progress_end(&c->progress);
     if (code == AOE_ECANCELLED && cli_interrupted()) {
-        cli_message("aoe: stopped; %zu answers are stored in %s; run the same command to continue", r->kept + r->asked,
-                    c->o.cache ? c->o.cache : "no file");
+        cli_message("aoe: stopped; %zu responses are stored in %s; run the same command to continue",
+                    r->kept + r->asked, c->o.cache ? c->o.cache : "no file");
         return 128 + cli_interrupted();
     }
     if (code == AOE_ECANCELLED && (!c->file.file || cli_file_check(&c->file)))
         return 1; /* writing the output failed; the error was reported */
     if (r->asked)
-        cli_note("%zu answers are stored in %s", r->kept + r->asked, c->o.cache);
+        cli_note("%zu responses are stored in %s", r->kept + r->asked, c->o.cache);
     return cli_fail("%s", err->message);
 }
 
@@ -310,9 +310,9 @@ void cli_chat_warn(cli_chat *c, const aoe_chat_result *r, size_t skipped) {
                  "the same command to continue",
                  r->left, r->calls);
     if (r->refused)
-        cli_note("%zu answer%s", r->refused, r->refused == 1 ? " is a refusal" : "s are refusals");
+        cli_note("%zu response%s", r->refused, r->refused == 1 ? " is a refusal" : "s are refusals");
     if (r->unreadable)
-        cli_note("%zu answer%s could not be read", r->unreadable, cli_plural(r->unreadable));
+        cli_note("%zu response%s could not be read", r->unreadable, cli_plural(r->unreadable));
 }
 
 static size_t without_price(const cli_chat *c) {
@@ -328,7 +328,7 @@ static void print_calls(const cli_chat *c, const aoe_chat_result *r) {
     int n = snprintf(text, sizeof text, "%zu call%s: ", r->calls, cli_plural(r->calls));
     if (c->o.dry_run) {
         n += snprintf(text + n, sizeof text - (size_t)n,
-                      "%zu to send, %zu cached; about %.0f prompt tokens and %.0f answer tokens", r->left, r->kept,
+                      "%zu to send, %zu cached; about %.0f prompt tokens and %.0f completion tokens", r->left, r->kept,
                       r->left_prompt_tokens, r->left_completion_tokens);
         if (r->left_cost > 0)
             n += snprintf(text + n, sizeof text - (size_t)n, ", cost about %.4f", r->left_cost);
@@ -336,7 +336,7 @@ static void print_calls(const cli_chat *c, const aoe_chat_result *r) {
             snprintf(text + n, sizeof text - (size_t)n, " (at most %.4f)", r->left_most);
     } else {
         n += snprintf(text + n, sizeof text - (size_t)n,
-                      "%zu sent, %zu cached; %.0f prompt tokens and %.0f answer tokens", r->asked, r->kept,
+                      "%zu sent, %zu cached; %.0f prompt tokens and %.0f completion tokens", r->asked, r->kept,
                       r->prompt_tokens, r->completion_tokens);
         if (r->cost > 0)
             n += snprintf(text + n, sizeof text - (size_t)n, ", cost %.4f", r->cost);

@@ -49,8 +49,8 @@ static int run(void *own, cli_chat *c, const cli_args *args) {
                  r.repeated_inputs == 1 ? " was" : "s were");
     if (!c->o.dry_run && !r.rows)
         return cli_fail(
-            "no rows from %zu texts (answers: %zu, of which refusals: %zu, unreadable: %zu); try another prompt "
-            "or model",
+            "no rows from %zu texts (responses: %zu, of which refusals: %zu, unreadable: %zu); try another prompt or "
+            "model",
             r.texts, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
     describe(rows, sizeof rows, o, &r);
     return cli_chat_finish(c, &r.chat, rows, as_json(c, &r));
@@ -80,12 +80,11 @@ static int run_command(int argc, char **argv) {
     const cli_chat_command command = {
         .command = "data annotate",
         .operands = "FILE...",
-        .about =
-            "Generates training data with chat models. For each text of the files (.txt or tables), the models\n"
-            "write sentences of equal and of opposite meaning. The text and these sentences form labeled pairs or\n"
-            "triplets. The API key is read from an environment variable (--key-env). Every answer is stored in a\n"
-            "cache (--cache) as soon as it arrives. To continue an interrupted run, run the command again.\n"
-            "Repeating a complete run sends no requests.\n",
+        .about = "Generates training data with chat models. For each text of the files (.txt or tables), the models\n"
+                 "write sentences of equal and of opposite meaning. The text and these sentences form labeled pairs\n"
+                 "or triplets. The API key is read from an environment variable (--key-env). Every response is stored\n"
+                 "in a cache (--cache) as soon as it arrives. To continue an interrupted run, run the command again.\n"
+                 "Repeating a complete run sends no requests.\n",
         .examples =
             "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv --dry-run\n"
             "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv \\\n"

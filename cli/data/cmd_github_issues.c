@@ -63,7 +63,7 @@ static const aoei_option source_table[] = {
      .value = "NAME",
      AT(token_env),
      .help = "environment variable that holds the access token",
-     .fallback = "GITHUB_TOKEN, then GH_TOKEN; no token is sent if neither is set"},
+     .fallback = "GITHUB_TOKEN or GH_TOKEN, if one is set"},
 };
 
 /* ---- callbacks of the library */
@@ -175,7 +175,7 @@ static void report_counts(const aoe_github_result *r) {
     cli_note("%zu issue%s of %zu repositor%s; %zu clusters of duplicates with %zu issues, %zu in the largest",
              r->issues, cli_plural(r->issues), r->repositories, r->repositories == 1 ? "y" : "ies", r->clusters,
              r->clustered, r->largest);
-    cli_note("%llu requests, %llu answers from the cache, %llu unchanged", (unsigned long long)r->requests,
+    cli_note("%llu requests, %llu responses from the cache, %llu unchanged", (unsigned long long)r->requests,
              (unsigned long long)r->stored, (unsigned long long)r->unchanged);
     if (r->unknown)
         cli_note("skipped issues that are marked as duplicates but do not name the original issue: %zu of %zu",

@@ -31,8 +31,8 @@ static int run(void *own, cli_chat *c, const cli_args *args) {
     cli_chat_warn(c, &r.chat, r.skipped);
     if (!c->o.dry_run && !r.scored)
         return cli_fail(
-            "no scores for %zu pairs (answers: %zu, of which refusals: %zu, without a score: %zu); try another prompt "
-            "or model",
+            "no scores for %zu pairs (responses: %zu, of which refusals: %zu, without a score: %zu); try another "
+            "prompt or model",
             r.rows, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
     snprintf(rows, sizeof rows, "%zu of %zu pairs scored, mean %.2f", r.scored, r.rows, r.mean);
     return cli_chat_finish(c, &r.chat, rows, as_json(c, &r));
@@ -55,12 +55,12 @@ static int run_command(int argc, char **argv) {
     const cli_chat_command command = {
         .command = "data score",
         .operands = "FILE",
-        .about = "Labels pairs of texts with chat models. The models score the similarity of the two texts from 0 to\n"
-                 "5. Each row of the input is written with the mean of its scores as label. Pairs for which no answer\n"
-                 "contains a score are left out of the output, and their number is reported. The API key is read from\n"
-                 "an environment variable (--key-env). Every answer is stored in a cache (--cache) as soon as it\n"
-                 "arrives. To continue an interrupted run, run the command again. Repeating a complete run sends no\n"
-                 "requests.\n",
+        .about = "Labels text pairs with chat models. The models score the similarity of the two texts from 0 to 5.\n"
+                 "Each row of the input is written with the mean of its scores as label. Pairs for which no response\n"
+                 "contains a score are omitted from the output, and their number is reported. The API key is read\n"
+                 "from an environment variable (--key-env). Every response is stored in a cache (--cache) as soon as\n"
+                 "it arrives. To continue an interrupted run, run the command again. Repeating a complete run sends\n"
+                 "no requests.\n",
         .examples = "  aoe data score pairs.tsv -m MODEL --api https://api.openai.com/v1 -o scored.tsv\n"
                     "  aoe data score pairs.tsv -m A api=http://localhost:8000/v1 B api=http://localhost:8001/v1 \\\n"
                     "      --each -o scored.tsv\n",

@@ -25,7 +25,7 @@ const char *cli_table_end(const char *path);
  * except that the rows of a .json file are copied as JSON lines (".jsonl"). Returns "" for a path without known
  * extension. */
 const char *cli_rows_end(const char *path);
-/* Returns 1 if the extension of the output is that of copies of the rows of the input, as for cli_rows_end. The
+/* Returns 1 if the extension of the output is the one that copies of the input rows must have; see cli_rows_end. The
  * extension of the compression is ignored. */
 int cli_same_format(const char *input, const char *output);
 /* Copies a text to out[4 most + 4] for a message. Control characters become spaces. If the text has more than `most`

@@ -175,7 +175,7 @@ static int run_command(int argc, char **argv) {
                  "query: by exact search with the embedding model --first, or from the run file --run. The cross-\n"
                  "encoder scores them, and they are sorted by their scores. Prints nDCG, MRR and recall, multiplied\n"
                  "by 100, and the time, before and after reranking. If scores are equal, the document with the\n"
-                 "larger id is ranked higher, as in trec_eval. A document with the id of the query is left out.\n",
+                 "larger id is ranked higher, as in trec_eval. A document with the id of the query is excluded.\n",
         .examples = "  aoe eval rerank scifact -m cross-encoder/ms-marco-MiniLM-L6-v2 --first model\n"
                     "  aoe eval rerank scifact -m reranker --run bm25.run --top 50 -o reranked.run\n",
         CLI_GROUPS(groups),

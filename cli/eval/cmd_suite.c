@@ -159,7 +159,7 @@ static void report_sets(const cli_eval *e) {
                      s->pairs, s->published_pairs);
     }
     if (n)
-        cli_warn("data sets not found and left out of the average: %s", missing);
+        cli_warn("data sets not found and excluded from the average: %s", missing);
 }
 
 /* Warns about undefined correlations. If the correlation of a subset is undefined, the correlation of its data set and
@@ -202,7 +202,7 @@ static int run_command(int argc, char **argv) {
             "data/downstream, or another directory with some of these data sets: the directories STS12-en-test to\n"
             "STS16-en-test and the files STSBenchmark/sts-test.csv (or sts-test.csv) and\n"
             "SICK/SICK_test_annotated.txt. If several DIRs contain a data set, the first of these DIRs is used.\n"
-            "Missing data sets are reported and left out of the average.\n",
+            "Missing data sets are reported and excluded from the average.\n",
         .examples = "  aoe eval suite -m model SentEval/data/downstream\n"
                     "  aoe eval suite -m model sts12 stsb --setting all --format markdown\n",
         CLI_GROUPS(groups),

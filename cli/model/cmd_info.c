@@ -336,15 +336,16 @@ static aoe_model *open_head(options *o, const char *dir, aoe_context *ctx) {
     return model;
 }
 
-/* Sets the model or shape of the training run, and the number of texts to that of its batches unless it is given. */
+/* Sets the model or shape of the training run. Unless it is given, the number of texts is set to the batch size of the
+ * run. */
 static void set_train_options(options *o, const char *model) {
     o->train.args.model = model;
     o->p.train = &o->train;
     o->p.n_texts = o->texts ? o->texts : aoe_train_batch_texts(&o->train, 2);
 }
 
-/* Computes the memory plan. The prompt, the pooling and the maximum sequence length are those of the method, if it sets
- * them, unless other ones are given. */
+/* Computes the memory plan. If the method sets the prompt, the pooling or the maximum sequence length, its values are
+ * used unless other ones are given. */
 static int plan_memory(aoe_memory_plan *plan, options *o, const aoe_model *model, const char *dir, aoe_context *ctx,
                        aoe_error *err) {
     const aoe_model_options *method = &o->train.args.model_options;

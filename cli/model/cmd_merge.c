@@ -76,7 +76,7 @@ static int run_command(int argc, char **argv) {
         o.convert.storage != AOE_STORAGE_INT8)
         code = cli_usage("merge", CLI_INT5_REQUIRES);
     if (code == CLI_GO && args.n > 1 && o.convert.base)
-        code = cli_usage("merge", "--base applies to a single directory of adapters");
+        code = cli_usage("merge", "--base applies to a single adapter directory");
     if (code == CLI_GO)
         code = cli_find_operand_models(&args);
     if (code == CLI_GO && o.output) {

@@ -62,7 +62,7 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "models",
         .operands = "",
-        .about = "Lists the models of the Hugging Face Hub in the cache on this machine, whether they are embedding\n"
+        .about = "Lists the models in the Hugging Face cache on this machine, whether they are embedding\n"
                  "models or cross-encoders, and whether aoe can open them. The reason is printed for models that\n"
                  "cannot be opened.\n",
         .examples = "  aoe models\n"

@@ -99,14 +99,13 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "pull",
         .operands = "ORG/NAME[@REVISION]...",
-        .about =
-            "Downloads models of the Hugging Face Hub into the cache that Python programs also use, and prints their\n"
-            "directories. Every command then opens the model by its name, for example aoe embed -m ORG/NAME. Only the\n"
-            "files that aoe needs are downloaded. To continue an interrupted download, run the command again. The\n"
-            "checksum of each file is verified.\n"
-            "REVISION is a branch, a tag or a commit (default: main).\n"
-            "The environment variables of huggingface_hub apply: HF_HOME, HF_HUB_CACHE, HF_ENDPOINT, HF_HUB_OFFLINE,\n"
-            "and HF_TOKEN for private and gated models. The token is sent to the Hub only.\n",
+        .about = "Downloads models from the Hugging Face Hub into the cache that Python programs also use, and prints\n"
+                 "their directories. Every command then opens the model by its name, for example aoe embed -m\n"
+                 "ORG/NAME. Only the files that aoe needs are downloaded. To continue an interrupted download, run\n"
+                 "the command again. The checksum of each file is verified.\n"
+                 "REVISION is a branch, a tag or a commit (default: main).\n"
+                 "The environment variables of huggingface_hub apply: HF_HOME, HF_HUB_CACHE, HF_ENDPOINT,\n"
+                 "HF_HUB_OFFLINE, and HF_TOKEN for private and gated models. The token is sent to the Hub only.\n",
         .examples = "  aoe pull sentence-transformers/all-MiniLM-L6-v2\n"
                     "  HF_TOKEN=... aoe pull google/embeddinggemma-300m\n"
                     "  aoe pull BAAI/bge-small-en-v1.5@main --json\n",
@@ -129,6 +128,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_pull_command = {
     .name = "pull",
-    .summary = "download a model of the Hugging Face Hub",
+    .summary = "download a model from the Hugging Face Hub",
     .run = run_command,
 };

@@ -30,7 +30,7 @@ typedef struct run {
      * block */
     size_t losses, scores;
     double best_step, best; /* best_step: step of the best evaluation; best: its score or perplexity */
-    double start;           /* score or perplexity at the first evaluation; at step 0, that of the start model */
+    double start;           /* score or perplexity at the first evaluation; at step 0, of the start model */
 } run;
 
 typedef struct job {
@@ -49,9 +49,10 @@ static const aoei_option curve_table[] = {
      .kind = AOEI_OPTION_SIZE,
      AT(smooth),
      .min = 1,
-     .help = "plot the moving average of each loss over N steps; 1 disables smoothing",
-     .fallback = "the steps of one epoch; 1/25 of all steps for pretraining and for runs shorter than 2.5 epochs; "
-                 "several runs: the largest of these numbers, but at most a quarter of the steps of the shortest run"},
+     .help = "plot the moving average of each loss over N steps; 1 disables smoothing. By default, N is the number of "
+             "steps per epoch or, in pretraining and in runs shorter than 2.5 epochs, 1/25 of all steps. Several runs "
+             "have the same N: the largest of their defaults, but at most a quarter of the steps of the shortest run",
+     .fallback = "from the length of the runs"},
     {.name = "characters",
      .kind = AOEI_OPTION_FLAG,
      .excludes = "json",
@@ -74,7 +75,7 @@ static const char *metric_name(const cli_run_log *log) {
                                                   : "dev score x 100";
 }
 
-/* Returns the description of the dev scores of all runs: that of each run, if they are equal. */
+/* Returns the description of the dev scores that all runs have in common. */
 static const char *common_metric(const job *j) {
     const char *name = NULL;
     for (size_t i = 0; i < j->n; i++) {
@@ -105,7 +106,7 @@ static double default_window(const run *r) {
         steps >= 2.5 * r->log.epoch_steps && !r->log.pretraining ? round(r->log.epoch_steps) : floor(steps / 25), 1);
 }
 
-/* Sets the number of steps per moving average of all runs, which is equal so that their lines can be compared: the
+/* Sets the number of steps per moving average. It is equal for all runs, so that their lines can be compared: the
  * largest of the default windows, but at most a quarter of the steps of the shortest run. smooth: value of --smooth; 0:
  * not given. */
 static void choose_windows(job *j, size_t smooth) {

@@ -135,7 +135,7 @@ static size_t take_sample(const violin *v, double *sample) {
     return m;
 }
 
-/* Estimates the density of the logarithms of the lengths of a file. */
+/* Estimates the density of the log lengths in a file. */
 static int estimate(violin *v) {
     double *sample = cli_realloc(NULL, (v->n < SAMPLE ? v->n : SAMPLE) * sizeof *sample);
     aoe_error err;

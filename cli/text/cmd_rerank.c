@@ -375,7 +375,7 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "rerank",
         .operands = "[FILE...]",
-        .about = "Scores pairs of texts with a cross-encoder, a model that reads both texts at once. Its scores are\n"
+        .about = "Scores text pairs with a cross-encoder, a model that reads both texts at once. Its scores are\n"
                  "more accurate than the cosine of two embeddings, and slower to compute. With --query, ranks the\n"
                  "texts of the files by their score with the query, best first; texts with equal scores keep their\n"
                  "order.\n" CLI_FILES_HELP

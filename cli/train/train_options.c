@@ -52,9 +52,10 @@ static const aoei_option prefix_table[] = {
      .kind = AOEI_OPTION_TEXT,
      .value = "DIM[:WEIGHT],...",
      AT(prefix_text),
-     .help = "Matryoshka representation learning (Kusupati et al. 2022): the loss is the sum of the losses of the "
-             "first DIM components of the embeddings, each times its weight (1 if omitted), for example "
-             "384,256,128:0.5. The trained embeddings can be cut to these sizes",
+     .help =
+         "Matryoshka representation learning (Kusupati et al. 2022): the loss is the sum of the losses of the first "
+         "DIM components of the embeddings, each times its weight (1 if omitted), for example 384,256,128:0.5. The "
+         "trained embeddings can be truncated to these sizes",
      .fallback = "whole embeddings"},
 };
 
@@ -65,9 +66,9 @@ static const aoei_option teacher_table[] = {
      .field = "teachers",
      AT(teachers),
      .help =
-         "distill from the model in this directory, which may have any architecture; before training,"
-         " this model embeds all training texts. gist: the model is the guide. distill: required. Repeat this option"
-         " for several teachers: the vector of a text is then the concatenation of their normalized embeddings",
+         "distill from the model in this directory, which may have any architecture; before training, this model "
+         "embeds all training texts. gist: the model is the guide. distill: required. Repeat this option for several "
+         "teachers: the teacher embedding of a text is then the concatenation of their normalized embeddings",
      .fallback = "none"},
 };
 

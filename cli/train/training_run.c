@@ -128,7 +128,7 @@ static void print_result(cli_training *t, const aoe_train_event *e) {
 static void show_teacher(cli_training *t, const aoe_train_event *e) {
     if (e->texts <= t->embedded || !t->embedded) { /* another teacher */
         cli_progress_end(&t->progress);
-        cli_progress_begin(&t->progress, "embeddings of the teacher", "texts", 0);
+        cli_progress_begin(&t->progress, "teacher embeddings", "texts", 0);
     }
     t->embedded = e->texts;
     cli_progress_update(&t->progress, e->texts, e->all_texts, NULL, e->seconds_left, NULL);
@@ -175,7 +175,7 @@ int cli_training_run(cli_training *t, aoe_training_args *args, const cli_general
     if (code == AOE_ECANCELLED && cli_interrupted() && t->last.kind == AOE_TRAIN_EMBED) {
         cli_message("aoe: stopped before the first step; run the same command again%s",
                     t->keeps_vectors ? ", which continues with the embeddings in --teacher-cache"
-                                     : " (--teacher-cache DIR keeps the embeddings of the teacher)");
+                                     : " (--teacher-cache DIR keeps the teacher embeddings)");
         code = 128 + cli_interrupted();
     } else if (code == AOE_ECANCELLED && cli_interrupted()) {
         cli_message("aoe: stopped after step %zu of %zu; run the same command with --resume to continue", t->last.step,

@@ -53,8 +53,8 @@ static int find_in(const char *folder, char *found) {
 /* A search for the default model. */
 typedef struct search {
     char found[PATH_MAX]; /* model directory */
-    char searched[600]; /* folders that were searched, separated by ", ", for messages; folders that do not fit are left
-                           out */
+    char searched[600];   /* folders that were searched, separated by ", ", for messages; folders that do not fit are
+                             omitted */
 } search;
 
 static int search_folder(void *user, const char *folder) {

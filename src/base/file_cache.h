@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The text files of a model while it is opened. Several functions read the same file, such as modules.json. They read
- * it through a cache, which opens and parses each file at most once. A model can consist of several directories (a
- * directory of adapters and that of their base model, and the folders of modules), which share one cache.
+ * it through a cache, which opens and parses each file at most once. A model can consist of several directories (an
+ * adapter directory, the base model directory, and the folders of modules), which share one cache.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ void aoei_file_cache_destroy(aoei_file_cache *cache); /* accepts NULL */
 int aoei_model_dir_folder(aoei_model_dir *sub, aoei_model_dir dir, const char *folder, aoe_error *err);
 /* Parses the file `name` in `dir`. If the file does not exist, sets *root to NULL and returns 0. *root is valid until
  * the cache is cleared; it must not be modified. If path is not NULL, *path is set to the path of the file, also if the
- * function fails, except if it runs out of memory; the path is valid until the cache is destroyed. Errors: those of
+ * function fails, except if it runs out of memory; the path is valid until the cache is destroyed. Errors: see
  * aoei_json_load_optional. */
 int aoei_model_dir_json(json_t **root, const char **path, aoei_model_dir dir, const char *name, aoe_error *err);
 /* Like aoei_model_dir_json, but a missing file is an error, AOE_ENOENT. */

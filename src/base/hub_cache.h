@@ -68,9 +68,9 @@ int aoei_hub_name_of(aoei_hub_name *name, const char *path);
  * it is another directory. Records of training runs contain these names, because a path is only valid on one machine.
  * The caller frees the name with aoei_free. Returns NULL if out of memory. */
 char *aoei_hub_model_name(const char *path);
-/* Sets *name to the model of which `path` is the snapshot, as aoei_hub_name_of, if the snapshot has no file of this
- * name although the model on the Hub may have one: neither an entry in .no_exist nor a list of the files shows that the
- * model lacks it. In all other cases, name->id is "". Returns 0 or AOE_ENOMEM. */
+/* Sets *name to the model of the snapshot `path`, as aoei_hub_name_of does, if the snapshot lacks this file and the
+ * model on the Hub may have it: neither an entry in .no_exist nor a file list shows that there is no such file. In all
+ * other cases, name->id is "". Returns 0 or AOE_ENOMEM. */
 int aoei_hub_may_miss(aoei_hub_name *name, const char *path, const char *file);
 /* Returns 1 if the snapshot or one of its subdirectories contains a file of weights (.safetensors or .bin). A program
  * may have downloaded only the configuration or the tokenizer. */

@@ -37,7 +37,7 @@ struct aoei_candidates {
     posting *posting;       /* [n_postings] inverted index, sorted by feature, then by place; owned */
     size_t n_postings;
     float *norm; /* [n] Euclidean norm of the vector of each title, owned */
-    /* [n] dot product of the vectors of each title and of the query's title, owned; all 0 between two queries */
+    /* [n] dot product of the query's title with each title, owned; all 0 between two queries */
     float *score;
     uint32_t *found; /* [n] indices in `member` of the candidates with a positive score, owned */
     aoei_rng rng;
@@ -108,6 +108,7 @@ static double weight_of(const aoei_candidates *c, size_t uses) {
     return log((1.0 + (double)c->g.n) / (double)uses);
 }
 
+/* Creates the list of postings (label, index of an issue) of all issues, sorted by label. */
 static int index_labels(aoei_candidates *c, aoe_error *err) {
     for (size_t i = 0; i < c->g.n; i++)
         c->n_postings += c->g.s->issue[c->member[i]].n_labels;

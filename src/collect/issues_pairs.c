@@ -136,7 +136,7 @@ static int make_pairs(builder *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Assigns a split to every cluster whose weight is not 0. weight: [n_clusters] number of pairs or of issues of each
+/* Assigns a split to every cluster whose weight is not 0. weight: [n_clusters] number of pairs or issues in each
  * cluster; compact, part: [n_clusters] workspace. */
 static int assign_splits(builder *m, const size_t *weight, size_t *compact, size_t *part, aoe_error *err) {
     size_t n = 0, at = 0;

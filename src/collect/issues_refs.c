@@ -17,7 +17,7 @@ enum {
     /* maximum number of filler words and punctuation marks between the trigger word and the first reference */
     FILLERS = 10,
     WORDS_BEFORE = 8, /* maximum number of words before the trigger word that are read to classify the phrase */
-    AFTER = 120,      /* maximum number of bytes after the phrase in which a question mark is searched for */
+    AFTER = 120,      /* maximum distance of a question mark from the end of the phrase, in bytes */
     LINK = 400,       /* maximum length in bytes of the text and of the address of a link */
     TARGETS = 10      /* maximum number of references that are read per phrase */
 };

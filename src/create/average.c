@@ -225,10 +225,9 @@ static int open_models(averaging *a, aoe_context *ctx, const char *const *from, 
     for (size_t k = 0; k < a->n && !rc; k++) {
         rc = aoei_model_open_for(&a->models[k], ctx, from[k], NULL, &mode, err);
         if (!rc && a->models[k]->config.lora.r)
-            rc = aoei_fail(
-                err, AOE_EARG,
-                "%s: a directory of adapters cannot be averaged; merge the adapters first: aoe merge %s -o NEW",
-                from[k], from[k]);
+            rc = aoei_fail(err, AOE_EARG,
+                           "%s: an adapter directory cannot be averaged; merge the adapters first: aoe merge %s -o NEW",
+                           from[k], from[k]);
         if (!rc && k)
             rc = check_compatible(a->models[0], a->models[k], err);
     }

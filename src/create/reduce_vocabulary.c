@@ -319,8 +319,8 @@ static int check_model(const aoe_model *m, const aoe_convert_options *o, aoe_err
     if (m->config.bigrams)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: the vocabulary of a model with embeddings of bigrams cannot be reduced, because the ids of "
-            "tokens determine the rows of the bigrams",
+            "%s: the vocabulary of a model with bigram embeddings cannot be reduced, because the ids of tokens "
+            "determine the rows of the bigrams",
             m->files.dir);
     const size_t n = aoe_tokenizer_vocab_size(m->tokenizer);
     return o->vocab_size <= n

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Contents of a model with some of the layers and of the tokens of another model, and with the first components of its
- * embeddings, for aoe_convert.
+ * Creates the contents of a truncated model for aoe_convert: some layers and tokens of another model, and the first
+ * components of its embeddings.
  */
 #pragma once
 

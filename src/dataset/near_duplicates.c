@@ -214,6 +214,8 @@ static int add_posting(join *j, size_t s, size_t i, aoe_error *err) {
     return 0;
 }
 
+/* Compares each set with the sets before it that share a word of its prefix, and joins near duplicates. The sets are
+ * sorted by size, so each set is compared only with smaller or equally large ones. */
 static int join_sets(join *j, aoei_clusters *c, const size_t *item, size_t *joined, aoe_error *err) {
     int rc = 0;
     j->head = aoei_calloc(j->words.n, sizeof *j->head);

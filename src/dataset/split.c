@@ -77,6 +77,7 @@ static int join_groups(split *s, aoe_error *err) {
     return 0;
 }
 
+/* Joins rows that share a text, a group, or near duplicates into clusters, and counts the rows of each cluster. */
 static int cluster_rows(split *s, size_t *near_pairs, aoe_error *err) {
     int rc = aoei_text_classes(&s->names.texts, s->o->equality, s->class, err);
     for (size_t i = 0; i < s->names.texts.n && !rc; i++)
@@ -96,6 +97,8 @@ static int cluster_rows(split *s, size_t *near_pairs, aoe_error *err) {
     return 0;
 }
 
+/* Counts the clusters, rows and texts of each part. A text is counted once, in the part of its first row. Fails if a
+ * part has no rows. */
 static int count_parts(split *s, aoe_data_split_part *part, aoe_data_split_result *result, aoe_error *err) {
     for (size_t p = 0; p < s->o->parts; p++)
         part[p] = (aoe_data_split_part){0};
@@ -130,6 +133,7 @@ static int count_parts(split *s, aoe_data_split_part *part, aoe_data_split_resul
     return 0;
 }
 
+/* Writes the rows of each part in the order of the input, after the header. */
 static int write_parts(split *s, aoe_error *err) {
     const size_t parts = s->o->parts;
     const aoei_codec codec = s->o->name ? aoei_codec_of(s->o->name) : AOEI_CODEC_PLAIN;

@@ -116,9 +116,9 @@ typedef struct aoei_module_config {
     int output_hidden_states; /* 1: config.json requests all hidden states, which the layer weights require */
     size_t n;                 /* number of modules between the pooling and the normalization; 0: there are none */
     aoei_module list[AOEI_MAX_MODULES]; /* [n] modules in the order in which they are applied */
-    /* Cross-encoders (classification_head.h): number of scores of a pair of texts. The modules are then the
-     * classification head, whose weights are in the weight file of the model, unless head_in_modules is 1. 0: the model
-     * computes embeddings */
+    /* Cross-encoders (classification_head.h): number of scores of a text pair. The modules are then the classification
+     * head, whose weights are in the weight file of the model, unless head_in_modules is 1. 0: the model computes
+     * embeddings */
     size_t classes;
     int head_in_modules; /* cross-encoders: 1: the weights of the modules are in their folders, as in an embedding
                             model */
@@ -265,7 +265,7 @@ static inline size_t aoei_vector_dims(const aoei_encoder_config *c) {
 static inline size_t aoei_query_width(const aoei_encoder_config *c) {
     return c->heads * aoei_head_dim(c);
 }
-/* Returns K d, the number of columns of the keys (or of the values) of all heads. */
+/* Returns K d, the number of columns in the keys (or of the values) of all heads. */
 static inline size_t aoei_key_width(const aoei_encoder_config *c) {
     return aoei_kv_heads(c) * aoei_head_dim(c);
 }

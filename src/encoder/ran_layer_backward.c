@@ -200,8 +200,8 @@ static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     aoei_rows_add(p->ctx, aoei_tensor_rows(s->d_g, 0, p->C), d_carry, s->windows.previous + first);
 }
 
-/* The backward pass of run_step. Computes the gradients of the activations of the cells of the step, adds the gradients
- * of the keys and values of their windows to rows->qkv, and computes the gradients of the input cells of the step. */
+/* The backward pass of run_step. Computes the gradients of the step's cell activations and input cells, and adds the
+ * gradients of the keys and values of their windows to rows->qkv. */
 static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_grads *rows) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;

@@ -104,7 +104,7 @@ static size_t window_tokens(const filling *f, size_t text, size_t number) {
     return number + 1 < text_windows(f, text) ? f->l->window : text_length(f, text) - number * f->l->window;
 }
 
-/* Returns the sum of the numbers of rows of window `number` over texts [first, end). Texts that have no such window are
+/* Returns the total number of rows in window `number` of texts [first, end). Texts that have no such window are
  * skipped. */
 static size_t step_rows(const filling *f, size_t first, size_t end, size_t number) {
     size_t rows = 0;

@@ -220,8 +220,8 @@ static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *
         (kind == AOEI_HW_TRANSFORM_BIAS && c->no_transform_bias) || (kind == AOEI_HW_NORM_BIAS && c->no_norm_bias);
 }
 
-/* Changes the description of a weight of a module to that of a classification head, which has names of its own and is
- * stored in the model's weight file. */
+/* Changes the description of a module's weight to the description of a classification head, which has names of its own
+ * and is stored in the model's weight file. */
 static void describe_classifier(const aoei_encoder_config *c, size_t i, size_t part, aoei_slot *s) {
     const aoei_head_module *m = &c->arch->head->module[i];
     s->pooled = 0;

@@ -22,7 +22,7 @@ size_t aoei_pooled_slot(const aoei_encoder_config *c, size_t kind);
 /* `slot` is the slot of the weight of a linear layer. Returns the slot of lora_A of the adapter of this layer; lora_B
  * is in the next slot. Returns 0 if the layer has no adapter. */
 size_t aoei_adapter_slot(const aoei_encoder_config *c, size_t slot);
-/* Returns the number of parameters of the encoder and of the modules before and after the pooling. Adapters and the
+/* Returns the number of parameters in the encoder and of the modules before and after the pooling. Adapters and the
  * masked-LM head are included; the training head and the projection are not included. */
 size_t aoei_parameter_count(const aoei_encoder_config *c);
 /* Returns the number of parameters as aoei_parameter_count does, but without the parameters of adapters. */

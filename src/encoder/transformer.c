@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The transformer encoder: memory layout, embedding, loop over the layers, and final norm. The configuration selects
- * the variant. The embedding output is dropout(norm(word + position + token type)) (Devlin et al. 2019). The cuts of a
- * batch (nn/cut.h) are applied after this dropout, and before the projection of models whose embeddings have another
- * size. Vectors of first tokens (aoei_first_vectors) replace the result. Pre-norm models have an additional norm after
- * the last layer (Touvron et al. 2023).
+ * the variant. The embedding output is dropout(norm(word + position + token type)) (Devlin et al. 2019). The cutoffs of
+ * a batch (nn/cutoff.h) are applied after this dropout, and before the projection of models whose embeddings have
+ * another size. Vectors of first tokens (aoei_first_vectors) replace the result. Pre-norm models have an additional
+ * norm after the last layer (Touvron et al. 2023).
  */
 #include "encoder/transformer.h"
 
@@ -18,7 +18,7 @@
 #include "nn/adapter.h"
 #include "nn/attention.h"
 #include "nn/batch.h"
-#include "nn/cut.h"
+#include "nn/cutoff.h"
 #include "nn/dropout.h"
 #include "nn/elementwise.h"
 #include "nn/embedding.h"
@@ -239,8 +239,8 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
         const aoei_dropout d = aoei_dropout_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
         aoei_dropout_add(ctx, first, first, none, batch, &d);
     }
-    if (batch->cuts)
-        aoei_cut_apply(ctx, first, batch);
+    if (batch->cutoffs)
+        aoei_cutoff_apply(ctx, first, batch);
     if (c->embed_width)
         aoei_linear_forward(ctx, aoei_tensor_rows(s->hidden[0], 0, n), first, w[AOEI_W_EMBED_PROJECTION],
                             w[AOEI_W_EMBED_PROJECTION_BIAS], &(aoei_linear_epilogue){.workspace = t->workspace});
@@ -303,8 +303,8 @@ static void embedding_backward(const aoe_context *ctx, const aoei_encoder_config
     const aoei_transformer_state *t = s->own;
     if (c->embed_width)
         d = projection_backward(ctx, w, grads, batch, t, d);
-    if (batch->cuts)
-        aoei_cut_apply(ctx, d, batch);
+    if (batch->cutoffs)
+        aoei_cutoff_apply(ctx, d, batch);
     if (drop) {
         const aoei_dropout e = aoei_dropout_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
         aoei_dropout_add(ctx, d, d, (aoei_tensor){0}, batch, &e);

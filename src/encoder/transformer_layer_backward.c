@@ -122,8 +122,8 @@ static void relative_backward(const aoei_layer *layer) {
     }
 }
 
-/* Computes din, the gradient of `in` (the input of the attention), from dproj, the gradient of the output of the output
- * layer of the attention. If accumulate is 1, the gradient is added to din. */
+/* Computes din, the gradient of `in` (the attention input), from dproj, the gradient of the attention's output
+ * projection. If accumulate is 1, the gradient is added to din. */
 static void attention_backward(const aoei_layer *layer, aoei_tensor dproj, aoei_tensor din, int accumulate) {
     const aoei_layer_state *l = &layer->l;
     const size_t n = layer->batch->n_tokens, Q = aoei_query_width(layer->c), K = aoei_key_width(layer->c);

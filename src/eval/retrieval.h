@@ -15,7 +15,7 @@ int aoei_retrieval_run(const aoei_eval_model *queries, const aoei_eval_model *do
                        aoe_error *err);
 
 /* Finds the `top` nearest texts of each query of d, which is a BEIR folder. list: [d->n_queries, top] receives the
- * indices of the texts, the nearest first; missing elements are AOEI_NO_TEXT. A text with the id of the query is left
- * out. queries, docs: as in aoei_retrieval_run. p: progress; d->texts.n + d->n_queries units are added. */
+ * indices of the texts, the nearest first; missing elements are AOEI_NO_TEXT. A text with the id of the query is
+ * excluded. queries, docs: as in aoei_retrieval_run. p: progress; d->texts.n + d->n_queries units are added. */
 int aoei_retrieval_lists(uint32_t *list, const aoei_retrieval_data *d, const aoei_eval_model *queries,
                          const aoei_eval_model *docs, size_t top, aoei_eval_progress *p, aoe_error *err);

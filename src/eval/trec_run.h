@@ -9,7 +9,7 @@
 
 /* Reads the run file `path` for the BEIR data d. text: [d->n_queries, k] receives the first k documents of each query,
  * in descending order of their scores and, if scores are equal, in the order of the lines; missing elements are
- * AOEI_NO_TEXT. A document with the id of the query is left out, as in BEIR, and queries that are not evaluated are
+ * AOEI_NO_TEXT. A document with the id of the query is excluded, as in BEIR, and queries that are not evaluated are
  * ignored. *skipped is increased by the number of bad lines, which are skipped if skip_bad_rows is 1. Errors:
  * AOE_EFORMAT (a line is malformed, has an unknown id, or repeats a document; the message contains the file and line),
  * AOE_ENOENT, AOE_ENOMEM. */

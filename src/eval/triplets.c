@@ -62,6 +62,7 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
     return aoei_text_pairs_check(e, &pairs, err);
 }
 
+/* cosine: [n, roles - 1] cosines of each query with its positive and then with its negatives */
 static void compute_metrics(aoe_triplet_result *r, const input *in, const double *cosine) {
     const aoei_examples *x = &in->examples;
     *r = (aoe_triplet_result){.struct_size = sizeof(aoe_triplet_result),

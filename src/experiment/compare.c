@@ -187,6 +187,7 @@ static int judge_rows(const comparison *c, aoe_compare_result *r, aoe_error *err
 
 /* ---- result */
 
+/* Adds one row for each test file and configuration, and compares the rows with the reference. */
 static int fill_rows(const comparison *c, aoe_compare_result *r, aoe_error *err) {
     const aoe_experiment_options *x = &c->o->experiment;
     const memory *m = r->memory;

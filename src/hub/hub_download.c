@@ -99,8 +99,8 @@ static int request_head(remote *file, aoei_hub_access *a, const aoei_hub_target 
         rc = aoei_fail(err, AOE_EIO, "%s: %s: redirected more than %d times; check HF_ENDPOINT", t->id, path, MAX_HOPS);
     else if (!rc && !aoei_hub_reply_file(file->etag, &file->size, &r.headers, r.status))
         rc = aoei_fail(err, AOE_EFORMAT,
-                       "%s: %s: the answer contains no checksum (ETag) and size of the file; check HF_ENDPOINT", t->id,
-                       path);
+                       "%s: %s: the response contains no checksum (ETag) or no size of the file; check HF_ENDPOINT",
+                       t->id, path);
     aoei_http_response_free(&r);
     return rc;
 }

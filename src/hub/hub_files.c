@@ -89,7 +89,8 @@ int aoei_hub_files_read(aoei_hub_files *f, const json_t *root, const char *shown
     if (!commit || !aoei_is_hex(commit, AOEI_HUB_COMMIT) || !json_is_array(list) || n > MAX_FILES)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: the answer contains no commit (\"sha\") and list of files (\"siblings\"); check HF_ENDPOINT", shown);
+            "%s: the response contains no commit (\"sha\") or no list of files (\"siblings\"); check HF_ENDPOINT",
+            shown);
     memcpy(f->commit, commit, AOEI_HUB_COMMIT + 1);
     if (!(f->file = aoei_malloc_array(n + 1, sizeof *f->file)))
         return aoei_fail_nomem(err, n);

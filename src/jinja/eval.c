@@ -44,6 +44,8 @@ static int execute(evaluator *e, const node *first);
 static const char *const functions[] = {"raise_exception", "namespace", "range",  "dict",
                                         "strftime_now",    "cycler",    "joiner", "lipsum"};
 
+/* Sets *out to the value of a variable: in the innermost scope that has it, otherwise a built-in function, otherwise
+ * undefined. */
 static int look_up(evaluator *e, value *out, aoe_text name) {
     for (const scope *s = e->scope; s; s = s->outer) {
         const value *found = aoei_jinja_get_name(&s->variables, name);

@@ -101,8 +101,9 @@ static void pack_rows(const work *w) {
     }
 }
 
-/* Returns 1 if the tile kernels read B without packing. This requires that each element of B is a packed word, that the
- * elements of a row of B are adjacent, and that A has so few rows that packing B would take more time than it saves. */
+/* Returns 1 if the tile kernels read B without packing. This requires that each element of B is a packed word, and that
+ * the elements of a row of B are adjacent. It is used if A has so few rows that packing B would take more time than it
+ * saves. */
 static int reads_in_place(const work *w) {
     return !w->g->packed && w->g->b_col == 1 && w->M <= 2 * w->tier->rows && w->tier->type == AOEI_F32;
 }

@@ -26,6 +26,7 @@ static void add_row(float sum[PANEL], const aoei_gemm_tile *t, size_t row) {
         sum[j] = c[j];
 }
 
+/* Adds the terms of one tile to its sums, or sets the sums if the tile is the first one along k. */
 static void tile(const aoei_gemm_tile *t) {
     for (size_t i = 0; i < t->rows; i++) {
         float *sums = t->sums + i * t->sums_row;

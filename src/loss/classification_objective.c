@@ -96,6 +96,8 @@ size_t aoei_classification_objective_workspace(size_t B, size_t D, size_t classe
     return a.overflow ? 0 : a.used;
 }
 
+/* Computes the logits of pair i, its cross entropy, and the gradient of the loss with respect to the logits
+ * (p->error). */
 static void pair_logits(void *arg, size_t i, const double *v, double *g) {
     state *p = arg;
     const size_t D = p->sweep.e.D, C = p->c->classes, target = (size_t)p->label[i];
@@ -120,6 +122,7 @@ static void pair_logits(void *arg, size_t i, const double *v, double *g) {
         z[c] = (exp(z[c] - log_sum) - (c == target)) / (double)p->sweep.e.n;
 }
 
+/* Adds the gradients of both vectors of pair i to g. pair_logits has set p->error. */
 static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
     const state *p = arg;
     const size_t D = p->sweep.e.D, C = p->c->classes;

@@ -53,6 +53,7 @@ static void token_task(void *arg, size_t t, size_t worker) {
     }
 }
 
+/* Adds the gradients of the classifier weights for one block of components. */
 static void weight_task(void *arg, size_t task, size_t worker) {
     const detection_job *j = arg;
     const aoei_detection_batch *b = j->b;

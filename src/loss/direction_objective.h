@@ -5,7 +5,7 @@
  * A direction compares every query or positive with the queries or documents of the batch. The losses of the directions
  * have one softmax each and are averaged (MultipleNegativesSymmetricRankingLoss in sentence-transformers), or all
  * directions share one softmax (the improved contrastive loss of GTE, Li et al. 2023). With a guide, a candidate that
- * the guide considers more similar to the anchor than the positive is left out (GISTEmbed, Solatorio 2024).
+ * the guide considers more similar to the anchor than the positive is excluded (GISTEmbed, Solatorio 2024).
  * docs/objectives.md contains the formulas.
  */
 #pragma once
@@ -14,9 +14,9 @@
 #include "base/context.h"
 #include "loss/objective.h"
 
-/* A guide model: its vectors, and the rule that leaves out candidates. With the cosine G of the guide's vectors of the
+/* A guide model: its vectors, and the rule that excludes candidates. With the cosine G of the guide's vectors of the
  * query and the positive of an example, the threshold of the example is G - margin, or G - |G| margin if the margin is
- * relative. A candidate is left out if the cosine of the guide's vectors of the anchor and the candidate is above the
+ * relative. A candidate is excluded if the cosine of the guide's vectors of the anchor and the candidate is above the
  * threshold. */
 typedef struct aoei_guide {
     size_t dims;                 /* components per vector of the guide */
@@ -31,7 +31,7 @@ typedef struct aoei_direction_options {
     int joint;               /* 1: one softmax over all directions; 0: one softmax per direction, averaged */
     double weight;           /* weight of the loss, at least 0 */
     double tau;              /* temperature: cosines are divided by it; above 0 */
-    const aoei_guide *guide; /* guide; NULL: no candidate is left out; borrowed */
+    const aoei_guide *guide; /* guide; NULL: no candidate is excluded; borrowed */
     double *d_log_scale; /* if the batch has a gradient: receives the derivative of the weighted loss with respect to
                             log(1 / tau); NULL: it is not computed; borrowed */
 } aoei_direction_options;

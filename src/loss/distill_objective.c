@@ -153,7 +153,7 @@ int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batc
     if (d->form == AOE_DISTILL_KL && d->dims != batch->D)
         return aoei_fail(
             err, AOE_EARG,
-            "the vectors have %zu components, but the vectors of the teacher have %zu; use AOE_DISTILL_COSINE, or a "
+            "the embeddings have %zu components, but the teacher embeddings have %zu; use AOE_DISTILL_COSINE, or a "
             "teacher with vectors of equal size",
             batch->D, d->dims);
     state p;

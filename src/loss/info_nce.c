@@ -6,7 +6,7 @@
  *     B dL/da_i = sum_j (p_ij - T_ij) t_j / tau            (for each block)
  *     B dL/dt_j = sum_i (p_ij - T_ij) a_i / tau            (for each block)
  * Before the softmax, `hard_negative` is added to the score of example i with each of its own negatives, which are the
- * candidates B + i, 2B + i, ... of the first block, and the score of every candidate that is left out is set to
+ * candidates B + i, 2B + i, ... of the first block, and the score of every candidate that is excluded is set to
  * LEFT_OUT. A strip contains complete rows of scores. The factors (p_ij - T_ij), which both gradients contain,
  * therefore overwrite the scores. All sums are accumulated in a fixed order, so the result depends neither on the
  * number of threads nor on the size of the strips.
@@ -25,8 +25,8 @@ enum {
     STORAGE = 1 << 23 /* number of doubles in the score buffer (64 MB), enough for 2,900 examples and 2,900 candidates.
                          If the scores of a single row of tiles do not fit, the buffer has the size of these scores */
 };
-/* Cosine of a candidate that is left out. exp(LEFT_OUT / tau - s) is 0 for every score s of a candidate that is not
- * left out.
+/* Cosine of a candidate that is excluded. exp(LEFT_OUT / tau - s) is 0 for every score s of a candidate that is not
+ * excluded.
  */
 #define LEFT_OUT (-1e100)
 
@@ -69,7 +69,7 @@ static void cosines(const aoe_context *ctx, const aoei_scores_f64 *s, const aoei
                                            .c_panel = s->panel});
 }
 
-/* Sets the cosines of the candidates to LEFT_OUT that the guide of block k leaves out. s: tile of the rows [row, row +
+/* Sets the cosines of the candidates to LEFT_OUT that the guide of block k excludes. s: tile of the rows [row, row +
  * BLOCK) of the strip and the candidates [column, column + BLOCK). */
 static void leave_out_guided(const aoei_info_nce *c, size_t k, const aoei_scores_f64 *s, size_t row, size_t column) {
     double guide[BLOCK * BLOCK];
@@ -121,8 +121,8 @@ static double *target(const aoei_info_nce *c, size_t row) {
     return score_at(c, row, c->from + row);
 }
 
-/* Returns the number of negatives of row `row` of the strip that the guide leaves out. Must be called before the scores
- * are overwritten. The candidates that are left out because they belong to the example of the row are no negatives. */
+/* Returns the number of negatives of row `row` of the strip that the guide excludes. Must be called before the scores
+ * are overwritten. The candidates that are excluded because they belong to the example of the row are no negatives. */
 static size_t count_left_out(const aoei_info_nce *c, size_t row) {
     size_t n = 0;
     for (size_t k = 0; k < c->n_blocks; k++) {

@@ -25,10 +25,10 @@ typedef struct aoei_nce_block {
     aoei_unit_rows *anchors;    /* [B, D] the first B rows are used */
     aoei_unit_rows *candidates; /* [M, D] the first M rows are used; may be equal to `anchors` */
     size_t M;                   /* number of candidates; a multiple of B: row j belongs to example j % B */
-    int others_only;            /* 1: the candidates of example i that belong to example i itself are left out */
+    int others_only;            /* 1: the candidates of example i that belong to example i itself are excluded */
     /* Vectors of a guide model (GISTEmbed, Solatorio 2024) for the rows of `anchors` and `candidates`; NULL in all
-     * blocks if there is no guide. A candidate is left out if its cosine with the anchor is above the threshold of the
-     * example. The target is never left out. */
+     * blocks if there is no guide. A candidate is excluded if its cosine with the anchor is above the threshold of the
+     * example. The target is never excluded. */
     const aoei_unit_rows *guide_anchors, *guide_candidates;
 } aoei_nce_block;
 
@@ -41,10 +41,10 @@ typedef struct aoei_info_nce {
     const double *threshold; /* [B] threshold of each example for blocks with a guide, otherwise not used; borrowed; set
                                 by the caller */
     double *row_loss;        /* [B] loss of each example */
-    size_t *row_left_out;    /* [B] with a guide: number of negatives of each example that are left out */
-    size_t negatives; /* with a guide: number of negatives of all examples and all calls, before any are left out; the
+    size_t *row_left_out;    /* [B] with a guide: number of negatives of each example that are excluded */
+    size_t negatives; /* with a guide: number of negatives in all examples and all calls, before any are excluded; the
                          negatives of an example are the candidates other than its target */
-    size_t left_out;  /* with a guide: number of these negatives that are left out */
+    size_t left_out;  /* with a guide: number of these negatives that are excluded */
 
     double *score; /* [score_size] score buffer: cosines of the current strip, which are later overwritten by d loss / d
                       cosine; stored in panels, one block after the other */

@@ -55,6 +55,7 @@ static void add_token(double *to, const aoei_token_vectors *b, size_t token, dou
             to[k] += factor * (double)b->v[token * b->D + k];
 }
 
+/* Computes the mean of the token vectors of a text, and sets j->own for its tokens. */
 static void mean_task(void *arg, size_t text, size_t worker) {
     (void)worker;
     const token_job *j = arg;
@@ -106,6 +107,8 @@ static void mean_gradient_task(void *arg, size_t text, size_t worker) {
 
 enum { BLOCK = 64 /* components that a task sums at a time */ };
 
+/* Computes the gradient of one token: the gradient of the mean of its text divided by the number of tokens, plus the
+ * means of all texts, each multiplied by the factor of its pair with the token. */
 static void gradient_task(void *arg, size_t token, size_t worker) {
     (void)worker;
     const token_job *j = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Distillation from the vectors of a teacher. The matrix of the similarities of a batch is computed one strip of rows
- * at a time, so that its memory is limited. A tile of rows of a strip is one task: it computes the differences between
- * the similarities of the student and of the teacher, and the gradients of its rows.
+ * Distillation from the teacher embeddings. The matrix of the similarities of a batch is computed one strip of rows at
+ * a time, so that its memory is limited. A tile of rows of a strip is one task: it computes the differences between the
+ * similarities of the student and of the teacher, and the gradients of its rows.
  */
 #include "loss/vector_objective.h"
 
@@ -44,8 +44,8 @@ static size_t strip_rows(size_t B) {
     return min_size(rows > TILE ? rows : TILE, B);
 }
 
-/* Returns an upper bound of the number of elements in a strip, padded to whole panels, that does not decrease if B
- * increases.
+/* Returns an upper bound for the number of elements in a strip, padded to whole panels. The bound does not decrease if
+ * B increases.
  */
 static size_t strip_capacity(size_t B) {
     const size_t padded = (B + P - 1) / P * P, cells = padded * min_size(padded, TILE),
@@ -224,7 +224,7 @@ static int check(const aoe_objective_options *o, const aoei_targets *t, const ao
     if (y ? y->B != b->B || y->D != t->dims || y->arity != 1 : o->w_vectors > 0 && b->D > t->dims)
         return aoei_fail(
             err, AOE_EARG,
-            "the vectors have %zu components, but those of the teacher have %zu; use a linear map between them",
+            "the embeddings have %zu components, but the teacher embeddings have %zu; use a linear map between them",
             y ? y->D : b->D, t->dims);
     return AOE_OK;
 }

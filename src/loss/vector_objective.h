@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Distillation from the vectors of a teacher, for a batch of texts. v_i is the vector of text i, t_i is the teacher
- * embedding for the same text, and y_i is v_i, or the output of a linear map of v_i that has the size of t_i. The loss
- * is the weighted sum of two terms:
+ * Distillation from teacher embeddings, for a batch of texts. v_i is the vector of text i, t_i is the teacher embedding
+ * for the same text, and y_i is v_i, or the output of a linear map of v_i that has the size of t_i. The loss is the
+ * weighted sum of two terms:
  * - vectors: the mean of 1 - cos(y_i, t_i), or the mean squared difference of the components of y_i and t_i (MSELoss of
  *   sentence-transformers)
  * - similarities: the mean of (cos(v_i, v_j) - cos(t_i, t_j))^2 over all pairs of different texts of the batch
@@ -13,7 +13,7 @@
 #include "base/context.h"
 #include "loss/objective.h"
 
-/* Vectors of the teacher, and outputs of the linear map. All pointers are borrowed. */
+/* Teacher embeddings, and outputs of the linear map. All pointers are borrowed. */
 typedef struct aoei_targets {
     size_t dims;                      /* size of the teacher embeddings */
     const float *const *teacher;      /* [B] teacher embeddings; all values are finite */

@@ -2,7 +2,7 @@
  * The losses of ConSERT (Yan et al. 2021; yym6472/ConSERT). Each text of a batch has two vectors: those of its two
  * views. The in-batch negatives loss compares the first vector of a text with the second vectors of all texts, and with
  * the first vectors of the other texts, and vice versa. The loss NT-Xent of the authors is the sum of both directions,
- * which is twice the in-batch negatives loss. Pairs of texts with classes also have a classification loss
+ * which is twice the in-batch negatives loss. Text pairs with classes also have a classification loss
  * (loss/classification_objective.h). docs/objectives.md contains the formulas.
  */
 #pragma once

@@ -654,7 +654,7 @@ static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, const c
     aoei_empty_prompt empty = {0};
     if (m->config.modules.classes)
         return aoei_fail(err, AOE_EARG,
-                         "%s: the model was opened as a cross-encoder, which scores pairs of texts and computes no "
+                         "%s: the model was opened as a cross-encoder, which scores text pairs and computes no "
                          "embeddings; use aoe_score_pairs, or open it with options.cross_encoder = 0",
                          m->files.dir);
     int code = begin_call(&w, e, err);

@@ -55,7 +55,7 @@ static float *allocate(aoe_model *m, size_t floats, aoe_error *err) {
     return memory;
 }
 
-/* Returns the number of floats of the memory of a weight, which are a multiple of the alignment. */
+/* Returns the number of floats that a weight occupies, rounded up to the alignment. */
 static size_t padded(const aoei_slot *s) {
     const size_t aligned = AOEI_ALIGN / sizeof(float);
     return s->absent ? 0 : (s->rows * s->cols + aligned - 1) / aligned * aligned;

@@ -54,8 +54,7 @@ struct aoe_model {
     aoei_training_layers training; /* layers that were added for training; config.training is NULL or points to it */
     aoei_settings settings;        /* settings of the model directory, overridden by the options of the caller */
     int has_head;                  /* 1: the files contain a classification head (aoei_has_head) */
-    size_t dims; /* option options.dims of the caller: number of components of an embedding; 0: no other number
-                than that of the settings */
+    size_t dims;                   /* options.dims of the caller: embedding size; 0: from the settings */
     /* option options.dtype of the caller; AOE_DTYPE_INT8: the linear layers of transformer layers, except the values,
      * are computed in int8, and everything else in `type` */
     aoe_dtype dtype;

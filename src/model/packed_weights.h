@@ -36,10 +36,10 @@ typedef struct aoei_chosen_weights {
     int unpacked; /* 1: the weights of layers have no packed copies; the value of aoei_encoder_mode.unpacked */
 } aoei_chosen_weights;
 
-/* Chooses the weights for a forward pass with n_tokens tokens. If the packed copies of a model are created later, the
- * first pass uses the unpacked weights if it has at most AOEI_UNPACKED_TOKENS tokens, so that a process that embeds a
- * single text does not pack weights. The next call creates the packed copies on the threads of ctx. Several threads may
- * call the function at the same time. Results do not depend on the choice. Errors: AOE_ENOMEM (packing failed; the next
- * call tries it again). */
+/* Chooses the weights for a forward pass with n_tokens tokens. If the packed copies of a model are created later, a
+ * first pass of at most AOEI_UNPACKED_TOKENS tokens uses the unpacked weights. A process that embeds a single text
+ * therefore packs no weights. The next call creates the packed copies on the threads of ctx. Several threads may call
+ * the function at the same time. Results do not depend on the choice. Errors: AOE_ENOMEM (packing failed; the next call
+ * tries it again). */
 int aoei_model_choose_weights(aoei_chosen_weights *chosen, const aoe_context *ctx, aoe_model *m, size_t n_tokens,
                               aoe_error *err);

@@ -267,7 +267,7 @@ enum {
     COMPLETE = 2      /* texts are not truncated, and aoei_token_lists.affixes is set */
 };
 
-/* Sets *n to the number of tokens at the beginning of a text that the pooling leaves out, as in sentence-transformers:
+/* Sets *n to the number of tokens at the beginning of a text that the pooling excludes, as in sentence-transformers:
  * the tokens of the prompt alone, with its special tokens, except a special token at the end. o: options with the
  * prompt. */
 static int count_prompt_tokens(const aoe_model *m, const aoe_encode_options *o, size_t *n, aoe_error *err) {
@@ -292,8 +292,8 @@ static int count_prompt_tokens(const aoe_model *m, const aoe_encode_options *o, 
     return code;
 }
 
-/* If the pooling of the model leaves out the prompt, sets out->skipped. A prompt in a chat template is never left out,
- * as in sentence-transformers. */
+/* If the pooling of the model excludes the prompt, sets out->skipped. A prompt in a chat template is never excluded, as
+ * in sentence-transformers. */
 static int mark_prompts(const job *j, aoei_token_lists *out, aoe_error *err) {
     size_t n[2] = {0, 0};
     int code = AOE_OK;

@@ -21,7 +21,7 @@ typedef struct aoei_token_lists {
     /* [n] numbers of tokens before and after each text, owned; NULL if texts were truncated to the maximum sequence
      * length */
     aoei_affix_lengths *affixes;
-    uint32_t *skipped; /* [n] number of tokens at the beginning of each text that the pooling leaves out, because they
+    uint32_t *skipped; /* [n] number of tokens at the beginning of each text that the pooling excludes, because they
                           belong to the prompt; owned; NULL: the pooling uses all tokens */
 } aoei_token_lists;
 
@@ -50,9 +50,9 @@ int aoei_encode_for_inference(const aoe_context *ctx, const aoe_model *m, const 
  * embedder splits these texts into chunks. */
 int aoei_encode_for_chunks(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, size_t n,
                            const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err);
-/* Tokenizes n pairs of texts for a cross-encoder, with the maximum sequence length of the model. prompt: template for
- * the first text of each pair; NULL: prompt of the model. Element i of *out is the pair of first[i] and second[i].
- * Token types for which the model has no embedding are 0. Errors: see aoei_encode_texts. */
+/* Tokenizes n text pairs for a cross-encoder, with the maximum sequence length of the model. prompt: template for the
+ * first text of each pair; NULL: prompt of the model. Element i of *out is the pair of first[i] and second[i]. Token
+ * types for which the model has no embedding are 0. Errors: see aoei_encode_texts. */
 int aoei_encode_pairs(const aoe_context *ctx, const aoe_model *m, const aoe_text *first, const aoe_text *second,
                       size_t n, const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err);
 void aoei_token_lists_free(aoei_token_lists *l);
@@ -93,6 +93,6 @@ void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t
  * or none. If `types` is NULL, the function is aoei_batch_add. */
 void aoei_batch_add_types(aoei_batch_buffer *b, const int32_t *ids, const uint8_t *types, size_t n,
                           uint32_t text_index);
-/* Makes the pooling leave out the tokens lists->skipped[i] of the text that was added last. i: index of the text in
+/* Makes the pooling exclude the tokens lists->skipped[i] of the text that was added last. i: index of the text in
  * `lists`. */
 void aoei_batch_skip(aoei_batch_buffer *b, const aoei_token_lists *lists, size_t i);

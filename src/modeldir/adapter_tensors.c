@@ -16,7 +16,7 @@
 #include "modeldir/layout.h"
 #include "modeldir/peft.h"
 
-#define SAVED ".modules_to_save." /* component of the name of a second copy of a saved bias */
+#define SAVED ".modules_to_save." /* name component of a second copy of a saved bias */
 
 /* Returns 1 if the model is a cross-encoder with the classification head of its architecture. */
 static int has_head(const aoei_encoder_config *c) {
@@ -69,8 +69,8 @@ static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c,
 }
 
 /* Returns 1 if the tensor belongs to a module that has no effect: a head that the model does not use, or the pooler
- * that transformers adds to the encoder, unless it is a part of the head. PEFT stores copies of the original weights of
- * a module in modules_to_save, and second copies of its biases; they have no effect either. */
+ * that transformers adds to the encoder. A pooler that is a part of the head has an effect. PEFT stores copies of the
+ * original weights of a module in modules_to_save, and second copies of its biases; they have no effect either. */
 static int has_no_effect(const aoei_model_files *f, const aoei_encoder_config *c, const char *name) {
     static const char *const parts[] = {"lm_head.", ".original_module.", "cls.predictions.",
                                         /* parts of a classification head */

@@ -30,8 +30,8 @@ typedef struct aoei_head_request {
  * number of classes), AOE_ENOMEM. */
 int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const aoei_head_request *request,
                             aoe_error *err);
-/* Sets s->activation, and replaces the settings that a classification head determines. o: options of the caller. The
- * prompts of an embedding model that gets a new head are dropped, because they are not prompts of pairs. Errors:
+/* Sets s->activation, and replaces the settings that a classification head determines. o: options of the caller. If an
+ * embedding model gets a new head, its prompts are dropped, because they are not prompts for pairs. Errors:
  * AOE_EUNSUPPORTED (the activation function or a module is not supported), AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f,
                                 const aoe_model_options *o, aoe_error *err);
@@ -42,19 +42,18 @@ int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, 
 /* Writes the class name of the activation function in torch to out[size], such as
  * "torch.nn.modules.activation.Sigmoid". */
 void aoei_score_activation_name(char *out, size_t size, aoe_score_activation activation);
-/* Sets *has to 1 if the open files f contain a classification head that config.json names, and modules.json does not
- * describe an embedding model, or if the file of adapters contains a head; otherwise to 0. c: configuration of the
- * model, with or without the head. Errors: AOE_ENOMEM. */
+/* Sets *has to 1 if the open files f contain a classification head, otherwise to 0. The adapter file may contain it, or
+ * config.json may name it; modules.json must then not describe an embedding model. c: model configuration, with or
+ * without the head. Errors: AOE_ENOMEM. */
 int aoei_has_head(int *has, const aoei_encoder_config *c, const aoei_model_files *f, aoe_error *err);
 /* Sets *declared to 1 if the files describe a cross-encoder: modules.json describes a head
- * (aoei_cross_encoder_modules_read), or aoei_has_head is true. If f contains no weights (aoei_model_config_open), it
- * suffices that config.json names a class with a head. Errors: as aoei_cross_encoder_modules_read. */
+ * (aoei_cross_encoder_modules_read), or aoei_has_head returns 1. Without weights (aoei_model_config_open), it is enough
+ * that config.json names a class with a head. Errors: as aoei_cross_encoder_modules_read. */
 int aoei_declares_cross_encoder(int *declared, const aoei_encoder_config *c, const aoei_model_files *f, aoe_error *err);
 /* Returns 1 if the open files f contain a language model that may be a reranker (aoei_decoder): config.json names a
- * class ...ForCausalLM, and there is no modules.json, so that it is not an embedding model. c: model configuration. */
+ * class ...ForCausalLM, and there is no modules.json, which an embedding model has. c: model configuration. */
 int aoei_is_language_model(const aoei_encoder_config *c, const aoei_model_files *f);
-/* Returns 1 if the model in the directory `path` is a cross-encoder: config.json, or that of the base model of
- * adapters, names a class
- * ...ForSequenceClassification. base: see aoei_peft_base. Returns 0 for all other directories, and if a file cannot be
- * read. */
+/* Returns 1 if the model in the directory `path` is a cross-encoder: its config.json names a class
+ * ...ForSequenceClassification. For adapters, the config.json of the base model is read. base: see aoei_peft_base.
+ * Returns 0 for all other directories, or if a file cannot be read. */
 int aoei_is_cross_encoder(const char *path, const char *base);

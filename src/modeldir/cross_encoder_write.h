@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Writes the files that describe a cross-encoder, so that transformers and sentence-transformers compute the scores
- * that aoe computes: the head and the padding token in config.json, the settings of sentence-transformers, and the
- * settings of the tokenizer.
+ * Writes the files that describe a cross-encoder: the head and the padding token in config.json, the settings of
+ * sentence-transformers, and the tokenizer settings. With these files, transformers and sentence-transformers compute
+ * the same scores as aoe.
  */
 #pragma once
 

@@ -37,7 +37,7 @@ typedef struct aoei_model_files {
     json_t *config_json; /* contents of config.json, owned; hidden_size and vocab_size are added for a static model */
     json_t *record;      /* training record in aoe.json, owned; NULL: none */
     aoei_safetensors *weights;  /* mapped file (or shards) that contains the encoder's weights, owned */
-    aoei_safetensors *adapters; /* mapped file of the adapters, owned; NULL: none */
+    aoei_safetensors *adapters; /* mapped adapter file, owned; NULL: none */
     /* mapped files of the modules after the pooling, in the order of aoei_encoder_config.modules, and of the layer
      * weights and of the convolutions, which are the last two elements (aoei_slot.pooled - 1); owned; NULL: no
      * weights */
@@ -97,7 +97,7 @@ const char *aoei_weights_dir(const aoei_model_files *f);
  * borrowed from f. */
 void aoei_tokenizer_dirs(const aoei_model_files *f, const char *dirs[2]);
 /* Returns the directory that contains the settings. This is f->dir, unless f->dir contains adapters but no settings. In
- * that case it is the directory of the base model. The path is borrowed from f. */
+ * that case it is the base model directory. The path is borrowed from f. */
 aoei_model_dir aoei_settings_dir(const aoei_model_files *f);
 /* Returns the directory `path` with the cache of f. */
 static inline aoei_model_dir aoei_files_dir(const aoei_model_files *f, const char *path) {

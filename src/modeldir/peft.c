@@ -283,7 +283,7 @@ static int check_targets(const char **last, const json_t *root, const char *file
     return 0;
 }
 
-/* Returns the prefix of the names of modules in the adapter file: one of c->arch->prefixes. adapters: NULL if unknown.
+/* Returns the prefix of module names in the adapter file: one of c->arch->prefixes. adapters: NULL if unknown.
  */
 static const char *module_prefix(const aoei_safetensors *adapters, const aoei_encoder_config *c) {
     char start[256], layers[128];

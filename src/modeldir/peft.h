@@ -21,10 +21,10 @@ int aoei_peft_check(const aoei_encoder_config *c, aoe_error *err);
 /* Reads the name of the base model on the Hugging Face Hub from the contents of adapter_config.json
  * ("base_model_name_or_path" and "revision"). Returns 1, or 0 if the base model cannot be on the Hub. */
 int aoei_peft_hub_base(aoei_hub_name *name, const json_t *config);
-/* Sets *base to the directory of the base model. If `given` is not NULL, *base is a copy of `given`. Otherwise, the
- * directory is read from DIR/adapter_config.json, where it may be relative to DIR or to the working directory, or the
- * name of a model of the Hugging Face Hub (aoe_model_find) with the commit or branch in "revision". The caller frees
- * *base with aoei_free. Errors: AOE_EFORMAT, AOE_ENOENT (the directory does not exist), AOE_ENOMEM. */
+/* Sets *base to the base model directory. If `given` is not NULL, *base is a copy of `given`. Otherwise, the directory
+ * is read from DIR/adapter_config.json, where it may be relative to DIR or to the working directory, or the name of a
+ * model on the Hugging Face Hub (aoe_model_find) with the commit or branch in "revision". The caller frees *base with
+ * aoei_free. Errors: AOE_EFORMAT, AOE_ENOENT (the directory does not exist), AOE_ENOMEM. */
 int aoei_peft_base(char **base, aoei_model_dir dir, const char *given, aoe_error *err);
 
 /* Reads DIR/adapter_config.json into lora. If ranks, alphas or targets differ between layers, lora->each is an array

@@ -25,8 +25,8 @@ static void put(aoei_buffer *b, const char *text) {
 }
 
 /* Sets *name to the model on the Hugging Face Hub from which this model was derived: the initial model in the training
- * record, or the source if there is no record, because the source of a trained model may be a checkpoint. name->id is
- * "" if the model was derived from another model. Returns 0 or AOE_ENOMEM. */
+ * record or, if there is no record, the source. (The source of a trained model may be a checkpoint.) name->id is "" if
+ * the model was derived from another model. Returns 0 or AOE_ENOMEM. */
 static int find_hub_base(aoei_hub_name *name, const aoei_model_contents *m) {
     const char *initial = json_string_value(json_object_get(m->record, "base_model"));
     const char *source = !m->source ? NULL : m->source->base_dir ? m->source->base_dir : m->source->dir;
@@ -100,7 +100,7 @@ static void put_model(aoei_buffer *b, const aoei_model_contents *m) {
     if (c->modules.classes)
         aoei_buffer_printf(
             b,
-            "This model reads a pair of texts, such as a query and a document, and computes %zu score%s for the "
+            "This model reads a text pair, such as a query and a document, and computes %zu score%s for the "
             "pair. The model was written by aoe (angle-optimized embeddings) %s.\n\n",
             c->modules.classes, c->modules.classes == 1 ? "" : "s", aoe_version());
     else

@@ -359,7 +359,7 @@ static int read_module_list(module_list *list, json_t *root, aoei_model_dir dir,
         return aoei_fail(
             err, AOE_EUNSUPPORTED, "%s: there is no %s module, so aoe cannot compute embeddings with this model%s",
             path, json_array_size(root) ? "Pooling" : "Transformer",
-            json_array_size(root) ? "; if it is a cross-encoder, score pairs of texts with it (aoe rerank)" : "");
+            json_array_size(root) ? "; if it is a cross-encoder, score text pairs with it (aoe rerank)" : "");
     rc = check_names(root, path, err);
     return rc ? rc : remove_normalize(list, dir, err);
 }

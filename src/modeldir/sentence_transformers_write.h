@@ -18,5 +18,5 @@
 int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_config *c, aoe_storage storage,
                                      const char *dir, aoe_error *err);
 /* Returns the keys prompts and default_prompt_name of config_sentence_transformers.json as a new reference. Prompts
- * that are not prefixes are left out. Returns NULL if an allocation fails. */
+ * that are not prefixes are omitted. Returns NULL if an allocation fails. */
 json_t *aoei_prompts_json(const aoei_settings *s);

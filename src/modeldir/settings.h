@@ -54,7 +54,7 @@ typedef struct aoei_settings {
     int lowercase;                  /* 1: texts are lowercased before tokenization */
     int reranker_template; /* 1: pairs are inserted into the template of Qwen3-Reranker (model/reranker_template.h) */
     aoe_score_activation activation; /* cross-encoders: function that is applied to the logits of a pair */
-    int exclude_prompt;              /* 1: the pooling leaves out the tokens of the prompt */
+    int exclude_prompt;              /* 1: the pooling excludes the tokens of the prompt */
     int subtract_empty_prompt; /* 1: the embedding of the empty prompt template is subtracted from that of a text, after
                                   all modules (model/empty_prompt.h) */
     size_t truncate_dim;       /* number of components to which embeddings are truncated after all modules and after the
@@ -82,7 +82,7 @@ typedef struct aoei_partial_settings {
     char *layer_pooling;            /* see aoei_settings; NULL: not set; owned */
     aoei_token_module token_module; /* see aoei_settings; AOEI_TOKEN_MODULE_NONE: not set */
     char *token_module_folder;      /* see aoei_settings; NULL: not set; owned */
-    int include_prompt; /* 0: the pooling leaves out the tokens of the prompt; 1: it does not; AOE_AUTO: not set */
+    int include_prompt;        /* 0: the pooling excludes the tokens of the prompt; 1: it does not; AOE_AUTO: not set */
     int subtract_empty_prompt; /* see aoei_settings; 0 if it is not set */
     size_t truncate_dim;       /* see aoei_settings; AOE_AUTO: not set */
     int similarity;            /* value of aoei_similarity; AOE_AUTO: not set */
@@ -123,9 +123,9 @@ int aoei_pooling_is_portable(aoe_pooling pooling);
 /* Returns 1 if one of the modules after the pooling is a flow. */
 int aoei_settings_has_flow(const aoei_settings *s);
 /* Returns NULL if modules.json can describe the settings. Otherwise, returns the name of a module that
- * sentence-transformers does not have, with which modules.json is written, so that sentence-transformers cannot open
- * the model: for a pooling that it does not support, a flow, or the subtraction of the embedding of the empty
- * prompt. */
+ * sentence-transformers does not have. modules.json then contains this name, so that sentence-transformers cannot open
+ * the model. This is the case for a pooling that it does not support, a flow, and the subtraction of the embedding of
+ * the empty prompt. */
 const char *aoei_settings_unsupported(const aoei_settings *s);
 /* Returns 1 if the pooling is a mean over the tokens and over two layers. sentence-transformers supports it with the
  * module WeightedLayerPooling (layer_pooling.h), which precedes the mean over tokens. */

@@ -50,7 +50,7 @@ typedef struct aoei_torch_program {
  * dict of tensors), AOE_ENOMEM. */
 int aoei_torch_pickle_read(aoei_torch_program *p, const unsigned char *data, size_t size, const char *path,
                            aoe_error *err);
-/* Executes the program that data[size] begins with, whose result must be a dict, and sets *flag to 1 if the value of
+/* Executes the pickle program at the start of data[size], whose result must be a dict. Sets *flag to 1 if the value of
  * `key` is true, otherwise to 0. Sets *used to the length of the program. Errors: see aoei_torch_pickle_read. */
 int aoei_torch_pickle_flag(int *flag, size_t *used, const char *key, const unsigned char *data, size_t size,
                            const char *path, aoe_error *err);

@@ -359,7 +359,7 @@ static int fail_transfer(const aoei_http *h, const transfer *t, const char *url,
         return aoei_fail(err, AOE_EFORMAT, "%s: the response is larger than %zu bytes; request less data at a time",
                          shown_url, h->o.max_body);
     t->r->transient = is_temporary(code);
-    /* t->message explains TLS errors. For other errors it adds only times, so it is left out. It never contains request
+    /* t->message explains TLS errors. For other errors it adds only times, so it is omitted. It never contains request
      * headers. */
     const int detail = (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CONNECT_ERROR ||
                         code == CURLE_SSL_CACERT_BADFILE) &&

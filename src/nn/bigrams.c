@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Embeddings of bigrams. A task of the forward pass processes a text. The gradients of the table are added in token
- * order, so each task of the backward pass processes all tokens, for a few columns.
+ * Bigram embeddings. A task of the forward pass processes a text. The gradients of the table are added in token order,
+ * so each task of the backward pass processes all tokens, for a few columns.
  */
 #include "nn/bigrams.h"
 

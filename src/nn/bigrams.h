@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Embeddings of bigrams, the pairs of adjacent tokens of a text. Each bigram has a row of a table with K rows, K a
- * power of two, which a hash of its two token ids selects. The mean over the n token vectors of a text becomes the mean
- * over its n tokens and n - 1 bigrams: y[t] = (x[t] + b[t]) n / (2 n - 1), where b[t] is the embedding of the bigram of
- * tokens t and t + 1, and 0 for the last token. Shapes: N tokens, D components.
+ * Bigram embeddings, the pairs of adjacent tokens of a text. Each bigram has a row of a table with K rows, K a power of
+ * two, which a hash of its two token ids selects. The mean over the n token vectors of a text becomes the mean over its
+ * n tokens and n - 1 bigrams: y[t] = (x[t] + b[t]) n / (2 n - 1), where b[t] is the embedding of the bigram of tokens t
+ * and t + 1, and 0 for the last token. Shapes: N tokens, D components.
  */
 #pragma once
 

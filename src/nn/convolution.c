@@ -23,6 +23,8 @@ static float value_of(aoei_tensor x, size_t t, size_t i) {
     return x.type == AOEI_BF16 ? aoei_bf16_to_f32(aoei_b16(x)[t * x.ld + i]) : aoei_f32(x)[t * x.ld + i];
 }
 
+/* Copies the windows of one text to rows of `unfolded`, ordered by component and then by offset. Positions before and
+ * after the text are 0. */
 static void unfold_task(void *arg, size_t text, size_t worker) {
     (void)worker;
     const fold_job *j = arg;

@@ -161,6 +161,8 @@ static int ends_level(const aoei_flow_shape *shape, size_t i) {
     return i % shape->depth + 1 == shape->depth;
 }
 
+/* Transforms one row and keeps its activations for the backward pass. At the end of each level, half of the components
+ * become outputs, and the following steps transform the other half. */
 static void forward_task(void *arg, size_t row, size_t worker) {
     const job *j = arg;
     const aoei_flow *f = j->f;
@@ -358,8 +360,8 @@ double aoei_flow_bits(const double *z, size_t dims, double logdet) {
 
 /* ---------------------------------------------------------- initial values */
 
-/* Sets b [cols] and s [cols] so that (x + b) exp(3 s) has mean 0 and variance 1 for each column of x [n, cols], whose
- * rows have a distance of `stride`. Sets scale [cols] to exp(3 s). */
+/* Sets b [cols] and s [cols] so that (x + b) exp(3 s) has mean 0 and variance 1 for each column of x [n, cols], with
+ * the row stride `stride`. Sets scale [cols] to exp(3 s). */
 static void init_scaling(double *b, double *s, double *scale, const double *x, size_t n, size_t cols, size_t stride) {
     for (size_t k = 0; k < cols; k++) {
         double sum = 0, squares = 0;
@@ -381,8 +383,8 @@ static void init_weight(double *w, size_t n, uint64_t seed, size_t substream) {
         w[k] = INIT_SD * aoei_rng_normal(&r);
 }
 
-/* Initializes a linear layer and its scaling, and computes its output y [n, out] with relu. x: [n, in] input, whose
- * rows have a distance of `stride`. w, b, s: parameters; scale: element of f->scale for s. */
+/* Initializes a linear layer and its scaling, and computes its output y [n, out] with relu. x: [n, in] input, with the
+ * row stride `stride`. w, b, s: parameters; scale: element of f->scale for s. */
 static void init_linear(double *w, double *b, double *s, double *scale, double *y, const double *x, size_t n, size_t in,
                         size_t out, size_t stride, uint64_t seed, size_t substream) {
     init_weight(w, in * out, seed, substream);

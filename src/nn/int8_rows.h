@@ -6,7 +6,8 @@
 #include "base/context.h"
 #include "nn/tensor.h"
 
-/* Returns the size in bytes of a description of n further columns of split channels for an input of `cols` channels. */
+/* Returns the size in bytes of a description of split channels: n additional columns for an input of `cols`
+ * channels. */
 size_t aoei_int8_split_bytes(size_t n, size_t cols);
 /* Creates this description in `memory`, which has aoei_int8_split_bytes(n, cols) bytes, is aligned to AOEI_ALIGN bytes
  * and must outlive it. Sets all elements of `factors` to 1: they are the numbers of columns of the channels until

@@ -45,7 +45,7 @@ typedef struct weights_job {
     double sum;           /* sum of the weights */
 } weights_job;
 
-/* Computes the gradient of weight i: the sum over the tokens of (h_i - m) dm / sum. */
+/* Adds the gradient of weight i, the sum over the tokens of (h_i - m) dm / sum, to dw[i]. */
 static void weight_task(void *arg, size_t i, size_t worker) {
     const weights_job *j = arg;
     float *dw = aoei_f32(j->dw) + i;

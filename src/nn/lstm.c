@@ -84,8 +84,8 @@ void aoei_lstm_forward(const aoe_context *ctx, const aoei_lstm *l, aoei_tensor y
     }
 }
 
-/* Computes the gradients of the arguments of the gates of one cell. l->state contains the gradient of h that comes from
- * the next position. */
+/* Computes the gradients of one cell's gates before their activation functions. l->state contains the gradient of h
+ * that comes from the next position. */
 static void backward_task(void *arg, size_t rank, size_t worker) {
     const step *s = arg;
     const aoei_lstm *l = s->l;

@@ -138,7 +138,7 @@ static void mean_columns(const pool_job *j, float *out, size_t begin, size_t T, 
     }
 }
 
-/* Computes the pooled vector of one text. If the pooling leaves out all tokens, the vector is zero. */
+/* Computes the pooled vector of one text. If the pooling excludes all tokens, the vector is zero. */
 static void forward_task(void *arg, size_t task, size_t worker) {
     const pool_job *j = arg;
     (void)worker;
@@ -202,7 +202,7 @@ static void spread(aoei_tensor to, size_t begin, size_t T, const float *from, do
     }
 }
 
-/* Sets the gradients of the rows before r, which the pooling leaves out, to 0. */
+/* Sets the gradients of the rows before r, which the pooling excludes, to 0. */
 static void clear_skipped(aoei_tensor d, pooled_rows r) {
     for (size_t t = r.begin - r.skipped; t < r.begin; t++)
         memset(aoei_tensor_at(d, t, 0), 0, d.cols * sizeof(float));

@@ -20,7 +20,7 @@ static inline int aoei_pooling_over_tokens(aoe_pooling pooling) {
  * and last[N, D] is the output of the last layer; both have one type. `first` is used only by the mode first-last-avg
  * and may be absent in other modes. aoe.h defines the pooling modes. The modes last-two-avg and layer1-last-avg compute
  * the mean over tokens; the mean over layers precedes them (encoder/layer_pooling.h). The mode mask is not supported
- * (aoei_pool_token_forward). The tokens in batch->skipped are left out. If they are all tokens of a text, its vector is
+ * (aoei_pool_token_forward). The tokens in batch->skipped are excluded. If they are all tokens of a text, its vector is
  * zero. */
 void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pooling, aoei_tensor first,
                        aoei_tensor last, const aoei_batch *batch);

@@ -104,8 +104,8 @@ static const aoei_option chat_output_rows[] = {
      .kind = AOEI_OPTION_TEXT,
      .value = "FILE",
      CHAT(cache),
-     .help =
-         "SQLite file in which every answer is stored as soon as it arrives; stored answers are not requested again",
+     .help = "SQLite file in which every response is stored as soon as it arrives; stored responses are not requested "
+             "again",
      .fallback = "the --output name followed by .sqlite"},
 };
 
@@ -127,7 +127,7 @@ static const aoei_option chat_models_rows[] = {
      .kind = AOEI_OPTION_SIZE,
      CHAT(max_tokens),
      .max = 1e6,
-     .help = "maximum number of tokens per answer; with 0, the endpoint chooses the limit"},
+     .help = "maximum number of completion tokens per request; with 0, the endpoint chooses the limit"},
     {.name = "request",
      .kind = AOEI_OPTION_TEXT,
      .value = "JSON",

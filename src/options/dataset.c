@@ -77,10 +77,11 @@ static const aoei_option mine_data_rows[] = {
      .help = "kind of rows in the input: pairs (text1, text2, label), positives (query, positive) or triplets (query, "
              "positive, negative)",
      .fallback = "detected from the columns"},
-    AOEI_ROW_COLUMNS(MINE(table.columns), "ROLE=NAME,...",
-                     "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b; "
-                     "ignore=NAME states that a column is not used",
-                     AOEI_DEFAULT_COLUMNS),
+    AOEI_ROW_COLUMNS(
+        MINE(table.columns), "ROLE=NAME,...",
+        "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b; ignore=NAME marks "
+        "an unused column",
+        AOEI_DEFAULT_COLUMNS),
     AOEI_ROW_LABEL_MAP(MINE(table.label_map)),
     AOEI_ROW_THRESHOLD(MINE(threshold)),
     AOEI_ROW_SKIP_BAD_ROWS(MINE(table.skip_bad_rows)),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Rows of the option tables of the library that commands of the program also have for other fields. The last arguments
- * of a macro initialize further members of the row, such as .offset = offsetof(options, force).
+ * Rows of the library's option tables that commands of the program also use, for other fields. The last arguments of a
+ * macro initialize further members of the row, such as .offset = offsetof(options, force).
  */
 #pragma once
 
@@ -19,13 +19,13 @@ extern const char *const aoei_dtype_names[], *const aoei_layer_prior_names[], *c
     "data type of the stored weights: f32, bf16 or int8 (8 bits per weight and one scale per "                         \
     "row, a format that only aoe can read)"
 #define AOEI_POOLING_HELP                                                                                              \
-    "how the token vectors are pooled into an embedding: cls, mean, max, last-token, mean-sqrt-len, weighted-mean, "   \
-    "cls-last-avg, first-last-avg, last-two-avg, layer1-last-avg, mask, or a concatenation such as cls+mean. "         \
-    "cls-last-avg is the average of cls and mean. first-last-avg is the mean over the outputs of the embedding "       \
-    "layer and of the last layer, last-two-avg over the outputs of the last two layers, layer1-last-avg over the "     \
-    "outputs of the first and the last layer; mask is the state of the token [MASK], which the prompt must "           \
-    "contain. Recurrent attention networks (RAN) also support cell-last, cell-mean and cell-max, which pool the "      \
-    "recurrent states. last-avg and last-max, the names in the AnglE paper, mean the same as mean and max"
+    "pooling of the token vectors: cls, mean, max, last-token, mean-sqrt-len, weighted-mean, cls-last-avg, "           \
+    "first-last-avg, last-two-avg, layer1-last-avg, mask, or a concatenation such as cls+mean. cls-last-avg is the "   \
+    "average of cls and mean. first-last-avg, last-two-avg and layer1-last-avg are the mean over two layers: the "     \
+    "embedding layer and the last layer, the last two layers, or the first and the last layer. mask is the hidden "    \
+    "state of the token [MASK], which the prompt must contain. Recurrent attention networks (RAN) also support "       \
+    "cell-last, cell-mean and cell-max, which pool the recurrent states. last-avg and last-max (AnglE paper) are "     \
+    "aliases of mean and max"
 #define AOEI_ROW_ANGLE_FORM(...)                                                                                       \
     {                                                                                                                  \
         .name = "angle-form", .kind = AOEI_OPTION_CHOICE, __VA_ARGS__, .choices = AOEI_CHOICES("reference", "phase"),  \
@@ -66,8 +66,7 @@ extern const char *const aoei_dtype_names[], *const aoei_layer_prior_names[], *c
     {                                                                                                                  \
         .name = "label-map", .kind = AOEI_OPTION_TEXT, .value = "LABEL=N,...", target,                                 \
         .help =                                                                                                        \
-            "numbers that replace labels that are words, in addition to the predefined names; LABEL=drop skips the "   \
-            "rows with the label LABEL",                                                                               \
+            "numbers for text labels, in addition to the predefined ones; LABEL=drop skips the rows with this label",  \
         .fallback = AOEI_DEFAULT_LABELS                                                                                \
     }
 #define AOEI_ROW_SKIP_BAD_ROWS(target)                                                                                 \

@@ -57,10 +57,11 @@ const char *aoei_form_name(char out[AOEI_NAME_SIZE], const void *target) {
 }
 
 const aoei_option aoei_table_table[AOEI_TABLE_ROWS] = {
-    AOEI_ROW_COLUMNS(AT(columns), "ROLE=NAME,...",
-                     "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c; "
-                     "ignore=NAME states that a column is not used",
-                     AOEI_DEFAULT_COLUMNS),
+    AOEI_ROW_COLUMNS(
+        AT(columns), "ROLE=NAME,...",
+        "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c; ignore=NAME "
+        "marks an unused column",
+        AOEI_DEFAULT_COLUMNS),
     AOEI_ROW_LABEL_MAP(AT(label_map)),
     AOEI_ROW_SKIP_BAD_ROWS(AT(skip_bad_rows)),
     {.name = "decimal-comma",

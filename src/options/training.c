@@ -176,7 +176,7 @@ static const aoei_option schedule_options[] = {
      ARG(lr_steps),
      .parse = parse_lr_steps,
      .json_of = lr_steps_json,
-     .help = "constant schedule: from step STEP on, the learning rate is LR, for example 500:8e-6,1000:6e-6",
+     .help = "constant schedule: the learning rate is LR from step STEP, for example 500:8e-6,1000:6e-6",
      .fallback = "no changes; ct without --lr and --schedule: 500:8e-6,1000:6e-6,1500:4e-6,2000:2e-6"},
     {.name = "lr-epoch-factor",
      .kind = AOEI_OPTION_REAL,
@@ -276,7 +276,7 @@ static const aoei_option loss_options[] = {
      .parse = aoei_parse_method,
      .choice = aoei_method_choice,
      .help = "training method; see the list of methods below. If a method is given before --help, this help shows the "
-             "defaults of this method and leaves out the options that it rejects",
+             "defaults of this method, without the options that it rejects",
      .fallback = "angle"},
     {.name = "w-cosine",
      .methods = METHOD(ANGLE),
@@ -452,8 +452,7 @@ static const aoei_option method_options[] = {
      .kind = AOEI_OPTION_MODEL,
      .value = "DIR",
      AT(generator),
-     .help =
-         "diffcse: masked language model that replaces tokens, whose vocabulary must be that of the model; required",
+     .help = "diffcse: masked language model that replaces tokens; it must have the vocabulary of the model; required",
      .fallback = "none"},
     {.name = "w-detection",
      .methods = METHOD(DIFFCSE),
@@ -485,7 +484,7 @@ static const aoei_option method_options[] = {
      .max = 16384,
      .automatic = 1,
      .help = "infersent: number of outputs of each direction of the LSTM",
-     .fallback = "2048, or that of the start model"},
+     .fallback = "2048, or the value of the start model"},
     {.name = "bigrams",
      .memory = 1,
      .methods = METHOD(DAN),
@@ -493,15 +492,14 @@ static const aoei_option method_options[] = {
      AT(bigrams),
      .max = 16777216,
      .automatic = 1,
-     .help = "dan: number of embeddings of bigrams, a power of two, or 0 for none",
-     .fallback = "65536, or that of the start model"},
+     .help = "dan: number of bigram embeddings, a power of two, or 0 for none",
+     .fallback = "65536, or the value of the start model"},
     {.name = "guide-margin",
      .methods = METHOD(GIST),
      .kind = AOEI_OPTION_REAL,
      AT(objective.guide_margin),
-     .help =
-         "gist: leave out a negative if the guide's cosine with it is above the guide's cosine of query and positive, "
-         "minus X"},
+     .help = "gist: exclude a negative if its cosine, computed by the guide, is above the guide's cosine of query and "
+             "positive, minus X"},
     {.name = "guide-relative",
      .methods = METHOD(GIST),
      .kind = AOEI_OPTION_FLAG,
@@ -528,8 +526,8 @@ static const aoei_option layer_options[] = {
      .kind = AOEI_OPTION_FLAG,
      AT(layers.adaptive),
      .help = "adaptive layers (AdaptiveLayerLoss of sentence-transformers): also compute the loss from the outputs of "
-             "other layers than the last one, which are drawn for each step, and let their vectors learn the "
-             "distribution of the embeddings. The trained model can be truncated to fewer layers, unless a norm "
+             "other layers than the last one, which are drawn for each step, and train their embeddings to match the "
+             "distribution of the final embeddings. The trained model can be truncated to fewer layers, unless a norm "
              "follows its last layer, as in LLaMA and ModernBERT. Requires a transformer"},
     {.name = "layers-per-step",
      .memory = 1,
@@ -607,9 +605,9 @@ static const aoei_option teacher_options[] = {
      .kind = AOEI_OPTION_TEXT,
      .value = "DIR",
      AT(teacher_cache),
-     .help = "store the embeddings of the teachers in this directory as bf16, and read those that are already there."
-             " Later and interrupted runs do not compute them again, and they need not fit in memory",
-     .fallback = "none; the embeddings are kept in memory as float32"},
+     .help = "store the teacher embeddings in this directory as bf16, and read those that are already there. Later and "
+             "interrupted runs do not compute them again, and they need not fit in memory",
+     .fallback = "none; the teacher embeddings are kept in memory as float32"},
     {.name = "w-teacher",
      .methods = WITH_TEACHER,
      .record = AOEI_RECORD_OWN,
@@ -623,9 +621,9 @@ static const aoei_option teacher_options[] = {
      AT(distill),
      .choices = aoei_distill_names,
      .noun = "distillation loss",
-     .help = "distillation loss: cosine or kl. cosine: squared difference between the student's cosine and the "
-             "teacher's cosine of a pair. kl: KL divergence between the softmax of the student's embedding and the "
-             "softmax of the teacher's embedding; both embeddings must have the same size"},
+     .help = "distillation loss: cosine or kl. cosine: squared difference between the student's and the teacher's "
+             "cosine of a pair. kl: KL divergence between the softmax of the student embedding and the softmax of "
+             "the teacher embedding, which must have the same size"},
 };
 
 /* Options of the method distill. */
@@ -634,21 +632,22 @@ static const aoei_option distill_options[] = {
      .methods = METHOD(DISTILL),
      .kind = AOEI_OPTION_REAL,
      AT(objective.w_vectors),
-     .help = "distill: weight of the loss between the embedding of a text and the vector of the teacher"},
+     .help = "distill: weight of the loss between the student and teacher embeddings of a text"},
     {.name = "vector-loss",
      .methods = METHOD(DISTILL),
      .kind = AOEI_OPTION_CHOICE,
      AT(objective.vector_loss),
      .choices = AOEI_CHOICES("cosine", "squares"),
      .noun = "vector loss",
-     .help = "distill: loss between the embedding of a text and the vector of the teacher: cosine (1 - cosine) or "
-             "squares (mean squared difference of the components)"},
+     .help = "distill: loss between the student and teacher embeddings of a text: cosine (1 - cosine) or squares (mean "
+             "squared difference of the components)"},
     {.name = "w-similarities",
      .methods = METHOD(DISTILL),
      .kind = AOEI_OPTION_REAL,
      AT(objective.w_similarities),
-     .help = "distill: weight of the mean squared difference between the student's and the teacher's cosines of all "
-             "pairs of texts of a batch"},
+     .help =
+         "distill: weight of the mean squared difference between the student's and the teacher's cosines of all text "
+         "pairs in a batch"},
     {.name = "teacher-map",
      .methods = METHOD(DISTILL),
      .record = AOEI_RECORD_OWN,
@@ -656,10 +655,9 @@ static const aoei_option distill_options[] = {
      AT(teacher_map),
      .choices = aoei_teacher_map_names,
      .noun = "map",
-     .help = "distill: linear map from the embeddings to the vectors of the teacher: none (both have the same size), "
-             "dropped (used only for the loss of the vectors) or kept (a dense layer of the model, whose embeddings "
-             "then have the size of the vectors of the teacher). auto: dropped if the sizes differ or with "
-             "--matryoshka, otherwise none"},
+     .help = "distill: linear map from the student to the teacher embeddings: none (both have the same size), dropped "
+             "(used only for --w-vectors) or kept (a dense layer of the model, whose embeddings then have the size of "
+             "the teacher embeddings). auto: dropped if the sizes differ or with --matryoshka, otherwise none"},
 };
 
 static const aoei_option lora_options[] = {
@@ -681,7 +679,7 @@ static const aoei_option lora_options[] = {
      LORA(dropout),
      .max = 0.99,
      .help = "dropout probability for the inputs of the adapters",
-     .fallback = "0.1 for new adapters, otherwise the value stored with the adapters"},
+     .fallback = "0.1, or the value of existing adapters"},
     {.name = "lora-targets",
      .memory = 1,
      .record = AOEI_RECORD_OWN,
@@ -710,7 +708,7 @@ const aoei_option_group aoei_train_groups[AOEI_TRAIN_GROUPS] = {
     [AOEI_GROUP_BATCHES] = GROUP("batches", batch_options),
     [AOEI_GROUP_LOSSES] = GROUP("losses", loss_options),
     [AOEI_GROUP_METHODS] = GROUP("losses", method_options),
-    [AOEI_GROUP_PREFIXES] = GROUP("prefixes of embeddings", prefix_options),
+    [AOEI_GROUP_PREFIXES] = GROUP("Matryoshka sizes", prefix_options),
     [AOEI_GROUP_LAYERS] = GROUP("layers", layer_options),
     [AOEI_GROUP_ESE] = GROUP("layers", ese_options),
     [AOEI_GROUP_TEACHER] = GROUP("teacher", teacher_options),

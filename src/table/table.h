@@ -64,8 +64,8 @@ int aoei_table_open_if_any(aoei_table **t, const char *path, const aoe_table_opt
 int aoei_table_from(aoei_table **t, aoei_stream *s, const aoe_table_options *o, aoe_error *err);
 void aoei_table_close(aoei_table *t);             /* accepts NULL */
 const char *aoei_table_name(const aoei_table *t); /* file name for messages; owned by t */
-/* Returns AOE_TABLE_CSV if fields may be quoted, which is the default for every delimiter except TAB, AOE_TABLE_TSV if
- * quotes are literal, and AOE_TABLE_JSONL for a JSON array. */
+/* Returns AOE_TABLE_CSV if fields may be quoted (the default for every delimiter except TAB), AOE_TABLE_TSV if quotes
+ * are literal, and AOE_TABLE_JSONL for a JSON array. */
 aoe_table_format aoei_table_format(const aoei_table *t);
 int aoei_table_has_header(const aoei_table *t);            /* returns 1 if the column names come from the file */
 size_t aoei_table_columns(const aoei_table *t);            /* number of columns */

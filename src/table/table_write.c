@@ -256,8 +256,8 @@ static int check_names(const aoei_table_writer *w, const char *path, int renamed
     return 0;
 }
 
-/* Compresses and writes the buffered rows. Programs that read a file drop a byte order mark at its beginning, so if the
- * first text begins with that character, another one precedes it. */
+/* Compresses and writes the buffered rows. Programs drop a byte order mark at the beginning of a file. If the first
+ * text begins with this character, a second one is therefore written before it. */
 static int flush(aoei_table_writer *w, aoe_error *err) {
     static const char mark[] = "\xEF\xBB\xBF";
     const size_t len = sizeof mark - 1;
@@ -273,8 +273,8 @@ static int flush(aoei_table_writer *w, aoe_error *err) {
     return rc;
 }
 
-/* Returns 1 if aoei_table_open would read the name of a column at the beginning of the first line of a .csv file as
- * something else if it were not quoted: as several names, as a line that sets the delimiter, or as UTF-16. */
+/* Returns 1 if the name of the first column must be quoted in a .csv file. Without quotes, aoei_table_open would read
+ * it as several names, as a line that sets the delimiter, or as UTF-16. */
 static int must_be_quoted(aoe_text name) {
     return contains(name, AOEI_TABLE_DELIMITERS) || memchr(name.data, 0, name.len) != NULL ||
            (name.len >= 4 && strncasecmp(name.data, "sep=", 4) == 0) ||

@@ -45,6 +45,8 @@ int32_t aoei_tokenizer_padding(const aoe_tokenizer *t) {
     const char *name = pad_token_of(config);
     if (kind)
         aoei_tokenizer_kinds(t, kind, n);
+    /* Searches for the token that tokenizer_config.json names. `first` is the first special token, which is used if
+     * there is no such token. Tokens that are added to texts cannot be padding. */
     for (size_t id = 0; id < n && kind && chosen < 0; id++) {
         const int named = is_named(t, id, name);
         if ((!named && (first >= 0 || kind[id] != AOEI_TOKEN_SPECIAL)) || is_added_to_texts(t, (int32_t)id))

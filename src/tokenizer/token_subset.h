@@ -33,9 +33,9 @@ void aoei_token_subset_free(aoei_token_subset *s); /* accepts a zeroed struct */
 /* Adds the token `id`, and the tokens from which BPE merges it, if the subset has at most `limit` tokens afterwards.
  * Ids that are not below s->n are ignored. Returns 1 if the token is in the subset, otherwise 0. Errors: AOE_ENOMEM. */
 int aoei_token_subset_add(aoei_token_subset *s, int32_t id, size_t limit, aoe_error *err);
-/* Adds the tokens without which texts of the tokens with used[i] != 0 could not be encoded: the tokens of single
- * characters that are ASCII or occur in these tokens, the tokens of bytes, and those of the used tokens that cannot be
- * divided into tokens of single characters. used: [s->n]. Errors: AOE_ENOMEM. */
+/* Adds the tokens that are required to encode texts that consist of the tokens with used[i] != 0: the tokens of single
+ * characters that are ASCII or occur in these tokens, the tokens of bytes, and used tokens that cannot be divided into
+ * tokens of single characters. used: [s->n]. Errors: AOE_ENOMEM. */
 int aoei_token_subset_add_alphabet(aoei_token_subset *s, const uint8_t *used, aoe_error *err);
 /* Sets s->new_id and s->old_id. No tokens may be added afterwards. Errors: AOE_ENOMEM. */
 int aoei_token_subset_number(aoei_token_subset *s, aoe_error *err);

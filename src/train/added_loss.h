@@ -13,7 +13,7 @@ typedef struct aoei_added_loss aoei_added_loss;
 /* Functions of an added loss. ctx and c are the context and the configuration of the step. */
 typedef struct aoei_added_loss_ops {
     /* Takes the memory of the tensors for a chunk of at most this many tokens and texts from the arena. longest:
-     * maximum number of tokens of a text. Errors: AOE_ENOMEM. */
+     * maximum number of tokens in a text. Errors: AOE_ENOMEM. */
     int (*layout)(aoei_added_loss *l, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
                   size_t tokens, size_t texts, size_t longest, aoei_encoder_mode mode, aoe_error *err);
     /* Allocates the buffers in main memory for a chunk of at most this many tokens. Errors: AOE_ENOMEM. */

@@ -93,7 +93,7 @@ static aoei_batch replace_tokens(aoei_discriminator *d, const aoei_batch *chunk)
     for (size_t t = 0; t < chunk->n_tokens; t++)
         d->label[t] = d->ids[t] != chunk->ids[t];
     replaced.ids = d->ids;
-    replaced.cuts = NULL;
+    replaced.cutoffs = NULL;
     return replaced;
 }
 

@@ -13,8 +13,8 @@
 
 /* Replaces tokens. */
 typedef struct aoei_replacement {
-    /* Sets ids[n_tokens] to the tokens that replace those of the batch. key: key of the step, of which random numbers
-     * are a function, together with the index of the text in the step and the position of the token. */
+    /* Sets ids[n_tokens] to the replaced tokens of the batch. key: key of the step. The random numbers are a function
+     * of the key, the index of the text in the step, and the position of the token. */
     void (*replace)(void *self, const aoei_batch *batch, const uint32_t key[2], int32_t *ids);
     void *self;    /* first argument of `replace`; borrowed */
     double weight; /* factor of the mean loss in the loss of the step, non-negative */

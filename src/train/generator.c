@@ -219,6 +219,6 @@ void aoei_generator_replace(void *self, const aoei_batch *batch, const uint32_t 
         aoei_generator_mask(g, masks, batch->text_index[i], g->ids + batch->offsets[i],
                             batch->offsets[i + 1] - batch->offsets[i]);
     masked.ids = g->ids;
-    masked.cuts = NULL;
+    masked.cutoffs = NULL;
     predict(g, &masked, drop.hidden > 0 || drop.attention > 0 ? &drop : NULL, ids);
 }

@@ -38,7 +38,7 @@ int aoei_layer_loss_check(const aoe_train_options *o, aoe_error *err) {
     if (l->ese && o->n_matryoshka)
         return aoei_fail(
             err, AOE_EARG,
-            "options.layers.ese already trains a prefix of the embeddings; set options.layers.ese_dims instead of "
+            "options.layers.ese already trains truncated embeddings; set options.layers.ese_dims instead of "
             "options.matryoshka");
     if (l->adaptive && !(l->w_last + l->w_layers + l->w_kl > 0))
         return aoei_fail(
@@ -186,7 +186,7 @@ static size_t cells(const base *s) {
 
 /* Adds weight times the loss of the vectors v to the result, and weight times its gradient to p->sum. m, prefix: sizes
  * of the truncated vectors from which the loss is computed; prefix is NULL for whole vectors. The distillation term is
- * left out if `with_teacher` is 0. */
+ * excluded if `with_teacher` is 0. */
 static int add_loss(const base *s, const float *v, aoei_matryoshka *m, const aoe_prefix *prefix, double weight,
                     int with_teacher, aoe_error *err) {
     aoei_loss_batch part = *s->b;

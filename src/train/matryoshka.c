@@ -84,7 +84,8 @@ int aoei_matryoshka_create(aoei_matryoshka *p, size_t vectors, size_t dims, size
         return AOE_OK;
     aoei_matryoshka_destroy(p);
     return aoei_fail(err, AOE_ENOMEM,
-                     "out of memory for the prefixes of a batch of %zu vectors; lower options.batch_size", vectors);
+                     "out of memory for the truncated embeddings of a batch of %zu vectors; lower options.batch_size",
+                     vectors);
 }
 
 void aoei_matryoshka_destroy(aoei_matryoshka *p) {

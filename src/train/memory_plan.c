@@ -235,8 +235,8 @@ static void destroy_run(run *r) {
     aoe_model_close(r->model);
 }
 
-/* Adds the linear map of a method that learns the vectors of the teachers. If the options contain no teacher, the
- * vectors have the size of the embeddings. The teachers themselves are not part of the plan. */
+/* Adds the linear map of a method that learns the teacher embeddings. If the options contain no teacher, the vectors
+ * have the size of the embeddings. The teachers themselves are not part of the plan. */
 static int add_teacher_map(run *r, aoe_error *err) {
     aoei_teacher t = {.dims = aoei_vector_dims(&r->model->config)};
     int rc =

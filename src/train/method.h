@@ -44,9 +44,9 @@ typedef struct aoei_method_run {
     const aoei_batches *batches; /* batches of the current epoch */
     size_t arity;                /* maximum number of texts in an example */
     size_t pairs;                /* number of pairs that an example becomes in a batch (aoei_method.pairs) */
-    size_t longest;              /* maximum number of tokens of a text */
+    size_t longest;              /* maximum number of tokens in a text */
     aoei_pair_step *step;        /* step whose buffer contains the batch */
-    double *labels;              /* [maximum number of pairs of a batch] labels of the batch */
+    double *labels;              /* [maximum number of pairs in a batch] labels of the batch */
     void *state;                 /* state of the method, which `destroy` frees; NULL: none */
 } aoei_method_run;
 

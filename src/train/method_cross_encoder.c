@@ -47,17 +47,16 @@ static int scale_labels(aoei_file_loss *file_loss, const aoe_train_options *o, c
         file->path, d->lowest);
 }
 
-const aoei_method aoei_method_cross_encoder = {
-    .name = "cross-encoder",
-    .group = AOEI_METHODS_LABELS,
-    .about = "scores pairs of texts, for aoe rerank (Nogueira and Cho 2019)",
-    .kinds = AOEI_KIND(PAIRS) | AOEI_KIND(TRIPLETS),
-    .supported = "labeled pairs or triplets",
-    .unsupported = {.distillation = "cannot learn from the vectors of a teacher",
-                    .matryoshka = "has no embeddings",
-                    .layers = "has no embeddings"},
-    .check = check,
-    .load = load,
-    .step_loss = &aoei_loss_of_scores,
-    .scales_labels = 1,
-    .file_loss = scale_labels};
+const aoei_method aoei_method_cross_encoder = {.name = "cross-encoder",
+                                               .group = AOEI_METHODS_LABELS,
+                                               .about = "scores text pairs, for aoe rerank (Nogueira and Cho 2019)",
+                                               .kinds = AOEI_KIND(PAIRS) | AOEI_KIND(TRIPLETS),
+                                               .supported = "labeled pairs or triplets",
+                                               .unsupported = {.distillation = "cannot learn from teacher embeddings",
+                                                               .matryoshka = "has no embeddings",
+                                                               .layers = "has no embeddings"},
+                                               .check = check,
+                                               .load = load,
+                                               .step_loss = &aoei_loss_of_scores,
+                                               .scales_labels = 1,
+                                               .file_loss = scale_labels};

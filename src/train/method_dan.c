@@ -47,8 +47,8 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
     if (!is_new && o->bigrams != m->config.bigrams && o->bigrams != AOE_AUTO)
         return aoei_fail(
             err, AOE_EARG,
-            "%s: options.bigrams is %zu, but the model has %zu embeddings of bigrams, whose number cannot change; "
-            "leave out the option or start from another model",
+            "%s: options.bigrams is %zu, but the model has %zu bigram embeddings, whose number cannot change; leave "
+            "out the option or start from another model",
             m->files.dir, o->bigrams, m->config.bigrams);
     const size_t added = !is_new ? 0 : o->bigrams == AOE_AUTO ? DEFAULT_BIGRAMS : o->bigrams;
     if (!(code = aoei_model_train_words(m, added, err)) && is_new)

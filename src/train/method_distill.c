@@ -28,7 +28,7 @@ static void weights(aoe_objective_options *j, aoe_example_kind kind) {
 
 const aoei_method aoei_method_distill = {.name = "distill",
                                          .group = AOEI_METHODS_TEXTS,
-                                         .about = "vectors of a teacher as targets (Reimers and Gurevych 2020)",
+                                         .about = "teacher embeddings as targets (Reimers and Gurevych 2020)",
                                          .kinds = AOEI_KIND(TEXTS),
                                          .supported = "the texts of any file",
                                          .copies = 1,

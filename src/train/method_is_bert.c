@@ -80,7 +80,7 @@ const aoei_method aoei_method_is_bert = {
     .supported = "the texts of any file",
     .copies = 1,
     .unsupported = {.distillation = "compares token vectors, but a teacher has none",
-                    .matryoshka = "compares token vectors, not prefixes of embeddings",
+                    .matryoshka = "compares token vectors, not truncated embeddings",
                     .layers = "trains convolutions of the last hidden state only"},
     .defaults = defaults,
     .check = aoei_check_plain_texts,

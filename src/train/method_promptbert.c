@@ -161,8 +161,8 @@ static int add_transform(aoe_model *m, const aoe_model *from, uint64_t seed, aoe
     return code;
 }
 
-/* Adds the transform of the masked-LM head, which is that of the base model if the model consists of adapters, unless
- * the model already has it. */
+/* Adds the transform of the masked-LM head unless the model already has it. For adapters, the head of the base model is
+ * used. */
 static int transform(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     aoe_model *from;
     aoe_model_options options;
@@ -267,8 +267,7 @@ const aoei_method aoei_method_promptbert = {
     .supported = "the texts of any file",
     .kept = "prompt template",
     .dropped = "second prompt template",
-    .unsupported = {.distillation =
-                        "trains differences of embeddings, but the embeddings of a teacher are not differences",
+    .unsupported = {.distillation = "trains differences of embeddings, but teacher embeddings are not differences",
                     .matryoshka = "computes its loss after a projection of whole embeddings",
                     .layers = "does not support losses on hidden states"},
     .defaults = defaults,
@@ -289,8 +288,7 @@ const aoei_method aoei_method_promptbert_sup = {
     .positives_only = 1,
     .supported = "triplets, positives or labeled pairs",
     .kept = "prompt template",
-    .unsupported = {.distillation =
-                        "trains differences of embeddings, but the embeddings of a teacher are not differences",
+    .unsupported = {.distillation = "trains differences of embeddings, but teacher embeddings are not differences",
                     .layers = "does not support losses on hidden states"},
     .defaults = defaults_sup,
     .check = check_sup,

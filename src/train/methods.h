@@ -11,13 +11,13 @@
 int aoei_method_find(const aoei_method **m, aoe_method number, aoe_error *err);
 /* Returns the number of times that a text of this kind of examples is encoded in a step. */
 size_t aoei_method_copies(const aoei_method *m, aoe_example_kind kind);
-/* Returns the number of texts that are encoded for an example in a step, without the random pairs that are added to it.
- * arity: number of texts in an example of other kinds than plain texts. The two texts of a joined pair (cross-encoders)
- * count as one text. */
+/* Returns the number of texts that a step encodes per example, without the random pairs that are added. arity: number
+ * of texts in an example of other kinds than plain texts. The two texts of a joined pair (cross-encoders) count as one
+ * text. */
 size_t aoei_method_texts(const aoei_method *m, size_t arity);
 /* Returns the number of pairs that an example becomes in a batch: itself and the random pairs that are added to it. */
 size_t aoei_method_pairs(const aoei_method *m, const aoe_train_options *o);
-/* Returns 1 if the vectors of a teacher are needed: the options contain a teacher, and the weight of the distillation
+/* Returns 1 if the teacher embeddings are needed: the options contain a teacher, and the weight of the distillation
  * loss is above 0, or the method requires a teacher. */
 int aoei_method_has_teacher(const aoei_method *m, const aoe_train_options *o);
 /* Checks the options of methods and objectives. Errors: AOE_EARG. */

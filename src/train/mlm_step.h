@@ -17,9 +17,9 @@
 
 /* Maximum sizes of a chunk, and settings of the step. */
 typedef struct aoei_mlm_step_options {
-    size_t tokens;                 /* maximum number of tokens of a chunk */
-    size_t texts;                  /* maximum number of texts of a chunk */
-    size_t longest;                /* maximum number of tokens of a text */
+    size_t tokens;                 /* maximum number of tokens in a chunk */
+    size_t texts;                  /* maximum number of texts in a chunk */
+    size_t longest;                /* maximum number of tokens in a text */
     aoei_dtype type;               /* data type of activations and matmuls */
     aoei_optimizer_kind optimizer; /* optimizer, which determines the moments of the parameters */
     int recompute;                 /* 1: the backward pass recomputes the activations of each layer */

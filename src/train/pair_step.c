@@ -106,7 +106,7 @@ static size_t workspace_size(const aoei_pair_step *s) {
                                    .head_rows = training->head_rows,
                                    .head_cols = training->head_cols,
                                    .training = training,
-                                   .guide_dims = s->o.teacher_dims};
+                                   .teacher_dims = s->o.teacher_dims};
     const size_t loss = s->o.loss->workspace(&shape),
                  distill = s->o.arity != 1 && (s->o.arity < 4 || s->o.teacher_dims)
                                ? aoei_distill_objective_workspace(shape.examples, shape.dims, max_arity(&s->o))
@@ -211,7 +211,7 @@ static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
                     .offsets = s->chunk_offsets,
                     .skipped = all->skipped ? all->skipped + first : NULL,
                     .text_index = all->text_index + first,
-                    .cuts = all->cuts ? all->cuts + first : NULL};
+                    .cutoffs = all->cutoffs ? all->cutoffs + first : NULL};
     for (size_t i = 0; i <= n; i++)
         s->chunk_offsets[i] = all->offsets[first + i] - begin;
     for (size_t i = 0; i < n; i++) {
@@ -333,7 +333,7 @@ static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const 
     return AOE_OK;
 }
 
-/* Computes s->difference: the vectors of the texts of the examples minus those of their references. */
+/* Computes s->difference: the vectors of the examples minus the vectors of their references. */
 static void subtract_references(aoei_pair_step *s, size_t texts) {
     const size_t D = s->vectors.cols;
     aoei_tensor_read(s->ctx, s->referenced, aoei_tensor_rows(s->vectors, 0, texts + s->n_references));
@@ -449,7 +449,7 @@ static int token_loss(aoei_pair_step *s, const aoe_objective_options *o, aoe_obj
     return aoei_step_loss_compute(s->o.loss, &b, result, err);
 }
 
-/* Runs the forward and the backward pass for a loss of token vectors. The arguments are the same as in
+/* Runs the forward and the backward pass for a token-level loss. The arguments are the same as in
  * aoei_pair_step_gradient. */
 static int token_gradient(aoei_pair_step *s, const aoe_objective_options *o, const aoei_encoder_dropout *drop,
                           double scale, aoe_objective_result *result, aoe_error *err) {

@@ -28,22 +28,22 @@
 
 /* Maximum sizes and settings of a step. */
 typedef struct aoei_pair_step_options {
-    size_t pairs;    /* maximum number of examples of a batch */
+    size_t pairs;    /* maximum number of examples in a batch */
     size_t arity;    /* kinds of examples that are supported. 0: labeled pairs; 1: joined pairs of cross-encoders; 2:
                         labeled pairs and positives; 2 + k: labeled pairs, positives and examples with up to k
                         negatives; 4 without a teacher: labeled pairs with two views of each text */
-    size_t tokens;   /* maximum number of tokens of a batch */
-    size_t longest;  /* maximum number of tokens of a text */
+    size_t tokens;   /* maximum number of tokens in a batch */
+    size_t longest;  /* maximum number of tokens in a text */
     aoei_dtype type; /* data type of activations and matmuls */
     aoei_optimizer_kind optimizer; /* optimizer, which determines the moments of the parameters */
     int twin;                      /* 1: a second encoder encodes the second text of each example */
     int recompute;                 /* 1: the backward pass recomputes the activations of each layer */
     size_t chunk_pairs;            /* number of examples in a chunk; 0: the whole batch is one chunk */
-    size_t chunk_tokens;           /* maximum number of tokens of a chunk */
+    size_t chunk_tokens;           /* maximum number of tokens in a chunk */
     const aoei_step_loss *loss;    /* loss that the batches minimize; NULL: aoei_loss_of_labels */
-    size_t teacher_dims;           /* number of components of the vectors of a teacher; 0: there is no teacher */
-    const aoe_prefix *prefixes; /* sizes of prefixes for which the loss is computed (train/matryoshka.h); NULL: the loss
-                                   is computed for whole vectors; borrowed */
+    size_t teacher_dims;           /* size of the teacher embeddings; 0: there is no teacher */
+    const aoe_prefix *prefixes; /* sizes of the truncated vectors for which the loss is computed (train/matryoshka.h);
+                                   NULL: the loss is computed for whole vectors; borrowed */
     const aoe_layer_options *layers; /* loss on the hidden states of all layers (train/layer_loss.h); NULL: there is
                                         none; borrowed */
     size_t references;      /* maximum number of references of a batch (aoei_pair_step.reference); 0: there are none.
@@ -52,9 +52,9 @@ typedef struct aoei_pair_step_options {
 } aoei_pair_step_options;
 
 /* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch,
- * hidden is aoei_pooled_dims(config), dims is the number of components after the last module, and D is the number of
- * components of the embeddings from which the loss is computed. head_rows and head_cols are the sizes of the training
- * head (encoder/training_layers.h). */
+ * hidden is aoei_pooled_dims(config), dims is the number of components after the last module, and D is the embedding
+ * size from which the loss is computed. head_rows and head_cols are the sizes of the training head
+ * (encoder/training_layers.h). */
 typedef struct aoei_pair_step {
     aoe_context *ctx;           /* context for computations; borrowed */
     aoei_encoder_config config; /* configuration of the encoder */
@@ -65,10 +65,10 @@ typedef struct aoei_pair_step {
     aoei_batch_buffer buffer;   /* token ids of the batch; filled by the caller with aoei_batch_clear and
                                    aoei_batch_add */
     size_t arity;               /* number of texts per example in `buffer`: 2 initially; the caller changes it */
-    /* References: texts in `buffer` after the texts of the examples, whose vectors are subtracted from those of the
-     * examples after the modules and before the projection (PromptBERT). n_references: their number, set by the caller
-     * for each batch. reference: [arity * B] row of the reference of each text, filled by the caller; owned; NULL if
-     * o.references is 0 */
+    /* References (PromptBERT): texts in `buffer` after the texts of the examples. Their vectors are subtracted from the
+     * vectors of the examples, after the modules and before the projection. n_references: their number, set by the
+     * caller for each batch. reference: [arity * B] row of the reference of each text, filled by the caller; owned;
+     * NULL if o.references is 0 */
     size_t n_references;
     uint32_t *reference;
     float *referenced;       /* [arity * B + o.references, dims] workspace: vectors or their gradients; owned */
@@ -88,8 +88,8 @@ typedef struct aoei_pair_step {
     aoei_tensor d_vectors; /* [arity * B, dims] gradient of `vectors`; equal to `pooled` if there are no modules */
     /* [arity * B, D] gradient of `projected`; equal to `d_vectors` if there is no projection */
     aoei_tensor d_projected;
-    /* [arity * B, D], or for losses of token vectors [tokens, D]: embeddings or token vectors in main memory, the input
-     * of the objectives, and their gradients; both owned */
+    /* [arity * B, D], or for token-level losses [tokens, D]: embeddings or token vectors in main memory, the input of
+     * the objectives, and their gradients; both owned */
     float *host, *host_grad;
     aoei_matryoshka matryoshka; /* buffers of the loss of truncated vectors; the caller chooses the sizes of each step
                                    with aoei_matryoshka_choose if o.prefixes is set */

@@ -66,8 +66,8 @@ typedef struct pair_task {
     aoei_pair_step step;            /* computes losses and gradients */
     double *labels;                 /* [B] labels of the batch; owned */
     uint32_t *groups;    /* [arity * B] for each text of the batch, the number of its group of identical texts; owned */
-    float *teacher_rows; /* [arity * B, teacher.dims] for each text of the batch, the vector of the teacher; NULL if
-                            there is no teacher; owned */
+    float *teacher_rows; /* [arity * B, teacher.dims] for each text of the batch, the teacher embedding; NULL if there
+                            is no teacher; owned */
     const float **teacher_vectors; /* [arity * B] the rows of `teacher_rows`; array owned */
 } pair_task;
 
@@ -561,7 +561,7 @@ static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t t
     return text;
 }
 
-/* Logs a warning, once in a run, if the guide has left out all negatives since the last logged step. r: result of the
+/* Logs a warning, once in a run, if the guide has excluded all negatives since the last logged step. r: result of the
  * step. */
 static void check_negatives(pair_task *p, const aoei_trainer *t, uint64_t step, const aoe_objective_result *r) {
     p->negatives += r->negatives;

@@ -256,7 +256,7 @@ const aoei_step_loss aoei_loss_of_views = {.workspace = views_workspace, .comput
 /* ------------------------------------------------------------ directions */
 
 static size_t directions_workspace(const aoei_loss_shape *s) {
-    return aoei_direction_objective_workspace(s->examples, s->dims, s->arity, s->guide_dims);
+    return aoei_direction_objective_workspace(s->examples, s->dims, s->arity, s->teacher_dims);
 }
 
 /* Computes the loss in the directions of the options. guide: guide, or NULL for none. */

@@ -24,9 +24,9 @@ typedef struct aoei_loss_shape {
                         labeled pairs */
     size_t head_rows; /* rows and columns of the training head; 0: there is no training head */
     size_t head_cols;
-    size_t tokens;                        /* maximum number of tokens of a batch */
+    size_t tokens;                        /* maximum number of tokens in a batch */
     const aoei_training_layers *training; /* layers that only training uses, among them the training head */
-    size_t guide_dims; /* number of components of the vectors of the teacher; 0: there is no teacher */
+    size_t teacher_dims;                  /* size of the teacher embeddings; 0: there is no teacher */
 } aoei_loss_shape;
 
 /* A batch, and the memory for its loss. All pointers are borrowed. */
@@ -45,8 +45,8 @@ typedef struct aoei_loss_batch {
     const aoei_training_layers *training;
     const aoei_tensor *projection, *d_projection; /* [AOEI_MODULE_WEIGHTS * n_projection] */
     double scale; /* factor of the gradients of the training head and of the projection */
-    /* Losses of token vectors: number of texts, and [texts + 1] index of the first token of each text. `examples`
-     * contains the vectors of all tokens as examples of one vector */
+    /* Token-level losses: number of texts, and [texts + 1] index of the first token of each text. `examples` contains
+     * the vectors of all tokens as examples of one vector */
     size_t texts;
     const uint32_t *offsets;
     void *workspace; /* [workspace_bytes] memory; aligned to AOEI_ALIGN */

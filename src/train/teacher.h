@@ -3,9 +3,9 @@
  * have any architecture, embedding size and tokenizer. aoei_teacher contains the embeddings of all texts in the
  * training files, including alternative texts. They are computed once for each distinct text of a file, with the
  * tokenizer, prompt, pooling and maximum length of the teacher.
- * The vector of a text is the embedding of the teacher, which is not normalized, because the embeddings of the trained
- * model are not normalized during training either. If there are several teachers, it is the concatenation of their
- * embeddings, each normalized to unit length; the cosine of two such vectors is the mean of the teachers' cosines.
+ * Teacher embeddings are not normalized, because the embeddings of the trained model are not normalized during training
+ * either. With several teachers, the teacher embedding of a text is the concatenation of their embeddings, each
+ * normalized to unit length. The cosine of two such embeddings is the mean of the teachers' cosines.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "base/distinct.h"
 #include "table/examples.h"
 
-typedef struct aoei_teacher_vectors aoei_teacher_vectors; /* embeddings of a teacher for the texts of a file */
+typedef struct aoei_teacher_vectors aoei_teacher_vectors; /* teacher embeddings for the texts of a file */
 
 /* The texts of a training file. */
 typedef struct aoei_teacher_texts {

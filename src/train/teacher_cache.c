@@ -57,8 +57,8 @@ int aoei_cached_block_open(aoei_cached_block *b, const char *dir, uint64_t key, 
     if (code == AOE_EFORMAT || code == AOE_EUNSUPPORTED)
         code = aoei_fail(
             err, AOE_EFORMAT,
-            "%s: the file is damaged, or does not contain the vectors of a teacher (bf16 [%zu, %zu]); delete it, "
-            "and they are computed again",
+            "%s: the file is damaged, or does not contain teacher embeddings (bf16 [%zu, %zu]); delete it, and they "
+            "are computed again",
             path, rows, dims);
     else if (code)
         aoei_fail(err, code, "%s", damage.message);

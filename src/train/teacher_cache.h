@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Stores the vectors that a teacher computes for blocks of texts in files, so that later runs, and runs that were
- * interrupted, do not compute them again. A file contains the vectors of one block as a bf16 matrix in the safetensors
- * format, and a hash of the matrix. Its name is the key of the block, a hash of the teacher and of the texts of the
- * block. The file is written when all vectors of the block have been computed, and is mapped into memory when it is
- * read.
+ * Stores the teacher embeddings of blocks of texts in files, so that later and interrupted runs do not compute them
+ * again. A file contains the vectors of one block as a bf16 matrix in the safetensors format, and a hash of the matrix.
+ * Its name is the key of the block, a hash of the teacher and of the texts of the block. The file is written when all
+ * vectors of the block have been computed, and is mapped into memory when it is read.
  */
 #pragma once
 

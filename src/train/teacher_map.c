@@ -42,8 +42,8 @@ static int add_map(const aoe_train_options *o, aoe_model *m, size_t dims, int ke
     return code;
 }
 
-/* Returns 1 if the last module of the model is a linear layer with `dims` outputs: a map that an earlier run has kept,
- * or that the run that is resumed has added. */
+/* Returns 1 if the last module of the model is a linear layer with `dims` outputs: the map of an earlier run, or of the
+ * resumed run. */
 static int has_map(const aoei_encoder_config *c, size_t dims) {
     const aoei_module *last = c->modules.n ? &c->modules.list[c->modules.n - 1] : NULL;
     return last && last->kind == AOEI_MODULE_DENSE && last->activation == AOEI_DENSE_IDENTITY &&
@@ -65,10 +65,11 @@ int aoei_teacher_map_add(const aoe_train_options *o, aoe_model *m, size_t dims, 
             "after the pooling; set it to dropped",
             o->args.model, dims);
     if (map == AOE_TEACHER_MAP_NONE && compares && own != dims)
-        return aoei_fail(err, AOE_EARG,
-                         "options.teacher_map is none, but the embeddings have %zu components and the vectors of the "
-                         "teacher %zu; set it to dropped or kept, or options.w_vectors to 0",
-                         own, dims);
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.teacher_map is none, but the student embeddings have %zu components and the teacher embeddings "
+            "%zu; set it to dropped or kept, or options.w_vectors to 0",
+            own, dims);
     if (map == AOE_TEACHER_MAP_NONE || (map == AOE_TEACHER_MAP_DROPPED && !compares))
         return AOE_OK;
     return add_map(o, m, dims, map == AOE_TEACHER_MAP_KEPT, err);
@@ -103,7 +104,7 @@ static size_t vectors_workspace(const aoei_loss_shape *s) {
     aoei_arena a;
     map_memory m;
     aoei_arena_measure(&a);
-    lay_out(&m, &a, s->examples, s->dims, s->head_rows, s->guide_dims);
+    lay_out(&m, &a, s->examples, s->dims, s->head_rows, s->teacher_dims);
     return a.overflow ? 0 : a.used;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The linear map from the embeddings to the teacher embeddings (options.teacher_map). If the map is dropped, it is the
- * training head of the model, with one row per component of the teacher's vectors and one column per component of an
- * embedding. If it is kept, it is a dense layer after the pooling, which further training continues to train. Only the
- * term of the vectors uses a map that is dropped, so it is not added if options.w_vectors is 0.
+ * training head of the model, with one row per component of the teacher embeddings and one column per component of the
+ * student embeddings. If it is kept, it is a dense layer after the pooling, which further training continues to train.
+ * Only the term of the vectors uses a map that is dropped, so it is not added if options.w_vectors is 0.
  */
 #pragma once
 

@@ -161,6 +161,8 @@ static void weight_task(void *arg, size_t task, size_t worker) {
     }
 }
 
+/* Solves the least squares problem: the means, the covariances, the eigenvectors of the covariance of v, and with them
+ * W and b. */
 static int solve(fit *f, aoe_context *ctx, aoe_error *err) {
     const size_t width = f->D + f->T;
     for (size_t i = 0; i < f->n; i++)
@@ -219,7 +221,7 @@ int aoei_teacher_map_fit(aoe_model *m, const aoe_training_args *args, const aoei
         aoei_tensor_write(m->ctx, m->weights[slot + 1], f.bias);
         aoei_log_write(
             &m->ctx->log, AOE_LOG_INFO,
-            "the linear map to the vectors of the teacher starts with a mean cosine of %.4f, fitted to %zu texts",
+            "the linear map to the teacher embeddings starts with a mean cosine of %.4f, fitted to %zu texts",
             mean_cosine(&f), f.n);
     }
     fit_free(&f);

@@ -20,10 +20,10 @@ typedef struct aoei_templates {
     int32_t *text; /* [longest + tokens of the longest template] workspace: a text in a template; owned */
 } aoei_templates;
 
-/* Tokenizes the templates. The first one is the prompt of the model, with which all texts of the data sets were
- * tokenized; `second` is the other one, or NULL if there is only one. longest: maximum number of tokens in a text of a
- * data set in the first template. Errors: AOE_EARG (another pooling than mask, a template without {text}, or without
- * the token [MASK]), AOE_ENOMEM. */
+/* Tokenizes the templates. The first template is the prompt of the model, with which all texts of the data sets were
+ * tokenized. `second` is the second template, or NULL if there is only one. longest: maximum number of tokens in a text
+ * of a data set in the first template. Errors: AOE_EARG (another pooling than mask, a template without {text}, or
+ * without the token [MASK]), AOE_ENOMEM. */
 int aoei_templates_create(aoei_templates *t, const aoe_model *m, const char *second, size_t longest, aoe_error *err);
 void aoei_templates_destroy(aoei_templates *t); /* accepts a zeroed struct */
 /* Checks that every text of a data set is a text in the first template, whose tokens are those of the template. path:

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Computes the lowest and the highest label, the maximum number of tokens in a text, the number of truncated texts, and
+ * the fingerprint of the tokens and labels, by which a resumed run recognizes its training data. */
 static void compute_statistics(aoei_dataset *d) {
     d->lowest = d->highest = d->labels[0];
     for (size_t i = 0; i < d->n; i++) {

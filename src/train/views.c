@@ -65,17 +65,17 @@ int aoei_views_create(aoei_views *v, const aoei_encoder_config *c, size_t max_te
     v->columns = columns;
     v->capacity =
         aoei_mul_size(max_texts, columns, &cells) || cells > SIZE_MAX - max_tokens ? SIZE_MAX : cells + max_tokens;
-    v->cuts = aoei_malloc_array(max_texts, sizeof *v->cuts);
+    v->cutoffs = aoei_malloc_array(max_texts, sizeof *v->cutoffs);
     v->index = aoei_malloc_array(v->capacity, sizeof *v->index);
     v->order = aoei_malloc_array(order, sizeof *v->order);
-    if (v->cuts && v->index && v->order)
+    if (v->cutoffs && v->index && v->order)
         return AOE_OK;
     aoei_views_destroy(v);
     return aoei_fail_nomem(err, max_texts * columns * sizeof *v->index);
 }
 
 void aoei_views_destroy(aoei_views *v) {
-    aoei_free(v->cuts);
+    aoei_free(v->cutoffs);
     aoei_free(v->index);
     aoei_free(v->order);
     memset(v, 0, sizeof *v);
@@ -103,7 +103,7 @@ void aoei_views_apply(aoei_views *v, const aoe_view *view, aoei_batch_buffer *b)
     aoei_rng rng;
     if (text == 0)
         v->used = 0;
-    v->cuts[text] = (aoei_cut){0};
+    v->cutoffs[text] = (aoei_cutoff){0};
     if (aoei_view_is_plain(view))
         return;
     aoei_rng_init(&rng, v->seed, AOEI_STREAM_VIEW, b->text_index[text]);
@@ -112,8 +112,9 @@ void aoei_views_apply(aoei_views *v, const aoe_view *view, aoei_batch_buffer *b)
         return;
     }
     const size_t of = view->kind == AOE_VIEW_TOKEN_CUT ? n : v->columns, count = (size_t)floor((double)of * view->rate);
-    v->cuts[text] = (aoei_cut){.n = count, .tokens = view->kind == AOE_VIEW_TOKEN_CUT, .index = v->index + v->used};
+    v->cutoffs[text] =
+        (aoei_cutoff){.n = count, .tokens = view->kind == AOE_VIEW_TOKEN_CUT, .index = v->index + v->used};
     draw(v, &rng, v->index + v->used, count, of);
     v->used += count;
-    b->batch.cuts = v->cuts;
+    b->batch.cutoffs = v->cutoffs;
 }

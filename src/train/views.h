@@ -11,13 +11,13 @@
 #include "encoder/config.h"
 #include "model/text_batch.h"
 
-/* The cuts of the texts of a batch. A zeroed struct has no memory, and needs none if no view is applied. */
+/* The cutoffs of the texts of a batch. A zeroed struct has no memory. It needs none if no view is applied. */
 typedef struct aoei_views {
-    uint64_t seed;   /* seed of the step, computed by aoei_views_begin_step */
-    size_t columns;  /* number of columns in the embedding output */
-    aoei_cut *cuts;  /* [max_texts] cut of each text of the batch; owned */
-    uint32_t *index; /* [capacity] columns and tokens of all cuts; owned */
-    size_t used;     /* number of elements of `index` that the texts of the batch use */
+    uint64_t seed;        /* seed of the step, computed by aoei_views_begin_step */
+    size_t columns;       /* number of columns in the embedding output */
+    aoei_cutoff *cutoffs; /* [max_texts] cutoff of each text of the batch; owned */
+    uint32_t *index;      /* [capacity] columns and tokens of all cutoffs; owned */
+    size_t used;          /* number of elements of `index` that the texts of the batch use */
     size_t capacity;
     size_t *order; /* [max(columns, longest)] workspace; owned */
 } aoei_views;
@@ -27,8 +27,8 @@ int aoei_view_is_plain(const aoe_view *view);
 /* Checks the kinds and rates of views[AOE_VIEWS]. Errors: AOE_EARG. */
 int aoei_views_check(const aoe_view *views, aoe_error *err);
 /* Checks that the encoder supports views[AOE_VIEWS]. name: name of the model in messages. Errors: AOE_EARG if the model
- * has no position embeddings and no rotary positions, but positions are to be shuffled, or if it is not a
- * transformer. */
+ * is not a transformer, or if a view shuffles positions and the model has neither position embeddings nor rotary
+ * positions. */
 int aoei_views_check_model(const aoe_view *views, const aoei_encoder_config *c, const char *name, aoe_error *err);
 /* Allocates the memory for batches of at most max_texts texts and max_tokens tokens. longest: maximum number of tokens
  * in a text. Errors: AOE_ENOMEM. */

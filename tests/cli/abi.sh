@@ -39,7 +39,7 @@ change 'new enum value' aoe_train.h 's/^( *)AOE_METHOD_COUNT$/\1AOE_METHOD_ADDED
 change 'inserted field' aoe_data.h 's/^( *)int skip_bad_rows;/int added; &/'
 change 'removed field' aoe_convert.h '/^ *size_t vocab_size;/d'
 change 'removed last field' aoe_eval.h '/aoe_bootstrap_options \{/,/\} aoe_bootstrap_options/{/uint64_t seed;/d}'
-change 'reordered fields' aoe_train.h '/^ *double alpha;$/d; s/^ *double dropout;$/&\n    double alpha;/'
+change 'reordered fields' aoe_lora.h '/^ *double alpha;$/d; s/^ *double dropout;$/&\n    double alpha;/'
 change 'retyped field' aoe_eval.h 's/^( *)double confidence;/\1float confidence;/'
 change 'retyped last field' aoe_eval.h \
     '/aoe_bootstrap_options \{/,/\} aoe_bootstrap_options/s/uint64_t seed;/int64_t seed;/'

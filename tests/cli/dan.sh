@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Tests the method dan: the loss decreases, the saved model consists of trained word embeddings, embeddings of bigrams
+# Tests the method dan: the loss decreases, the saved model consists of trained word embeddings, bigram embeddings
 # and two dense layers, its embeddings do not change when it is converted and depend on the order of the words, further
 # training continues with these layers, and wrong data and options are rejected.
 . "$SRC/tests/cli/support/model.sh"

@@ -29,7 +29,8 @@ awk -v a="$similar" -v b="$other" 'BEGIN { print (a > b + 0.3 ? "similar above o
     awk '{ print ($1 > 0.65 ? "better than word overlap and aoe-mini-en" : "Spearman " $1) }'
 # The model can be fine-tuned and pretrained further.
 unset AOE_CPU # tier c is slow
-"$aoe" train -q -d "$SRC/examples/train.tsv" --batch-size 8 --max-steps 1 -o tuned >notes && "$aoe" info tuned | grep -c '^architecture *bert'
+"$aoe" train -q -d "$SRC/examples/train.tsv" --batch-size 8 --max-steps 1 -o tuned >notes && "$aoe" info tuned |
+    grep -c '^architecture *bert'
 tail -n +2 "$SRC/examples/train.tsv" | cut -f 2 >sentences.txt
 "$aoe" pretrain -q -d sentences.txt --batch-size 8 --max-steps 1 -o further >notes && "$aoe" info further |
     grep -c '^architecture *bert'

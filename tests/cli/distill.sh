@@ -25,7 +25,7 @@ grep -o '"\(method\|teacher\|w_teacher\|distill\|teacher_map\|w_vectors\|w_simil
     one/aoe.json
 tr -d ' \n' <one/aoe.json | grep -o '"kept_parts":[^]]*],"dropped_parts":[^]]*]'
 is_absent one/2_Dense
-# A map that is kept is a dense layer, and the embeddings have the size of the vectors of the teacher.
+# A map that is kept is a dense layer, and the embeddings have the size of the teacher embeddings.
 distill kept --teacher big --teacher-map kept --vector-loss squares --batch-size 16 2>&1 | grep '^saved'
 "$AOE" info -m kept | grep 'embedding size\|^modules' | sed 's/  */ /g'
 tr -d ' \n' <kept/modules.json | grep -o '"type":"[^"]*"'

@@ -77,7 +77,7 @@ done
 # The defaults in the help of `aoe train` are those of the method that is given before --help.
 default_of() { # default_of METHOD OPTION: prints the default of an option in the help of a method
     "$AOE" train --method "$1" --help | awk -v name="--$2" -v method="$1" '
-        /^ +(-., )?--/ { found = $1 == name || $2 == name }
+        /^  (-., |    )?--/ { found = $1 == name || $2 == name }
         /^[a-z]/ || /^$/ { found = 0 }
         found { text = text " " $0 }
         END { gsub(/ +/, " ", text); has = sub(/.*\(default: /, "", text); sub(/\)$/, "", text)

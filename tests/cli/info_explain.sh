@@ -18,7 +18,8 @@ END
 echo '{"pooling_mode_max_tokens": true, "include_prompt": false}' >model/1_Pooling/config.json
 echo '{"dropout": 0.25}' >model/2_Dropout/config.json
 echo '{"max_seq_length": 7, "do_lower_case": true}' >model/sentence_bert_config.json
-echo '{"prompts": {"query": "q: "}, "default_prompt_name": "query", "similarity_fn_name": "dot"}' >model/config_sentence_transformers.json
+echo '{"prompts": {"query": "q: "}, "default_prompt_name": "query", "similarity_fn_name": "dot"}' \
+    >model/config_sentence_transformers.json
 sed -i 's/"layer_norm_eps": [^,]*, *//; s/"hidden_act": [^,]*, *//' model/config.json
 explain model | grep -vE '^tokenizer'
 echo options
@@ -29,5 +30,6 @@ small_table table.tsv 8
 explain adapters | grep '^adapters' | sed 's|"/.*/model"|"/.../model"|'
 explain adapters --base model | grep '^adapters.base'
 # JSON contains complete values.
-"$AOE" info model --explain --json --dtype f32 | sed 's/.*"settings":\[//; s/},{"name"/}\n{"name"/g' | grep -E '"name":"(prompts|encoder.hidden_size|modules|dims)"'
+"$AOE" info model --explain --json --dtype f32 | sed 's/.*"settings":\[//; s/},{"name"/}\n{"name"/g' |
+    grep -E '"name":"(prompts|encoder.hidden_size|modules|dims)"'
 "$AOE" info --shape bert-tiny --explain || echo "exit code $?"

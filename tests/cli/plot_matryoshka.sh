@@ -43,9 +43,8 @@ seq 20 | sed 's/.*/{"name":"a","layers":6,"dims":&,"spearman":0.5}/' >many.jsonl
 plot many.jsonl | grep '^tics'
 
 echo "== metrics of the other evaluations"
-printf '%s' '{"name":"STS-B","layers":6,"dims":8,"path":"p","all":{"spearman":0.1,"pearson":0.2},' \
-    '"wmean":{"spearman":0.3,"pearson":0.4}}' \
-    >suite.jsonl
+printf '%s%s\n' '{"name":"STS-B","layers":6,"dims":8,"path":"p","all":{"spearman":0.1,"pearson":0.2},' \
+    '"wmean":{"spearman":0.3,"pearson":0.4}}' >suite.jsonl
 sed 's/STS-B/average/; s/0\.1/0.5/' suite.jsonl >>suite.jsonl
 plot suite.jsonl | sed -n 2,3p
 plot suite.jsonl --row STS-B --metric wmean.pearson | sed -n 2,3p

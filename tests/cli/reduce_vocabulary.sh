@@ -66,7 +66,7 @@ rejected --vocab-size 10 --count-on texts.tsv
 rejected --vocab-size 100000 --count-on texts.tsv
 rejected --vocab-size 300 --count-on -
 rejected --vocab-size 300 --count-on missing.txt
-# Models whose vocabulary cannot be reduced: embeddings of bigrams, and a WhitespaceTokenizer.
+# Models whose vocabulary cannot be reduced: bigram embeddings, and a WhitespaceTokenizer.
 awk -F '\t' -v OFS='\t' 'NR == 1 { print "label", "premise", "hypothesis"; next } { print NR % 3, $2, $3 }' texts.tsv \
     >nli.tsv
 "$AOE" train -q -m model -d nli.tsv -o dan --method dan --bigrams 16 --max-steps 1 -t 1 >/dev/null

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tags: slow recipes
-# Tests the tables supervised and unlabelled of recipes/results with a tiny encoder: the learning rate of each arm is the one with the
-# best score on the selection set, and no run reads STS-B dev.
+# Tests the tables supervised and unlabelled of recipes/results with a tiny encoder: the learning rate of each arm is
+# the one with the best score on the selection set, and no run reads STS-B dev.
 . "$SRC/tests/cli/support/model.sh"
 for program in jq "${AWK:-mawk}"; do
     command -v "$program" >program || { echo "SKIP: $program is not installed"; exit 77; }

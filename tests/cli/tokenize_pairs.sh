@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Tests `aoe tokenize --jsonl` with pairs of texts. The token types of the second text are 1. If the pair is too long,
+# Tests `aoe tokenize --jsonl` with text pairs. The token types of the second text are 1. If the pair is too long,
 # the longer text is truncated first, and then both texts.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model

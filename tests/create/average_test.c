@@ -169,7 +169,7 @@ static void rejects_models_that_differ(void **state) {
         expect_rejected(a, other, message);
         free(other);
     }
-    expect_rejected(a, adapters, "a directory of adapters cannot be averaged");
+    expect_rejected(a, adapters, "an adapter directory cannot be averaged");
     expect_rejected(a, a, "are the same model; give each model once");
     expect_rejected(a, test_dir, "no config.json");
     assert_int_equal(aoe_average(test_model_context, NULL, 0, a, NULL, NULL, NULL), AOE_EARG);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tests the search for near duplicates. For several thresholds, the result must be equal to the result of comparing all
- * pairs of texts. Other tests cover the splitting of texts into words, and failed allocations.
+ * text pairs. Other tests cover the splitting of texts into words, and failed allocations.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static unsigned bits(uint32_t x) {
     return n;
 }
 
-/* Asserts that aoei_near_duplicates_join finds the same near duplicates as a comparison of all pairs of texts. */
+/* Asserts that aoei_near_duplicates_join finds the same near duplicates as a comparison of all text pairs. */
 static void check_join(double threshold, uint32_t seed) {
     aoei_distinct d = {0};
     aoei_clusters c, want;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * covers: net/digest
- * Tests downloads of a model of the Hub in which an allocation fails, a disk operation fails, or the process is killed.
+ * Tests downloads of a model on the Hub in which an allocation fails, a disk operation fails, or the process is killed.
  * After each failure, the cache contains no file with a wrong checksum under its final name, the name of the model is
  * visible only if all files are complete, and the next download completes the model.
  *

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
  * covers: nn/bigrams
- * Tests embeddings of bigrams against direct computations in double. The mean over the outputs for a text must be the
- * mean over its tokens and bigrams, a text of one token must keep its vector, and the order of the tokens must matter
- * only through the bigrams. Tables in bf16 and int8 must give the values of their rows. The bits must not depend on the
+ * Tests bigram embeddings against direct computations in double. The mean over the outputs for a text must be the mean
+ * over its tokens and bigrams, a text of one token must keep its vector, and the order of the tokens must matter only
+ * through the bigrams. Tables in bf16 and int8 must give the values of their rows. The bits must not depend on the
  * number of threads.
  */
 #include <math.h>

@@ -34,7 +34,7 @@ typedef struct problem {
     aoe_objective_options objective;
     bert_reference r;
     int map;                          /* kind of the map */
-    size_t dims;                      /* components of the vectors of the teacher */
+    size_t dims;                      /* size of the teacher embeddings */
     size_t n_sizes;                   /* number of prefixes; 0: the loss of whole vectors */
     float teacher[TEXTS * MOST_DIMS]; /* [TEXTS, dims] */
     const float *rows[TEXTS];

@@ -27,7 +27,7 @@ static const size_t shapes[][2] = {{1, 1}, {1, 4}, {2, 3}, {5, 8}, {40, 26}}; /*
 typedef struct problem {
     size_t B, D, arity;
     aoei_distill d;
-    float t[MAX_CELLS]; /* [arity B, d.dims] vectors of the teacher */
+    float t[MAX_CELLS]; /* [arity B, d.dims] teacher embeddings */
     const float *rows[MAX_ROWS];
     double v[MAX_CELLS], grad[MAX_CELLS]; /* [arity B, D] vectors of the student and their gradient */
 } problem;
@@ -51,8 +51,8 @@ static double loss(void *arg, const double *v) {
     return evaluate(v, NULL, NULL);
 }
 
-/* Fills p with random vectors. For cosines, the vectors of the teacher have D / 2 + 1 components and those of the
- * student D. */
+/* Fills p with random vectors. For cosines, the teacher embeddings have D / 2 + 1 components and those of the student
+ * D. */
 static void set_up(aoe_distill form, size_t B, size_t D, size_t arity, double weight) {
     aoei_rng rng;
     memset(&p, 0, sizeof p);

@@ -384,7 +384,7 @@ static void test_views(void **state) {
                 aoei_batch_add(&p.step.buffer, ids, lengths[i / 2 + 2], (uint32_t)(10 + i));
                 aoei_views_apply(&views, &cases[n].views[i % 2], &p.step.buffer);
             }
-            assert_non_null(p.step.buffer.batch.cuts);
+            assert_non_null(p.step.buffer.batch.cutoffs);
             check(&p, with_dropout ? AOE_POOLING_FIRST_LAST_AVG : AOE_POOLING_LAST_AVG, &objectives[OBJECTIVES - 1],
                   with_dropout);
             aoei_views_destroy(&views);

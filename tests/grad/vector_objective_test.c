@@ -372,7 +372,7 @@ static void errors(void **state) {
     expect_error(&p, AOE_ENUMERIC, "text 3: the vector is not finite");
     destroy(&p);
     create(&p, NULL, 5, 4, 3, 0);
-    expect_error(&p, AOE_EARG, "the vectors have 4 components, but those of the teacher have 3; use a linear map");
+    expect_error(&p, AOE_EARG, "the embeddings have 4 components, but the teacher embeddings have 3; use a linear map");
     destroy(&p);
     create(&p, NULL, 2, 4, 4, 0);
     const float v[8] = {1e-44F, 0, 0, 0, 1, 1, 1, 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests training steps of the methods that train on word embeddings, followed by a classifier of three linear layers on
- * the features of a pair: infersent (a bidirectional LSTM and maximum pooling) and dan (embeddings of bigrams, mean
- * pooling and two dense layers with tanh). The tests compute the whole step in double and compare the gradient of every
+ * the features of a pair: infersent (a bidirectional LSTM and maximum pooling) and dan (bigram embeddings, mean pooling
+ * and two dense layers with tanh). The tests compute the whole step in double and compare the gradient of every
  * parameter with finite differences of this computation. A second call must add its gradient to that of the first call.
  * The bits of the gradient must not depend on chunks and threads.
  */

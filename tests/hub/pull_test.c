@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * covers: hub/hub_access hub/hub_download hub/hub_files hub/hub_place hub/hub_reply hub/list modeldir/model_kind
- * Tests downloads of models of the Hub from a server with faults (tests/support/hub_server.h): messages, redirects, the
+ * Tests downloads of models on the Hub from a server with faults (tests/support/hub_server.h): messages, redirects, the
  * token, wrong answers, waits, time-outs, and caches without symbolic links. tests/fault/hub_fault_test.c tests
  * interrupted downloads, and tests/cli/pull.sh the program.
  *

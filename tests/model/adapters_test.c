@@ -541,7 +541,7 @@ static void scales_rows_to_magnitudes(void **state) {
     test_dir_remove(merged);
 }
 
-/* Tests weights of the base model that the file of the adapters replaces (modules_to_save and bias). */
+/* Tests weights of the base model that the adapter file replaces (modules_to_save and bias). */
 static void replaces_weights(void **state) {
     (void)state;
     char *base, *adapters, *merged = test_path(test_dir, "merged");

@@ -376,11 +376,11 @@ static void embedding(const bert_reference *r, double *x, size_t text, size_t T)
     if (!c->no_embed_norm)
         norm_rows(r, e, e, r->weights + AOEI_W_EMBED_NORM, T, E);
     drop_columns(r, e, 0, text, T, E);
-    for (size_t i = 0; r->batch->cuts && i < r->batch->cuts[text].n; i++) {
-        const size_t at = r->batch->cuts[text].index[i];
-        if (r->batch->cuts[text].tokens)
+    for (size_t i = 0; r->batch->cutoffs && i < r->batch->cutoffs[text].n; i++) {
+        const size_t at = r->batch->cutoffs[text].index[i];
+        if (r->batch->cutoffs[text].tokens)
             memset(e + at * E, 0, E * sizeof *e);
-        for (size_t t = 0; t < T && !r->batch->cuts[text].tokens; t++)
+        for (size_t t = 0; t < T && !r->batch->cutoffs[text].tokens; t++)
             e[t * E + at] = 0;
     }
     if (!c->embed_width)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests Matryoshka representation learning, the loss of prefixes of the embeddings: values that were computed
- * independently, finite differences for every loss with and without a teacher, properties of the loss, and training
- * runs.
+ * Tests Matryoshka representation learning, the loss of truncated embeddings: values that were computed independently,
+ * finite differences for every loss with and without a teacher, properties of the loss, and training runs.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -65,7 +64,7 @@ static void solve(problem *p) {
                                    .arity = p->has_labels ? 0 : ARITY,
                                    .head_rows = p->has_head ? CLASSES : 0,
                                    .head_cols = p->has_head ? 3 * D : 0,
-                                   .guide_dims = D};
+                                   .teacher_dims = D};
     const size_t bytes = p->loss->workspace(&shape) + aoei_distill_objective_workspace(B, D, ARITY);
     aoe_context *ctx = test_context(test_best_tier(), 2);
     aoei_matryoshka m;
@@ -245,8 +244,7 @@ static double plain_loss(problem *p, size_t index, const double *v, size_t d, co
 
 static size_t loss_index; /* index of the loss that loss_of computes */
 
-/* Returns the loss of the problem's prefixes of the vectors x, computed in float64 with the objectives of whole
- * vectors. */
+/* Returns the loss of the problem's truncated vectors x, computed in float64 with the objectives of whole vectors. */
 static double loss_of(void *arg, const double *x) {
     problem *p = arg;
     double sum = 0;

@@ -36,7 +36,7 @@ static size_t descriptions(const aoei_params *p) {
 }
 
 /* Asserts that the plan of a run equals the memory of its step. arity: number of texts that are encoded for an example.
- * teacher_dims: number of components of the vectors of the teacher, for the method distill. */
+ * teacher_dims: size of the teacher embeddings, for the method distill. */
 static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arity, size_t teacher_dims) {
     const aoei_method *method;
     aoe_model *opened, *trained;
@@ -249,7 +249,7 @@ static void experiments(void **state) {
     train_run_destroy(&r);
 }
 
-/* The plan of distill contains the linear map to the vectors of the teachers. */
+/* The plan of distill contains the linear map to the teacher embeddings. */
 static void distill(void **state) {
     static const struct {
         size_t teachers, dims;

@@ -357,7 +357,7 @@ static void expect_record(const train_run *r, const char *line) {
     free(record);
 }
 
-/* Only a map that is kept is saved. It is a linear layer, whose outputs have the size of the vectors of the teacher. */
+/* Only a map that is kept is saved. It is a linear layer, whose outputs have the size of the teacher embeddings. */
 static void saved_maps(void **state) {
     (void)state;
     static const struct {
@@ -491,7 +491,7 @@ static void rejected_options(void **state) {
     r->o = valid;
     r->o.teacher_map = AOE_TEACHER_MAP_NONE;
     expect_rejected(r, AOE_EARG,
-                    "the embeddings have 16 components and the vectors of the teacher 20; set it to dropped");
+                    "the student embeddings have 16 components and the teacher embeddings 20; set it to dropped");
     r->o.teacher_map = (aoe_teacher_map)4;
     expect_rejected(r, AOE_EARG, "options.teacher_map is 4; give 0 (auto), 1 (none), 2 (dropped) or 3 (kept)");
     r->o = valid;

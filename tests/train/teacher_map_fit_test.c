@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests the start weights of the linear map to the vectors of the teacher (train/teacher_map_fit.h): the loss with
- * these weights is that of a ridge regression which the test solves by Gaussian elimination, and runs with a fitted map
- * can be resumed.
+ * Tests the start weights of the linear map to the teacher embeddings (train/teacher_map_fit.h): the loss with these
+ * weights is that of a ridge regression which the test solves by Gaussian elimination, and runs with a fitted map can
+ * be resumed.
  */
 #include <math.h>
 #include <stdio.h>
@@ -106,7 +106,7 @@ static void eliminate(double g[D][D], double c[D][T]) {
             c[i][k] /= g[i][i];
 }
 
-/* Returns 1 - the mean cosine of the vectors of the teacher and of a ridge regression. */
+/* Returns 1 - the mean cosine of the teacher embeddings and of a ridge regression. */
 static double expected_loss(const problem *p) {
     double g[D][D] = {{0}}, c[D][T] = {{0}}, v[D] = {0}, t[T] = {0}, trace = 0, loss = 0;
     for (size_t i = 0; i < TEXTS; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * covers: nn/cut options/view_option
- * Tests views. The numbers of columns and tokens that are cut are exact. The draws depend only on the seed, the step
- * and the index of the copy. The gradient of the embedding output is 0 where it is cut, for every number of threads and
- * every chunk size, and shuffled positions have no effect if all position embeddings are 0.
+ * covers: nn/cutoff options/view_option
+ * Tests views. The numbers of columns and tokens that are set to 0 are exact. The draws depend only on the seed, the
+ * step and the index of the copy. The gradient of the embedding output is 0 where the output was set to 0, for every
+ * number of threads and every chunk size. Shuffled positions have no effect if all position embeddings are 0.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "aoe_objective.h"
 #include "aoe_train.h"
 #include "encoder/slots.h"
-#include "nn/cut.h"
+#include "nn/cutoff.h"
 #include "train/pair_step.h"
 #include "train/views.h"
 
@@ -56,24 +56,24 @@ static void exact_counts(void **state) {
         add(&v, &b, (aoe_view){AOE_VIEW_SHUFFLE, 0}, 11, 4, 20);
         assert_distinct(b.positions, 11, 11);
         assert_true(b.positions[0] != 0 || b.positions[1] != 1 || b.positions[2] != 2);
-        assert_null(b.batch.cuts);
+        assert_null(b.batch.cutoffs);
         add(&v, &b, (aoe_view){AOE_VIEW_FEATURE_CUT, cases[i].rate}, 5, 5, 20);
         add(&v, &b, (aoe_view){AOE_VIEW_TOKEN_CUT, cases[i].rate}, 11, 6, 20);
-        const aoei_cut *cut = b.batch.cuts;
-        assert_int_equal(cut[0].n, 0);
-        assert_true(!cut[1].tokens && cut[1].n == cases[i].columns);
-        assert_distinct(cut[1].index, cut[1].n, WIDTH);
-        assert_true(cut[2].tokens && cut[2].n == cases[i].tokens);
-        assert_distinct(cut[2].index, cut[2].n, 11);
-        for (size_t t = 0; t < 16; t++) /* the positions of texts with cuts do not change */
+        const aoei_cutoff *cutoff = b.batch.cutoffs;
+        assert_int_equal(cutoff[0].n, 0);
+        assert_true(!cutoff[1].tokens && cutoff[1].n == cases[i].columns);
+        assert_distinct(cutoff[1].index, cutoff[1].n, WIDTH);
+        assert_true(cutoff[2].tokens && cutoff[2].n == cases[i].tokens);
+        assert_distinct(cutoff[2].index, cutoff[2].n, 11);
+        for (size_t t = 0; t < 16; t++) /* the positions of texts with cutoffs do not change */
             assert_int_equal(b.positions[11 + t], t < 5 ? t : t - 5);
         aoei_batch_buffer_destroy(&b);
         aoei_views_destroy(&v);
     }
 }
 
-/* Returns 1 if a feature cut of the text `index` removes the same columns for two seeds and steps. `before` texts are
- * added before it in the second case. */
+/* Returns 1 if a feature cutoff of the text `index` removes the same columns for two seeds and steps. `before` texts
+ * are added before it in the second case. */
 static int same_cut(uint64_t seed, uint64_t step, uint32_t index, size_t before) {
     const aoei_encoder_config c = {.hidden = WIDTH};
     const aoe_view view = {AOE_VIEW_FEATURE_CUT, 0.5};
@@ -88,11 +88,11 @@ static int same_cut(uint64_t seed, uint64_t step, uint32_t index, size_t before)
         for (size_t i = 0; k && i < before; i++)
             add(&v, &b, view, 3, 90 + (uint32_t)i, 20);
         add(&v, &b, view, 4, k ? index : 5, 20);
-        const aoei_cut *cut = &b.batch.cuts[b.batch.n_texts - 1];
+        const aoei_cutoff *cutoff = &b.batch.cutoffs[b.batch.n_texts - 1];
         if (k)
-            same = !memcmp(first, cut->index, cut->n * sizeof *first);
+            same = !memcmp(first, cutoff->index, cutoff->n * sizeof *first);
         else
-            memcpy(first, cut->index, cut->n * sizeof *first);
+            memcpy(first, cutoff->index, cutoff->n * sizeof *first);
         aoei_batch_buffer_destroy(&b);
         aoei_views_destroy(&v);
     }
@@ -199,20 +199,21 @@ static void shuffle_without_positions(void **state) {
     step_destroy(&s);
 }
 
-/* Asserts that element (row, col) of the gradient of the embedding output is 0 exactly where the text is cut. */
+/* Asserts that element (row, col) of the gradient of the embedding output is 0 exactly where the output was set to
+ * 0. */
 static void assert_cut(const step *s, aoe_view view, size_t text) {
     const aoei_batch *b = &s->step.buffer.batch;
     const size_t first = b->offsets[text], n = b->offsets[text + 1] - first, D = s->config.hidden;
     const aoei_tensor g = aoei_encoder_grad_last(&s->step.state, b->n_tokens);
     const size_t want = (size_t)((double)(view.kind == AOE_VIEW_TOKEN_CUT ? n : D) * view.rate);
-    assert_int_equal(b->cuts[text].n, want);
+    assert_int_equal(b->cutoffs[text].n, want);
     for (size_t t = 0; t < n; t++) {
         size_t zeros = 0;
         for (size_t k = 0; k < D; k++) {
             const float v = *(const float *)aoei_tensor_at(g, first + t, k);
             int cut = 0;
-            for (size_t i = 0; i < b->cuts[text].n; i++)
-                cut |= b->cuts[text].index[i] == (view.kind == AOE_VIEW_TOKEN_CUT ? t : k);
+            for (size_t i = 0; i < b->cutoffs[text].n; i++)
+                cut |= b->cutoffs[text].index[i] == (view.kind == AOE_VIEW_TOKEN_CUT ? t : k);
             assert_true((v == 0) == cut);
             zeros += v == 0;
         }
