@@ -154,7 +154,9 @@ static int emit_key(const explanation *e, const json_t *config, const char *key,
         return rc;
     if (json_object_get(aoei_sources(e->m->files.cache), name))
         return emit_recorded(e, name, value ? value : given);
-    if (!given || json_is_null(given))
+    if (!given && strstr(key, "rope_") && json_is_object(json_object_get(config, "rope_parameters")))
+        from = "rope_parameters"; /* contains the values of the older keys, also if they are the defaults */
+    else if (value && (!given || (json_is_null(given) && !json_is_null(value))))
         rc = find_origin(e, &from, config, key, base);
     return rc ? rc : emit(e, name, value ? value : given, from ? e->config_path : NULL, from, "default");
 }
@@ -225,17 +227,19 @@ static int emit_pooling(const explanation *e, const json_t *value) {
     return emit_recorded(e, "pooling", value);
 }
 
-/* The settings of a cross-encoder include neither the pooling nor other settings of embeddings. */
+/* The settings of a cross-encoder include neither the pooling nor other settings of embeddings, unless its head
+ * consists of modules after the pooling. */
 static int explain_settings(const explanation *e) {
     static const char *const hidden[] = {"format_version", "dense", NULL};
     static const char *const of_embeddings[] = {"pooling",      "normalize",  "modules", "include_prompt",
                                                 "truncate_dim", "similarity", NULL};
     const aoe_model *m = e->m;
+    const int no_pooling = m->config.modules.classes && !m->config.modules.head_in_modules;
     json_t *all = settings_json(m), *v;
     const char *key;
     int rc = all ? 0 : aoei_fail_nomem(e->err, 0);
     json_object_foreach(all, key, v) {
-        if (rc || is_on(hidden, key) || (m->config.modules.classes && is_on(of_embeddings, key)))
+        if (rc || is_on(hidden, key) || (no_pooling && is_on(of_embeddings, key)))
             continue;
         rc = strcmp(key, "pooling") ? emit_recorded(e, key, v) : emit_pooling(e, v);
     }

@@ -113,6 +113,43 @@ static void finds_other_keys(void **state) {
     test_dir_remove(dir);
 }
 
+/* Every setting of an encoder that has a file is a key of config.json with the same value, whatever the architecture. A
+ * value that is not in the file is the default. */
+static void knows_every_architecture(void **state) {
+    (void)state;
+    static void (*const options[])(aoei_encoder_config *) = {
+        NULL,         tiny_roberta, tiny_mpnet, tiny_deberta, tiny_jina_code,  tiny_jina_bert, tiny_llama,
+        tiny_mistral, tiny_qwen2,   tiny_qwen3, tiny_gemma3,  tiny_modernbert, tiny_billm,     tiny_nomic};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        tiny_model shape = tiny_defaults();
+        char *dir = test_dir_create(), *path = test_path(dir, "config.json");
+        const char *name;
+        json_t *config, *s;
+        size_t n = 0;
+        shape.options = options[i];
+        tiny_model_write(dir, &shape);
+        assert_int_equal(aoei_json_load(&config, path, NULL), 0);
+        explain(dir, NULL);
+        json_object_foreach(settings, name, s) {
+            const char *key = json_string_value(json_object_get(s, "key"));
+            if (strncmp(name, "encoder.", 8) != 0)
+                continue;
+            n++;
+            if (key && !json_equal(json_object_get(config, key), json_object_get(s, "value")) &&
+                strcmp(key, "rope_parameters") != 0)
+                fail_msg("architecture %zu: %s is not the value of %s", i, name, key);
+            if (!key)
+                assert_true(!json_object_get(config, name + 8) || json_is_null(json_object_get(config, name + 8)));
+        }
+        assert_true(n > 10);
+        json_decref(config);
+        free(path);
+        test_dir_remove(dir);
+    }
+    json_decref(settings);
+    settings = NULL;
+}
+
 static void ignore(void *user, const aoe_model_setting *s) {
     (void)user;
     (void)s;
@@ -136,6 +173,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_the_sources),
         cmocka_unit_test(finds_other_keys),
+        cmocka_unit_test(knows_every_architecture),
         cmocka_unit_test(reports_allocation_failures),
     };
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
