@@ -371,7 +371,8 @@ static void rejected_options(void **state) {
         r.o.method = cases[i].method;
         r.o.layers.adaptive = cases[i].o.adaptive;
         r.o.layers.ese = cases[i].o.ese;
-        r.o.layers.ese_dims = cases[i].o.ese_dims;
+        if (cases[i].o.ese && !cases[i].o.adaptive)
+            r.o.layers.ese_dims = cases[i].o.ese_dims;
         r.o.layers.per_step = i == 1 ? 0 : cases[i].o.per_step ? cases[i].o.per_step : 1;
         r.o.layers.temperature = cases[i].o.temperature < 0 ? -1 : 0.3;
         r.o.layers.w_kl = cases[i].o.w_kl < 0 ? -1 : 1;

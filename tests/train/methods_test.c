@@ -602,6 +602,7 @@ static void rejected_options(void **state) {
     begin(&r, AOE_METHOD_GIST, 1);
     r.o.objective.guide_margin = -0.1;
     expect_rejected(&r, AOE_EARG, "options.guide_margin is -0.1");
+    r.o.objective.guide_margin = 0;
     r.o.teachers[1] = r.o.teachers[0];
     expect_rejected(&r, AOE_EARG, "twice; give each teacher once");
     r.o.teachers[0] = r.o.teachers[1] = NULL;
@@ -661,10 +662,10 @@ static void rejected_options(void **state) {
     train_run_destroy(&r);
     begin(&r, AOE_METHOD_SBERT_CLASSIFICATION, 0);
     r.o.classes = 1;
-    expect_rejected(&r, AOE_EARG, "options.classes is 1; give 2 to");
+    expect_rejected(&r, AOE_EARG, "options.classes is 1; give at least 2");
     r.o.classes = 3;
     expect_rejected(&r, AOE_EFORMAT, "from 0 to options.classes - 1");
-    r.o.classes = 0;
+    r.o.classes = AOE_AUTO;
     r.o.label_max = -1;
     expect_rejected(&r, AOE_EARG, "options.label_max is -1");
     train_run_destroy(&r);

@@ -70,7 +70,7 @@ static void test_options(void **state) {
     BAD(objective.tau_angle, 0, "options.tau_angle");
     BAD(objective.tau_ibn, inf, "options.tau_ibn");
     BAD(objective.ibn_threshold, 6, "options.ibn_threshold");
-    BAD(objective.ibn_threshold, nan, "options.ibn_threshold is not a number");
+    BAD(objective.ibn_threshold, nan, "options.ibn_threshold is nan; give a number");
     BAD(args.max_minutes, nan, "options.max_minutes");
     BAD(w_teacher, nan, "options.w_teacher");
     BAD(args.batch_tokens, 0, "options.batch_tokens");
