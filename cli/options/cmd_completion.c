@@ -8,6 +8,11 @@
 
 #include <string.h>
 
+static const char *const shells[] = {"bash", "zsh", "fish", NULL};
+/* Commands whose operands are the name of a command. */
+static const char *const of_commands[] = {"help", "options"};
+enum { OF_COMMANDS = sizeof of_commands / sizeof *of_commands };
+
 /* Prints the choices of an option, separated by spaces. */
 static void print_choices(const aoei_option *o) {
     const char *name;
@@ -15,15 +20,16 @@ static void print_choices(const aoei_option *o) {
         printf("%s%s", i ? " " : "", name);
 }
 
-/* Kind of the values of an option for completion: NONE for values without names, such as numbers and texts. */
-typedef enum values { NO_VALUE, NONE, NAMES, FILES } values;
+/* Kind of the values of an option for completion: NONE for values without names, such as numbers and texts; LIST for
+ * several names, separated by commas. */
+typedef enum values { NO_VALUE, NONE, NAMES, LIST, FILES } values;
 
 static values values_of(const aoei_option *o) {
     const char *value = aoei_option_value(o);
     if (o->kind == AOEI_OPTION_FLAG)
         return NO_VALUE;
     if (aoei_option_choice(o, 0))
-        return NAMES;
+        return o->kind == AOEI_OPTION_SET || strchr(value, ',') ? LIST : NAMES;
     return strstr(value, "FILE") || strstr(value, "DIR") ? FILES : NONE;
 }
 
@@ -89,15 +95,38 @@ static void print_names(const cli_command *group) {
         printf("%s%s", i ? " " : "", group->children[i]->name);
 }
 
+/* Completes the operands that are not files. */
+static void bash_operands(void) {
+    printf("    case $cur,$COMP_CWORD,$command,${COMP_WORDS[2]} in\n"
+           "        -*) ;;\n"
+           "        *,2,completion,*) values='bash zsh fish' ;;\n");
+    for (size_t k = 0; k < OF_COMMANDS; k++) {
+        printf("        *,2,%s,*) values='", of_commands[k]);
+        print_names(&cli_program);
+        printf("' ;;\n");
+        for (size_t i = 0; i < cli_program.n_children; i++) {
+            const cli_command *c = cli_program.children[i];
+            if (c->run)
+                continue;
+            printf("        *,3,%s,%s) values='", of_commands[k], c->name);
+            print_names(c);
+            printf("' ;;\n");
+        }
+    }
+    printf("    esac\n");
+}
+
 static void print_bash(void) {
     printf(
         "# bash completion of aoe, printed by: aoe completion bash\n"
         "_aoe() {\n"
         "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} options= "
         "values=.\n"
-        "    local at=1 word\n"
+        "    local at=1 word response=\n"
         "    COMPREPLY=()\n"
-        "    if [[ $cur == '=' ]]; then\n"
+        "    if [[ $cur == '@' || $prev == '@' ]]; then # a response file, a word of its own for bash\n"
+        "        cur=${cur#@} response=@\n"
+        "    elif [[ $cur == '=' ]]; then\n"
         "        cur=\n"
         "    elif [[ $prev == '=' && COMP_CWORD -gt 2 ]]; then\n"
         "        prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
@@ -122,20 +151,22 @@ static void print_bash(void) {
            "    fi\n"
            "    for word in \"${COMP_WORDS[@]:at+1:COMP_CWORD-at-1}\"; do # options of aoe train\n"
            "        [[ $word == -- && ( $command == grid || $command == compare ) ]] && command=train\n"
-           "    done\n"
-           "    case \"$command $prev\" in\n");
+           "    done\n");
+    bash_operands();
+    printf("    case \"$command $prev\" in\n");
     cli_read_commands(&cli_program, bash_values, NULL);
     printf("    esac\n"
            "    if [[ $values != . ]]; then\n"
-           "        mapfile -t COMPREPLY < <(compgen -W \"$values\" -- \"$cur\")\n"
+           "        [[ $cur == *,* ]] && word=${cur%%,*}, || word= # the names before the last one of a list\n"
+           "        mapfile -t COMPREPLY < <(compgen -P \"$word\" -W \"$values\" -- \"${cur##*,}\")\n"
            "    elif [[ $cur == -* ]]; then\n"
            "        case $command in\n");
     cli_read_commands(&cli_program, bash_names, NULL);
     printf("        esac\n"
            "        mapfile -t COMPREPLY < <(compgen -W \"$options --help\" -- \"$cur\")\n"
            "    else\n"
-           "        compopt -o filenames\n"
-           "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+           "        [[ $response ]] || compopt -o filenames\n"
+           "        mapfile -t COMPREPLY < <(compgen -P \"$response\" -f -- \"$cur\")\n"
            "    fi\n"
            "}\n"
            "complete -F _aoe aoe\n");
@@ -157,11 +188,11 @@ static void zsh_option(const cli_syntax *s, const aoei_option *o) {
         print_summary(o->help);
         printf("]");
         if (v != NO_VALUE)
-            printf(":value:%s", v == FILES ? "_files" : v == NAMES ? "(" : " ");
-        if (v == NAMES) {
+            printf(":value:%s", v == FILES ? "_files" : v == NAMES ? "(" : v == LIST ? " _sequence compadd - " : " ");
+        if (v == NAMES || v == LIST)
             print_choices(o);
+        if (v == NAMES)
             printf(")");
-        }
         printf("'");
     }
 }
@@ -170,7 +201,27 @@ static void zsh_command(void *user, const cli_syntax *s) {
     (void)user;
     printf("    '%s')\n        _arguments -S", s->command);
     for_options(s, zsh_option);
-    printf(" \\\n            '--help[print the help]' '*:file:_files'\n        ;;\n");
+    printf(" \\\n            '--help[print the help]' '*:file:{ compset -P @; _files }'\n        ;;\n");
+}
+
+/* Completes the operands that are not files. */
+static void zsh_operands(void) {
+    printf("    if [[ $words[CURRENT] != -* ]]; then\n        case $CURRENT,$command,$words[3] in\n"
+           "            3,completion,*) compadd -- bash zsh fish; return ;;\n");
+    for (size_t k = 0; k < OF_COMMANDS; k++) {
+        printf("            3,%s,*) compadd -- ", of_commands[k]);
+        print_names(&cli_program);
+        printf("; return ;;\n");
+        for (size_t i = 0; i < cli_program.n_children; i++) {
+            const cli_command *c = cli_program.children[i];
+            if (c->run)
+                continue;
+            printf("            4,%s,%s) compadd -- ", of_commands[k], c->name);
+            print_names(c);
+            printf("; return ;;\n");
+        }
+    }
+    printf("        esac\n    fi\n");
 }
 
 static void print_zsh(void) {
@@ -181,7 +232,9 @@ static void print_zsh(void) {
            "    if ((CURRENT == 2)); then\n"
            "        compadd -- ");
     print_names(&cli_program);
-    printf(" help version\n        return\n    fi\n    shift words\n    ((CURRENT--))\n    case $command in\n");
+    printf(" help version\n        return\n    fi\n");
+    zsh_operands();
+    printf("    shift words\n    ((CURRENT--))\n    case $command in\n");
     for (size_t i = 0; i < cli_program.n_children; i++) {
         const cli_command *c = cli_program.children[i];
         if (c->run)
@@ -216,21 +269,26 @@ static void fish_option(const cli_syntax *s, const aoei_option *o) {
         printf(" -s %c", o->letter);
     if (v != NO_VALUE)
         printf(v == FILES ? " -r -F" : " -x");
-    if (v == NAMES) {
-        printf(" -a '");
+    if (v == NAMES || v == LIST) {
+        printf(" -a '%s", v == LIST ? "(__aoe_list " : "");
         print_choices(o);
-        printf("'");
+        printf("%s'", v == LIST ? ")" : "");
     }
     printf(" -d '");
     print_summary(o->help);
     printf("'\n");
 }
 
-/* fish does not complete options after --, so they are arguments there. */
+/* fish does not complete options after --, so they and their values are arguments there. */
 static void fish_run_option(const cli_syntax *s, const aoei_option *o) {
     (void)s;
-    printf("complete -c aoe -n __aoe_runs -a '--%s' -d '", o->name);
+    printf("complete -c aoe -f -n __aoe_runs -a '--%s' -d '", o->name);
     print_summary(o->help);
+    printf("'\n");
+    if (!aoei_option_choice(o, 0))
+        return;
+    printf("complete -c aoe -f -n '__aoe_runs --%s' -a '", o->name);
+    print_choices(o);
     printf("'\n");
 }
 
@@ -241,10 +299,11 @@ static void fish_command(void *user, const cli_syntax *s) {
         for_options(s, fish_run_option);
 }
 
-/* Prints the commands of a group. condition: test that the word before is the name of the group. */
-static void fish_commands(const cli_command *group, const char *condition) {
+/* Prints the commands of a group, which complete the word after `before` and `name`; "": no word. condition: function
+ * that tests the words before. */
+static void fish_commands(const cli_command *group, const char *condition, const char *before, const char *name) {
     for (size_t i = 0; i < group->n_children; i++) {
-        printf("complete -c aoe -f -n '%s%s' -a %s -d '", condition, group->name, group->children[i]->name);
+        printf("complete -c aoe -f -n '%s %s %s' -a %s -d '", condition, before, name, group->children[i]->name);
         print_summary(group->children[i]->summary);
         printf("'\n");
     }
@@ -257,22 +316,42 @@ static void print_fish(void) {
            "    set -l last (math (count $argv) + 1)\n"
            "    test (count $words) -ge $last; and test \"$words[2..$last]\" = \"$argv\"\n"
            "end\n"
-           "function __aoe_runs # options of aoe train\n"
+           "function __aoe_runs # options of aoe train, or values of the option that is the last word\n"
            "    set -l words (commandline -opc)\n"
-           "    contains -- -- $words; and contains -- \"$words[2]\" grid compare\n"
+           "    contains -- -- $words; and contains -- \"$words[2]\" grid compare; or return 1\n"
+           "    if set -q argv[1]\n"
+           "        test \"$words[-1]\" = \"$argv\"\n"
+           "    else\n"
+           "        string match -q -- '-*' (commandline -ct)\n"
+           "    end\n"
            "end\n"
-           "function __aoe_after # the last word is the name of a group of commands\n"
+           "function __aoe_responses # @FILE\n"
+           "    set -l files (commandline -ct | string sub -s 2)*\n"
+           "    printf '@%%s\\n' $files\n"
+           "end\n"
+           "complete -c aoe -f -n 'string match -q -- \"@*\" (commandline -ct)' -a '(__aoe_responses)'\n"
+           "function __aoe_list # the names, after those that are already in the word\n"
+           "    set -l before (string match -r '.*,' -- (commandline -ct | string replace -r '^--[^=]*=' ''))\n"
+           "    printf '%%s\\n' $before$argv\n"
+           "end\n"
+           "function __aoe_after # the words before this one\n"
            "    set -l words (commandline -opc)\n"
-           "    test (count $words) -eq 2; and test \"$words[2]\" = \"$argv\"\n"
-           "end\n");
-    fish_commands(&cli_program, "__fish_use_subcommand");
-    for (size_t i = 0; i < cli_program.n_children; i++)
-        fish_commands(cli_program.children[i], "__aoe_after ");
+           "    test \"$words[2..]\" = \"$argv\"\n"
+           "end\n"
+           "complete -c aoe -f -n '__aoe_after completion' -a 'bash zsh fish'\n");
+    fish_commands(&cli_program, "__fish_use_subcommand", "", "");
+    for (size_t k = 0; k < OF_COMMANDS; k++)
+        fish_commands(&cli_program, "__aoe_after", of_commands[k], "");
+    for (size_t i = 0; i < cli_program.n_children; i++) {
+        const cli_command *c = cli_program.children[i];
+        fish_commands(c, "__aoe_after", "", c->name);
+        for (size_t k = 0; k < OF_COMMANDS; k++)
+            fish_commands(c, "__aoe_after", of_commands[k], c->name);
+    }
     cli_read_commands(&cli_program, fish_command, NULL);
 }
 
 static int run_command(int argc, char **argv) {
-    static const char *const shells[] = {"bash", "zsh", "fish", NULL};
     void (*const print[])(void) = {print_bash, print_zsh, print_fish};
     const cli_syntax syntax = {
         .command = "completion",

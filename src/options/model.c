@@ -16,6 +16,10 @@ int aoei_parse_pooling(void *target, const char *text, aoe_error *err) {
     return aoe_pooling_parse(target, text, err);
 }
 
+const char *aoei_pooling_choice(size_t i) {
+    return i + 1 < AOE_POOLING_COUNT ? aoe_pooling_name((aoe_pooling)(i + 1)) : NULL;
+}
+
 static const char *pooling_name(char out[AOEI_NAME_SIZE], const void *target) {
     (void)out;
     const aoe_pooling pooling = *(const aoe_pooling *)target;
@@ -52,9 +56,10 @@ const aoei_option aoei_model_table[AOEI_MODEL_ROWS] = {
      .fallback = "from the model directory, otherwise causal attention in all layers"},
     {.name = "pooling",
      .kind = AOEI_OPTION_NAMED,
-     .value = "NAME",
+     .value = "NAME[+NAME]",
      AT(pooling),
      .parse = aoei_parse_pooling,
+     .choice = aoei_pooling_choice,
      .name_of = pooling_name,
      .help = AOEI_POOLING_HELP,
      .fallback = "from the model directory, otherwise " AOEI_DEFAULT_POOLING},

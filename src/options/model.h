@@ -17,4 +17,5 @@ extern const aoei_option aoei_embedder_table[AOEI_EMBEDDER_ROWS];
 #define AOEI_ROW_OF_BATCH_TOKENS (&aoei_embedder_table[0])
 extern const aoei_option_group aoei_encode_rows; /* aoe_encode_options */
 
+const char *aoei_pooling_choice(size_t i); /* returns the name of a pooling that is not a concatenation, or NULL */
 int aoei_parse_pooling(void *target, const char *text, aoe_error *err); /* parses the name of an aoe_pooling */

@@ -20,6 +20,14 @@ complete_words aoe data mine --sa
 complete_words aoe grid --jo
 complete_words aoe grid -o x -- --sched
 complete_words aoe train -d aoe.b
+complete_words aoe grid -o x -- --schedule l
+complete_words aoe train --features u,pr
+complete_words aoe train --pooling cls-
+complete_words aoe help tr
+complete_words aoe help data m
+complete_words aoe options eval s
+complete_words aoe completion f
+complete_words aoe train @ aoe.b
 EOF
 bash complete.bash
 code=0

@@ -26,5 +26,9 @@ complete_words aoe data mine --sa
 complete_words aoe grid --jo
 complete_words aoe grid -o x -- --sched
 complete_words aoe tokenize --model
+complete_words aoe train --features
+complete_words aoe help tr
+complete_words aoe options data m
+complete_words aoe completion f
 EOF
 zsh -f complete.zsh
