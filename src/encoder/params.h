@@ -20,6 +20,8 @@ typedef struct aoei_params_options {
     int second_encoder;            /* 1: there is a second encoder with its own weights, which are equal at the start */
 } aoei_params_options;
 
+enum { AOEI_MAX_ENCODERS = 2 /* maximum number of encoders of the parameters */ };
+
 typedef struct aoei_params {
     size_t n_slots;                /* number of slots of an encoder, aoei_slot_count */
     size_t encoders;               /* number of encoders: 1, or 2 if there is a second encoder */

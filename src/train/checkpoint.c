@@ -243,7 +243,7 @@ int aoei_checkpoints_prune(const char *dir, size_t keep, aoe_error *err) {
 }
 
 static int write_all(aoei_trainer *t, const char *dir, aoe_error *err) {
-    int code = aoei_model_write(t->view, dir, t->settings, err);
+    int code = aoei_model_write(t->view[0], dir, t->settings, err);
     if (!code)
         code = write_moments(t, dir, err);
     if (!code)

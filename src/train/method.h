@@ -97,6 +97,8 @@ typedef struct aoei_method {
     const char *second_encoder; /* name of the second encoder in the training record; NULL: there is none */
     const char *dropped;        /* name of another part that the saved model does not contain; NULL: none */
     const char *kept;           /* name of another part that the saved model contains; NULL: none */
+    int cross_encoder;          /* 1: the method trains a cross-encoder, whose examples are joined text pairs */
+    int subtracts_empty_prompt; /* 1: the method trains models that subtract the embedding of their empty prompt */
     aoe_pooling words; /* AOE_POOLING_AUTO: the whole model is trained; otherwise, only its word embeddings are used,
                           with this pooling (model/word_table.h) */
     int maps_vectors; /* 1: a linear map of the embeddings is trained if the options require it (train/teacher_map.h) */

@@ -2,14 +2,10 @@
  * The method cross-encoder, which trains a model with a classification head on text pairs. With one output, the loss is
  * the binary cross entropy with the label divided by its maximum; with several outputs, labels are classes.
  */
-#include "train/method_cross_encoder.h"
+#include "train/methods.h"
 
 #include "base/error.h"
 #include "base/options.h"
-
-size_t aoei_cross_classes(const aoe_train_options *o) {
-    return o->method != AOE_METHOD_CROSS_ENCODER ? 0 : o->classes == AOE_AUTO ? 1 : o->classes;
-}
 
 static int check(const aoe_train_options *o, aoe_error *err) {
     for (size_t i = 0; i < o->n_data; i++)
@@ -22,14 +18,15 @@ static int check(const aoe_train_options *o, aoe_error *err) {
 
 static int load(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file,
                 const aoe_table_options *table, aoe_error *err) {
-    return aoei_cross_classes(o) > 2 ? aoei_load_classes(e, o, file, table, err)
-                                     : aoei_examples_load(e, file->path, file->kind, table, err);
+    return aoei_method_scores(&aoei_method_cross_encoder, o) > 2
+               ? aoei_load_classes(e, o, file, table, err)
+               : aoei_examples_load(e, file->path, file->kind, table, err);
 }
 
 /* Sets the loss of a cross-encoder. With one output, a label divided by file_loss->label_scale is the target. */
 static int scale_labels(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
                         const aoei_dataset *d, aoe_error *err) {
-    if (aoei_cross_classes(o) > 1)
+    if (aoei_method_scores(&aoei_method_cross_encoder, o) > 1)
         return AOE_OK;
     file_loss->label_scale = !aoei_is_auto(o->label_max) ? o->label_max : d->highest > 1 ? d->highest : 1;
     if (d->lowest < 0 || d->highest > file_loss->label_scale)
@@ -52,6 +49,7 @@ const aoei_method aoei_method_cross_encoder = {.name = "cross-encoder",
                                                .about = "scores text pairs, for aoe rerank (Nogueira and Cho 2019)",
                                                .kinds = AOEI_KIND(PAIRS) | AOEI_KIND(TRIPLETS),
                                                .supported = "labeled pairs or triplets",
+                                               .cross_encoder = 1,
                                                .unsupported = {.distillation = "cannot learn from teacher embeddings",
                                                                .matryoshka = "has no embeddings",
                                                                .layers = "has no embeddings"},

@@ -286,6 +286,7 @@ const aoei_method aoei_method_promptbert_sup = {
     .about = "states of [MASK] in a template (PromptBERT, Jiang et al. 2022)",
     .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
     .positives_only = 1,
+    .subtracts_empty_prompt = 1,
     .supported = "triplets, positives or labeled pairs",
     .kept = "prompt template",
     .unsupported = {.distillation = "trains differences of embeddings, but teacher embeddings are not differences",

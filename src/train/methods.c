@@ -10,7 +10,6 @@
 #include "base/options.h"
 #include "table/texts.h"
 #include "train/method.h"
-#include "train/method_cross_encoder.h"
 
 #include <limits.h>
 #include <math.h>
@@ -124,7 +123,7 @@ size_t aoei_method_copies(const aoei_method *m, aoe_example_kind kind) {
 size_t aoei_method_texts(const aoei_method *m, size_t arity) {
     if (m->kinds & AOEI_KIND(TEXTS))
         return aoei_method_copies(m, AOE_EXAMPLES_TEXTS);
-    return m == methods[AOE_METHOD_CROSS_ENCODER] ? 1 : arity * aoei_method_copies(m, AOE_EXAMPLES_PAIRS);
+    return m->cross_encoder ? 1 : arity * aoei_method_copies(m, AOE_EXAMPLES_PAIRS);
 }
 
 size_t aoei_method_pairs(const aoei_method *m, const aoe_train_options *o) {
@@ -184,16 +183,20 @@ int aoei_method_check(const aoei_method *m, const aoe_train_options *o, aoe_erro
         code = check_unsupported(m, o, err);
     if (code)
         return code;
-    if (o->classes == 1 && o->method != AOE_METHOD_CROSS_ENCODER)
+    if (o->classes == 1 && !m->cross_encoder)
         return aoei_fail(err, AOE_EARG, "options.classes is 1; give at least 2");
-    if (o->method != AOE_METHOD_CROSS_ENCODER && o->new_head)
+    if (o->new_head && !m->cross_encoder)
         return aoei_fail(err, AOE_EARG,
                          "options.new_head: only options.method cross-encoder trains a classification head");
     return m->check ? m->check(o, err) : AOE_OK;
 }
 
+size_t aoei_method_scores(const aoei_method *m, const aoe_train_options *o) {
+    return !m->cross_encoder ? 0 : o->classes == AOE_AUTO ? 1 : o->classes;
+}
+
 int aoei_method_has_classes(const aoei_method *m, const aoe_train_options *o) {
-    return m->group == AOEI_METHODS_CLASSES || aoei_cross_classes(o) > 1;
+    return m->group == AOEI_METHODS_CLASSES || aoei_method_scores(m, o) > 1;
 }
 
 /* Checks that all labels of labeled pairs are classes. file: file of the examples. */
@@ -213,8 +216,8 @@ static int check_classes(const aoei_method *m, const aoei_examples *e, const aoe
                          "options.label_map, or for scores, %s",
                          e->name, e->line[i], label, m->name,
                          o->classes != AOE_AUTO ? " to options.classes - 1; raise options.classes," : ";",
-                         o->method == AOE_METHOD_CROSS_ENCODER ? "unset options.classes"
-                                                               : "choose another method, such as sbert-regression");
+                         m->cross_encoder ? "unset options.classes"
+                                          : "choose another method, such as sbert-regression");
     }
     return AOE_OK;
 }

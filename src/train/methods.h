@@ -22,6 +22,9 @@ size_t aoei_method_pairs(const aoei_method *m, const aoe_train_options *o);
 int aoei_method_has_teacher(const aoei_method *m, const aoe_train_options *o);
 /* Checks the options of methods and objectives. Errors: AOE_EARG. */
 int aoei_method_check(const aoei_method *m, const aoe_train_options *o, aoe_error *err);
+/* Returns the number of scores of a pair of the cross-encoder that the method trains, or 0 if it trains an embedding
+ * model. */
+size_t aoei_method_scores(const aoei_method *m, const aoe_train_options *o);
 /* Returns 1 if the labels of the training data are classes. */
 int aoei_method_has_classes(const aoei_method *m, const aoe_train_options *o);
 /* Reads the examples of the file o->data[number] as the method requires, and checks labels that are classes. If the

@@ -25,7 +25,6 @@
 #include "train/pair_task.h"
 #include "train/batch_plan.h"
 #include "train/class_counts.h"
-#include "train/method_cross_encoder.h"
 #include "train/methods.h"
 #include "train/saved_parts.h"
 #include "train/schedule.h"
@@ -123,7 +122,7 @@ static int check_options(const aoei_method *method, const aoe_train_options *o, 
     int code = aoei_train_options_check(o, err);
     if (code)
         return code;
-    if (o->batch_size == 1 && o->method != AOE_METHOD_CROSS_ENCODER)
+    if (o->batch_size == 1 && !method->cross_encoder)
         return aoei_fail(
             err, AOE_EARG,
             "options.batch_size is 1, but must be at least 2, because the losses compare the pairs of a batch");
@@ -316,7 +315,7 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         code = open_teacher(p, t, err);
     if (!code)
         code = load_sources(p, t, err);
-    if (!code && t->base->settings.subtract_empty_prompt && p->o->method != AOE_METHOD_PROMPTBERT_SUP)
+    if (!code && t->base->settings.subtract_empty_prompt && !p->method->subtracts_empty_prompt)
         code = aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: the model subtracts the embedding of its empty prompt, which only options.method promptbert-sup "
@@ -522,7 +521,7 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     if (code)
         return code;
     task->params = &p->step.params;
-    task->twin = step.twin;
+    task->candidates = step.twin ? 2 : 1;
     p->labels = aoei_malloc_array(pairs, sizeof *p->labels);
     p->groups = aoei_malloc_array(p->arity * pairs, sizeof *p->groups);
     if (!p->labels || !p->groups)
@@ -660,10 +659,10 @@ static void create_task(pair_task *p, const aoe_train_options *o, const aoei_met
                           .evaluate = o->evaluate ? evaluate : NULL,
                           .metric = o->evaluate ? o->dev_metric : NULL,
                           .lora = &o->lora,
-                          .cross_encoder = o->method == AOE_METHOD_CROSS_ENCODER,
+                          .cross_encoder = method->cross_encoder,
                           .words = method->words,
                           .pooling = defaults.args.model_options.pooling,
-                          .head = {.new_classes = aoei_cross_classes(o), .replace = o->new_head},
+                          .head = {.new_classes = aoei_method_scores(method, o), .replace = o->new_head},
                           .embeds = 1};
 }
 

@@ -187,7 +187,7 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
             t->o->model);
     aoei_params_load(t->ctx, t->params, t->base->weights);
     aoei_model_release_weights(t->base);
-    code = aoei_model_view(&t->view, t->base, t->params->values, err);
+    code = aoei_model_view(&t->view[0], t->base, t->params->values, err);
     if (code || !t->task->evaluate)
         return code;
     t->best = aoei_malloc_array(t->params->count, sizeof *t->best);
@@ -197,10 +197,13 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
         return AOE_OK;
     const aoe_embedder_options e = {
         .struct_size = sizeof(aoe_embedder_options), .batch_tokens = t->o->batch_tokens, .threads = AOE_AUTO};
-    code = aoe_embedder_create(&t->embedder, t->view, &e, err);
-    if (!code && t->task->twin)
-        code = aoei_model_view(&t->twin_view, t->base, aoei_params_values(t->params, 1), err);
-    return !code && t->twin_view ? aoe_embedder_create(&t->twin_embedder, t->twin_view, &e, err) : code;
+    for (size_t i = 0; i < t->task->candidates && !code; i++) {
+        if (i)
+            code = aoei_model_view(&t->view[i], t->base, aoei_params_values(t->params, i), err);
+        if (!code)
+            code = aoe_embedder_create(&t->embedder[i], t->view[i], &e, err);
+    }
+    return code;
 }
 
 /* Checks that the checkpoint contains adapters if the run trains adapters, and that it contains none otherwise. saved:
@@ -355,10 +358,10 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
 void aoei_trainer_destroy(aoei_trainer *t) {
     aoei_train_log_close(t->log);
     aoei_output_dir_close(&t->output);
-    aoe_embedder_destroy(t->embedder);
-    aoe_embedder_destroy(t->twin_embedder);
-    aoe_model_close(t->twin_view);
-    aoe_model_close(t->view);
+    for (size_t e = 0; e < AOEI_MAX_ENCODERS; e++) {
+        aoe_embedder_destroy(t->embedder[e]);
+        aoe_model_close(t->view[e]);
+    }
     aoe_model_close(t->base);
     aoei_free(t->best);
     json_decref(t->settings);

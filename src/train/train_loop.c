@@ -173,13 +173,13 @@ static int score_encoders(aoei_trainer *t, double *score, int *second, aoei_task
     aoei_task *task = t->task;
     double other = (double)NAN;
     *second = 0;
-    int code = t->twin_embedder ? task->evaluate(task, t, t->twin_embedder, &other, r, err) : AOE_OK;
+    int code = t->embedder[1] ? task->evaluate(task, t, t->embedder[1], &other, r, err) : AOE_OK;
     if (!code)
-        code = task->evaluate(task, t, t->embedder, score, r, err);
+        code = task->evaluate(task, t, t->embedder[0], score, r, err);
     if (code || !is_better(other, *score))
         return code;
     *second = 1;
-    return task->evaluate(task, t, t->twin_embedder, score, r, err);
+    return task->evaluate(task, t, t->embedder[1], score, r, err);
 }
 
 /* Copies the current weights to t->best. second: 1: the halves of the two encoders are exchanged. */
@@ -312,8 +312,8 @@ static int finish(aoei_trainer *t, timer *m, aoe_error *err) {
         return aoei_fail_nomem(err, 0);
     aoei_model_contents contents;
     aoei_model_weight_reader rows;
-    aoei_model_contents_of(&contents, &rows, t->view, record, AOE_STORAGE_F32);
-    contents.only_adapters = t->view->config.lora.r > 0;
+    aoei_model_contents_of(&contents, &rows, t->view[0], record, AOE_STORAGE_F32);
+    contents.only_adapters = t->view[0]->config.lora.r > 0;
     contents.limits_logged = t->limits_logged;
     const int code = aoei_contents_save(&contents, t->o->output, &t->ctx->log, err);
     json_decref(record);

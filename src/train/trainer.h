@@ -80,9 +80,9 @@ typedef struct aoei_task {
     aoe_pooling pooling;    /* pooling that the defaults of the method set; AOE_POOLING_AUTO: none */
     int cross_encoder;      /* 1: the model is opened, trained and saved with its classification head */
     aoei_head_request head; /* cross_encoder: request of a classification head */
-    int twin;               /* 1: the parameters have two encoders; the one with the better score is the result */
-    int embeds;             /* 1: the function `evaluate` uses an embedder */
-    int mlm_head;           /* 1: the model is opened, trained and saved with its masked-LM head */
+    size_t candidates; /* number of encoders of the parameters that may become the result, 1 or 2; set by lay_out */
+    int embeds;        /* 1: the function `evaluate` uses an embedder */
+    int mlm_head;      /* 1: the model is opened, trained and saved with its masked-LM head */
 } aoei_task;
 
 struct aoei_trainer {
@@ -91,15 +91,14 @@ struct aoei_trainer {
     aoei_task *task;            /* task that loads the training data and computes losses and gradients; borrowed */
     /* dropout probability of hidden states, and dropout probability of attention weights */
     double hidden_dropout, attention_dropout;
-    int resumed;            /* 1: the run resumes from a checkpoint */
-    aoe_model *base;        /* checkpoint if the run resumes, otherwise the initial model; owned */
-    aoe_model *view;        /* model with the trained weights, and with the settings and files of `base`; owned */
-    aoe_embedder *embedder; /* embedder that uses `view` for evaluation; NULL if it is not needed; owned */
-    aoe_model *twin_view; /* model with the weights of the second encoder, which may become the result; NULL if there is
-                             none; owned */
-    aoe_embedder *twin_embedder; /* embedder that uses `twin_view`; owned */
-    int limits_logged;           /* 1: the features of the model that other programs do not support were logged */
-    aoei_params *params;         /* parameters to train; borrowed from the task */
+    int resumed;     /* 1: the run resumes from a checkpoint */
+    aoe_model *base; /* checkpoint if the run resumes, otherwise the initial model; owned */
+    /* For each encoder that may become the result, a model with its weights, and with the settings and files of `base`,
+     * and an embedder of this model, which evaluates it; the embedders are NULL if they are not needed; owned */
+    aoe_model *view[AOEI_MAX_ENCODERS];
+    aoe_embedder *embedder[AOEI_MAX_ENCODERS];
+    int limits_logged;   /* 1: the features of the model that other programs do not support were logged */
+    aoei_params *params; /* parameters to train; borrowed from the task */
     float *best; /* [params->count] best weights so far; NULL if the run does not evaluate; owned. If there is a second
                     encoder, the first half contains the better encoder */
     size_t steps_per_epoch; /* number of optimizer steps per epoch */
