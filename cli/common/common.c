@@ -154,8 +154,8 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
         return cli_fail("%s", err.message);
     warn_prompt_name(s, m);
     if (!aoe_model_classes(s->model) && aoe_model_is_cross_encoder(s->model))
-        cli_warn("%s: the model is a cross-encoder, whose classification head has no effect on embeddings; score pairs "
-                 "of texts with aoe rerank",
+        cli_warn("%s: the model is a cross-encoder, whose classification head has no effect on embeddings; score text "
+                 "pairs with aoe rerank",
                  s->dir);
     return 0;
 }

@@ -62,9 +62,9 @@ static const char *limitation_of(const aoei_model_contents *m, const char *dir, 
     const aoei_encoder_config *c = m->config;
     const char *limitation =
         c->arch->library == AOEI_LIBRARY_NONE ? "other programs do not support its architecture"
-        : c->bigrams ? "other programs, such as sentence-transformers, cannot open it, because they have no embeddings "
-                       "of bigrams"
-                     : aoei_settings_limits(m->settings, buf, size);
+        : c->bigrams
+            ? "other programs, such as sentence-transformers, cannot open it, because they have no bigram embeddings"
+            : aoei_settings_limits(m->settings, buf, size);
     const int model2vec = c->arch->library == AOEI_LIBRARY_MODEL2VEC && !aoei_settings_module_count(m->settings);
     if (!limitation)
         limitation = aoei_tokenizer_limit(c, m->tokenizer);
