@@ -130,7 +130,7 @@ int aoei_json_load_optional(json_t **root, char **path, const char *dir, const c
  * except for subnormal numbers. */
 static size_t format_real(char out[40], const char *s) {
     const double x = strtod(s, NULL);
-    char text[32];
+    char text[40];
     for (int digits = fabs(x) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, x);
         const double back = strtod(text, NULL);

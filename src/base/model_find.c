@@ -125,9 +125,9 @@ static int reject_cache_folder(const char *path, aoe_error *err) {
 static int find_snapshot(char **snapshot, const aoei_hub_name *hub, aoe_error *err) {
     aoei_hub_name full = *hub;
     const int rc = aoei_hub_snapshot(snapshot, hub, err);
-    if (rc || *snapshot || strchr(hub->id, '/') || strlen(hub->id) + strlen(DEFAULT_ORGANIZATION) > AOEI_HUB_ID_MAX)
+    if (rc || *snapshot || strchr(hub->id, '/') ||
+        snprintf(full.id, sizeof full.id, DEFAULT_ORGANIZATION "%s", hub->id) > AOEI_HUB_ID_MAX)
         return rc;
-    snprintf(full.id, sizeof full.id, DEFAULT_ORGANIZATION "%s", hub->id);
     return aoei_hub_snapshot(snapshot, &full, err);
 }
 

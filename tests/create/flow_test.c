@@ -409,7 +409,7 @@ static void rejected_options(void **state) {
     expect_rejected(bert, &o, AOE_EARG,
                     "an embedding has 16 components, but a flow with 5 levels needs a multiple of 32");
     o.levels = 9;
-    expect_rejected(bert, &o, AOE_EARG, "options.levels is 9, but must be 1 to 8");
+    expect_rejected(bert, &o, AOE_EARG, "options.levels is 9; give an integer from 1 to 8");
     o = defaults();
     o.batch_size = 1;
     expect_rejected(bert, &o, AOE_EARG, "options.batch_size is 1, but must be 2 to");

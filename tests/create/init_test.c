@@ -361,7 +361,7 @@ static void rejects_invalid_input(void **state) {
     expect_rejected(&c, &o, AOE_EARG, "shape: \"num_hidden_layers\" is 0");
     o = options(&c);
     o.dropout = 1;
-    expect_rejected(&c, &o, AOE_EARG, "options.dropout must be at least 0 and below 1");
+    expect_rejected(&c, &o, AOE_EARG, "options.dropout is 1; give a number of at least 0 and below 1");
     o = options(&c);
     o.vocab_size = 2;
     expect_rejected(&c, &o, AOE_EARG, "2");

@@ -486,7 +486,7 @@ static void test_group_errors(void **state) {
     free(test_write_text(test_dir, "empty.tsv", "image\tcaption\na\t1\n \t2\n"));
     expect_error("empty.tsv", &o, AOE_EFORMAT, "empty.tsv:3: the group is empty; correct or remove the row");
     o.recall_at[0] = 0;
-    expect_error("alone.tsv", &o, AOE_EARG, "options.recall_at and options.top must be at least 1");
+    expect_error("alone.tsv", &o, AOE_EARG, "options.recall_at: give up to 8 numbers of at least 1");
     char *path = write_groups();
     circle c = {.specials = 1, .ctx = context, .poisoned = "52"};
     const aoei_eval_model e = circle_encoder(&c);
