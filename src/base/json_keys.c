@@ -26,7 +26,7 @@
         "hidden_act num_key_value_heads head_dim rms_norm_eps attention_bias attention_dropout mlp_bias "              \
         "use_bidirectional_attention sliding_window use_sliding_window max_window_layers layer_types pretraining_tp "
 
-/* The keys of config.json that an architecture obeys, or that have no effect on its embeddings. */
+/* The keys of config.json that an architecture uses, or that have no effect on its embeddings. */
 static const struct {
     const char *model_type, *keys;
 } architectures[] = {

@@ -74,7 +74,7 @@ fail:
 static int check_direction(const aoei_encoder_config *c, const aoei_arch *arch, const json_t *config, const char *file,
                            aoe_error *err) {
     int causal = c->causal;
-    if (arch->default_pooling == AOE_POOLING_LAST_TOKEN) /* a causal architecture, which obeys the key */
+    if (arch->default_pooling == AOE_POOLING_LAST_TOKEN) /* a causal architecture, which uses the key */
         return 0;
     const int rc = aoei_json_bool(config, "is_causal", &causal, file, err);
     if (rc || causal == c->causal)

@@ -68,7 +68,7 @@ static int plan_training(const aoe_train_options *o, const aoe_model *m, const a
     return 0;
 }
 
-/* Estimates the memory of a run that only evaluates the initial model: the memory of a batch of the embedder. */
+/* Estimates the memory of a run that only evaluates the start model: the memory of a batch of the embedder. */
 static int plan_evaluation(const aoe_train_options *o, const aoe_model *m, size_t *bytes, aoe_error *err) {
     aoe_model_info info = {.struct_size = sizeof info};
     aoe_memory_plan plan = {.struct_size = sizeof plan};

@@ -124,7 +124,7 @@ static void on_result(void *user, const aoe_sts_result *r) {
     w->write_code = aoei_trial_write_pairs(w->o, w->t, w->file, r->cosine, r->gold, r->pairs, w->error);
 }
 
-/* Evaluates the trained model. For an untrained configuration, evaluates the initial model with the options of the
+/* Evaluates the trained model. For an untrained configuration, evaluates the start model with the options of the
  * configuration. */
 static int evaluate_files(work *w, const char *output, aoe_error *err) {
     const aoe_configuration *c = w->t->configuration;

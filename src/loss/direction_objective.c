@@ -103,7 +103,7 @@ static void example_gradient(void *arg, size_t i, const double *v, double *g) {
         aoei_unit_rows_grad(&p->documents, (a - POSITIVE) * B + i, 1.0, g + a * D);
 }
 
-/* Returns the scalar product of row i of a and row j of b. */
+/* Returns the dot product of row i of a and row j of b. */
 static double product(const aoei_unit_rows *a, size_t i, const aoei_unit_rows *b, size_t j) {
     double sum = 0;
     for (size_t k = 0; k < a->D; k++) {
@@ -113,7 +113,7 @@ static double product(const aoei_unit_rows *a, size_t i, const aoei_unit_rows *b
     return sum;
 }
 
-/* Returns the sum over the rows of the scalar products of the unit vectors and their gradients. */
+/* Returns the sum over the rows of the dot products of the unit vectors and their gradients. */
 static double products_with_gradients(const aoei_unit_rows *r) {
     double sum = 0;
     for (size_t i = 0; i < r->N; i++)
@@ -125,7 +125,7 @@ static double products_with_gradients(const aoei_unit_rows *r) {
 }
 
 /* Returns the derivative of the weighted loss with respect to log(1 / tau), which is the sum over all scores of the
- * score times its derivative. A score is linear in both of its unit vectors, so the scalar products of the unit vectors
+ * score times its derivative. A score is linear in both of its unit vectors, so the dot products of the unit vectors
  * with their gradients contain each score twice. */
 static double log_scale_gradient(const state *p) {
     return (products_with_gradients(&p->queries) + products_with_gradients(&p->documents)) / 2;

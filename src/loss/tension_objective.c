@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Binary cross entropy of scalar products. A batch has few pairs, so one thread computes the loss.
+ * Binary cross entropy of dot products. A batch has few pairs, so one thread computes the loss.
  */
 #include "loss/tension_objective.h"
 

@@ -19,7 +19,7 @@ typedef struct token_job {
     double *mean;       /* [B, D] mean vectors g_i */
     double *transposed; /* [D, B] the same values */
     double *d_mean;     /* [B, D] gradients of the mean vectors */
-    double *factor;     /* [N, B] scalar products x_ji, then their gradients */
+    double *factor;     /* [N, B] dot products x_ji, then their gradients */
     double *loss;       /* [N] contribution of each token to the loss */
     size_t *own;        /* [N] text of each token */
 } token_job;
@@ -73,7 +73,7 @@ static void mean_task(void *arg, size_t text, size_t worker) {
         j->transposed[k * b->texts + text] = mean[k];
 }
 
-/* Computes the scalar products of a token, its contribution to the loss, and the gradients of the scalar products. */
+/* Computes the dot products of a token, its contribution to the loss, and the gradients of the dot products. */
 static void product_task(void *arg, size_t token, size_t worker) {
     (void)worker;
     const token_job *j = arg;

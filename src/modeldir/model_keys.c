@@ -192,8 +192,8 @@ static int check_model_type(aoei_model_dir dir, const aoei_encoder_config *c, ao
     return rc;
 }
 
-/* Warns if use_bidirectional_attention makes the attention of a causal model bidirectional, because transformers obeys
- * the key only in Gemma 3 models. transformers and aoe obey is_causal false in all causal models. */
+/* Warns if use_bidirectional_attention makes the attention of a causal model bidirectional, because transformers uses
+ * the key only in Gemma 3 models. transformers and aoe use is_causal false in all causal models. */
 static void warn_direction(const json_t *config, const char *type, const char *path, const aoei_log *log) {
     static const char *const types[] = {"llama", "mistral", "ministral", "qwen2", "qwen3"};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)

@@ -83,7 +83,7 @@ static int write_settings(const aoei_model_contents *m, const char *dir, aoe_err
     return rc;
 }
 
-/* The tensors of the weights file. An entry is either a weight of the model, or a copy of a tensor in the files of the
+/* The tensors of the weight file. An entry is either a weight of the model, or a copy of a tensor in the files of the
  * model from which this model is derived (the source). */
 typedef struct tensor_list {
     aoei_slot *slots;              /* [aoei_slot_count] descriptions of all slots of the model, owned */
@@ -197,7 +197,7 @@ static int write_copy(aoei_storage_writer *w, const aoei_st_tensor *t, aoe_error
     return rc;
 }
 
-/* Writes the weights file. If m->only_adapters is 1, the file contains the adapters; otherwise it contains all model
+/* Writes the weight file. If m->only_adapters is 1, the file contains the adapters; otherwise it contains all model
  * weights. */
 static int write_weights(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     tensor_list list = {0};

@@ -50,8 +50,8 @@ static int move_entry(const char *from_dir, const char *to_dir, const char *name
 }
 
 /* Moves files and folders from the directory `from` to the directory `to`. names[n] contains their names. If `weights`
- * is 1, only the weights files (aoei_is_weights_file) are moved; if `weights` is 0, only the other files and folders
- * are moved. */
+ * is 1, only the weight files (aoei_is_weights_file) are moved; if `weights` is 0, only the other files and folders are
+ * moved. */
 static int move_entries(const char *from, const char *to, char **names, size_t n, int weights, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++)
@@ -90,7 +90,7 @@ static const char *backup_name(const char *staging) {
 /* Returns 1 if publishing from `staging` was interrupted at a time when `dir` contained no complete model. */
 static int is_interrupted(const char *dir, const char *staging) {
     const char *backup = backup_name(staging);
-    /* aoei_has_weights(dir) is not sufficient: if the previous model had two weights files and only one of them was
+    /* aoei_has_weights(dir) is not sufficient: if the previous model had two weight files and only one of them was
      * moved, it returns 1. */
     return backup && (!aoei_has_weights(dir) || (!strcmp(backup, PARTIAL_BACKUP) && aoei_has_weights(staging)));
 }

@@ -24,7 +24,7 @@ static void put(aoei_buffer *b, const char *text) {
     aoei_buffer_append(b, text, strlen(text));
 }
 
-/* Sets *name to the model on the Hugging Face Hub from which this model was derived: the initial model in the training
+/* Sets *name to the model on the Hugging Face Hub from which this model was derived: the start model in the training
  * record or, if there is no record, the source. (The source of a trained model may be a checkpoint.) name->id is "" if
  * the model was derived from another model. Returns 0 or AOE_ENOMEM. */
 static int find_hub_base(aoei_hub_name *name, const aoei_model_contents *m) {
@@ -201,7 +201,7 @@ static char *last_component(const char *path) {
 }
 
 /* If dir contains a LICENSE file, appends a sentence that names the model from which this file was copied. For a
- * trained model, this is the initial model in the training record, because m->source may be a checkpoint. base: see
+ * trained model, this is the start model in the training record, because m->source may be a checkpoint. base: see
  * find_hub_base. Returns 0 or AOE_ENOMEM. */
 static int put_license(aoei_buffer *b, const aoei_model_contents *m, const aoei_hub_name *base, const char *dir) {
     const char *license_dir = m->license_dir[0];

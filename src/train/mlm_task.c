@@ -38,7 +38,7 @@ typedef struct sequence_list {
 typedef struct mlm_task {
     aoei_task task;                 /* functions that the trainer calls */
     const aoe_pretrain_options *o;  /* checked options; borrowed */
-    const aoe_model *model;         /* initial model; borrowed */
+    const aoe_model *model;         /* start model; borrowed */
     aoei_sequences_options reading; /* files, maximum length and packing of the sequences */
     size_t tokens;                  /* number of tokens in an epoch */
     size_t longest;                 /* maximum number of tokens in a sequence in the training data */

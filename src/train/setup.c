@@ -207,7 +207,7 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
 }
 
 /* Checks that the checkpoint contains adapters if the run trains adapters, and that it contains none otherwise. saved:
- * 1 if the initial model is an adapter directory. */
+ * 1 if the start model is an adapter directory. */
 static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int saved, aoe_error *err) {
     const int adapters = aoei_is_adapter_dir(checkpoint), requested = t->task->lora && (saved || t->task->lora->r);
     if (adapters == requested)
@@ -227,7 +227,7 @@ static int check_base_is_kept(const aoei_trainer *t, const char *base, aoe_error
                      t->o->output, base);
 }
 
-/* Opens the checkpoint if the run resumes, or the initial model otherwise. Adapters in a checkpoint are opened together
+/* Opens the checkpoint if the run resumes, or the start model otherwise. Adapters in a checkpoint are opened together
  * with the base model of this run. */
 static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;

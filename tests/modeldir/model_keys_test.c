@@ -134,7 +134,7 @@ static void warns_about_keys_of_rotary_positions(void **state) {
     }
 }
 
-/* transformers obeys use_bidirectional_attention only in Gemma 3 models, and is_causal in all causal models. */
+/* transformers uses use_bidirectional_attention only in Gemma 3 models, and is_causal in all causal models. */
 static void warns_about_bidirectional_attention(void **state) {
     (void)state;
     static const struct {

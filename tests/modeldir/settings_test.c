@@ -491,7 +491,7 @@ static void finds_a_dense_layer(void **state) {
     test_dir_remove(dir);
 }
 
-/* Tests that arguments in sentence_bert_config.json are obeyed, rejected by name, or known to have no effect. */
+/* Tests that arguments in sentence_bert_config.json are applied, rejected by name, or known to have no effect. */
 static void checks_the_transformer_module(void **state) {
     (void)state;
     static const struct {

@@ -2,7 +2,7 @@
  * covers: tokenizer/input_names tokenizer/listed_tokens
  * Tests directories in which tokenizer_config.json contradicts tokenizer.json. The tokens must be those of the
  * tokenizer classes of the library transformers: the class in tokenizer_config.json determines which settings are
- * obeyed.
+ * used.
  */
 #include <stdio.h>
 #include <stdlib.h>
