@@ -126,7 +126,7 @@ static void measure(const aoe_context *ctx, const memory *m, aoei_dtype type, si
 }
 
 static void bench_type(const aoe_context *ctx, memory *m, aoei_dtype type) {
-    double peak = bench_peak(ctx, aoei_public_dtype(type));
+    double peak = bench_peak(ctx, type == AOEI_BF16 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32);
     if (!(peak > 0)) /* a tier without bf16 instructions computes with float32 vectors, so their peak is the limit */
         peak = bench_peak(ctx, AOE_DTYPE_F32);
     if (peak > 0)
