@@ -83,6 +83,10 @@ static void print_json(const cli_syntax *s, const cli_group *g, const aoei_optio
         json_object_set_new(j, "min", range_end(o, min));
         json_object_set_new(j, "max", range_end(o, max));
     }
+    if (o->kind == AOEI_OPTION_SEED) { /* all integers of 64 bits */
+        json_object_set_new(j, "min", json_integer(0));
+        json_object_set_new(j, "max", json_null());
+    }
     if (aoei_option_choice(o, 0))
         json_object_set_new(j, "choices", choices(o));
     if (o->kind == AOEI_OPTION_FLAG)

@@ -184,10 +184,10 @@ json_t *aoei_option_json(const aoei_option *o, const void *target, int names) {
     switch (o->kind) {
     case AOEI_OPTION_FLAG:
         return names ? json_boolean(*(const int *)target) : integer(*(const int *)target, names);
-    case AOEI_OPTION_CHOICE: /* a negative value means that the option was not given */
-        if (names)
-            return *(const int *)target < 0 ? json_null() : json_string(o->choices[*(const int *)target]);
-        return integer(*(const int *)target, names);
+    case AOEI_OPTION_CHOICE: { /* a value without a name, such as -1, means that the option was not given */
+        const char *name = names ? aoei_option_choice(o, (size_t) * (const int *)target) : NULL;
+        return name ? json_string(name) : names ? json_null() : integer(*(const int *)target, names);
+    }
     case AOEI_OPTION_SET:
         return names ? set_json(o, *(const unsigned *)target) : json_integer(*(const unsigned *)target);
     case AOEI_OPTION_SIZE:

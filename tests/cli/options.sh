@@ -20,6 +20,9 @@ done
 for command in train "data mine" "plot curve"; do
     grep -x "$command" listed || echo "$command is not listed"
 done
+"$AOE" options --json | awk '
+    !/"type":/ || !/"default":/ || !/"help":/ { print "incomplete: " $0 }
+    /"type":"(integer|number)"/ && !/"min":.*"max":/ { print "without a range: " $0 }'
 awk 'END { print (NR > 30 ? "all commands" : "too few: " NR) }' listed
 code=0
 "$AOE" options nothing || code=$?

@@ -73,6 +73,12 @@ static void values_as_json(void **state) {
             free(text);
         }
     }
+    static const int unset[] = {-1, 2, AOE_AUTO}; /* a choice that was not given */
+    for (size_t i = 0; i < sizeof unset / sizeof *unset; i++) {
+        json_t *none = aoei_option_json(&table[1], &unset[i], 1);
+        assert_true(json_is_null(none));
+        json_decref(none);
+    }
     const double infinite = INFINITY;
     json_t *value = aoei_option_json(&table[6], &infinite, 0);
     assert_true(json_is_null(value));
