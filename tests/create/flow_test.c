@@ -412,7 +412,7 @@ static void rejected_options(void **state) {
     expect_rejected(bert, &o, AOE_EARG, "options.levels is 9; give an integer from 1 to 8");
     o = defaults();
     o.batch_size = 1;
-    expect_rejected(bert, &o, AOE_EARG, "options.batch_size is 1, but must be 2 to");
+    expect_rejected(bert, &o, AOE_EARG, "options.batch_size is 1; give an integer from 2 to");
     o = defaults();
     o.lr = NAN;
     expect_rejected(bert, &o, AOE_EARG, "options.lr is nan");

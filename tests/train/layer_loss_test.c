@@ -358,7 +358,7 @@ static void rejected_options(void **state) {
          "options.layers.ese_dims is 17, but the embeddings have only 16"},
         {AOE_METHOD_ANGLE, {.ese = 1, .ese_dims = 5}, 0, 0, "the angle loss requires an even size"},
         {AOE_METHOD_ANGLE, {.ese = 1}, 0, 0, "options.layers.ese_dims is 0; give an integer of at least 1"},
-        {AOE_METHOD_ANGLE, {.ese = 1, .ese_dims = 4}, 0, 1, "already trains a prefix"},
+        {AOE_METHOD_ANGLE, {.ese = 1, .ese_dims = 4}, 0, 1, "already trains truncated embeddings"},
         {AOE_METHOD_SIMCSE_UNSUP, {.adaptive = 1}, 0, 0, "set options.no_projection"},
         {AOE_METHOD_CROSS_ENCODER, {.adaptive = 1}, 0, 0, "cross-encoder has no embeddings"},
         {AOE_METHOD_ANGLE, {.adaptive = 1}, AOE_POOLING_FIRST_LAST_AVG, 0, "uses the hidden states of several layers"},
