@@ -551,7 +551,8 @@ typedef struct aoe_model_setting {
 typedef void (*aoe_model_setting_fn)(void *user, const aoe_model_setting *setting);
 /* Calls fn for every setting that affects the results of the model. The strings are valid during the call. Errors:
  * AOE_ENOMEM. */
-AOE_API int aoe_model_explain(const aoe_model *m, aoe_model_setting_fn fn, void *user, aoe_error *AOE_NULLABLE err);
+AOE_API int aoe_model_explain(const aoe_model *m, aoe_model_setting_fn fn, void *AOE_NULLABLE user,
+                              aoe_error *AOE_NULLABLE err);
 
 #ifdef __cplusplus
 }

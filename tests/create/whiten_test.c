@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/grad_check.h"
 #include "../support/support.h"
 #include "../support/tiny_adapters.h"
 #include "../support/tiny_model.h"
@@ -162,7 +163,7 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
  * prompt, and must still normalize embeddings. */
 static void whitens(void **state) {
     (void)state;
-    for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST; pooling++)
+    for (int pooling = test_next_pooling(0); pooling; pooling = test_next_pooling(pooling))
         for (int some = 0; some < 2; some++) {
             aoe_whiten_options o = defaults();
             aoe_whiten_result r = {.struct_size = sizeof r};

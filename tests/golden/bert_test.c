@@ -118,7 +118,7 @@ static void check_text(const golden *g, const aoei_batch *b, size_t row, size_t 
     double *want = expected(g, name, n * D);
     test_close(aoei_tensor_rows(last, b->offsets[row], n), want, tolerance[g->model->type]);
     free(want);
-    for (int p = AOE_POOLING_CLS; p < AOE_POOLING_CELL_LAST; p++) {
+    for (int p = test_next_pooling(0); p; p = test_next_pooling(p)) {
         aoei_pool_forward(g->ctx, aoei_tensor_rows(g->pooled, 0, b->n_texts), (aoe_pooling)p,
                           aoei_encoder_hidden(&g->state, &g->model->config, 0, b->n_tokens), last, b);
         snprintf(name, sizeof name, "pooled.%zu.%s", index, aoe_pooling_name((aoe_pooling)p));

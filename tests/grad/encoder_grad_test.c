@@ -213,7 +213,7 @@ static void test_on_best_tier(void **state) {
     for (int with_dropout = 0; with_dropout < 2; with_dropout++) {
         problem p;
         problem_create(&p, test_best_tier(), AOEI_GELU, with_dropout);
-        for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST; pooling++)
+        for (int pooling = test_next_pooling(0); pooling; pooling = test_next_pooling(pooling))
             for (size_t k = 0; k < OBJECTIVES; k++)
                 check(&p, (aoe_pooling)pooling, &objectives[k], with_dropout);
         problem_destroy(&p);

@@ -53,14 +53,14 @@ static void reference(double *out, const double *in, const problem *p) {
                 weighted += (double)(t - start + 1) * last[t * D + c] / sum;
             }
             const double cls = last[begin * D + c];
-            const double value[AOE_POOLING_CELL_LAST] = {[AOE_POOLING_CLS] = cls,
-                                                         [AOE_POOLING_CLS_LAST_AVG] = (cls + mean) / 2,
-                                                         [AOE_POOLING_LAST_AVG] = mean,
-                                                         [AOE_POOLING_LAST_MAX] = max,
-                                                         [AOE_POOLING_FIRST_LAST_AVG] = (mean0 + mean) / 2,
-                                                         [AOE_POOLING_LAST_TOKEN] = last[(end - 1) * D + c],
-                                                         [AOE_POOLING_MEAN_SQRT_LEN] = mean * sqrt(T),
-                                                         [AOE_POOLING_WEIGHTED_MEAN] = weighted};
+            const double value[AOE_POOLING_COUNT] = {[AOE_POOLING_CLS] = cls,
+                                                     [AOE_POOLING_CLS_LAST_AVG] = (cls + mean) / 2,
+                                                     [AOE_POOLING_LAST_AVG] = mean,
+                                                     [AOE_POOLING_LAST_MAX] = max,
+                                                     [AOE_POOLING_FIRST_LAST_AVG] = (mean0 + mean) / 2,
+                                                     [AOE_POOLING_LAST_TOKEN] = last[(end - 1) * D + c],
+                                                     [AOE_POOLING_MEAN_SQRT_LEN] = mean * sqrt(T),
+                                                     [AOE_POOLING_WEIGHTED_MEAN] = weighted};
             for (size_t i = 0; i < parts; i++)
                 out[text * parts * D + i * D + c] = value[aoei_pooling_part(p->pooling, i)];
         }
@@ -137,7 +137,7 @@ static void test_poolings(void **state) {
     static const uint32_t skipped[TEXTS] = {0, 5, 2, 50}; /* no token of the last text remains */
     for (size_t threads = 1; threads <= 3; threads++) {
         aoe_context *ctx = test_context(AOEI_TIER_C, threads);
-        for (int pooling = AOE_POOLING_AUTO + 1; pooling < AOE_POOLING_CELL_LAST; pooling++) {
+        for (int pooling = test_next_pooling(0); pooling; pooling = test_next_pooling(pooling)) {
             check(ctx, (aoe_pooling)pooling, 4, NULL);
             check(ctx, (aoe_pooling)pooling, 4, skipped);
             check(ctx, (aoe_pooling)pooling, 131, NULL);
@@ -201,7 +201,7 @@ static void test_bf16(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
         aoe_context *ctx = test_context((aoei_tier)tier, 2);
-        for (int pooling = AOE_POOLING_AUTO + 1; pooling < AOE_POOLING_CELL_LAST; pooling++)
+        for (int pooling = test_next_pooling(0); pooling; pooling = test_next_pooling(pooling))
             for (size_t D = 4; D <= 131; D += 127) {
                 aoei_tensor wide[3], narrow[3];
                 pool(ctx, AOEI_F32, (aoe_pooling)pooling, D, wide);

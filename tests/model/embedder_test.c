@@ -165,8 +165,8 @@ static void reference(const session *s, const aoe_text *t, size_t n, double *vec
 static void test_values(void **state) {
     (void)state;
     for (int tier = 0; tier < 2 * ((int)test_best_tier() + 1); tier++)
-        for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST && !test_skips_tier((aoei_tier)(tier / 2));
-             pooling++)
+        for (int pooling = test_next_pooling(0); pooling && !test_skips_tier((aoei_tier)(tier / 2));
+             pooling = test_next_pooling(pooling))
             for (int normalize = 0; normalize < 2; normalize++) {
                 const aoe_dtype dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
                 aoe_model_options o;

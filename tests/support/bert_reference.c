@@ -464,7 +464,8 @@ void bert_reference_pool(const bert_reference *r, aoe_pooling pooling, double *o
                                 : pooling == AOE_POOLING_FIRST_LAST_AVG  ? (mean0 + mean) / 2
                                 : pooling == AOE_POOLING_MEAN_SQRT_LEN   ? mean * sqrt((double)T)
                                 : pooling == AOE_POOLING_WEIGHTED_MEAN   ? weighted
-                                                                         : h[(T - 1) * D + c];
+                                : pooling == AOE_POOLING_LAST_TOKEN      ? h[(T - 1) * D + c]
+                                                                         : NAN;
         }
     }
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "encoder/arch.h"
 #include "base/random.h"
 #include "kernels/kernel_table.h"
 #include "nn/batch.h"
@@ -63,6 +64,12 @@ int test_tier_adds_int8(aoei_tier tier) {
     k.gemm_int8_packed_size = lower.gemm_int8_packed_size;
     k.gemm_int8_pack = lower.gemm_int8_pack;
     return memcmp(&k, &lower, sizeof k) == 0;
+}
+
+int test_next_pooling(int pooling) {
+    while (++pooling < AOE_POOLING_COUNT && !(AOEI_TOKEN_POOLINGS & AOEI_POOLING_BIT(pooling)))
+        ;
+    return pooling < AOE_POOLING_COUNT ? pooling : 0;
 }
 
 int test_skips_tier(aoei_tier tier) {

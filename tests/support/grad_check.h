@@ -36,6 +36,9 @@ int test_tier_adds_int8(aoei_tier tier);
  * compiled with a sanitizer, and the tier is not the best one. The tests in tests/kernels cover the kernels of every
  * tier. */
 int test_skips_tier(aoei_tier tier);
+/* Returns the pooling over tokens that follows `pooling` in the values of aoe_pooling that all architectures support
+ * (AOEI_TOKEN_POOLINGS), or the first one if `pooling` is 0. Returns 0 after the last one. */
+int test_next_pooling(int pooling);
 /* Calls fn with a single-threaded context for each tier up to test_best_tier(), except those for which test_skips_tier
  * returns
  * 1. */

@@ -358,7 +358,7 @@ void ran_reference_pool(const ran_reference *r, aoe_pooling pooling, double *out
         at += r->windows[text];
         if (pooling == AOE_POOLING_CELL_LAST)
             memcpy(out, r->last_cell + text * D, D * sizeof *out);
-        else if (pooling >= AOE_POOLING_CELL_MEAN)
+        else if (pooling == AOE_POOLING_CELL_MEAN || pooling == AOE_POOLING_CELL_MAX)
             reduce(out, cells, r->windows[text], D, pooling == AOE_POOLING_CELL_MAX);
         else if (pooling == AOE_POOLING_LAST_MAX || pooling == AOE_POOLING_CLS || pooling == AOE_POOLING_LAST_TOKEN)
             reduce(out, last, L, D, pooling == AOE_POOLING_LAST_MAX ? 1 : pooling == AOE_POOLING_CLS ? 2 : 3);
