@@ -151,6 +151,8 @@ int aoei_describe_difference(const json_t *before, const json_t *now, char *text
         return 1;
     }
     json_t *defaults = describe_defaults(now);
+    if (!defaults)
+        return AOE_ENOMEM;
     json_object_foreach((json_t *)now, name, value) {
         const json_t *old = json_object_get(before, name), *then = old ? old : json_object_get(defaults, name);
         differs = !json_equal(then, value);

@@ -20,5 +20,5 @@ json_t *aoei_describe_file(const aoe_evaluation_file *f);
 
 /* Writes the first difference between two descriptions to text[size], for example "options.lr was 0.001 and is now
  * 0.01". An option that is missing in `before`, which an earlier version wrote, counts as its default value. Returns 1
- * if there is a difference, and 0 if the descriptions are equal. */
+ * if there is a difference, 0 if the descriptions are equal, and AOE_ENOMEM. */
 int aoei_describe_difference(const json_t *before, const json_t *now, char *text, size_t size);

@@ -106,8 +106,11 @@ static int compare_settings(const char *output, const json_t *before, const json
         aoei_free(new);
         return code;
     }
-    if (aoei_describe_difference(json_object_get(before, "options"), json_object_get(now, "options"), difference,
-                                 sizeof difference))
+    const int differs = aoei_describe_difference(json_object_get(before, "options"), json_object_get(now, "options"),
+                                                 difference, sizeof difference);
+    if (differs < 0)
+        return aoei_fail_nomem(err, 0);
+    if (differs)
         return aoei_fail(err, AOE_EARG,
                          "%s contains runs with other training options: %s; use the same options, or another "
                          "options.output",

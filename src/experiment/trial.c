@@ -175,7 +175,11 @@ static int check_record(const aoe_experiment_options *o, const aoei_trial *t, co
     }
     if (!json_object_get(record, t->by_file ? "scores" : "score"))
         return aoei_fail(err, AOE_EFORMAT, "%s: the record has no score; remove the file", path);
-    if (aoei_describe_difference(json_object_get(record, "options"), t->options, difference, sizeof difference))
+    const int differs =
+        aoei_describe_difference(json_object_get(record, "options"), t->options, difference, sizeof difference);
+    if (differs < 0)
+        return aoei_fail_nomem(err, 0);
+    if (differs)
         return aoei_fail(err, AOE_EARG,
                          "%s contains a run of %s with other training options: %s; use the same options, or "
                          "another options.output",
