@@ -391,7 +391,7 @@ struct aoe_context_options {
 
 AOE_OPTIONS(aoe_context_options);
 
-/* Data type of activations and matrix products. AUTO chooses bf16 if the CPU has bf16 instructions, otherwise f32. INT8
+/* Data type of activations and matmuls. AUTO chooses bf16 if the CPU has bf16 instructions, otherwise f32. INT8
  * computes the linear layers of transformer layers, except the values of attention, in int8, and everything else in the
  * type that AUTO chooses. It is only for inference with transformers. The weights are used as they are stored in an
  * int8 model; other weights are quantized as aoe_convert quantizes them (AOE_STORAGE_INT8). AUTO never chooses int8. */

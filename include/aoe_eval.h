@@ -434,8 +434,8 @@ typedef struct aoe_bench_result {
                             excluded */
     double ms, ms_min;   /* median and minimum time of a run, milliseconds */
     double tokens_per_second; /* tokens / median time */
-    double tflops;      /* floating-point operations of the matrix products / median time, in 1e12 per second; other
-                           operations are not counted */
+    double tflops;      /* floating-point operations of the matmuls / median time, in 1e12 per second; other operations
+                           are not counted */
     double peak_rss_mb; /* peak resident memory of the process, MB (1e6 bytes) */
     aoe_dtype dtype;    /* data type in use, never AUTO */
 } aoe_bench_result;

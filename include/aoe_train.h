@@ -200,7 +200,7 @@ typedef enum aoe_method {
      * than the positive; the guide is `teacher`, which is required; guide_margin, guide_relative, tau_ibn */
     AOE_METHOD_GIST,
     /* texts of any file: two encoders with equal start weights. The encoder with the better score on the dev set is
-     * saved, or the first encoder; scalar products of equal texts and of random texts; negatives */
+     * saved, or the first encoder; dot products of equal texts and of random texts; negatives */
     AOE_METHOD_CT,
     /* texts of any file: two encoders as for CT, in-batch negatives; tau_ibn is the temperature at the start, which is
      * learned */

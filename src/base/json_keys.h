@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The lists of the keys of JSON files. Every key of a JSON file of a model is on one of these lists:
- * - keys that aoe obeys: the code that reads the file checks their values
+ * - keys that aoe uses: the code that reads the file checks their values
  * - keys that have no effect on embeddings
  * - keys that have no effect if they have certain values; other values are rejected, because they would change the
  *   embeddings

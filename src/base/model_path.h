@@ -5,7 +5,7 @@
 
 #include "aoe.h"
 
-/* Returns the format of a weights file that aoe does not read, such as "GGUF", by the extension of `name`; NULL for
+/* Returns the format of a weight file that aoe does not read, such as "GGUF", by the extension of `name`; NULL for
  * other files.
  */
 const char *aoei_foreign_format(const char *name);

@@ -52,8 +52,8 @@ static inline const aoei_tensor *aoei_params_grads(const aoei_params *p, size_t 
 void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor *weights);
 /* Updates the packed copies. Call this function after every change of the values, except after aoei_optimizer_step. */
 void aoei_params_pack(const aoe_context *ctx, aoei_params *p);
-/* Runs one step of the optimizer. First clips the gradient to the norm max_norm; 0 means no clipping. After the step,
- * sets the gradient to zero. *o contains its arguments; the segments in *o are ignored. Returns the norm of the whole
- * gradient before clipping. If this norm is not finite, the function does not run the step; it only sets the gradient
- * to zero. */
+/* Runs one optimizer step. First clips the gradient to the norm max_norm; 0 means no clipping. After the step, sets the
+ * gradient to zero. *o contains its arguments; the segments in *o are ignored. Returns the norm of the whole gradient
+ * before clipping. If this norm is not finite, the function does not run the step; it only sets the gradient to
+ * zero. */
 double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_optimizer *o, double max_norm);

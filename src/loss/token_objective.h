@@ -30,6 +30,6 @@ typedef struct aoei_token_vectors {
 size_t aoei_token_objective_workspace(size_t texts, size_t tokens, size_t D);
 /* Computes the loss and its gradient. Sums have a fixed order, so the result does not depend on the number of threads.
  * workspace: aoei_token_objective_workspace bytes, aligned to AOEI_ALIGN. Sets result->contrastive and result->total to
- * the loss. Errors: AOE_EARG (fewer than two texts), AOE_ENUMERIC (a scalar product is not finite). */
+ * the loss. Errors: AOE_EARG (fewer than two texts), AOE_ENUMERIC (a dot product is not finite). */
 int aoei_token_objective(const aoei_token_vectors *b, void *workspace, size_t workspace_bytes, aoe_context *ctx,
                          aoe_objective_result *result, aoe_error *err);

@@ -26,8 +26,7 @@ int aoei_entry_exists(const char *dir, const char *name);
 int aoei_is_model_dir(const char *dir);
 /* Returns 1 if DIR contains adapter_config.json and no config.json. */
 int aoei_is_adapter_dir(const char *dir);
-/* Returns 1 if DIR contains a weights file (aoei_is_weights_file). A directory without a weights file is not a
- * model. */
+/* Returns 1 if DIR contains a weight file (aoei_is_weights_file). A directory without a weight file is not a model. */
 int aoei_has_weights(const char *dir);
 
 /* Returns 1 if `name` is the name of a file of weights, or of an index of such files: one of the constants above. */

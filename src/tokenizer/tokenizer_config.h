@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Applies tokenizer_config.json to a tokenizer that is read from tokenizer.json. The tokenizer classes of the library
  * transformers (version 5) build their components from the settings in tokenizer_config.json, so where the two files
- * contradict each other, tokenizer_config.json is obeyed. docs/tokenizers.md lists the settings of each class.
+ * contradict each other, tokenizer_config.json is used. docs/tokenizers.md lists the settings of each class.
  */
 #pragma once
 

@@ -92,7 +92,7 @@ struct aoei_trainer {
     /* dropout probability of hidden states, and dropout probability of attention weights */
     double hidden_dropout, attention_dropout;
     int resumed;     /* 1: the run resumes from a checkpoint */
-    aoe_model *base; /* checkpoint if the run resumes, otherwise the initial model; owned */
+    aoe_model *base; /* checkpoint if the run resumes, otherwise the start model; owned */
     /* For each encoder that may become the result, a model with its weights, and with the settings and files of `base`,
      * and an embedder of this model, which evaluates it; the embedders are NULL if they are not needed; owned */
     aoe_model *view[AOEI_MAX_ENCODERS];
