@@ -151,7 +151,7 @@ int aoei_token_objective(const aoei_token_vectors *b, void *workspace, size_t wo
         if (!isfinite(j.loss[t]))
             return aoei_fail(
                 err, AOE_ENUMERIC,
-                "token %zu of text %zu: a scalar product of token vectors is not finite; check the weights and "
+                "token %zu of text %zu: a dot product of token vectors is not finite; check the weights and "
                 "the learning rate",
                 t - b->offsets[j.own[t]], j.own[t]);
         sum += j.loss[t];
