@@ -118,8 +118,11 @@ int aoei_model_dir_json(json_t **root, const char **path, aoei_model_dir dir, co
 }
 
 int aoei_model_dir_need_json(json_t **root, const char **path, aoei_model_dir dir, const char *name, aoe_error *err) {
-    const int rc = aoei_model_dir_json(root, path, dir, name, err);
-    return rc || *root ? rc : aoei_fail_errno(err, ENOENT, "cannot open %s", *path);
+    const char *at;
+    const int rc = aoei_model_dir_json(root, &at, dir, name, err);
+    if (path)
+        *path = at;
+    return rc || *root ? rc : aoei_fail_errno(err, ENOENT, "cannot open %s", at);
 }
 
 int aoei_model_dir_text(aoe_text *text, const char **path, aoei_model_dir dir, const char *name, aoe_error *err) {
@@ -159,6 +162,12 @@ int aoei_source_add(aoei_file_cache *cache, const char *setting, const json_t *f
     return json_object_set_new(cache->sources, setting, source) ? aoei_fail_nomem(err, 0) : 0;
 }
 
+int aoei_source_replace(aoei_file_cache *cache, const char *setting, const json_t *file, const char *path,
+                        const char *key, aoe_error *err) {
+    (void)json_object_del(cache->sources, setting);
+    return aoei_source_add(cache, setting, file, path, key, err);
+}
+
 int aoei_source_add_keys(aoei_file_cache *cache, const char *prefix, const json_t *file, const char *path,
                          aoe_error *err) {
     const char *key;
@@ -166,8 +175,8 @@ int aoei_source_add_keys(aoei_file_cache *cache, const char *prefix, const json_
     int rc = 0;
     json_object_foreach((json_t *)(uintptr_t)file, key, v) {
         char setting[512];
-        (void)snprintf(setting, sizeof setting, "%s%s%s", prefix, *prefix ? "." : "", key);
-        if (!rc && !json_is_null(v))
+        const int len = snprintf(setting, sizeof setting, "%s.%s", prefix, key);
+        if (!rc && !json_is_null(v) && len < (int)sizeof setting) /* no setting of aoe has such a long name */
             rc = aoei_source_add(cache, setting, file, path, key, err);
     }
     return rc;

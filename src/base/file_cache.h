@@ -44,8 +44,11 @@ int aoei_model_dir_text(aoe_text *text, const char **path, aoei_model_dir dir, c
  * of the file, an object; NULL: the value is not recorded. Errors: AOE_ENOMEM. */
 int aoei_source_add(aoei_file_cache *cache, const char *setting, const json_t *file, const char *path, const char *key,
                     aoe_error *err);
+/* Like aoei_source_add, but replaces the earlier source. */
+int aoei_source_replace(aoei_file_cache *cache, const char *setting, const json_t *file, const char *path,
+                        const char *key, aoe_error *err);
 /* Records all keys of `file`, which may be NULL, except those whose values are null. The settings have the names
- * PREFIX.KEY, or KEY if prefix is "". */
+ * PREFIX.KEY. Keys with more than about 500 bytes, which no setting has, are left out. */
 int aoei_source_add_keys(aoei_file_cache *cache, const char *prefix, const json_t *file, const char *path,
                          aoe_error *err);
 /* Returns the sources: an object in which the value of each setting is an object with "file" (null: an option), "key"

@@ -216,7 +216,15 @@ static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, 
 
 /* Records the sources of the settings in aoe.json. */
 static int add_sources(aoei_file_cache *cache, json_t *root, const char *path, aoe_error *err) {
-    int rc = aoei_source_add_keys(cache, "", root, path, err);
+    static const char *const keys[] = {
+        "pooling",      "max_length",     "bidirectional_from",    "prompts",    "modules",
+        "cnn",          "lstm",           "layer_pooling",         "normalize",  "dense",
+        "lowercase",    "include_prompt", "subtract_empty_prompt", "similarity", "truncate_dim",
+        "chat_template"};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !rc; i++)
+        if (json_object_get(root, keys[i]) && !json_is_null(json_object_get(root, keys[i])))
+            rc = aoei_source_add(cache, keys[i], root, path, keys[i], err);
     if (!rc && json_object_get(root, "dense"))
         rc = aoei_source_add(cache, "modules", NULL, path, "dense", err);
     return rc || !json_object_get(root, "prompts") ? rc : aoei_source_add(cache, "prompt", NULL, path, "prompts", err);

@@ -61,7 +61,6 @@ static int add_sources(aoei_file_cache *cache, const aoe_model_options *o, aoe_e
                    {"max_length", "options.max_length", o->max_length != AOE_AUTO},
                    {"normalize", "options.normalize", o->normalize != AOE_AUTO},
                    {"prompt", "options.prompt", o->prompt != NULL},
-                   {"prompt", "options.prompt_name", o->prompt_name != NULL},
                    {"bidirectional_from", "options.bidirectional_from", o->bidirectional_from != AOE_AUTO},
                    {"activation", "options.activation", o->activation != AOE_AUTO},
                    {"dims", "options.dims", o->dims > 0}};
@@ -104,7 +103,8 @@ static int select_prompt(aoei_partial_settings *s, aoei_model_dir dir, const aoe
         template = AOEI_PLACEHOLDER;
     if (template) {
         aoei_free(s->prompt);
-        return aoei_partial_settings_set_prompt(s, template, err);
+        const int rc = aoei_partial_settings_set_prompt(s, template, err);
+        return rc ? rc : aoei_source_replace(dir.cache, "prompt", NULL, NULL, "options.prompt_name", err);
     }
     json_object_foreach((json_t *)(uintptr_t)s->prompts, name, v) {
         const size_t at = strlen(names);

@@ -91,6 +91,30 @@ static void lists_the_sources(void **state) {
     test_dir_remove(dir);
 }
 
+/* Keys of aoe.json that aoe does not read are not sources, and do not prevent that the model is opened. */
+static void ignores_unknown_keys(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), key[600], text[800];
+    aoe_model_options o;
+    test_model_write(dir, NULL);
+    memset(key, 'x', 510);
+    strcpy(key + 510, "\xc3\xa9");
+    snprintf(text, sizeof text, "{\"format_version\": 3, \"pooling\": \"max\", \"%s\": 1, \"encoder.hidden_size\": 2}",
+             key);
+    free(test_write_text(dir, "aoe.json", text));
+    aoe_model_options_defaults(&o);
+    o.prompt_name = "other"; /* there is no such prompt, so it is not the source of the prompt */
+    o.prompt_optional = 1;
+    explain(dir, &o);
+    expect("pooling", "\"max\"", "aoe.json", "pooling");
+    expect("encoder.hidden_size", "8", "config.json", "hidden_size");
+    assert_null(json_object_get(settings, key));
+    expect("prompt", "\"\"", NULL, "default");
+    json_decref(settings);
+    settings = NULL;
+    test_dir_remove(dir);
+}
+
 /* A value that is in an object under another key. */
 static void finds_other_keys(void **state) {
     (void)state;
@@ -172,6 +196,7 @@ static void reports_allocation_failures(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_the_sources),
+        cmocka_unit_test(ignores_unknown_keys),
         cmocka_unit_test(finds_other_keys),
         cmocka_unit_test(knows_every_architecture),
         cmocka_unit_test(reports_allocation_failures),
