@@ -4,10 +4,9 @@
  * the texts. Each call has a workspace, which the embedder keeps for later calls, so several threads may use an
  * embedder. The arena of a workspace is large enough for the largest batch. Each batch uses only the beginning of the
  * arena, so small batches touch little physical memory. aoe_embed allocates the lists of tokens and chunks and, if
- * embeddings are truncated, the complete embeddings. After aoe_embedder_set_dims, the complete embeddings are kept. A
- * long text may be split into chunks that are embedded separately. The embedding of the text is then the mean of the
- * embeddings of its chunks. If the model subtracts the embedding of its empty prompt, a batch also contains the empty
- * prompts.
+ * embeddings are truncated, the complete embeddings. A long text may be split into chunks that are embedded separately.
+ * The embedding of the text is then the mean of the embeddings of its chunks. If the model subtracts the embedding of
+ * its empty prompt, a batch also contains the empty prompts.
  */
 #include "model/embedder.h"
 
@@ -29,6 +28,7 @@
 #include "options/model.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +67,7 @@ struct aoe_embedder {
     aoe_chunk chunk;     /* how long texts are embedded: first chunk only, or mean of all chunks */
     size_t overlap;      /* number of tokens that adjacent chunks have in common; AOE_AUTO: 1/8 of the text tokens of a
                             chunk */
+    uint64_t serial;     /* number of this embedder among all that were created, from 1 */
     size_t dims;         /* number of components to which embeddings are truncated; 0: aoe_model_dims */
     struct aoe_eval_cache *eval_cache; /* see aoei_embedder_eval_cache */
     aoei_empty_prompt empty;           /* empty prompt of the model, whose vectors are subtracted; zeroed: none */
@@ -74,11 +75,19 @@ struct aoe_embedder {
     workspace *unused;                 /* workspaces that no call uses, owned */
 };
 
+static atomic_uint_fast64_t embedders; /* number of embedders that were created */
+
 /* The last failure of aoe_embed or aoe_score_pairs in this thread. */
 static _Thread_local struct {
-    const aoe_embedder *e; /* embedder of the call; compared only */
-    size_t text;           /* index of the text that caused the error, or (size_t)-1 */
+    uint64_t embedder; /* serial number of the embedder of the call; 0: none */
+    size_t text;       /* index of the text that caused the error, or (size_t)-1 */
 } failure;
+
+/* Forgets the last failure; called at the beginning of every call that can fail at a text. */
+static void forget_failure(const aoe_embedder *e) {
+    failure.embedder = e->serial;
+    failure.text = (size_t)-1;
+}
 
 AOEI_DEFAULTS(aoe_embedder_options) {
     *o = (aoe_embedder_options){.struct_size = sizeof *o};
@@ -191,8 +200,7 @@ static int create_workspace(workspace **created, const aoe_embedder *e, aoe_erro
 
 /* Takes an unused workspace of the embedder for a call, or creates one. */
 static int begin_call(workspace **w, aoe_embedder *e, aoe_error *err) {
-    failure.e = e;
-    failure.text = (size_t)-1;
+    forget_failure(e);
     aoei_mutex_lock(&e->lock);
     *w = e->unused;
     if (*w)
@@ -249,6 +257,7 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
     if (!created)
         return aoei_fail_nomem(err, sizeof *created);
     aoei_mutex_init(&created->lock);
+    created->serial = atomic_fetch_add(&embedders, 1) + 1;
     created->model = m;
     created->chunk = o->chunk;
     created->overlap = o->chunk_overlap;
@@ -271,8 +280,6 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
 void aoe_embedder_destroy(aoe_embedder *e) {
     if (!e)
         return;
-    if (failure.e == e)
-        failure.e = NULL;
     for (workspace *w = e->unused, *next; w; w = next) {
         next = w->next;
         destroy_workspace(w);
@@ -312,7 +319,7 @@ int aoe_embedder_set_dims(aoe_embedder *e, size_t dims, aoe_error *err) {
 }
 
 size_t aoe_embed_failed_text(const aoe_embedder *e) {
-    return e && e == failure.e ? failure.text : (size_t)-1;
+    return e && e->serial == failure.embedder ? failure.text : (size_t)-1;
 }
 
 struct aoe_eval_cache **aoei_embedder_eval_cache(aoe_embedder *e) {
@@ -652,6 +659,7 @@ static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, const c
     workspace *w;
     aoei_token_lists lists = {0};
     aoei_empty_prompt empty = {0};
+    forget_failure(e);
     if (m->config.modules.classes)
         return aoei_fail(err, AOE_EARG,
                          "%s: the model was opened as a cross-encoder, which scores text pairs and computes no "
@@ -686,6 +694,7 @@ int aoei_embed_complete(aoe_embedder *e, const aoe_text *texts, size_t n, float 
 
 int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err) {
     AOEI_CHECK(err, e);
+    forget_failure(e);
     if (n)
         AOEI_CHECK(err, texts, vectors);
     return embed_texts(e, texts, n, NULL, 0, vectors, info, err);
@@ -701,6 +710,7 @@ static const char *prompt_for(const aoe_model *m, const char *name) {
 int aoe_embed_queries(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info,
                       aoe_error *err) {
     AOEI_CHECK(err, e);
+    forget_failure(e);
     if (n)
         AOEI_CHECK(err, texts, vectors);
     return embed_texts(e, texts, n, prompt_for(e->model, "query"), 0, vectors, info, err);
@@ -709,6 +719,7 @@ int aoe_embed_queries(aoe_embedder *e, const aoe_text *texts, size_t n, float *v
 int aoe_embed_documents(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info,
                         aoe_error *err) {
     AOEI_CHECK(err, e);
+    forget_failure(e);
     if (n)
         AOEI_CHECK(err, texts, vectors);
     return embed_texts(e, texts, n, prompt_for(e->model, "document"), 0, vectors, info, err);
@@ -733,6 +744,7 @@ static void activate_scores(aoe_score_activation activation, float *x, size_t n)
 int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *second, size_t n, float *scores,
                     aoe_text_info *info, aoe_error *err) {
     AOEI_CHECK(err, e);
+    forget_failure(e);
     if (n)
         AOEI_CHECK(err, first, second, scores);
     const size_t classes = e->model->config.modules.classes;

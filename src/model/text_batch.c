@@ -141,6 +141,8 @@ static int encode_one(const job *j, block *c, size_t i, aoe_ids *ids) {
     const aoe_text second = j->second ? j->second[i] : (aoe_text){0};
     aoe_text text = j->texts[i];
     const aoe_encode_options *o = &j->o[j->prompt_index && j->prompt_index[i]];
+    if ((!text.data && text.len) || (!second.data && second.len))
+        return aoei_fail(&c->error, AOE_EARG, "the data of the text is NULL, but its len is not 0");
     const size_t len = j->max_chars ? aoei_utf8_prefix(text.data, text.len, j->max_chars) : text.len;
     const int cut = len < text.len;
     text.len = len;

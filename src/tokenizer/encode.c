@@ -4,6 +4,7 @@
 #include "tokenizer/encode.h"
 
 #include "base/check.h"
+#include "base/error.h"
 #include "base/options.h"
 #include "tokenizer/chat_encode.h"
 #include "tokenizer/tokenizer.h"
@@ -22,6 +23,8 @@ int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode
                          aoe_error *err) {
     AOEI_CHECK(err, t, ids);
     AOEI_OPTIONS(aoe_encode_options, o, err);
+    if (!text.data && text.len)
+        return aoei_fail(err, AOE_EARG, "text.data is NULL, but text.len is %zu", text.len);
     return encode(t, text, o, ids, NULL, NULL, err);
 }
 
@@ -35,6 +38,8 @@ int aoe_tokenizer_encode_pair(const aoe_tokenizer *t, aoe_text first, aoe_text s
                               aoe_ids *ids, aoe_error *err) {
     AOEI_CHECK(err, t, ids);
     AOEI_OPTIONS(aoe_encode_options, o, err);
+    if ((!first.data && first.len) || (!second.data && second.len))
+        return aoei_fail(err, AOE_EARG, "the data of a text of the pair is NULL, but its len is not 0");
     return o->chat_template ? aoei_chat_encode(t, first, &second, o, ids, NULL, NULL, err)
                             : aoei_tokenizer_encode_plain_pair(t, first, second, o, ids, err);
 }

@@ -310,6 +310,13 @@ static void test_bad_text(void **state) {
     assert_int_equal(aoe_embed_failed_text(other), (size_t)-1);
     aoe_embedder_destroy(other);
     assert_int_equal(aoe_embed_failed_text(s.embedder), 2);
+    assert_int_equal(aoe_embed(s.embedder, NULL, 4, v, NULL, &err), AOE_EARG); /* no text caused this error */
+    assert_int_equal(aoe_embed_failed_text(s.embedder), (size_t)-1);
+    const aoe_text missing[2] = {aoe_text_of("the"), {NULL, 3}};
+    assert_int_equal(aoe_embed(s.embedder, missing, 2, v, NULL, &err), AOE_EARG);
+    assert_int_equal(aoe_embed_failed_text(s.embedder), 1);
+    assert_int_equal(aoe_score_pairs(s.embedder, t, t, 1, v, NULL, &err), AOE_EARG); /* not a cross-encoder */
+    assert_int_equal(aoe_embed_failed_text(s.embedder), (size_t)-1);
     session_destroy(s);
 }
 
