@@ -14,10 +14,12 @@ int main(int argc, char **argv) {
     double cosine;
     if (argc != 3)
         return fprintf(stderr, "usage: similarity TEXT1 TEXT2\n"), 2;
-    if (aoe_embedder_open(&embedder, NULL, &err) ||
-        aoe_similarity(embedder, aoe_text_of(argv[1]), aoe_text_of(argv[2]), &cosine, &err))
-        return fprintf(stderr, "similarity: %s\n", err.message), 1;
-    printf("%.4f\n", cosine);
+    const int code = aoe_embedder_open(&embedder, NULL, &err) ||
+                     aoe_similarity(embedder, aoe_text_of(argv[1]), aoe_text_of(argv[2]), &cosine, &err);
+    if (code)
+        fprintf(stderr, "similarity: %s\n", err.message);
+    else
+        printf("%.4f\n", cosine);
     aoe_embedder_destroy(embedder);
-    return 0;
+    return code;
 }

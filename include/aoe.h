@@ -26,9 +26,10 @@
  *     double cosine;
  *     if (aoe_embedder_open(&embedder, "sentence-transformers/all-MiniLM-L6-v2", &err) ||
  *         aoe_similarity(embedder, aoe_text_of("She cooks rice."), aoe_text_of("She boils rice."), &cosine, &err))
- *         return fprintf(stderr, "%s\n", err.message), 1;
- *     printf("%.3f\n", cosine);
- *     aoe_embedder_destroy(embedder);
+ *         fprintf(stderr, "%s\n", err.message);
+ *     else
+ *         printf("%.3f\n", cosine);
+ *     aoe_embedder_destroy(embedder); // accepts NULL, which aoe_embedder_open sets if it fails
  *
  * Rules for all headers
  * - Errors. Functions that can fail return 0 or a negative AOE_E* code. On failure err->message is one line that says
@@ -155,7 +156,8 @@ AOE_API aoe_text aoe_text_of(const char *s); /* an aoe_text that points to the C
 
 /* An embedder computes the embeddings of texts, or the scores of pairs if its model is a cross-encoder, and owns the
  * memory for activations. Several threads may use one embedder, or several embedders of one model. Their calls run at
- * the same time. An embedder keeps the memory of as many calls as have run at the same time. */
+ * the same time. Until it is destroyed, an embedder keeps the memory of as many
+ * calls as have run at the same time. */
 typedef struct aoe_embedder aoe_embedder;
 
 typedef struct aoe_text_info {
