@@ -375,7 +375,7 @@ lint: deps-lint deps-arm64 ## checks the rules of CONTRIBUTING.md, and the chang
 
 lint-all: deps-lint deps-arm64 ## like lint, with clang-tidy for all files
 	@$(MAKE) --no-print-directory abi
-	@tools/lint.sh includes cycles vocabulary sizes words links format tests tidy-all
+	@tools/lint.sh includes cycles vocabulary sizes columns flags words links format tests tidy-all
 
 check-all: ## runs the checks that .ci/run leaves out, because they take long (tests/README.md)
 	@.ci/run rest

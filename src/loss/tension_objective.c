@@ -38,8 +38,7 @@ int aoei_tension_objective(const double *target, const aoei_example_batch *b, ao
         if (!isfinite(s))
             return aoei_fail(
                 err, AOE_ENUMERIC,
-                "pair %zu: the dot product of the vectors is not finite; check the weights and the learning rate",
-                i);
+                "pair %zu: the dot product of the vectors is not finite; check the weights and the learning rate", i);
         const double small = exp(-fabs(s)); /* exp(-|s|) does not overflow */
         const double probability = s >= 0 ? 1 / (1 + small) : small / (1 + small);
         const double factor = (probability - target[i]) / (double)b->B;
