@@ -150,7 +150,7 @@ typedef struct aoe_text {
     size_t len;       /* bytes */
 } aoe_text;
 
-AOE_API aoe_text aoe_text_of(const char *s); /* an aoe_text that points to the C string s */
+AOE_API aoe_text aoe_text_of(const char *s); /* an aoe_text that points to the C string s; NULL: "" */
 
 /* ---------------------------------------------------------------- simple use */
 
