@@ -156,8 +156,8 @@ AOE_API aoe_text aoe_text_of(const char *s); /* an aoe_text that points to the C
 
 /* An embedder computes the embeddings of texts, or the scores of pairs if its model is a cross-encoder, and owns the
  * memory for activations. Several threads may use one embedder, or several embedders of one model. Their calls run at
- * the same time. Until it is destroyed, an embedder keeps the memory of as many
- * calls as have run at the same time. */
+ * the same time. Until it is destroyed, an embedder keeps the memory of as many calls as have run at the
+ * same time. */
 typedef struct aoe_embedder aoe_embedder;
 
 typedef struct aoe_text_info {
