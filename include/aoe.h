@@ -17,6 +17,7 @@
  *   aoe_data.h        tables and data tools
  *   aoe_collect.h     training pairs from GitHub issues (experimental)
  *   aoe_hub.h         models on the Hugging Face Hub
+ *   aoe_index.h       search in documents on disk (experimental)
  *   aoe_annotate.h    training data from chat models (experimental)
  *
  * This example prints the similarity of two texts (examples/ contains complete programs):

@@ -68,6 +68,7 @@ index: base options nn vectors table document
 eval: base options nn vectors model table stats
 train: base options nn tokenizer encoder model modeldir loss table
 bench: base nn encoder model modeldir train
+index: base options net vectors document
 experiment: base options
 cli: base options vectors cli
 '

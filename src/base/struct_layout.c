@@ -15,6 +15,7 @@
 #include "aoe_eval.h"
 #include "aoe_experiment.h"
 #include "aoe_hub.h"
+#include "aoe_index.h"
 #include "aoe_objective.h"
 #include "aoe_plan.h"
 #include "aoe_tokenizer.h"
@@ -52,6 +53,9 @@ OPTIONS(aoe_encode_options, NONE);
 OPTIONS(aoe_experiment_options, NONE);
 OPTIONS(aoe_github_options, NONE);
 OPTIONS(aoe_hub_options, NONE);
+OPTIONS(aoe_index_options, NONE);
+OPTIONS(aoe_index_search_options, NONE);
+OPTIONS(aoe_index_update_options, NONE);
 OPTIONS(aoe_layer_options, NONE);
 OPTIONS(aoe_lora, NONE);
 OPTIONS(aoe_model_options, NONE);
@@ -112,6 +116,12 @@ RESULT(aoe_flow_result, NONE);
 RESULT(aoe_github_result, NONE);
 RESULT(aoe_grid_result, NONE);
 RESULT(aoe_hub_result, NONE);
+RESULT(aoe_index_document, NONE);
+RESULT(aoe_index_filter, NONE);
+RESULT(aoe_index_hits, NONE);
+RESULT(aoe_index_source, NONE);
+RESULT(aoe_index_stats, NONE);
+RESULT(aoe_index_update_result, NONE);
 RESULT(aoe_init_result, NONE);
 RESULT(aoe_memory_plan, NONE);
 RESULT(aoe_mine_result, NONE);

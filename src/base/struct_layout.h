@@ -49,6 +49,15 @@
     X(aoe_grid_result)                                                                                                 \
     X(aoe_hub_options)                                                                                                 \
     X(aoe_hub_result)                                                                                                  \
+    X(aoe_index_document)                                                                                              \
+    X(aoe_index_filter)                                                                                                \
+    X(aoe_index_hits)                                                                                                  \
+    X(aoe_index_options)                                                                                               \
+    X(aoe_index_search_options)                                                                                        \
+    X(aoe_index_source)                                                                                                \
+    X(aoe_index_stats)                                                                                                 \
+    X(aoe_index_update_options)                                                                                        \
+    X(aoe_index_update_result)                                                                                         \
     X(aoe_init_options)                                                                                                \
     X(aoe_init_result)                                                                                                 \
     X(aoe_layer_options)                                                                                               \

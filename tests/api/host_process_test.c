@@ -27,6 +27,7 @@
 #include "aoe_collect.h"
 #include "aoe_data.h"
 #include "aoe_hub.h"
+#include "aoe_index.h"
 #include "aoe_train.h"
 
 #define OK(call)                                                                                                       \

@@ -18,6 +18,7 @@
 #include "aoe_eval.h"
 #include "aoe_experiment.h"
 #include "aoe_hub.h"
+#include "aoe_index.h"
 #include "aoe_objective.h"
 #include "aoe_plan.h"
 #include "aoe_tokenizer.h"

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT
+ * aoe_index.h: stores documents and their embeddings in a directory on disk, and searches them by meaning, by words, or
+ * by both. docs/search.md describes the directory, the ranking and all guarantees. This interface is experimental: it
+ * may change before version 1.0.
+ *
+ * An index is a directory with an SQLite database and files of vectors. Any number of threads and processes may search
+ * an index while one writer changes it. A search uses the last commit. After a crash, a killed process or a full disk,
+ * the last commit can be opened.
+ */
+#ifndef AOE_INDEX_H
+#define AOE_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aoe.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An open index. Several threads may search one index at the same time. Functions that change it are called by one
+ * thread at a time, and no other thread uses the index during aoe_index_close. An index borrows its embedder. A child
+ * process that fork() created must not use an index of its parent; it opens the index again. */
+typedef struct aoe_index aoe_index;
+
+typedef enum aoe_index_access {
+    AOE_INDEX_READ, /* the index must exist, and it is not changed */
+    AOE_INDEX_WRITE /* the index is created if it does not exist; only one writer at a time, among all processes */
+} aoe_index_access;
+
+/* What is stored of a vector, in addition to its int8 codes and its signs, for the final scores. */
+typedef enum aoe_index_store {
+    AOE_INDEX_F32,  /* float32 */
+    AOE_INDEX_BF16, /* bfloat16 */
+    AOE_INDEX_INT8  /* nothing; the scores are those of the int8 codes */
+} aoe_index_store;
+
+/* Settings of a new index. They are stored in the index and cannot be changed later. */
+typedef struct aoe_index_options {
+    size_t struct_size;    /* set by aoe_index_options_defaults */
+    size_t passage_tokens; /* tokens of a passage; default 400. A passage never exceeds the maximum length of the
+                              model */
+    aoe_index_store store; /* default AOE_INDEX_F32 */
+    int stem;              /* 1: English words are reduced to their stems (Porter) for lexical search; default 0 */
+    const char *model;     /* name of the model, for messages and for aoe_index_model; NULL (default): unknown */
+    int create_only;       /* 1: opening fails with AOE_EEXIST if the index exists; default 0 */
+    int repair; /* 1: an index whose vector files are damaged is opened, so that aoe_index_verify can repair it; default
+                   0: opening it fails */
+    aoe_log_fn log; /* receives each message; NULL (default): messages are discarded */
+    void *log_user; /* first argument of log */
+} aoe_index_options;
+
+AOE_OPTIONS(aoe_index_options);
+
+/* ------------------------------------------------------------------ documents */
+
+typedef struct aoe_index_field { /* metadata of a document */
+    const char *key;             /* such as "year" */
+    aoe_text value;              /* a value with the form of a number is compared as a number */
+} aoe_index_field;
+
+/* Format of a document, which decides where it is divided into passages. */
+typedef enum aoe_index_kind {
+    AOE_INDEX_AUTO, /* by the extension of the name: .md, .html, source code; otherwise plain text */
+    AOE_INDEX_TEXT, /* plain text */
+    AOE_INDEX_MARKDOWN,
+    AOE_INDEX_HTML, /* only the visible text is stored */
+    AOE_INDEX_CODE  /* source code */
+} aoe_index_kind;
+
+typedef struct aoe_index_document {
+    size_t struct_size; /* set by the caller */
+    const char *name;   /* identifies the document; a document with the same name is replaced. UTF-8, not empty */
+    aoe_text text;
+    aoe_index_kind kind;
+    const char *title;            /* first part of the heading of each passage; NULL: none */
+    const aoe_index_field *field; /* [n_fields] metadata; NULL if n_fields is 0 */
+    size_t n_fields;
+    const float *vector; /* [D] embedding of the document, which becomes one passage; NULL: the passages are embedded */
+} aoe_index_document;
+
+/* -------------------------------------------------------- folders and tables */
+
+/* A folder of documents, a table, or a .txt file with one text per line. */
+typedef struct aoe_index_source {
+    size_t struct_size; /* set by the caller */
+    const char *path;
+    const char *text_column;    /* tables: column of texts; NULL: "text", or the only column with a recognized name */
+    const char *id_column;      /* tables: column with the names of documents; NULL: a name is FILE:LINE */
+    const char *const *exclude; /* [n_exclude] patterns as in .gitignore; NULL if n_exclude is 0 */
+    size_t n_exclude;
+    const float *vectors; /* tables: [n_vectors, D] embeddings computed elsewhere, one per row; NULL: computed */
+    size_t n_vectors;     /* must be the number of rows of the table, if `vectors` is not NULL */
+} aoe_index_source;
+
+/* A program that converts files to text. It is started without a shell, and writes UTF-8 text to its standard
+ * output. */
+typedef struct aoe_index_filter {
+    size_t struct_size;      /* set by the caller */
+    const char *pattern;     /* names of files, such as "*.pdf" */
+    const char *const *argv; /* [n] program and arguments; each argument "-" is replaced by the path of the file */
+    size_t n;
+} aoe_index_filter;
+
+typedef struct aoe_index_progress {
+    size_t struct_size;          /* set by the library */
+    size_t files, total_files;   /* files that are finished, and all files that were found */
+    uint64_t bytes, total_bytes; /* bytes of these files */
+    size_t passages;             /* passages embedded so far */
+    const char *file;            /* current file, borrowed for the call */
+} aoe_index_progress;
+
+typedef struct aoe_index_update_options {
+    size_t struct_size;             /* set by aoe_index_update_options_defaults */
+    const aoe_index_filter *filter; /* [n_filters] programs in addition to pdftotext and pandoc; NULL (default): none */
+    size_t n_filters;
+    double budget; /* seconds; 0 (default): no limit. If reading and embedding what changed would take longer, the rest
+                      is left out, and result.left_out counts it */
+    double commit_seconds; /* time between commits; default 30 */
+    int own_only;          /* 1: only sources inside the folder that contains the index; default 0 */
+    int (*progress)(void *user, const aoe_index_progress *progress); /* returns 0 to continue; otherwise the changes so
+                                                                        far are committed, and the function returns
+                                                                        AOE_ECANCELLED; NULL (default): none */
+    void *user;                                                      /* first argument of progress */
+} aoe_index_update_options;
+
+AOE_OPTIONS(aoe_index_update_options);
+
+typedef struct aoe_index_update_result {
+    size_t struct_size;                        /* set by the caller */
+    size_t added, changed, removed, unchanged; /* documents */
+    size_t passages;                           /* passages written */
+    size_t reused;                             /* how many of them have a vector that was already in the index */
+    size_t skipped_binary, skipped_unreadable, skipped_program, skipped_other; /* files that were not indexed: binary
+                                                                                  files, unreadable files, files whose
+                                                                                  program is missing or failed, others
+                                                                                */
+    size_t left_out; /* changed files that options.budget left out */
+    size_t tokens;   /* tokens of the passages that were embedded */
+} aoe_index_update_result;
+
+/* ------------------------------------------------------------------------ search */
+
+typedef enum aoe_index_mode {
+    AOE_INDEX_HYBRID, /* reciprocal rank fusion of the two others */
+    AOE_INDEX_DENSE,  /* cosine of embeddings */
+    AOE_INDEX_LEXICAL /* BM25 of words */
+} aoe_index_mode;
+
+typedef struct aoe_index_search_options {
+    size_t struct_size;  /* set by aoe_index_search_options_defaults */
+    size_t k;            /* maximum number of hits; default 10 */
+    aoe_index_mode mode; /* default AOE_INDEX_HYBRID */
+    const char *where;   /* condition on metadata, such as "year >= 2020 and lang = 'en'"; NULL (default): none */
+    double min_score;    /* hits with a lower score are left out; NaN (default): none. The score is the cosine (DENSE),
+                            BM25 (LEXICAL) or the fused score (HYBRID) */
+    double dense_weight, lexical_weight; /* HYBRID: weights of the two halves; default 1 */
+    int fast; /* 1: scan the signs of the vectors instead of the int8 codes, which is faster but not exact; default 0 */
+} aoe_index_search_options;
+
+AOE_OPTIONS(aoe_index_search_options);
+
+typedef struct aoe_index_hit {
+    size_t struct_size;           /* set by the library */
+    const char *id;               /* id of the passage, 12 hexadecimal digits, a hash of document name and position */
+    const char *name;             /* name of the document */
+    const char *path;             /* path of its file, absolute; NULL: the document is not a file */
+    const char *heading;          /* path of headings, "A > B"; "" if there is none */
+    aoe_text text;                /* the passage */
+    size_t line, last_line;       /* lines of the passage in the document, counted from 1; 0: unknown */
+    double score;                 /* score of options.mode; NaN: not the result of a search */
+    size_t dense_rank;            /* rank by cosine, counted from 1; 0: not among the first ones */
+    size_t lexical_rank;          /* rank by BM25, counted from 1; 0: not among the first ones */
+    double cosine, bm25;          /* scores of both halves; NaN: not computed */
+    const aoe_index_field *field; /* [n_fields] metadata of the document */
+    size_t n_fields;
+} aoe_index_hit;
+
+typedef struct aoe_index_hits {
+    size_t struct_size;       /* set by the caller */
+    void *memory;             /* private */
+    size_t n;                 /* number of hits */
+    const aoe_index_hit *hit; /* [n] best first; owned by this struct, with all strings */
+    const char *const *term;  /* [n_terms] words of the query that were searched; owned by this struct */
+    size_t n_terms;
+} aoe_index_hits;
+
+/* ------------------------------------------------------------------ maintenance */
+
+typedef struct aoe_index_stats {
+    size_t struct_size;         /* set by the caller */
+    size_t documents, passages; /* number of documents and passages */
+    size_t dims;                /* D */
+    size_t removed_rows;        /* vectors of removed passages that are still in the files */
+    size_t sources;             /* recorded folders and tables */
+    uint64_t database_bytes;    /* size of the database, with its journal */
+    uint64_t vector_bytes;      /* size of the vector files */
+    aoe_index_store store;
+    size_t passage_tokens;
+    int stem;
+    const char *model;             /* name of the model, "" if unknown; owned by the index */
+    const char *created, *updated; /* times of the creation and of the last commit, in ISO 8601, UTC; owned by the index
+                                      until the next call */
+    uint64_t commits;              /* number of commits */
+} aoe_index_stats;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * Default values of the options of an index.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "aoe_index.h"
+#include "base/options.h"
+
+AOEI_DEFAULTS(aoe_index_options) {
+    memset(o, 0, sizeof *o);
+    o->passage_tokens = 400;
+}
+
+AOEI_DEFAULTS(aoe_index_update_options) {
+    memset(o, 0, sizeof *o);
+    o->commit_seconds = 30;
+}
+
+AOEI_DEFAULTS(aoe_index_search_options) {
+    memset(o, 0, sizeof *o);
+    o->k = 10;
+    o->min_score = NAN;
+    o->dense_weight = 1;
+    o->lexical_weight = 1;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ * What a reader sees of an index: the vectors of one commit. A view never changes. The searches of an index share one
+ * view until there is a new commit.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aoe_index.h"
+#include "index/schema.h"
+#include "index/segment.h"
+#include "index/sql.h"
+
+typedef struct aoei_view {
+    _Atomic size_t references; /* number of owners */
+    uint64_t commits;          /* number of the commit */
+    uint64_t generation;       /* generation of the vector files */
+    size_t rows;               /* N, rows of the vector files that the commit contains, with removed rows */
+    size_t live_rows;          /* number of bits of `live` */
+    uint64_t *live;            /* [(N + 63) / 64] bitmap of the rows that belong to a document; owned. Bits after the
+                                  last row are 0 */
+    aoei_segment codes, signs, values; /* mapped files, at least N rows each; values.rows is NULL if the index stores
+                                          only codes */
+} aoei_view;
+
+/* Returns a view of the commit that the read transaction of d sees. `last`: the view of an earlier commit, or NULL; if
+ * there is no newer commit, it is returned again, with one more reference. repair: 1: files that are damaged are
+ * missing in the view (their `rows` are NULL), instead of an error. The caller calls aoei_view_release. Errors:
+ * AOE_EFORMAT, AOE_EIO, AOE_ENOMEM; AOE_ENOENT if a vector file does not exist, which also happens if a compaction has
+ * removed it. */
+int aoei_view_load(aoei_view **out, aoei_view *last, aoei_db *d, const char *dir, const aoei_settings *settings,
+                   int repair, aoe_error *err);
+/* Adds or removes a reference. The last one frees the view. aoei_view_release accepts NULL. */
+aoei_view *aoei_view_keep(aoei_view *v);
+void aoei_view_release(aoei_view *v);
+/* Returns 1 if row i belongs to a document. */
+static inline int aoei_view_is_live(const aoei_view *v, size_t row) {
+    return row < v->rows && (v->live[row / 64] >> (row % 64) & 1);
+}
