@@ -58,6 +58,7 @@ encoder: base nn
 net: base
 hub: base kernels nn tokenizer encoder modeldir net
 table: base
+document: base
 model: base options nn tokenizer encoder modeldir
 modeldir: base tokenizer encoder
 dataset: base table nn vectors model
