@@ -303,6 +303,41 @@ AOE_OPTIONS_WITH(aoe_data_dedup_options, aoe_table_options_defaults(&o->table));
 AOE_API int aoe_data_dedup(const char *path, const aoe_data_dedup_options *AOE_NULLABLE o,
                            aoe_data_dedup_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
+/* ----------------------------------------------------------- near duplicates */
+
+typedef struct aoe_similar_options {
+    size_t struct_size; /* set by aoe_similar_options_defaults */
+    double threshold;   /* lowest cosine of a pair, above 0 and at most 1; default 0.9 */
+    /* Receives each pair: the rows of its two vectors, first < second, and their cosine (aoe_cosine, rounded to float).
+     * The pairs are sorted by `first`, then by `second`. NULL (default): none */
+    int (*report)(void *user, size_t first, size_t second, double cosine);
+    /* Receives the fraction of all pairs of vectors that have been compared, from 0 to 1. NULL (default): none */
+    int (*progress)(void *user, double fraction);
+    void *user; /* first argument of report and progress. Both return 0 to continue; otherwise aoe_find_similar returns
+                   AOE_ECANCELLED */
+} aoe_similar_options;
+
+typedef struct aoe_similar_result {
+    size_t struct_size; /* set by the caller */
+    size_t pairs;       /* pairs of vectors whose cosine is at least the threshold */
+    size_t groups;      /* groups of at least two vectors: connected components of the graph of the pairs */
+    size_t grouped;     /* vectors that are in one of these groups */
+} aoe_similar_result;
+
+AOE_OPTIONS(aoe_similar_options);
+/* Finds all pairs of vectors whose cosine is at least a threshold, and the groups that the pairs connect, by exact
+ * search. For a table, embed each distinct text once; each further row with this text is a duplicate.
+ * - vectors: [n, dims], for example from aoe_embed
+ * - group: [n] receives the number of the group of each vector, counted from 0 in the order of their first vectors;
+ *   SIZE_MAX: the vector is in no pair. NULL: not needed. Owned by the caller
+ * The result does not depend on the number of threads. The time is proportional to n^2. The function allocates 4 n dims
+ * bytes for a copy of the vectors, 16 n bytes, and at most about 60 MB or 12 n bytes for buffers, however many pairs
+ * there are. A zero vector is in no pair. Errors: AOE_EARG (dims is 0; n is 2^32 - 1 or more), AOE_ENUMERIC (a value is
+ * not finite), AOE_ECANCELLED. */
+AOE_API int aoe_find_similar(aoe_context *ctx, const float *vectors, size_t n, size_t dims,
+                             const aoe_similar_options *AOE_NULLABLE o, size_t *AOE_NULLABLE group,
+                             aoe_similar_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
+
 /* ---------------------------------------------------------------- statistics */
 
 enum { AOE_QUANTILES = 7 }; /* aoe_data_lengths contains the quantiles 0, 0.25, 0.5, 0.75, 0.9, 0.99 and 1 */

@@ -50,7 +50,6 @@ options: base
 kernels: base
 nn: base kernels
 vectors: base nn
-document: base
 stats: base
 loss: base nn
 jinja: base

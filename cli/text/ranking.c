@@ -47,8 +47,7 @@ int cli_write_json_text(FILE *f, const char *key, const char *s, size_t n) {
     return failed ? cli_fail("out of memory while printing JSON") : 0;
 }
 
-/* Writes a text without line ends and tabs, which become spaces. */
-static void write_plain(FILE *f, const char *s, size_t n) {
+void cli_write_plain(FILE *f, const char *s, size_t n) {
     for (size_t i = 0; i < n; i++)
         putc((unsigned char)s[i] < ' ' || s[i] == 0x7F ? ' ' : s[i], f);
 }
@@ -93,9 +92,9 @@ int cli_ranking_write(cli_ranking *r, cli_ranking_format format, size_t top, FIL
             fprintf(f, "%*zu  %*.4f  ", width, i + 1, CLI_SCORE_WIDTH, (double)t->score);
         }
         if (r->has_files)
-            write_plain(f, t->file, strlen(t->file));
+            cli_write_plain(f, t->file, strlen(t->file));
         else
-            write_plain(f, r->bytes + t->offset, t->bytes);
+            cli_write_plain(f, r->bytes + t->offset, t->bytes);
         putc('\n', f);
     }
     return 0;

@@ -49,6 +49,8 @@ void cli_ranking_free(cli_ranking *r); /* accepts a zeroed struct */
 cli_ranking_format cli_ranking_format_of(cli_ranking_format given, int json, const char *output);
 /* Writes a score with up to nine significant digits. */
 void cli_write_score(FILE *f, float score);
+/* Writes a text; control characters, such as line ends and tabs, become spaces. */
+void cli_write_plain(FILE *f, const char *s, size_t n);
 /* Writes `,"KEY":` and a text as JSON. Returns 0, or 1 after reporting the error. */
 int cli_write_json_text(FILE *f, const char *key, const char *s, size_t n);
 

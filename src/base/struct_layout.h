@@ -77,6 +77,8 @@
     X(aoe_score_options)                                                                                               \
     X(aoe_score_result)                                                                                                \
     X(aoe_shape)                                                                                                       \
+    X(aoe_similar_options)                                                                                             \
+    X(aoe_similar_result)                                                                                              \
     X(aoe_sts_options)                                                                                                 \
     X(aoe_sts_result)                                                                                                  \
     X(aoe_suite_options)                                                                                               \

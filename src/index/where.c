@@ -477,3 +477,34 @@ int aoei_where_eval(const aoei_where *w, aoei_comparison_fn fn, void *user, uint
     const evaluation e = {w, fn, user, n, n / 64 + (n % 64 != 0), err};
     return eval_node(&e, w->root, bits);
 }
+
+/* ------------------------------------------------------------------- visit */
+
+typedef struct visit {
+    const aoei_where *w;
+    aoei_where_fn fn;
+    void *user;
+    aoe_error *err;
+} visit;
+
+static int visit_node(const visit *v, int i, aoei_where_element parent) {
+    const node *x = &v->w->node[i];
+    if (x->type == COMPARISON)
+        return v->fn(v->user, AOEI_WHERE_COMPARISON, parent, &x->comparison, v->err);
+    const aoei_where_element begin = x->type == AND  ? AOEI_WHERE_BEGIN_AND
+                                     : x->type == OR ? AOEI_WHERE_BEGIN_OR
+                                                     : AOEI_WHERE_BEGIN_NOT;
+    int code = v->fn(v->user, begin, begin, NULL, v->err);
+    for (int k = x->child; !code && k != NONE; k = v->w->node[k].next) {
+        if (k != x->child)
+            code = v->fn(v->user, AOEI_WHERE_NEXT, begin, NULL, v->err);
+        if (!code)
+            code = visit_node(v, k, begin);
+    }
+    return code ? code : v->fn(v->user, AOEI_WHERE_END, begin, NULL, v->err);
+}
+
+int aoei_where_visit(const aoei_where *w, aoei_where_fn fn, void *user, aoe_error *err) {
+    const visit v = {w, fn, user, err};
+    return visit_node(&v, w->root, AOEI_WHERE_COMPARISON);
+}

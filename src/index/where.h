@@ -65,3 +65,23 @@ typedef int (*aoei_comparison_fn)(void *user, const aoei_comparison *c, uint64_t
 /* Sets bits[(n + 63) / 64] to the documents 0 to n - 1 that satisfy the condition. Numbers that belong to no document
  * may also be set: `not` sets all bits that are not set. Errors: AOE_ENOMEM, and those of fn. */
 int aoei_where_eval(const aoei_where *w, aoei_comparison_fn fn, void *user, uint64_t *bits, size_t n, aoe_error *err);
+
+/* Elements of a condition, in the order in which it is written: a group has the form BEGIN element { NEXT element }
+ * END, and NOT has one element. */
+typedef enum aoei_where_element {
+    AOEI_WHERE_COMPARISON,
+    AOEI_WHERE_BEGIN_AND,
+    AOEI_WHERE_BEGIN_OR,
+    AOEI_WHERE_BEGIN_NOT,
+    AOEI_WHERE_NEXT,
+    AOEI_WHERE_END
+} aoei_where_element;
+
+/* c: COMPARISON: the comparison; otherwise NULL. parent: the BEGIN element of the group that the element belongs to;
+ * COMPARISON outside groups: COMPARISON. */
+typedef int (*aoei_where_fn)(void *user, aoei_where_element element, aoei_where_element parent,
+                             const aoei_comparison *c, aoe_error *err);
+
+/* Calls fn for each element, to write the condition in another language. If fn returns a value other than 0, the
+ * function stops and returns it. */
+int aoei_where_visit(const aoei_where *w, aoei_where_fn fn, void *user, aoe_error *err);

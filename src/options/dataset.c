@@ -331,6 +331,15 @@ static const aoei_option data_stats_rows[] = {
     AOEI_ROW_SKIP_BAD_ROWS(STATS(table.skip_bad_rows)),
 };
 
+static const aoei_option similar_rows[] = {
+    {.name = "threshold",
+     .kind = AOEI_OPTION_REAL,
+     AOEI_AT(aoe_similar_options, threshold),
+     .min = AOEI_ABOVE_0,
+     .max = 1,
+     .help = "lowest cosine of similar texts"},
+};
+
 const aoei_option_group aoei_mine_data_rows = AOEI_GROUP("data", aoe_mine_options, mine_data_rows);
 const aoei_option_group aoei_mine_candidates_rows = AOEI_GROUP("candidates", aoe_mine_options, mine_candidates_rows);
 const aoei_option_group aoei_mine_choice_rows = AOEI_GROUP("selection", aoe_mine_options, mine_choice_rows);
@@ -342,3 +351,4 @@ const aoei_option_group aoei_data_check_rows = AOEI_GROUP("checks", aoe_data_che
 const aoei_option_group aoei_data_dedup_rows = AOEI_GROUP("comparison", aoe_data_dedup_options, data_dedup_rows);
 const aoei_option_group aoei_data_split_rows = AOEI_GROUP("grouping", aoe_data_split_options, data_split_rows);
 const aoei_option_group aoei_data_stats_rows = AOEI_GROUP("data", aoe_data_stats_options, data_stats_rows);
+const aoei_option_group aoei_similar_rows = AOEI_GROUP("similarity", aoe_similar_options, similar_rows);

@@ -21,3 +21,5 @@ extern const aoei_option_group aoei_data_dedup_rows;
 extern const aoei_option_group aoei_data_split_rows;
 /* aoe_data_stats_options */
 extern const aoei_option_group aoei_data_stats_rows;
+/* aoe_similar_options */
+extern const aoei_option_group aoei_similar_rows;

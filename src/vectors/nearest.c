@@ -121,6 +121,21 @@ size_t aoei_nearest_workspace(const aoe_context *ctx, size_t Q, size_t N, size_t
     return (queries * texts + 15) / 16 * 16 * sizeof(float) + aoei_linear_workspace(ctx, AOEI_F32, 1, texts, D);
 }
 
+int aoei_unit_rows(const aoe_context *ctx, aoei_tensor to, const float *from, const char *function, const char *what,
+                   aoe_error *err) {
+    for (size_t i = 0; i < to.rows; i++) {
+        float *row = aoei_tensor_at(to, i, 0);
+        memcpy(row, from + i * to.cols, to.cols * sizeof *row);
+        for (size_t d = 0; d < to.cols; d++)
+            if (!isfinite(row[d]))
+                return aoei_fail(err, AOE_ENUMERIC,
+                                 "%s: component %zu of row %zu of %s is not finite; pass finite vectors", function, d,
+                                 i, what);
+    }
+    aoei_l2_normalize(ctx, to);
+    return 0;
+}
+
 /* ------------------------------------------------------------- public API */
 
 typedef struct search {
@@ -138,22 +153,6 @@ static void lay_out(search *s, const aoe_context *ctx, size_t Q, size_t N, size_
     s->texts = aoei_tensor_take(&s->arena, N, D);
     s->best = aoei_arena_take_array(&s->arena, found, sizeof *s->best);
     s->workspace = aoei_workspace_take(&s->arena, aoei_nearest_workspace(ctx, Q, N, D));
-}
-
-/* Copies the rows of `from` to `to` and normalizes them to unit length. Rows of zeros remain zeros. `what` is the name
- * of the argument in error messages. Errors: AOE_ENUMERIC if a value is not finite. */
-static int take_unit_rows(const aoe_context *ctx, aoei_tensor to, const float *from, const char *what, aoe_error *err) {
-    for (size_t i = 0; i < to.rows; i++) {
-        float *row = aoei_tensor_at(to, i, 0);
-        memcpy(row, from + i * to.cols, to.cols * sizeof *row);
-        for (size_t d = 0; d < to.cols; d++)
-            if (!isfinite(row[d]))
-                return aoei_fail(err, AOE_ENUMERIC,
-                                 "aoe_nearest: component %zu of row %zu of %s is not finite; pass finite vectors", d, i,
-                                 what);
-    }
-    aoei_l2_normalize(ctx, to);
-    return 0;
 }
 
 int aoe_nearest(aoe_context *ctx, const float *queries, size_t n_queries, const float *vectors, size_t n, size_t dims,
@@ -181,9 +180,9 @@ int aoe_nearest(aoe_context *ctx, const float *queries, size_t n_queries, const 
     if (code)
         return code;
     lay_out(&s, ctx, n_queries, n, dims, most);
-    code = take_unit_rows(ctx, s.queries, queries, "queries", err);
+    code = aoei_unit_rows(ctx, s.queries, queries, "aoe_nearest", "queries", err);
     if (!code)
-        code = take_unit_rows(ctx, s.texts, vectors, "vectors", err);
+        code = aoei_unit_rows(ctx, s.texts, vectors, "aoe_nearest", "vectors", err);
     if (!code)
         aoei_nearest(ctx,
                      &(aoei_nearest_job){.queries = s.queries, .texts = s.texts, .k = most, .workspace = s.workspace},

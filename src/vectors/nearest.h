@@ -36,3 +36,8 @@ typedef struct aoei_nearest_job {
 void aoei_nearest(const aoe_context *ctx, const aoei_nearest_job *j, aoei_neighbor *best);
 /* Returns the size in bytes of the workspace for up to Q queries and N texts of D components. */
 size_t aoei_nearest_workspace(const aoe_context *ctx, size_t Q, size_t N, size_t D);
+/* Copies the rows of `from` [rows, cols] to the tensor `to` [rows, cols] and normalizes them to unit length. Rows of
+ * zeros remain zeros. function, what: names of the public function and of its argument, for the message. Errors:
+ * AOE_ENUMERIC if a value is not finite. */
+int aoei_unit_rows(const aoe_context *ctx, aoei_tensor to, const float *from, const char *function, const char *what,
+                   aoe_error *err);

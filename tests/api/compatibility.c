@@ -269,7 +269,13 @@ static void on_finding(void *user, const aoe_finding *f) {
     printf("finding %s: line %zu\n", aoe_finding_name(f->kind), f->line);
 }
 
-static void data_tools(const char *pairs) {
+static int on_similar(void *user, size_t first, size_t second, double cosine) {
+    (void)user;
+    printf("similar: rows %zu and %zu, cosine %.6g\n", first, second, cosine);
+    return 0;
+}
+
+static void data_tools(aoe_context *ctx, const char *pairs) {
     OPTIONS(aoe_data_convert_options, convert);
     RESULT(aoe_data_convert_result, converted);
     convert->name = "x.jsonl";
@@ -289,6 +295,12 @@ static void data_tools(const char *pairs) {
     dedup->report = on_conflict;
     report("aoe_data_dedup", aoe_data_dedup(pairs, dedup, kept, &err));
     printf("rows %zu kept %zu\n", kept->rows, kept->kept);
+    OPTIONS(aoe_similar_options, similar);
+    RESULT(aoe_similar_result, groups);
+    const float vectors[] = {1, 0, 2, 0, 0, 1};
+    similar->report = on_similar;
+    report("aoe_find_similar", aoe_find_similar(ctx, vectors, 3, 2, similar, NULL, groups, &err));
+    printf("pairs %zu groups %zu\n", groups->pairs, groups->groups);
     OPTIONS(aoe_data_stats_options, stats);
     RESULT(aoe_data_stats_result, counted);
     report("aoe_data_stats", aoe_data_stats(pairs, stats, counted, &err));
@@ -477,7 +489,7 @@ int main(int argc, char **argv) {
     conversions(ctx, dir, texts);
     evaluations(m, pairs, triplets, groups);
     statistics(ctx);
-    data_tools(pairs);
+    data_tools(ctx, pairs);
     chats(pairs);
     training(ctx, dir, pairs, triplets);
     aoe_model_close(m);

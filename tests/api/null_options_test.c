@@ -96,6 +96,7 @@ static void call_model_functions(const char *dir, const char *path) {
     aoe_dev_set *dev;
     aoe_mine_result mined = {.struct_size = sizeof mined};
     CALL(aoe_context_create, (&ctx, NULL, &err));
+    CALL(aoe_find_similar, (ctx, NULL, 0, 2, NULL, NULL, NULL, &err));
     CALL(aoe_model_open, (&m, ctx, dir, NULL, &err));
     CALL(aoe_embedder_create, (&e, m, NULL, &err));
     assert_int_equal(aoe_tokenizer_open(&t, dir, NULL), 0);

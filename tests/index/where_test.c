@@ -3,6 +3,7 @@
  * expected result of every condition can be read; where_sql_test.c tests the comparisons in a database.
  * covers: index/field_value
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,11 +257,59 @@ static void reports_failures(void **state) {
     aoei_where_free(w);
 }
 
+/* Appends an element of a condition to the string `user`. */
+static int write_element(void *user, aoei_where_element element, aoei_where_element parent, const aoei_comparison *c,
+                         aoe_error *err) {
+    char *out = user;
+    const size_t n = strlen(out);
+    static const char *const begin[] = {"", "and(", "or(", "not("};
+    (void)err;
+    if (c && strcmp(c->key, "stop") == 0)
+        return AOE_ECANCELLED;
+    if (element == AOEI_WHERE_COMPARISON)
+        snprintf(out + n, 200 - n, "%s%d%s", c->key, (int)c->type, c->value ? c->value : "");
+    else if (element == AOEI_WHERE_NEXT)
+        snprintf(out + n, 200 - n, parent == AOEI_WHERE_BEGIN_OR ? "|" : "&");
+    else
+        snprintf(out + n, 200 - n, "%s", element == AOEI_WHERE_END ? ")" : begin[element]);
+    return 0;
+}
+
+static void visits_elements(void **state) {
+    (void)state;
+    static const struct {
+        const char *where, *want;
+    } cases[] = {
+        {"a = 1", "a01"},
+        {"a = 1 and b < 2 and exists c", "and(a01&b12&c6)"},
+        {"a in (1, 2) or not (b > 3 and c like 'x')", "or(or(a01|a02)|not(and(b33&c5x)))"},
+        {"a != 1", "and(a6&not(a01))"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_where *w;
+        char out[200] = "";
+        assert_int_equal(aoei_where_parse(&w, cases[i].where, NULL), 0);
+        assert_int_equal(aoei_where_visit(w, write_element, out, NULL), 0);
+        assert_string_equal(out, cases[i].want);
+        aoei_where_free(w);
+    }
+    aoei_where *w;
+    char out[200] = "";
+    assert_int_equal(aoei_where_parse(&w, "a = 1 or (stop = 1 and b = 2) or c = 3", NULL), 0);
+    assert_int_equal(aoei_where_visit(w, write_element, out, NULL), AOE_ECANCELLED);
+    assert_string_equal(out, "or(a01|and(");
+    aoei_where_free(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(evaluates_conditions),     cmocka_unit_test(reports_positions),
-        cmocka_unit_test(limits_depth_and_length),  cmocka_unit_test(keeps_bits_after_the_last_document),
-        cmocka_unit_test(recognizes_plain_numbers), cmocka_unit_test(reports_failures),
+        cmocka_unit_test(visits_elements),
+        cmocka_unit_test(evaluates_conditions),
+        cmocka_unit_test(reports_positions),
+        cmocka_unit_test(limits_depth_and_length),
+        cmocka_unit_test(keeps_bits_after_the_last_document),
+        cmocka_unit_test(recognizes_plain_numbers),
+        cmocka_unit_test(reports_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
