@@ -30,26 +30,6 @@ typedef struct scan {
     size_t first_query, first_text; /* index of the first query of the block; index of the first text of the block */
 } scan;
 
-/* Returns 1 if a ranks after b: the score of a is lower, or the scores are equal and the text of a has the higher
- * index. */
-static int is_worse(aoei_neighbor a, aoei_neighbor b) {
-    return a.score < b.score || (!(a.score > b.score) && a.text > b.text);
-}
-
-/* Replaces the root of a heap of n > 0 elements by x and restores the heap order. */
-static void replace_root(aoei_neighbor *heap, size_t n, aoei_neighbor x) {
-    size_t at = 0;
-    for (size_t child = 1; child < n; child = 2 * at + 1) {
-        if (child + 1 < n && is_worse(heap[child + 1], heap[child]))
-            child++;
-        if (!is_worse(heap[child], x))
-            break;
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = x;
-}
-
 /* Returns 1 if any of score[LANES] is above `limit`. */
 static int any_above(const float *score, float limit) {
     int any = 0;
@@ -70,7 +50,7 @@ static void scan_row(const scan *s, size_t row) {
         for (size_t i = begin; i < end; i++) {
             const uint32_t text = (uint32_t)(s->first_text + i);
             if (score[i] > heap->score && !(j->skip && j->skip(j->user, s->first_query + row, text)))
-                replace_root(heap, j->k, (aoei_neighbor){score[i], text});
+                aoei_best_add(heap, j->k, (aoei_neighbor){score[i], text}, NULL, NULL);
         }
     }
 }
@@ -84,20 +64,10 @@ static void scan_task(void *arg, size_t task, size_t worker) {
         scan_row(s, row);
 }
 
-/* Converts a heap to an array that is sorted from the best text to the worst. */
-static void sort(aoei_neighbor *heap, size_t n) {
-    for (; n > 1; n--) {
-        const aoei_neighbor worst = heap[0];
-        replace_root(heap, n - 1, heap[n - 1]);
-        heap[n - 1] = worst;
-    }
-}
-
 void aoei_nearest(const aoe_context *ctx, const aoei_nearest_job *j, aoei_neighbor *best) {
     const size_t Q = j->queries.rows, N = j->texts.rows;
     assert(j->queries.cols == j->texts.cols && N < AOEI_NO_TEXT);
-    for (size_t i = 0; i < Q * j->k; i++)
-        best[i] = (aoei_neighbor){-INFINITY, AOEI_NO_TEXT};
+    aoei_best_clear(best, Q * j->k);
     for (size_t q = 0; q < Q && j->k; q += QUERIES) {
         const aoei_tensor queries = aoei_tensor_rows(j->queries, q, Q - q < QUERIES ? Q - q : QUERIES);
         for (size_t t = 0; t < N; t += TEXTS) {
@@ -113,7 +83,7 @@ void aoei_nearest(const aoe_context *ctx, const aoei_nearest_job *j, aoei_neighb
         }
     }
     for (size_t q = 0; q < Q; q++)
-        sort(best + q * j->k, j->k);
+        aoei_best_sort(best + q * j->k, j->k, NULL, NULL);
 }
 
 size_t aoei_nearest_workspace(const aoe_context *ctx, size_t Q, size_t N, size_t D) {

@@ -10,13 +10,7 @@
 
 #include "base/context.h"
 #include "nn/tensor.h"
-
-#define AOEI_NO_TEXT UINT32_MAX /* value of aoei_neighbor.text for a missing neighbor */
-
-typedef struct aoei_neighbor {
-    float score;   /* inner product; -infinity if `text` is AOEI_NO_TEXT */
-    uint32_t text; /* row of the text, or AOEI_NO_TEXT if there are fewer than k texts */
-} aoei_neighbor;
+#include "vectors/best.h"
 
 /* A filter of texts. Returns 1 if `text` must not be a neighbor of `query`, otherwise 0. The function is called by
  * several threads at the same time. */
