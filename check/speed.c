@@ -124,6 +124,16 @@ static amount call_split_int8(work *w) {
     return (amount){0, (3 * float_bytes + 1) * N};
 }
 
+static amount call_codes_dots(work *w) {
+    w->k->codes_dots((int32_t *)w->f[1], (const int8_t *)w->h[0], (const unsigned char *)w->h[1], COLS, ROWS, COLS);
+    return (amount){0, N};
+}
+
+static amount call_signs_dots(work *w) {
+    w->k->signs_dots((int32_t *)w->f[1], (const int8_t *)w->h[0], (const unsigned char *)w->h[1], COLS / 8, ROWS, COLS);
+    return (amount){0, N / 8.0};
+}
+
 static amount call_layernorm_f32(work *w) {
     w->k->layernorm_f32(w->f[1], COLS, w->stats, w->f[0], COLS, w->f[2], w->f[3], 1e-12F, ROWS, COLS);
     return moved(2, 0);

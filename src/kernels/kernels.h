@@ -180,6 +180,15 @@ typedef float aoei_quantize_bf16_fn(int8_t *q, const aoei_bf16 *x, const float *
  * factor[i] is at most 127, and scale is positive. The parts with all indices of one x add up to v. */
 typedef void aoei_split_int8_fn(int8_t *q, const float *x, const float *index, const float *factor, float scale,
                                 size_t n);
+/* Dot products of one query with n rows of `stride` bytes, which begin at `rows`. codes_dots: the first K bytes of a
+ * row are int8 codes, and dots[r] is the sum of query[k] * code[k]. K is a multiple of 64 and at most AOEI_INT8_MAX_K.
+ * signs_dots: the first K / 8 bytes of a row are signs, and dots[r] is the sum of query[k] over all k for which bit k %
+ * 8 of byte k / 8 is set. K is a multiple of 128, and no element of the query is -128. The sums are exact, so they are
+ * equal in all tiers. */
+typedef void aoei_codes_dots_fn(int32_t *dots, const int8_t *query, const unsigned char *rows, size_t stride, size_t n,
+                                size_t K);
+typedef void aoei_signs_dots_fn(int32_t *dots, const int8_t *query, const unsigned char *rows, size_t stride, size_t n,
+                                size_t K);
 /* GELU: computes y = x * Phi(x) with the exact erf. y may be x. */
 typedef void aoei_gelu_f32_fn(float *y, const float *x, size_t n);
 /* Computes dx = dy * gelu'(x), the gradient of GELU. dx may be dy or x. */
