@@ -49,7 +49,7 @@ base:
 options: base
 kernels: base
 nn: base kernels
-vectors: base nn
+vectors: base nn kernels
 stats: base
 loss: base nn
 jinja: base
