@@ -139,7 +139,7 @@ LIBFUZZER_BIN := $(FUZZ_ALL:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
 # The selected tests of a folder are linked into one program, build/tests/FOLDER/$(TESTS), and
 # build/tests/FOLDER/NAME_test is a link to it (tests/support/program.h). Tests of TEST_SINGLE are linked alone.
 TESTS := tests$(TAGS:%=-%)$(SKIP:%=-without-%)
-TEST_SINGLE := tests/api/host_process_test.c tests/cli/hints_test.c
+TEST_SINGLE := tests/api/host_process_test.c tests/cli/hints_test.c tests/cli/snippet_test.c
 TEST_LINKS := $(filter-out $(TEST_SINGLE:%.c=$(BUILD)/%),$(TEST_BIN) $(FUZZ_BIN))
 TEST_FOLDERS := $(sort $(patsubst $(BUILD)/tests/%/,%,$(dir $(TEST_LINKS))))
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
@@ -282,6 +282,12 @@ $(BUILD)/tests/cli/hints_test: $(BUILD)/tests/cli/hints_test.o $(filter-out $(BU
   $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
+
+$(BUILD)/tests/cli/snippet_test: $(BUILD)/tests/cli/snippet_test.o \
+  $(patsubst %,$(BUILD)/cli/%.o,search/snippet search/hit_output common/visible common/output common/progress) \
+  $(TEST_SUPPORT) $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
 
 # This test is a program that uses the library and its dependencies, so nothing else may be linked with it.
 $(BUILD)/tests/api/host_process_test: $(BUILD)/tests/api/host_process_test.o $(LIB)

@@ -50,6 +50,7 @@ options: base
 kernels: base
 nn: base kernels
 vectors: base nn kernels
+document: base
 stats: base
 loss: base nn
 jinja: base
@@ -58,7 +59,6 @@ encoder: base nn
 net: base
 hub: base kernels nn tokenizer encoder modeldir net
 table: base
-document: base
 model: base options nn tokenizer encoder modeldir
 modeldir: base tokenizer encoder
 dataset: base table nn vectors model

@@ -88,6 +88,7 @@ void cli_default_text(char *out, size_t size, const aoei_option *o, const void *
     case AOEI_OPTION_NAMED:
     case AOEI_OPTION_MODELS:
     case AOEI_OPTION_TEXTS:
+    case AOEI_OPTION_LIST:
         break;
     }
 }

@@ -217,6 +217,9 @@ static int store(parser *p, const aoei_option *o, void *target, const char *text
         while (p->at < p->n && !is_option(p->argument[p->at]) && p->argument[p->at][0] != '@')
             add_text(p->args, target, p->argument[p->at++]);
         return CLI_GO;
+    case AOEI_OPTION_LIST:
+        add_text(p->args, target, text);
+        return CLI_GO;
     case AOEI_OPTION_SIZE:
         if (read_size(text, &whole) || whole > SIZE_MAX || !in_range(o, (double)whole))
             return range_error(p, o, text);

@@ -16,7 +16,7 @@ typedef struct cli_args {
     size_t n;
     char **owned; /* [n_owned] texts read from response files, owned */
     size_t n_owned;
-    void **lists; /* [n_lists] arrays of the values of kind AOEI_OPTION_TEXTS, owned */
+    void **lists; /* [n_lists] arrays of the values of options that may be repeated, owned */
     size_t n_lists;
     const aoei_option **given; /* [n_given] options that were given, in the order of the arguments; the array is
                                   owned */

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "cli/common/progress.h"
+#include "cli/common/visible.h"
 
 #include <errno.h>
 #include <math.h>
@@ -80,7 +81,16 @@ static void print_line(const char *prefix, const char *fmt, va_list args) {
     }
     cli_progress_clear();
     cli_flush_stdout();
-    fprintf(stderr, "%s%s\n", prefix, text);
+    char shown[4 * sizeof text];
+    cli_visible v;
+    size_t used = 0;
+    /* names of files may contain control characters */
+    for (size_t i = 0, n = strlen(text); i < n && used + CLI_VISIBLE_MAX < sizeof shown; i += v.bytes) {
+        cli_visible_char(&v, text + i, n - i);
+        memcpy(shown + used, v.out, v.n);
+        used += v.n;
+    }
+    fprintf(stderr, "%s%.*s\n", prefix, (int)used, shown);
 }
 
 void cli_message(const char *fmt, ...) {

@@ -106,6 +106,10 @@ void cli_progress_update(cli_progress *p, size_t done, size_t total, const char 
     bar_drawn = 1;
 }
 
+double cli_progress_seconds(const cli_progress *p) {
+    return aoei_now() - p->start;
+}
+
 void cli_progress_end(cli_progress *p) {
     p->active = 0;
     cli_progress_clear();

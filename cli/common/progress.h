@@ -24,6 +24,7 @@ void cli_progress_begin(cli_progress *p, const char *what, const char *unit, siz
  *   terminal shows only the first fields. */
 void cli_progress_update(cli_progress *p, size_t done, size_t total, const char *rate_text, double seconds_left,
                          const char *extra);
+double cli_progress_seconds(const cli_progress *p);    /* returns the time since the start in seconds */
 void cli_progress_end(cli_progress *p);                /* removes the progress line */
 void cli_format_seconds(char out[32], double seconds); /* writes, for example, "4 s", "2:05" or "1:02:05" */
 

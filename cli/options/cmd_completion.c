@@ -176,7 +176,7 @@ static void print_bash(void) {
 
 static void zsh_option(const cli_syntax *s, const aoei_option *o) {
     const values v = values_of(o);
-    const int repeats = o->kind == AOEI_OPTION_TEXTS || o->kind == AOEI_OPTION_MODELS;
+    const int repeats = o->kind == AOEI_OPTION_TEXTS || o->kind == AOEI_OPTION_LIST || o->kind == AOEI_OPTION_MODELS;
     (void)s;
     for (int letter = 0; letter <= (o->letter != 0); letter++) {
         printf(" \\\n            '%s", repeats ? "*" : "");

@@ -20,10 +20,11 @@ typedef struct job {
 
 static const char *type_name(const aoei_option *o) {
     static const char *const names[] = {
-        [AOEI_OPTION_FLAG] = "flag",     [AOEI_OPTION_TEXT] = "text",     [AOEI_OPTION_PROMPT] = "text",
-        [AOEI_OPTION_MODEL] = "model",   [AOEI_OPTION_MODELS] = "models", [AOEI_OPTION_TEXTS] = "texts",
-        [AOEI_OPTION_SIZE] = "integer",  [AOEI_OPTION_SEED] = "integer",  [AOEI_OPTION_REAL] = "number",
-        [AOEI_OPTION_CHOICE] = "choice", [AOEI_OPTION_SET] = "set",       [AOEI_OPTION_NAMED] = "text"};
+        [AOEI_OPTION_FLAG] = "flag",   [AOEI_OPTION_TEXT] = "text",     [AOEI_OPTION_PROMPT] = "text",
+        [AOEI_OPTION_MODEL] = "model", [AOEI_OPTION_MODELS] = "models", [AOEI_OPTION_TEXTS] = "texts",
+        [AOEI_OPTION_LIST] = "texts",  [AOEI_OPTION_SIZE] = "integer",  [AOEI_OPTION_SEED] = "integer",
+        [AOEI_OPTION_REAL] = "number", [AOEI_OPTION_CHOICE] = "choice", [AOEI_OPTION_SET] = "set",
+        [AOEI_OPTION_NAMED] = "text"};
     if (o->kind == AOEI_OPTION_NAMED && aoei_option_choice(o, 0) && !strchr(o->value, '[')) /* one of the names */
         return names[strchr(o->value, ',') ? AOEI_OPTION_SET : AOEI_OPTION_CHOICE];
     return names[o->kind];

@@ -206,6 +206,7 @@ json_t *aoei_option_json(const aoei_option *o, const void *target, int names) {
         return json_integer((json_int_t) * (const uint64_t *)target);
     case AOEI_OPTION_MODELS:
     case AOEI_OPTION_TEXTS:
+    case AOEI_OPTION_LIST:
         break;
     }
     return json_null();

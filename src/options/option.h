@@ -25,6 +25,7 @@ typedef enum aoei_option_kind {
     AOEI_OPTION_MODELS, /* aoei_text_list; one model directory, as for MODEL; the option may be repeated */
     AOEI_OPTION_TEXTS, /* aoei_text_list; the values are all arguments up to the next option or @FILE; the option may be
                           repeated */
+    AOEI_OPTION_LIST,  /* aoei_text_list; one text; the option may be repeated */
     AOEI_OPTION_SIZE,  /* size_t from `min` to `max` */
     AOEI_OPTION_SEED,  /* uint64_t; all values are permitted */
     AOEI_OPTION_REAL,  /* double from `min` to `max` */
@@ -34,7 +35,7 @@ typedef enum aoei_option_kind {
     AOEI_OPTION_NAMED /* any type; the function `parse` sets the target */
 } aoei_option_kind;
 
-/* Value of an option of kind TEXTS or MODELS. */
+/* Value of an option of kind TEXTS, LIST or MODELS. */
 typedef struct aoei_text_list {
     const char **item; /* [n] texts; the array is owned by the parsed arguments */
     size_t n;

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * Prints a passage, or the rows of it that contain most words of a query. Long lines are wrapped, the words of the
+ * query can be highlighted, and characters that would change a terminal are shown as escapes (cli/common/visible.h).
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <aoe.h>
+
+#include "base/buffer.h"
+
+/* Words that are searched in passages, without case and diacritics. A zeroed struct contains no words. */
+typedef struct cli_terms {
+    uint32_t *point; /* code points of all words, owned */
+    size_t *end;     /* [n] end of each word in `point`, owned */
+    size_t n;
+} cli_terms;
+
+typedef struct cli_snippet {
+    size_t width;           /* number of columns after which lines are wrapped, including the indentation; 0: never */
+    size_t rows;            /* maximum number of rows; 0: the whole text */
+    size_t indent;          /* number of spaces before each row */
+    int highlight;          /* 1: the words of the query are printed in bold red */
+    const cli_terms *terms; /* words of the query; NULL: none */
+} cli_snippet;
+
+/* Sets *t to the first words of terms[n]; the number of words is limited. */
+void cli_terms_create(cli_terms *t, const char *const *terms, size_t n);
+void cli_terms_free(cli_terms *t); /* accepts a zeroed struct */
+
+/* Appends the rows of a text, each with a line end. If the number of rows is limited, these are the consecutive rows
+ * that contain most words of the query, or the first rows; empty rows are then omitted. */
+void cli_append_snippet(aoei_buffer *b, aoe_text text, const cli_snippet *o);

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT
+ * Chooses the beginnings and ends of passages (passages.h). A passage is a range of segments. Among the breaks between
+ * half of the limit and the limit, the one with the highest weight * (1 - 0.7 (distance to the limit / window)^2) is
+ * the end, so that a heading wins against a blank line, unless the passage would become much shorter. The beginning of
+ * the overlap is chosen in the same way around 15% of the limit.
+ */
+#include "document/passages.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "document/clean_text.h"
+#include "document/code_outline.h"
+#include "document/markdown_outline.h"
+
+enum { SHORTEST = 32, HEADING_BYTES = 240, NAME_BYTES = 100 };
+
+static const double overlap = 0.15;
+
+typedef struct heading {
+    char *text;    /* NULL: not yet computed; owned by aoei_passages */
+    size_t tokens; /* with one token for the newline; 0 if the text is "" */
+} heading;
+
+typedef struct splitter {
+    aoei_passages *p;
+    const aoei_passage_options *o;
+    const aoei_outline *outline;
+    aoei_segments s;
+    const char *first;      /* first part of all headings; NULL: none */
+    heading *headings;      /* [sections of the outline] */
+    const heading *heading; /* of the current passage */
+    size_t limit;           /* tokens of the text of the current passage */
+} splitter;
+
+/* Number of tokens of the segments [from, to). */
+static uint64_t cost(const splitter *x, size_t from, size_t to) {
+    return x->s.segment[to].before - x->s.segment[from].before;
+}
+
+static uint32_t block_of(const splitter *x, size_t segment) {
+    const uint32_t line = x->s.segment[segment].line;
+    return line < x->outline->n_lines ? x->outline->line[line].block : 0;
+}
+
+/* Returns the number of the block that a break before the segment divides, if the block fits into a passage that begins
+ * with it, or 0. */
+static uint32_t divided_block(const splitter *x, size_t segment) {
+    const uint32_t block = block_of(x, segment);
+    if (!block || x->s.block_start[block] == segment)
+        return 0;
+    return cost(x, x->s.block_start[block], x->s.block_end[block]) <= x->limit ? block : 0;
+}
+
+/* Returns 1 if the segment belongs to the section or to one of its subsections. */
+static int in_section(const splitter *x, size_t segment, uint32_t section) {
+    uint32_t i = x->outline->line[x->s.segment[segment].line].section;
+    while (i > section) /* a parent has a lower index */
+        i = x->outline->section[i].parent;
+    return i == section;
+}
+
+/* Section that names the passage of the segments [start, end): the smallest one, with its subsections, that contains at
+ * least two thirds of the tokens. It contains the middle of the passage, because sections are ranges of lines. */
+static uint32_t main_section(const splitter *x, size_t start, size_t end) {
+    const uint64_t all = cost(x, start, end);
+    size_t middle = start;
+    while (middle + 1 < end && cost(x, start, middle + 1) * 2 <= all)
+        middle++;
+    uint32_t section = x->outline->line[x->s.segment[middle].line].section;
+    for (; section; section = x->outline->section[section].parent) {
+        size_t from = middle, to = middle + 1;
+        while (from > start && in_section(x, from - 1, section))
+            from--;
+        while (to < end && in_section(x, to, section))
+            to++;
+        if (cost(x, from, to) * 3 >= all * 2)
+            break;
+    }
+    return section;
+}
+
+/* Sets the heading of the section. It has at most a quarter of the tokens. */
+static int set_heading(splitter *x, uint32_t section, aoe_error *err) {
+    heading *h = &x->headings[section];
+    char path[HEADING_BYTES];
+    size_t tokens = 0, size = sizeof path;
+    x->heading = h;
+    if (h->text)
+        return 0;
+    for (;; size /= 2) {
+        aoei_outline_path(x->outline, x->first, section, path, size);
+        if (!*path || size < 32) {
+            *path = 0;
+            tokens = 0;
+            break;
+        }
+        const int rc = x->o->count(x->o->user, aoe_text_of(path), &tokens, err);
+        if (rc)
+            return rc;
+        tokens++; /* the newline */
+        if (tokens <= x->o->longest / 4)
+            break;
+    }
+    h->text = aoei_chunks_take(&x->p->headings, strlen(path) + 1);
+    if (!h->text)
+        return aoei_fail_nomem(err, sizeof path);
+    memcpy(h->text, path, strlen(path) + 1);
+    h->tokens = tokens;
+    return 0;
+}
+
+/* Sets the limit of the text of a passage with the current heading. */
+static void set_limit(splitter *x) {
+    const size_t left = x->o->longest - x->heading->tokens;
+    x->limit = x->o->tokens < left ? x->o->tokens : left;
+}
+
+/* Returns the end of the passage that begins with segment `start`: more than `least`, or 0 if that is impossible. */
+static size_t choose_end(const splitter *x, size_t start, size_t least, uint64_t limit) {
+    const double window = (double)limit / 2;
+    size_t most = least + 1, best;
+    double best_score = 0;
+    if (most > x->s.n || cost(x, start, most) > limit)
+        return 0;
+    while (most < x->s.n && cost(x, start, most + 1) <= limit)
+        most++;
+    if (most == x->s.n)
+        return most;
+    const uint32_t block = divided_block(x, most);
+    if (block && x->s.block_start[block] > start)
+        most = x->s.block_start[block];
+    if (most <= least)
+        return 0;
+    best = most;
+    for (size_t end = most; end > least && end > start; end--) {
+        const double tokens = (double)cost(x, start, end), distance = ((double)limit - tokens) / window;
+        if (tokens < window)
+            break;
+        const uint32_t inner = divided_block(x, end);
+        const double weight = inner && x->s.block_start[inner] >= start ? 0 : x->s.segment[end].weight;
+        const double score = weight * (1 - 0.7 * distance * distance);
+        if (score > best_score) {
+            best_score = score;
+            best = end;
+        }
+    }
+    return best;
+}
+
+/* Returns the beginning of the passage after a passage that consists of the segments [start, end). */
+static size_t choose_start(const splitter *x, size_t start, size_t end) {
+    const double wanted = overlap * (double)x->limit;
+    size_t best = end;
+    double best_score = 0;
+    const aoei_outline_line *line = &x->outline->line[x->s.segment[end].line];
+    if (line->flags & AOEI_LINE_FRESH && x->s.segment[end].start == line->start)
+        return end;
+    for (size_t from = end - 1; from > start; from--) {
+        const double tokens = (double)cost(x, from, end), distance = (tokens - wanted) / wanted;
+        if (distance > 1)
+            break;
+        if (divided_block(x, from))
+            continue;
+        const double score = (x->s.segment[from].weight + 1) * (1 - 0.9 * distance * distance);
+        if (score > best_score) {
+            best_score = score;
+            best = from;
+        }
+    }
+    return best;
+}
+
+/* Text of the segments [start, end). */
+static aoe_text text_of(const splitter *x, size_t start, size_t end) {
+    const char *s = x->outline->text.data;
+    const uint32_t from = x->s.segment[start].start;
+    uint32_t to = x->s.segment[end - 1].end;
+    while (to > from && s[to - 1] == ' ')
+        to--;
+    return (aoe_text){s + from, to - from};
+}
+
+/* Sets *tokens to the exact number of tokens of heading and text. */
+static int count_passage(const splitter *x, aoe_text text, aoei_buffer *buffer, size_t *tokens, aoe_error *err) {
+    if (!*x->heading->text)
+        return x->o->count(x->o->user, text, tokens, err);
+    aoei_buffer_clear(buffer);
+    aoei_buffer_append(buffer, x->heading->text, strlen(x->heading->text));
+    aoei_buffer_putc(buffer, '\n');
+    aoei_buffer_append(buffer, text.data, text.len);
+    if (buffer->failed)
+        return aoei_fail_nomem(err, text.len);
+    return x->o->count(x->o->user, (aoe_text){buffer->data, buffer->len}, tokens, err);
+}
+
+/* Chooses the end of a passage that begins with segment `start`, in *end, and its tokens. Near the maximum, the tokens
+ * are counted exactly, and a passage that is too long gets a smaller limit. *end is 0 if no end after `least` is
+ * possible. */
+static int find_end(const splitter *x, size_t start, size_t least, size_t *end, size_t *tokens, aoei_buffer *buffer,
+                    aoe_error *err) {
+    uint64_t limit = x->limit;
+    for (;;) {
+        *end = choose_end(x, start, least, limit);
+        if (!*end)
+            return 0;
+        *tokens = (size_t)cost(x, start, *end) + x->heading->tokens;
+        if (*tokens <= x->o->longest - x->o->longest / 10)
+            return 0;
+        size_t exact;
+        const int rc = count_passage(x, text_of(x, start, *end), buffer, &exact, err);
+        if (rc)
+            return rc;
+        *tokens = exact;
+        if (exact <= x->o->longest || *end == start + 1)
+            return 0;
+        const uint64_t used = cost(x, start, *end), excess = exact - x->o->longest;
+        limit = used > excess ? used - excess : 1;
+        if (limit >= used)
+            limit = used - 1;
+        if (limit < cost(x, start, start + 1))
+            limit = cost(x, start, start + 1); /* one segment is the smallest passage */
+    }
+}
+
+static int add_passage(splitter *x, size_t start, size_t end, size_t tokens, aoe_error *err) {
+    aoei_passages *p = x->p;
+    if (aoei_grow((void **)&p->passage, &p->capacity, p->n, sizeof *p->passage))
+        return aoei_fail_nomem(err, p->n * sizeof *p->passage);
+    p->passage[p->n++] =
+        (aoei_passage){text_of(x, start, end), x->heading->text, x->outline->line[x->s.segment[start].line].line,
+                       x->outline->line[x->s.segment[end - 1].line].line, tokens};
+    return 0;
+}
+
+/* Chooses end, tokens and heading of the passage that begins with segment `start` (see find_end). The limit depends on
+ * the heading, and the heading on the end: the first attempt uses the heading of the section of `start`, and the second
+ * one the heading of the main section of the first result. */
+static int choose_passage(splitter *x, size_t start, size_t least, size_t *end, size_t *tokens, aoei_buffer *buffer,
+                          aoe_error *err) {
+    const uint32_t first = x->outline->line[x->s.segment[start].line].section;
+    uint32_t section = first;
+    for (int attempt = 0; attempt < 3; attempt++) {
+        int rc = set_heading(x, section, err);
+        if (rc)
+            return rc;
+        set_limit(x);
+        const size_t own = x->heading->tokens;
+        rc = find_end(x, start, least, end, tokens, buffer, err);
+        if (rc || !*end)
+            return rc;
+        const uint32_t main = main_section(x, start, *end);
+        if (main == section || attempt == 2)
+            return 0;
+        rc = set_heading(x, main, err);
+        if (rc)
+            return rc;
+        const size_t other = *tokens - own + x->heading->tokens;
+        if (x->heading->tokens <= own || other <= x->o->longest - x->o->longest / 10) {
+            *tokens = other;
+            return 0;
+        }
+        section = attempt == 0 ? main : first;
+    }
+    return 0;
+}
+
+static int split(splitter *x, aoe_error *err) {
+    size_t start = 0, last = 0; /* beginning of the next passage, and end of the previous passage */
+    aoei_buffer buffer = {0};
+    int rc = 0;
+    while (last < x->s.n && !rc) {
+        size_t end = 0, tokens = 0;
+        rc = choose_passage(x, start, last, &end, &tokens, &buffer, err);
+        if (rc)
+            break;
+        if (!end && start < last) { /* not even one new segment fits after the overlap */
+            start = last;
+            continue;
+        }
+        if (!end)
+            end = start + 1;
+        rc = add_passage(x, start, end, tokens, err);
+        last = end;
+        if (last < x->s.n)
+            start = choose_start(x, start, end);
+    }
+    aoei_buffer_free(&buffer);
+    return rc;
+}
+
+/* Returns the end of a file name that is longer than NAME_BYTES, at a slash if possible. */
+static const char *short_name(const char *name) {
+    const size_t len = strlen(name);
+    if (len < NAME_BYTES)
+        return name;
+    const char *end = name + len - NAME_BYTES + 1, *slash = strchr(end, '/');
+    if (slash && slash[1])
+        return slash + 1;
+    while (((unsigned char)*end & 0xC0) == 0x80)
+        end++;
+    return end;
+}
+
+/* Returns the first part of all headings, or NULL. */
+static const char *first_part(const aoei_passages *p, const aoei_passage_options *o, aoei_document_kind kind) {
+    if (kind == AOEI_DOCUMENT_CODE)
+        return o->name ? short_name(o->name) : o->title;
+    if (o->title)
+        return o->title;
+    if (p->outline.title)
+        return p->outline.title;
+    return o->name_as_title && o->name && p->outline.n_sections <= 1 ? short_name(o->name) : NULL;
+}
+
+/* Fills p->outline. */
+static int read_outline(aoei_passages *p, aoe_text text, aoei_document_kind kind, aoe_error *err) {
+    const int rc = aoei_clean_text(&p->outline.text, text, err);
+    if (rc)
+        return rc;
+    p->shortened = aoei_shorten_data(&p->outline.text, kind == AOEI_DOCUMENT_CODE ? AOEI_LONGEST_CODE_LINE : 0);
+    if (kind == AOEI_DOCUMENT_CODE)
+        return aoei_code_outline(&p->outline, err);
+    return kind == AOEI_DOCUMENT_MARKDOWN ? aoei_markdown_outline(&p->outline, err)
+                                          : aoei_text_outline(&p->outline, err);
+}
+
+static int set_title(aoei_passages *p, const aoei_passage_options *o, aoei_document_kind kind, aoe_error *err) {
+    const aoei_outline *x = &p->outline;
+    const int has_heading = kind != AOEI_DOCUMENT_CODE && x->n_sections > 1;
+    const char *title = o->title      ? o->title
+                        : x->title    ? x->title
+                        : has_heading ? x->titles.data + x->section[1].title
+                                      : "";
+    p->title = aoei_strdup(title);
+    return p->title ? 0 : aoei_fail_nomem(err, strlen(title));
+}
+
+int aoei_passages_split(aoei_passages *p, aoe_text text, const aoei_passage_options *o, aoe_error *err) {
+    const aoei_document_kind kind = o->kind ? o->kind : aoei_document_kind_of(o->name, text);
+    splitter x = {.p = p, .o = o, .outline = &p->outline};
+    *p = (aoei_passages){0};
+    if (o->longest < SHORTEST || o->tokens < 1)
+        return aoei_fail(err, AOE_EARG, "passages need at least %d tokens; the maximum is %zu", SHORTEST, o->longest);
+    int rc = read_outline(p, text, kind, err);
+    if (!rc)
+        rc = set_title(p, o, kind, err);
+    const size_t left = o->longest - o->longest / 4;
+    if (!rc)
+        rc = aoei_segments_fill(&x.s, &p->outline, o->tokens < left ? o->tokens : left, o->count, o->user, err);
+    x.first = first_part(p, o, kind);
+    x.headings = rc ? NULL : aoei_calloc(p->outline.n_sections, sizeof *x.headings);
+    if (!rc)
+        rc = x.headings ? split(&x, err) : aoei_fail_nomem(err, p->outline.n_sections * sizeof *x.headings);
+    aoei_free(x.headings);
+    aoei_segments_free(&x.s);
+    if (rc)
+        aoei_passages_free(p);
+    return rc;
+}
+
+void aoei_passages_free(aoei_passages *p) {
+    aoei_outline_free(&p->outline);
+    aoei_chunks_free(&p->headings);
+    aoei_free(p->passage);
+    aoei_free(p->title);
+    *p = (aoei_passages){0};
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ * covers: cli/common/visible cli/search/hit_output
+ * Tests how passages are printed: escapes of characters that would change a terminal, words of the query, wrapped
+ * lines, the choice of rows, and links to files.
+ */
+#include "cli/search/snippet.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "cli/common/visible.h"
+#include "cli/search/hit_output.h"
+
+/* Checks the snippet of a text. terms: words separated by spaces. Highlighted words are printed in brackets. */
+static void check_snippet(const char *text, size_t len, const char *terms, size_t width, size_t rows,
+                          const char *expected) {
+    aoei_buffer b = {0}, shown = {0};
+    char copy[256];
+    const char *term[16];
+    size_t n = 0;
+    cli_terms t;
+    snprintf(copy, sizeof copy, "%s", terms);
+    for (char *w = strtok(copy, " "); w; w = strtok(NULL, " "))
+        term[n++] = w;
+    cli_terms_create(&t, term, n);
+    const cli_snippet o = {.width = width, .rows = rows, .highlight = 1, .terms = &t};
+    cli_append_snippet(&b, (aoe_text){text, len}, &o);
+    for (size_t i = 0; i < b.len; i++) {
+        const int on = strncmp(b.data + i, "\033[1;31m", 7) == 0, off = strncmp(b.data + i, "\033[0m", 4) == 0;
+        aoei_buffer_putc(&shown, on ? '[' : off ? ']' : b.data[i]);
+        i += on ? 6 : off ? 3 : 0;
+    }
+    assert_string_equal(shown.data ? shown.data : "", expected);
+    aoei_buffer_free(&b);
+    aoei_buffer_free(&shown);
+    cli_terms_free(&t);
+}
+
+static void check(const char *text, const char *terms, size_t width, size_t rows, const char *expected) {
+    check_snippet(text, strlen(text), terms, width, rows, expected);
+}
+
+static void test_visible(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *shown;
+        size_t len;
+    } cases[] = {
+        {"a\033]0;title\007", "a\\x1b]0;title\\x07", 11},
+        {"a\nb\tc\rd", "a\\nb\\tc\\rd", 7},
+        {"\x7f\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0", "\\x7f\\u0080\\u009b\\u009f\xc2\xa0", 9},
+        {"\xe2\x80\xa8\xe2\x80\xaa\xe2\x80\xae\xe2\x81\xa6\xe2\x81\xa9", "\\u2028\\u202a\\u202e\\u2066\\u2069", 15},
+        {"\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa", "\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa", 12},
+        {"\x9b\xff\xc2", "\\x9b\\xff\\xc2", 3},
+        {"nul\0end", "nul\\x00end", 7},
+        {"\xc3\xa9\xe9\x83\xa8\xf0\x9f\x98\x80", "\xc3\xa9\xe9\x83\xa8\xf0\x9f\x98\x80", 9},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_buffer b = {0};
+        cli_append_visible(&b, cases[i].text, cases[i].len);
+        assert_string_equal(b.data, cases[i].shown);
+        aoei_buffer_free(&b);
+    }
+    cli_visible v;
+    cli_visible_char(&v, "\xe9\x83\xa8", 3);
+    assert_int_equal(v.columns, 2);
+    cli_visible_char(&v, "\xcc\x81", 2);
+    assert_int_equal(v.columns, 0);
+}
+
+static void test_json(void **state) {
+    (void)state;
+    aoei_buffer b = {0};
+    const char *json = "[\"\xc2\x9b\xe2\x80\xae\x7f\xc3\xa9\\u001b\"]";
+    cli_append_visible_json(&b, json, strlen(json));
+    assert_string_equal(b.data, "[\"\\u009b\\u202e\\u007f\xc3\xa9\\u001b\"]");
+    aoei_buffer_free(&b);
+}
+
+static void test_words(void **state) {
+    (void)state;
+    check("Renew the certificate, renewal", "renew certificate", 0, 0, "[Renew] the [certificate], renewal\n");
+    check("Caf\xc3\xa9 cafe\xcc\x81 CAFE", "cafe", 0, 0, "[Caf\xc3\xa9] [cafe\xcc\x81] [CAFE]\n");
+    check("x=max_count; maxCount Maximum", "max", 0, 0, "x=[max]_count; [max]Count Maximum\n");
+    check("max_count count", "max_count count", 0, 0, "[max_count] [count]\n");
+    check("version 1.0.21, not 1.0.210", "1.0.21", 0, 0, "version [1.0.21], not 1.0.210\n");
+    check("\xe9\x87\x8d\xe6\x96\xb0\xe9\x83\xa8\xe7\xbd\xb2itgc", "\xe9\x83\xa8\xe7\xbd\xb2 itgc", 0, 0,
+          "\xe9\x87\x8d\xe6\x96\xb0[\xe9\x83\xa8\xe7\xbd\xb2itgc]\n");
+    check("stra\xc3\x9f"
+          "e",
+          "strasse", 0, 0,
+          "[stra\xc3\x9f"
+          "e]\n");
+    check("text", "", 0, 0, "text\n");
+    check("", "text", 0, 0, "");
+}
+
+static void test_rows(void **state) {
+    (void)state;
+    check("one two three four five six", "", 20, 0, "one two three four\nfive six\n");
+    check("aaaaaaaaaaaaaaaaaaaaaaaaa", "", 20, 0, "aaaaaaaaaaaaaaaaaaaa\naaaaa\n");
+    check("\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8"
+          "\xe9\x83\xa8\xe9\x83\xa8",
+          "", 20, 0,
+          "\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8\xe9\x83\xa8"
+          "\xe9\x83\xa8\n\xe9\x83\xa8\n");
+    check("a\r\n\r\n\tb  \n\n", "", 0, 0, "a\n\n    b\n");
+    check("a\rb\033[31m", "", 0, 0, "a\\rb\\x1b[31m\n");
+    check("a\n\nb\n\nc\n", "", 0, 2, "a\nb\n");
+    check("a\nb\nrenew\nd\nthe renew of it\n", "renew it", 0, 1, "the [renew] of [it]\n");
+    check("a\nb\nc\nrenew\nd\n", "renew", 0, 2, "c\n[renew]\n");
+    check("renew\nb\nrenew\n", "renew", 0, 1, "[renew]\n");
+    check_snippet("a\0b", 3, "", 0, 0, "a\\x00b\n");
+}
+
+static void test_place(void **state) {
+    (void)state;
+    aoei_buffer b = {0};
+    cli_hit_output o = {.links = 1, .here = (char[]){"/home/me"}, .host = (char[]){"host"}};
+    aoe_index_hit hit = {.name = "n", .path = "/home/me/a b\033%/\xc3\xa9.md", .heading = "A > \033B", .line = 3};
+    hit.last_line = 9;
+    cli_append_hit_place(&b, &o, &hit);
+    assert_string_equal(b.data, "\033]8;;file://host/home/me/a%20b%1B%25/%C3%A9.md\033\\a b\\x1b%/\xc3\xa9.md:3-9"
+                                "\033]8;;\033\\  A > \\x1bB");
+    aoei_buffer_clear(&b);
+    hit = (aoe_index_hit){.name = "t.tsv:7", .path = NULL, .heading = "", .line = 1, .last_line = 1};
+    cli_append_hit_place(&b, &o, &hit);
+    assert_string_equal(b.data, "t.tsv:7");
+    aoei_buffer_clear(&b);
+    hit.path = "/home/me2/x";
+    o.links = 0;
+    cli_append_hit_place(&b, &o, &hit);
+    assert_string_equal(b.data, "/home/me2/x:1");
+    aoei_buffer_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_visible), cmocka_unit_test(test_json),
+                                       cmocka_unit_test(test_words), cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_place)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
