@@ -146,6 +146,13 @@ check_restricted() {
         echo $library | tr ' ' '\n' | grep -v '^src/base/compiler\.h$' |
             xargs grep -nE '__attribute__|__builtin_|__asm__' /dev/null |
             sed 's/\(:[0-9]*:\).*/\1 compiler extensions are allowed only in base\/compiler.h/'
+        # A program that is started can do anything, so there are few places. command.c limits environment, folder, time
+        # and memory of the programs that convert documents; process.c forks this process.
+        echo $library | tr ' ' '\n' | grep -vE '^src/(document/command|experiment/process)\.c$' |
+            xargs grep -nE '(^|[^a-zA-Z0-9_>.])(v?fork|exec[lv]p?e?|fexecve|execvpe|system|popen|posix_spawnp?) *\(' \
+                /dev/null |
+            grep -vE ':[0-9]+: *(/?\*|//)' |
+            sed 's/\(:[0-9]*:\).*/\1 only document\/command.c and experiment\/process.c may start processes/'
         echo $library | tr ' ' '\n' | grep '^src/kernels/' |
             xargs grep -nE 'aoei_(malloc|calloc|fail|parallel_for)' /dev/null |
             sed 's/\(:[0-9]*:\).*/\1 kernels must not allocate memory, report errors or start threads/'
