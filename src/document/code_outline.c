@@ -225,7 +225,7 @@ static unsigned next_indent(const aoei_outline *o, size_t i) {
 int aoei_code_outline(aoei_outline *o, aoe_error *err) {
     code c = {.o = o, .first_comment = SIZE_MAX};
     line_type previous = LINE_STATEMENT;
-    int rc = aoei_outline_lines(o, NULL, err);
+    int rc = aoei_outline_lines(o, err);
     for (size_t i = 0; i < o->n_lines && !rc; i++)
         rc = read_line(&c, i, next_indent(o, i), &previous, err);
     return rc;

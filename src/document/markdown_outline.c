@@ -108,17 +108,12 @@ static void plain_title(aoei_buffer *out, const char *s, size_t len) {
 /* Begins a section with the heading line i, whose title is s[len]. */
 static int begin_section(markdown *m, size_t i, unsigned level, const char *s, size_t len, aoe_error *err) {
     aoei_buffer title = {0};
-    uint32_t parent = m->section;
-    while (parent && m->o->section[parent].level >= level)
-        parent = m->o->section[parent].parent;
     plain_title(&title, s, len);
+    const char *plain = title.data ? title.data : "";
     const int rc = title.failed ? aoei_fail_nomem(err, len)
-                                : aoei_outline_section(m->o, parent, level, title.data ? title.data : "", title.len,
-                                                       &m->section, err);
+                                : aoei_outline_heading(m->o, i, level, plain, title.len, &m->section, err);
     aoei_buffer_free(&title);
     m->level[i] = (uint8_t)level;
-    m->o->line[i].section = m->section;
-    m->o->line[i].flags |= AOEI_LINE_HEADING;
     m->in_list = 0;
     return rc;
 }
@@ -292,7 +287,7 @@ static int skip_front_matter(aoei_outline *o, aoe_error *err) {
 }
 
 int aoei_markdown_outline(aoei_outline *o, aoe_error *err) {
-    int rc = aoei_outline_lines(o, NULL, err);
+    int rc = aoei_outline_lines(o, err);
     if (!rc)
         rc = skip_front_matter(o, err);
     if (rc || !o->n_lines)
@@ -327,7 +322,7 @@ static char underline_char(const aoei_outline *o, size_t i) {
 
 int aoei_text_outline(aoei_outline *o, aoe_error *err) {
     char order[8] = ""; /* underline characters in the order of their first use */
-    int rc = aoei_outline_lines(o, NULL, err);
+    int rc = aoei_outline_lines(o, err);
     if (rc || !o->n_lines)
         return rc;
     markdown m = {.o = o, .level = aoei_calloc(o->n_lines, 1)};

@@ -27,7 +27,7 @@ static int measure_line(const char *s, size_t start, size_t end, aoei_outline_li
     return i < end && !aoei_utf8_is_blank(s + i, end - i);
 }
 
-int aoei_outline_lines(aoei_outline *o, const uint32_t *source_line, aoe_error *err) {
+int aoei_outline_lines(aoei_outline *o, aoe_error *err) {
     const char *s = o->text.data;
     const size_t len = o->text.len;
     if (len >= UINT32_MAX)
@@ -38,7 +38,7 @@ int aoei_outline_lines(aoei_outline *o, const uint32_t *source_line, aoe_error *
     for (size_t i = 0; i < len && !rc; number++) {
         const char *newline = memchr(s + i, '\n', len - i);
         const size_t end = newline ? (size_t)(newline - s) : len;
-        aoei_outline_line line = {.line = source_line ? source_line[number - 1] : number};
+        aoei_outline_line line = {.line = number};
         if (!measure_line(s, i, end, &line)) {
             blank = 1;
         } else {
@@ -92,6 +92,17 @@ int aoei_outline_section(aoei_outline *o, uint32_t parent, uint32_t level, const
         return aoei_fail_nomem(err, o->titles.len);
     *section = (uint32_t)o->n_sections++;
     return 0;
+}
+
+int aoei_outline_heading(aoei_outline *o, size_t i, uint32_t level, const char *title, size_t len, uint32_t *section,
+                         aoe_error *err) {
+    uint32_t parent = *section;
+    while (parent && o->section[parent].level >= level)
+        parent = o->section[parent].parent;
+    const int rc = aoei_outline_section(o, parent, level, title, len, section, err);
+    o->line[i].section = *section;
+    o->line[i].flags |= AOEI_LINE_HEADING;
+    return rc;
 }
 
 /* Returns 1 if a sentence ends at the end of the line. */
@@ -149,6 +160,22 @@ void aoei_outline_weigh(aoei_outline *o, const uint8_t *level) {
     }
 }
 
+/* Returns 1 if the title `whole` is the title `part` with an addition such as " - Name of the site", before or after
+ * it. */
+static int is_title_part(const char *whole, const char *part) {
+    const size_t n = strlen(part), len = strlen(whole);
+    if (n == 0 || n >= len)
+        return n == len && strcmp(whole, part) == 0;
+    const char *after = whole + n, *before = whole + len - n;
+    while (*after == ' ')
+        after++;
+    while (before > whole && before[-1] == ' ')
+        before--;
+    const unsigned char next = (unsigned char)*after, previous = before > whole ? (unsigned char)before[-1] : 0;
+    return (memcmp(whole, part, n) == 0 && (strchr("-|:/", next) || next >= 0x80)) ||
+           (strcmp(whole + len - n, part) == 0 && previous && (strchr("-|:/", previous) || previous >= 0x80));
+}
+
 void aoei_outline_path(const aoei_outline *o, const char *first, uint32_t section, char *path, size_t size) {
     const char *part[DEPTH + 1];
     char title[TITLE];
@@ -158,8 +185,9 @@ void aoei_outline_path(const aoei_outline *o, const char *first, uint32_t sectio
             part[n++] = o->titles.data + o->section[i].title;
     if (first && *first) {
         aoei_outline_title(first, strlen(first), title, sizeof title);
-        if (!n || strcmp(part[n - 1], title) != 0)
-            part[n++] = title;
+        while (n && is_title_part(title, part[n - 1]))
+            n--;
+        part[n++] = title;
     }
     for (size_t i = 0; i < n; i++)
         need += strlen(part[i]) + 3;

@@ -60,18 +60,22 @@ typedef struct aoei_outline { /* a zeroed struct is empty */
     uint32_t n_blocks; /* number of blocks so far */
 } aoei_outline;
 
-/* Splits o->text into lines. source_line: [number of newlines + 1] line numbers in the document; NULL: the text has the
- * lines of the document. Errors: AOE_ENOMEM, AOE_EUNSUPPORTED (the text has 4 GiB or more). */
-int aoei_outline_lines(aoei_outline *o, const uint32_t *source_line, aoe_error *err);
+/* Splits o->text into lines. Errors: AOE_ENOMEM, AOE_EUNSUPPORTED (the text has 4 GiB or more). */
+int aoei_outline_lines(aoei_outline *o, aoe_error *err);
 /* Adds a section. The title is copied, with each run of white space as one space, up to 100 bytes. Returns its index in
  * *section. Errors: AOE_ENOMEM. */
 int aoei_outline_section(aoei_outline *o, uint32_t parent, uint32_t level, const char *title, size_t len,
                          uint32_t *section, aoe_error *err);
+/* Begins a section with the heading line i. *section: the current section, which is replaced by the new one. The parent
+ * is the innermost open section with a lower level. Errors: AOE_ENOMEM. */
+int aoei_outline_heading(aoei_outline *o, size_t i, uint32_t level, const char *title, size_t len, uint32_t *section,
+                         aoe_error *err);
 /* Sets the weights of all lines by the flags and blocks of the lines. level: [n_lines] level of a heading, or 0. */
 void aoei_outline_weigh(aoei_outline *o, const uint8_t *level);
-/* Writes the path of a section to path[size]: "FIRST > ... > LAST". first: first part; NULL or "": none. It is left out
- * if the next part is equal. If the path is too long, parts are left out from the middle, and then the end is
- * truncated between characters. size must be at least 16. */
+/* Writes the path of a section to path[size]: "FIRST > ... > LAST". first: first part; NULL or "": none. The
+ * parts after it are left out as long as they only repeat it or a piece of it, as in "Setup - Manual > Setup". If the
+ * path is too long, parts are left out from the middle, and then the end is truncated between characters. size must be
+ * at least 16. */
 void aoei_outline_path(const aoei_outline *o, const char *first, uint32_t section, char *path, size_t size);
 /* Copies a title of len bytes to out[size]: one space for each run of white space; a longer title ends with "...". */
 void aoei_outline_title(const char *s, size_t len, char *out, size_t size);

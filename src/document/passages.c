@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "document/clean_text.h"
 #include "document/code_outline.h"
+#include "document/html_outline.h"
 #include "document/markdown_outline.h"
 
 enum { SHORTEST = 32, HEADING_BYTES = 240, NAME_BYTES = 100 };
@@ -321,6 +322,8 @@ static int read_outline(aoei_passages *p, aoe_text text, aoei_document_kind kind
     const int rc = aoei_clean_text(&p->outline.text, text, err);
     if (rc)
         return rc;
+    if (kind == AOEI_DOCUMENT_HTML)
+        return aoei_html_outline(&p->outline, &p->shortened, err);
     p->shortened = aoei_shorten_data(&p->outline.text, kind == AOEI_DOCUMENT_CODE ? AOEI_LONGEST_CODE_LINE : 0);
     if (kind == AOEI_DOCUMENT_CODE)
         return aoei_code_outline(&p->outline, err);

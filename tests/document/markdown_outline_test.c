@@ -151,7 +151,7 @@ static void test_paths(void **state) {
     aoe_error err;
     uint32_t section = 0;
     char path[240], title[16];
-    assert_int_equal(aoei_outline_lines(&o, NULL, &err), 0);
+    assert_int_equal(aoei_outline_lines(&o, &err), 0);
     for (uint32_t i = 1; i <= 6; i++)
         assert_int_equal(aoei_outline_section(&o, section, i, " \xC3\xA4\xC3\xB6  b\n", 8, &section, &err), 0);
     aoei_outline_path(&o, "first", section, path, sizeof path);
@@ -160,6 +160,15 @@ static void test_paths(void **state) {
                         "\xC3\xA4\xC3\xB6 b > \xC3\xA4\xC3\xB6 b");
     aoei_outline_path(&o, "first", section, path, 30);
     assert_string_equal(path, "first > \xC3\xA4\xC3\xB6 b > \xC3\xA4\xC3\xB6 b");
+    assert_int_equal(aoei_outline_section(&o, 0, 1, "Setup", 5, &section, &err), 0);
+    static const char *const repeats[] = {"Setup", "Setup - Manual", "Manual | Setup", "Setup: all",
+                                          "A \xE2\x80\x94 Setup"};
+    for (size_t i = 0; i < sizeof repeats / sizeof *repeats; i++) {
+        aoei_outline_path(&o, repeats[i], section, path, sizeof path);
+        assert_string_equal(path, repeats[i]);
+    }
+    aoei_outline_path(&o, "Setup guide", section, path, sizeof path);
+    assert_string_equal(path, "Setup guide > Setup");
     aoei_outline_path(&o, NULL, 0, path, sizeof path);
     assert_string_equal(path, "");
     aoei_outline_title("\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xA4", 16, title, 16);
