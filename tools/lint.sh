@@ -66,6 +66,7 @@ create: base options nn tokenizer encoder modeldir model table
 collect: base options net table dataset
 annotate: base options net table dataset
 index: base options nn vectors table document
+postgres: base index
 eval: base options nn vectors model table stats
 train: base options nn tokenizer encoder model modeldir loss table
 bench: base nn encoder model modeldir train

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Translates a condition on metadata (index/where.h) to SQL. Keys and values become parameters; no text of the user
+ * becomes a part of the SQL. The result is the same as that of the local index: metadata is a jsonb object with the
+ * keys as members, plain numbers as numbers, and an array if a key has several values.
+ */
+#pragma once
+
+#include "aoe.h"
+#include "base/buffer.h"
+#include "postgres/pg_session.h"
+
+/* Appends the condition as an SQL expression in parentheses to `sql` and adds its parameters to p. The expression is
+ * never NULL. Errors: AOE_EARG (not a condition; the message shows the position), AOE_ENOMEM. */
+int aoei_pg_where(const char *condition, aoei_buffer *sql, aoei_pg_params *p, aoe_error *err);
