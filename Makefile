@@ -139,7 +139,7 @@ LIBFUZZER_BIN := $(FUZZ_ALL:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
 # The selected tests of a folder are linked into one program, build/tests/FOLDER/$(TESTS), and
 # build/tests/FOLDER/NAME_test is a link to it (tests/support/program.h). Tests of TEST_SINGLE are linked alone.
 TESTS := tests$(TAGS:%=-%)$(SKIP:%=-without-%)
-TEST_SINGLE := tests/api/host_process_test.c tests/cli/hints_test.c tests/cli/snippet_test.c
+TEST_SINGLE := tests/api/host_process_test.c $(addprefix tests/cli/,hints_test.c mcp_server_test.c snippet_test.c)
 TEST_LINKS := $(filter-out $(TEST_SINGLE:%.c=$(BUILD)/%),$(TEST_BIN) $(FUZZ_BIN))
 TEST_FOLDERS := $(sort $(patsubst $(BUILD)/tests/%/,%,$(dir $(TEST_LINKS))))
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
@@ -242,7 +242,9 @@ $(TEST_SINGLE:%.c=$(BUILD)/%.o): PROGRAM :=
 $(BUILD)/tests/%.o: CFLAGS_ALL += $(SAN_TESTS)
 
 # Fuzz harnesses are run by tests/fuzz/driver.c on the stored corpus and on random mutations of the corpus.
-$(BUILD)/tests/fuzz/$(TESTS): $(BUILD)/tests/fuzz/driver.o $(BUILD)/tests/fuzz/mutate.o
+# mcp_fuzz tests a unit of the program.
+$(BUILD)/tests/fuzz/$(TESTS): $(BUILD)/tests/fuzz/driver.o $(BUILD)/tests/fuzz/mutate.o \
+  $(BUILD)/cli/search/mcp_server.o
 define folder_rules
 $$(BUILD)/tests/$(1)/$$(TESTS): $(addsuffix .o,$(filter $(BUILD)/tests/$(1)/%,$(TEST_LINKS))) $$(BUILD)/tests/main.o \
   $$(TEST_SUPPORT) $$(LIB)
@@ -273,7 +275,7 @@ $(API_BIN): tests/api/compatibility.c $(HEADERS) $(HEADERS:include/%=$(BUILD)/te
 $(BUILD)/libfuzzer/%.o: tests/fuzz/%.c Makefile
 	$(compile)
 $(BUILD)/libfuzzer/%_fuzz: $(BUILD)/libfuzzer/%_fuzz.o $(BUILD)/tests/fuzz/libfuzzer.o \
-  $(BUILD)/tests/fuzz/mutate.o $(TEST_SUPPORT) $(LIB)
+  $(BUILD)/tests/fuzz/mutate.o $(BUILD)/cli/search/mcp_server.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) -fsanitize=fuzzer $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
@@ -285,6 +287,11 @@ $(BUILD)/tests/cli/hints_test: $(BUILD)/tests/cli/hints_test.o $(filter-out $(BU
 
 $(BUILD)/tests/cli/snippet_test: $(BUILD)/tests/cli/snippet_test.o \
   $(patsubst %,$(BUILD)/cli/%.o,search/snippet search/hit_output common/visible common/output common/progress) \
+  $(TEST_SUPPORT) $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
+
+$(BUILD)/tests/cli/mcp_server_test: $(BUILD)/tests/cli/mcp_server_test.o $(BUILD)/cli/search/mcp_server.o \
   $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
