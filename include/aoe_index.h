@@ -36,13 +36,15 @@ typedef enum aoe_index_store {
     AOE_INDEX_INT8  /* nothing; the scores are those of the int8 codes */
 } aoe_index_store;
 
-/* Settings of a new index. They are stored in the index and cannot be changed later. */
+/* The first three settings are stored in a new index and cannot be changed later. Opening an existing index with other
+ * values fails. AOE_AUTO stands for the setting of the index. */
 typedef struct aoe_index_options {
     size_t struct_size;    /* set by aoe_index_options_defaults */
-    size_t passage_tokens; /* tokens of a passage; default 400. A passage never exceeds the maximum length of the
-                              model */
-    aoe_index_store store; /* default AOE_INDEX_F32 */
-    int stem;              /* 1: English words are reduced to their stems (Porter) for lexical search; default 0 */
+    size_t passage_tokens; /* tokens of a passage; AOE_AUTO (default): 400 in a new index. A passage never exceeds the
+                              maximum length of the model */
+    int store;             /* an aoe_index_store; AOE_AUTO (default): AOE_INDEX_F32 in a new index */
+    int stem;              /* 1: English words are reduced to their stems (Porter) for lexical search; 0: they are not;
+                              AOE_AUTO (default): 0 in a new index */
     const char *model;     /* name of the model, for messages and for aoe_index_model; NULL (default): unknown */
     int create_only;       /* 1: opening fails with AOE_EEXIST if the index exists; default 0 */
     int repair; /* 1: an index whose vector files are damaged is opened, so that aoe_index_verify can repair it; default
@@ -52,6 +54,25 @@ typedef struct aoe_index_options {
 } aoe_index_options;
 
 AOE_OPTIONS(aoe_index_options);
+
+/* Opens the index in the directory `dir`. embedder: its model must be the model of the index; required for creating an
+ * index. NULL: texts cannot be embedded, so only lexical search and maintenance are possible, and aoe_index_add needs
+ * vectors. access: AOE_INDEX_WRITE waits a few seconds while another process writes to the index. On a network file
+ * system, readers and the writer wait for each other. An index in a read-only directory can be read. The caller calls
+ * aoe_index_close. Errors: AOE_ENOENT (AOE_INDEX_READ: there is no index), AOE_EEXIST (another process writes to the
+ * index; options.create_only; the directory is not empty and is not an index), AOE_EMISMATCH (other settings; another
+ * model, prompt, pooling or embedding size), AOE_EFORMAT (damaged, or a database of another program),
+ * AOE_EUNSUPPORTED (created by a newer version, or on a machine with another byte order; a network or read-only file
+ * system needs a writer first), AOE_EIO, AOE_ENOSPC. */
+AOE_API int aoe_index_open(aoe_index **index, const char *dir, aoe_index_access access,
+                           aoe_embedder *AOE_NULLABLE embedder, const aoe_index_options *AOE_NULLABLE o,
+                           aoe_error *AOE_NULLABLE err);
+/* Closes the index. Changes that were not committed are lost. */
+AOE_API void aoe_index_close(aoe_index *AOE_NULLABLE index);
+/* Writes the name of the model that options.model contained when the index in `dir` was created to name[size],
+ * NUL-terminated; "" if unknown. The program can then open this model for aoe_index_open. Errors: see aoe_index_open;
+ * AOE_EARG (size is too small). */
+AOE_API int aoe_index_model(const char *dir, char *name, size_t size, aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------------------ documents */
 
@@ -79,6 +100,21 @@ typedef struct aoe_index_document {
     size_t n_fields;
     const float *vector; /* [D] embedding of the document, which becomes one passage; NULL: the passages are embedded */
 } aoe_index_document;
+
+/* Adds or replaces n documents. Other readers see them after aoe_index_commit. A passage whose text is already in the
+ * index keeps its vector. A document that is equal to the one in the index is not changed. If the function fails, no
+ * document of this call was added; if the message says that the changes since the last commit are lost, nothing else
+ * was added either. Errors: AOE_EFORMAT (invalid UTF-8, no name), AOE_ENUMERIC (a vector is not finite), AOE_EARG (the
+ * index is open for reading; a document needs an embedder), AOE_EIO, AOE_ENOSPC. */
+AOE_API int aoe_index_add(aoe_index *index, const aoe_index_document *documents, size_t n, aoe_error *AOE_NULLABLE err);
+/* Removes documents by name. A name that ends with '/' stands for all documents whose names begin with it. *removed is
+ * set to the number of documents that existed. If the function fails, no document of this call was removed. */
+AOE_API int aoe_index_remove(aoe_index *index, const char *const *names, size_t n, size_t *AOE_NULLABLE removed,
+                             aoe_error *AOE_NULLABLE err);
+/* Makes the changes since the last commit durable, and visible to other readers. If many vectors of removed passages
+ * have accumulated, the index is then compacted. If the function fails, the changes since the last commit are lost, and
+ * the index remains usable. Errors: AOE_EIO, AOE_ENOSPC. */
+AOE_API int aoe_index_commit(aoe_index *index, aoe_error *AOE_NULLABLE err);
 
 /* -------------------------------------------------------- folders and tables */
 
@@ -203,7 +239,12 @@ typedef struct aoe_index_stats {
     const char *created, *updated; /* times of the creation and of the last commit, in ISO 8601, UTC; owned by the index
                                       until the next call */
     uint64_t commits;              /* number of commits */
+    int created_here; /* 1: the directory was created on this machine at this place; 0: it is a copy, so that paths of
+                         its sources may belong to another machine */
 } aoe_index_stats;
+
+/* Sets *stats to numbers of the last commit. */
+AOE_API int aoe_index_get_stats(aoe_index *index, aoe_index_stats *stats, aoe_error *AOE_NULLABLE err);
 
 #ifdef __cplusplus
 }

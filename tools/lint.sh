@@ -65,12 +65,11 @@ dataset: base table nn vectors model
 create: base options nn tokenizer encoder modeldir model table
 collect: base options net table dataset
 annotate: base options net table dataset
-index: base options nn vectors table document
+index: base options net nn vectors table document
 postgres: base index
 eval: base options nn vectors model table stats
 train: base options nn tokenizer encoder model modeldir loss table
 bench: base nn encoder model modeldir train
-index: base options net vectors document
 experiment: base options
 cli: base options vectors cli
 '

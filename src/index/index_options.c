@@ -9,7 +9,9 @@
 
 AOEI_DEFAULTS(aoe_index_options) {
     memset(o, 0, sizeof *o);
-    o->passage_tokens = 400;
+    o->passage_tokens = AOE_AUTO;
+    o->store = AOE_AUTO;
+    o->stem = AOE_AUTO;
 }
 
 AOEI_DEFAULTS(aoe_index_update_options) {

@@ -9,47 +9,8 @@
  */
 #pragma once
 
+#include "index/changes.h"
 #include "index/index.h"
-
-/* State of a file of a source. Files that were not indexed also have a record, so that they are read again only after
- * they change. */
-typedef enum aoei_file_state {
-    AOEI_FILE_INDEXED,    /* its documents are in the index */
-    AOEI_FILE_BINARY,     /* skipped: binary file */
-    AOEI_FILE_UNREADABLE, /* skipped: no permission, or an I/O error */
-    AOEI_FILE_PROGRAM,    /* skipped: the program for this type is missing or failed */
-    AOEI_FILE_OTHER       /* skipped for another reason */
-} aoei_file_state;
-
-/* A recorded folder or table. */
-typedef struct aoei_source_record {
-    int64_t id;
-    char *path;        /* absolute path, owned */
-    int kind;          /* meaning defined by update.c, such as folder or table */
-    char *text_column; /* owned; NULL: none */
-    char *id_column;   /* owned; NULL: none */
-    char *excludes;    /* JSON array of patterns, owned; NULL: none */
-} aoei_source_record;
-
-/* A recorded file. */
-typedef struct aoei_file_record {
-    int64_t id;       /* 0 in a new record */
-    int64_t source;   /* id of its source */
-    const char *path; /* path relative to the source; the path of the table if the source is a table. Borrowed */
-    uint64_t size;
-    int64_t mtime_ns, ctime_ns; /* nanoseconds since 1970 */
-    uint64_t inode;
-    uint64_t hash; /* of the contents */
-    aoei_file_state state;
-} aoei_file_record;
-
-/* Numbers of what was done since the index was opened. */
-typedef struct aoei_write_counts {
-    size_t added, changed, removed, unchanged; /* documents */
-    size_t passages;                           /* passages written */
-    size_t reused;                             /* of these, with a vector that was already in the index */
-    size_t tokens;                             /* tokens of the passages that were embedded */
-} aoei_write_counts;
 
 /* ----------------------------------------------------- transaction of a writer */
 
@@ -75,6 +36,8 @@ size_t aoei_write_queued(const aoe_index *index);
  * written again, but moved to `file`. Errors: AOE_EFORMAT (invalid UTF-8; empty name), AOE_EARG (no embedder and no
  * vector), and those of aoei_write_flush. */
 int aoei_write_document(aoe_index *index, const aoe_index_document *d, int64_t file, aoe_error *err);
+/* Removes the document with this id of the table documents. Its passages are removed by the next flush. */
+int aoei_write_remove_id(aoe_index *index, int64_t document, aoe_error *err);
 /* Removes a document. *removed is set to 1 if it existed, otherwise 0. */
 int aoei_write_remove(aoe_index *index, const char *name, int *removed, aoe_error *err);
 /* Between begin and end, the caller writes all documents of a file. aoei_write_file_end removes the documents of the
@@ -82,25 +45,5 @@ int aoei_write_remove(aoe_index *index, const char *name, int *removed, aoe_erro
  * there are such documents, so many small files share one queue. */
 int aoei_write_file_begin(aoe_index *index, int64_t file, aoe_error *err);
 int aoei_write_file_end(aoe_index *index, aoe_error *err);
-
-/* --------------------------------------------------------- sources and files */
-
-/* Reads all sources of the last commit, or of the open transaction in a writer, in the order of their ids. The caller
- * calls aoei_sources_free. */
-int aoei_sources_read(aoe_index *index, aoei_source_record **sources, size_t *n, aoe_error *err);
-void aoei_sources_free(aoei_source_record *sources, size_t n);
-/* Adds a source, or replaces the record of the same path. Sets source->id. */
-int aoei_source_write(aoe_index *index, aoei_source_record *source, aoe_error *err);
-/* Removes a source with all of its files and documents. */
-int aoei_source_remove(aoe_index *index, int64_t source, aoe_error *err);
-
-/* Calls fn for each recorded file of a source, in the order of the bytes of their paths. fn must not change the index;
- * the strings are valid during the call. If fn returns a value other than 0, the function stops and returns it. */
-typedef int (*aoei_file_fn)(void *user, const aoei_file_record *f, aoe_error *err);
-int aoei_files_read(aoe_index *index, int64_t source, aoei_file_fn fn, void *user, aoe_error *err);
-/* Adds a file (f->id is 0, and is set) or changes its record. */
-int aoei_file_write(aoe_index *index, aoei_file_record *f, aoe_error *err);
-/* Removes the record of a file, with its documents. */
-int aoei_file_remove(aoe_index *index, int64_t file, aoe_error *err);
-/* Removes the documents of a file, and keeps its record. */
-int aoei_file_clear(aoe_index *index, int64_t file, aoe_error *err);
+/* Removes all documents of a file. */
+int aoei_write_file_clear(aoe_index *index, int64_t file, aoe_error *err);

@@ -9,7 +9,7 @@
 
 #include "aoe_index.h"
 #include "index/schema.h"
-#include "index/segment.h"
+#include "index/vector_file.h"
 #include "index/sql.h"
 
 typedef struct aoei_view {
@@ -20,7 +20,9 @@ typedef struct aoei_view {
     size_t live_rows;          /* number of bits of `live` */
     uint64_t *live;            /* [(N + 63) / 64] bitmap of the rows that belong to a document; owned. Bits after the
                                   last row are 0 */
-    aoei_segment codes, signs, values; /* mapped files, at least N rows each; values.rows is NULL if the index stores
+    size_t dims;               /* D */
+    aoe_index_store store;     /* type of the values */
+    aoei_vectors codes, signs, values; /* mapped files, at least N rows each; values.rows is NULL if the index stores
                                           only codes */
 } aoei_view;
 
@@ -29,11 +31,16 @@ typedef struct aoei_view {
  * missing in the view (their `rows` are NULL), instead of an error. The caller calls aoei_view_release. Errors:
  * AOE_EFORMAT, AOE_EIO, AOE_ENOMEM; AOE_ENOENT if a vector file does not exist, which also happens if a compaction has
  * removed it. */
-int aoei_view_load(aoei_view **out, aoei_view *last, aoei_db *d, const char *dir, const aoei_settings *settings,
+int aoei_view_load(aoei_view **out, aoei_view *last, aoei_db *d, const char *dir, const aoei_index_settings *settings,
                    int repair, aoe_error *err);
 /* Adds or removes a reference. The last one frees the view. aoei_view_release accepts NULL. */
 aoei_view *aoei_view_keep(aoei_view *v);
 void aoei_view_release(aoei_view *v);
+/* Writes the vector of a row to vector[D]: the stored values, or the codes if there are no values. */
+void aoei_view_vector(const aoei_view *v, size_t row, float *vector);
+/* Sets h[3] to the headers of the files of codes, signs and values. Returns the number of files: 3, or 2 if the index
+ * stores only codes. */
+size_t aoei_view_headers(aoei_vector_header h[3], const aoei_index_settings *settings, uint64_t generation);
 /* Returns 1 if row i belongs to a document. */
 static inline int aoei_view_is_live(const aoei_view *v, size_t row) {
     return row < v->rows && (v->live[row / 64] >> (row % 64) & 1);

@@ -193,6 +193,24 @@ static void on_suite(void *user, const aoe_suite_result *r) {
     printf("suite %s\n", r->name);
 }
 
+static void an_index(aoe_embedder *e) {
+    OPTIONS(aoe_index_options, o);
+    RESULT(aoe_index_stats, stats);
+    aoe_index *index;
+    const char *dir = path_of("index");
+    o->store = AOE_INDEX_BF16;
+    if (report("aoe_index_open", aoe_index_open(&index, dir, AOE_INDEX_WRITE, e, o, &err)))
+        return;
+    const aoe_index_document documents[2] = {
+        {.struct_size = sizeof(aoe_index_document), .name = "one", .text = aoe_text_of("a b c")},
+        {.struct_size = sizeof(aoe_index_document), .name = "two", .text = aoe_text_of("d e")}};
+    report("aoe_index_add", aoe_index_add(index, documents, 2, &err));
+    report("aoe_index_commit", aoe_index_commit(index, &err));
+    report("aoe_index_get_stats", aoe_index_get_stats(index, stats, &err));
+    printf("documents %zu passages %zu dims %zu\n", stats->documents, stats->passages, stats->dims);
+    aoe_index_close(index);
+}
+
 static void evaluations(aoe_model *m, const char *pairs, const char *triplets, const char *groups) {
     OPTIONS(aoe_embedder_options, o);
     aoe_embedder *e;
@@ -229,6 +247,7 @@ static void evaluations(aoe_model *m, const char *pairs, const char *triplets, c
     mine->range = 2;
     report("aoe_mine", aoe_mine(e, mine, mined, &err));
     printf("rows %zu triplets %zu positive_score %.6g\n", mined->rows, mined->triplets, mined->positive_score);
+    an_index(e);
     aoe_embedder_destroy(e);
 }
 

@@ -109,6 +109,11 @@ static void call_model_functions(const char *dir, const char *path) {
     CALL(aoe_eval_sts, (e, &path, 1, NULL, ignore_sts, NULL, &err));
     CALL(aoe_eval_binary, (e, &path, 1, NULL, ignore_binary, NULL, &err));
     MISSING(aoe_mine, "n_files", (e, NULL, &mined, &err));
+    char *index_dir = test_path(dir, "index");
+    aoe_index *index;
+    CALL(aoe_index_open, (&index, index_dir, AOE_INDEX_WRITE, e, NULL, &err));
+    aoe_index_close(index);
+    test_dir_remove(index_dir);
     aoe_dev_set_free(dev);
     aoe_ids_free(&ids);
     aoe_tokenizer_close(t);

@@ -11,8 +11,8 @@ static void test_defaults(void **state) {
     aoe_index_options o;
     aoe_index_options_defaults(&o);
     assert_int_equal(o.struct_size, sizeof o);
-    assert_int_equal(o.passage_tokens, 400);
-    assert_int_equal(o.store, AOE_INDEX_F32);
+    assert_int_equal(o.passage_tokens, AOE_AUTO);
+    assert_int_equal(o.store, AOE_AUTO);
     assert_null(o.model);
     aoe_index_search_options s;
     aoe_index_search_options_defaults(&s);

@@ -2,7 +2,7 @@
  * A file of vectors: a header of 64 bytes, and then rows of the same size. Files are append-only. A row counts only if
  * the database names it: rows after the last committed row are ignored, and the next writer removes them.
  *
- * Header, little-endian (a file with another byte order is rejected):
+ * Header, in the byte order of the machine (a file with another byte order is rejected):
  *     0  magic "aoevecs1"        8  format version        12  byte order mark 0x01020304
  *    16  type of the rows       20  dims                  24  bytes of a row
  *    32  generation             40  id of the index       48  0 (12 bytes)
@@ -15,61 +15,61 @@
 
 #include "aoe_index.h"
 
-enum { AOEI_SEGMENT_HEADER = 64 /* bytes of the header */ };
+enum { AOEI_VECTORS_HEADER = 64 /* bytes of the header */ };
 
-typedef enum aoei_segment_type {
-    AOEI_SEGMENT_CODES = 1, /* int8 codes, see vectors/codes.h */
-    AOEI_SEGMENT_SIGNS = 2, /* signs, see vectors/codes.h */
-    AOEI_SEGMENT_F32 = 3,   /* float32 components */
-    AOEI_SEGMENT_BF16 = 4   /* bfloat16 components */
-} aoei_segment_type;
+typedef enum aoei_vector_type {
+    AOEI_VECTORS_CODES = 1, /* int8 codes, see vectors/codes.h */
+    AOEI_VECTORS_SIGNS = 2, /* signs, see vectors/codes.h */
+    AOEI_VECTORS_F32 = 3,   /* float32 components */
+    AOEI_VECTORS_BF16 = 4   /* bfloat16 components */
+} aoei_vector_type;
 
 /* Contents of the header of a file. */
-typedef struct aoei_segment_header {
-    aoei_segment_type type;
+typedef struct aoei_vector_header {
+    aoei_vector_type type;
     size_t dims;         /* D */
     size_t stride;       /* bytes of a row */
     uint64_t generation; /* number of the compaction that created the file, counted from 1 */
     uint64_t index_id;   /* id of the index, as in the database */
-} aoei_segment_header;
+} aoei_vector_header;
 
 /* Rows that are mapped for reading. A zeroed struct is empty. */
-typedef struct aoei_segment {
+typedef struct aoei_vectors {
     const unsigned char *rows; /* [n, stride]; NULL if n is 0 or nothing is mapped */
     size_t n;                  /* number of mapped rows */
     size_t stride;             /* bytes of a row */
     void *map;                 /* private: start of the mapping */
     size_t map_bytes;
-} aoei_segment;
+} aoei_vectors;
 
 /* A file that is open for appending. A zeroed struct is not open. */
-typedef struct aoei_segment_file {
+typedef struct aoei_vector_file {
     char *path; /* owned; NULL: not open */
     int fd;
     size_t stride; /* bytes of a row */
-} aoei_segment_file;
+} aoei_vector_file;
 
 /* Returns the number of bytes of a row. */
-size_t aoei_segment_stride(aoei_segment_type type, size_t dims);
+size_t aoei_vector_stride(aoei_vector_type type, size_t dims);
 /* Returns the path of a file, which the caller frees with aoei_free; NULL if out of memory. */
-char *aoei_segment_path(const char *dir, aoei_segment_type type, uint64_t generation);
+char *aoei_vector_path(const char *dir, aoei_vector_type type, uint64_t generation);
 
 /* Maps the first n rows of a file. Errors: AOE_ENOENT, AOE_EFORMAT (the header differs from *h or is damaged, or there
  * are fewer than n rows), AOE_EUNSUPPORTED (newer version, other byte order), AOE_EIO, AOE_ENOMEM. The caller calls
- * aoei_segment_close. */
-int aoei_segment_map(aoei_segment *s, const char *path, const aoei_segment_header *h, size_t n, aoe_error *err);
-void aoei_segment_close(aoei_segment *s);
+ * aoei_vectors_close. */
+int aoei_vectors_map(aoei_vectors *s, const char *path, const aoei_vector_header *h, size_t n, aoe_error *err);
+void aoei_vectors_close(aoei_vectors *s);
 
 /* Creates a file with a header, or replaces a file of this name. */
-int aoei_segment_create(aoei_segment_file *f, const char *path, const aoei_segment_header *h, aoe_error *err);
-/* Opens a file with at least n rows, and removes the rows after row n. Errors: see aoei_segment_map. */
-int aoei_segment_open(aoei_segment_file *f, const char *path, const aoei_segment_header *h, size_t n, aoe_error *err);
+int aoei_vector_file_create(aoei_vector_file *f, const char *path, const aoei_vector_header *h, aoe_error *err);
+/* Opens a file with at least n rows, and removes the rows after row n. Errors: see aoei_vectors_map. */
+int aoei_vector_file_open(aoei_vector_file *f, const char *path, const aoei_vector_header *h, size_t n, aoe_error *err);
 /* Writes `count` rows from row `first` on. */
-int aoei_segment_write(const aoei_segment_file *f, size_t first, const void *rows, size_t count, aoe_error *err);
+int aoei_vector_file_write(const aoei_vector_file *f, size_t first, const void *rows, size_t count, aoe_error *err);
 /* Reads `count` rows from row `first` on. Errors: AOE_EFORMAT (the file ends before). */
-int aoei_segment_read(const aoei_segment_file *f, size_t first, void *rows, size_t count, aoe_error *err);
+int aoei_vector_file_read(const aoei_vector_file *f, size_t first, void *rows, size_t count, aoe_error *err);
 /* Waits until all rows are on the disk. */
-int aoei_segment_sync(const aoei_segment_file *f, aoe_error *err);
+int aoei_vector_file_sync(const aoei_vector_file *f, aoe_error *err);
 /* Removes the rows after row n. */
-int aoei_segment_truncate(const aoei_segment_file *f, size_t n, aoe_error *err);
-void aoei_segment_file_close(aoei_segment_file *f); /* accepts a zeroed struct */
+int aoei_vector_file_truncate(const aoei_vector_file *f, size_t n, aoe_error *err);
+void aoei_vector_file_close(aoei_vector_file *f); /* accepts a zeroed struct */

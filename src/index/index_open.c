@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT
+ * Opens, creates and closes an index, and compares its settings and its model with those of the caller.
+ *
+ * To recognize its model, an index stores the embeddings of a fixed text, once as a query and once as a document. The
+ * embedder must compute the same vectors, except for rounding in other data types and instruction sets. Another model,
+ * pooling or prompt, and a newer version of the same model, give other vectors.
+ */
+#include "index/index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/dir.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "base/path.h"
+#include "index/changes.h"
+#include "index/place.h"
+#include "index/reader.h"
+#include "index/writer.h"
+
+#define LEAST_COSINE   0.999 /* of vectors of the same model in other data types */
+#define MAX_DIMS       65536
+#define DEFAULT_TOKENS 400
+
+static const char probe[] = "A search index stores documents, their words and their embeddings (2026).";
+
+/* -------------------------------------------------------------------- model */
+
+/* Sets *vector to the vector of the probe text, with the prompt of queries or documents. */
+static int embed_probe(aoe_embedder *e, int is_query, float **vector, aoe_error *err) {
+    const size_t dims = aoe_embedder_dims(e);
+    const aoe_text text = aoe_text_of(probe);
+    if (!(*vector = aoei_malloc_array(dims, sizeof **vector)))
+        return aoei_fail_nomem(err, dims * sizeof **vector);
+    return is_query ? aoe_embed_queries(e, &text, 1, *vector, NULL, err)
+                    : aoe_embed_documents(e, &text, 1, *vector, NULL, err);
+}
+
+static char *copy_or_empty(const char *s) {
+    return aoei_strdup(s ? s : "");
+}
+
+/* Sets the fields of the settings that describe the model of an embedder, and its vectors of the probe text. */
+static int describe_model(aoei_index_settings *s, aoe_embedder *e, const char *name, aoe_error *err) {
+    const aoe_model *m = aoe_embedder_model(e);
+    aoe_model_info info = {.struct_size = sizeof info};
+    aoe_model_get_info(m, &info);
+    const char *query = aoe_model_prompt(m, "query"), *document = aoe_model_prompt(m, "document");
+    s->dims = aoe_embedder_dims(e);
+    s->model = copy_or_empty(name);
+    s->pooling = copy_or_empty(aoe_pooling_name(info.pooling));
+    s->query_prompt = copy_or_empty(query ? query : info.prompt);
+    s->document_prompt = copy_or_empty(document ? document : info.prompt);
+    if (!s->model || !s->pooling || !s->query_prompt || !s->document_prompt)
+        return aoei_fail_nomem(err, 0);
+    const int rc = embed_probe(e, 1, &s->query_probe, err);
+    return rc ? rc : embed_probe(e, 0, &s->document_probe, err);
+}
+
+static int is_zero(const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (x[i] > 0 || x[i] < 0)
+            return 0;
+    return 1;
+}
+
+static double agreement(const float *x, const float *y, size_t n) {
+    return is_zero(x, n) && is_zero(y, n) ? 1 : aoe_cosine(x, y, n);
+}
+
+/* Fails because the open model is not the model of the index. */
+static int fail_model(const aoe_index *index, const aoei_index_settings *now, double cosine, aoe_error *err) {
+    const aoei_index_settings *then = &index->settings;
+    if (now->dims != then->dims)
+        return aoei_fail(
+            err, AOE_EMISMATCH,
+            "%s: the index was created with the model '%s' and %zu components, but the model '%s' computes "
+            "%zu; use the model of the index, or create another index",
+            index->dir, then->model, then->dims, now->model, now->dims);
+    return aoei_fail(err, AOE_EMISMATCH,
+                     "%s: the index was created with the model '%s' (pooling %s, query prompt '%s', document prompt "
+                     "'%s'), and the vectors of the model '%s' (pooling %s, query prompt '%s', document prompt '%s') "
+                     "differ (cosine %.4f for the same text); use the model of the index, or create another index",
+                     index->dir, then->model, then->pooling, then->query_prompt, then->document_prompt, now->model,
+                     now->pooling, now->query_prompt, now->document_prompt, cosine);
+}
+
+static int check_model(const aoe_index *index, const aoe_index_options *o, aoe_error *err) {
+    const aoei_index_settings *then = &index->settings;
+    aoei_index_settings now = {0};
+    if (!index->embedder)
+        return 0;
+    int rc = 0;
+    if (aoe_embedder_dims(index->embedder) != then->dims) {
+        now.dims = aoe_embedder_dims(index->embedder);
+        now.model = copy_or_empty(o->model);
+        rc = now.model ? fail_model(index, &now, 0, err) : aoei_fail_nomem(err, 0);
+    } else if (!(rc = describe_model(&now, index->embedder, o->model, err))) {
+        const double query = agreement(now.query_probe, then->query_probe, now.dims);
+        const double document = agreement(now.document_probe, then->document_probe, now.dims);
+        const double least = query < document ? query : document;
+        if (!(least >= LEAST_COSINE))
+            rc = fail_model(index, &now, least, err);
+    }
+    aoei_index_settings_free(&now);
+    return rc;
+}
+
+/* Compares the options with the settings of an existing index. */
+static int check_settings(const aoe_index *index, const aoe_index_options *o, aoe_error *err) {
+    static const char *const stores[] = {"f32", "bf16", "int8"};
+    const aoei_index_settings *s = &index->settings;
+    if (o->passage_tokens != AOE_AUTO && o->passage_tokens != s->passage_tokens)
+        return aoei_fail(err, AOE_EMISMATCH,
+                         "%s: the passages of the index have %zu tokens, not %zu; create another index, or omit this "
+                         "option",
+                         index->dir, s->passage_tokens, o->passage_tokens);
+    if (o->store != AOE_AUTO && o->store != (int)s->store)
+        return aoei_fail(err, AOE_EMISMATCH,
+                         "%s: the index stores vectors as %s, not %s; create another index, or omit this option",
+                         index->dir, stores[s->store], stores[o->store]);
+    if (o->stem != AOE_AUTO && !o->stem != !s->stem)
+        return aoei_fail(err, AOE_EMISMATCH,
+                         "%s: the index was created %s stemming; create another index, or omit this option", index->dir,
+                         s->stem ? "with" : "without");
+    return 0;
+}
+
+static int check_options(const aoe_index_options *o, aoe_error *err) {
+    if (o->passage_tokens == 0 || o->passage_tokens > UINT32_MAX)
+        return aoei_fail(err, AOE_EARG, "options.passage_tokens is %zu; use 1 or more", o->passage_tokens);
+    if (o->store != AOE_AUTO && (o->store < AOE_INDEX_F32 || o->store > AOE_INDEX_INT8))
+        return aoei_fail(err, AOE_EARG, "options.store is %d; use a value of aoe_index_store", o->store);
+    return 0;
+}
+
+/* ----------------------------------------------------------------- creation */
+
+/* Fails if the directory exists, has files, and contains no index. */
+static int check_foreign(const char *dir, const char *path, aoe_error *err) {
+    char **names;
+    size_t n;
+    if (!aoei_exists(dir) || aoei_exists(path))
+        return 0;
+    const int rc = aoei_list_dir(&names, &n, dir, err);
+    if (rc)
+        return rc;
+    aoei_list_free(names, n);
+    return n == 0 ? 0
+                  : aoei_fail(err, AOE_EEXIST,
+                              "%s: the directory is not an index and not empty; choose another directory", dir);
+}
+
+/* Creates the tables, and the vector files of the first generation, in the open transaction of the writer. */
+static int create(aoe_index *index, const aoe_index_options *o, aoe_error *err) {
+    aoei_index_settings s = {0};
+    if (!index->embedder)
+        return aoei_fail(err, AOE_EARG, "%s: creating an index needs an embedder", index->dir);
+    int rc = describe_model(&s, index->embedder, o->model, err);
+    if (!rc && s.dims > MAX_DIMS)
+        rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: embeddings have %zu components, but an index supports at most %d",
+                       index->dir, s.dims, MAX_DIMS);
+    if (!rc && !(s.place = aoei_place_identity(index->dir)))
+        rc = aoei_fail_nomem(err, 0);
+    if (!rc && getrandom(&s.id, sizeof s.id, 0) != (ssize_t)sizeof s.id)
+        rc = aoei_fail_errno(err, errno, "cannot read a random number");
+    s.passage_tokens = o->passage_tokens == AOE_AUTO ? DEFAULT_TOKENS : o->passage_tokens;
+    s.store = o->store == AOE_AUTO ? AOE_INDEX_F32 : (aoe_index_store)o->store;
+    s.stem = o->stem != AOE_AUTO && o->stem;
+    aoei_time_now(s.created);
+    if (!rc)
+        rc = aoei_schema_create(&index->writer->db, &s, err);
+    aoei_vector_header h[3];
+    const size_t n = aoei_view_headers(h, &s, 1);
+    for (size_t i = 0; !rc && i < n; i++) {
+        aoei_vector_file f = {0};
+        char *path = aoei_vector_path(index->dir, h[i].type, 1);
+        rc = path ? aoei_vector_file_create(&f, path, &h[i], err) : aoei_fail_nomem(err, 0);
+        aoei_vector_file_close(&f);
+        aoei_free(path);
+    }
+    aoei_index_settings_free(&s);
+    return rc;
+}
+
+/* Chooses the journal of the database. These settings are a part of the file. */
+static int set_journal(aoe_index *index, aoe_error *err) {
+    aoei_db *d = &index->writer->db;
+    if (!aoei_place_is_network(index->dir))
+        return aoei_db_run(d,
+                           "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
+                           "PRAGMA journal_size_limit = 4194304",
+                           err);
+    /* With an exclusive lock, SQLite does not need shared memory to read a write-ahead log. cache_spill: without it, a
+     * transaction would lock out readers as soon as the cache is full. */
+    return aoei_db_run(d,
+                       "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = "
+                       "TRUNCATE; PRAGMA locking_mode = NORMAL; PRAGMA synchronous = FULL; PRAGMA cache_spill = OFF; "
+                       "SELECT count(*) FROM sqlite_master",
+                       err);
+}
+
+/* Opens the database for writing, and creates the tables if it is new. */
+static int open_database(aoe_index *index, const aoe_index_options *o, aoe_error *err) {
+    aoei_db *d = &index->writer->db;
+    int is_new = 0;
+    int rc = aoei_db_open(d, index->path, AOEI_DB_WRITE, AOEI_BUSY_MS, err);
+    if (!rc)
+        rc = aoei_schema_check(d, &is_new, err); /* before the journal of a foreign database is changed */
+    if (!rc)
+        rc = set_journal(index, err);
+    if (!rc)
+        rc = aoei_db_run(d, "BEGIN IMMEDIATE", err);
+    if (!rc)
+        rc = aoei_schema_check(d, &is_new, err);
+    if (!rc && !is_new && o->create_only)
+        rc = aoei_fail(err, AOE_EEXIST, "%s: the index exists; choose another directory", index->dir);
+    if (!rc && is_new)
+        rc = create(index, o, err);
+    if (!rc)
+        rc = aoei_db_run(d, "COMMIT", err);
+    if (rc && d->db)
+        (void)sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
+    if (!rc && is_new)
+        rc = aoei_sync_dir(index->dir, err);
+    if (!rc)
+        rc = aoei_index_settings_read(d, &index->settings, err);
+    return rc;
+}
+
+static int open_writer(aoe_index *index, const aoe_index_options *o, aoe_error *err) {
+    int rc = 0;
+    if (!index->embedder && !aoei_exists(index->path))
+        rc = aoei_fail(err, AOE_EARG, "%s: there is no index, and creating one needs an embedder", index->dir);
+    if (!rc)
+        rc = aoei_make_dir(index->dir, err);
+    if (!rc)
+        rc = aoei_index_writer_attach(&index->writer, index->dir, err);
+    if (!rc)
+        rc = check_foreign(index->dir, index->path, err);
+    if (!rc)
+        rc = open_database(index, o, err);
+    if (!rc)
+        rc = check_settings(index, o, err);
+    return rc ? rc : aoei_index_writer_open_files(index, err);
+}
+
+/* --------------------------------------------------------------------- open */
+
+static int fail_missing(const char *dir, aoe_error *err) {
+    return aoei_fail(err, AOE_ENOENT, "%s: there is no index; create it first", dir);
+}
+
+/* Reads the settings without an open index. */
+static int read_settings(const char *dir, const char *path, aoei_index_settings *s, aoe_error *err) {
+    aoei_db db = {0};
+    int immutable, is_new = 0;
+    if (!aoei_exists(path))
+        return fail_missing(dir, err);
+    int rc = aoei_reader_connect(&db, dir, path, &immutable, err);
+    if (!rc)
+        rc = aoei_db_run(&db, "BEGIN", err);
+    if (!rc)
+        rc = aoei_schema_check(&db, &is_new, err);
+    if (!rc && is_new)
+        rc = fail_missing(dir, err);
+    if (!rc)
+        rc = aoei_index_settings_read(&db, s, err);
+    aoei_db_close(&db);
+    return rc;
+}
+
+static int open_reader(aoe_index *index, const aoe_index_options *o, aoe_error *err) {
+    if (o->create_only || o->repair)
+        return aoei_fail(err, AOE_EARG, "%s: options.create_only and options.repair need AOE_INDEX_WRITE", index->dir);
+    const int rc = read_settings(index->dir, index->path, &index->settings, err);
+    return rc ? rc : check_settings(index, o, err);
+}
+
+/* Opens the parts of an index. Maps its files once, so that damage is found now. */
+static int open_parts(aoe_index *index, const aoe_index_options *o, aoe_error *err) {
+    int rc = index->access == AOE_INDEX_WRITE ? open_writer(index, o, err) : open_reader(index, o, err);
+    if (!rc)
+        rc = check_model(index, o, err);
+    aoei_reader *r = NULL;
+    if (!rc)
+        rc = aoei_reader_begin(&r, index, err);
+    aoei_reader_end(r);
+    return rc;
+}
+
+int aoe_index_open(aoe_index **index, const char *dir, aoe_index_access access, aoe_embedder *embedder,
+                   const aoe_index_options *o, aoe_error *err) {
+    if (index)
+        *index = NULL;
+    AOEI_CHECK(err, index, dir);
+    AOEI_OPTIONS(aoe_index_options, o, err);
+    int rc = check_options(o, err);
+    if (rc)
+        return rc;
+    aoe_index *x = aoei_calloc(1, sizeof *x);
+    if (!x)
+        return aoei_fail_nomem(err, sizeof *x);
+    aoei_mutex_init(&x->lock);
+    x->access = access;
+    x->embedder = embedder;
+    x->log = (aoei_log){o->log, o->log_user};
+    x->repair = o->repair;
+    x->dir = aoei_strdup(dir);
+    x->path = aoei_path_join(dir, AOEI_INDEX_DATABASE);
+    rc = x->dir && x->path ? open_parts(x, o, err) : aoei_fail_nomem(err, strlen(dir));
+    if (rc) {
+        aoe_index_close(x);
+        return rc;
+    }
+    *index = x;
+    return 0;
+}
+
+void aoe_index_close(aoe_index *index) {
+    if (!index)
+        return;
+    aoei_changes_free(index->changes);
+    aoei_readers_close(index);
+    aoei_view_release(index->view);
+    aoei_index_writer_detach(index->writer, index->dir);
+    aoei_index_settings_free(&index->settings);
+    aoei_mutex_destroy(&index->lock);
+    aoei_free(index->path);
+    aoei_free(index->dir);
+    aoei_free(index);
+}
+
+int aoe_index_model(const char *dir, char *name, size_t size, aoe_error *err) {
+    AOEI_CHECK(err, dir, name);
+    aoei_index_settings s = {0};
+    char *path = aoei_path_join(dir, AOEI_INDEX_DATABASE);
+    int rc = path ? read_settings(dir, path, &s, err) : aoei_fail_nomem(err, strlen(dir));
+    if (!rc && strlen(s.model) >= size)
+        rc = aoei_fail(err, AOE_EARG, "the name of the model has %zu bytes, but the buffer only %zu", strlen(s.model),
+                       size);
+    if (!rc)
+        (void)snprintf(name, size, "%s", s.model);
+    aoei_index_settings_free(&s);
+    aoei_free(path);
+    return rc;
+}
+
+/* -------------------------------------------------------------------- stats */
+
+static uint64_t file_size(const char *path) {
+    struct stat st;
+    return stat(path, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+/* Adds up the sizes of the files of an index. */
+static int add_sizes(const aoe_index *index, aoe_index_stats *stats, aoe_error *err) {
+    char **names;
+    size_t n;
+    const int rc = aoei_list_dir(&names, &n, index->dir, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n; i++) {
+        char *path = aoei_path_join(index->dir, names[i]);
+        const int is_database = strncmp(names[i], AOEI_INDEX_DATABASE, strlen(AOEI_INDEX_DATABASE)) == 0;
+        const int is_vectors = strncmp(names[i], "vectors-", 8) == 0;
+        if (path && is_database)
+            stats->database_bytes += file_size(path);
+        if (path && is_vectors)
+            stats->vector_bytes += file_size(path);
+        aoei_free(path);
+    }
+    aoei_list_free(names, n);
+    return 0;
+}
+
+static int count_rows(aoei_db *d, const char *sql, size_t *count, aoe_error *err) {
+    int64_t n;
+    const int rc = aoei_db_number(d, sql, &n, err);
+    *count = rc || n < 0 ? 0 : (size_t)n;
+    return rc;
+}
+
+int aoe_index_get_stats(aoe_index *index, aoe_index_stats *stats, aoe_error *err) {
+    AOEI_CHECK(err, index, stats);
+    AOEI_RESULT(aoe_index_stats, stats, err);
+    aoei_reader *r;
+    aoei_index_state state = {0};
+    int rc = aoei_reader_begin(&r, index, err);
+    if (rc)
+        return rc;
+    rc = aoei_index_state_read(&r->db, &state, err);
+    if (!rc)
+        rc = count_rows(&r->db, "SELECT count(*) FROM documents", &stats->documents, err);
+    if (!rc)
+        rc = count_rows(&r->db, "SELECT count(*) FROM passages", &stats->passages, err);
+    if (!rc)
+        rc = count_rows(&r->db, "SELECT count(*) FROM sources", &stats->sources, err);
+    if (!rc)
+        rc = add_sizes(index, stats, err);
+    aoei_reader_end(r);
+    if (rc)
+        return rc;
+    char *place = aoei_place_identity(index->dir);
+    if (!place)
+        return aoei_fail_nomem(err, 0);
+    stats->created_here = strcmp(place, index->settings.place) == 0;
+    aoei_free(place);
+    memcpy(index->created, index->settings.created, sizeof index->created);
+    memcpy(index->updated, state.updated, sizeof index->updated);
+    stats->dims = index->settings.dims;
+    stats->removed_rows = (size_t)(state.rows - state.live);
+    stats->store = index->settings.store;
+    stats->passage_tokens = index->settings.passage_tokens;
+    stats->stem = index->settings.stem;
+    stats->model = index->settings.model;
+    stats->created = index->created;
+    stats->updated = index->updated;
+    stats->commits = state.commits;
+    return 0;
+}

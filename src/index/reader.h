@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * Readers of an index: a connection in a read transaction, with the vectors of the same commit.
+ */
+#pragma once
+
+#include "index/index.h"
+
+/* A connection in a read transaction, with the view of the same commit. One thread uses it. */
+struct aoei_reader {
+    aoei_db db;        /* statements of searches are prepared with aoei_db_prepare */
+    aoei_view *view;   /* view of the current transaction, with a reference of this reader */
+    aoe_index *index;  /* borrowed */
+    aoei_reader *next; /* next element of the free list */
+    int immutable;     /* 1: the database was opened without locks; `stamp` then detects that it changed */
+    uint64_t stamp[4]; /* size, times and inode of the database */
+};
+
+/* Milliseconds that a connection waits for locks of other processes. */
+#define AOEI_BUSY_MS 5000
+
+/* Begins a read transaction of the last commit. The caller calls aoei_reader_end. Any number of threads may have
+ * readers at the same time; a writer does not wait for them, and they do not wait for a writer. */
+int aoei_reader_begin(aoei_reader **r, aoe_index *index, aoe_error *err);
+/* Ends the transaction and puts the connection back. Accepts NULL. */
+void aoei_reader_end(aoei_reader *r);
+/* Opens a connection for reading, in the way that the file system of the index allows. *immutable is set to 1 if it
+ * uses no locks. The caller calls aoei_db_close, also after a failure. */
+int aoei_reader_connect(aoei_db *db, const char *dir, const char *path, int *immutable, aoe_error *err);
+/* Closes all idle connections. */
+void aoei_readers_close(aoe_index *index);
