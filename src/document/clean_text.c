@@ -26,8 +26,11 @@ static void append_character(aoei_buffer *out, uint32_t cp) {
     aoei_buffer_append(out, n ? bytes : "\xEF\xBF\xBD", n ? n : 3);
 }
 
-static void clean_utf8(aoei_buffer *out, const char *s, size_t len) {
-    int invalid = 0; /* 1: the previous byte was invalid */
+int aoei_clean_text(aoei_buffer *out, aoe_text text, aoe_error *err) {
+    const char *s = text.data;
+    const size_t len = text.len;
+    int invalid = 0;               /* 1: the previous byte was invalid */
+    aoei_buffer_reserve(out, len); /* one allocation for most texts */
     for (size_t i = 0; i < len;) {
         size_t plain = i;
         while (plain < len && is_plain((unsigned char)s[plain]))
@@ -47,41 +50,7 @@ static void clean_utf8(aoei_buffer *out, const char *s, size_t len) {
         invalid = !n;
         i += n ? n : 1;
     }
-}
-
-static uint32_t unit16(const unsigned char *s, int big) {
-    return big ? (uint32_t)(s[0] << 8 | s[1]) : (uint32_t)(s[1] << 8 | s[0]);
-}
-
-/* Cleans UTF-16 in big or little endian, without its byte order mark. */
-static void clean_utf16(aoei_buffer *out, const unsigned char *s, size_t len, int big) {
-    for (size_t i = 0; i < len;) {
-        uint32_t cp = i + 2 <= len ? unit16(s + i, big) : 0xFFFD;
-        size_t n = 2;
-        if (cp >= 0xD800 && cp < 0xDC00 && i + 4 <= len) {
-            const uint32_t low = unit16(s + i + 2, big);
-            if (low >= 0xDC00 && low < 0xE000) {
-                cp = 0x10000 + ((cp - 0xD800) << 10) + (low - 0xDC00);
-                n = 4;
-            }
-        }
-        if (cp == '\r')
-            cp = i + 4 <= len && unit16(s + i + 2, big) == '\n' ? 0xFEFF : '\n';
-        append_character(out, cp);
-        i += n;
-    }
-}
-
-int aoei_clean_text(aoei_buffer *out, aoe_text text, aoe_error *err) {
-    const unsigned char *s = (const unsigned char *)text.data;
-    const int big = text.len >= 2 && s[0] == 0xFE && s[1] == 0xFF,
-              little = text.len >= 2 && s[0] == 0xFF && s[1] == 0xFE;
-    aoei_buffer_reserve(out, text.len); /* one allocation for most texts */
-    if (big || little)
-        clean_utf16(out, s + 2, text.len - 2, big);
-    else
-        clean_utf8(out, text.data, text.len);
-    return out->failed ? aoei_fail_nomem(err, text.len) : 0;
+    return out->failed ? aoei_fail_nomem(err, len) : 0;
 }
 
 /* Writes the replacement of the `skipped` bytes before s[end] to s[to]. A short piece is kept. Returns the new `to`. */

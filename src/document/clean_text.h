@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Converts the bytes of a document to a text that the other units of this folder, a tokenizer and a terminal can
- * process: valid UTF-8, lines that end with a newline, no control characters. The number of lines does not change.
+ * process: valid UTF-8, lines that end with a newline, no control characters. The number of lines does not change. A
+ * file is first converted by file_text.h, which knows UTF-16 and detects binary files.
  */
 #pragma once
 
@@ -8,11 +9,10 @@
 #include "base/buffer.h"
 
 /* Appends the clean text to `out`:
- * - UTF-16 with a byte order mark is converted to UTF-8. A byte order mark is removed.
- * - Each run of bytes that are not valid UTF-8, and each surrogate without its partner, becomes U+FFFD.
+ * - Each run of bytes that are not valid UTF-8 becomes U+FFFD.
  * - CR LF and CR become LF.
  * - Control characters (U+0000 to U+001F except tab and LF, U+007F to U+009F) become spaces.
- * - Soft hyphens and byte order marks inside the text are removed.
+ * - Soft hyphens and byte order marks are removed.
  * Errors: AOE_ENOMEM. */
 int aoei_clean_text(aoei_buffer *out, aoe_text text, aoe_error *err);
 

@@ -13,6 +13,7 @@
 enum {
     DEPTH = 32, /* open lines on the stack; deeper lines are not added */
     TOP = 95,   /* weight of a break before a definition without indentation */
+    STRING = 30 /* weight of a break after a blank line in a string */
 };
 
 typedef enum line_type {
@@ -34,8 +35,10 @@ typedef struct code {
     aoei_outline *o;
     open_line stack[DEPTH];
     size_t depth;
-    int in_comment;       /* 1: inside a block comment */
-    size_t first_comment; /* first line of the comment that ends at the previous line; SIZE_MAX: none */
+    int in_comment;          /* 1: inside a block comment */
+    char in_string;          /* quote of the open string in triple quotes; 0: none */
+    uint32_t string_section; /* section of the line that opens the string */
+    size_t first_comment;    /* first line of the comment that ends at the previous line; SIZE_MAX: none */
 } code;
 
 static const char *content(const aoei_outline *o, const aoei_outline_line *line, size_t *len) {
@@ -150,9 +153,9 @@ static int is_definition(const char *s, size_t len, size_t depth) {
     return paren && paren > s && is_word_char(paren[-1]) && s[len - 1] == '{' && !memchr(s, '=', (size_t)(paren - s));
 }
 
-/* Begins a section for the definition line s[len]: its title has no opening brace and no trailing comma. */
+/* Begins a section for the definition line s[len]. Its title has no punctuation at the end, such as a brace. */
 static int begin_section(code *c, uint32_t parent, const char *s, size_t len, uint32_t *section, aoe_error *err) {
-    while (len && strchr("{ \t,\\", s[len - 1]))
+    while (len && strchr("{( \t,\\:=", s[len - 1]))
         len--;
     const uint32_t level = c->o->section[parent].level + 1;
     return aoei_outline_section(c->o, parent, level, s, len, section, err);
@@ -170,11 +173,40 @@ static int weigh(const aoei_outline_line *line, line_type type, line_type previo
     return depth == 0 ? 14 : 10 - steps;
 }
 
+/* Finds strings in triple quotes, as in Python, that begin or end in the line s[len]. */
+static void read_strings(code *c, const char *s, size_t len) {
+    for (size_t i = 0; i + 2 < len; i++) {
+        if ((s[i] != '"' && s[i] != '\'') || s[i + 1] != s[i] || s[i + 2] != s[i])
+            continue;
+        const char previous = i ? s[i - 1] : ' ';
+        if (c->in_string == s[i])
+            c->in_string = 0;
+        else if (!c->in_string && (strchr(" (=,[{:+", previous) || is_word_char(previous)))
+            c->in_string = s[i];
+        i += 2;
+    }
+}
+
+/* Handles line i if it continues a string in triple quotes. Returns 1 if it does. */
+static int read_string_line(code *c, aoei_outline_line *line, const char *s, size_t len) {
+    if (!c->in_string)
+        return 0;
+    line->flags &= (uint8_t)~AOEI_LINE_PROSE;
+    line->section = c->string_section;
+    line->weight = line->flags & AOEI_LINE_BLANK ? STRING : AOEI_BREAK_LINE;
+    read_strings(c, s, len);
+    return 1;
+}
+
 /* Handles line i. `next` is the result of next_indent. */
 static int read_line(code *c, size_t i, unsigned next, line_type *previous, aoe_error *err) {
     aoei_outline_line *line = &c->o->line[i];
     size_t len;
     const char *s = content(c->o, line, &len);
+    if (read_string_line(c, line, s, len)) {
+        *previous = LINE_STATEMENT;
+        return 0;
+    }
     const line_type type = type_of(c, s, len, line->indent);
     const int attached = *previous == LINE_COMMENT && !(line->flags & AOEI_LINE_BLANK);
     if (!attached || type != LINE_COMMENT)
@@ -190,6 +222,9 @@ static int read_line(code *c, size_t i, unsigned next, line_type *previous, aoe_
     if (line->weight >= 70)
         line->flags |= AOEI_LINE_FRESH;
     *previous = type;
+    if (type != LINE_COMMENT)
+        read_strings(c, s, len);
+    c->string_section = line->section;
     if (type == LINE_COMMENT || type == LINE_LABEL || type == LINE_OPEN)
         return 0;
     if (type == LINE_CLOSE && c->depth > depth && line->indent == c->stack[depth].indent)

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/utf8.h"
-
 /* Extensions of each kind, separated by spaces. */
 static const struct {
     aoei_document_kind kind;
@@ -64,21 +62,4 @@ aoei_document_kind aoei_document_kind_of(const char *name, aoe_text text) {
     while (text.len && strchr(" \t\r\n", *text.data) && *text.data)
         text = (aoe_text){text.data + 1, text.len - 1};
     return begins_with(text, "<!doctype html") || begins_with(text, "<html") ? AOEI_DOCUMENT_HTML : AOEI_DOCUMENT_TEXT;
-}
-
-int aoei_document_is_binary(aoe_text text) {
-    const unsigned char *s = (const unsigned char *)text.data;
-    if (text.len >= 2 && ((s[0] == 0xFF && s[1] == 0xFE) || (s[0] == 0xFE && s[1] == 0xFF)))
-        return text.len >= 4 && s[0] == 0xFF && !s[2] && !s[3]; /* UTF-32 is not supported */
-    if (text.len && memchr(s, 0, text.len))
-        return 1;
-    size_t bad = 0;
-    for (size_t i = 0; i < text.len;) {
-        i += aoei_utf8_valid(text.data + i, text.len - i);
-        bad += i < text.len;
-        i += i < text.len;
-    }
-    for (size_t i = 0; i < text.len; i++) /* \b, \t, \n, \v, \f, \r and escape occur in texts */
-        bad += s[i] < 0x20 && !(s[i] >= '\b' && s[i] <= '\r') && s[i] != 0x1B;
-    return bad > text.len / 10;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Recognizes the kind of a document by the extension of its name and by the first line of its text, and recognizes
- * binary files by their bytes.
+ * Recognizes the kind of a document by the extension of its name and by the beginning of its text.
  */
 #pragma once
 
@@ -18,8 +17,3 @@ typedef enum aoei_document_kind {
  * equal. A document with an unknown extension is source code if its first line is "#!" and a path, HTML if it begins
  * with "<!doctype html" or "<html", and otherwise plain text. name: NULL: unknown. */
 aoei_document_kind aoei_document_kind_of(const char *name, aoe_text text);
-
-/* Returns 1 if the bytes are not a text: they contain a NUL (except texts in UTF-16 with a byte order mark), or more
- * than a tenth of them are invalid UTF-8 or control characters that do not occur in texts. An empty document is a text.
- */
-int aoei_document_is_binary(aoe_text text);

@@ -179,9 +179,7 @@ static size_t choose_start(const splitter *x, size_t start, size_t end) {
 static aoe_text text_of(const splitter *x, size_t start, size_t end) {
     const char *s = x->outline->text.data;
     const uint32_t from = x->s.segment[start].start;
-    uint32_t to = x->s.segment[end - 1].end;
-    while (to > from && s[to - 1] == ' ')
-        to--;
+    const uint32_t to = x->s.segment[end - 1].end;
     return (aoe_text){s + from, to - from};
 }
 

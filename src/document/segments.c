@@ -51,21 +51,12 @@ static size_t cut_position(const char *s, size_t start, size_t end, size_t size)
     return at;
 }
 
-/* Appends the segment text[start, end), divided if it has too many tokens. */
-static int add_segment(filler *f, size_t line, size_t start, size_t end, uint32_t weight) {
+/* Counts the tokens of the segment text[start, end), with up to NEWLINES newlines after it, which are tokens in some
+ * models, but without spaces at the end. */
+static int count_segment(filler *f, size_t start, size_t end, size_t *tokens) {
     const char *s = f->o->text.data;
-    size_t tokens = 0;
-    while (end - start > f->piece) {
-        const size_t at = cut_position(s, start, end, f->piece);
-        if (at == end)
-            break;
-        const int failed = add_segment(f, line, start, at, weight);
-        if (failed)
-            return failed;
-        start = at;
-        weight = AOEI_BREAK_BAD;
-    }
-    size_t counted = end - start; /* with newlines, which are tokens in some models, but without spaces at the end */
+    const size_t least = (end - start + TOKEN - 1) / TOKEN;
+    size_t counted = end - start;
     for (size_t i = end, lines = 0; i < f->o->text.len && i < end + PIECE && lines < NEWLINES; i++) {
         if (s[i] == '\n') {
             counted = i + 1 - start;
@@ -74,26 +65,54 @@ static int add_segment(filler *f, size_t line, size_t start, size_t end, uint32_
             break;
         }
     }
-    while (counted && s[start + counted - 1] == ' ')
-        counted--;
-    const int rc = f->count(f->user, (aoe_text){s + start, counted}, &tokens, f->err);
-    if (rc)
-        return rc;
-    const size_t least = (end - start + TOKEN - 1) / TOKEN;
-    tokens = tokens > least ? tokens : least;
-    if (tokens > f->longest && end - start > 1) {
-        const size_t at = cut_position(s, start, end, (end - start) / 2);
-        if (at < end) {
-            const int failed = add_segment(f, line, start, at, weight);
-            return failed ? failed : add_segment(f, line, at, end, AOEI_BREAK_BAD);
-        }
-    }
-    if (f->s->n >= UINT32_MAX - 1)
+    const int rc = f->count(f->user, (aoe_text){s + start, counted}, tokens, f->err);
+    if (!rc && *tokens < least)
+        *tokens = least;
+    return rc;
+}
+
+static int append_segment(filler *f, aoei_segment segment, size_t tokens) {
+    aoei_segments *s = f->s;
+    if (s->n >= UINT32_MAX - 1)
         return aoei_fail(f->err, AOE_EUNSUPPORTED, "the document has more than 2^32 parts; divide it");
-    if (aoei_grow((void **)&f->s->segment, &f->s->capacity, f->s->n + 1, sizeof *f->s->segment))
-        return aoei_fail_nomem(f->err, f->s->n * sizeof *f->s->segment);
-    f->s->segment[f->s->n++] = (aoei_segment){(uint32_t)start, (uint32_t)end, (uint32_t)line, weight, f->total};
+    if (aoei_grow((void **)&s->segment, &s->capacity, s->n + 1, sizeof *s->segment))
+        return aoei_fail_nomem(f->err, s->n * sizeof *s->segment);
+    s->segment[s->n++] = segment;
     f->total += tokens;
+    return 0;
+}
+
+/* Appends the segment text[start, end), divided if it has too many bytes or tokens. White space at its end is not a
+ * part of the segment. */
+static int add_segment(filler *f, size_t line, size_t start, size_t end, uint32_t weight) {
+    const char *s = f->o->text.data;
+    size_t tokens = 0, at = end;
+    const size_t whole = end;
+    while (end > start && (s[end - 1] == ' ' || s[end - 1] == '\t'))
+        end--;
+    f->total += (whole - end) / TOKEN;
+    if (aoei_utf8_is_blank(s + start, end - start)) {
+        f->total += (end - start) / TOKEN;
+        return 0;
+    }
+    if (end - start <= f->piece) {
+        const int rc = count_segment(f, start, end, &tokens);
+        if (rc)
+            return rc;
+        if (tokens > f->longest && end - start > 1)
+            at = cut_position(s, start, end, (end - start) / 2);
+        if (at >= end)
+            return append_segment(f, (aoei_segment){(uint32_t)start, (uint32_t)end, (uint32_t)line, weight, f->total},
+                                  tokens);
+        const int failed = add_segment(f, line, start, at, weight);
+        return failed ? failed : add_segment(f, line, at, end, AOEI_BREAK_BAD);
+    }
+    for (; start < end; start = at, weight = AOEI_BREAK_BAD) {
+        at = end - start > f->piece ? cut_position(s, start, end, f->piece) : end;
+        const int failed = add_segment(f, line, start, at, weight);
+        if (failed)
+            return failed;
+    }
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tests the recognition of kinds of documents and of binary files.
+ * Tests the recognition of kinds of documents.
  */
 #include <string.h>
 
@@ -37,32 +37,7 @@ static void test_kinds(void **state) {
             fail_msg("case %zu: expected kind %d", i, (int)cases[i].kind);
 }
 
-static int binary(const char *data, size_t len) {
-    return aoei_document_is_binary((aoe_text){data, len});
-}
-
-static void test_binary(void **state) {
-    (void)state;
-    char text[1000];
-    assert_false(binary("", 0));
-    assert_false(aoei_document_is_binary((aoe_text){NULL, 0}));
-    assert_false(binary("text\r\n\t\x1B[31mred\f", 16));
-    assert_true(binary("text\0", 5));
-    assert_false(binary("\xFF\xFEt\0e\0", 6));     /* UTF-16 */
-    assert_true(binary("\xFF\xFE\0\0t\0\0\0", 8)); /* UTF-32 */
-    memset(text, 'a', sizeof text);
-    memset(text, '\xE9', 100); /* Latin-1 text has few letters with accents */
-    assert_false(binary(text, sizeof text));
-    text[100] = '\xE9';
-    assert_true(binary(text, sizeof text));
-    memset(text, 1, 100);
-    text[100] = 'a';
-    assert_false(binary(text, 1000));
-    memset(text, 1, 101);
-    assert_true(binary(text, 1000));
-}
-
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_binary)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
