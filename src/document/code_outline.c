@@ -36,7 +36,7 @@ typedef struct code {
     open_line stack[DEPTH];
     size_t depth;
     int in_comment;          /* 1: inside a block comment */
-    char in_string;          /* quote of the open string in triple quotes; 0: none */
+    char in_string;          /* quote of the open string that three quotes begin; 0: none */
     uint32_t string_section; /* section of the line that opens the string */
     size_t first_comment;    /* first line of the comment that ends at the previous line; SIZE_MAX: none */
 } code;
@@ -173,7 +173,7 @@ static int weigh(const aoei_outline_line *line, line_type type, line_type previo
     return depth == 0 ? 14 : 10 - steps;
 }
 
-/* Finds strings in triple quotes, as in Python, that begin or end in the line s[len]. */
+/* Finds strings between three quotes, as in Python, that begin or end in the line s[len]. */
 static void read_strings(code *c, const char *s, size_t len) {
     for (size_t i = 0; i + 2 < len; i++) {
         if ((s[i] != '"' && s[i] != '\'') || s[i + 1] != s[i] || s[i + 2] != s[i])
@@ -187,7 +187,7 @@ static void read_strings(code *c, const char *s, size_t len) {
     }
 }
 
-/* Handles line i if it continues a string in triple quotes. Returns 1 if it does. */
+/* Handles line i if it continues a string that three quotes begin. Returns 1 if it does. */
 static int read_string_line(code *c, aoei_outline_line *line, const char *s, size_t len) {
     if (!c->in_string)
         return 0;
