@@ -222,6 +222,28 @@ typedef struct aoe_index_hits {
     size_t n_terms;
 } aoe_index_hits;
 
+/* Finds the best passages for a query. hits: the caller sets struct_size and calls aoe_index_hits_free; after a
+ * failure, it is empty. Hits with equal scores are ordered by the name of their document, then by their position. If
+ * mode is HYBRID and the query has no words, or the index was opened without an embedder, the hits are those of the
+ * other half alone. Errors: AOE_EARG (an option is out of range, the condition is wrong, the query is empty or not
+ * valid UTF-8, mode is DENSE and there is no embedder), AOE_EFORMAT (the index is damaged), AOE_EIO, AOE_ENOMEM, and
+ * those of aoe_embed_queries. */
+AOE_API int aoe_index_search(aoe_index *index, aoe_text query, const aoe_index_search_options *AOE_NULLABLE o,
+                             aoe_index_hits *hits, aoe_error *AOE_NULLABLE err);
+/* Like n calls of aoe_index_search in the same state of the index, but the queries are embedded together and the
+ * vectors are scanned once for many queries. queries, hits: [n]. If the function fails, all hits are empty. */
+AOE_API int aoe_index_search_many(aoe_index *index, const aoe_text *queries, size_t n,
+                                  const aoe_index_search_options *AOE_NULLABLE o, aoe_index_hits *hits,
+                                  aoe_error *AOE_NULLABLE err);
+/* Frees the hits. The struct can be used for another search. */
+AOE_API void aoe_index_hits_free(aoe_index_hits *AOE_NULLABLE hits);
+/* Reads the passages of a document that contain one of `count` lines from `line` on; line = 0: all of its passages.
+ * name_or_id: the name of a document, the absolute path of its file, or the id of a passage, for which the lines are
+ * ignored. The hits are in the order of the document, and their scores are NaN. Errors: AOE_ENOENT (there is no such
+ * document, passage or line), and those of aoe_index_search. */
+AOE_API int aoe_index_get(aoe_index *index, const char *name_or_id, size_t line, size_t count, aoe_index_hits *hits,
+                          aoe_error *AOE_NULLABLE err);
+
 /* ------------------------------------------------------------------ maintenance */
 
 typedef struct aoe_index_stats {

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "index/lexical.h"
 #include "index/place.h"
 
 enum { MAX_IDLE = 32 /* open connections that no thread uses */, TRIES = 20 /* attempts during a compaction */ };
@@ -74,7 +75,9 @@ static int create(aoei_reader **out, aoe_index *index, aoe_error *err) {
         return aoei_fail_nomem(err, sizeof *r);
     r->index = index;
     read_stamp(index->path, r->stamp);
-    const int rc = aoei_reader_connect(&r->db, index->dir, index->path, &r->immutable, err);
+    int rc = aoei_reader_connect(&r->db, index->dir, index->path, &r->immutable, err);
+    if (!rc)
+        rc = aoei_lexical_register(&r->db, err);
     if (rc) {
         destroy(r);
         return rc;

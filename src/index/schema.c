@@ -34,7 +34,7 @@ static const char tables[] =
     "CREATE INDEX passages_hash ON passages (hash);"
     "CREATE TABLE fields (document INTEGER NOT NULL, key TEXT NOT NULL, value NOT NULL, text TEXT);"
     "CREATE INDEX fields_document ON fields (document);"
-    "CREATE INDEX fields_key ON fields (key, value);"
+    "CREATE INDEX fields_key ON fields (key, value, document);"
     "CREATE TABLE extents (first_row INTEGER PRIMARY KEY, n INTEGER NOT NULL, codes INTEGER NOT NULL, signs INTEGER "
     "NOT NULL, vals INTEGER NOT NULL) STRICT;";
 

@@ -101,8 +101,33 @@ void aoei_view_release(aoei_view *v) {
     aoei_vectors_close(&v->codes);
     aoei_vectors_close(&v->signs);
     aoei_vectors_close(&v->values);
+    aoei_lengths_free(atomic_load(&v->lengths));
+    aoei_ranges_free(atomic_load(&v->ranges));
     aoei_free(v->live);
     aoei_free(v);
+}
+
+int aoei_view_lengths(aoei_view *v, aoei_db *d, const aoei_lengths **lengths, aoe_error *err) {
+    aoei_lengths *known = atomic_load(&v->lengths), *mine = NULL;
+    const int rc = known ? 0 : aoei_lengths_read(&mine, d, err);
+    if (mine && atomic_compare_exchange_strong(&v->lengths, &known, mine))
+        known = mine;
+    else
+        aoei_lengths_free(mine); /* another thread has read them at the same time */
+    *lengths = known;
+    return rc;
+}
+
+int aoei_view_ranges(void *user, aoei_db *d, const aoei_ranges **ranges, aoe_error *err) {
+    aoei_view *v = user;
+    aoei_ranges *known = atomic_load(&v->ranges), *mine = NULL;
+    const int rc = known ? 0 : aoei_ranges_read(&mine, d, err);
+    if (mine && atomic_compare_exchange_strong(&v->ranges, &known, mine))
+        known = mine;
+    else
+        aoei_ranges_free(mine);
+    *ranges = known;
+    return rc;
 }
 
 void aoei_view_vector(const aoei_view *v, size_t row, float *vector) {

@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "aoe_index.h"
+#include "index/lengths.h"
+#include "index/ranges.h"
 #include "index/schema.h"
 #include "index/vector_file.h"
 #include "index/sql.h"
@@ -24,6 +26,8 @@ typedef struct aoei_view {
     aoe_index_store store;     /* type of the values */
     aoei_vectors codes, signs, values; /* mapped files, at least N rows each; values.rows is NULL if the index stores
                                           only codes */
+    _Atomic(aoei_lengths *) lengths;   /* see aoei_view_lengths; owned; NULL: not read yet */
+    _Atomic(aoei_ranges *) ranges;     /* see aoei_view_ranges; owned; NULL: not read yet */
 } aoei_view;
 
 /* Returns a view of the commit that the read transaction of d sees. `last`: the view of an earlier commit, or NULL; if
@@ -36,6 +40,11 @@ int aoei_view_load(aoei_view **out, aoei_view *last, aoei_db *d, const char *dir
 /* Adds or removes a reference. The last one frees the view. aoei_view_release accepts NULL. */
 aoei_view *aoei_view_keep(aoei_view *v);
 void aoei_view_release(aoei_view *v);
+/* Set *lengths to the lengths of the passages of the commit, and *ranges to the ranges of its documents, which the view
+ * owns. The first call reads them. Several threads may call these functions, each with its own connection in a
+ * transaction of this commit. aoei_view_ranges is an aoei_ranges_fn (allowed.h); user: the view. */
+int aoei_view_lengths(aoei_view *v, aoei_db *d, const aoei_lengths **lengths, aoe_error *err);
+int aoei_view_ranges(void *user, aoei_db *d, const aoei_ranges **ranges, aoe_error *err);
 /* Writes the vector of a row to vector[D]: the stored values, or the codes if there are no values. */
 void aoei_view_vector(const aoei_view *v, size_t row, float *vector);
 /* Sets h[3] to the headers of the files of codes, signs and values. Returns the number of files: 3, or 2 if the index

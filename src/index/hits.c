@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ * Only the passages that a search returns are read: one statement for a passage and one for its metadata. All texts of
+ * a result are in the chunks of one object, aoe_index_hits.memory.
+ */
+#include "index/hits.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text_store.h"
+#include "index/where_sql.h"
+
+/* Everything that a result owns. */
+typedef struct memory {
+    aoei_chunks chunks;
+    aoe_index_hit *hit;     /* [n] */
+    aoe_index_field *field; /* [n_fields] metadata of all hits; the hits point to it when it is complete */
+    size_t n_fields, capacity;
+    const char **term;
+} memory;
+
+void aoei_passage_id(const char *name, size_t position, char id[AOEI_ID_DIGITS + 1]) {
+    char digits[24];
+    const int n = snprintf(digits, sizeof digits, "%zu", position);
+    const uint64_t h = aoei_hash(aoei_hash(AOEI_HASH_START, name, strlen(name) + 1), digits, (size_t)n);
+    (void)snprintf(id, AOEI_ID_DIGITS + 1, "%012llx", (unsigned long long)((h ^ h >> 48) & UINT64_C(0xffffffffffff)));
+}
+
+/* Copies a text and appends a NUL. Returns NULL if out of memory. */
+static char *copy(memory *m, const char *s, size_t len) {
+    char *out = aoei_chunks_take(&m->chunks, len + 1);
+    if (!out)
+        return NULL;
+    if (len)
+        memcpy(out, s, len);
+    out[len] = 0;
+    return out;
+}
+
+static char *copy_column(memory *m, sqlite3_stmt *s, int i) {
+    const aoe_text text = aoei_column_text(s, i);
+    return copy(m, text.data, text.len);
+}
+
+static const char passage_sql[] =
+    "SELECT p.heading, p.text, p.line, p.last_line, " AOEI_SQL_PATH
+    " FROM passages p JOIN documents d ON d.id = p.document " AOEI_SQL_FILES " WHERE p.id = ?1";
+static const char fields_sql[] = "SELECT key, coalesce(text, value) FROM fields WHERE document = ?1 ORDER BY rowid";
+
+/* Reads the passage of a hit. */
+static int read_passage(memory *m, aoei_db *d, int64_t passage, aoe_index_hit *hit, aoe_error *err) {
+    sqlite3_stmt *s;
+    int code = aoei_db_prepare(d, passage_sql, &s, err);
+    if (code)
+        return code;
+    (void)sqlite3_bind_int64(s, 1, passage);
+    code = aoei_db_step(d, s, err);
+    if (code <= 0)
+        return code ? code : aoei_db_damaged(d, "a passage is missing", err);
+    const aoe_text text = aoei_column_text(s, 1);
+    hit->heading = copy_column(m, s, 0);
+    hit->text = (aoe_text){copy(m, text.data, text.len), text.len};
+    hit->line = (size_t)sqlite3_column_int64(s, 2);
+    hit->last_line = (size_t)sqlite3_column_int64(s, 3);
+    const int has_path = sqlite3_column_type(s, 4) != SQLITE_NULL;
+    hit->path = has_path ? copy_column(m, s, 4) : NULL;
+    aoei_db_reset(s);
+    return hit->heading && hit->text.data && (hit->path || !has_path) ? 0 : aoei_fail_nomem(err, text.len);
+}
+
+/* Appends the metadata of a document. */
+static int read_fields(memory *m, aoei_db *d, int64_t document, size_t *n, aoe_error *err) {
+    sqlite3_stmt *s;
+    int code = aoei_db_prepare(d, fields_sql, &s, err);
+    if (code)
+        return code;
+    (void)sqlite3_bind_int64(s, 1, document);
+    *n = 0;
+    while ((code = aoei_db_step(d, s, err)) > 0) {
+        const aoe_text value = aoei_column_text(s, 1);
+        const char *key = copy_column(m, s, 0), *data = copy(m, value.data, value.len);
+        if (!key || !data || aoei_grow((void **)&m->field, &m->capacity, m->n_fields, sizeof *m->field)) {
+            aoei_db_reset(s);
+            return aoei_fail_nomem(err, value.len);
+        }
+        m->field[m->n_fields++] = (aoe_index_field){key, {data, value.len}};
+        (*n)++;
+    }
+    return code;
+}
+
+static int read_hit(memory *m, aoei_db *d, const aoei_found *x, aoe_index_hit *hit, aoe_error *err) {
+    const aoei_located *place = x->ranked.place;
+    char id[AOEI_ID_DIGITS + 1];
+    aoei_passage_id(place->name, (size_t)(x->ranked.passage - place->first_passage), id);
+    *hit = (aoe_index_hit){.struct_size = sizeof *hit,
+                           .id = copy(m, id, AOEI_ID_DIGITS),
+                           .name = copy(m, place->name, strlen(place->name)),
+                           .score = x->ranked.score,
+                           .dense_rank = x->dense_rank,
+                           .lexical_rank = x->lexical_rank,
+                           .cosine = x->cosine,
+                           .bm25 = x->bm25};
+    if (!hit->id || !hit->name)
+        return aoei_fail_nomem(err, strlen(place->name));
+    const int code = read_passage(m, d, x->ranked.passage, hit, err);
+    return code ? code : read_fields(m, d, place->document, &hit->n_fields, err);
+}
+
+/* Copies the words that were found, as the user wrote them. */
+static int read_terms(memory *m, const aoei_lexical *l, size_t *n, aoe_error *err) {
+    aoei_buffer plain = {0};
+    *n = 0;
+    m->term = aoei_calloc(l->words.n + 1, sizeof *m->term);
+    if (!m->term)
+        return aoei_fail_nomem(err, l->words.n * sizeof *m->term);
+    for (size_t i = 0; i < l->words.n; i++) {
+        if (!l->found || !l->found[i])
+            continue;
+        const aoei_word *w = &l->words.word[i];
+        aoei_buffer_clear(&plain);
+        aoei_words_plain(&plain, l->words.text.data + w->at, w->len);
+        m->term[*n] = plain.failed ? NULL : copy(m, plain.data, plain.len);
+        if (!m->term[*n]) {
+            aoei_buffer_free(&plain);
+            return aoei_fail_nomem(err, w->len);
+        }
+        (*n)++;
+    }
+    aoei_buffer_free(&plain);
+    return 0;
+}
+
+static void destroy(memory *m) {
+    aoei_chunks_free(&m->chunks);
+    aoei_free(m->hit);
+    aoei_free(m->field);
+    aoei_free(m->term);
+    aoei_free(m);
+}
+
+int aoei_hits_load(aoe_index_hits *hits, aoei_db *d, const aoei_found *found, size_t n, const aoei_lexical *words,
+                   aoe_error *err) {
+    size_t n_terms = 0;
+    memory *m = aoei_calloc(1, sizeof *m);
+    if (!m)
+        return aoei_fail_nomem(err, sizeof *m);
+    m->hit = aoei_calloc(n + 1, sizeof *m->hit);
+    int code = m->hit ? 0 : aoei_fail_nomem(err, n * sizeof *m->hit);
+    for (size_t i = 0; !code && i < n; i++)
+        code = read_hit(m, d, &found[i], &m->hit[i], err);
+    if (!code && words)
+        code = read_terms(m, words, &n_terms, err);
+    if (code) {
+        destroy(m);
+        return code;
+    }
+    for (size_t i = 0, at = 0; i < n; at += m->hit[i++].n_fields)
+        m->hit[i].field = m->hit[i].n_fields ? m->field + at : NULL;
+    hits->n = n;
+    hits->hit = n ? m->hit : NULL;
+    hits->term = n_terms ? m->term : NULL;
+    hits->n_terms = n_terms;
+    hits->memory = m;
+    return 0;
+}
+
+void aoe_index_hits_free(aoe_index_hits *hits) {
+    if (!hits || !hits->memory)
+        return;
+    destroy(hits->memory);
+    hits->memory = NULL;
+    hits->n = 0;
+    hits->hit = NULL;
+    if (hits->struct_size > offsetof(aoe_index_hits, term))
+        hits->term = NULL;
+    if (hits->struct_size > offsetof(aoe_index_hits, n_terms))
+        hits->n_terms = 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ * Search by words: the passages with the largest BM25 score. The postings (passages and numbers of occurrences) of each
+ * word come from FTS5. The scores are computed here and not by the function bm25() of FTS5, which reads the length of
+ * every matching passage from a table and is 20 times slower.
+ *
+ *     score(P) = sum over the words w of the query that P contains:
+ *                idf(w) f (k1 + 1) / (f + k1 (1 - b + b |P| / average |P|))
+ *     idf(w)   = ln(1 + (N - n(w) + 0.5) / (n(w) + 0.5))
+ *
+ * f: occurrences of w in P; |P|: number of words of P; N: number of passages; n(w): passages that contain w; k1 = 1.2
+ * and b = 0.75. A filter does not change N, n(w) and the average, so it does not change scores.
+ *
+ * A word that occurs in more than AOEI_COMMON_SHARE of the passages is ignored, unless no other word of the query
+ * occurs in the index. Words in at most AOEI_COMMON_LEAST passages are never ignored, so that small indexes find all
+ * words.
+ */
+#pragma once
+
+#include "index/lengths.h"
+#include "index/ranked.h"
+#include "index/words.h"
+
+#define AOEI_BM25_K1      1.2
+#define AOEI_BM25_B       0.75
+#define AOEI_COMMON_SHARE 0.2
+#define AOEI_COMMON_LEAST 50
+
+/* Result of a search. A zeroed struct is empty. */
+typedef struct aoei_lexical {
+    aoei_words words;  /* words of the query */
+    size_t *found;     /* [words.n] passages that contain the word; 0: the word was ignored or does not occur; owned */
+    double *score;     /* [n] score of each passage id, 0 for passages without a word of the query; owned; NULL: none */
+    size_t n;          /* aoei_lengths.n */
+    aoei_ranked *best; /* [n_best] the best passages; owned */
+    size_t n_best;
+} aoei_lexical;
+
+/* Adds the SQL function that aoei_lexical_search uses to a connection. */
+int aoei_lexical_register(aoei_db *d, aoe_error *err);
+/* Finds the k best passages for a query. lengths: of the same transaction. allowed: bitmap of the ids of passages
+ * [(lengths->n + 63) / 64] that may be found; NULL: all. The caller calls aoei_lexical_free, also after a failure. */
+int aoei_lexical_search(aoei_lexical *l, aoei_db *d, const aoei_lengths *lengths, aoe_text query,
+                        const uint64_t *allowed, size_t k, aoei_locator *locator, aoe_error *err);
+void aoei_lexical_free(aoei_lexical *l);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ * Search. A search is one read transaction: the condition becomes bitmaps (allowed.h), both halves find their best
+ * passages among these (dense.h, lexical.h), the lists are fused (fusion.h), and the passages are read (hits.h).
+ *
+ * Hybrid search needs both halves. A query without words has only the dense list, and an index without an embedder only
+ * the lexical list.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aoe_index.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "base/utf8.h"
+#include "index/allowed.h"
+#include "index/dense.h"
+#include "index/hits.h"
+#include "index/reader.h"
+#include "vectors/scan.h"
+
+enum { BLOCK = 1024 /* queries whose vectors are scanned together */ };
+
+/* State of the searches of one call. A zeroed struct owns nothing. */
+typedef struct search {
+    aoe_index *index;
+    const aoe_index_search_options *o;
+    aoei_reader *reader; /* owned */
+    aoei_allowed allowed;
+    aoei_locator locator;
+    const aoei_lengths *lengths; /* of the view; NULL: no search by words */
+    size_t depth;                /* passages of each list */
+    int is_dense;                /* 1: the dense list is needed */
+    float *vectors;              /* [BLOCK, D] embeddings of the queries of a block, owned; NULL if is_dense is 0 */
+    aoei_dense *dense;           /* [BLOCK] dense lists of a block, owned; NULL if is_dense is 0 */
+    aoe_error *err;
+} search;
+
+static int check_options(const aoe_index_search_options *o, aoe_error *err) {
+    if (o->k == 0)
+        return aoei_fail(err, AOE_EARG, "options.k is 0; it must be at least 1");
+    if ((unsigned)o->mode > AOE_INDEX_LEXICAL)
+        return aoei_fail(err, AOE_EARG, "options.mode is %d; it must be a value of aoe_index_mode", (int)o->mode);
+    if (!(o->dense_weight >= 0) || !(o->lexical_weight >= 0) || !isfinite(o->dense_weight + o->lexical_weight) ||
+        o->dense_weight + o->lexical_weight <= 0)
+        return aoei_fail(err, AOE_EARG,
+                         "options.dense_weight is %g and options.lexical_weight is %g; they must not be negative, and "
+                         "one must be positive",
+                         o->dense_weight, o->lexical_weight);
+    return 0;
+}
+
+static int check_queries(const aoe_text *queries, size_t n, aoe_error *err) {
+    for (size_t i = 0; i < n; i++) {
+        char place[48] = "the query";
+        if (n > 1)
+            (void)snprintf(place, sizeof place, "query %zu", i + 1);
+        const size_t valid = queries[i].len ? aoei_utf8_valid(queries[i].data, queries[i].len) : 0;
+        if (valid < queries[i].len)
+            return aoei_fail(err, AOE_EARG, "%s is not valid UTF-8 at byte %zu", place, valid + 1);
+        if (aoei_utf8_is_blank(queries[i].data, queries[i].len))
+            return aoei_fail(err, AOE_EARG, "%s is empty; write what to search for", place);
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------- one query */
+
+/* Adds the scores that the other list does not contain. vector: [D] embedding of the query, or NULL */
+static void complete(const search *s, aoei_found *found, size_t n, const aoei_lexical *words, const float *vector) {
+    const aoei_scan scan = aoei_dense_rows(s->reader, NULL);
+    for (size_t i = 0; i < n; i++) {
+        const aoei_ranked *x = &found[i].ranked;
+        if (isnan(found[i].bm25) && words->score && (size_t)x->passage < words->n)
+            found[i].bm25 = words->score[x->passage];
+        if (isnan(found[i].cosine) && vector)
+            found[i].cosine =
+                aoei_scan_score(&scan, vector, (size_t)(x->place->first_row + (x->passage - x->place->first_passage)));
+    }
+}
+
+/* Combines both lists of a query to at most k passages. found: [dense->n + words->n_best]. Returns their number. */
+static size_t combine(const search *s, aoei_found *found, const aoei_dense *dense, const aoei_lexical *words) {
+    const aoe_index_search_options *o = s->o;
+    size_t n = 0;
+    if (o->mode == AOE_INDEX_HYBRID) {
+        n = aoei_fuse(found, dense->best, dense->n, o->dense_weight, words->best, words->n_best, o->lexical_weight);
+    } else if (o->mode == AOE_INDEX_DENSE) {
+        n = dense->n;
+        aoei_found_dense(found, dense->best, n);
+    } else {
+        n = words->n_best;
+        aoei_found_lexical(found, words->best, n);
+    }
+    if (n > o->k)
+        n = o->k;
+    while (n && found[n - 1].ranked.score < o->min_score)
+        n--;
+    return n;
+}
+
+/* Searches by words, and combines the result with the dense list of the query. */
+static int search_query(search *s, aoe_text query, const aoei_dense *dense, const float *vector, aoe_index_hits *hits) {
+    aoei_lexical words = {0};
+    aoei_found *found = NULL;
+    int code = 0;
+    if (s->lengths)
+        code = aoei_lexical_search(&words, &s->reader->db, s->lengths, query, s->allowed.passages, s->depth,
+                                   &s->locator, s->err);
+    if (!code) {
+        const size_t most = dense->n + words.n_best;
+        found = aoei_malloc_array(most ? most : 1, sizeof *found);
+        code = found ? 0 : aoei_fail_nomem(s->err, most * sizeof *found);
+    }
+    if (!code) {
+        const size_t n = combine(s, found, dense, &words);
+        if (s->o->mode == AOE_INDEX_HYBRID)
+            complete(s, found, n, &words, vector);
+        code = aoei_hits_load(hits, &s->reader->db, found, n, s->lengths ? &words : NULL, s->err);
+    }
+    aoei_free(found);
+    aoei_lexical_free(&words);
+    return code;
+}
+
+/* -------------------------------------------------------------- all queries */
+
+static int prepare(search *s) {
+    const aoe_index_search_options *o = s->o;
+    s->is_dense = o->mode == AOE_INDEX_DENSE || (o->mode == AOE_INDEX_HYBRID && s->index->embedder);
+    s->depth = o->k > AOEI_FUSION_DEPTH || o->mode != AOE_INDEX_HYBRID ? o->k : AOEI_FUSION_DEPTH;
+    int code = aoei_reader_begin(&s->reader, s->index, s->err);
+    if (code)
+        return code;
+    aoei_locator_init(&s->locator, &s->reader->db);
+    code = aoei_allowed_create(&s->allowed, &s->reader->db, o->where, s->reader->view->rows, aoei_view_ranges,
+                               s->reader->view, s->err);
+    if (!code && o->mode != AOE_INDEX_DENSE)
+        code = aoei_view_lengths(s->reader->view, &s->reader->db, &s->lengths, s->err);
+    return code;
+}
+
+/* Computes the dense lists of a block of queries. */
+static int search_block(search *s, const aoe_text *queries, size_t n) {
+    const size_t D = s->index->settings.dims;
+    if (!s->vectors)
+        s->vectors = aoei_malloc_array(n, D * sizeof *s->vectors);
+    if (!s->dense)
+        s->dense = aoei_calloc(n, sizeof *s->dense);
+    if (!s->vectors || !s->dense)
+        return aoei_fail_nomem(s->err, n * D * sizeof *s->vectors);
+    const int code = aoei_dense_embed(s->index, queries, n, s->vectors, s->err);
+    return code ? code
+                : aoei_dense_search(s->reader, s->vectors, n, s->depth, s->o->fast, s->allowed.rows, &s->locator,
+                                    s->dense, s->err);
+}
+
+static void free_block(search *s, size_t n) {
+    for (size_t i = 0; s->dense && i < n; i++) {
+        aoei_free(s->dense[i].best);
+        s->dense[i] = (aoei_dense){0};
+    }
+}
+
+static void finish(search *s) {
+    aoei_free(s->vectors);
+    aoei_free(s->dense);
+    aoei_allowed_free(&s->allowed);
+    aoei_locator_destroy(&s->locator);
+    aoei_reader_end(s->reader);
+}
+
+/* Returns element i of the caller's array, whose elements may be smaller than the library's. */
+static aoe_index_hits *element(aoe_index_hits *hits, size_t i) {
+    return (aoe_index_hits *)(void *)((char *)hits + i * hits->struct_size);
+}
+
+/* Searches for one query and stores the result in the caller's struct. */
+static int store_query(search *s, aoe_text query, size_t in_block, aoe_index_hits *given) {
+    static const aoei_dense none;
+    aoe_index_hits full = {.struct_size = sizeof full};
+    const float *vector = s->is_dense ? s->vectors + in_block * s->index->settings.dims : NULL;
+    const int code = search_query(s, query, s->is_dense ? &s->dense[in_block] : &none, vector, &full);
+    if (!code)
+        aoei_struct_write(given, &full, &aoei_layout_aoe_index_hits);
+    return code;
+}
+
+static int search_all(search *s, const aoe_text *queries, size_t n, aoe_index_hits *hits) {
+    int code = prepare(s);
+    for (size_t i = 0; !code && i < n; i += BLOCK) {
+        const size_t count = n - i < BLOCK ? n - i : BLOCK;
+        if (s->is_dense)
+            code = search_block(s, queries + i, count);
+        for (size_t q = 0; !code && q < count; q++)
+            code = store_query(s, queries[i + q], q, element(hits, i + q));
+        free_block(s, count);
+    }
+    finish(s);
+    return code;
+}
+
+int aoe_index_search_many(aoe_index *index, const aoe_text *queries, size_t n, const aoe_index_search_options *o,
+                          aoe_index_hits *hits, aoe_error *err) {
+    AOEI_OPTIONS(aoe_index_search_options, o, err);
+    aoe_index_hits empty = {.struct_size = sizeof empty};
+    for (size_t i = 0; i < n; i++) {
+        const int code = aoei_struct_check(element(hits, i), &aoei_layout_aoe_index_hits, __func__, err);
+        if (code)
+            return code;
+        aoei_struct_write(element(hits, i), &empty, &aoei_layout_aoe_index_hits);
+    }
+    int code = check_options(o, err);
+    if (!code)
+        code = check_queries(queries, n, err);
+    if (code || n == 0)
+        return code;
+    search s = {.index = index, .o = o, .err = err};
+    code = search_all(&s, queries, n, hits);
+    for (size_t i = 0; code && i < n; i++)
+        aoe_index_hits_free(element(hits, i));
+    return code;
+}
+
+int aoe_index_search(aoe_index *index, aoe_text query, const aoe_index_search_options *o, aoe_index_hits *hits,
+                     aoe_error *err) {
+    return aoe_index_search_many(index, &query, 1, o, hits, err);
+}
