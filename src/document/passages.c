@@ -17,7 +17,7 @@
 #include "document/html_outline.h"
 #include "document/markdown_outline.h"
 
-enum { SHORTEST = 32, HEADING_BYTES = 240, NAME_BYTES = 100 };
+enum { SHORTEST = 32, HEADING_BYTES = 240, NAME_BYTES = 100, FIRST_LINES = 10 };
 
 static const double overlap = 0.15;
 
@@ -114,14 +114,21 @@ static int set_heading(splitter *x, uint32_t section, aoe_error *err) {
     return 0;
 }
 
+/* Maximum of the sum over the segments and the heading. The tokens of the whole passage may differ a little from the
+ * sum, because a tokenizer may join characters of two segments, so a tenth is left free. */
+static size_t most_tokens(const aoei_passage_options *o) {
+    return o->longest - o->longest / 10;
+}
+
 /* Sets the limit of the text of a passage with the current heading. */
 static void set_limit(splitter *x) {
-    const size_t left = x->o->longest - x->heading->tokens;
+    const size_t left = most_tokens(x->o) - x->heading->tokens;
     x->limit = x->o->tokens < left ? x->o->tokens : left;
 }
 
 /* Returns the end of the passage that begins with segment `start`: more than `least`, or 0 if that is impossible. */
-static size_t choose_end(const splitter *x, size_t start, size_t least, uint64_t limit) {
+static size_t choose_end(const splitter *x, size_t start, size_t least) {
+    const size_t limit = x->limit;
     const double window = (double)limit / 2;
     size_t most = least + 1, best;
     double best_score = 0;
@@ -183,112 +190,59 @@ static aoe_text text_of(const splitter *x, size_t start, size_t end) {
     return (aoe_text){s + from, to - from};
 }
 
-/* Sets *tokens to the exact number of tokens of heading and text. */
-static int count_passage(const splitter *x, aoe_text text, aoei_buffer *buffer, size_t *tokens, aoe_error *err) {
-    if (!*x->heading->text)
-        return x->o->count(x->o->user, text, tokens, err);
-    aoei_buffer_clear(buffer);
-    aoei_buffer_append(buffer, x->heading->text, strlen(x->heading->text));
-    aoei_buffer_putc(buffer, '\n');
-    aoei_buffer_append(buffer, text.data, text.len);
-    if (buffer->failed)
-        return aoei_fail_nomem(err, text.len);
-    return x->o->count(x->o->user, (aoe_text){buffer->data, buffer->len}, tokens, err);
-}
-
-/* Chooses the end of a passage that begins with segment `start`, in *end, and its tokens. Near the maximum, the tokens
- * are counted exactly, and a passage that is too long gets a smaller limit. *end is 0 if no end after `least` is
- * possible. */
-static int find_end(const splitter *x, size_t start, size_t least, size_t *end, size_t *tokens, aoei_buffer *buffer,
-                    aoe_error *err) {
-    uint64_t limit = x->limit;
-    for (;;) {
-        *end = choose_end(x, start, least, limit);
-        if (!*end)
-            return 0;
-        *tokens = (size_t)cost(x, start, *end) + x->heading->tokens;
-        if (*tokens <= x->o->longest - x->o->longest / 10)
-            return 0;
-        size_t exact;
-        const int rc = count_passage(x, text_of(x, start, *end), buffer, &exact, err);
-        if (rc)
-            return rc;
-        *tokens = exact;
-        if (exact <= x->o->longest || *end == start + 1)
-            return 0;
-        const uint64_t used = cost(x, start, *end), excess = exact - x->o->longest;
-        limit = used > excess ? used - excess : 1;
-        if (limit >= used)
-            limit = used - 1;
-        if (limit < cost(x, start, start + 1))
-            limit = cost(x, start, start + 1); /* one segment is the smallest passage */
-    }
-}
-
-static int add_passage(splitter *x, size_t start, size_t end, size_t tokens, aoe_error *err) {
+static int add_passage(splitter *x, size_t start, size_t end, aoe_error *err) {
     aoei_passages *p = x->p;
     if (aoei_grow((void **)&p->passage, &p->capacity, p->n, sizeof *p->passage))
         return aoei_fail_nomem(err, p->n * sizeof *p->passage);
-    p->passage[p->n++] =
-        (aoei_passage){text_of(x, start, end), x->heading->text, x->outline->line[x->s.segment[start].line].line,
-                       x->outline->line[x->s.segment[end - 1].line].line, tokens};
+    p->passage[p->n++] = (aoei_passage){.text = text_of(x, start, end),
+                                        .heading = x->heading->text,
+                                        .line = x->outline->line[x->s.segment[start].line].line,
+                                        .last_line = x->outline->line[x->s.segment[end - 1].line].line,
+                                        .tokens = (size_t)cost(x, start, end) + x->heading->tokens};
     return 0;
 }
 
-/* Chooses end, tokens and heading of the passage that begins with segment `start` (see find_end). The limit depends on
- * the heading, and the heading on the end: the first attempt uses the heading of the section of `start`, and the second
- * one the heading of the main section of the first result. */
-static int choose_passage(splitter *x, size_t start, size_t least, size_t *end, size_t *tokens, aoei_buffer *buffer,
-                          aoe_error *err) {
+/* Chooses the end of the passage that begins with segment `start`, and its heading. Returns 0 in *end if no end after
+ * `least` is possible. The limit depends on the heading, and the heading on the end: the first attempt uses the heading
+ * of the section of `start`, and the second one the heading of the main section of the first result. */
+static int choose_passage(splitter *x, size_t start, size_t least, size_t *end, aoe_error *err) {
     const uint32_t first = x->outline->line[x->s.segment[start].line].section;
     uint32_t section = first;
-    for (int attempt = 0; attempt < 3; attempt++) {
+    for (int attempt = 0;; attempt++) {
         int rc = set_heading(x, section, err);
         if (rc)
             return rc;
         set_limit(x);
-        const size_t own = x->heading->tokens;
-        rc = find_end(x, start, least, end, tokens, buffer, err);
-        if (rc || !*end)
-            return rc;
-        const uint32_t main = main_section(x, start, *end);
+        *end = choose_end(x, start, least);
+        const uint32_t main = *end ? main_section(x, start, *end) : section;
         if (main == section || attempt == 2)
             return 0;
         rc = set_heading(x, main, err);
-        if (rc)
+        if (rc || cost(x, start, *end) + x->heading->tokens <= most_tokens(x->o))
             return rc;
-        const size_t other = *tokens - own + x->heading->tokens;
-        if (x->heading->tokens <= own || other <= x->o->longest - x->o->longest / 10) {
-            *tokens = other;
-            return 0;
-        }
         section = attempt == 0 ? main : first;
     }
-    return 0;
 }
 
 static int split(splitter *x, aoe_error *err) {
     size_t start = 0, last = 0; /* beginning of the next passage, and end of the previous passage */
-    aoei_buffer buffer = {0};
-    int rc = 0;
-    while (last < x->s.n && !rc) {
-        size_t end = 0, tokens = 0;
-        rc = choose_passage(x, start, last, &end, &tokens, &buffer, err);
+    while (last < x->s.n) {
+        size_t end = 0;
+        int rc = choose_passage(x, start, last, &end, err);
         if (rc)
-            break;
+            return rc;
         if (!end && start < last) { /* not even one new segment fits after the overlap */
             start = last;
             continue;
         }
-        if (!end)
-            end = start + 1;
-        rc = add_passage(x, start, end, tokens, err);
-        last = end;
+        last = end ? end : start + 1;
+        rc = add_passage(x, start, last, err);
+        if (rc)
+            return rc;
         if (last < x->s.n)
-            start = choose_start(x, start, end);
+            start = choose_start(x, start, last);
     }
-    aoei_buffer_free(&buffer);
-    return rc;
+    return 0;
 }
 
 /* Returns the end of a file name that is longer than NAME_BYTES, at a slash if possible. */
@@ -304,6 +258,14 @@ static const char *short_name(const char *name) {
     return end;
 }
 
+/* Returns 1 if one of the first lines is a heading. */
+static int begins_with_heading(const aoei_outline *o) {
+    for (size_t i = 0; i < o->n_lines && i < FIRST_LINES; i++)
+        if (o->line[i].flags & AOEI_LINE_HEADING)
+            return 1;
+    return 0;
+}
+
 /* Returns the first part of all headings, or NULL. */
 static const char *first_part(const aoei_passages *p, const aoei_passage_options *o, aoei_document_kind kind) {
     if (kind == AOEI_DOCUMENT_CODE)
@@ -312,7 +274,7 @@ static const char *first_part(const aoei_passages *p, const aoei_passage_options
         return o->title;
     if (p->outline.title)
         return p->outline.title;
-    return o->name_as_title && o->name && p->outline.n_sections <= 1 ? short_name(o->name) : NULL;
+    return o->name_as_title && o->name && !begins_with_heading(&p->outline) ? short_name(o->name) : NULL;
 }
 
 /* Fills p->outline. */
@@ -349,7 +311,7 @@ int aoei_passages_split(aoei_passages *p, aoe_text text, const aoei_passage_opti
     int rc = read_outline(p, text, kind, err);
     if (!rc)
         rc = set_title(p, o, kind, err);
-    const size_t left = o->longest - o->longest / 4;
+    const size_t left = most_tokens(o) - o->longest / 4; /* a heading has at most a quarter */
     if (!rc)
         rc = aoei_segments_fill(&x.s, &p->outline, o->tokens < left ? o->tokens : left, o->count, o->user, err);
     x.first = first_part(p, o, kind);

@@ -30,7 +30,8 @@ typedef struct aoei_passage_options {
     const char *name;  /* name of the document; decides the kind AOEI_DOCUMENT_AUTO, and is the first part of the
                           headings  of source code; NULL: unknown */
     const char *title; /* first part of the headings of other documents; NULL: the title in the document, if any */
-    int name_as_title; /* 1: `name` is the name of a file. It becomes the heading if there is no title and no heading */
+    int name_as_title; /* 1: `name` is the name of a file. It is the first part of the headings of a document without a
+                          title that does not begin with a heading */
     size_t tokens;     /* number of tokens of the text of a passage to aim at, such as 400 */
     size_t longest;    /* maximum number of tokens of heading, newline and text, without special tokens; at least 32 */
     aoei_count_tokens_fn count;
@@ -39,6 +40,7 @@ typedef struct aoei_passage_options {
 
 /* Splits the text into passages and replaces the contents of p. A document without visible text has no passages. The
  * text that is embedded for a passage is its heading, a newline, and its text, or only its text if the heading is "".
+ * - The sum of the tokens of the parts of a passage, which are counted once, is at most 90% of `longest`.
  * - All text is in a passage, except front matter, and the data that aoei_shorten_data removes.
  * - A passage ends at the best break between half of the limit and the limit (outline.h).
  * - A passage overlaps the next by about 15% of the limit, unless the next begins with a heading or with a definition

@@ -475,6 +475,36 @@ static void test_huge_lines(void **state) {
     free(text);
 }
 
+/* A tokenizer that needs more tokens for a text than for its parts: one more for each 60 characters. */
+static int count_more(void *user, aoe_text text, size_t *tokens, aoe_error *err) {
+    const int rc = count_tokens(user, text, tokens, err);
+    *tokens += text.len > 300 ? text.len / 60 : 0;
+    return rc;
+}
+
+static void test_inexact_sums(void **state) {
+    (void)state;
+    char *text = malloc(100000);
+    size_t len = put_lines(text, 1000, "This line has some words. And there is a second sentence.");
+    counter c = {0};
+    aoei_passages p;
+    aoe_error err;
+    const aoei_passage_options o = {
+        .name = "folder/a.txt", .name_as_title = 1, .tokens = 400, .longest = 200, .count = count_more, .user = &c};
+    assert_int_equal(aoei_passages_split(&p, (aoe_text){text, len}, &o, &err), 0);
+    assert_true(p.n > 50);
+    for (size_t i = 0; i < p.n; i++) {
+        char embedded[2000];
+        size_t tokens;
+        snprintf(embedded, sizeof embedded, "folder/a.txt\n%.*s", (int)p.passage[i].text.len, p.passage[i].text.data);
+        assert_int_equal(count_more(&c, aoe_text_of(embedded), &tokens, NULL), 0);
+        assert_true(tokens <= 200);
+        assert_string_equal(p.passage[i].heading, "folder/a.txt");
+    }
+    aoei_passages_free(&p);
+    free(text);
+}
+
 static void test_errors(void **state) {
     (void)state;
     aoei_passages p;
@@ -524,6 +554,7 @@ int main(void) {
         cmocka_unit_test(test_huge_lines),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_failed_allocations),
+        cmocka_unit_test(test_inexact_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
