@@ -267,6 +267,15 @@ typedef struct aoe_index_stats {
 
 /* Sets *stats to numbers of the last commit. */
 AOE_API int aoe_index_get_stats(aoe_index *index, aoe_index_stats *stats, aoe_error *AOE_NULLABLE err);
+/* Commits, and rewrites the vector files without removed rows, the word index in one segment, and the database without
+ * free pages. Readers of earlier commits are not disturbed. If the function fails after the commit, the index is
+ * unchanged. Errors: AOE_EFORMAT (the index is damaged), AOE_EARG (open for reading), AOE_EIO, AOE_ENOSPC. */
+AOE_API int aoe_index_compact(aoe_index *index, aoe_error *AOE_NULLABLE err);
+/* Commits, reads the whole index and compares it with its checksums. repair: 1: passages with damaged vectors are
+ * embedded again, and the word index is built again; this needs AOE_INDEX_WRITE and an embedder. Errors: AOE_EFORMAT
+ * (the index is damaged; the message contains the first damage, the number of damaged documents, and what to do),
+ * AOE_EARG (cannot be repaired without an embedder), AOE_EIO, AOE_ENOSPC. */
+AOE_API int aoe_index_verify(aoe_index *index, int repair, aoe_error *AOE_NULLABLE err);
 
 #ifdef __cplusplus
 }

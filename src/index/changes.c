@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/utf8.h"
+#include "index/embed_texts.h"
 #include "index/field_value.h"
 #include "index/words.h"
 #include "index/writer.h"
@@ -55,7 +55,7 @@ static int find_passages(aoe_index *index, int64_t document, aoei_removal *r, ao
 int aoei_changes_remove(aoe_index *index, int64_t document, aoe_error *err) {
     aoei_changes *c = index->changes;
     aoei_db *d = &index->writer->db;
-    aoei_removal r;
+    aoei_removal r = {0};
     int rc = find_passages(index, document, &r, err);
     if (rc <= 0)
         return rc;
@@ -191,13 +191,11 @@ static int reserve(aoei_changes *c, size_t n, size_t dims, aoe_error *err) {
     aoei_free(c->pending);
     aoei_free(c->texts);
     aoei_free(c->vectors);
-    aoei_free(c->info);
     c->capacity = 0;
-    c->pending = aoei_malloc_array(2 * n, sizeof *c->pending);
+    c->pending = aoei_malloc_array(n, sizeof *c->pending);
     c->texts = aoei_malloc_array(n, sizeof *c->texts);
     c->vectors = aoei_malloc_array(n, dims * sizeof *c->vectors);
-    c->info = aoei_malloc_array(n, sizeof *c->info);
-    if (!c->pending || !c->texts || !c->vectors || !c->info)
+    if (!c->pending || !c->texts || !c->vectors)
         return aoei_fail_nomem(err, n * dims * sizeof *c->vectors);
     c->capacity = n;
     return 0;
@@ -211,43 +209,18 @@ static const char *document_of(const aoei_queue *q, size_t i) {
     return "";
 }
 
-/* Embeds the n pending passages. A passage for which the model has no tokens, such as one of control characters, gets a
- * zero vector, so that it can still be found by its words. */
+/* Embeds the n pending passages. */
 static int embed(aoe_index *index, size_t n, aoe_error *err) {
     aoei_changes *c = index->changes;
-    const size_t dims = index->settings.dims;
-    size_t left = 0, *which = c->pending + c->capacity; /* pending passages that have tokens */
-    for (size_t k = 0; k < n; k++) {
-        const aoe_text text = c->queue.passage[c->pending[k]].full;
-        memset(c->vectors + k * dims, 0, dims * sizeof *c->vectors);
-        int rc = 0;
-        if (!aoei_utf8_is_blank(text.data, text.len))
-            which[left++] = c->pending[k];
-        else if ((rc = aoei_rows_encode(&c->queue.rows, c->pending[k], c->vectors + k * dims, err)))
-            return rc;
-    }
-    while (left) {
-        for (size_t k = 0; k < left; k++)
-            c->texts[k] = c->queue.passage[which[k]].full;
-        int rc = aoe_embed_documents(index->embedder, c->texts, left, c->vectors, c->info, err);
-        const size_t bad = rc ? aoe_embed_failed_text(index->embedder) : SIZE_MAX;
-        if (rc == AOE_EFORMAT && bad < left) {
-            memset(c->vectors, 0, dims * sizeof *c->vectors);
-            rc = aoei_rows_encode(&c->queue.rows, which[bad], c->vectors, err);
-            memmove(which + bad, which + bad + 1, (left - bad - 1) * sizeof *which);
-            left--;
-            if (!rc)
-                continue;
-        }
-        if (rc && bad < left)
-            (void)aoei_error_prefix(err, "%s", document_of(&c->queue, which[bad]));
-        for (size_t k = 0; !rc && k < left; k++) {
-            rc = aoei_rows_encode(&c->queue.rows, which[k], c->vectors + k * dims, err);
-            c->counts.tokens += c->info[k].tokens;
-        }
-        return rc;
-    }
-    return 0;
+    size_t failed;
+    for (size_t k = 0; k < n; k++)
+        c->texts[k] = c->queue.passage[c->pending[k]].full;
+    int rc = aoei_embed_texts(index->embedder, c->texts, n, c->vectors, &c->counts.tokens, &failed, err);
+    if (rc && failed < n)
+        (void)aoei_error_prefix(err, "%s", document_of(&c->queue, c->pending[failed]));
+    for (size_t k = 0; !rc && k < n; k++)
+        rc = aoei_rows_encode(&c->queue.rows, c->pending[k], c->vectors + k * index->settings.dims, err);
+    return rc;
 }
 
 /* Sets the rows of all queued passages. */
@@ -448,6 +421,5 @@ void aoei_changes_free(aoei_changes *c) {
     aoei_free(c->pending);
     aoei_free(c->texts);
     aoei_free(c->vectors);
-    aoei_free(c->info);
     aoei_free(c);
 }

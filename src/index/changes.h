@@ -31,7 +31,6 @@ struct aoei_changes {
     size_t *pending; /* [queue.n_passages] buffer: indices of passages that are embedded, owned */
     aoe_text *texts; /* buffers of a call of the embedder, owned */
     float *vectors;
-    aoe_text_info *info;
     size_t capacity; /* passages for which the buffers have memory */
 };
 

@@ -291,7 +291,7 @@ static int open_parts(aoe_index *index, const aoe_index_options *o, aoe_error *e
         rc = check_model(index, o, err);
     aoei_reader *r = NULL;
     if (!rc)
-        rc = aoei_reader_begin(&r, index, err);
+        rc = aoei_reader_begin_damaged(&r, index, err);
     aoei_reader_end(r);
     return rc;
 }
@@ -393,7 +393,7 @@ int aoe_index_get_stats(aoe_index *index, aoe_index_stats *stats, aoe_error *err
     AOEI_RESULT(aoe_index_stats, stats, err);
     aoei_reader *r;
     aoei_index_state state = {0};
-    int rc = aoei_reader_begin(&r, index, err);
+    int rc = aoei_reader_begin_damaged(&r, index, err);
     if (rc)
         return rc;
     rc = aoei_index_state_read(&r->db, &state, err);

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "index/compact.h"
 #include "index/writer.h"
 
 enum {
@@ -41,6 +42,7 @@ int aoei_write_commit(aoe_index *index, aoe_error *err) {
         aoei_write_rollback(index);
         return rc;
     }
+    aoei_compact_if_needed(index);
     return 0;
 }
 
@@ -124,8 +126,8 @@ static int is_full(const aoe_index *index) {
 }
 
 int aoei_write_document(aoe_index *index, const aoe_index_document *d, int64_t file, aoe_error *err) {
-    int64_t id, old_file;
-    uint64_t hash;
+    int64_t id = 0, old_file = 0;
+    uint64_t hash = 0;
     int rc = aoei_document_check(d, err);
     if (!rc)
         rc = aoei_write_begin(index, err);
@@ -170,8 +172,8 @@ int aoei_write_remove_id(aoe_index *index, int64_t document, aoe_error *err) {
 }
 
 int aoei_write_remove(aoe_index *index, const char *name, int *removed, aoe_error *err) {
-    int64_t id, file;
-    uint64_t hash;
+    int64_t id = 0, file = 0;
+    uint64_t hash = 0;
     *removed = 0;
     int rc = aoei_write_begin(index, err);
     if (!rc && aoei_queue_contains(&index->changes->queue, name))

@@ -132,7 +132,7 @@ static int load_view(aoei_reader *r, aoe_error *err) {
     return rc;
 }
 
-int aoei_reader_begin(aoei_reader **out, aoe_index *index, aoe_error *err) {
+int aoei_reader_begin_damaged(aoei_reader **out, aoe_index *index, aoe_error *err) {
     *out = NULL;
     aoei_reader *r = NULL;
     int rc = take(&r, index, err);
@@ -162,6 +162,15 @@ int aoei_reader_begin(aoei_reader **out, aoe_index *index, aoe_error *err) {
     }
     *out = r;
     return 0;
+}
+
+int aoei_reader_begin(aoei_reader **r, aoe_index *index, aoe_error *err) {
+    const int rc = aoei_reader_begin_damaged(r, index, err);
+    if (rc || !(*r)->view->damaged)
+        return rc;
+    aoei_reader_end(*r);
+    *r = NULL;
+    return aoei_fail(err, AOE_EFORMAT, "%s: the vectors of the index are damaged; repair it first", index->dir);
 }
 
 void aoei_reader_end(aoei_reader *r) {

@@ -21,6 +21,8 @@ struct aoei_reader {
 /* Begins a read transaction of the last commit. The caller calls aoei_reader_end. Any number of threads may have
  * readers at the same time; a writer does not wait for them, and they do not wait for a writer. */
 int aoei_reader_begin(aoei_reader **r, aoe_index *index, aoe_error *err);
+/* The same, but if the index was opened for repair, the view may be damaged (aoei_view.damaged). */
+int aoei_reader_begin_damaged(aoei_reader **r, aoe_index *index, aoe_error *err);
 /* Ends the transaction and puts the connection back. Accepts NULL. */
 void aoei_reader_end(aoei_reader *r);
 /* Opens a connection for reading, in the way that the file system of the index allows. *immutable is set to 1 if it

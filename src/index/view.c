@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/bf16.h"
@@ -42,18 +43,30 @@ static int read_live(aoei_view *v, const aoei_index_state *state, aoei_db *d, ao
     return v->live_rows == state->live ? 0 : aoei_db_damaged(d, "the list of removed vectors is wrong", err);
 }
 
+/* Maps the rows that a damaged file still has. */
+static void map_part(aoei_vectors *v, const char *path, const aoei_vector_header *h, size_t rows) {
+    struct stat st;
+    if (stat(path, &st) || st.st_size < AOEI_VECTORS_HEADER)
+        return;
+    const size_t n = ((size_t)st.st_size - AOEI_VECTORS_HEADER) / h->stride;
+    (void)aoei_vectors_map(v, path, h, n < rows ? n : rows, NULL);
+}
+
 static int map_files(aoei_view *v, const char *dir, const aoei_index_settings *settings, int repair, aoe_error *err) {
     aoei_vector_header h[3];
-    aoei_vectors *const segments[] = {&v->codes, &v->signs, &v->values};
+    aoei_vectors *const files[] = {&v->codes, &v->signs, &v->values};
     const size_t n = aoei_view_headers(h, settings, v->generation);
     int rc = 0;
     for (size_t i = 0; !rc && i < n; i++) {
         char *path = aoei_vector_path(dir, h[i].type, v->generation);
         if (!path)
             return aoei_fail_nomem(err, 0);
-        rc = aoei_vectors_map(segments[i], path, &h[i], v->rows, err);
-        if (repair && rc != AOE_ENOMEM)
+        rc = aoei_vectors_map(files[i], path, &h[i], v->rows, err);
+        if (repair && (rc == AOE_EFORMAT || rc == AOE_ENOENT)) {
+            map_part(files[i], path, &h[i], v->rows);
+            v->damaged = 1;
             rc = 0;
+        }
         aoei_free(path);
     }
     return rc;

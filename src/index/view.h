@@ -24,6 +24,7 @@ typedef struct aoei_view {
                                   last row are 0 */
     size_t dims;               /* D */
     aoe_index_store store;     /* type of the values */
+    int damaged;               /* 1: a file contains fewer than N rows, which is possible only if repair was 1 */
     aoei_vectors codes, signs, values; /* mapped files, at least N rows each; values.rows is NULL if the index stores
                                           only codes */
     _Atomic(aoei_lengths *) lengths;   /* see aoei_view_lengths; owned; NULL: not read yet */
@@ -31,8 +32,8 @@ typedef struct aoei_view {
 } aoei_view;
 
 /* Returns a view of the commit that the read transaction of d sees. `last`: the view of an earlier commit, or NULL; if
- * there is no newer commit, it is returned again, with one more reference. repair: 1: files that are damaged are
- * missing in the view (their `rows` are NULL), instead of an error. The caller calls aoei_view_release. Errors:
+ * there is no newer commit, it is returned again, with one more reference. repair: 1: a damaged
+ * file is mapped as far as possible, instead of an error. The caller calls aoei_view_release. Errors:
  * AOE_EFORMAT, AOE_EIO, AOE_ENOMEM; AOE_ENOENT if a vector file does not exist, which also happens if a compaction has
  * removed it. */
 int aoei_view_load(aoei_view **out, aoei_view *last, aoei_db *d, const char *dir, const aoei_index_settings *settings,

@@ -257,6 +257,8 @@ static int read_dead(aoei_index_writer *w, uint64_t **dead, aoe_error *err) {
     const size_t words = (size_t)((w->now.state.rows + 63) / 64);
     if (!(*dead = aoei_calloc(words + 1, sizeof **dead)))
         return aoei_fail_nomem(err, words * sizeof **dead);
+    if (w->all_live)
+        return 0;
     const int rc = aoei_dead_read(&w->db, *dead, (size_t)w->committed.state.rows, err);
     for (size_t i = 0; !rc && i < w->now.n_dead; i++)
         set_bits(*dead, w->dead[i].first, w->dead[i].n);
@@ -304,7 +306,8 @@ int aoei_index_writer_commit(aoe_index *index, aoe_error *err) {
     if (!w->in_transaction)
         return 0;
     int rc = write_state(w, err);
-    for (size_t i = 0; !rc && i < w->n_files && w->now.state.rows != w->committed.state.rows; i++)
+    const int has_rows = w->all_live || w->now.state.rows != w->committed.state.rows;
+    for (size_t i = 0; !rc && has_rows && i < w->n_files; i++)
         rc = aoei_vector_file_sync(&w->file[i], err);
     if (!rc)
         rc = aoei_db_run(&w->db, "COMMIT", err);

@@ -38,6 +38,7 @@ struct aoei_index_writer {
     aoei_write_mark committed; /* state of the last commit */
     aoei_row_range *dead;      /* [now.n_dead] rows removed since the last commit; owned */
     size_t dead_capacity;
+    int all_live;      /* 1: during a compaction, whose rows all belong to documents */
     aoei_buffer words; /* buffer for the words of a passage */
 };
 

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ * Compaction and verification as public functions.
+ *
+ * Verification reads everything: the pages of the database, the checksums of the vectors, the hashes of the texts, and
+ * the numbers that connect documents, passages and vectors. A writer also checks the word index, because SQLite does so
+ * only with a statement that could write.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "aoe_index.h"
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "index/compact.h"
+#include "index/extents.h"
+#include "index/index_write.h"
+#include "index/queue.h"
+#include "index/reader.h"
+#include "index/writer.h"
+
+/* What a verification found. */
+typedef struct findings {
+    char first[512];  /* the first damage, or "" */
+    size_t documents; /* documents with damaged vectors or texts */
+    int structure;    /* 1: damage that repairing does not remove */
+} findings;
+
+int aoe_index_compact(aoe_index *index, aoe_error *err) {
+    AOEI_CHECK(err, index);
+    int rc = aoei_write_begin(index, err); /* also fails if the index is open for reading */
+    if (!rc)
+        rc = aoei_write_commit(index, err);
+    return rc ? rc : aoei_compact(index, 0, err);
+}
+
+static void found(findings *f, const char *what, const char *name) {
+    if (!f->first[0])
+        (void)snprintf(f->first, sizeof f->first, "%s%s%.300s", what, name ? " " : "", name ? name : "");
+}
+
+/* Lets SQLite check its pages and the relation between tables and their indexes. */
+static int check_pages(aoei_db *d, findings *f, aoe_error *err) {
+    sqlite3_stmt *stmt;
+    int rc = aoei_db_prepare(d, "PRAGMA integrity_check(1)", &stmt, err);
+    if (!rc)
+        rc = aoei_db_step(d, stmt, err);
+    if (rc < 0)
+        return rc;
+    const aoe_text result = rc == 1 ? aoei_column_text(stmt, 0) : (aoe_text){"", 0};
+    if (strcmp(result.data, "ok") != 0) {
+        found(f, "the database is malformed:", result.data);
+        f->structure = 1;
+    }
+    aoei_db_reset(stmt);
+    return 0;
+}
+
+/* Compares the numbers of documents, passages and rows. */
+static int check_numbers(aoei_db *d, const aoei_view *v, findings *f, aoe_error *err) {
+    static const char wrong[] =
+        "SELECT name FROM documents WHERE n_passages < 0 OR (n_passages > 0 AND (first_passage IS NULL OR first_row IS "
+        "NULL)) OR n_passages <> (SELECT count(*) FROM passages p WHERE p.id >= first_passage AND p.id < first_passage "
+        "+ n_passages AND p.document = documents.id AND p.row = first_row + p.id - first_passage) LIMIT 1";
+    sqlite3_stmt *stmt;
+    int64_t passages, sum;
+    int rc = aoei_db_prepare(d, wrong, &stmt, err);
+    if (!rc && (rc = aoei_db_step(d, stmt, err)) == 1) {
+        found(f, "the passages do not belong to the document", aoei_column_text(stmt, 0).data);
+        f->structure = 1;
+        aoei_db_reset(stmt);
+        rc = 0;
+    }
+    if (!rc)
+        rc = aoei_db_number(d, "SELECT count(*) FROM passages", &passages, err);
+    if (!rc)
+        rc = aoei_db_number(d, "SELECT total(n_passages) FROM documents", &sum, err);
+    if (!rc && (passages != sum || (uint64_t)passages != v->live_rows)) {
+        found(f, "the numbers of passages and vectors differ", NULL);
+        f->structure = 1;
+    }
+    return rc;
+}
+
+/* Returns 1 if one of the rows of a document is damaged or does not belong to documents. */
+static int has_bad_row(const aoei_view *v, const uint64_t *bad, int64_t first, int64_t n) {
+    for (int64_t i = first; i < first + n; i++)
+        if (!aoei_view_is_live(v, (size_t)i) || (bad[i / 64] >> (i % 64) & 1))
+            return 1;
+    return 0;
+}
+
+/* Checks the checksums of the vectors, and counts the documents that have damaged ones. */
+static int check_vectors(aoei_db *d, const aoei_view *v, findings *f, aoe_error *err) {
+    uint64_t *bad;
+    size_t n_bad;
+    sqlite3_stmt *stmt;
+    int rc = aoei_extents_check(&bad, &n_bad, d, v, err);
+    if (rc)
+        return rc;
+    rc = aoei_db_prepare(d, "SELECT name, first_row, n_passages FROM documents WHERE n_passages > 0 ORDER BY name",
+                         &stmt, err);
+    while (!rc && (rc = aoei_db_step(d, stmt, err)) == 1) {
+        const int64_t first = sqlite3_column_int64(stmt, 1), n = sqlite3_column_int64(stmt, 2);
+        rc = 0;
+        if (first < 0 || n > (int64_t)v->rows || first > (int64_t)v->rows - n || has_bad_row(v, bad, first, n)) {
+            found(f, "the checksum of the vectors is wrong in the document", aoei_column_text(stmt, 0).data);
+            f->documents++;
+        }
+    }
+    if (rc)
+        aoei_db_reset(stmt);
+    aoei_free(bad);
+    return rc;
+}
+
+/* Compares the hashes of all texts. */
+static int check_texts(aoei_db *d, findings *f, aoe_error *err) {
+    sqlite3_stmt *stmt;
+    int64_t last = -1;
+    int rc = aoei_db_prepare(d,
+                             "SELECT p.heading, p.text, p.hash, p.document, coalesce(d.name, '') FROM passages p LEFT "
+                             "JOIN documents d ON d.id = p.document ORDER BY p.id",
+                             &stmt, err);
+    while (!rc && (rc = aoei_db_step(d, stmt, err)) == 1) {
+        const uint64_t hash = aoei_passage_hash(aoei_column_text(stmt, 0), aoei_column_text(stmt, 1));
+        rc = 0;
+        if (hash == (uint64_t)sqlite3_column_int64(stmt, 2) || sqlite3_column_int64(stmt, 3) == last)
+            continue;
+        last = sqlite3_column_int64(stmt, 3);
+        found(f, "a text differs from its hash in the document", aoei_column_text(stmt, 4).data);
+        f->structure = 1;
+        f->documents++;
+    }
+    if (rc)
+        aoei_db_reset(stmt);
+    return rc;
+}
+
+/* Lets FTS5 check the word index. */
+static int check_words(aoe_index *index, findings *f, aoe_error *err) {
+    aoei_index_writer *w = index->writer;
+    if (!w || w->in_transaction)
+        return 0;
+    const int rc = aoei_db_run(&w->db, "INSERT INTO words (words) VALUES ('integrity-check')", err);
+    if (rc != AOE_EFORMAT)
+        return rc;
+    found(f, "the word index is malformed", NULL);
+    return 0;
+}
+
+/* Fails if something is damaged. */
+static int report(const aoe_index *index, const findings *f, aoe_error *err) {
+    if (!f->first[0])
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT, "%s: the index is damaged: %s (%zu damaged documents); %s", index->dir, f->first,
+                     f->documents, f->structure ? "create the index again" : "repair the index, which needs its model");
+}
+
+static int verify(aoe_index *index, findings *f, aoe_error *err) {
+    aoei_reader *r;
+    int rc = aoei_reader_begin_damaged(&r, index, err);
+    if (rc)
+        return rc;
+    rc = check_pages(&r->db, f, err);
+    if (!rc)
+        rc = check_numbers(&r->db, r->view, f, err);
+    if (!rc)
+        rc = check_vectors(&r->db, r->view, f, err);
+    if (!rc)
+        rc = check_texts(&r->db, f, err);
+    aoei_reader_end(r);
+    return rc ? rc : check_words(index, f, err);
+}
+
+int aoe_index_verify(aoe_index *index, int repair, aoe_error *err) {
+    AOEI_CHECK(err, index);
+    findings f = {.first = ""};
+    if (repair && (!index->writer || !index->embedder))
+        return aoei_fail(err, AOE_EARG, "%s: repairing an index needs AOE_INDEX_WRITE and an embedder", index->dir);
+    int rc = index->writer && index->writer->in_transaction ? aoei_write_commit(index, err) : 0;
+    if (!rc)
+        rc = verify(index, &f, err);
+    if (rc || !f.first[0])
+        return rc;
+    if (!repair || f.structure)
+        return report(index, &f, err);
+    if ((rc = aoei_compact(index, 1, err)))
+        return rc;
+    index->repair = 0;
+    f = (findings){.first = ""};
+    rc = verify(index, &f, err);
+    return rc ? rc : report(index, &f, err);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT
+ * covers: index/compact index/extents index/embed_texts
+ * Tests compaction, verification and repair: a compacted index has the same contents, a reader keeps its commit during
+ * a compaction, every flipped byte of a vector file is found and repaired, and an index does not grow without bound.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../support/support.h"
+#include "../support/tiny_index.h"
+#include "index/embed_texts.h"
+#include "index/place.h"
+#include "index/reader.h"
+
+static aoe_error err;
+
+static void check(int rc) {
+    if (rc)
+        fail_msg("%s", err.message);
+}
+
+static void assert_message(const char *part) {
+    if (!strstr(err.message, part))
+        fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
+}
+
+static aoe_index_stats stats_of(aoe_index *index) {
+    aoe_index_stats stats = {.struct_size = sizeof stats};
+    check(aoe_index_get_stats(index, &stats, &err));
+    return stats;
+}
+
+static void add(aoe_index *index, uint32_t i, uint32_t version) {
+    char name[16];
+    snprintf(name, sizeof name, "d%03u", i);
+    check(tiny_index_add(index, name, tiny_index_text(i, version), &err));
+}
+
+/* Returns the path of an index with n documents, of which every third was replaced and every fifth removed. */
+static char *new_index(uint32_t n, int store) {
+    char *path = tiny_index_path(), name[16];
+    aoe_index_options o;
+    aoe_index_options_defaults(&o);
+    o.store = store;
+    aoe_index *index = tiny_index_open(path, AOE_INDEX_WRITE, &o);
+    for (uint32_t i = 0; i < n; i++)
+        add(index, i, 0);
+    check(aoe_index_commit(index, &err));
+    for (uint32_t i = 0; i < n; i += 3)
+        add(index, i, 1);
+    for (uint32_t i = 0; i < n; i += 5) {
+        snprintf(name, sizeof name, "d%03u", i);
+        check(aoe_index_remove(index, &(const char *){name}, 1, NULL, &err));
+    }
+    check(aoe_index_commit(index, &err));
+    aoe_index_close(index);
+    return path;
+}
+
+static void test_compact(void **state) {
+    (void)state;
+    for (int network = 0; network < 2; network++)
+        for (int store = AOE_INDEX_F32; store <= AOE_INDEX_INT8; store++) {
+            aoei_place_assume_network(network);
+            char *path = new_index(30, store), *want = tiny_index_dump_path(path, &err);
+            aoe_index *reader = tiny_index_open(path, AOE_INDEX_READ, NULL);
+            aoei_reader *r = NULL;
+            if (!network) /* a reader keeps its commit */
+                check(aoei_reader_begin(&r, reader, &err));
+            const size_t rows = r ? r->view->rows : 0;
+            aoe_index *index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+            assert_true(stats_of(index).removed_rows > 0);
+            check(aoe_index_verify(index, 0, &err));
+            check(aoe_index_compact(index, &err));
+            assert_int_equal(stats_of(index).removed_rows, 0);
+            char *vectors = test_path(path, "vectors-2.codes"), *old = test_path(path, "vectors-1.codes");
+            assert_int_equal(access(vectors, F_OK), 0);
+            assert_int_equal(access(old, F_OK), -1);
+            if (r) {
+                float vector[16];
+                for (size_t i = 0; i < rows; i++)
+                    aoei_view_vector(r->view, i, vector);
+                aoei_reader_end(r);
+            }
+            char *got = tiny_index_dump(reader);
+            assert_string_equal(got, want);
+            check(aoe_index_verify(index, 0, &err));
+            add(index, 1, 9); /* the writer continues with the new files */
+            check(aoe_index_commit(index, &err));
+            check(aoe_index_verify(reader, 0, &err));
+            aoe_index_close(reader);
+            aoe_index_close(index);
+            check(aoe_index_open(&index, path, AOE_INDEX_WRITE, tiny_index_embedder, NULL, &err));
+            check(aoe_index_verify(index, 0, &err));
+            aoe_index_close(index);
+            free(vectors);
+            free(old);
+            free(got);
+            free(want);
+            free(path);
+        }
+    aoei_place_assume_network(0);
+}
+
+static void flip(const char *path, off_t at) {
+    const int fd = open(path, O_RDWR);
+    unsigned char c;
+    assert_int_equal(pread(fd, &c, 1, at), 1);
+    c ^= 0x40;
+    assert_int_equal(pwrite(fd, &c, 1, at), 1);
+    close(fd);
+}
+
+/* Verifies a damaged index, repairs it, and compares it with the text of the intact index. */
+static void verify_and_repair(const char *path, const char *want, int opens) {
+    aoe_index *index;
+    aoe_index_options o;
+    aoe_index_options_defaults(&o);
+    if (opens) {
+        index = tiny_index_open(path, AOE_INDEX_READ, NULL);
+        assert_int_equal(aoe_index_verify(index, 0, &err), AOE_EFORMAT);
+        assert_message("damaged documents");
+        assert_int_equal(aoe_index_verify(index, 1, &err), AOE_EARG);
+        aoe_index_close(index);
+        index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+        assert_int_equal(aoe_index_compact(index, &err), AOE_EFORMAT);
+        assert_message("checksum");
+        aoe_index_close(index);
+    } else {
+        assert_int_equal(aoe_index_open(&index, path, AOE_INDEX_WRITE, tiny_index_embedder, NULL, &err), AOE_EFORMAT);
+        assert_message("damaged");
+    }
+    o.repair = 1;
+    index = tiny_index_open(path, AOE_INDEX_WRITE, &o);
+    if (!opens) { /* searches and changes fail until the index is repaired */
+        aoei_reader *r;
+        assert_int_equal(aoei_reader_begin(&r, index, &err), AOE_EFORMAT);
+        assert_message("repair it first");
+        assert_int_equal(tiny_index_add(index, "new", "a", &err), AOE_EFORMAT);
+    }
+    check(aoe_index_verify(index, 1, &err));
+    check(aoe_index_verify(index, 1, &err)); /* nothing to do */
+    char *got = tiny_index_dump(index);
+    assert_string_equal(got, want);
+    add(index, 2, 5);
+    check(aoe_index_commit(index, &err));
+    aoe_index_close(index);
+    index = tiny_index_open(path, AOE_INDEX_READ, NULL);
+    check(aoe_index_verify(index, 0, &err));
+    aoe_index_close(index);
+    free(got);
+}
+
+static void test_flipped_byte(void **state) {
+    (void)state;
+    static const char *const files[] = {"vectors-1.codes", "vectors-1.signs", "vectors-1.values"};
+    for (int i = 0; i < 3; i++) {
+        char *path = new_index(6, AOE_INDEX_F32), *want = tiny_index_dump_path(path, &err);
+        char *file = test_path(path, files[i]);
+        flip(file, 64 + 100 + 3 * i);
+        verify_and_repair(path, want, 1);
+        free(file);
+        free(want);
+        free(path);
+    }
+}
+
+static void test_truncated_file(void **state) {
+    (void)state;
+    static const struct {
+        const char *file;
+        off_t bytes; /* new size; -1: the file is removed; -2: a byte of the header is flipped */
+    } cases[] = {{"vectors-1.codes", 200}, {"vectors-1.values", 64}, {"vectors-1.signs", 3},
+                 {"vectors-1.values", -1}, {"vectors-1.codes", -2},  {"vectors-1.signs", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *path = new_index(6, AOE_INDEX_BF16), *want = tiny_index_dump_path(path, &err);
+        char *file = test_path(path, cases[i].file);
+        if (cases[i].bytes == -1)
+            assert_int_equal(unlink(file), 0);
+        else if (cases[i].bytes == -2)
+            flip(file, 9);
+        else
+            assert_int_equal(truncate(file, cases[i].bytes), 0);
+        verify_and_repair(path, want, 0);
+        free(file);
+        free(want);
+        free(path);
+    }
+}
+
+/* Changes the database of an index with SQL. */
+static void change(const char *path, const char *sql) {
+    char *name = test_path(path, "index.db");
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(name, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    free(name);
+}
+
+static void test_damaged_tables(void **state) {
+    (void)state;
+    static const struct {
+        const char *sql, *message;
+    } cases[] = {
+        {"UPDATE passages SET text = 'x' WHERE id = 2", "a text differs from its hash"},
+        {"UPDATE passages SET row = row + 1 WHERE id = 2", "the passages do not belong to the document"},
+        {"UPDATE documents SET n_passages = 1000000 WHERE id = 2", "the passages do not belong to the document"},
+        {"UPDATE documents SET first_row = -5 WHERE id = 2", "the passages do not belong to the document"},
+        {"DELETE FROM passages WHERE id = 2", "the passages do not belong to the document"},
+        {"DELETE FROM extents", "list of checksums does not match"},
+        {"UPDATE extents SET n = 100000", "list of checksums does not match"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *path = new_index(6, AOE_AUTO);
+        change(path, cases[i].sql);
+        aoe_index *index = tiny_index_open(path, AOE_INDEX_READ, NULL);
+        assert_int_equal(aoe_index_verify(index, 0, &err), AOE_EFORMAT);
+        assert_message(cases[i].message);
+        aoe_index_close(index);
+        free(path);
+    }
+    /* a word index without its words is built again */
+    char *path = new_index(6, AOE_AUTO), *want = tiny_index_dump_path(path, &err);
+    change(path, "DELETE FROM words_data WHERE id > 10");
+    aoe_index *index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+    assert_int_equal(aoe_index_verify(index, 0, &err), AOE_EFORMAT);
+    assert_message("the word index is malformed");
+    check(aoe_index_verify(index, 1, &err));
+    char *got = tiny_index_dump(index);
+    assert_string_equal(got, want);
+    aoe_index_close(index);
+    free(got);
+    free(want);
+    free(path);
+}
+
+static uint64_t size_of(const char *path) {
+    aoe_index *index = tiny_index_open(path, AOE_INDEX_READ, NULL);
+    const aoe_index_stats stats = stats_of(index);
+    aoe_index_close(index);
+    return stats.database_bytes + stats.vector_bytes;
+}
+
+/* After many rounds in which all documents change, the index is less than twice as large as a new one. */
+static void test_growth(void **state) {
+    (void)state;
+    enum { DOCUMENTS = TEST_SANITIZED ? 100 : 300, ROUNDS = TEST_SANITIZED ? 8 : 30 };
+    char *path = tiny_index_path(), *fresh = tiny_index_path();
+    aoe_index *index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (uint32_t i = 0; i < DOCUMENTS; i++)
+            add(index, i, round);
+        check(aoe_index_commit(index, &err));
+    }
+    check(aoe_index_verify(index, 0, &err));
+    aoe_index_close(index);
+    index = tiny_index_open(fresh, AOE_INDEX_WRITE, NULL);
+    for (uint32_t i = 0; i < DOCUMENTS; i++)
+        add(index, i, ROUNDS - 1);
+    check(aoe_index_commit(index, &err));
+    aoe_index_close(index);
+    const double ratio = (double)size_of(path) / (double)size_of(fresh);
+    if (!(ratio < 2))
+        fail_msg("the index is %.2f times as large as a new one: %llu and %llu bytes", ratio,
+                 (unsigned long long)size_of(path), (unsigned long long)size_of(fresh));
+    char *got = tiny_index_dump_path(path, &err), *want = tiny_index_dump_path(fresh, &err);
+    assert_string_equal(got, want);
+    free(got);
+    free(want);
+    free(path);
+    free(fresh);
+}
+
+static void test_embed_texts(void **state) {
+    (void)state;
+    enum { D = 16 };
+    const aoe_text texts[] = {aoe_text_of(" "), aoe_text_of("a b"), aoe_text_of(""), aoe_text_of("c")};
+    float got[4 * D], want[2 * D];
+    size_t tokens = 0, failed;
+    check(aoei_embed_texts(tiny_index_embedder, texts, 4, got, &tokens, &failed, &err));
+    check(aoe_embed_documents(tiny_index_embedder, &(const aoe_text[]){texts[1], texts[3]}[0], 2, want, NULL, &err));
+    assert_memory_equal(got + D, want, D * sizeof(float));
+    assert_memory_equal(got + 3 * D, want + D, D * sizeof(float));
+    for (int i = 0; i < D; i++)
+        assert_true(got[i] == 0 && got[2 * D + i] == 0);
+    assert_true(tokens > 0 && failed == SIZE_MAX);
+    const aoe_text bad[] = {aoe_text_of("a"), aoe_text_of(""), aoe_text_of("b")};
+    check(aoei_embed_texts(tiny_index_embedder, bad, 0, got, &tokens, &failed, &err));
+    check(aoei_embed_texts(tiny_index_embedder, bad, 3, got, &tokens, &failed, &err));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compact),        cmocka_unit_test(test_flipped_byte),
+                                       cmocka_unit_test(test_truncated_file), cmocka_unit_test(test_damaged_tables),
+                                       cmocka_unit_test(test_growth),         cmocka_unit_test(test_embed_texts)};
+    return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
+}
