@@ -277,6 +277,15 @@ AOE_API int aoe_index_compact(aoe_index *index, aoe_error *AOE_NULLABLE err);
  * AOE_EARG (cannot be repaired without an embedder), AOE_EIO, AOE_ENOSPC. */
 AOE_API int aoe_index_verify(aoe_index *index, int repair, aoe_error *AOE_NULLABLE err);
 
+/* Receives a passage and its vector[D]; both are borrowed until it returns. Returns 0 to continue; otherwise the
+ * iteration ends with this value, and the function may fill *err. */
+typedef int (*aoe_index_passage_fn)(void *user, const aoe_index_hit *passage, const float *vector,
+                                    aoe_error *AOE_NULLABLE err);
+/* Calls fn with each passage of the last commit, in the order of document names and positions. The fields for scores
+ * are NaN. Errors: AOE_EFORMAT (damaged), AOE_EIO, and those of fn. */
+AOE_API int aoe_index_each(aoe_index *index, aoe_index_passage_fn fn, void *AOE_NULLABLE user,
+                           aoe_error *AOE_NULLABLE err);
+
 #ifdef __cplusplus
 }
 #endif

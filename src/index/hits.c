@@ -14,15 +14,6 @@
 #include "base/text_store.h"
 #include "index/where_sql.h"
 
-/* Everything that a result owns. */
-typedef struct memory {
-    aoei_chunks chunks;
-    aoe_index_hit *hit;     /* [n] */
-    aoe_index_field *field; /* [n_fields] metadata of all hits; the hits point to it when it is complete */
-    size_t n_fields, capacity;
-    const char **term;
-} memory;
-
 void aoei_passage_id(const char *name, size_t position, char id[AOEI_ID_DIGITS + 1]) {
     char digits[24];
     const int n = snprintf(digits, sizeof digits, "%zu", position);
@@ -30,8 +21,7 @@ void aoei_passage_id(const char *name, size_t position, char id[AOEI_ID_DIGITS +
     (void)snprintf(id, AOEI_ID_DIGITS + 1, "%012llx", (unsigned long long)((h ^ h >> 48) & UINT64_C(0xffffffffffff)));
 }
 
-/* Copies a text and appends a NUL. Returns NULL if out of memory. */
-static char *copy(memory *m, const char *s, size_t len) {
+char *aoei_hits_copy(aoei_hits_memory *m, const char *s, size_t len) {
     char *out = aoei_chunks_take(&m->chunks, len + 1);
     if (!out)
         return NULL;
@@ -41,9 +31,9 @@ static char *copy(memory *m, const char *s, size_t len) {
     return out;
 }
 
-static char *copy_column(memory *m, sqlite3_stmt *s, int i) {
+static char *copy_column(aoei_hits_memory *m, sqlite3_stmt *s, int i) {
     const aoe_text text = aoei_column_text(s, i);
-    return copy(m, text.data, text.len);
+    return aoei_hits_copy(m, text.data, text.len);
 }
 
 static const char passage_sql[] =
@@ -52,7 +42,7 @@ static const char passage_sql[] =
 static const char fields_sql[] = "SELECT key, coalesce(text, value) FROM fields WHERE document = ?1 ORDER BY rowid";
 
 /* Reads the passage of a hit. */
-static int read_passage(memory *m, aoei_db *d, int64_t passage, aoe_index_hit *hit, aoe_error *err) {
+static int read_passage(aoei_hits_memory *m, aoei_db *d, int64_t passage, aoe_index_hit *hit, aoe_error *err) {
     sqlite3_stmt *s;
     int code = aoei_db_prepare(d, passage_sql, &s, err);
     if (code)
@@ -63,7 +53,7 @@ static int read_passage(memory *m, aoei_db *d, int64_t passage, aoe_index_hit *h
         return code ? code : aoei_db_damaged(d, "a passage is missing", err);
     const aoe_text text = aoei_column_text(s, 1);
     hit->heading = copy_column(m, s, 0);
-    hit->text = (aoe_text){copy(m, text.data, text.len), text.len};
+    hit->text = (aoe_text){aoei_hits_copy(m, text.data, text.len), text.len};
     hit->line = (size_t)sqlite3_column_int64(s, 2);
     hit->last_line = (size_t)sqlite3_column_int64(s, 3);
     const int has_path = sqlite3_column_type(s, 4) != SQLITE_NULL;
@@ -73,7 +63,7 @@ static int read_passage(memory *m, aoei_db *d, int64_t passage, aoe_index_hit *h
 }
 
 /* Appends the metadata of a document. */
-static int read_fields(memory *m, aoei_db *d, int64_t document, size_t *n, aoe_error *err) {
+static int read_fields(aoei_hits_memory *m, aoei_db *d, int64_t document, size_t *n, aoe_error *err) {
     sqlite3_stmt *s;
     int code = aoei_db_prepare(d, fields_sql, &s, err);
     if (code)
@@ -82,7 +72,7 @@ static int read_fields(memory *m, aoei_db *d, int64_t document, size_t *n, aoe_e
     *n = 0;
     while ((code = aoei_db_step(d, s, err)) > 0) {
         const aoe_text value = aoei_column_text(s, 1);
-        const char *key = copy_column(m, s, 0), *data = copy(m, value.data, value.len);
+        const char *key = copy_column(m, s, 0), *data = aoei_hits_copy(m, value.data, value.len);
         if (!key || !data || aoei_grow((void **)&m->field, &m->capacity, m->n_fields, sizeof *m->field)) {
             aoei_db_reset(s);
             return aoei_fail_nomem(err, value.len);
@@ -93,13 +83,13 @@ static int read_fields(memory *m, aoei_db *d, int64_t document, size_t *n, aoe_e
     return code;
 }
 
-static int read_hit(memory *m, aoei_db *d, const aoei_found *x, aoe_index_hit *hit, aoe_error *err) {
+static int read_hit(aoei_hits_memory *m, aoei_db *d, const aoei_found *x, aoe_index_hit *hit, aoe_error *err) {
     const aoei_located *place = x->ranked.place;
     char id[AOEI_ID_DIGITS + 1];
     aoei_passage_id(place->name, (size_t)(x->ranked.passage - place->first_passage), id);
     *hit = (aoe_index_hit){.struct_size = sizeof *hit,
-                           .id = copy(m, id, AOEI_ID_DIGITS),
-                           .name = copy(m, place->name, strlen(place->name)),
+                           .id = aoei_hits_copy(m, id, AOEI_ID_DIGITS),
+                           .name = aoei_hits_copy(m, place->name, strlen(place->name)),
                            .score = x->ranked.score,
                            .dense_rank = x->dense_rank,
                            .lexical_rank = x->lexical_rank,
@@ -112,7 +102,7 @@ static int read_hit(memory *m, aoei_db *d, const aoei_found *x, aoe_index_hit *h
 }
 
 /* Copies the words that were found, as the user wrote them. */
-static int read_terms(memory *m, const aoei_lexical *l, size_t *n, aoe_error *err) {
+static int read_terms(aoei_hits_memory *m, const aoei_lexical *l, size_t *n, aoe_error *err) {
     aoei_buffer plain = {0};
     *n = 0;
     m->term = aoei_calloc(l->words.n + 1, sizeof *m->term);
@@ -124,7 +114,7 @@ static int read_terms(memory *m, const aoei_lexical *l, size_t *n, aoe_error *er
         const aoei_word *w = &l->words.word[i];
         aoei_buffer_clear(&plain);
         aoei_words_plain(&plain, l->words.text.data + w->at, w->len);
-        m->term[*n] = plain.failed ? NULL : copy(m, plain.data, plain.len);
+        m->term[*n] = plain.failed ? NULL : aoei_hits_copy(m, plain.data, plain.len);
         if (!m->term[*n]) {
             aoei_buffer_free(&plain);
             return aoei_fail_nomem(err, w->len);
@@ -135,7 +125,19 @@ static int read_terms(memory *m, const aoei_lexical *l, size_t *n, aoe_error *er
     return 0;
 }
 
-static void destroy(memory *m) {
+int aoei_hits_memory_create(aoei_hits_memory **m, size_t n, aoe_error *err) {
+    *m = aoei_calloc(1, sizeof **m);
+    if (!*m)
+        return aoei_fail_nomem(err, sizeof **m);
+    (*m)->hit = aoei_calloc(n + 1, sizeof *(*m)->hit);
+    if ((*m)->hit)
+        return 0;
+    aoei_free(*m);
+    *m = NULL;
+    return aoei_fail_nomem(err, (n + 1) * sizeof(aoe_index_hit));
+}
+
+void aoei_hits_memory_destroy(aoei_hits_memory *m) {
     aoei_chunks_free(&m->chunks);
     aoei_free(m->hit);
     aoei_free(m->field);
@@ -143,22 +145,7 @@ static void destroy(memory *m) {
     aoei_free(m);
 }
 
-int aoei_hits_load(aoe_index_hits *hits, aoei_db *d, const aoei_found *found, size_t n, const aoei_lexical *words,
-                   aoe_error *err) {
-    size_t n_terms = 0;
-    memory *m = aoei_calloc(1, sizeof *m);
-    if (!m)
-        return aoei_fail_nomem(err, sizeof *m);
-    m->hit = aoei_calloc(n + 1, sizeof *m->hit);
-    int code = m->hit ? 0 : aoei_fail_nomem(err, n * sizeof *m->hit);
-    for (size_t i = 0; !code && i < n; i++)
-        code = read_hit(m, d, &found[i], &m->hit[i], err);
-    if (!code && words)
-        code = read_terms(m, words, &n_terms, err);
-    if (code) {
-        destroy(m);
-        return code;
-    }
+void aoei_hits_finish(aoe_index_hits *hits, aoei_hits_memory *m, size_t n, size_t n_terms) {
     for (size_t i = 0, at = 0; i < n; at += m->hit[i++].n_fields)
         m->hit[i].field = m->hit[i].n_fields ? m->field + at : NULL;
     hits->n = n;
@@ -166,13 +153,28 @@ int aoei_hits_load(aoe_index_hits *hits, aoei_db *d, const aoei_found *found, si
     hits->term = n_terms ? m->term : NULL;
     hits->n_terms = n_terms;
     hits->memory = m;
-    return 0;
+}
+
+int aoei_hits_load(aoe_index_hits *hits, aoei_db *d, const aoei_found *found, size_t n, const aoei_lexical *words,
+                   aoe_error *err) {
+    size_t n_terms = 0;
+    aoei_hits_memory *m;
+    int code = aoei_hits_memory_create(&m, n, err);
+    for (size_t i = 0; !code && i < n; i++)
+        code = read_hit(m, d, &found[i], &m->hit[i], err);
+    if (!code && words)
+        code = read_terms(m, words, &n_terms, err);
+    if (!code)
+        aoei_hits_finish(hits, m, n, n_terms);
+    else if (m)
+        aoei_hits_memory_destroy(m);
+    return code;
 }
 
 void aoe_index_hits_free(aoe_index_hits *hits) {
     if (!hits || !hits->memory)
         return;
-    destroy(hits->memory);
+    aoei_hits_memory_destroy(hits->memory);
     hits->memory = NULL;
     hits->n = 0;
     hits->hit = NULL;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "aoe_index.h"
+#include "base/text_store.h"
 #include "index/fusion.h"
 #include "index/lexical.h"
 #include "index/sql.h"
@@ -18,3 +19,20 @@ void aoei_passage_id(const char *name, size_t position, char id[AOEI_ID_DIGITS +
  * NULL: none. The caller calls aoe_index_hits_free; after a failure, the fields are empty. */
 int aoei_hits_load(aoe_index_hits *hits, aoei_db *d, const aoei_found *found, size_t n, const aoei_lexical *words,
                    aoe_error *err);
+
+/* Everything that a result owns. Other sources of hits (src/postgres) fill it as aoei_hits_load does. */
+typedef struct aoei_hits_memory {
+    aoei_chunks chunks;     /* all texts */
+    aoe_index_hit *hit;     /* [n], owned */
+    aoe_index_field *field; /* [n_fields] metadata of all hits, in the order of the hits; owned */
+    size_t n_fields, capacity;
+    const char **term; /* words of the query, owned; NULL: none */
+} aoei_hits_memory;
+
+/* Creates memory for n hits, which are 0. */
+int aoei_hits_memory_create(aoei_hits_memory **m, size_t n, aoe_error *err);
+void aoei_hits_memory_destroy(aoei_hits_memory *m);
+/* Returns a copy of a text, with a NUL after it. NULL: out of memory. */
+char *aoei_hits_copy(aoei_hits_memory *m, const char *s, size_t len);
+/* Moves the memory to the result. The caller has set hit[i].n_fields; the function sets hit[i].field. */
+void aoei_hits_finish(aoe_index_hits *hits, aoei_hits_memory *m, size_t n, size_t n_terms);

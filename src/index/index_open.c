@@ -22,95 +22,16 @@
 #include "base/path.h"
 #include "index/changes.h"
 #include "index/place.h"
+#include "index/model_check.h"
 #include "index/reader.h"
 #include "index/writer.h"
 
-#define LEAST_COSINE   0.999 /* of vectors of the same model in other data types */
 #define MAX_DIMS       65536
 #define DEFAULT_TOKENS 400
 
-static const char probe[] = "A search index stores documents, their words and their embeddings (2026).";
-
-/* -------------------------------------------------------------------- model */
-
-/* Sets *vector to the vector of the probe text, with the prompt of queries or documents. */
-static int embed_probe(aoe_embedder *e, int is_query, float **vector, aoe_error *err) {
-    const size_t dims = aoe_embedder_dims(e);
-    const aoe_text text = aoe_text_of(probe);
-    if (!(*vector = aoei_malloc_array(dims, sizeof **vector)))
-        return aoei_fail_nomem(err, dims * sizeof **vector);
-    return is_query ? aoe_embed_queries(e, &text, 1, *vector, NULL, err)
-                    : aoe_embed_documents(e, &text, 1, *vector, NULL, err);
-}
-
-static char *copy_or_empty(const char *s) {
-    return aoei_strdup(s ? s : "");
-}
-
-/* Sets the fields of the settings that describe the model of an embedder, and its vectors of the probe text. */
-static int describe_model(aoei_index_settings *s, aoe_embedder *e, const char *name, aoe_error *err) {
-    const aoe_model *m = aoe_embedder_model(e);
-    aoe_model_info info = {.struct_size = sizeof info};
-    aoe_model_get_info(m, &info);
-    const char *query = aoe_model_prompt(m, "query"), *document = aoe_model_prompt(m, "document");
-    s->dims = aoe_embedder_dims(e);
-    s->model = copy_or_empty(name);
-    s->pooling = copy_or_empty(aoe_pooling_name(info.pooling));
-    s->query_prompt = copy_or_empty(query ? query : info.prompt);
-    s->document_prompt = copy_or_empty(document ? document : info.prompt);
-    if (!s->model || !s->pooling || !s->query_prompt || !s->document_prompt)
-        return aoei_fail_nomem(err, 0);
-    const int rc = embed_probe(e, 1, &s->query_probe, err);
-    return rc ? rc : embed_probe(e, 0, &s->document_probe, err);
-}
-
-static int is_zero(const float *x, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (x[i] > 0 || x[i] < 0)
-            return 0;
-    return 1;
-}
-
-static double agreement(const float *x, const float *y, size_t n) {
-    return is_zero(x, n) && is_zero(y, n) ? 1 : aoe_cosine(x, y, n);
-}
-
-/* Fails because the open model is not the model of the index. */
-static int fail_model(const aoe_index *index, const aoei_index_settings *now, double cosine, aoe_error *err) {
-    const aoei_index_settings *then = &index->settings;
-    if (now->dims != then->dims)
-        return aoei_fail(
-            err, AOE_EMISMATCH,
-            "%s: the index was created with the model '%s' and %zu components, but the model '%s' computes "
-            "%zu; use the model of the index, or create another index",
-            index->dir, then->model, then->dims, now->model, now->dims);
-    return aoei_fail(err, AOE_EMISMATCH,
-                     "%s: the index was created with the model '%s' (pooling %s, query prompt '%s', document prompt "
-                     "'%s'), and the vectors of the model '%s' (pooling %s, query prompt '%s', document prompt '%s') "
-                     "differ (cosine %.4f for the same text); use the model of the index, or create another index",
-                     index->dir, then->model, then->pooling, then->query_prompt, then->document_prompt, now->model,
-                     now->pooling, now->query_prompt, now->document_prompt, cosine);
-}
-
+/* Compares the model of the embedder, if there is one, with that of the index. */
 static int check_model(const aoe_index *index, const aoe_index_options *o, aoe_error *err) {
-    const aoei_index_settings *then = &index->settings;
-    aoei_index_settings now = {0};
-    if (!index->embedder)
-        return 0;
-    int rc = 0;
-    if (aoe_embedder_dims(index->embedder) != then->dims) {
-        now.dims = aoe_embedder_dims(index->embedder);
-        now.model = copy_or_empty(o->model);
-        rc = now.model ? fail_model(index, &now, 0, err) : aoei_fail_nomem(err, 0);
-    } else if (!(rc = describe_model(&now, index->embedder, o->model, err))) {
-        const double query = agreement(now.query_probe, then->query_probe, now.dims);
-        const double document = agreement(now.document_probe, then->document_probe, now.dims);
-        const double least = query < document ? query : document;
-        if (!(least >= LEAST_COSINE))
-            rc = fail_model(index, &now, least, err);
-    }
-    aoei_index_settings_free(&now);
-    return rc;
+    return index->embedder ? aoei_model_check(&index->settings, index->dir, index->embedder, o->model, err) : 0;
 }
 
 /* Compares the options with the settings of an existing index. */
@@ -163,7 +84,7 @@ static int create(aoe_index *index, const aoe_index_options *o, aoe_error *err) 
     aoei_index_settings s = {0};
     if (!index->embedder)
         return aoei_fail(err, AOE_EARG, "%s: creating an index needs an embedder", index->dir);
-    int rc = describe_model(&s, index->embedder, o->model, err);
+    int rc = aoei_model_describe(&s, index->embedder, o->model, err);
     if (!rc && s.dims > MAX_DIMS)
         rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: embeddings have %zu components, but an index supports at most %d",
                        index->dir, s.dims, MAX_DIMS);
