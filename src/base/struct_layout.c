@@ -18,6 +18,7 @@
 #include "aoe_index.h"
 #include "aoe_objective.h"
 #include "aoe_plan.h"
+#include "aoe_postgres.h"
 #include "aoe_tokenizer.h"
 #include "aoe_train.h"
 #include "base/error.h"
@@ -60,6 +61,8 @@ OPTIONS(aoe_layer_options, NONE);
 OPTIONS(aoe_lora, NONE);
 OPTIONS(aoe_model_options, NONE);
 OPTIONS(aoe_objective_options, NONE);
+OPTIONS(aoe_postgres_options, NONE);
+OPTIONS(aoe_postgres_write_options, NONE);
 OPTIONS(aoe_plan_options, NONE);
 OPTIONS(aoe_rerank_options, NONE);
 RESULT(aoe_shape, NONE);
@@ -128,6 +131,7 @@ RESULT(aoe_memory_plan, NONE);
 RESULT(aoe_mine_result, NONE);
 RESULT(aoe_model_info, NONE);
 RESULT(aoe_objective_result, NONE);
+RESULT(aoe_postgres_write_result, NONE);
 RESULT(aoe_rerank_result, NONE);
 RESULT(aoe_similar_result, NONE);
 RESULT(aoe_sts_result, NONE);

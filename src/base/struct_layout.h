@@ -70,6 +70,9 @@
     X(aoe_objective_options)                                                                                           \
     X(aoe_objective_result)                                                                                            \
     X(aoe_plan_options)                                                                                                \
+    X(aoe_postgres_options)                                                                                            \
+    X(aoe_postgres_write_options)                                                                                      \
+    X(aoe_postgres_write_result)                                                                                       \
     X(aoe_pretrain_options)                                                                                            \
     X(aoe_rerank_options)                                                                                              \
     X(aoe_rerank_result)                                                                                               \

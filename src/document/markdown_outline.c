@@ -303,13 +303,6 @@ int aoei_markdown_outline(aoei_outline *o, aoe_error *err) {
     return rc;
 }
 
-/* Returns 1 if the line above the title at line i - 1 is equal to the underline at line i. */
-static int has_overline(const aoei_outline *o, size_t i) {
-    const aoei_outline_line *line = &o->line[i];
-    return i >= 2 && line[-2].len == line->len && !(line[-1].flags & AOEI_LINE_BLANK) &&
-           memcmp(o->text.data + line[-2].start, o->text.data + line->start, line->len) == 0;
-}
-
 /* Returns the character of the underline at line i of a plain text, if line i - 1 is a heading, or 0. */
 static char underline_char(const aoei_outline *o, size_t i) {
     if (i == 0)
@@ -319,55 +312,12 @@ static char underline_char(const aoei_outline *o, size_t i) {
     const char *s = content(o, line, &len), *t = content(o, title, &title_len);
     if (len < 3 || !strchr("=-~^\"'`#*+.:_", *s) || count_char(s, len, *s) < len)
         return 0;
-    const int alone = i == 1 || title->flags & AOEI_LINE_BLANK || has_overline(o, i);
+    const int alone = i == 1 || title->flags & AOEI_LINE_BLANK ||
+                      (line[-2].len == line->len && memcmp(o->text.data + line[-2].start, s, len) == 0);
     if (!alone || line->flags & AOEI_LINE_BLANK || title->flags & AOEI_LINE_HEADING || len + 2 < title_len ||
         len > title_len + 30 || title_len > 100 || count_char(t, title_len, *t) == title_len)
         return 0;
     return *s;
-}
-
-/* Handles the heading whose underline is line i. */
-static int read_underlined(markdown *m, size_t i, unsigned level, aoe_error *err) {
-    size_t len;
-    const char *title = content(m->o, &m->o->line[i - 1], &len);
-    const int rc = begin_section(m, i - 1, level, title, len, err);
-    aoei_outline_line *line = &m->o->line[i];
-    line->section = m->section;
-    line->flags |= AOEI_LINE_HEADING;
-    if (has_overline(m->o, i)) { /* the break is before the overline */
-        line[-2].section = m->section;
-        line[-2].flags |= AOEI_LINE_HEADING;
-        m->level[i - 2] = m->level[i - 1];
-        m->level[i - 1] = 0;
-    }
-    return rc;
-}
-
-/* Returns the level of a heading of AsciiDoc or a wiki, such as "== Title", or 0. *len: is set to the length of the
- * title, which begins after the characters '='. */
-static unsigned equals_level(const aoei_outline_line *line, const char *s, size_t *len) {
-    const size_t marks = count_char(s, *len, '=');
-    if (line->indent || !marks || marks > 6 || marks == *len || s[marks] != ' ' || *len > 100)
-        return 0;
-    while (*len > marks && (s[*len - 1] == '=' || s[*len - 1] == ' '))
-        --*len;
-    *len -= marks;
-    return *len ? (unsigned)marks : 0;
-}
-
-static int read_text_line(markdown *m, size_t i, char order[8], aoe_error *err) {
-    aoei_outline_line *line = &m->o->line[i];
-    size_t len, n = strlen(order);
-    const char c = underline_char(m->o, i), *s = content(m->o, line, &len);
-    line->section = m->section;
-    if (c && !strchr(order, c) && n < 6)
-        order[n] = c;
-    if (c && strchr(order, c))
-        return read_underlined(m, i, (unsigned)(strchr(order, c) - order) + 1, err);
-    if (is_item(s, len))
-        line->flags |= AOEI_LINE_ITEM;
-    const unsigned level = i == 0 || line->flags & AOEI_LINE_BLANK ? equals_level(line, s, &len) : 0;
-    return level ? begin_section(m, i, level, s + level, len, err) : 0;
 }
 
 int aoei_text_outline(aoei_outline *o, aoe_error *err) {
@@ -378,8 +328,21 @@ int aoei_text_outline(aoei_outline *o, aoe_error *err) {
     markdown m = {.o = o, .level = aoei_calloc(o->n_lines, 1)};
     if (!m.level)
         return aoei_fail_nomem(err, o->n_lines);
-    for (size_t i = 0; i < o->n_lines && !rc; i++)
-        rc = read_text_line(&m, i, order, err);
+    for (size_t i = 0; i < o->n_lines && !rc; i++) {
+        size_t len, n = strlen(order);
+        const char c = underline_char(o, i), *s = content(o, &o->line[i], &len);
+        o->line[i].section = m.section;
+        if (c && !strchr(order, c) && n < 6)
+            order[n] = c;
+        if (c && strchr(order, c)) {
+            const char *title = content(o, &o->line[i - 1], &len);
+            rc = begin_section(&m, i - 1, (unsigned)(strchr(order, c) - order) + 1, title, len, err);
+            o->line[i].section = m.section;
+            o->line[i].flags |= AOEI_LINE_HEADING;
+        } else if (is_item(s, len)) {
+            o->line[i].flags |= AOEI_LINE_ITEM;
+        }
+    }
     if (!rc)
         aoei_outline_weigh(o, m.level);
     aoei_free(m.level);

@@ -13,6 +13,5 @@ int aoei_markdown_outline(aoei_outline *o, aoe_error *err);
 
 /* Fills the outline of the plain text in o->text. A line after a blank line, with a line of punctuation characters of
  * the same length below it, is a heading, as in reStructuredText. The order in which the characters occur in the
- * document determines their levels. A line such as "== Title" after a blank line is also a heading, as in AsciiDoc.
- * Errors: see aoei_outline_lines. */
+ * document determines their levels. Errors: see aoei_outline_lines. */
 int aoei_text_outline(aoei_outline *o, aoe_error *err);

@@ -13,6 +13,8 @@
 #define LETTERS       "'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'"
 #define VALUE_AS_TEXT "(e.v #>> '{}')"
 
+enum { SHOWN_KEYS = 10 /* keys that a message about an unknown key names */ };
+
 typedef struct writer {
     aoei_buffer *sql;
     aoei_pg_params *p;
@@ -31,6 +33,11 @@ static const char *column_of(const aoei_comparison *c) {
     if (strcmp(c->key, "ext") == 0)
         return "ext";
     return NULL;
+}
+
+/* Returns 1 for a built-in key of the local index that a server does not have. */
+static int is_missing_column(const aoei_comparison *c) {
+    return !c->is_quoted && (strcmp(c->key, "path") == 0 || strcmp(c->key, "modified") == 0);
 }
 
 static const char *operator_of(aoei_comparison_type type) {
@@ -115,7 +122,7 @@ static void write_any(const writer *w, const aoei_comparison *c, size_t key) {
 
 static int write_comparison(const writer *w, const aoei_comparison *c, aoe_error *err) {
     const char *column = column_of(c);
-    if (!column && !c->is_quoted && (strcmp(c->key, "path") == 0 || strcmp(c->key, "modified") == 0))
+    if (is_missing_column(c))
         return aoei_fail(err, AOE_EARG,
                          "condition: '%s' at character %zu is not stored on a server; use name, ext or metadata "
                          "(in backticks if the key is %s)",
@@ -169,5 +176,71 @@ int aoei_pg_where(const char *condition, aoei_buffer *sql, aoei_pg_params *p, ao
     aoei_where_free(w);
     if (!rc && (sql->failed || p->failed))
         rc = aoei_fail_nomem(err, sql->len);
+    return rc;
+}
+
+/* --------------------------------------------------------------- unknown keys */
+
+typedef struct checker {
+    const aoei_pg *s;
+    const aoei_pg_table *t;
+} checker;
+
+/* Appends the names of some keys of the table to `out`. */
+static int list_keys(const checker *k, aoei_buffer *out, aoe_error *err) {
+    aoei_buffer sql = {0};
+    aoei_pq_result *r = NULL;
+    aoei_buffer_printf(&sql,
+                       "SELECT DISTINCT k FROM (SELECT metadata FROM %s LIMIT 10000) AS x, jsonb_object_keys(metadata) "
+                       "AS k ORDER BY k LIMIT %d",
+                       k->t->name, SHOWN_KEYS + 1);
+    const int rc = sql.failed ? aoei_fail_nomem(err, 0) : aoei_pg_query(k->s, sql.data, NULL, &r, err);
+    const int n = rc ? 0 : aoei_pq.ntuples(r);
+    for (int i = 0; i < n && i < SHOWN_KEYS; i++)
+        aoei_buffer_printf(out, "%s%s", i ? ", " : "; the keys of this table are ", aoei_pq.getvalue(r, i, 0));
+    if (!rc)
+        aoei_buffer_printf(out, n > SHOWN_KEYS ? ", ..." : n ? "" : "; this table has no metadata, only name and ext");
+    aoei_pq.clear(r);
+    aoei_buffer_free(&sql);
+    return rc;
+}
+
+static int fail_unknown(const checker *k, const aoei_comparison *c, aoe_error *err) {
+    aoei_buffer keys = {0};
+    int rc = list_keys(k, &keys, err);
+    if (!rc)
+        rc = aoei_fail(err, AOE_EARG, "condition: no document has the key \"%s\" (character %zu)%s", c->key,
+                       c->position, keys.failed ? "" : keys.data);
+    aoei_buffer_free(&keys);
+    return rc;
+}
+
+static int check_element(void *user, aoei_where_element element, aoei_where_element parent, const aoei_comparison *c,
+                         aoe_error *err) {
+    const checker *k = user;
+    (void)parent;
+    if (element != AOEI_WHERE_COMPARISON || column_of(c) || is_missing_column(c))
+        return 0;
+    aoei_pg_params p = {.n = 0};
+    aoei_buffer sql = {0};
+    aoei_pq_result *r = NULL;
+    aoei_pg_add_text(&p, c->key, strlen(c->key));
+    aoei_buffer_printf(&sql, "SELECT EXISTS (SELECT FROM %s WHERE metadata ? $1::text)::int", k->t->name);
+    const int rc = sql.failed ? aoei_fail_nomem(err, 0) : aoei_pg_query(k->s, sql.data, &p, &r, err);
+    const int exists = !rc && aoei_pg_value_number(r, 0, 0) == 1;
+    aoei_pq.clear(r);
+    aoei_pg_params_free(&p);
+    aoei_buffer_free(&sql);
+    return rc || exists ? rc : fail_unknown(k, c, err);
+}
+
+int aoei_pg_where_check(const aoei_pg *s, const aoei_pg_table *t, const char *condition, aoe_error *err) {
+    aoei_where *w;
+    checker k = {s, t};
+    int rc = aoei_where_parse(&w, condition, err);
+    if (rc)
+        return rc;
+    rc = aoei_where_visit(w, check_element, &k, err);
+    aoei_where_free(w);
     return rc;
 }

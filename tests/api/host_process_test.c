@@ -28,6 +28,7 @@
 #include "aoe_data.h"
 #include "aoe_hub.h"
 #include "aoe_index.h"
+#include "aoe_postgres.h"
 #include "aoe_train.h"
 
 #define OK(call)                                                                                                       \

@@ -21,6 +21,7 @@
 #include "aoe_index.h"
 #include "aoe_objective.h"
 #include "aoe_plan.h"
+#include "aoe_postgres.h"
 #include "aoe_tokenizer.h"
 #include "aoe_train.h"
 

@@ -141,16 +141,6 @@ static void test_plain_text(void **state) {
     check_path(&o, 14, "Title > Part > Other");
     check_path(&o, 16, "Last");
     check_path(&o, 20, "Last");
-    assert_int_equal(at(&o, 2)->weight, AOEI_BREAK_BAD); /* between overline and title */
-    assert_int_equal(at(&o, 7)->weight, AOEI_BREAK_HEADING + 20);
-    aoei_outline_free(&o);
-    read_text(&o, "= Top\n\n== Part ==\nText\n=== no heading\n\n======= x\n=\n\n= =\n\n*****\nNext\n*****\n", 0);
-    check_path(&o, 1, "Top");
-    check_path(&o, 8, "Top > Part");
-    check_path(&o, 10, "Top > Part");
-    assert_int_equal(at(&o, 12)->weight, AOEI_BREAK_HEADING + 25);
-    assert_int_equal(at(&o, 13)->weight, AOEI_BREAK_BAD);
-    check_path(&o, 12, "Next");
     aoei_outline_free(&o);
 }
 

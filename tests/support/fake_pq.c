@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One connection state for the whole process; results are small allocated objects.
+ * Connections and results are small allocated objects; their state is that of the whole process.
  */
 #include "fake_pq.h"
 
@@ -41,7 +41,6 @@ static int live, is_broken, pending, copying_out;
 static const char *refused_state, *refused_message, *break_pattern;
 static int refused_password;
 static char error[1024];
-static struct pg_conn connection;
 
 static void forget(void) {
     for (size_t i = 0; i < n_sent; i++) {
@@ -85,10 +84,12 @@ static aoei_pq_conn *connect_start(const char *const *keywords, const char *cons
     assert_string_equal(keywords[1], "dbname");
     assert_non_null(values[1]);
     assert_int_equal(expand, 1);
+    aoei_pq_conn *c = calloc(1, sizeof *c);
+    assert_non_null(c);
     live++;
-    connection.is_open = 1;
+    c->is_open = 1;
     is_broken = 0;
-    return &connection;
+    return c;
 }
 
 static int connect_poll(aoei_pq_conn *c) {
@@ -163,7 +164,7 @@ static int version_of(const aoei_pq_conn *c) {
 }
 
 static void finish(aoei_pq_conn *c) {
-    c->is_open = 0;
+    free(c);
     live--;
 }
 
