@@ -176,6 +176,31 @@ typedef struct aoe_index_update_result {
     size_t tokens;   /* tokens of the passages that were embedded */
 } aoe_index_update_result;
 
+/* Brings the index up to date with its sources, and commits: adds what is new, replaces what changed, and removes what
+ * is gone. sources: [n] are recorded in the index, or replace the record of the same path; n = 0: only the recorded
+ * sources. Changes before the call are committed first.
+ *
+ * A file is read only if its size, its times or its inode differ from the record, or if it was modified less than two
+ * seconds before it was recorded. It is replaced only if its contents changed. A renamed file keeps its vectors.
+ *
+ * The name of a document is its path relative to the source. If the index has several sources, the name begins with
+ * the path of the source, relative to the folder that contains the index if the source is inside it. Fields: path, ext
+ * (such as "md"), modified (such as "2026-01-31T12:00:00Z"), and simple lines of YAML or TOML front matter.
+ *
+ * Errors: AOE_ENOENT (a source does not exist, or a folder contains no files any more although the index has some; in
+ * the first case nothing is changed, in the second case the documents of this folder are kept), AOE_EFORMAT (a table
+ * without the column of texts; a bad row; a damaged ignore file), AOE_EARG, AOE_EIO, AOE_ENOSPC, AOE_ECANCELLED. After
+ * an error, the index is that of the last commit of this call. Files that cannot be read are no error: result counts
+ * them, and the log names the first ones. docs/search.md has all rules. */
+AOE_API int aoe_index_update(aoe_index *index, const aoe_index_source *AOE_NULLABLE sources, size_t n,
+                             const aoe_index_update_options *AOE_NULLABLE o,
+                             aoe_index_update_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
+/* Removes the record of the source with this path, which need not exist any more, and its documents. *removed is set to
+ * their number. aoe_index_commit makes the change durable. Errors: AOE_ENOENT (the index has no such source), and those
+ * of aoe_index_remove. */
+AOE_API int aoe_index_remove_source(aoe_index *index, const char *path, size_t *AOE_NULLABLE removed,
+                                    aoe_error *AOE_NULLABLE err);
+
 /* ------------------------------------------------------------------------ search */
 
 typedef enum aoe_index_mode {

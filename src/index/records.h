@@ -13,7 +13,8 @@ typedef enum aoei_file_state {
     AOEI_FILE_BINARY,     /* skipped: binary file */
     AOEI_FILE_UNREADABLE, /* skipped: no permission, or an I/O error */
     AOEI_FILE_PROGRAM,    /* skipped: the program for this type is missing or failed */
-    AOEI_FILE_OTHER       /* skipped for another reason */
+    AOEI_FILE_OTHER,      /* skipped for another reason */
+    AOEI_FILE_FILTERED    /* its document is in the index; its text was written by a program of the caller */
 } aoei_file_state;
 
 /* A recorded folder or table. */

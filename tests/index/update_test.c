@@ -1,0 +1,762 @@
+/* SPDX-License-Identifier: MIT
+ * covers: index/update_run index/update_source index/update_folder index/update_table
+ * Tests updates of an index from folders and tables: only what changed is embedded, what is gone is removed, nothing is
+ * lost if a source is missing or the update is interrupted, and the result equals that of a new index.
+ */
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../support/support.h"
+#include "../support/tiny_index.h"
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/dir.h"
+#include "index/index_write.h"
+#include "index/records.h"
+
+static aoe_error err;
+static char *base; /* folder of the current test, which contains the index and the sources */
+static aoe_index *index_;
+static char messages[8192]; /* messages of the log, one per line */
+
+static void record(void *user, aoe_log_level level, const char *message) {
+    (void)user;
+    (void)level;
+    const size_t len = strlen(messages);
+    snprintf(messages + len, sizeof messages - len, "%s\n", message);
+}
+
+static void check(int rc) {
+    if (rc)
+        fail_msg("%s", err.message);
+}
+
+static void assert_has(const char *text, const char *part) {
+    if (!strstr(text, part))
+        fail_msg("\"%s\" does not contain \"%s\"", text, part);
+}
+
+static void open_index(void) {
+    aoe_index_options o;
+    aoe_index_options_defaults(&o);
+    o.log = record;
+    char *path = test_path(base, ".aoe-index");
+    index_ = tiny_index_open(path, AOE_INDEX_WRITE, &o);
+    free(path);
+    messages[0] = 0;
+}
+
+static void begin(const char *name) {
+    base = test_path(tiny_index_dir, name);
+    check(aoei_make_dir(base, &err));
+    open_index();
+}
+
+static void end(void) {
+    aoe_index_close(index_);
+    free(base);
+}
+
+static void set_time(const char *path, long seconds) {
+    const struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* Writes base/name, which was last modified in 2020. */
+static void add(const char *name, const char *text) {
+    char *path = test_path(base, name), *slash = strrchr(path, '/');
+    *slash = 0;
+    check(aoei_make_dir(path, &err));
+    free(test_write_text(path, slash + 1, text));
+    *slash = '/';
+    set_time(path, 1600000000);
+    free(path);
+}
+
+static void delete (const char *name) {
+    char *path = test_path(base, name);
+    check(aoei_remove_tree(path, &err));
+    free(path);
+}
+
+static void move(const char *from, const char *to) {
+    char *a = test_path(base, from), *b = test_path(base, to);
+    assert_int_equal(rename(a, b), 0);
+    free(a);
+    free(b);
+}
+
+/* Updates the index. name: source below the folder of the test; NULL: the recorded sources. */
+static int update(const char *name, const aoe_index_update_options *o, aoe_index_update_result *r) {
+    char *path = name ? test_path(base, name) : NULL;
+    const aoe_index_source s = {.struct_size = sizeof s, .path = path};
+    messages[0] = 0;
+    *r = (aoe_index_update_result){.struct_size = sizeof *r};
+    const int code = aoe_index_update(index_, &s, path != NULL, o, r, &err);
+    free(path);
+    return code;
+}
+
+/* Updates the index and compares the counts. */
+static aoe_index_update_result counts(const char *name, size_t added, size_t changed, size_t removed,
+                                      size_t unchanged) {
+    aoe_index_update_result r;
+    check(update(name, NULL, &r));
+    if (r.added != added || r.changed != changed || r.removed != removed || r.unchanged != unchanged)
+        fail_msg("added %zu, changed %zu, removed %zu, unchanged %zu", r.added, r.changed, r.removed, r.unchanged);
+    return r;
+}
+
+/* Compares the names of all documents, each followed by ';'. */
+static void assert_names(const char *expected) {
+    char *dump = tiny_index_dump(index_), names[4096] = "";
+    const char *last = "";
+    size_t last_len = 0;
+    for (char *line = dump; *line;) {
+        const size_t len = strcspn(line, "\n"), name = strcspn(line, "|");
+        if (*line != ' ' && name < len && !(name == last_len && memcmp(line, last, name) == 0)) {
+            const size_t n = strlen(names);
+            snprintf(names + n, sizeof names - n, "%.*s;", (int)name, line);
+            last = line;
+            last_len = name;
+        }
+        line += len + (line[len] != 0);
+    }
+    assert_string_equal(names, expected);
+    free(dump);
+}
+
+/* Compares the index with a new index of the same sources. */
+static void assert_equals_new(const char *source) {
+    char *mine = tiny_index_dump(index_), *path = test_path(base, ".new-index"), *from = test_path(base, source);
+    check(aoei_remove_tree(path, &err));
+    aoe_index *fresh = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+    const aoe_index_source s = {.struct_size = sizeof s, .path = from};
+    check(aoe_index_update(fresh, &s, 1, NULL, NULL, &err));
+    char *other = tiny_index_dump(fresh);
+    aoe_index_close(fresh);
+    assert_string_equal(mine, other);
+    free(mine);
+    free(other);
+    free(path);
+    free(from);
+}
+
+static void embeds_only_what_changed(void **state) {
+    (void)state;
+    begin("changes");
+    add("docs/a.md", "a b c");
+    add("docs/b.md", "b c d");
+    add("docs/sub/c.txt", "c d e");
+    aoe_index_update_result r = counts("docs", 3, 0, 0, 0);
+    assert_int_equal(r.passages, 3);
+    assert_int_equal(r.reused, 0);
+    assert_true(r.tokens > 0);
+    assert_names("a.md;b.md;sub/c.txt;");
+    r = counts("docs", 0, 0, 0, 3);
+    assert_int_equal(r.passages, 0);
+    r = counts(NULL, 0, 0, 0, 3); /* the recorded source */
+    aoe_index_stats stats = {.struct_size = sizeof stats};
+    check(aoe_index_get_stats(index_, &stats, &err));
+    assert_int_equal(stats.commits, 1); /* an update without changes does not commit */
+    add("docs/b.md", "b c e");
+    add("docs/d.md", "d e f");
+    delete ("docs/a.md");
+    r = counts(NULL, 1, 1, 1, 1);
+    assert_int_equal(r.passages, 2);
+    assert_int_equal(r.reused, 0);
+    assert_names("b.md;d.md;sub/c.txt;");
+    /* new times, equal contents */
+    char *path = test_path(base, "docs/b.md");
+    set_time(path, 1700000000);
+    free(path);
+    r = counts(NULL, 0, 0, 0, 3);
+    assert_int_equal(r.passages, 0);
+    add("docs/b.md", "b c e");
+    assert_equals_new("docs");
+    end();
+}
+
+static void renamed_files_keep_their_vectors(void **state) {
+    (void)state;
+    begin("renames");
+    add("docs/a.md", "# a\n\na b c");
+    add("docs/old/b.md", "# b\n\nb c d");
+    add("docs/old/c.md", "# c\n\nd e f");
+    (void)counts("docs", 3, 0, 0, 0);
+    move("docs/a.md", "docs/z.md");
+    move("docs/old", "docs/new");
+    aoe_index_update_result r = counts(NULL, 3, 0, 3, 0);
+    assert_int_equal(r.passages, 3);
+    assert_int_equal(r.reused, 3);
+    assert_int_equal(r.tokens, 0);
+    assert_names("new/b.md;new/c.md;z.md;");
+    /* if there is no time, the old document stays */
+    aoe_index_update_options o;
+    aoe_index_update_options_defaults(&o);
+    o.budget = 1e-9;
+    move("docs/z.md", "docs/a.md");
+    check(update(NULL, &o, &r));
+    assert_int_equal(r.left_out, 1);
+    assert_int_equal(r.removed, 0);
+    assert_names("new/b.md;new/c.md;z.md;");
+    r = counts(NULL, 1, 0, 1, 2);
+    assert_int_equal(r.reused, 1);
+    assert_equals_new("docs");
+    end();
+}
+
+static void leaves_out_what_is_no_document(void **state) {
+    (void)state;
+    begin("others");
+    add("docs/a.md", "a b c");
+    add("docs/empty.md", "");
+    add("docs/two\nlines.md", "a");
+    add("docs/.hidden/x.md", "a");
+    add("docs/ignored.md", "a");
+    add("docs/.aoeignore", "ignored.md\n");
+    add("secret.md", "f f f");
+    char *path = test_path(base, "docs/bin"), *fifo = test_path(base, "docs/fifo"),
+         *link = test_path(base, "docs/link.md"), *loop = test_path(base, "docs/loop"),
+         *dots = test_path(base, "docs/dots.md");
+    free(test_write(base, "docs/bin", "a\0b", 3));
+    set_time(path, 1600000000);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(symlink("a.md", link), 0);
+    assert_int_equal(symlink(".", loop), 0);
+    assert_int_equal(symlink("../secret.md", dots), 0);
+    free(fifo);
+    free(link);
+    free(loop);
+    free(dots);
+    aoe_index_update_result r = counts("docs", 2, 0, 0, 0);
+    assert_int_equal(r.skipped_binary, 1);
+    assert_int_equal(r.skipped_other, 3); /* the FIFO, the name with two lines, and the link out of the folder */
+    assert_names("a.md;empty.md;");
+    assert_has(messages, "docs/dots.md is a symbolic link to a missing file or to a file outside the folder");
+    assert_has(messages, "docs/fifo is a device, a FIFO or a socket; it was left out\n");
+    assert_has(messages, "docs/two?lines.md has a name with control characters");
+    r = counts(NULL, 0, 0, 0, 2);
+    assert_int_equal(r.skipped_binary, 1);
+    assert_int_equal(r.skipped_other, 3);
+    /* a document becomes a binary file, and a binary file a document */
+    free(test_write(base, "docs/a.md", "a\0b", 3));
+    add("docs/bin", "a");
+    (void)counts(NULL, 1, 0, 1, 1);
+    assert_names("bin;empty.md;");
+    /* a document becomes ignored, or a FIFO */
+    add("docs/.aoeignore", "bin\n");
+    free(path);
+    path = test_path(base, "docs/empty.md");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    (void)counts(NULL, 1, 0, 2, 0);
+    assert_names("ignored.md;");
+    free(path);
+    end();
+}
+
+/* A file that was modified just now is compared by its contents, because it can change again in the same tick. */
+static int64_t recorded_time;
+
+static int find_record(void *user, const aoei_file_record *f, aoe_error *e) {
+    (void)e;
+    if (strcmp(f->path, user) == 0)
+        recorded_time = f->mtime_ns;
+    return 0;
+}
+
+static void does_not_trust_recent_times(void **state) {
+    (void)state;
+    begin("recent");
+    add("docs/a.md", "a b c");
+    char *path = test_path(base, "docs/a.md"), name[] = "a.md";
+    assert_int_equal(utimensat(AT_FDCWD, path, NULL, 0), 0);
+    (void)counts("docs", 1, 0, 0, 0);
+    aoei_source_record *s;
+    size_t n;
+    check(aoei_sources_read(index_, &s, &n, &err));
+    assert_int_equal(n, 1);
+    check(aoei_files_read(index_, s[0].id, find_record, name, &err));
+    assert_int_equal(recorded_time, -1);
+    set_time(path, 1600000000);
+    (void)counts(NULL, 0, 0, 0, 1);
+    check(aoei_files_read(index_, s[0].id, find_record, name, &err));
+    assert_int_equal(recorded_time, INT64_C(1600000000000000000));
+    aoei_sources_free(s, n);
+    free(path);
+    end();
+}
+
+static void keeps_documents_of_missing_sources(void **state) {
+    (void)state;
+    begin("missing");
+    aoe_index_update_result r;
+    size_t removed;
+    add("docs/a.md", "a b c");
+    add("more/b.md", "b c d");
+    (void)counts("docs", 1, 0, 0, 0);
+    /* with several sources, the names begin with the paths of the sources, so the document a.md becomes docs/a.md */
+    (void)counts("more", 2, 0, 1, 0);
+    assert_names("docs/a.md;more/b.md;");
+    move("docs", "gone");
+    add("more/b.md", "b c e");
+    assert_int_equal(update(NULL, NULL, &r), AOE_ENOENT);
+    assert_has(err.message, "/docs does not exist, so the index was not updated");
+    assert_names("docs/a.md;more/b.md;");
+    /* an empty folder, such as one on which nothing is mounted */
+    char *path = test_path(base, "docs");
+    check(aoei_make_dir(path, &err));
+    assert_int_equal(update(NULL, NULL, &r), AOE_ENOENT);
+    assert_has(err.message, "/docs contains no files any more, but the index contains 1 of them, which were kept");
+    assert_names("docs/a.md;more/b.md;");
+    check(aoei_remove_tree(path, &err));
+    assert_int_equal(aoe_index_remove_source(index_, "docs", &removed, &err), AOE_ENOENT);
+    check(aoe_index_remove_source(index_, path, &removed, &err));
+    assert_int_equal(removed, 1);
+    check(aoe_index_commit(index_, &err));
+    assert_names("more/b.md;");
+    check(update(NULL, NULL, &r));
+    assert_names("b.md;");
+    assert_equals_new("more");
+    char *more = test_path(base, "more");
+    check(aoe_index_remove_source(index_, more, &removed, &err));
+    check(aoe_index_commit(index_, &err));
+    assert_int_equal(update(NULL, NULL, &r), AOE_EARG);
+    assert_has(err.message, "the index has no source");
+    free(more);
+    free(path);
+    end();
+}
+
+static void several_sources(void **state) {
+    (void)state;
+    begin("several");
+    add("docs/a.md", "a b c");
+    add("docs/sub/b.md", "b c d");
+    add("docs/data.csv", "text,year\nd e,2020\n");
+    add("readme.md", "---\nyear: 1999\npath: x\n---\n\na b c\n");
+    char *paths[4] = {test_path(base, "docs"), test_path(base, "docs/sub"), test_path(base, "docs/data.csv"),
+                      test_path(base, "readme.md")};
+    aoe_index_source s[4];
+    for (int i = 0; i < 4; i++)
+        s[i] = (aoe_index_source){.struct_size = sizeof *s, .path = paths[i]};
+    check(aoe_index_update(index_, s, 4, NULL, NULL, &err));
+    /* each file belongs to one source: the innermost one */
+    assert_names("docs/a.md;docs/data.csv:2;docs/sub/b.md;readme.md;");
+    char *dump = tiny_index_dump(index_);
+    assert_has(dump, "readme.md");
+    assert_has(dump,
+               "  path=readme.md text\n  ext=md text\n  modified=2020-09-13T12:26:40Z text\n  year=1999 integer\n");
+    assert_has(dump, "  year=2020 integer\n");
+    free(dump);
+    aoe_index_update_result r = {.struct_size = sizeof r};
+    check(aoe_index_update(index_, s, 4, NULL, &r, &err));
+    assert_int_equal(r.unchanged, 4);
+    assert_int_equal(r.passages, 0);
+    for (int i = 0; i < 4; i++)
+        free(paths[i]);
+    end();
+}
+
+/* options.own_only leaves out recorded sources outside the folder of the index. */
+static void leaves_out_foreign_sources(void **state) {
+    (void)state;
+    begin("own");
+    char *outside = test_path(tiny_index_dir, "outside");
+    check(aoei_make_dir(outside, &err));
+    free(test_write_text(outside, "x.md", "a b c"));
+    add("docs/a.md", "a b c");
+    (void)counts("docs", 1, 0, 0, 0);
+    (void)counts("../outside", 2, 0, 1, 0);
+    free(test_write_text(outside, "x.md", "a b d"));
+    add("docs/a.md", "a b d");
+    aoe_index_update_result r;
+    aoe_index_update_options o;
+    aoe_index_update_options_defaults(&o);
+    o.own_only = 1;
+    check(update(NULL, &o, &r));
+    assert_int_equal(r.changed, 1);
+    (void)counts(NULL, 0, 1, 0, 1);
+    char *dump = tiny_index_dump(index_);
+    assert_has(dump, "/outside/x.md|");
+    free(dump);
+    free(outside);
+    end();
+}
+
+static int stop_at;
+static size_t last_files, last_total;
+static uint64_t last_bytes, last_total_bytes;
+
+static int stop(void *user, const aoe_index_progress *p) {
+    (void)user;
+    assert_int_equal(p->struct_size, sizeof *p);
+    assert_true(p->files <= p->total_files || p->file == NULL);
+    last_files = p->files;
+    last_total = p->total_files;
+    last_bytes = p->bytes;
+    last_total_bytes = p->total_bytes;
+    return stop_at-- == 0;
+}
+
+static void can_be_cancelled_and_continued(void **state) {
+    (void)state;
+    begin("cancel");
+    char name[64];
+    for (uint32_t i = 0; i < 30; i++) {
+        snprintf(name, sizeof name, "docs/%02u.md", i);
+        add(name, tiny_index_text(i, 0));
+    }
+    aoe_index_update_options o;
+    aoe_index_update_options_defaults(&o);
+    o.progress = stop;
+    aoe_index_update_result r;
+    size_t documents = 0;
+    aoe_index_stats stats = {.struct_size = sizeof stats};
+    int cancelled = 0;
+    /* progress is reported at most every 50 ms, so the number of calls depends on the machine */
+    for (int i = 0; i < 3; i++) {
+        stop_at = i;
+        const int code = update("docs", &o, &r);
+        if (code && code != AOE_ECANCELLED)
+            check(code);
+        cancelled += code == AOE_ECANCELLED;
+        check(aoe_index_get_stats(index_, &stats, &err));
+        assert_true(stats.documents >= documents);
+        documents = stats.documents;
+    }
+    assert_true(cancelled > 0);
+    stop_at = 1 << 30;
+    check(update("docs", &o, &r));
+    assert_int_equal(last_files, 30);
+    assert_int_equal(last_total, 30);
+    assert_int_equal(last_bytes, last_total_bytes);
+    assert_true(last_bytes > 0);
+    assert_equals_new("docs");
+    end();
+}
+
+static void respects_the_budget(void **state) {
+    (void)state;
+    begin("budget");
+    char name[64];
+    for (uint32_t i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "docs/%02u.md", i);
+        add(name, tiny_index_text(i, 0));
+    }
+    (void)counts("docs", 20, 0, 0, 0);
+    for (uint32_t i = 0; i < 10; i++) {
+        snprintf(name, sizeof name, "docs/%02u.md", i);
+        add(name, tiny_index_text(i, 1));
+    }
+    delete ("docs/19.md");
+    aoe_index_update_options o;
+    aoe_index_update_options_defaults(&o);
+    o.budget = 1e-9;
+    aoe_index_update_result r;
+    check(update(NULL, &o, &r));
+    assert_int_equal(r.left_out, 10);
+    assert_int_equal(r.changed, 0);
+    assert_int_equal(r.removed, 1);
+    assert_int_equal(r.unchanged, 9);
+    o.budget = 1000;
+    check(update(NULL, &o, &r));
+    assert_int_equal(r.left_out, 0);
+    assert_int_equal(r.changed, 10);
+    assert_equals_new("docs");
+    o.budget = NAN;
+    assert_int_equal(update(NULL, &o, &r), AOE_EARG);
+    end();
+}
+
+static void converts_files(void **state) {
+    (void)state;
+    begin("filters");
+    char *bin = test_path(base, "bin"), *path = test_path(base, "bin/upper"), *old = strdup(getenv("PATH"));
+    add("bin/upper", "#!/bin/sh\ntr a-z A-Z <\"$1\"\n");
+    assert_int_equal(chmod(path, 0755), 0);
+    add("docs/a.md", "a b c");
+    add("docs/b.pdf", "%PDF");
+    add("docs/c.docx", "PK");
+    add("docs/d.odt", "PK");
+    add("docs/e.up", "d e f");
+    setenv("PATH", bin, 1);
+    aoe_index_update_result r = counts("docs", 2, 0, 0, 0);
+    assert_int_equal(r.skipped_program, 3);
+    assert_string_equal(messages,
+                        "1 file was left out, because the program pdftotext is missing; install the Debian package "
+                        "poppler-utils\n2 files were left out, because the program pandoc is missing; install the "
+                        "Debian package pandoc\n");
+    const char *const argv[] = {"upper", "-"};
+    const aoe_index_filter f[] = {{sizeof *f, "*.up", argv, 2}, {sizeof *f, "*.pdf", argv, 2}};
+    aoe_index_update_options o;
+    aoe_index_update_options_defaults(&o);
+    o.filter = f;
+    o.n_filters = 2;
+    add("docs/e.up", "d e f g");
+    char with[1000];
+    snprintf(with, sizeof with, "%s:/usr/bin:/bin", bin);
+    setenv("PATH", with, 1);
+    check(update(NULL, &o, &r));
+    assert_int_equal(r.added, 1);
+    assert_int_equal(r.changed, 1);
+    char *dump = tiny_index_dump(index_);
+    assert_has(dump, "D E F G");
+    assert_has(dump, "%PDF");
+    free(dump);
+    /* without the program, its text stays, whether the file changed or not */
+    r = counts(NULL, 0, 0, 0, 3);
+    add("docs/e.up", "changed");
+    check(update(NULL, NULL, &r));
+    assert_has(messages, "docs/e.up was left out: it changed, but the program that converted it was not given");
+    dump = tiny_index_dump(index_);
+    assert_has(dump, "D E F G");
+    free(dump);
+    /* a program that fails is not started again before the file changes */
+    add("bin/upper", "#!/bin/sh\necho run >>\"$0.log\"; echo broken >&2; exit 1\n");
+    assert_int_equal(chmod(path, 0755), 0);
+    check(update(NULL, &o, &r));
+    assert_int_equal(r.removed, 1);
+    assert_has(messages, "docs/e.up was left out: upper failed with exit status 1: broken");
+    setenv("PATH", old, 1);
+    free(old);
+    free(path);
+    free(bin);
+    end();
+}
+
+static int update_table(aoe_index_source s, const char *name, aoe_index_update_result *r) {
+    char *path = test_path(base, name);
+    s.struct_size = sizeof s;
+    s.path = path;
+    *r = (aoe_index_update_result){.struct_size = sizeof *r};
+    const int code = aoe_index_update(index_, &s, 1, NULL, r, &err);
+    free(path);
+    return code;
+}
+
+static void updates_tables(void **state) {
+    (void)state;
+    begin("tables");
+    aoe_index_update_result r;
+    const aoe_index_source plain = {.text_column = NULL};
+    add("t.csv", "text,year,lang\na b c,2020,en\n\"b, c\nd\",2021,\ne f,2022,de\n");
+    check(update_table(plain, "t.csv", &r));
+    assert_int_equal(r.added, 3);
+    assert_names("t.csv:2;t.csv:3;t.csv:5;");
+    char *dump = tiny_index_dump(index_);
+    assert_has(dump, "  year=2020 integer\n  lang=en text\n");
+    assert_has(dump, "  year=2021 integer\nt.csv:5|");
+    free(dump);
+    check(update_table(plain, "t.csv", &r));
+    assert_int_equal(r.unchanged, 3);
+    assert_int_equal(r.passages, 0);
+    /* one row changes, and one is removed */
+    add("t.csv", "text,year,lang\na b c,2020,en\n\"b, c\ne\",2021,\n");
+    check(update_table(plain, "t.csv", &r));
+    assert_int_equal(r.unchanged, 1);
+    assert_int_equal(r.changed, 1);
+    assert_int_equal(r.removed, 1);
+    assert_int_equal(r.passages, 1);
+    /* names from a column: all documents get new names, but keep their vectors */
+    const aoe_index_source named = {.id_column = "lang"};
+    assert_int_equal(update_table(named, "t.csv", &r), AOE_EFORMAT);
+    assert_has(err.message, "t.csv:3: column 'lang' is not a name");
+    assert_names("t.csv:2;t.csv:3;");
+    add("t.csv", "text,year,lang\na b c,2020,en\nb,2021,en\n");
+    assert_int_equal(update_table(named, "t.csv", &r), AOE_EFORMAT);
+    assert_has(err.message, "t.csv:3: 'en' in column 'lang' is also the name of an earlier row");
+    add("t.csv", "text,year,lang\na b c,2020,en\nb,2021,de\n");
+    check(update_table(named, "t.csv", &r));
+    assert_int_equal(r.reused, 1);
+    assert_names("de;en;");
+    check(update_table((aoe_index_source){.text_column = "lang"}, "t.csv", &r)); /* another column of texts */
+    assert_names("t.csv:2;t.csv:3;");
+    assert_int_equal(update_table((aoe_index_source){.text_column = "body"}, "t.csv", &r), AOE_EFORMAT);
+    assert_has(err.message, "the table has no column 'body'; found text, year, lang");
+    add("t.csv", "text,year,lang\n");
+    check(update_table(plain, "t.csv", &r));
+    assert_names("");
+    end();
+}
+
+static void updates_other_formats(void **state) {
+    (void)state;
+    begin("formats");
+    aoe_index_update_result r;
+    const aoe_index_source plain = {.text_column = NULL};
+    add("t.txt", "a b\nc d\n");
+    check(update_table(plain, "t.txt", &r));
+    assert_names("t.txt:1;t.txt:2;");
+    add("t.jsonl", "{\"text\": \"a b\", \"id\": 7, \"n\": 1.5, \"tags\": [\"x\", \"y\"], \"none\": null}\n"
+                   "{\"id\": \"k\", \"text\": \"c d\", \"more\": true, \"o\": {\"a\": 1}}\n");
+    check(update_table((aoe_index_source){.id_column = "id"}, "t.jsonl", &r));
+    char *dump = tiny_index_dump(index_);
+    assert_has(dump, "t.jsonl:7|");
+    assert_has(dump, "  n=1.5 real\n  tags=[\"x\",\"y\"] text\n");
+    assert_has(dump, "t.jsonl:k|");
+    assert_has(dump, "  more=true text\n  o={\"a\":1.0} text\n");
+    free(dump);
+    add("bad.jsonl", "{\"text\": \"a b\"}\n{\"text\": 5}\n");
+    assert_int_equal(update_table(plain, "bad.jsonl", &r), AOE_EFORMAT);
+    assert_has(err.message, "bad.jsonl:2: the value of column 'text' is not a text");
+    add("none.csv", "x,y\n1,2\n");
+    assert_int_equal(update_table(plain, "none.csv", &r), AOE_EFORMAT);
+    assert_has(err.message, "found x, y");
+    add("two.csv", "query,positive\n1,2\n");
+    assert_int_equal(update_table(plain, "two.csv", &r), AOE_EFORMAT);
+    assert_has(err.message, "several columns have recognized names");
+    /* a table with an error leaves no trace */
+    dump = tiny_index_dump(index_);
+    assert_null(strstr(dump, "bad.jsonl"));
+    free(dump);
+    check(update(NULL, NULL, &r));
+    add("a.md", "a");
+    assert_int_equal(update_table((aoe_index_source){.text_column = "text"}, "a.md", &r), AOE_EARG);
+    end();
+}
+
+static void takes_given_vectors(void **state) {
+    (void)state;
+    begin("vectors");
+    aoe_index_update_result r;
+    const size_t dims = aoe_embedder_dims(tiny_index_embedder);
+    float *v = calloc(3 * dims, sizeof *v);
+    for (size_t i = 0; i < 3; i++)
+        v[i * dims + i] = 1;
+    add("t.csv", "text\na b\nc d\n");
+    assert_int_equal(update_table((aoe_index_source){.vectors = v, .n_vectors = 3}, "t.csv", &r), AOE_EARG);
+    assert_has(err.message, "the table has 2 rows, but source.n_vectors is 3");
+    assert_int_equal(update_table((aoe_index_source){.vectors = v, .n_vectors = 1}, "t.csv", &r), AOE_EARG);
+    assert_names("");
+    check(update_table((aoe_index_source){.vectors = v, .n_vectors = 2}, "t.csv", &r));
+    assert_int_equal(r.added, 2);
+    assert_int_equal(r.tokens, 0);
+    (void)counts(NULL, 0, 0, 0, 2);
+    free(v);
+    end();
+}
+
+static void rejects_bad_arguments(void **state) {
+    (void)state;
+    begin("arguments");
+    aoe_index_update_result r;
+    assert_int_equal(update(NULL, NULL, &r), AOE_EARG);
+    assert_int_equal(update("nothing", NULL, &r), AOE_ENOENT);
+    char *fifo = test_path(base, "fifo");
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(update("fifo", NULL, &r), AOE_EARG);
+    free(fifo);
+    add("docs/a.md", "a");
+    const char *const bad[] = {NULL};
+    char *path = test_path(base, "docs");
+    aoe_index_source s = {.struct_size = sizeof s, .path = path, .exclude = bad, .n_exclude = 1};
+    assert_int_equal(aoe_index_update(index_, &s, 1, NULL, NULL, &err), AOE_EARG);
+    s.exclude = NULL;
+    assert_int_equal(aoe_index_update(index_, &s, 1, NULL, NULL, &err), AOE_EARG);
+    assert_int_equal(aoe_index_update(index_, NULL, 1, NULL, NULL, &err), AOE_EARG);
+    const char *const good[] = {"*.md"};
+    s.exclude = good;
+    check(aoe_index_update(index_, &s, 1, NULL, NULL, &err));
+    assert_names("");
+    s.n_exclude = 0; /* other patterns replace the recorded ones */
+    check(aoe_index_update(index_, &s, 1, NULL, NULL, &err));
+    assert_names("a.md;");
+    check(update(NULL, NULL, &r));
+    aoe_index_close(index_);
+    char *dir = test_path(base, ".aoe-index");
+    index_ = tiny_index_open(dir, AOE_INDEX_READ, NULL);
+    assert_int_equal(update(NULL, NULL, &r), AOE_EARG);
+    assert_has(err.message, "the index is open for reading");
+    free(dir);
+    free(path);
+    end();
+}
+
+static int update_again(void *arg) {
+    aoe_error e = {0};
+    const aoe_index_source s = {.struct_size = sizeof s, .path = arg};
+    const int code = aoe_index_update(index_, &s, 1, NULL, NULL, &e);
+    assert_int_equal(code, e.code);
+    return code;
+}
+
+static void survives_failed_allocations(void **state) {
+    (void)state;
+    begin("alloc");
+    add("docs/b.md", "b c d");
+    add("docs/a.md", "a b c");
+    (void)counts("docs", 2, 0, 0, 0);
+    char *path = test_path(base, "docs");
+    uint32_t version = 0;
+    for (uint64_t n = 1; n < 400; n += 1 + n / 8) {
+        add("docs/a.md", tiny_index_text(1, version++));
+        aoei_alloc_fail_at(n);
+        const int code = update_again(path);
+        aoei_alloc_fail_at(0);
+        if (code && code != AOE_ENOMEM)
+            fail_msg("allocation %d: error %d", (int)n, code);
+    }
+    (void)update_again(path);
+    assert_equals_new("docs");
+    free(path);
+    end();
+}
+
+/* Compares 10,000 files that did not change. The time is printed, because it depends on the machine. */
+static void compares_many_files(void **state) {
+    (void)state;
+    begin("many");
+    char name[64];
+    aoe_index_update_result r;
+    const uint32_t n = TEST_SANITIZED ? 500 : 10000;
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "docs/d%02u/%05u.txt", i / 100, i);
+        add(name, i % 50 ? "a b" : tiny_index_text(i, 0));
+    }
+    double start = aoei_now();
+    check(update("docs", NULL, &r));
+    print_message("%zu files indexed: %.2f s\n", r.added, aoei_now() - start);
+    assert_int_equal(r.added, n);
+    double best = 1e9, cpu = 1e9;
+    for (int i = 0; i < 5; i++) {
+        const clock_t ticks = clock();
+        start = aoei_now();
+        check(update(NULL, NULL, &r));
+        best = fmin(best, aoei_now() - start);
+        cpu = fmin(cpu, (double)(clock() - ticks) / CLOCKS_PER_SEC);
+        assert_int_equal(r.unchanged, n);
+    }
+    print_message("%u unchanged files: %.1f ms, of these %.1f ms of CPU time\n", n, best * 1e3, cpu * 1e3);
+    end();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(embeds_only_what_changed),
+        cmocka_unit_test(renamed_files_keep_their_vectors),
+        cmocka_unit_test(leaves_out_what_is_no_document),
+        cmocka_unit_test(does_not_trust_recent_times),
+        cmocka_unit_test(keeps_documents_of_missing_sources),
+        cmocka_unit_test(several_sources),
+        cmocka_unit_test(leaves_out_foreign_sources),
+        cmocka_unit_test(can_be_cancelled_and_continued),
+        cmocka_unit_test(respects_the_budget),
+        cmocka_unit_test(converts_files),
+        cmocka_unit_test(updates_tables),
+        cmocka_unit_test(updates_other_formats),
+        cmocka_unit_test(takes_given_vectors),
+        cmocka_unit_test(rejects_bad_arguments),
+        cmocka_unit_test(survives_failed_allocations),
+        cmocka_unit_test(compares_many_files),
+    };
+    return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
+}
