@@ -301,6 +301,9 @@ AOE_API int aoe_index_compact(aoe_index *index, aoe_error *AOE_NULLABLE err);
  * (the index is damaged; the message contains the first damage, the number of damaged documents, and what to do),
  * AOE_EARG (cannot be repaired without an embedder), AOE_EIO, AOE_ENOSPC. */
 AOE_API int aoe_index_verify(aoe_index *index, int repair, aoe_error *AOE_NULLABLE err);
+/* Sets *recall to the share of the k nearest neighbors that the fast scan also finds, over n_queries stored vectors
+ * that are drawn with a fixed seed; 1 if the index is empty. Errors: AOE_EARG (no embedder; k or n_queries is 0). */
+AOE_API int aoe_index_recall(aoe_index *index, size_t k, size_t n_queries, double *recall, aoe_error *AOE_NULLABLE err);
 
 /* Receives a passage and its vector[D]; both are borrowed until it returns. Returns 0 to continue; otherwise the
  * iteration ends with this value, and the function may fill *err. */

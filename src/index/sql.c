@@ -26,7 +26,7 @@ int aoei_db_damaged(const aoei_db *d, const char *what, aoe_error *err) {
 }
 
 static int fail_io(const aoei_db *d, int code, int errnum, aoe_error *err) {
-    if (code == SQLITE_IOERR_NOMEM || aoei_alloc_failed())
+    if (code == SQLITE_IOERR_NOMEM)
         return aoei_fail_nomem(err, 0);
     if (code == SQLITE_IOERR_SHORT_READ || code == SQLITE_IOERR_CORRUPTFS)
         return aoei_db_damaged(d, "the file is truncated", err);
@@ -35,6 +35,8 @@ static int fail_io(const aoei_db *d, int code, int errnum, aoe_error *err) {
 
 int aoei_db_fail(const aoei_db *d, int code, aoe_error *err) {
     const int errnum = d->db ? sqlite3_system_errno(d->db) : 0;
+    if (aoei_alloc_failed()) /* FTS5 reports some failed allocations as other errors */
+        return aoei_fail_nomem(err, 0);
     switch (code & 0xff) {
     case SQLITE_NOMEM:
         return aoei_fail_nomem(err, 0);
