@@ -6,6 +6,7 @@
 
 #include "aoe_index.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "index/hits.h"
@@ -120,6 +121,7 @@ static int find(list *l, aoei_locator *locator, const char *name, size_t line, s
 
 int aoe_index_get(aoe_index *index, const char *name_or_id, size_t line, size_t count, aoe_index_hits *hits,
                   aoe_error *err) {
+    AOEI_CHECK(err, index, name_or_id, hits);
     AOEI_RESULT(aoe_index_hits, hits, err);
     aoei_reader *r;
     int code = aoei_reader_begin(&r, index, err);

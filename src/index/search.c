@@ -11,6 +11,7 @@
 
 #include "aoe_index.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "base/utf8.h"
@@ -203,6 +204,7 @@ static int search_all(search *s, const aoe_text *queries, size_t n, aoe_index_hi
 
 int aoe_index_search_many(aoe_index *index, const aoe_text *queries, size_t n, const aoe_index_search_options *o,
                           aoe_index_hits *hits, aoe_error *err) {
+    AOEI_CHECK(err, index, queries, hits);
     AOEI_OPTIONS(aoe_index_search_options, o, err);
     aoe_index_hits empty = {.struct_size = sizeof empty};
     for (size_t i = 0; i < n; i++) {
@@ -225,5 +227,6 @@ int aoe_index_search_many(aoe_index *index, const aoe_text *queries, size_t n, c
 
 int aoe_index_search(aoe_index *index, aoe_text query, const aoe_index_search_options *o, aoe_index_hits *hits,
                      aoe_error *err) {
+    AOEI_CHECK(err, index, hits);
     return aoe_index_search_many(index, &query, 1, o, hits, err);
 }

@@ -209,6 +209,13 @@ static void an_index(aoe_embedder *e) {
     report("aoe_index_commit", aoe_index_commit(index, &err));
     report("aoe_index_get_stats", aoe_index_get_stats(index, stats, &err));
     printf("documents %zu passages %zu dims %zu\n", stats->documents, stats->passages, stats->dims);
+    OPTIONS(aoe_index_search_options, search);
+    RESULT(aoe_index_hits, hits);
+    search->k = 1;
+    report("aoe_index_search", aoe_index_search(index, aoe_text_of("d"), search, hits, &err));
+    for (size_t i = 0; i < hits->n; i++)
+        printf("hit %s, lexical rank %zu\n", hits->hit[i].name, hits->hit[i].lexical_rank);
+    aoe_index_hits_free(hits);
     aoe_index_close(index);
 }
 

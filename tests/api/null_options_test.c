@@ -113,6 +113,11 @@ static void call_model_functions(const char *dir, const char *path) {
     char *index_dir = test_path(dir, "index");
     aoe_index *index;
     CALL(aoe_index_open, (&index, index_dir, AOE_INDEX_WRITE, e, NULL, &err));
+    const aoe_text query = aoe_text_of("a");
+    aoe_index_hits hits = {.struct_size = sizeof hits};
+    CALL(aoe_index_search, (index, query, NULL, &hits, &err));
+    CALL(aoe_index_search_many, (index, &query, 1, NULL, &hits, &err));
+    aoe_index_hits_free(&hits);
     aoe_index_close(index);
     test_dir_remove(index_dir);
     aoe_dev_set_free(dev);
