@@ -223,6 +223,13 @@ AOE_API int aoe_eval_triplets(aoe_embedder *e, const char *const *paths, size_t 
  * AOE_QUERY_ALL: every text. */
 typedef enum aoe_query_choice { AOE_QUERY_RANDOM, AOE_QUERY_FIRST, AOE_QUERY_ALL } aoe_query_choice;
 
+/* How texts are ranked. */
+typedef enum aoe_retrieval_mode {
+    AOE_RETRIEVAL_DENSE,   /* cosine of embeddings */
+    AOE_RETRIEVAL_LEXICAL, /* BM25 of words, as in aoe_index.h; the model is not used */
+    AOE_RETRIEVAL_HYBRID   /* reciprocal rank fusion of both, as in aoe_index.h */
+} aoe_retrieval_mode;
+
 enum { AOE_RECALL_MAX = 8 };
 
 typedef struct aoe_retrieval_options {
@@ -237,8 +244,10 @@ typedef struct aoe_retrieval_options {
     int count_query;            /* groups: 1: the query itself is also a relevant text that can be found; default 0 */
     aoe_embedder *doc_embedder; /* embedder of the corpus, for example with another prompt; NULL (default): the embedder
                                    of the queries */
-    aoe_eval_progress_fn progress; /* counts texts; NULL (default): none */
-    void *user;                    /* first argument of progress */
+    aoe_eval_progress_fn progress;       /* counts texts; NULL (default): none */
+    void *user;                          /* first argument of progress */
+    aoe_retrieval_mode mode;             /* default AOE_RETRIEVAL_DENSE */
+    double dense_weight, lexical_weight; /* HYBRID: weights of the two lists; defaults as in aoe_index_search_options */
 } aoe_retrieval_options;
 
 typedef struct aoe_retrieval_result {
@@ -264,11 +273,11 @@ typedef struct aoe_retrieval_result {
 typedef void (*aoe_retrieval_fn)(void *user, const aoe_retrieval_result *result);
 
 AOE_OPTIONS_WITH(aoe_retrieval_options, aoe_table_options_defaults(&o->table));
-/* Evaluates exact search by cosine on tables of groups and on BEIR folders (corpus.jsonl, queries.jsonl, qrels). A
- * group is, for example, the captions of one image. If cosines are equal, the earlier text of a group file ranks
- * higher, and the text of a BEIR folder with the larger id, as in trec_eval. The vectors of all texts of an input are
- * in memory at the same time. Calls report for each input in order. docs/evaluation.md contains the formulas. Errors:
- * as aoe_eval_sts. */
+/* Evaluates exact search, by cosine unless options.mode is set, on tables of groups and on BEIR folders (corpus.jsonl,
+ * queries.jsonl, qrels). A group is, for example, the captions of one image. If scores are equal, the earlier text of a
+ * group file ranks higher, and the text of a BEIR folder with the larger id, as in trec_eval. The vectors of all texts
+ * of an input are in memory at the same time. Calls report for each input in order. docs/evaluation.md contains the
+ * formulas. Errors: as aoe_eval_sts. */
 AOE_API int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t n_paths,
                                const aoe_retrieval_options *AOE_NULLABLE o, aoe_retrieval_fn report,
                                void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);

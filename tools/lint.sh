@@ -67,7 +67,7 @@ collect: base options net table dataset
 annotate: base options net table dataset
 index: base options net nn vectors table document
 postgres: base index
-eval: base options nn vectors model table stats
+eval: base options nn vectors index model table stats
 train: base options nn tokenizer encoder model modeldir loss table
 bench: base nn encoder model modeldir train
 experiment: base options

@@ -147,6 +147,7 @@ static int run_command(int argc, char **argv) {
     aoe_retrieval_options_defaults(&o.r);
     const cli_group groups[] = {
         CLI_LIBRARY_GROUP(&aoei_retrieval_metrics_rows, &o.r),
+        CLI_LIBRARY_GROUP(&aoei_retrieval_search_rows, &o.r),
         CLI_GROUP("input", input_table, &o),
         CLI_LIBRARY_GROUP(&aoei_retrieval_input_rows, &o.r),
         CLI_TABLE_INPUT_GROUP(&o.r.table),

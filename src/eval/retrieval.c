@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Evaluates retrieval: embeds all texts, finds the nearest texts of each query by exact search, and computes the
- * metrics of each ranked list. If the queries are also texts to search and one model embeds both, the embeddings of the
- * queries are copied from the embeddings of the texts.
+ * metrics of each ranked list. Lexical and hybrid lists come from a word index in memory (index/word_index.h). If the
+ * queries are also texts to search and one model embeds both, the embeddings of the queries are copied from the
+ * embeddings of the texts.
  */
 #include "eval/retrieval.h"
 
@@ -14,6 +15,8 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "eval/retrieval_data.h"
+#include "index/fusion.h"
+#include "index/word_index.h"
 #include "nn/pooling.h"
 #include "nn/rows.h"
 #include "options/evaluate.h"
@@ -35,6 +38,7 @@ typedef struct search {
     aoei_tensor texts;   /* [texts, D] embeddings of the texts, normalized to length 1; a zero vector stays zero */
     aoei_tensor queries; /* [queries, D] embeddings of the queries, normalized to length 1; a zero vector stays zero */
     aoei_tensor workspace; /* workspace of aoei_nearest */
+    aoei_word_index words; /* words of the texts; owned; empty if options.mode is AOE_RETRIEVAL_DENSE */
     float *host;           /* [EMBED, D] embeddings that one call of embed returns; owned */
     uint8_t *truncated;    /* [EMBED] 1 for each text of one call of embed that was truncated; owned */
     aoe_text *text;        /* [EMBED] texts of one call of embed; owned */
@@ -47,8 +51,14 @@ typedef struct search {
 } search;
 
 AOEI_DEFAULTS(aoe_retrieval_options) {
-    *o = (aoe_retrieval_options){
-        .struct_size = sizeof *o, .split = "test", .recall_at = {1, 5, 10}, .n_recall = 3, .top = 10, .seed = 42};
+    *o = (aoe_retrieval_options){.struct_size = sizeof *o,
+                                 .split = "test",
+                                 .recall_at = {1, 5, 10},
+                                 .n_recall = 3,
+                                 .top = 10,
+                                 .seed = 42,
+                                 .dense_weight = AOEI_DENSE_WEIGHT,
+                                 .lexical_weight = AOEI_LEXICAL_WEIGHT};
     aoe_table_options_defaults(&o->table);
 }
 
@@ -58,7 +68,14 @@ static int check_options(const aoe_retrieval_options *o, aoe_error *err) {
         valid = o->recall_at[i] > 0;
     if (!valid)
         return aoei_fail(err, AOE_EARG, "options.recall_at: give up to %d numbers of at least 1", AOE_RECALL_MAX);
-    return aoei_option_group_check(&aoei_retrieval_metrics_rows, o, AOEI_ALL_METHODS, err);
+    if (!(o->dense_weight >= 0) || !(o->lexical_weight >= 0) || !isfinite(o->dense_weight + o->lexical_weight) ||
+        o->dense_weight + o->lexical_weight <= 0)
+        return aoei_fail(err, AOE_EARG,
+                         "options.dense_weight is %g and options.lexical_weight is %g; they must not be negative, and "
+                         "one must be positive",
+                         o->dense_weight, o->lexical_weight);
+    const int rc = aoei_option_group_check(&aoei_retrieval_search_rows, o, AOEI_ALL_METHODS, err);
+    return rc ? rc : aoei_option_group_check(&aoei_retrieval_metrics_rows, o, AOEI_ALL_METHODS, err);
 }
 
 /* Returns the number of nearest texts to search for each query. This is one more than the metrics need, because the
@@ -69,6 +86,8 @@ static size_t count_neighbors(const search *s) {
     for (size_t i = 0; i < s->o->n_recall; i++)
         k = s->o->recall_at[i] > k ? s->o->recall_at[i] : k;
     k = k < s->d->texts.n ? k + 1 : s->d->texts.n;
+    if (s->o->mode == AOE_RETRIEVAL_HYBRID && k < AOEI_FUSION_DEPTH)
+        k = AOEI_FUSION_DEPTH;
     k = s->d->largest > k ? s->d->largest : k;
     return k < s->d->texts.n ? k : s->d->texts.n;
 }
@@ -82,6 +101,8 @@ static size_t max_relevant(const aoei_retrieval_data *d) {
 
 static void lay_out(search *s) {
     const size_t at_once = s->d->n_queries < SEARCH ? s->d->n_queries : SEARCH;
+    if (s->o->mode == AOE_RETRIEVAL_LEXICAL)
+        return;
     s->texts = aoei_tensor_take(&s->arena, s->d->texts.n, s->D);
     s->queries = aoei_tensor_take(&s->arena, s->d->n_queries, s->D);
     s->workspace = aoei_workspace_take(&s->arena, aoei_nearest_workspace(s->ctx, at_once, s->d->texts.n, s->D));
@@ -95,7 +116,7 @@ static int create(search *s, aoe_error *err) {
     if (s->arena.overflow || aoei_mul_size(SEARCH, s->k, &found))
         return aoei_fail_nomem(err, SIZE_MAX);
     const size_t bytes = s->arena.used;
-    const int rc = aoei_arena_create(&s->arena, bytes, err);
+    const int rc = bytes ? aoei_arena_create(&s->arena, bytes, err) : 0;
     if (rc)
         return rc;
     lay_out(s);
@@ -114,6 +135,7 @@ static int create(search *s, aoe_error *err) {
 
 static void destroy(search *s) {
     aoei_arena_destroy(&s->arena);
+    aoei_word_index_free(&s->words);
     aoei_free(s->truncated);
     aoei_free(s->host);
     aoei_free(s->text);
@@ -212,21 +234,53 @@ static void add_query(search *s, const aoei_query *q, const aoei_neighbor *best,
             s->gain_of[relevant[i].text] = 0;
 }
 
-/* Finds the nearest texts of n queries, and stores them in s->best. */
-static void search_some(search *s, size_t first, size_t n) {
-    const aoei_nearest_job job = {
-        .queries = aoei_tensor_rows(s->queries, first, n), .texts = s->texts, .k = s->k, .workspace = s->workspace};
-    aoei_nearest(s->ctx, &job, s->best);
+/* Adds the texts to the word index. */
+static int add_words(search *s, aoei_eval_progress *p, aoe_error *err) {
+    const aoei_retrieval_data *d = s->d;
+    if (s->o->mode == AOE_RETRIEVAL_DENSE)
+        return 0;
+    int rc = aoei_word_index_create(&s->words, err);
+    for (size_t i = 0; !rc && i < d->texts.n; i++)
+        rc = aoei_word_index_add(&s->words, (uint32_t)i, aoei_retrieval_text(d, i), err);
+    if (!rc)
+        rc = aoei_word_index_finish(&s->words, err);
+    /* the embeddings of the other modes count the texts and the queries */
+    if (!rc && s->o->mode == AOE_RETRIEVAL_LEXICAL)
+        rc = aoei_eval_advance(p, d->texts.n + d->n_queries, err);
+    return rc;
 }
 
-static void search_all(search *s, aoe_retrieval_result *r) {
+/* Finds the best texts of n queries, and stores them in s->best. */
+static int search_some(search *s, size_t first, size_t n, aoe_error *err) {
+    const aoe_retrieval_mode mode = s->o->mode;
+    if (mode != AOE_RETRIEVAL_LEXICAL) {
+        const aoei_nearest_job job = {
+            .queries = aoei_tensor_rows(s->queries, first, n), .texts = s->texts, .k = s->k, .workspace = s->workspace};
+        aoei_nearest(s->ctx, &job, s->best);
+    }
+    int rc = 0;
+    for (size_t i = 0; mode != AOE_RETRIEVAL_DENSE && !rc && i < n; i++) {
+        const aoe_text query = aoei_retrieval_query(s->d, first + i);
+        aoei_neighbor *best = s->best + i * s->k;
+        if (mode == AOE_RETRIEVAL_LEXICAL)
+            rc = aoei_word_index_search(&s->words, query, s->k, best, err);
+        else
+            rc = aoei_word_index_fuse(&s->words, query, (aoei_weights){s->o->dense_weight, s->o->lexical_weight}, s->k,
+                                      best, err);
+    }
+    return rc;
+}
+
+static int search_all(search *s, aoe_retrieval_result *r, aoe_error *err) {
     const aoei_retrieval_data *d = s->d;
-    for (size_t first = 0; first < d->n_queries; first += SEARCH) {
+    int rc = 0;
+    for (size_t first = 0; !rc && first < d->n_queries; first += SEARCH) {
         const size_t n = d->n_queries - first < SEARCH ? d->n_queries - first : SEARCH;
-        search_some(s, first, n);
-        for (size_t i = 0; i < n; i++)
+        rc = search_some(s, first, n, err);
+        for (size_t i = 0; !rc && i < n; i++)
             add_query(s, &d->query[first + i], s->best + i * s->k, r);
     }
+    return rc;
 }
 
 static void finish_result(const search *s, aoe_retrieval_result *r) {
@@ -256,6 +310,8 @@ static int embed_all(search *s, const aoei_eval_model *queries, const aoei_eval_
                      aoei_eval_progress *p, aoe_error *err) {
     const aoei_retrieval_data *d = s->d;
     const text_source texts = texts_of(d, docs), query_source = queries_of(d, queries);
+    if (s->o->mode == AOE_RETRIEVAL_LEXICAL)
+        return 0;
     const int rc = embed(s, &texts, s->texts, truncated, p, err);
     if (rc || !d->grouped || queries != docs)
         return rc ? rc : embed(s, &query_source, s->queries, truncated, p, err);
@@ -266,12 +322,13 @@ static int embed_all(search *s, const aoei_eval_model *queries, const aoei_eval_
 }
 
 /* Writes the nearest texts of each query, without the query itself, to list[queries, top]. */
-static void write_lists(search *s, uint32_t *list, size_t top) {
+static int write_lists(search *s, uint32_t *list, size_t top, aoe_error *err) {
     const aoei_retrieval_data *d = s->d;
-    for (size_t first = 0; first < d->n_queries; first += SEARCH) {
+    int rc = 0;
+    for (size_t first = 0; !rc && first < d->n_queries; first += SEARCH) {
         const size_t n = d->n_queries - first < SEARCH ? d->n_queries - first : SEARCH;
-        search_some(s, first, n);
-        for (size_t i = 0; i < n; i++) {
+        rc = search_some(s, first, n, err);
+        for (size_t i = 0; !rc && i < n; i++) {
             uint32_t *to = list + (first + i) * top;
             size_t found = 0;
             for (size_t k = 0; k < s->k && found < top; k++)
@@ -281,6 +338,7 @@ static void write_lists(search *s, uint32_t *list, size_t top) {
                 to[found++] = AOEI_NO_TEXT;
         }
     }
+    return rc;
 }
 
 /* Fails if the two models have embeddings of different sizes. */
@@ -311,7 +369,7 @@ int aoei_retrieval_lists(uint32_t *list, const aoei_retrieval_data *d, const aoe
     if (!rc)
         rc = embed_all(&s, queries, docs, &truncated, p, err);
     if (!rc)
-        write_lists(&s, list, top);
+        rc = write_lists(&s, list, top, err);
     destroy(&s);
     return rc;
 }
@@ -323,10 +381,12 @@ static int evaluate(const aoei_retrieval_data *d, const aoei_eval_model *queries
     int rc = create(&s, err);
     if (!rc)
         rc = embed_all(&s, queries, docs, &r->truncated, p, err);
-    if (!rc) {
-        search_all(&s, r);
+    if (!rc)
+        rc = add_words(&s, p, err);
+    if (!rc)
+        rc = search_all(&s, r, err);
+    if (!rc)
         finish_result(&s, r);
-    }
     destroy(&s);
     return rc;
 }
@@ -348,9 +408,9 @@ int aoei_retrieval_run(const aoei_eval_model *queries, const aoei_eval_model *do
     for (size_t i = 0; !rc && i < n_paths; i++) {
         rc = aoei_retrieval_read(&d[i], paths, n_paths, i, o, err);
         const text_source texts = texts_of(&d[i], docs), query_source = queries_of(&d[i], queries);
-        if (!rc)
+        if (!rc && o->mode != AOE_RETRIEVAL_LEXICAL)
             rc = check_tokens(&d[i], &texts, err);
-        if (!rc)
+        if (!rc && o->mode != AOE_RETRIEVAL_LEXICAL)
             rc = check_tokens(&d[i], &query_source, err);
         p.total += d[i].texts.n + d[i].n_queries;
     }

@@ -7,7 +7,11 @@
 #include "index/ranked.h"
 
 #define AOEI_FUSION_CONSTANT 60
-#define AOEI_FUSION_DEPTH    100 /* the first passages of each list that are used; or k, if k is larger */
+/* Default weights. The lexical weight was chosen on the queries of cranfield with even numbers: of 12 weights from 0.2
+ * to 3, it has the largest mean nDCG@10 over aoe-small-en and potion-base-2M. */
+#define AOEI_DENSE_WEIGHT   1
+#define AOEI_LEXICAL_WEIGHT 0.8
+#define AOEI_FUSION_DEPTH   100 /* the first passages of each list that are used; or k, if k is larger */
 
 /* A passage that a search found. */
 typedef struct aoei_found {

@@ -6,6 +6,7 @@
 
 #include "aoe_index.h"
 #include "base/options.h"
+#include "index/fusion.h"
 
 AOEI_DEFAULTS(aoe_index_options) {
     memset(o, 0, sizeof *o);
@@ -23,6 +24,6 @@ AOEI_DEFAULTS(aoe_index_search_options) {
     memset(o, 0, sizeof *o);
     o->k = 10;
     o->min_score = NAN;
-    o->dense_weight = 1;
-    o->lexical_weight = 1;
+    o->dense_weight = AOEI_DENSE_WEIGHT;
+    o->lexical_weight = AOEI_LEXICAL_WEIGHT;
 }

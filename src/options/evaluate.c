@@ -33,6 +33,22 @@ static int parse_numbers(void *target, const char *text, aoe_error *err) {
 
 #define RETRIEVAL(field) AOEI_AT(aoe_retrieval_options, field)
 
+/* Parses weights such as "1,0.5". The target is the struct aoe_retrieval_options. */
+static int parse_weights(void *target, const char *text, aoe_error *err) {
+    aoe_retrieval_options *r = target;
+    char *middle, *end = NULL;
+    const double dense = strtod(text, &middle), lexical = *middle == ',' ? strtod(middle + 1, &end) : -1;
+    if (*middle != ',' || middle == text || end == middle + 1 || *end || !(dense >= 0) || !(lexical >= 0) ||
+        !(dense + lexical > 0 && dense + lexical < 1e9))
+        return aoei_fail(err, AOE_EARG,
+                         "expected the weights of dense and lexical search, which are not negative, for example 1,0.5, "
+                         "not '%.100s'",
+                         text);
+    r->dense_weight = dense;
+    r->lexical_weight = lexical;
+    return 0;
+}
+
 static const aoei_option retrieval_metrics_rows[] = {
     {.name = "recall-at",
      .kind = AOEI_OPTION_NAMED,
@@ -49,6 +65,24 @@ static const aoei_option retrieval_metrics_rows[] = {
      .min = 1,
      .most = 1e6,
      .help = "number of nearest texts from which MRR and nDCG are computed"},
+};
+
+static const aoei_option retrieval_search_rows[] = {
+    {.name = "mode",
+     .kind = AOEI_OPTION_CHOICE,
+     RETRIEVAL(mode),
+     .choices = AOEI_CHOICES("dense", "lexical", "hybrid"),
+     .noun = "mode",
+     .help = "ranking of the texts: dense (cosine of embeddings), lexical (BM25 of words, without the model) or hybrid "
+             "(reciprocal rank fusion of both, as in aoe search)"},
+    {.name = "weights",
+     .kind = AOEI_OPTION_NAMED,
+     .value = "DENSE,LEXICAL",
+     .member = "dense_weight",
+     .offset = 0,
+     .parse = parse_weights,
+     .help = "for --mode hybrid: weights of the two rankings",
+     .fallback = "1,0.8"},
 };
 
 static const aoei_option retrieval_input_rows[] = {
@@ -174,6 +208,7 @@ static const aoei_option suite_rows[] = {
 
 const aoei_option_group aoei_retrieval_metrics_rows =
     AOEI_GROUP("metrics", aoe_retrieval_options, retrieval_metrics_rows);
+const aoei_option_group aoei_retrieval_search_rows = AOEI_GROUP("search", aoe_retrieval_options, retrieval_search_rows);
 const aoei_option_group aoei_retrieval_input_rows = AOEI_GROUP("input", aoe_retrieval_options, retrieval_input_rows);
 const aoei_option_group aoei_rerank_lists_rows = AOEI_GROUP("lists", aoe_rerank_options, rerank_lists_rows);
 const aoei_option_group aoei_rerank_output_rows = AOEI_GROUP("output", aoe_rerank_options, rerank_output_rows);

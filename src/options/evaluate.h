@@ -10,6 +10,7 @@ extern const char *const aoei_bench_mode_names[]; /* names of the values of aoe_
 /* The rows of each struct, one group per heading of the help. */
 /* aoe_retrieval_options */
 extern const aoei_option_group aoei_retrieval_metrics_rows;
+extern const aoei_option_group aoei_retrieval_search_rows;
 extern const aoei_option_group aoei_retrieval_input_rows;
 /* aoe_rerank_options */
 extern const aoei_option_group aoei_rerank_lists_rows;

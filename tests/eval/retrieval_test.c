@@ -347,6 +347,39 @@ static void test_beir_by_hand(void **state) {
     free(path);
 }
 
+/* The dense ranking of the query (angle 2) is d1 d2 d3. The word "text" is in d3 and in d1, which is longer. */
+static void test_modes(void **state) {
+    (void)state;
+    static const char *const corpus = "{\"_id\":\"d1\",\"text\":\"0 long text\"}\n{\"_id\":\"d2\",\"text\":\"10\"}\n"
+                                      "{\"_id\":\"d3\",\"text\":\"90 text\"}\n";
+    write_in("words", "corpus.jsonl", corpus);
+    write_in("words", "queries.jsonl", "{\"_id\":\"q1\",\"text\":\"2 text\"}\n");
+    write_in("words/qrels", "test.tsv", "query-id\tcorpus-id\tscore\nq1\td3\t1\n");
+    char *path = test_path(test_dir, "words");
+    aoe_retrieval_options o;
+    reports r;
+    aoe_error err = {0};
+    aoe_retrieval_options_defaults(&o);
+    assert_true(o.mode == AOE_RETRIEVAL_DENSE && o.dense_weight == 1 && o.lexical_weight == 0.8);
+    static const double mrr[] = {1 / 3.0, 1, 1 / 2.0}; /* hybrid: d1 has the ranks 1 and 2, d3 the ranks 3 and 1 */
+    for (int m = AOE_RETRIEVAL_DENSE; m <= AOE_RETRIEVAL_HYBRID; m++) {
+        o.mode = (aoe_retrieval_mode)m;
+        if (run(&r, path, &o, &err))
+            fail_msg("%s", err.message);
+        assert_near(r.result[0].mrr, mrr[m], "MRR");
+        assert_int_equal(r.result[0].texts, 3);
+    }
+    o.lexical_weight = 100;
+    assert_int_equal(run(&r, path, &o, &err), 0);
+    assert_near(r.result[0].mrr, 1, "MRR");
+    o.lexical_weight = -1;
+    assert_int_equal(run(&r, path, &o, &err), AOE_EARG);
+    o.lexical_weight = 1;
+    o.mode = (aoe_retrieval_mode)3;
+    assert_int_equal(run(&r, path, &o, &err), AOE_EARG);
+    free(path);
+}
+
 /* Tests metrics computed by hand of a folder with judgments of missing texts and queries, negative gains, repeated
  * judgments and ids, white space around texts, and equal scores, which trec_eval orders by descending id: the ranking
  * of q1 is d3 b a B d1. The missing texts of q1 have the gains 3 and 1 (the last judgment of m1 counts), and b has the
@@ -534,9 +567,9 @@ int main(void) {
         cmocka_unit_test(test_groups_by_hand), cmocka_unit_test(test_ties),
         cmocka_unit_test(test_random_queries), cmocka_unit_test(test_random_groups),
         cmocka_unit_test(test_two_encoders),   cmocka_unit_test(test_beir_by_hand),
-        cmocka_unit_test(test_odd_beir),       cmocka_unit_test(test_beir_errors),
-        cmocka_unit_test(test_group_errors),   cmocka_unit_test(test_cancelling),
-        cmocka_unit_test(test_trec_qrels),
+        cmocka_unit_test(test_modes),          cmocka_unit_test(test_odd_beir),
+        cmocka_unit_test(test_beir_errors),    cmocka_unit_test(test_group_errors),
+        cmocka_unit_test(test_cancelling),     cmocka_unit_test(test_trec_qrels),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

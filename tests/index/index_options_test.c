@@ -19,7 +19,7 @@ static void test_defaults(void **state) {
     assert_int_equal(s.struct_size, sizeof s);
     assert_int_equal(s.k, 10);
     assert_int_equal(s.mode, AOE_INDEX_HYBRID);
-    assert_true(isnan(s.min_score) && s.dense_weight == 1 && s.lexical_weight == 1);
+    assert_true(isnan(s.min_score) && s.dense_weight == 1 && s.lexical_weight == 0.8);
     aoe_index_update_options u;
     aoe_index_update_options_defaults(&u);
     assert_int_equal(u.struct_size, sizeof u);
