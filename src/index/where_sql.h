@@ -16,9 +16,11 @@
 #include "index/sql.h"
 #include "index/where.h"
 
-/* SQL expression for the absolute path of a file, in a statement with the tables files f and sources s. The path of a
- * table is absolute in the table `files`. */
-#define AOEI_SQL_PATH "CASE WHEN substr(f.path, 1, 1) = '/' THEN f.path ELSE s.path || '/' || f.path END"
+/* SQL expression for the absolute path of a file, in a statement with the tables files f and sources s. If the
+ * source is a table or a single file (its kind, index/update_source.h), the path of the source is that of the file. */
+#define AOEI_SQL_PATH                                                                                                  \
+    "CASE WHEN substr(f.path, 1, 1) = '/' THEN f.path WHEN s.kind & 15 > 1 THEN s.path "                               \
+    "ELSE s.path || '/' || f.path END"
 /* Joins the files and sources of the documents d. */
 #define AOEI_SQL_FILES "LEFT JOIN files f ON f.id = d.file LEFT JOIN sources s ON s.id = f.source"
 
