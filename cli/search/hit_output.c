@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/alloc.h"
+#include "base/path.h"
 #include "cli/common/output.h"
 #include "cli/common/progress.h"
 #include "cli/common/visible.h"
@@ -86,7 +87,7 @@ void cli_print_hit_json(json_t *value) {
     cli_flush_stdout();
 }
 
-/* Returns metadata: a value that has the form of a JSON number is a number. */
+/* Returns metadata. All values are strings. */
 static json_t *fields_json(const aoe_index_hit *hit) {
     json_t *fields = json_object();
     for (size_t i = 0; i < hit->n_fields; i++)
@@ -150,9 +151,14 @@ static void write_json(const cli_hit_output *o, aoe_text query, const cli_hit *h
 
 /* -------------------------------------------------------------------- text */
 
-/* Returns the path of a file, relative to the current directory if the file is inside it; the name of any other
- * document. */
-static const char *shown_name(const cli_hit_output *o, const aoe_index_hit *hit) {
+/* Returns 1 if the document is a whole file; 0: it is a row of a table, or its text was given by a program. */
+static int is_file(const aoe_index_hit *hit) {
+    return hit->path && aoei_name_ends_with(hit->path, hit->name);
+}
+
+/* Returns the path of the file, relative to the current directory if the file is inside it; if the document is not in a
+ * file, returns its name. */
+static const char *shown_path(const cli_hit_output *o, const aoe_index_hit *hit) {
     const size_t n = strlen(o->here);
     if (!hit->path)
         return hit->name;
@@ -161,8 +167,9 @@ static const char *shown_name(const cli_hit_output *o, const aoe_index_hit *hit)
     return hit->path;
 }
 
-void cli_append_hit_name(aoei_buffer *b, const cli_hit_output *o, const aoe_index_hit *hit) {
-    const char *name = shown_name(o, hit);
+/* Appends the name of a document: the path of a file, or the name of any other document. */
+static void append_name(aoei_buffer *b, const cli_hit_output *o, const aoe_index_hit *hit) {
+    const char *name = is_file(hit) ? shown_path(o, hit) : hit->name;
     cli_append_visible(b, name, strlen(name));
 }
 
@@ -186,16 +193,16 @@ void cli_append_hit_place(aoei_buffer *b, const cli_hit_output *o, const aoe_ind
     if (link)
         append_link(b, o, hit->path);
     aoei_buffer_printf(b, "%s", o->color ? BOLD : "");
-    cli_append_hit_name(b, o, hit);
+    append_name(b, o, hit);
     aoei_buffer_printf(b, "%s", o->color ? PLAIN : "");
-    if (hit->line && hit->path) {
+    if (hit->line && is_file(hit)) {
         aoei_buffer_printf(b, ":%zu", hit->line);
         if (hit->last_line > hit->line)
             aoei_buffer_printf(b, "-%zu", hit->last_line);
     }
     if (link)
         aoei_buffer_printf(b, "\033]8;;\033\\");
-    if (hit->heading && *hit->heading) {
+    if (*hit->heading && strcmp(hit->heading, hit->name) != 0) {
         aoei_buffer_printf(b, "  ");
         cli_append_visible(b, hit->heading, strlen(hit->heading));
     }
@@ -256,10 +263,11 @@ static void write_files(const cli_hit_output *o, const cli_hit *hits, size_t n) 
     for (size_t i = 0; i < n; i++) {
         int seen = 0;
         for (size_t k = 0; k < i && !seen; k++)
-            seen = strcmp(shown_name(o, hits[k].hit), shown_name(o, hits[i].hit)) == 0;
+            seen = strcmp(shown_path(o, hits[k].hit), shown_path(o, hits[i].hit)) == 0;
         if (seen)
             continue;
-        cli_append_hit_name(&b, o, hits[i].hit);
+        const char *path = shown_path(o, hits[i].hit);
+        cli_append_visible(&b, path, strlen(path));
         aoei_buffer_putc(&b, '\n');
     }
     print_buffer(&b);

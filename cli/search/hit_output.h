@@ -46,10 +46,8 @@ void cli_hit_output_write(const cli_hit_output *o, aoe_text query, size_t number
                           const cli_terms *terms);
 void cli_hit_output_end(cli_hit_output *o); /* frees the memory; accepts a zeroed struct */
 
-/* Appends the name of a document for people: the path of a file, relative to the current directory if the file is
- * inside it, and otherwise the name of the document. */
-void cli_append_hit_name(aoei_buffer *b, const cli_hit_output *o, const aoe_index_hit *hit);
-/* Appends the line with name, line numbers and heading of a passage, without a line end. */
+/* Appends the line with name, line numbers and heading of a passage, without a line end. The name of a file is its
+ * path, relative to the current directory if the file is inside it. */
 void cli_append_hit_place(aoei_buffer *b, const cli_hit_output *o, const aoe_index_hit *hit);
 /* Returns the JSON object of a passage. score: NaN: the object contains no score. */
 json_t *cli_hit_json(const aoe_index_hit *hit, double score, int explain);

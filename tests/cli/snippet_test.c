@@ -118,7 +118,8 @@ static void test_place(void **state) {
     (void)state;
     aoei_buffer b = {0};
     cli_hit_output o = {.links = 1, .here = (char[]){"/home/me"}, .host = (char[]){"host"}};
-    aoe_index_hit hit = {.name = "n", .path = "/home/me/a b\033%/\xc3\xa9.md", .heading = "A > \033B", .line = 3};
+    aoe_index_hit hit = {
+        .name = "\xc3\xa9.md", .path = "/home/me/a b\033%/\xc3\xa9.md", .heading = "A > \033B", .line = 3};
     hit.last_line = 9;
     cli_append_hit_place(&b, &o, &hit);
     assert_string_equal(b.data, "\033]8;;file://host/home/me/a%20b%1B%25/%C3%A9.md\033\\a b\\x1b%/\xc3\xa9.md:3-9"
@@ -128,6 +129,11 @@ static void test_place(void **state) {
     cli_append_hit_place(&b, &o, &hit);
     assert_string_equal(b.data, "t.tsv:7");
     aoei_buffer_clear(&b);
+    hit.path = "/home/me/t.tsv"; /* a row of a table */
+    cli_append_hit_place(&b, &o, &hit);
+    assert_string_equal(b.data, "\033]8;;file://host/home/me/t.tsv\033\\t.tsv:7\033]8;;\033\\");
+    aoei_buffer_clear(&b);
+    hit.name = hit.heading = "x";
     hit.path = "/home/me2/x";
     o.links = 0;
     cli_append_hit_place(&b, &o, &hit);
