@@ -37,15 +37,7 @@ const aoei_option cli_general_table[CLI_SEEDED_COUNT] = {
 };
 
 const aoei_option cli_model_table[CLI_MODEL_COUNT] = {
-    {.name = "model",
-     .letter = 'm',
-     .kind = AOEI_OPTION_MODEL,
-     .value = "DIR",
-     AT(cli_model_options, dir),
-     .help =
-         "model directory, a directory with LoRA adapters, or the name ORG/NAME[@REVISION] of a model that aoe pull "
-         "downloaded",
-     .fallback = CLI_DEFAULT_MODEL},
+    CLI_OPTION_MODEL_DIR(CLI_DEFAULT_MODEL),
     {.name = "verbose",
      .letter = 'v',
      .kind = AOEI_OPTION_FLAG,

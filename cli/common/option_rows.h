@@ -25,6 +25,14 @@
         .help = "output file" formats "; it is written completely or not at all, and replaces an existing file",       \
         .fallback = "stdout"                                                                                           \
     }
+#define CLI_OPTION_MODEL_DIR(usual)                                                                                    \
+    {                                                                                                                  \
+        .name = "model", .letter = 'm', .kind = AOEI_OPTION_MODEL, .value = "DIR",                                     \
+        .offset = offsetof(cli_model_options, dir),                                                                    \
+        .help = "model directory, a directory with LoRA adapters, or the name ORG/NAME[@REVISION] of a model that "    \
+                "aoe pull downloaded",                                                                                 \
+        .fallback = usual                                                                                              \
+    }
 #define CLI_OPTION_SCORE_CLASS(target, usual)                                                                          \
     {                                                                                                                  \
         .name = "class", .kind = AOEI_OPTION_TEXT, .value = "NAME", target, .field = "score_class",                    \

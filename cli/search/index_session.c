@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ * Opens an index and its model. A search first opens the index without the model, because a search for words in an
+ * index that is up to date needs no model, and opening a model takes most of the time of a search.
+ */
+#include "cli/search/index_session.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/lock.h"
+#include "base/path.h"
+#include "cli/common/interrupt.h"
+#include "cli/common/option_rows.h"
+#include "cli/common/visible.h"
+
+#define AUTO_SECONDS 1.0  /* work that a search does before its answer */
+enum { BUSY_TRIES = 10 }; /* number of attempts to lock an index, 10 ms apart */
+
+const aoei_option cli_index_model_table[CLI_INDEX_MODEL_COUNT] = {
+    CLI_OPTION_MODEL_DIR("the model of the index; for a new index, " CLI_DEFAULT_MODEL),
+};
+
+char *cli_nearest_index(void) {
+    char path[PATH_MAX + sizeof "/" CLI_INDEX_DIR];
+    if (aoei_is_dir(CLI_INDEX_DIR))
+        return cli_strdup(CLI_INDEX_DIR);
+    if (!getcwd(path, PATH_MAX) || path[0] != '/')
+        return NULL;
+    for (;;) {
+        char *slash = strrchr(path, '/');
+        if (slash == path && !path[1])
+            return NULL;
+        memcpy(slash, "/" CLI_INDEX_DIR, sizeof "/" CLI_INDEX_DIR);
+        if (aoei_is_dir(path))
+            return cli_strdup(path);
+        slash[slash == path] = 0;
+    }
+}
+
+int cli_index_find(cli_index *x, const char *given) {
+    x->found = !given;
+    x->dir = given ? cli_strdup(given) : cli_nearest_index();
+    if (!x->dir)
+        return cli_fail("no index (" CLI_INDEX_DIR ") in this folder or the folders above it; create one with "
+                        "`aoe index FOLDER`, or give its directory with -i");
+    return 0;
+}
+
+int cli_index_open_read(cli_index *x, aoe_error *err) {
+    aoe_index_stats stats = {.struct_size = sizeof stats};
+    char model[PATH_MAX];
+    int code = cli_index_reopen(x, AOE_INDEX_READ, NULL, err);
+    if (!code)
+        code = aoe_index_get_stats(x->index, &stats, err);
+    if (code == AOE_EFORMAT && !aoe_index_model(x->dir, model, sizeof model, NULL)) /* only the vectors are damaged */
+        x->recorded_model = cli_strdup(model);
+    if (code)
+        return code;
+    free(x->recorded_model);
+    x->recorded_model = cli_strdup(stats.model ? stats.model : "");
+    x->recorded = stats;
+    x->recorded.model = x->recorded.created = x->recorded.updated = NULL;
+    return 0;
+}
+
+int cli_index_load_model(cli_index *x) {
+    cli_model_options m = *x->model;
+    if (x->session.embedder)
+        return 0;
+    if (!m.dir && x->recorded_model && *x->recorded_model) {
+        if (aoei_exists(x->recorded_model))
+            m.dir = x->recorded_model;
+        else
+            cli_note("%s: the model of the index, %s, does not exist; the default model is used", x->dir,
+                     x->recorded_model);
+    }
+    if (cli_session_open(&x->session, x->general, &m))
+        return 1;
+    if (x->model->verbose)
+        cli_session_describe(&x->session, 1);
+    if (!m.o.dims && x->recorded.dims && x->recorded.dims < aoe_embedder_dims(x->session.embedder)) {
+        aoe_error err;
+        if (aoe_embedder_set_dims(x->session.embedder, x->recorded.dims, &err))
+            return cli_fail("%s", err.message);
+    }
+    return 0;
+}
+
+int cli_index_reopen(cli_index *x, aoe_index_access access, const aoe_index_options *o, aoe_error *err) {
+    aoe_index_close(x->index);
+    x->index = NULL;
+    return aoe_index_open(&x->index, x->dir, access, x->session.embedder, o, err);
+}
+
+/* ------------------------------------------------------------------ update */
+
+static int show_progress(void *user, const aoe_index_progress *p) {
+    cli_progress *shown = user;
+    aoei_buffer extra = {0};
+    const double seconds = p->bytes && p->total_bytes > p->bytes
+                               ? cli_progress_seconds(shown) * (double)(p->total_bytes - p->bytes) / (double)p->bytes
+                               : -1;
+    aoei_buffer_printf(&extra, "%zu passages  ", p->passages);
+    if (p->file)
+        cli_append_visible(&extra, p->file, strlen(p->file));
+    cli_progress_update(shown, p->files, p->total_files, NULL, seconds, extra.failed ? NULL : extra.data);
+    aoei_buffer_free(&extra);
+    return cli_interrupted();
+}
+
+int cli_index_update(cli_index *x, const aoe_index_source *sources, size_t n, aoe_index_update_options *o,
+                     aoe_index_update_result *result, aoe_error *err) {
+    cli_progress progress;
+    cli_progress_begin(&progress, "indexing", "files", 0);
+    o->progress = show_progress;
+    o->user = &progress;
+    const int code = aoe_index_update(x->index, sources, n, o, result, err);
+    cli_progress_end(&progress);
+    return code;
+}
+
+/* ----------------------------------------------------------------- refresh */
+
+/* Opens the index for writing and updates it. *left_out: number of changed files that were not read. */
+static int update_index(cli_index *x, cli_refresh refresh, size_t *left_out, aoe_error *err) {
+    aoe_index_update_options o;
+    aoe_index_update_result result = {.struct_size = sizeof result};
+    int code = cli_index_reopen(x, AOE_INDEX_WRITE, NULL, err);
+    if (code)
+        return code;
+    aoe_index_update_options_defaults(&o);
+    o.budget = refresh == CLI_REFRESH_AUTO ? AUTO_SECONDS : 0;
+    o.own_only = x->found && !x->recorded.created_here;
+    code = cli_index_update(x, NULL, 0, &o, &result, err);
+    *left_out = result.left_out;
+    return code;
+}
+
+/* Returns 1 if another process writes to the index. aoe_index_open would wait for seconds; this function only waits for
+ * the end of another search. */
+static int is_busy(const cli_index *x) {
+    const struct timespec pause = {.tv_nsec = 10000000};
+    int code = AOE_EEXIST;
+    for (int i = 0; i < BUSY_TRIES && code == AOE_EEXIST; i++) {
+        aoei_lock lock = {0};
+        aoe_error err;
+        if (i)
+            nanosleep(&pause, NULL);
+        code = aoei_lock_dir(&lock, x->dir, &err);
+        aoei_unlock(&lock);
+    }
+    return code == AOE_EEXIST;
+}
+
+/* Updates the index, and opens the model only if there are texts to embed. Returns 0, or 1 after reporting an error
+ * with which no search is possible. */
+static int refresh_index(cli_index *x, cli_refresh refresh) {
+    aoe_error err;
+    size_t left_out = 0;
+    int code = AOE_EEXIST;
+    if (refresh == CLI_REFRESH_ALWAYS || !is_busy(x))
+        code = update_index(x, refresh, &left_out, &err);
+    if (!x->session.embedder && ((!code && left_out) || code == AOE_EARG)) {
+        if (cli_index_load_model(x))
+            return 1;
+        code = update_index(x, refresh, &left_out, &err);
+    }
+    if (!code) {
+        if (left_out)
+            cli_warn("%s: %zu changed file%s %s not yet in the index; add %s with `aoe index -o %s`, or search with "
+                     "--refresh always",
+                     x->dir, left_out, cli_plural(left_out), left_out == 1 ? "is" : "are",
+                     left_out == 1 ? "it" : "them", x->dir);
+        return 0;
+    }
+    if (refresh == CLI_REFRESH_ALWAYS || code == AOE_EMISMATCH)
+        return cli_fail("%s", err.message);
+    if (code == AOE_EEXIST)
+        cli_warn("%s: another process writes to the index; the answer is from its last commit", x->dir);
+    else
+        cli_warn("%s; the answer is from the last commit of the index", err.message);
+    aoe_index_close(x->index);
+    x->index = NULL;
+    return 0;
+}
+
+int cli_index_open_search(cli_index *x, cli_refresh refresh, int with_model) {
+    aoe_error err;
+    if (cli_index_open_read(x, &err))
+        return cli_fail("%s", err.message);
+    if (with_model && cli_index_load_model(x))
+        return 1;
+    if (refresh != CLI_REFRESH_NEVER) {
+        if (refresh_index(x, refresh))
+            return 1;
+        if (x->index)
+            return 0;
+    } else if (!with_model) {
+        return 0;
+    }
+    return cli_index_reopen(x, AOE_INDEX_READ, NULL, &err) ? cli_fail("%s", err.message) : 0;
+}
+
+void cli_index_close(cli_index *x) {
+    aoe_index_close(x->index);
+    cli_session_close(&x->session);
+    free(x->dir);
+    free(x->recorded_model);
+    *x = (cli_index){0};
+}
