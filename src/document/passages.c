@@ -21,20 +21,14 @@ enum { SHORTEST = 32, HEADING_BYTES = 240, NAME_BYTES = 100, FIRST_LINES = 10 };
 
 static const double overlap = 0.15;
 
-typedef struct heading {
-    char *text;    /* NULL: not yet computed; owned by aoei_passages */
-    size_t tokens; /* with one token for the newline; 0 if the text is "" */
-} heading;
-
 typedef struct splitter {
     aoei_passages *p;
     const aoei_passage_options *o;
     const aoei_outline *outline;
     aoei_segments s;
-    const char *first;      /* first part of all headings; NULL: none */
-    heading *headings;      /* [sections of the outline] */
-    const heading *heading; /* of the current passage */
-    size_t limit;           /* tokens of the text of the current passage */
+    const char *first;           /* first part of all headings; NULL: none */
+    const aoei_heading *heading; /* of the current passage */
+    size_t limit;                /* tokens of the text of the current passage */
 } splitter;
 
 /* Number of tokens of the segments [from, to). */
@@ -86,7 +80,7 @@ static uint32_t main_section(const splitter *x, size_t start, size_t end) {
 
 /* Sets the heading of the section. It has at most a quarter of the tokens. */
 static int set_heading(splitter *x, uint32_t section, aoe_error *err) {
-    heading *h = &x->headings[section];
+    aoei_heading *h = &x->p->headings[section];
     char path[HEADING_BYTES];
     size_t tokens = 0, size = sizeof path;
     x->heading = h;
@@ -106,12 +100,9 @@ static int set_heading(splitter *x, uint32_t section, aoe_error *err) {
         if (tokens <= x->o->longest / 4)
             break;
     }
-    h->text = aoei_chunks_take(&x->p->headings, strlen(path) + 1);
-    if (!h->text)
-        return aoei_fail_nomem(err, sizeof path);
-    memcpy(h->text, path, strlen(path) + 1);
+    h->text = aoei_strdup(path);
     h->tokens = tokens;
-    return 0;
+    return h->text ? 0 : aoei_fail_nomem(err, sizeof path);
 }
 
 /* Maximum of the sum over the segments and the heading. The tokens of the whole passage may differ a little from the
@@ -315,10 +306,10 @@ int aoei_passages_split(aoei_passages *p, aoe_text text, const aoei_passage_opti
     if (!rc)
         rc = aoei_segments_fill(&x.s, &p->outline, o->tokens < left ? o->tokens : left, o->count, o->user, err);
     x.first = first_part(p, o, kind);
-    x.headings = rc ? NULL : aoei_calloc(p->outline.n_sections, sizeof *x.headings);
     if (!rc)
-        rc = x.headings ? split(&x, err) : aoei_fail_nomem(err, p->outline.n_sections * sizeof *x.headings);
-    aoei_free(x.headings);
+        p->headings = aoei_calloc(p->outline.n_sections, sizeof *p->headings);
+    if (!rc)
+        rc = p->headings ? split(&x, err) : aoei_fail_nomem(err, p->outline.n_sections * sizeof *p->headings);
     aoei_segments_free(&x.s);
     if (rc)
         aoei_passages_free(p);
@@ -326,8 +317,10 @@ int aoei_passages_split(aoei_passages *p, aoe_text text, const aoei_passage_opti
 }
 
 void aoei_passages_free(aoei_passages *p) {
+    for (size_t i = 0; p->headings && i < p->outline.n_sections; i++)
+        aoei_free(p->headings[i].text);
+    aoei_free(p->headings);
     aoei_outline_free(&p->outline);
-    aoei_chunks_free(&p->headings);
     aoei_free(p->passage);
     aoei_free(p->title);
     *p = (aoei_passages){0};

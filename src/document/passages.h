@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/text_store.h"
 #include "document/kind.h"
 #include "document/outline.h"
 #include "document/segments.h"
@@ -16,13 +15,18 @@ typedef struct aoei_passage {
     size_t tokens;          /* approximate number of tokens of heading and text */
 } aoei_passage;
 
+typedef struct aoei_heading { /* heading of a section */
+    char *text;               /* owned; NULL: no passage needs it */
+    size_t tokens;            /* with one token for the newline; 0 if the text is "" */
+} aoei_heading;
+
 typedef struct aoei_passages { /* a zeroed struct is empty */
     aoei_passage *passage;     /* [n] in the order of the document */
     size_t n, capacity;
     char *title;      /* title in the front matter or in <title>, or the first heading; "" if there is none; owned */
     size_t shortened; /* bytes of data that were removed (aoei_shorten_data) */
-    aoei_outline outline; /* contains the text */
-    aoei_chunks headings;
+    aoei_outline outline;   /* contains the text */
+    aoei_heading *headings; /* [outline.n_sections] owned; NULL: the document has no passages */
 } aoei_passages;
 
 typedef struct aoei_passage_options {
