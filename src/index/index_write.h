@@ -19,7 +19,7 @@
 int aoei_write_begin(aoe_index *index, aoe_error *err);
 /* Embeds and writes the queued documents. If it fails, none of them is written, and the queue is empty. */
 int aoei_write_flush(aoe_index *index, aoe_error *err);
-/* Calls aoei_write_flush and commits, also if nothing changed. aoe_index_commit is equal to it. If it fails, all
+/* Calls aoei_write_flush and commits, unless nothing changed. aoe_index_commit is equal to it. If it fails, all
  * changes since the last commit are lost. */
 int aoei_write_commit(aoe_index *index, aoe_error *err);
 /* Undoes all changes since the last commit. */

@@ -103,7 +103,8 @@ static int query(aoei_locator *l, int is_row, int64_t id, aoei_located **out, ao
     aoei_db_reset(s);
     if (code)
         return code;
-    if (!found || id < 0 || id - (is_row ? x->first_row : x->first_passage) >= x->n)
+    if (!found || id < 0 || x->first_row < 0 || x->first_passage < 0 ||
+        id - (is_row ? x->first_row : x->first_passage) >= x->n)
         return aoei_db_damaged(l->db, is_row ? "a vector belongs to no document" : "a passage belongs to no document",
                                err);
     *out = x;

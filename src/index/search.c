@@ -75,9 +75,9 @@ static void complete(const search *s, aoei_found *found, size_t n, const aoei_le
         const aoei_ranked *x = &found[i].ranked;
         if (isnan(found[i].bm25) && words->score && (size_t)x->passage < words->n)
             found[i].bm25 = words->score[x->passage];
-        if (isnan(found[i].cosine) && vector)
-            found[i].cosine =
-                aoei_scan_score(&scan, vector, (size_t)(x->place->first_row + (x->passage - x->place->first_passage)));
+        const uint64_t row = (uint64_t)x->place->first_row + (uint64_t)(x->passage - x->place->first_passage);
+        if (isnan(found[i].cosine) && vector && row < scan.n) /* a row outside can only come from a damaged database */
+            found[i].cosine = aoei_scan_score(&scan, vector, (size_t)row);
     }
 }
 

@@ -187,6 +187,7 @@ int aoei_index_writer_begin(aoe_index *index, aoe_error *err) {
             return aoei_db_damaged(&w->db, "a file of vectors is missing or damaged", err);
     const int rc = aoei_db_run(&w->db, "BEGIN IMMEDIATE", err);
     w->in_transaction = !rc;
+    w->changes_before = sqlite3_total_changes(w->db.db);
     return rc;
 }
 
@@ -305,6 +306,10 @@ int aoei_index_writer_commit(aoe_index *index, aoe_error *err) {
         return aoei_index_writer_begin(index, err);
     if (!w->in_transaction)
         return 0;
+    if (!w->all_live && sqlite3_total_changes(w->db.db) == w->changes_before) {
+        aoei_index_writer_rollback(index);
+        return 0;
+    }
     int rc = write_state(w, err);
     const int has_rows = w->all_live || w->now.state.rows != w->committed.state.rows;
     for (size_t i = 0; !rc && has_rows && i < w->n_files; i++)

@@ -34,6 +34,7 @@ struct aoei_index_writer {
     aoei_vector_file file[3];  /* codes, signs, values */
     size_t n_files;            /* 3, or 2 if the index stores only codes */
     int in_transaction;        /* 1: there may be changes since the last commit */
+    int changes_before;        /* number of changed rows of the connection when the transaction began */
     aoei_write_mark now;       /* state with the changes since the last commit */
     aoei_write_mark committed; /* state of the last commit */
     aoei_row_range *dead;      /* [now.n_dead] rows removed since the last commit; owned */
@@ -58,6 +59,7 @@ void aoei_index_writer_detach(aoei_index_writer *w, const char *dir);
 /* Begins a transaction, unless it has begun. */
 int aoei_index_writer_begin(aoe_index *index, aoe_error *err);
 /* Writes the state and the changes of the rows into the database, and commits, after the vector files are on the disk.
+ * If nothing changed, there is no new commit.
  * After a failure, all changes since the last commit are undone. */
 int aoei_index_writer_commit(aoe_index *index, aoe_error *err);
 void aoei_index_writer_rollback(aoe_index *index);

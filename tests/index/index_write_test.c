@@ -83,6 +83,8 @@ static void test_replace_and_remove(void **state) {
     check(aoe_index_commit(index, &err));
     check(tiny_index_add(index, "a", "a b c", &err)); /* equal */
     assert_int_equal(aoei_write_counted(index).unchanged, 1);
+    check(aoe_index_commit(index, &err)); /* nothing changed */
+    assert_int_equal(stats_of(index).commits, 1);
     check(tiny_index_add(index, "a", "e f", &err));
     assert_int_equal(aoei_write_counted(index).changed, 1);
     check(aoe_index_commit(index, &err));
