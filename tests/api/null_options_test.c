@@ -63,7 +63,7 @@ static int ignore_pair(void *user, aoe_text text1, aoe_text text2, size_t line, 
     return ignore_text(user, text2, err);
 }
 
-static const char *called[64]; /* names of the functions that were called */
+static const char *called[96]; /* names of the functions that were called */
 static size_t n_called;
 
 /* CALL(function, arguments): the call must succeed. MISSING(function, option, arguments): the call must fail with a
@@ -112,13 +112,17 @@ static void call_model_functions(const char *dir, const char *path) {
     MISSING(aoe_mine, "n_files", (e, NULL, &mined, &err));
     char *index_dir = test_path(dir, "index");
     aoe_index *index;
+    char *lines = test_write_text(dir, "lines.txt", "a b c\n");
+    const aoe_index_source source = {.struct_size = sizeof source, .path = lines};
     CALL(aoe_index_open, (&index, index_dir, AOE_INDEX_WRITE, e, NULL, &err));
     const aoe_text query = aoe_text_of("a");
     aoe_index_hits hits = {.struct_size = sizeof hits};
     CALL(aoe_index_search, (index, query, NULL, &hits, &err));
     CALL(aoe_index_search_many, (index, &query, 1, NULL, &hits, &err));
     aoe_index_hits_free(&hits);
+    CALL(aoe_index_update, (index, &source, 1, NULL, NULL, &err));
     aoe_index_close(index);
+    free(lines);
     test_dir_remove(index_dir);
     aoe_dev_set_free(dev);
     aoe_ids_free(&ids);
