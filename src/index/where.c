@@ -304,6 +304,8 @@ static int parse_list(parser *p, aoei_comparison *c) {
 static int parse_like(parser *p, aoei_comparison *c) {
     if (p->token.type != TEXT)
         return fail_at(p, p->token.start, "a pattern in quotes is missing after \"like\"");
+    if (p->token.len - 2 > AOEI_LIKE_BYTES) /* the length includes the quotes */
+        return fail_at(p, p->token.start, "a pattern of \"like\" is longer than 1,000 bytes");
     c->type = AOEI_LIKE;
     c->value = take_text(p);
     return add_comparison(p, c);

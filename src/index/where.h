@@ -28,6 +28,7 @@
 
 enum {
     AOEI_WHERE_BYTES = 65536, /* maximum length of a condition */
+    AOEI_LIKE_BYTES = 1000,   /* maximum length of a pattern of `like` */
     AOEI_WHERE_DEPTH = 32     /* maximum depth of parentheses and `not` */
 };
 

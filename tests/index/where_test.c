@@ -200,6 +200,21 @@ static void limits_depth_and_length(void **state) {
     }
 }
 
+static void limits_patterns(void **state) {
+    (void)state;
+    for (size_t n = AOEI_LIKE_BYTES; n <= AOEI_LIKE_BYTES + 1; n++) {
+        aoei_where *w;
+        aoe_error err = {0};
+        char *pattern = repeat("x", n, "'"), where[AOEI_LIKE_BYTES + 32];
+        (void)snprintf(where, sizeof where, "a like '%s", pattern);
+        assert_int_equal(aoei_where_parse(&w, where, &err), n > AOEI_LIKE_BYTES ? AOE_EARG : 0);
+        if (n > AOEI_LIKE_BYTES)
+            test_message(err.message, "a pattern of \"like\" is longer than 1,000 bytes at character 8: 'xxx");
+        aoei_where_free(w);
+        free(pattern);
+    }
+}
+
 /* Bits after the last document stay 0, also after `not`, and no document is no error. */
 static void keeps_bits_after_the_last_document(void **state) {
     (void)state;
@@ -303,13 +318,10 @@ static void visits_elements(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(visits_elements),
-        cmocka_unit_test(evaluates_conditions),
-        cmocka_unit_test(reports_positions),
-        cmocka_unit_test(limits_depth_and_length),
-        cmocka_unit_test(keeps_bits_after_the_last_document),
-        cmocka_unit_test(recognizes_plain_numbers),
-        cmocka_unit_test(reports_failures),
+        cmocka_unit_test(visits_elements),          cmocka_unit_test(evaluates_conditions),
+        cmocka_unit_test(reports_positions),        cmocka_unit_test(limits_depth_and_length),
+        cmocka_unit_test(limits_patterns),          cmocka_unit_test(keeps_bits_after_the_last_document),
+        cmocka_unit_test(recognizes_plain_numbers), cmocka_unit_test(reports_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
