@@ -349,6 +349,7 @@ static int update(job *j, const cli_args *args) {
         return code;
     if (!args->n && !j->exists)
         return cli_usage("index", "%s: no index; give the folders and files to index", j->index.dir);
+    cli_watch_interrupts();
     if (check_paths(args) || cli_index_load_model(&j->index))
         return 1;
     if (!j->o->model.verbose)
@@ -360,7 +361,6 @@ static int update(job *j, const cli_args *args) {
     o.filter = j->filter;
     o.n_filters = j->n_filters;
     o.own_only = j->index.found && !j->index.recorded.created_here;
-    cli_watch_interrupts();
     code = cli_index_update(&j->index, j->source, j->n_sources, &o, &r, &err);
     if (code && code != AOE_ECANCELLED)
         return cli_fail("%s", err.message);
