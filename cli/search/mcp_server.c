@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "base/json_rpc.h"
 #include "base/utf8.h"
@@ -179,9 +180,9 @@ static int check_arguments(const cli_mcp_tool *t, const json_t *arguments, aoei_
         while (f->name && strcmp(f->name, key) != 0)
             f++;
         if (!f->name) {
-            aoei_buffer_printf(text, "%s has no argument '%s'; its arguments are:", t->name, key);
+            aoei_buffer_printf(text, "%s has no argument '%.100s'", t->name, key);
             for (f = t->parameters; f->name; f++)
-                aoei_buffer_printf(text, " %s", f->name);
+                aoei_buffer_printf(text, "%s %s", f == t->parameters ? "; its arguments are" : "", f->name);
             return 0;
         }
         if (!check_value(f, value, text))
@@ -340,16 +341,15 @@ static json_t *answer_batch(cli_mcp *m, json_t *batch, int *answered) {
 
 /* Appends an answer, which may be NULL if memory ran out, and takes ownership of it. */
 static void append(aoei_buffer *out, json_t *a) {
-    const size_t before = out->len;
-    if (!a || aoei_json_append(out, a, JSON_COMPACT)) {
-        if (out->data)
-            out->data[out->len = before] = 0;
-        out->failed = 0;
+    char *text = a ? aoei_json_text(a, JSON_COMPACT) : NULL;
+    if (text)
+        aoei_buffer_append(out, text, strlen(text));
+    else
         aoei_buffer_printf(out,
                            "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":%d,\"message\":\"out of memory\"}}",
                            AOEI_RPC_INTERNAL_ERROR);
-    }
     aoei_buffer_putc(out, '\n');
+    aoei_free(text);
     json_decref(a);
 }
 
