@@ -361,6 +361,11 @@ static int update(job *j, const cli_args *args) {
     o.filter = j->filter;
     o.n_filters = j->n_filters;
     o.own_only = j->index.found && !j->index.recorded.created_here;
+    if (o.own_only && !args->n)
+        cli_warn(
+            "%s is a copy of an index; sources outside the folder that contains it are not read; to read them, give "
+            "the index with -o",
+            j->index.dir);
     code = cli_index_update(&j->index, j->source, j->n_sources, &o, &r, &err);
     if (code && code != AOE_ECANCELLED)
         return cli_fail("%s", err.message);

@@ -40,6 +40,13 @@ check_output -i t.index --json cat
 check_output -i t.index --files cat
 "$AOE" get -i t.index "name$esc[31m:1" 2>&1 | LC_ALL=C grep -c "$esc" || true
 "$AOE" index -o t.index --export jsonl | LC_ALL=C grep -c "$bidi" || true
+# A copied index, for example in a cloned repository, does not make aoe read files outside its folder.
+mkdir clone
+cp -r .aoe-index clone
+printf 'A private tiger.\n' >notes/private.txt
+(cd clone && "$AOE" search --mode lexical --files private) || echo "exit $?"
+(cd clone && "$AOE" index -q)
+(cd clone && "$AOE" search --mode lexical --files private) || echo "exit $?"
 # Queries are words.
 for query in '" OR 1=1 --' 'NEAR(' 'NEAR(cat dog, 2)' '*' 'cat*' '^cat' 'w:cat' '{w}:cat' 'cat AND' 'NOT cat' '"' "'" \
     "';DROP TABLE passages;--" '(' '-cat' '+' '\' '%' 'cat; ATTACH' "$(printf '\377\376')" "$esc"; do
