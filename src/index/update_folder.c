@@ -257,6 +257,11 @@ static aoei_filter *find_filter(const folder_update *f, const aoei_file *file, c
     return filter;
 }
 
+static void finish_file(aoei_update *u, const aoei_file *file) {
+    u->progress.files++;
+    u->progress.bytes += file->size;
+}
+
 /* Counts a file for which there is no time. If it was renamed, the old document stays until the next update, so that
  * its vectors are not lost. */
 static void leave_for_later(folder_update *f, const candidate *c) {
@@ -320,6 +325,7 @@ static int index_file(folder_update *f, const candidate *c, aoe_error *err) {
     int code = aoei_update_report(u, file->path, 0, err);
     if (code == 0 && aoei_update_is_late(u)) {
         leave_for_later(f, c);
+        finish_file(u, file);
         return 0;
     }
     if (code == 0 && !file->skip)
@@ -328,8 +334,7 @@ static int index_file(folder_update *f, const candidate *c, aoe_error *err) {
         return code;
     const aoei_file_record *old = c->known == SIZE_MAX ? NULL : &f->known[c->known];
     code = file->skip ? skip_file(f, file, old, 0, err) : index_contents(f, file, c, data, err);
-    u->progress.files++;
-    u->progress.bytes += file->size;
+    finish_file(u, file);
     return code;
 }
 
@@ -387,22 +392,20 @@ static int compare(folder_update *f, size_t *n_files, aoe_error *err) {
     *n_files = 0;
     for (size_t i = 0; i < folder->n && code == 0; i++) {
         const aoei_file *file = &folder->file[i];
-        if (aoei_source_is_nested(f->s, file))
-            continue;
-        if (!can_be_recorded(file)) {
-            aoei_update_skip(f->u, folder->root, file->path, file->skip, reason(file));
+        if (aoei_source_is_nested(f->s, file) || !can_be_recorded(file)) {
+            if (!can_be_recorded(file))
+                aoei_update_skip(f->u, folder->root, file->path, file->skip, reason(file));
+            finish_file(f->u, file);
             continue;
         }
         ++*n_files;
         while (k < f->n_known && strcmp(f->known[k].path, file->path) < 0)
             f->is_missing[k++] = 1;
         const int has_record = k < f->n_known && strcmp(f->known[k].path, file->path) == 0;
-        if (has_record && !file->skip && is_settled(f, file, &f->known[k])) {
-            f->u->progress.files++;
-            f->u->progress.bytes += file->size;
-        } else {
+        if (has_record && !file->skip && is_settled(f, file, &f->known[k]))
+            finish_file(f->u, file);
+        else
             code = add_candidate(f, i, has_record ? k : SIZE_MAX, err);
-        }
         k += (size_t)has_record;
     }
     while (k < f->n_known)
@@ -463,7 +466,8 @@ static int check_not_emptied(const folder_update *f, size_t n_files, aoe_error *
     size_t n = 0;
     for (size_t k = 0; k < f->n_known; k++)
         n += (size_t)is_indexed(f->known[k].state);
-    if (n_files || !n || aoei_source_kind(f->s) != AOEI_SOURCE_FOLDER)
+    const int has_new_patterns = f->s->given && f->s->is_new_record;
+    if (n_files || !n || has_new_patterns || aoei_source_kind(f->s) != AOEI_SOURCE_FOLDER)
         return 0;
     return aoei_fail(err, AOE_ENOENT,
                      "%s contains no files any more, but the index contains %zu of them, which were kept; mount or "
