@@ -80,6 +80,11 @@ typedef struct aoe_postgres_write_result {
 AOE_API int aoe_postgres_write(const char *url, aoe_index *index, const aoe_postgres_write_options *AOE_NULLABLE o,
                                aoe_postgres_write_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
+/* Checks, before a long computation, that aoe_postgres_write can begin: connects to the server and creates the
+ * extension pgvector if it does not exist. table: see aoe_postgres_write_options. Errors: see aoe_postgres_write.
+ */
+AOE_API int aoe_postgres_check(const char *url, const char *AOE_NULLABLE table, aoe_error *AOE_NULLABLE err);
+
 /* --------------------------------------------------------------------- search */
 
 /* A connection to a table of passages. One thread at a time may use it. */

@@ -11,6 +11,7 @@
 #include "cli/common/words.h"
 #include "cli/search/index_export.h"
 #include "cli/search/index_session.h"
+#include "cli/search/server.h"
 #include "vectors/npy.h"
 
 #include <stdlib.h>
@@ -28,6 +29,7 @@ typedef struct options {
     size_t recall; /* number of queries with which the recall is measured; 0: it is not measured */
     cli_export_format export_format;
     const char *export_to;
+    cli_server_options server; /* --to */
 } options;
 
 typedef struct job {
@@ -161,6 +163,20 @@ static const aoei_option task_table[] = {
      .offset = offsetof(options, export_to),
      .help = "file that --export writes",
      .fallback = "jsonl: stdout"},
+};
+
+static const aoei_option server_table[] = {
+    {.name = "to",
+     .kind = AOEI_OPTION_TEXT,
+     .value = "URL",
+     .offset = offsetof(cli_server_options, url),
+     .help = "after the update, make a table of a PostgreSQL server with pgvector equal to the index; the URL is "
+             "postgresql://USER@HOST:PORT/DATABASE, and the password is read from PGPASSWORD or ~/.pgpass",
+     .fallback = ""},
+    {.name = "replace",
+     .kind = AOEI_OPTION_FLAG,
+     .offset = offsetof(cli_server_options, replace),
+     .help = "--to: drop a table with the passages of another index first"},
 };
 
 /* ------------------------------------------------------------------ inputs */
@@ -339,6 +355,14 @@ static int check_paths(const cli_args *args) {
     return 0;
 }
 
+/* Copies the last commit to the server. Meanwhile, other processes can write to the index. */
+static int copy_to_server(job *j) {
+    aoe_error err;
+    if (cli_index_reopen(&j->index, AOE_INDEX_READ, NULL, &err))
+        return cli_fail("%s", err.message);
+    return cli_server_write(&j->o->server, j->index.index, j->index.dir, j->o->general.json);
+}
+
 /* Creates or updates the index. */
 static int update(job *j, const cli_args *args) {
     aoe_error err;
@@ -350,7 +374,7 @@ static int update(job *j, const cli_args *args) {
     if (!args->n && !j->exists)
         return cli_usage("index", "%s: no index; give the folders and files to index", j->index.dir);
     cli_watch_interrupts();
-    if (check_paths(args) || cli_index_load_model(&j->index))
+    if (check_paths(args) || (j->o->server.url && cli_server_check(&j->o->server)) || cli_index_load_model(&j->index))
         return 1;
     if (!j->o->model.verbose)
         cli_session_describe(&j->index.session, 0);
@@ -371,7 +395,7 @@ static int update(job *j, const cli_args *args) {
         return cli_fail("%s", err.message);
     print_result(j, &r);
     if (!code)
-        return 0;
+        return j->o->server.url ? copy_to_server(j) : 0;
     cli_message("aoe: interrupted; the work until now is stored; run the command again to continue");
     return 128 + cli_interrupted();
 }
@@ -494,6 +518,12 @@ static int check(const options *o, const cli_args *args) {
     if (o->export_format && o->export_format != CLI_EXPORT_JSONL && cli_is_stdout(o->export_to))
         return cli_usage("index", "--export %s requires --export-to FILE",
                          o->export_format == CLI_EXPORT_NPY ? "npy" : "faiss");
+    if (!o->server.url && (o->server.table || o->server.replace))
+        return cli_usage("index", "--%s requires --to", o->server.table ? "table" : "replace");
+    if (o->server.url && tasks)
+        return cli_usage("index",
+                         "--to copies the updated index; give it without --remove, --compact, --stats, --verify "
+                         "and --export");
     if (o->vectors && args->n != 1)
         return cli_usage("index", "--vectors requires one table");
     return CLI_GO;
@@ -511,6 +541,8 @@ static int run_command(int argc, char **argv) {
          aoei_embedding_size_rows.type, NULL},
         CLI_GROUP("input", source_table, &o),
         CLI_GROUP("maintenance", task_table, &o),
+        CLI_GROUP("server", server_table, &o.server),
+        CLI_ROWS("server", cli_server_table, CLI_SERVER_COUNT, &o.server),
         CLI_INDEX_MODEL_GROUPS("model", &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),
     };

@@ -12,6 +12,7 @@
 #include "cli/common/words.h"
 #include "cli/search/hit_output.h"
 #include "cli/search/index_session.h"
+#include "cli/search/server.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,13 +38,15 @@ typedef struct options {
     const char *class_name; /* output of the cross-encoder that is the score; NULL: its only output */
     size_t rerank_top;
     cli_refresh refresh;
+    cli_server_options server; /* --from */
     int jsonl, files, explain;
     size_t snippet;
 } options;
 
 typedef struct job {
     const options *o;
-    cli_index index;
+    cli_index index;      /* without an index if a server is searched */
+    aoe_postgres *server; /* NULL: a local index is searched */
     cli_session reranker;
     size_t classes, chosen; /* number of outputs of the reranker, and the output that is the score */
     cli_hit_output output;
@@ -152,6 +155,17 @@ static const aoei_option index_table[] = {
      .noun = "refresh mode",
      .help = "bring the index up to date before the search: auto (if it takes less than a second; otherwise a message "
              "says what is left out), always or never"},
+};
+
+static const aoei_option server_table[] = {
+    {.name = "from",
+     .kind = AOEI_OPTION_TEXT,
+     .value = "URL",
+     .offset = offsetof(cli_server_options, url),
+     .help =
+         "search the copy of an index on a PostgreSQL server (aoe index --to) instead of a local index; the password "
+         "is read from PGPASSWORD or ~/.pgpass",
+     .fallback = ""},
 };
 
 static const aoei_option output_table[] = {
@@ -274,8 +288,9 @@ static int search_queries(job *j, const aoe_text *queries, size_t n) {
         o.k = o.k > j->o->rerank_top ? o.k : j->o->rerank_top;
         o.min_score = NAN;
     }
-    int code = n == 1 ? aoe_index_search(j->index.index, queries[0], &o, hits, &err)
-                      : aoe_index_search_many(j->index.index, queries, n, &o, hits, &err);
+    int code = j->server ? cli_server_search(j->server, queries, n, &o, hits, &err)
+               : n == 1  ? aoe_index_search(j->index.index, queries[0], &o, hits, &err)
+                         : aoe_index_search_many(j->index.index, queries, n, &o, hits, &err);
     if (code)
         code = cli_fail("%s", err.message);
     for (size_t i = 0; i < n; i++) {
@@ -329,11 +344,19 @@ static char *join_words(const cli_args *args) {
     return query;
 }
 
+/* Opens the index, or the table of the server. */
+static int open_index(job *j) {
+    const options *o = j->o;
+    const int with_model = o->search.mode != AOE_INDEX_LEXICAL;
+    if (o->server.url)
+        return cli_server_open(&j->server, &o->server, &j->index, with_model);
+    return cli_index_find(&j->index, o->index) || cli_index_open_search(&j->index, o->refresh, with_model);
+}
+
 static int run_job(job *j, const cli_args *args) {
     const options *o = j->o;
     j->index = (cli_index){.general = &o->general, .model = &o->model};
-    if (cli_index_find(&j->index, o->index) || (o->rerank && open_reranker(j)) ||
-        cli_index_open_search(&j->index, o->refresh, o->search.mode != AOE_INDEX_LEXICAL))
+    if ((o->rerank && open_reranker(j)) || open_index(j))
         return 1;
     cli_hit_output_begin(&j->output);
     if (o->queries)
@@ -351,6 +374,7 @@ static void free_job(job *j) {
     cli_hit_output_end(&j->output);
     cli_batch_destroy(&j->input.batch);
     cli_session_close(&j->reranker);
+    aoe_postgres_close(j->server);
     cli_index_close(&j->index);
 }
 
@@ -372,6 +396,13 @@ static int check(options *o, const cli_args *args) {
         o->search.dense_weight = o->weights.dense;
         o->search.lexical_weight = o->weights.lexical;
     }
+    if (o->server.table && !o->server.url)
+        return cli_usage("search", "--table requires --from");
+    if (o->server.url && (o->index || o->search.fast || cli_given(args, "refresh")))
+        return cli_usage("search", "--from and --%s exclude each other",
+                         o->index         ? "index"
+                         : o->search.fast ? "fast"
+                                          : "refresh");
     if (!o->rerank && (cli_given(args, "rerank-top") || o->class_name))
         return cli_usage("search", "--%s requires --rerank", o->class_name ? "class" : "rerank-top");
     return CLI_GO;
@@ -404,6 +435,8 @@ static int run_command(int argc, char **argv) {
         CLI_FIELDS("search", search_table, aoe_index_search_options, &o.search),
         CLI_GROUP("search", task_table, &o),
         CLI_GROUP("index", index_table, &o),
+        CLI_GROUP("index", server_table, &o.server),
+        CLI_ROWS("index", cli_server_table, CLI_SERVER_COUNT, &o.server),
         CLI_GROUP("output", output_table, &o),
         CLI_INDEX_MODEL_GROUPS("model", &o.model),
         CLI_ROWS("general", cli_general_table, CLI_GENERAL_COUNT, &o.general),

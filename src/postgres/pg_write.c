@@ -4,7 +4,9 @@
  * any point has copied whole batches, and the next one finds them unchanged. Passages of the table that the index does
  * not contain are removed at the end.
  */
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "aoe_postgres.h"
 #include "base/alloc.h"
@@ -17,14 +19,14 @@
 #include "postgres/pg_rows.h"
 #include "postgres/pg_table.h"
 
-#include <stdio.h>
-
 enum {
     DEFAULT_BATCH = 1000,   /* passages per transaction */
     BATCH_BYTES = 32 << 20, /* a batch also ends at this size */
     COPY_BYTES = 1 << 20,   /* bytes per call of PQputCopyData */
     REMOVE_BATCH = 10000,   /* passages that one statement removes */
     SQL_BYTES = 512,
+    LOCK_TRIES = 25,      /* attempts to lock the table */
+    LOCK_PAUSE_MS = 200,  /* milliseconds between two attempts */
     LOCK_CLASS = 0x616f65 /* first number of the advisory lock: "aoe" */
 };
 
@@ -206,20 +208,35 @@ static int remove_unseen(writer *w, aoe_error *err) {
 
 /* ------------------------------------------------------------------- table */
 
-/* Locks the table against other writers until the connection ends. */
-static int lock_table(const writer *w, aoe_error *err) {
+/* Locks the table, unless another connection has locked it. *locked: 1: it is locked until the connection ends. */
+static int try_lock(const writer *w, int *locked, aoe_error *err) {
     aoei_pg_params p = {.n = 0};
     aoei_pq_result *r;
     aoei_pg_add_number(&p, LOCK_CLASS);
     aoei_pg_add_text(&p, w->table.name, strlen(w->table.name));
     const int rc = aoei_pg_query(&w->pg, "SELECT pg_try_advisory_lock($1::int, hashtext($2::text))::int", &p, &r, err);
     aoei_pg_params_free(&p);
-    if (rc)
+    *locked = !rc && aoei_pg_value_number(r, 0, 0) == 1;
+    if (!rc)
+        aoei_pq.clear(r);
+    return rc;
+}
+
+/* Locks the table against other writers. If a writer was killed, its server process still holds the lock until it
+ * notices this, which takes up to a second. */
+static int lock_table(const writer *w, aoe_error *err) {
+    const struct timespec pause = {.tv_nsec = 1000000 * LOCK_PAUSE_MS};
+    int locked = 0;
+    int rc = aoei_pq.serverVersion(w->pg.conn) < 140000
+                 ? 0
+                 : aoei_pg_run(&w->pg, "SET client_connection_check_interval = 1000", err);
+    for (int i = 0; !rc && !locked && i < LOCK_TRIES; i++) {
+        if (i)
+            nanosleep(&pause, NULL);
+        rc = try_lock(w, &locked, err);
+    }
+    if (rc || locked)
         return rc;
-    const int locked = aoei_pg_value_number(r, 0, 0) == 1;
-    aoei_pq.clear(r);
-    if (locked)
-        return 0;
     return aoei_fail(err, AOE_EEXIST, "%s: another program writes to the table %s; wait until it has finished",
                      w->pg.place, w->table.plain);
 }
@@ -260,15 +277,12 @@ static int prepare_table(const writer *w, aoe_error *err) {
 
 /* ------------------------------------------------------------------- write */
 
-static int connect(writer *w, const char *url, aoe_error *err) {
-    int rc = aoei_pg_table_name(&w->table, w->o->table, err);
+/* Connects to the server. The caller closes s, also after a failure. */
+static int connect(aoei_pg *s, aoei_pg_table *t, const char *url, const char *table, aoe_error *err) {
+    int rc = aoei_pg_table_name(t, table, err);
     if (!rc)
-        rc = aoei_pg_open(&w->pg, url, err);
-    if (!rc)
-        rc = aoei_pg_find_vector(&w->pg, &w->table, 1, err);
-    if (!rc)
-        rc = lock_table(w, err);
-    return rc ? rc : prepare_table(w, err);
+        rc = aoei_pg_open(s, url, err);
+    return rc ? rc : aoei_pg_find_vector(s, t, 1, err);
 }
 
 static int copy_index(writer *w, aoe_index *index, aoe_error *err) {
@@ -294,7 +308,11 @@ int aoe_postgres_write(const char *url, aoe_index *index, const aoe_postgres_wri
     if (o->batch_passages == 0)
         return aoei_fail(err, AOE_EARG, "options.batch_passages must be at least 1");
     writer w = {.index = index, .o = o, .result = result};
-    int rc = connect(&w, url, err);
+    int rc = connect(&w.pg, &w.table, url, o->table, err);
+    if (!rc)
+        rc = lock_table(&w, err);
+    if (!rc)
+        rc = prepare_table(&w, err);
     if (!rc)
         rc = copy_index(&w, index, err);
     const size_t dims = index->settings.dims;
@@ -310,6 +328,15 @@ int aoe_postgres_write(const char *url, aoe_index *index, const aoe_postgres_wri
     aoei_buffer_free(&w.rows);
     aoei_free(w.changed);
     aoei_free(w.name);
+    return rc;
+}
+
+int aoe_postgres_check(const char *url, const char *table, aoe_error *err) {
+    aoei_pg s = {.conn = NULL};
+    aoei_pg_table t;
+    AOEI_CHECK(err, url);
+    const int rc = connect(&s, &t, url, table, err);
+    aoei_pg_close(&s);
     return rc;
 }
 

@@ -193,11 +193,24 @@ static void reports_failures(void **state) {
     aoe_index_close(index);
 }
 
+static void checks_a_server(void **state) {
+    (void)state;
+    static const fake_pq_answer good[] = {EXTENSION, END}, bad[] = {END};
+    aoe_error err = {0};
+    fake_pq_start(good);
+    assert_int_equal(aoe_postgres_check(URL, NULL, NULL), 0);
+    assert_int_equal(aoe_postgres_check(URL, "a;b", &err), AOE_EARG);
+    fake_pq_start(bad);
+    assert_int_equal(aoe_postgres_check(URL, NULL, &err), AOE_EUNSUPPORTED);
+    assert_non_null(strstr(err.message, "has no pgvector"));
+    assert_int_equal(fake_pq_live(), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_an_index),        cmocka_unit_test(small_batches),
         cmocka_unit_test(refuses_foreign_tables), cmocka_unit_test(the_same_index_continues),
-        cmocka_unit_test(reports_failures),
+        cmocka_unit_test(reports_failures),       cmocka_unit_test(checks_a_server),
     };
     return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
 }
