@@ -464,7 +464,8 @@ static int eval_node(const evaluation *e, int i, uint64_t *bits) {
     if (x->type == AND || x->type == OR)
         return eval_children(e, x, bits);
     if (x->type == COMPARISON) {
-        memset(bits, 0, e->words * sizeof *bits);
+        for (size_t k = 0; k < e->words; k++)
+            bits[k] = 0;
         return e->fn(e->user, &x->comparison, bits, e->n, e->err);
     }
     const int code = eval_node(e, x->child, bits);

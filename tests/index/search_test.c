@@ -531,6 +531,7 @@ static void sees_the_last_commit(void **state) {
         assert_int_equal(tiny_index_add(writer, "y", "word", &err), 0);
         h = search(reader, "word", &o);
         assert_int_equal(h.n, 0);
+        aoe_index_hits_free(&h);
         assert_int_equal(aoe_index_commit(writer, &err), 0);
         h = search(reader, "word", &o);
         assert_int_equal(h.n, 2);
