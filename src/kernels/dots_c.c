@@ -20,7 +20,7 @@ void aoei_signs_dots_c(int32_t *dots, const int8_t *query, const unsigned char *
         const unsigned char *x = rows + r * stride;
         int32_t sum = 0;
         for (size_t k = 0; k < K; k++)
-            sum += query[k] & -(x[k / 8] >> k % 8 & 1);
+            sum += query[k] & -(x[k / 128 * 16 + k % 16] >> k / 16 % 8 & 1);
         dots[r] = sum;
     }
 }

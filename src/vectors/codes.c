@@ -59,6 +59,8 @@ void aoei_codes_encode(const float *x, size_t D, unsigned char *row) {
 
 void aoei_signs_encode(const float *x, size_t D, unsigned char *row) {
     memset(row, 0, aoei_signs_stride(D));
-    for (size_t i = 0; i < D; i++)
-        row[i / 8] = (unsigned char)(row[i / 8] | (x[i] >= 0) << i % 8);
+    for (size_t i = 0; i < D; i++) {
+        unsigned char *byte = row + i / AOEI_SIGNS_BLOCK * 16 + i % 16;
+        *byte = (unsigned char)(*byte | (x[i] >= 0) << i / 16 % 8);
+    }
 }

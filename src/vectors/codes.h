@@ -5,8 +5,9 @@
  * A row contains the codes, zeros up to a multiple of AOEI_CODES_BLOCK bytes, the scale, and an upper bound of the L2
  * norm of the residual, both as float.
  *
- * Signs: one bit per component, which is set if the component is at least 0. Component i is bit i % 8 of byte i / 8. A
- * row is filled with zeros up to a multiple of AOEI_SIGNS_BLOCK bits.
+ * Signs: one bit per component, which is set if the component is at least 0. A row consists of blocks of 16 bytes for
+ * 128 components; bit j of byte b of a block belongs to component 16 j + b of the block, so that a vector instruction
+ * separates the bits of adjacent components. The last block is filled with zeros.
  *
  * The bytes of both encodings depend only on the vector, not on the CPU, except for the byte order of the two floats.
  */

@@ -63,7 +63,7 @@ typedef struct job {
     void *user;
     size_t Q, keep;           /* number of queries; size of a heap */
     int fast;                 /* 1: fast scan */
-    size_t K, padded, stride; /* codes per row with padding; codes per query with padding; bytes per row of codes */
+    size_t K, padded, stride; /* codes per row with padding; codes per query with padding; bytes per row */
     aoei_scan_query *query;   /* [Q] */
     int8_t *codes;            /* [Q, padded] codes of the queries */
     float *scale;             /* [Q] scales of the queries; 1 in the fast scan */
@@ -100,22 +100,18 @@ static void add(found *f, size_t keep, uint32_t row, float score, float margin, 
     f->list[f->n++] = (candidate){score + margin, row};
 }
 
-/* Examines one row for query q. */
-static inline void examine(const job *j, worker *w, size_t q, uint32_t row, float score, float error) {
-    found *f = &w->found[q];
-    const float least = f->heap->score;
-    if (j->fast) {
-        if (score >= least)
-            aoei_best_add(f->heap, j->keep, (aoei_neighbor){score, row}, j->order, j->user);
-        return;
-    }
-    const float margin = j->query[q].reach * error + j->query[q].slack;
-    if (score + margin >= least)
-        add(f, j->keep, row, score, margin, &w->failed);
-}
-
 static inline float error_of(const job *j, const unsigned char *codes) {
     return j->s->type == AOEI_I8 ? 0 : aoei_codes_error(codes, j->K);
+}
+
+/* Examines one row for query q. `score` is approximate; `error` bounds the residual of the row. */
+static inline void examine(const job *j, worker *w, size_t q, uint32_t row, float score, float error) {
+    found *f = &w->found[q];
+    const float margin = j->query[q].reach * error + j->query[q].slack;
+    if (j->fast)
+        aoei_best_add(f->heap, j->keep, (aoei_neighbor){score, row}, j->order, j->user);
+    else if (score + margin >= f->heap->score)
+        add(f, j->keep, row, score, margin, &w->failed);
 }
 
 /* ------------------------------------------------------------ few queries */
@@ -133,24 +129,55 @@ static int is_sparse(uint64_t word) {
     return n < FEW;
 }
 
-/* Computes the dot products of query q and the rows of a word, and examines the rows. */
+/* Examines the rows of a word by their products with the codes of query q. */
+static void examine_codes(const job *j, worker *w, size_t q, size_t first, size_t rows, uint64_t word,
+                          const int32_t *dot) {
+    const unsigned char *row = j->s->codes + first * j->stride;
+    const float scale = j->query[q].scale;
+    for (size_t r = 0; r < rows; r++, row += j->stride)
+        if (word >> r & 1)
+            examine(j, w, q, (uint32_t)(first + r), (float)dot[r] * (scale * aoei_codes_scale(row, j->K)),
+                    error_of(j, row));
+}
+
+/* Returns 1 if any of dot[WORD] is at least `limit`. */
+static int any_at_least(const int32_t *dot, int32_t limit) {
+    int any = 0;
+    for (size_t r = 0; r < WORD; r++)
+        any |= dot[r] >= limit;
+    return any;
+}
+
+/* Examines the rows of a word by their products of the signs and query q. Most words contain no candidate. */
+static void examine_signs(const job *j, worker *w, size_t q, size_t first, size_t rows, uint64_t word,
+                          const int32_t *dot) {
+    const float least = w->found[q].heap->score;
+    const int32_t limit = least > (float)INT32_MIN ? (int32_t)least : INT32_MIN; /* sums are exact in float */
+    if (rows == WORD && word == UINT64_MAX && !any_at_least(dot, limit))
+        return;
+    for (size_t r = 0; r < rows; r++)
+        if (word >> r & 1 && dot[r] >= limit)
+            examine(j, w, q, (uint32_t)(first + r), (float)dot[r], 0);
+}
+
+/* Computes the dot products of query q and the `rows` rows from `first`, and examines the rows whose bits are set in
+ * `word`. */
 static void scan_word(const job *j, worker *w, size_t q, size_t first, size_t rows, uint64_t word) {
-    const aoei_scan *s = j->s;
-    const size_t stride = j->fast ? aoei_signs_stride(s->D) : j->stride, K = j->fast ? j->padded : j->K;
-    const unsigned char *row = (j->fast ? s->signs : s->codes) + first * stride;
+    const size_t stride = j->stride, K = j->fast ? j->padded : j->K;
+    const unsigned char *row = (j->fast ? j->s->signs : j->s->codes) + first * stride;
     aoei_codes_dots_fn *dots = j->fast ? j->kernels->signs_dots : j->kernels->codes_dots;
     int32_t dot[WORD];
-    const int sparse = is_sparse(word);
-    if (!sparse)
+    if (is_sparse(word)) {
+        for (size_t r = 0; r < rows; r++)
+            if (word >> r & 1)
+                dots(dot + r, j->query[q].codes, row + r * stride, stride, 1, K);
+    } else {
         dots(dot, j->query[q].codes, row, stride, rows, K);
-    for (size_t r = 0; r < rows; r++, row += stride) {
-        if (!(word >> r & 1))
-            continue;
-        if (sparse)
-            dots(dot + r, j->query[q].codes, row, stride, 1, K);
-        const float scale = j->fast ? 1 : j->scale[q] * aoei_codes_scale(row, j->K);
-        examine(j, w, q, (uint32_t)(first + r), (float)dot[r] * scale, j->fast ? 0 : error_of(j, row));
     }
+    if (j->fast)
+        examine_signs(j, w, q, first, rows, word, dot);
+    else
+        examine_codes(j, w, q, first, rows, word, dot);
 }
 
 static void scan_task(void *arg, size_t task, size_t index) {
@@ -165,6 +192,17 @@ static void scan_task(void *arg, size_t task, size_t index) {
 
 /* ----------------------------------------------------------- many queries */
 
+/* Writes each of K signs as a byte, 0 or 1. 8 bytes of a block contain the same bit of 8 adjacent components (codes.h).
+ */
+static void spread_signs(unsigned char *to, const unsigned char *signs, size_t K) {
+    for (size_t i = 0; i < K; i += 8) {
+        uint64_t bytes;
+        memcpy(&bytes, signs + i / AOEI_SIGNS_BLOCK * 16 + i % 16, sizeof bytes);
+        bytes = bytes >> i % AOEI_SIGNS_BLOCK / 16 & UINT64_C(0x0101010101010101);
+        memcpy(to + i, &bytes, sizeof bytes);
+    }
+}
+
 /* Writes row r of a block for the matmul: its codes, or 1 for each sign that is set and 0 for the others. */
 static void take_row(const job *j, worker *w, size_t r, uint32_t row) {
     const aoei_scan *s = j->s;
@@ -173,10 +211,7 @@ static void take_row(const job *j, worker *w, size_t r, uint32_t row) {
     w->scale[r] = 1;
     w->error[r] = 0;
     if (j->fast) {
-        const unsigned char *signs = s->signs + row * aoei_signs_stride(s->D);
-        for (size_t i = 0; i < j->K; i += 8) /* spreads the bits of a byte over 8 bytes */
-            for (size_t bit = 0; bit < 8; bit++)
-                to[i + bit] = signs[i / 8] >> bit & 1;
+        spread_signs(to, s->signs + row * j->stride, j->K);
         return;
     }
     const unsigned char *codes = s->codes + row * j->stride;
@@ -371,7 +406,7 @@ static int run(const aoe_context *ctx, job *j, const float *queries, size_t Q, a
     j->threads = aoei_pool_threads(ctx->pool);
     j->K = aoei_codes_padded(s->D);
     j->padded = aoei_scan_query_codes(s->D);
-    j->stride = aoei_codes_stride(s->D);
+    j->stride = j->fast ? aoei_signs_stride(s->D) : aoei_codes_stride(s->D);
     size_t block = MOST_KEPT / j->threads / j->keep;
     block = block > QUERIES ? QUERIES : block ? block : 1;
     int code = 0;

@@ -22,7 +22,7 @@ static int64_t codes_dot(const int8_t *query, const unsigned char *row, size_t K
 static int64_t signs_dot(const int8_t *query, const unsigned char *row, size_t K) {
     int64_t sum = 0;
     for (size_t k = 0; k < K; k++)
-        sum += row[k / 8] >> k % 8 & 1 ? query[k] : 0;
+        sum += row[k / 128 * 16 + k % 16] >> k % 128 / 16 & 1 ? query[k] : 0;
     return sum;
 }
 

@@ -49,7 +49,7 @@ static void check_signs(const float *x, size_t D) {
     memset(row, CANARY, sizeof row);
     aoei_signs_encode(x, D, row);
     for (size_t i = 0; i < stride * 8; i++)
-        assert_int_equal(row[i / 8] >> i % 8 & 1, i < D && x[i] >= 0);
+        assert_int_equal(row[i / 128 * 16 + i % 16] >> i % 128 / 16 & 1, i < D && x[i] >= 0);
     assert_int_equal(row[stride], CANARY);
 }
 
