@@ -15,6 +15,7 @@
  * - WIDEN(p): BYTES / 2 int8 values as int16; DPBUSD(sum, v, w): only with VNNI
  * - COPY16(p): 16 bytes in all lanes; SHIFT(v, w): shifts 32-bit elements to the right; SHIFTS(s): the numbers of bits
  *   by which lane l is shifted for part s of a block: s * (BYTES / 16) + l
+ * - OWN_SIGNS, optional: defines signs_4 instead of the function in this file
  * - sums_4(dots, a, b, c, d): stores the sums of the 32-bit elements of four vectors
  */
 
@@ -76,6 +77,7 @@ static inline void codes_4(int32_t *dots, const int8_t *query, const unsigned ch
     sums_4(dots, s.a, s.b, s.c, s.d);
 }
 
+#ifndef OWN_SIGNS
 /* Adds the products of BYTES signs, the lowest bits of the bytes of `row` after a shift by `shifts`, and the query. */
 static inline VEC add_signs(VEC sum, VEC row, VEC shifts, VEC q) {
     const VEC ones = AND(SHIFT(row, shifts), SET8(1));
@@ -117,5 +119,6 @@ static inline void signs_4(int32_t *dots, const int8_t *query, const unsigned ch
     }
     sums_4(dots, s.a, s.b, s.c, s.d);
 }
+#endif
 
 #include "kernels/dots_rows.h"

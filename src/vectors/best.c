@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A binary heap of neighbors. The root is the worst neighbor, so that a better one replaces it in O(log k) steps.
+ * A binary heap of neighbors, whose root is the worst neighbor, so that a better one replaces it in O(log k) steps, and
+ * Hoare's quickselect.
  */
 #include "vectors/best.h"
 
@@ -42,5 +43,46 @@ void aoei_best_sort(aoei_neighbor *heap, size_t k, aoei_order_fn order, void *us
         const aoei_neighbor worst = heap[0];
         replace_root(heap, k - 1, heap[k - 1], order, user);
         heap[k - 1] = worst;
+    }
+}
+
+static void swap(aoei_neighbor *x, size_t a, size_t b) {
+    const aoei_neighbor t = x[a];
+    x[a] = x[b];
+    x[b] = t;
+}
+
+/* Moves the median of the first, the middle and the last of n > 1 elements to the start of x. */
+static void choose_pivot(aoei_neighbor *x, size_t n, aoei_order_fn order, void *user) {
+    const size_t middle = n / 2, last = n - 1;
+    if (aoei_neighbor_is_worse(x[middle], x[last], order, user))
+        swap(x, middle, last);
+    if (aoei_neighbor_is_worse(x[0], x[last], order, user))
+        swap(x, 0, last); /* the last element is now the worst of the three */
+    if (aoei_neighbor_is_worse(x[middle], x[0], order, user))
+        swap(x, 0, middle);
+}
+
+void aoei_best_select(aoei_neighbor *x, size_t n, size_t k, aoei_order_fn order, void *user) {
+    while (n > 1 && k && k < n) {
+        choose_pivot(x, n, order, user);
+        const aoei_neighbor pivot = x[0];
+        size_t i = 0, j = n - 1;
+        for (;; swap(x, i++, j--)) {
+            while (aoei_neighbor_is_worse(pivot, x[i], order, user))
+                i++;
+            while (aoei_neighbor_is_worse(x[j], pivot, order, user))
+                j--;
+            if (i >= j)
+                break;
+        }
+        /* No element of x[0, j] ranks after the pivot, and none of x[j + 1, n) ranks before it. */
+        if (k <= j) {
+            n = j + 1;
+        } else {
+            x += j + 1;
+            n -= j + 1;
+            k -= j + 1;
+        }
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The k best texts of a search, in a heap whose root is the worst of them. A text with a higher score ranks before one
- * with a lower score. If scores are equal, a callback decides or, without a callback, the text with the lower row
- * index ranks first. The result therefore does not depend on the order in which texts are added.
+ * The k best texts of a search, in a heap whose root is the worst of them, or selected from an array. A text with a
+ * higher score ranks before one with a lower score. If scores are equal, a callback decides or, without a callback, the
+ * text with the lower row index ranks first. The result therefore does not depend on the order in which texts are
+ * added.
  */
 #pragma once
 
@@ -25,5 +26,7 @@ int aoei_neighbor_is_worse(aoei_neighbor a, aoei_neighbor b, aoei_order_fn order
 void aoei_best_clear(aoei_neighbor *heap, size_t k);
 /* Adds x to heap[k] and removes the worst element. k is at least 1, and the score of x is not NaN. */
 void aoei_best_add(aoei_neighbor *heap, size_t k, aoei_neighbor x, aoei_order_fn order, void *user);
+/* Moves the k best elements of x[n] to its start, in any order. */
+void aoei_best_select(aoei_neighbor *x, size_t n, size_t k, aoei_order_fn order, void *user);
 /* Converts heap[k] to an array that is sorted from the best text to the worst. */
 void aoei_best_sort(aoei_neighbor *heap, size_t k, aoei_order_fn order, void *user);

@@ -30,7 +30,8 @@ enum {
     QUERIES = 1024,     /* most queries that are scanned at the same time */
     LANES = 16          /* scores compared at a time */
 };
-#define MOST_KEPT ((size_t)1 << 23) /* most elements of the heaps of all workers, if there are several queries */
+#define MOST_KEPT                                                                                                      \
+    ((size_t)1 << 23) /* most elements of the arrays `best` of all workers, if there are several queries */
 
 typedef struct candidate {
     float most; /* upper bound of the approximate score */
@@ -39,8 +40,10 @@ typedef struct candidate {
 
 /* What a worker has found for one query. */
 typedef struct found {
-    aoei_neighbor *heap; /* [keep] exact scan: the highest lower bounds; fast scan: the best rows. Borrowed */
-    candidate *list;     /* [n] exact scan: rows whose upper bound reaches the lowest element of the heap; owned */
+    float least;         /* a row with a lower approximate score, or a lower upper bound, is not a candidate */
+    aoei_neighbor *best; /* exact scan: [keep] heap of the highest lower bounds. Fast scan: [2 keep] array of the rows
+                            with the highest scores, of which n are in use. Borrowed */
+    candidate *list;     /* [capacity] exact scan: the candidates, of which n are in use; owned */
     size_t n, capacity;
 } found;
 
@@ -61,7 +64,7 @@ typedef struct job {
     const aoei_kernels *kernels;
     aoei_order_fn order;
     void *user;
-    size_t Q, keep;           /* number of queries; size of a heap */
+    size_t Q, keep;           /* number of queries; number of lower bounds or of candidates to keep */
     int fast;                 /* 1: fast scan */
     size_t K, padded, stride; /* codes per row with padding; codes per query with padding; bytes per row */
     aoei_scan_query *query;   /* [Q] */
@@ -87,10 +90,11 @@ static void remove_below(found *f, float least) {
 }
 
 /* Adds a row to the candidates of the exact scan. `score` is approximate; `margin` bounds its error. */
-static void add(found *f, size_t keep, uint32_t row, float score, float margin, int *failed) {
-    aoei_best_add(f->heap, keep, (aoei_neighbor){score - margin, row}, NULL, NULL);
+static void add_bounds(found *f, size_t keep, uint32_t row, float score, float margin, int *failed) {
+    aoei_best_add(f->best, keep, (aoei_neighbor){score - margin, row}, NULL, NULL);
+    f->least = f->best->score;
     if (f->n == f->capacity) {
-        remove_below(f, f->heap->score);
+        remove_below(f, f->least);
         /* A list that stays almost full would be searched too often. */
         if (f->n >= f->capacity / 2 && aoei_grow((void **)&f->list, &f->capacity, f->capacity, sizeof *f->list)) {
             *failed = 1;
@@ -98,6 +102,18 @@ static void add(found *f, size_t keep, uint32_t row, float score, float margin, 
         }
     }
     f->list[f->n++] = (candidate){score + margin, row};
+}
+
+/* Adds a row to the candidates of the fast scan. If the array is full, only the best `keep` rows remain. */
+static void add_row(const job *j, found *f, aoei_neighbor x) {
+    f->best[f->n++] = x;
+    if (f->n < 2 * j->keep)
+        return;
+    aoei_best_select(f->best, f->n, j->keep, j->order, j->user);
+    f->n = j->keep;
+    f->least = INFINITY;
+    for (size_t i = 0; i < f->n; i++)
+        f->least = f->best[i].score < f->least ? f->best[i].score : f->least;
 }
 
 static inline float error_of(const job *j, const unsigned char *codes) {
@@ -108,10 +124,10 @@ static inline float error_of(const job *j, const unsigned char *codes) {
 static inline void examine(const job *j, worker *w, size_t q, uint32_t row, float score, float error) {
     found *f = &w->found[q];
     const float margin = j->query[q].reach * error + j->query[q].slack;
-    if (j->fast)
-        aoei_best_add(f->heap, j->keep, (aoei_neighbor){score, row}, j->order, j->user);
-    else if (score + margin >= f->heap->score)
-        add(f, j->keep, row, score, margin, &w->failed);
+    if (!j->fast && score + margin >= f->least)
+        add_bounds(f, j->keep, row, score, margin, &w->failed);
+    else if (j->fast && score >= f->least)
+        add_row(j, f, (aoei_neighbor){score, row});
 }
 
 /* ------------------------------------------------------------ few queries */
@@ -151,7 +167,7 @@ static int any_at_least(const int32_t *dot, int32_t limit) {
 /* Examines the rows of a word by their products of the signs and query q. Most words contain no candidate. */
 static void examine_signs(const job *j, worker *w, size_t q, size_t first, size_t rows, uint64_t word,
                           const int32_t *dot) {
-    const float least = w->found[q].heap->score;
+    const float least = w->found[q].least;
     const int32_t limit = least > (float)INT32_MIN ? (int32_t)least : INT32_MIN; /* sums are exact in float */
     if (rows == WORD && word == UINT64_MAX && !any_at_least(dot, limit))
         return;
@@ -235,7 +251,7 @@ static void examine_block(const job *j, worker *w, size_t rows) {
         error = w->error[r] > error ? w->error[r] : error;
     for (size_t q = 0; q < j->Q; q++) {
         /* Multiplied by 2^-20, the sum of the two magnitudes exceeds the rounding error of the limit. */
-        const float least = w->found[q].heap->score, margin = j->query[q].reach * error + j->query[q].slack;
+        const float least = w->found[q].least, margin = j->query[q].reach * error + j->query[q].slack;
         w->limit[q] = j->fast ? least : least - margin - (fabsf(least) + margin) * 0x1p-20F;
     }
     for (size_t r = 0; r < rows; r++) {
@@ -294,23 +310,28 @@ static void scan_matrix_task(void *arg, size_t task, size_t index) {
 /* Joins the candidates of all workers for query q. *row receives their *n rows; the caller frees it. */
 static int join(const job *j, size_t q, uint32_t **row, size_t *n) {
     found *f = &j->worker[0].found[q];
-    size_t most = j->fast ? j->keep : f->n;
+    size_t most = f->n;
     for (size_t t = 1; t < j->threads; t++) {
         const found *other = &j->worker[t].found[q];
         most += other->n;
-        for (size_t i = 0; i < j->keep; i++)
-            aoei_best_add(f->heap, j->keep, other->heap[i], j->fast ? j->order : NULL, j->user);
+        for (size_t i = 0; i < other->n && j->fast; i++)
+            add_row(j, f, other->best[i]);
+        for (size_t i = 0; i < j->keep && !j->fast; i++)
+            aoei_best_add(f->best, j->keep, other->best[i], NULL, NULL);
     }
     *n = 0;
     *row = aoei_malloc_array(most ? most : 1, sizeof **row);
     if (!*row)
         return AOE_ENOMEM;
-    for (size_t i = 0; i < j->keep && j->fast; i++)
-        if (f->heap[i].text != AOEI_NO_TEXT)
-            (*row)[(*n)++] = f->heap[i].text;
-    for (size_t t = 0; t < j->threads && !j->fast; t++) {
+    if (j->fast) {
+        aoei_best_select(f->best, f->n, j->keep, j->order, j->user);
+        for (; *n < f->n && *n < j->keep; (*n)++)
+            (*row)[*n] = f->best[*n].text;
+        return 0;
+    }
+    for (size_t t = 0; t < j->threads; t++) {
         found *other = &j->worker[t].found[q];
-        remove_below(other, f->heap->score);
+        remove_below(other, f->best->score);
         for (size_t i = 0; i < other->n; i++)
             (*row)[(*n)++] = other->list[i].row;
     }
@@ -332,8 +353,8 @@ static void best_task(void *arg, size_t q, size_t index) {
 /* Allocates the arrays of a job for Q queries in the arena. */
 static void lay_out(job *j, aoei_arena *a, size_t Q) {
     const int matrix = Q >= MATRIX_QUERIES;
-    size_t heap = 0, scores = 0;
-    a->overflow |= aoei_mul_size(Q, j->keep, &heap) || aoei_mul_size(Q, (size_t)MATRIX_ROWS, &scores);
+    size_t kept = 0, scores = 0;
+    a->overflow |= aoei_mul_size(Q, j->keep * 2, &kept) || aoei_mul_size(Q, (size_t)MATRIX_ROWS, &scores);
     j->query = aoei_arena_take_array(a, Q, sizeof *j->query);
     j->codes = aoei_arena_take_array(a, Q * j->padded, sizeof *j->codes);
     j->scale = aoei_arena_take_array(a, Q, sizeof *j->scale);
@@ -341,7 +362,7 @@ static void lay_out(job *j, aoei_arena *a, size_t Q) {
     j->packed = matrix ? aoei_arena_take(a, j->kernels->gemm_int8_packed_size(j->K, Q)) : NULL;
     for (size_t t = 0; t < j->threads; t++) {
         worker w = {.found = aoei_arena_take_array(a, Q, sizeof *w.found)};
-        aoei_neighbor *heaps = aoei_arena_take_array(a, heap, sizeof *heaps);
+        aoei_neighbor *best = aoei_arena_take_array(a, kept, sizeof *best);
         if (matrix) {
             w.scores = aoei_arena_take_array(a, scores, sizeof *w.scores);
             w.limit = aoei_arena_take_array(a, Q, sizeof *w.limit);
@@ -355,8 +376,8 @@ static void lay_out(job *j, aoei_arena *a, size_t Q) {
             continue;
         j->worker[t] = w;
         for (size_t q = 0; q < Q; q++) {
-            w.found[q] = (found){.heap = heaps + q * j->keep};
-            aoei_best_clear(w.found[q].heap, j->keep);
+            w.found[q] = (found){.least = -INFINITY, .best = best + q * 2 * j->keep};
+            aoei_best_clear(w.found[q].best, j->fast ? 0 : j->keep);
         }
     }
 }
@@ -407,7 +428,7 @@ static int run(const aoe_context *ctx, job *j, const float *queries, size_t Q, a
     j->K = aoei_codes_padded(s->D);
     j->padded = aoei_scan_query_codes(s->D);
     j->stride = j->fast ? aoei_signs_stride(s->D) : aoei_codes_stride(s->D);
-    size_t block = MOST_KEPT / j->threads / j->keep;
+    size_t block = MOST_KEPT / j->threads / j->keep / 2;
     block = block > QUERIES ? QUERIES : block ? block : 1;
     int code = 0;
     for (size_t q = 0; q < Q && !code; q += block) {

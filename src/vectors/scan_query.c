@@ -17,7 +17,7 @@
  * the rounding of two scores to float: 16 * 2^-24 < 2^-19. */
 #define ROUNDING_F32 0x1p-19
 
-enum { LANES = 8 };
+enum { LANES = 8, CACHE_LINE = 64, AHEAD = 8 /* rows whose codes are loaded before they are needed */ };
 
 /* Adds the lanes of a sum. This order is part of the definition of a score. */
 static double add_lanes(const double *s) {
@@ -125,6 +125,13 @@ static int highest_first(const void *pa, const void *pb) {
     return (a->most < b->most) - (a->most > b->most);
 }
 
+/* Loads the codes of a row, which are usually not in the cache. */
+static void prefetch(const aoei_scan *s, size_t row) {
+    const unsigned char *codes = codes_of(s, row);
+    for (size_t i = 0; i < aoei_codes_stride(s->D); i += CACHE_LINE)
+        AOEI_PREFETCH_L1(codes + i);
+}
+
 int aoei_scan_query_best(const aoei_scan_query *p, const aoei_scan *s, const uint32_t *row, size_t n, size_t k,
                          aoei_order_fn order, void *user, aoei_neighbor *best) {
     size_t bounds = 0;
@@ -133,6 +140,8 @@ int aoei_scan_query_best(const aoei_scan_query *p, const aoei_scan *s, const uin
     if (!b)
         return AOE_ENOMEM;
     for (size_t i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            prefetch(s, row[i + AHEAD]);
         const float most = aoei_scan_query_most(p, s, row[i]);
         if (!isnan(most))
             b[bounds++] = (bounded){most, row[i]};

@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../support/support.h"
 #include "base/random.h"
@@ -15,6 +16,26 @@ enum { N = 200 };
 static int by_low_bits(void *user, uint32_t a, uint32_t b) {
     const uint32_t *factor = user;
     return a * *factor % 1009 < b * *factor % 1009;
+}
+
+/* Checks that the selection moves the elements of best[k] to the start of all[n]. */
+static void check_select(aoei_neighbor *all, size_t n, size_t k, const aoei_neighbor *best, aoei_order_fn order,
+                         void *user) {
+    aoei_neighbor x[N];
+    memcpy(x, all, n * sizeof *x);
+    aoei_best_select(x, n, k, order, user);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = 0, seen = 0;
+        for (size_t o = 0; o < n; o++) {
+            seen += x[o].text == all[i].text;
+            at = x[o].text == all[i].text ? o : at;
+        }
+        assert_int_equal(seen, 1);
+        size_t is_best = 0;
+        for (size_t o = 0; o < k; o++)
+            is_best |= best[o].text == all[i].text;
+        assert_int_equal(is_best, at < k);
+    }
 }
 
 static void check(size_t n, size_t k, aoei_order_fn order, void *user, uint32_t seed) {
@@ -33,6 +54,7 @@ static void check(size_t n, size_t k, aoei_order_fn order, void *user, uint32_t 
     for (size_t i = 0; i < n; i++)
         aoei_best_add(best, k, all[i], order, user);
     aoei_best_sort(best, k, order, user);
+    check_select(all, n, k, best, order, user);
     for (size_t i = 0; i < k; i++) {
         if (i >= n) {
             assert_int_equal(best[i].text, AOEI_NO_TEXT);
