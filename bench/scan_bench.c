@@ -175,9 +175,8 @@ static double measure(const bench *b, const aoe_context *ctx, int fast, size_t b
         const float *q = b->q + first * b->D;
         aoei_neighbor *best = (fast ? b->fast : b->exact) + first * b->k;
         const double start = seconds_of(b);
-        const int code =
-            fast ? aoei_scan_fast(ctx, &b->s, q, batch, b->k, 40 * b->k, NULL, NULL, best, &err)
-                 : aoei_scan_exact(ctx, &b->s, q, batch, b->k, NULL, NULL, best, &err);
+        const int code = fast ? aoei_scan_fast(ctx, &b->s, q, batch, b->k, 40 * b->k, NULL, NULL, best, &err)
+                              : aoei_scan_exact(ctx, &b->s, q, batch, b->k, NULL, NULL, best, &err);
         bench_series_add(&s, seconds_of(b) - start);
         if (code) {
             fprintf(stderr, "scan_bench: %s\n", err.message);
@@ -206,8 +205,8 @@ static size_t compare(const bench *b) {
         aoei_best_clear(best, b->k);
         for (size_t r = 0; r < b->n; r++)
             if (!b->allowed || b->allowed[r / 64] >> r % 64 & 1)
-                aoei_best_add(best, b->k,
-                              (aoei_neighbor){aoei_scan_score(&b->s, b->q + i * b->D, r), (uint32_t)r}, NULL, NULL);
+                aoei_best_add(best, b->k, (aoei_neighbor){aoei_scan_score(&b->s, b->q + i * b->D, r), (uint32_t)r},
+                              NULL, NULL);
         aoei_best_sort(best, b->k, NULL, NULL);
         size_t same = 0;
         for (size_t j = 0; j < b->k; j++) {
@@ -221,23 +220,31 @@ static size_t compare(const bench *b) {
     return wrong;
 }
 
+/* Returns the number that an option sets, or NULL. */
+static size_t *option(bench *b, const char *name) {
+    const struct {
+        const char *name;
+        size_t *value;
+    } options[] = {
+        {"--n", &b->n}, {"--dims", &b->D}, {"--k", &b->k}, {"--threads", &b->threads}, {"--check", &b->check}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (!strcmp(name, options[i].name))
+            return options[i].value;
+    return NULL;
+}
+
 static int parse(bench *b, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        size_t *to = !strcmp(argv[i], "--n")         ? &b->n
-                     : !strcmp(argv[i], "--dims")    ? &b->D
-                     : !strcmp(argv[i], "--k")       ? &b->k
-                     : !strcmp(argv[i], "--threads") ? &b->threads
-                     : !strcmp(argv[i], "--check")   ? &b->check
-                                                     : NULL;
-        if (!strcmp(argv[i], "--seed") && value)
-            b->seed = strtoull(argv[++i], NULL, 10);
-        else if (to && value)
-            *to = strtoul(argv[++i], NULL, 10);
-        else if (argv[i][0] == '-')
-            return -1;
-        else
+        size_t *to = option(b, argv[i]);
+        const int seed = !strcmp(argv[i], "--seed");
+        if (argv[i][0] != '-')
             b->file = argv[i];
+        else if (i + 1 == argc || (!to && !seed))
+            return -1;
+        else if (seed)
+            b->seed = strtoull(argv[++i], NULL, 10);
+        else
+            *to = strtoul(argv[++i], NULL, 10);
     }
     return b->n >= QUERIES && b->D && b->k && b->threads && b->check <= QUERIES ? 0 : -1;
 }
@@ -247,7 +254,8 @@ int main(int argc, char **argv) {
     aoe_context *ctx = NULL;
     aoe_error err;
     if (parse(&b, argc, argv)) {
-        fprintf(stderr, "usage: scan_bench [--n N] [--dims D] [--k K] [--threads T] [--seed S] [--check Q] [FILE.npy]\n");
+        fprintf(stderr,
+                "usage: scan_bench [--n N] [--dims D] [--k K] [--threads T] [--seed S] [--check Q] [FILE.npy]\n");
         return 2;
     }
     aoe_context_options o;
@@ -263,11 +271,15 @@ int main(int argc, char **argv) {
         const double least = read_seconds(&b);
         printf("tier %s; read of the codes: %.3f ms, %.2f GB/s\n", aoei_tier_name(ctx->tier), least * 1e3,
                (double)(b.n * aoei_codes_stride(b.D)) / least / 1e9);
-        printf("| scan  | batch | ms        | ms/query  | / read |\n| :---- | ----: | --------: | --------: | -----: |\n");
+        printf(
+            "| scan  | batch | ms        | ms/query  | / read |\n| :---- | ----: | --------: | --------: | -----: |\n");
         static const size_t batches[] = {1, 4, 64, QUERIES};
         for (int fast = 0; fast < 2; fast++)
             for (size_t i = 0; i < 4; i++)
-                failed |= measure(&b, ctx, fast, batches[i], batches[i] == QUERIES ? 2 : batches[i] == 1 ? 25 : 5,
+                failed |= measure(&b, ctx, fast, batches[i],
+                                  batches[i] == QUERIES ? 2
+                                  : batches[i] == 1     ? 25
+                                                        : 5,
                                   least) < 0;
         print_recall(&b);
         failed |= compare(&b) > 0;

@@ -8,6 +8,10 @@
  * - codes_excess(const int8_t *query, size_t K)
  */
 
+/* Rows are loaded into the cache this number of bytes before they are multiplied. The address may be after the end of
+ * the rows, where the instruction has no effect; in most scans, the next call continues there. */
+enum { AHEAD = 2048, CACHE_LINE = 64 };
+
 /* Calls four_rows for n rows. The last call repeats the last row if n is not a multiple of 4. */
 static AOEI_ALWAYS_INLINE void
 each_four(void (*four_rows)(int32_t *dots, const int8_t *query, const unsigned char *const *x, size_t K), int32_t *dots,
@@ -18,6 +22,8 @@ each_four(void (*four_rows)(int32_t *dots, const int8_t *query, const unsigned c
                                            n - r > 2 ? first + 2 * stride : last,
                                            n - r > 3 ? first + 3 * stride : last};
         int32_t part[4];
+        for (size_t i = 0; i < 4 * stride && n >= 4; i += CACHE_LINE)
+            AOEI_PREFETCH_L1(first + AHEAD + i);
         four_rows(part, query, x, K);
         for (size_t i = 0; i < 4 && r + i < n; i++)
             dots[r + i] = (int32_t)((uint32_t)part[i] - (uint32_t)excess);
