@@ -181,10 +181,12 @@ typedef float aoei_quantize_bf16_fn(int8_t *q, const aoei_bf16 *x, const float *
 typedef void aoei_split_int8_fn(int8_t *q, const float *x, const float *index, const float *factor, float scale,
                                 size_t n);
 /* Dot products of one query with n rows of `stride` bytes, which begin at `rows`. No element of the query is -128, and
- * the sums are exact, so they are equal in all tiers. codes_dots: the first K bytes of a row are int8 codes, and
- * dots[r] is the sum of query[k] * code[k]. K is a multiple of 64 and at most AOEI_INT8_MAX_K. signs_dots: the first
- * K / 8 bytes of a row are bits, K is a multiple of 128, and dots[r] is the sum of query[k] over all k whose bit is set.
- * Each block of 128 bits has 16 bytes; bit j of byte b of a block belongs to element 16 j + b of the block. */
+ * the sums are exact, so they are equal in all tiers.
+ * codes_dots: the first K bytes of a row are int8 codes, and dots[r] is the sum of query[k] * code[k]. K is a multiple
+ * of 64 and at most AOEI_INT8_MAX_K.
+ * signs_dots: the first K / 8 bytes of a row are bits, K is a multiple of 128, and dots[r] is the sum of query[k] over
+ * all k whose bit is set. Each block of 128 bits has 16 bytes; bit j of byte b belongs to element 16 j + b of the
+ * block. */
 typedef void aoei_codes_dots_fn(int32_t *dots, const int8_t *query, const unsigned char *rows, size_t stride, size_t n,
                                 size_t K);
 typedef void aoei_signs_dots_fn(int32_t *dots, const int8_t *query, const unsigned char *rows, size_t stride, size_t n,
