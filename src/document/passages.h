@@ -42,8 +42,9 @@ typedef struct aoei_passage_options {
     void *user;
 } aoei_passage_options;
 
-/* Splits the text into passages and replaces the contents of p. A document without visible text has no passages. The
- * text that is embedded for a passage is its heading, a newline, and its text, or only its text if the heading is "".
+/* Splits the text into passages and sets p, whose earlier contents are not freed. A document without visible text has
+ * no passages. The text that is embedded for a passage is its heading, a newline, and its text, or only its text if the
+ * heading is "".
  * - The sum of the tokens of the parts of a passage, which are counted once, is at most 90% of `longest`.
  * - All text is in a passage, except front matter, and the data that aoei_shorten_data removes.
  * - A passage ends at the best break between half of the limit and the limit (outline.h).

@@ -75,5 +75,6 @@ int aoei_splitter_split(aoei_splitter *s, aoei_passages *p, const aoe_index_docu
                                     .longest = s->longest,
                                     .count = count_tokens,
                                     .user = s};
+    aoei_passages_free(p); /* aoei_passages_split does not free the earlier contents */
     return aoei_passages_split(p, d->text, &o, err);
 }

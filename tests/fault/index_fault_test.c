@@ -280,6 +280,8 @@ static int open_add_close(void *path) {
     int rc = aoe_index_open(&index, path, AOE_INDEX_WRITE, tiny_index_embedder, NULL, &err);
     if (!rc)
         rc = tiny_index_add(index, "a", "x y z", &err);
+    if (!rc)
+        rc = tiny_index_add(index, "b", "d e\n\nf g", &err);
     aoe_index_close(index);
     return rc;
 }
