@@ -139,6 +139,7 @@ static int add_passages(aoei_queue *q, const aoe_index_document *d, int64_t file
         const aoei_passage *p = &q->passages.passage[i];
         rc = add_passage(q, p->heading, p->text, p->line, p->last_line, err);
     }
+    aoei_passages_free(&q->passages); /* the queue has copies of the texts */
     return rc ? rc : aoei_rows_reserve(&q->rows, q->n_passages, dims, store, err);
 }
 
