@@ -333,7 +333,7 @@ $(BUILD)/examples/%: $(BUILD)/examples/%.o $(LIB)
 
 .SECONDARY:
 
-demo: all ## installs missing packages, builds, fine-tunes and evaluates the default model on examples/, plots the loss
+demo: all ## installs missing packages, builds, fine-tunes and evaluates the default model, and searches docs/
 	@BUILD=$(BUILD) examples/demo.sh
 
 aoe-check: $(BUILD)/aoe-check ## builds a program that compares every kernel with a reference and measures its speed

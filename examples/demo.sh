@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # demo.sh (`make demo`): evaluates the default model on examples/test.tsv, fine-tunes it on examples/train.tsv,
-# evaluates the result and plots the loss. Takes less than a minute. The number of epochs and the learning rate were
+# evaluates the result, plots the loss, and searches the documentation of aoe. Takes about a minute. The number of epochs and the learning rate were
 # chosen on parts of train.tsv.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
@@ -13,7 +13,7 @@ demo=$build/demo
 where=${demo#"$src"/} # path relative to the top folder, for messages
 data=$src/examples
 start=$src/models/aoe-small-en
-rm -rf "$demo/model"
+rm -rf "$demo/model" "$demo/index"
 
 step() { # step TEXT: prints a heading
     printf '\n== %s\n' "$1"
@@ -64,11 +64,18 @@ if ! awk -v b="$before" -v a="$after" 'BEGIN { exit !(a > b) }'; then
     exit 1
 fi
 
+step "5. search: an index of the documentation of aoe, and a question"
+(cd "$src" && "$aoe" index -o "$where/index" docs)
+question='how do I continue an interrupted training run'
+echo "$question?"
+"$aoe" search -i "$demo/index" -k 3 "$question"
+
 cat <<END
 
 Next steps:
   examples/tour.sh                 shows all commands
   ${where%/demo}/aoe train --help           options for training on your own pairs; -m selects another start model
+  ${where%/demo}/aoe search -i $where/index 'a question of your own'
   echo 'A plane is taking off.' | ${where%/demo}/aoe embed -m $where/model
   ${where%/demo}/aoe convert -m $where/model --dtype int8 --embedding-dtype int5 -o small
       stores the new model in the data types of the default model

@@ -1,55 +1,57 @@
 /* SPDX-License-Identifier: MIT
- * Prints the lines of a file that are most similar to a question.
+ * Answers a question from a folder of documents, a table, or a .txt file with one text per line. The first run creates
+ * an index; later runs read only what changed.
  *
- *     build/examples/search FILE 'a question'      (model: $AOE_MODEL, or the default model)
+ *     build/examples/search INDEX PATH 'a question'      (model: $AOE_MODEL, or the default model)
  *
  * Build: make build/examples/search; elsewhere: cc search.c $(pkg-config --cflags --libs aoe)
  */
 #include <aoe.h>
+#include <aoe_index.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { K = 3 };
 
-/* Reads the lines of a file. The caller frees the returned array and the `data` of each of its *n elements. */
-static aoe_text *read_lines(FILE *file, size_t *n) {
-    aoe_text *text = NULL;
-    char *line = NULL;
-    size_t size = 0;
-    for (ssize_t length; (length = getline(&line, &size, file)) >= 0; line = NULL, size = 0) {
-        aoe_text *more = realloc(text, (*n + 1) * sizeof *text);
-        if (!more)
-            return free(text), NULL;
-        line[strcspn(line, "\r\n")] = 0;
-        text = more;
-        text[(*n)++] = (aoe_text){line, strlen(line)};
+/* Prints the passages with their places and scores. */
+static void print_hits(const aoe_index_hits *hits) {
+    for (size_t i = 0; i < hits->n; i++) {
+        const aoe_index_hit *h = &hits->hit[i];
+        printf("%s:%zu  %s  (%.4f)\n", h->name, h->line, h->heading, h->score);
+        printf("%.*s\n\n", (int)h->text.len, h->text.data);
     }
-    return free(line), text;
+}
+
+/* Brings the index up to date with the source, and searches it. */
+static int search(aoe_index *index, const char *path, const char *question, aoe_error *err) {
+    const aoe_index_source source = {.struct_size = sizeof source, .path = path};
+    aoe_index_update_result result = {.struct_size = sizeof result};
+    aoe_index_hits hits = {.struct_size = sizeof hits};
+    aoe_index_search_options options;
+    aoe_index_search_options_defaults(&options);
+    options.k = K;
+    int code = aoe_index_update(index, &source, 1, NULL, &result, err);
+    if (!code)
+        code = aoe_index_search(index, aoe_text_of(question), &options, &hits, err);
+    if (!code) {
+        fprintf(stderr, "%zu passages were embedded\n", result.passages - result.reused);
+        print_hits(&hits);
+    }
+    aoe_index_hits_free(&hits);
+    return code;
 }
 
 int main(int argc, char **argv) {
     aoe_embedder *embedder = NULL;
+    aoe_index *index = NULL;
     aoe_error err = {0};
-    aoe_neighbor best[K];
-    size_t n = 0;
-    FILE *file = argc == 3 ? fopen(argv[1], "r") : NULL;
-    aoe_text *text = file ? read_lines(file, &n) : NULL;
-    if (!text)
-        return fprintf(stderr, "usage: search FILE QUESTION\n"), 2;
-    const aoe_text question = aoe_text_of(argv[2]);
-    float *vectors = NULL;
+    if (argc != 4)
+        return fprintf(stderr, "usage: search INDEX PATH QUESTION\n"), 2;
     const int failed = aoe_embedder_open(&embedder, NULL, &err) ||
-                       !(vectors = malloc(n * aoe_embedder_dims(embedder) * sizeof *vectors)) ||
-                       aoe_embed_documents(embedder, text, n, vectors, NULL, &err) ||
-                       aoe_search(embedder, &question, 1, vectors, n, K, best, &err);
-    for (size_t i = 0; i < K && i < n && !failed; i++)
-        printf("%.3f  %s\n", best[i].score, text[best[i].index].data);
+                       aoe_index_open(&index, argv[1], AOE_INDEX_WRITE, embedder, NULL, &err) ||
+                       search(index, argv[2], argv[3], &err);
     if (failed)
-        fprintf(stderr, "search: %s\n", err.code ? err.message : "out of memory");
-    for (size_t i = 0; i < n; i++)
-        free((char *)text[i].data);
-    free(text), free(vectors), fclose(file);
+        fprintf(stderr, "search: %s\n", err.message);
+    aoe_index_close(index);
     aoe_embedder_destroy(embedder);
     return failed;
 }

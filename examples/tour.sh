@@ -45,8 +45,10 @@ run aoe embed --dims 4 cat.txt
 tail -n +2 test.tsv | cut -f 2 >sentences.txt
 run aoe embed --format npy -o vectors.npy sentences.txt
 ls -l vectors.npy
+run aoe index -o pairs.index --text-column sentence1 test.tsv
+run aoe search -i pairs.index -k 3 --where 'score >= 4' 'bad weather'
 if [ -x "$build/examples/search" ]; then
-    AOE_MODEL=model run "$build/examples/search" sentences.txt 'Rain is expected tomorrow.'
+    AOE_MODEL=model run "$build/examples/search" sentences.index sentences.txt 'Rain is expected tomorrow.'
 fi
 run aoe bench --shape bert-tiny --texts 16 --length 32
 if command -v gnuplot >/dev/null; then

@@ -3,6 +3,7 @@
 # run must improve the correlation. README.md must fit on two screens.
 # tags: slow
 cp -r "$SRC/examples" examples
+cp -r "$SRC/docs" docs
 export AOE_MODEL="$SRC/models/aoe-small-en" # the default model, which build/aoe finds without this variable
 mkdir build
 ln -s "$AOE" build/aoe
