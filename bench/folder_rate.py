@@ -82,7 +82,7 @@ def main():
         shutil.rmtree(index, ignore_errors=True)
         times['index'].append(seconds('index', '-o', index, *model, folder))
         if not texts.exists() or not times['embed']:
-            seconds('index', '-o', index, '--export', 'jsonl', '--output', work / 'passages.jsonl')
+            seconds('index', '-o', index, '--export', 'jsonl', '--export-to', work / 'passages.jsonl')
             with open(work / 'passages.jsonl', encoding='utf-8') as f, open(texts, 'w', encoding='utf-8') as out:
                 for line in f:
                     p = json.loads(line)
@@ -107,7 +107,8 @@ def main():
     seconds('index', '-o', index, *model, folder, table)
     values = [seconds('search', '-i', index, QUESTIONS[i % len(QUESTIONS)]) for i in range(a.runs)]
     show(f'search, {a.passages} passages, ms', values, 1000)
-    values = [seconds('search', '-i', index, '--refresh', 'never', QUESTIONS[i % len(QUESTIONS)]) for i in range(a.runs)]
+    values = [seconds('search', '-i', index, '--refresh', 'never', QUESTIONS[i % len(QUESTIONS)])
+              for i in range(a.runs)]
     show('  with --refresh never, ms', values, 1000)
 
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # demo.sh (`make demo`): evaluates the default model on examples/test.tsv, fine-tunes it on examples/train.tsv,
-# evaluates the result, plots the loss, and searches the documentation of aoe. Takes about a minute. The number of epochs and the learning rate were
-# chosen on parts of train.tsv.
+# evaluates the result, plots the loss, and searches the documentation of aoe. Takes about a minute. The number of
+# epochs and the learning rate were chosen on parts of train.tsv.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=${BUILD:-build}
