@@ -39,7 +39,9 @@ static const cli_mcp_field search_parameters[] = {
      .longest = MAX_TEXT,
      .choices = modes},
     {.name = "where",
-     .description = "condition on the metadata of documents, such as \"year >= 2020 and lang = 'en'\"",
+     .description = "condition on the metadata of documents: the keys name (path in the indexed folder), path "
+                    "(absolute), ext and modified, and those of the documents; operators = != < <= > >=, in, like, "
+                    "exists, and, or, not; such as \"name like 'src/%' and ext = 'c'\" or \"year >= 2020\"",
      .type = CLI_MCP_STRING,
      .longest = MAX_TEXT},
     {0},

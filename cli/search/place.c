@@ -129,6 +129,28 @@ static void append_lines(aoei_buffer *b, const aoe_index_hit *hit, size_t first,
     }
 }
 
+/* Limits a passage to the lines [from, to]. Returns 0 if no line remains. A passage whose text does not have the lines
+ * of its document is not changed. */
+static int limit_lines(aoe_index_hit *hit, size_t from, size_t to) {
+    if (!has_lines(hit))
+        return 1;
+    hit->line = hit->line > from ? hit->line : from;
+    hit->last_line = hit->last_line < to ? hit->last_line : to;
+    return hit->line <= hit->last_line;
+}
+
+/* Returns the last line of the passages from i on that continue each other under one heading. */
+static size_t continued_to(const cli_lines *l, size_t i) {
+    const aoe_index_hit *hit = &l->hits.hit[i];
+    size_t last = hit->last_line;
+    for (size_t k = i + 1; k < l->hits.n && has_lines(hit) && has_lines(&hit[k - i]); k++) {
+        if (hit[k - i].line > last + 1 || strcmp(hit[k - i].heading, hit->heading) != 0)
+            break;
+        last = hit[k - i].last_line > last ? hit[k - i].last_line : last;
+    }
+    return last < l->last || !has_lines(hit) ? last : l->last;
+}
+
 void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *l) {
     size_t done = 0; /* last line that was written */
     const char *heading = NULL;
@@ -136,15 +158,12 @@ void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *
         aoe_index_hit hit = l->hits.hit[i];
         const cli_snippet whole = {0};
         const int lines = has_lines(&hit);
-        const size_t from = done + 1 > l->first ? done + 1 : l->first;
-        if (lines && hit.line < from)
-            hit.line = from;
-        if (lines && hit.last_line > l->last)
-            hit.last_line = l->last;
-        if (lines && hit.line > hit.last_line)
+        if (!limit_lines(&hit, done + 1 > l->first ? done + 1 : l->first, l->last))
             continue;
         if (!done || !lines || hit.line != done + 1 || !heading || strcmp(heading, hit.heading) != 0) {
-            cli_append_hit_place(b, o, &hit);
+            aoe_index_hit place = hit;
+            place.last_line = continued_to(l, i);
+            cli_append_hit_place(b, o, &place);
             aoei_buffer_putc(b, '\n');
         }
         heading = hit.heading;
