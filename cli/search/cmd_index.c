@@ -8,6 +8,7 @@
 #include "cli/common/dispatch.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/option_rows.h"
+#include "cli/common/visible.h"
 #include "cli/common/words.h"
 #include "cli/search/index_export.h"
 #include "cli/search/index_session.h"
@@ -299,25 +300,30 @@ static int print_stats(job *j) {
     const char *store = stores[s.store];
     if (j->o->general.json) {
         json_t *o =
-            json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:b,s:s,s:s,s:s,s:I}", "index", j->index.dir,
+            json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:b,s:o,s:s,s:s,s:I}", "index", j->index.dir,
                       "documents", (json_int_t)s.documents, "passages", (json_int_t)s.passages, "dims",
                       (json_int_t)s.dims, "removed_rows", (json_int_t)s.removed_rows, "sources", (json_int_t)s.sources,
                       "database_bytes", (json_int_t)s.database_bytes, "vector_bytes", (json_int_t)s.vector_bytes,
-                      "store", store, "passage_tokens", (json_int_t)s.passage_tokens, "stem", s.stem, "model", s.model,
-                      "created", s.created, "updated", s.updated, "commits", (json_int_t)s.commits);
+                      "store", store, "passage_tokens", (json_int_t)s.passage_tokens, "stem", s.stem, "model",
+                      cli_json_text(s.model, strlen(s.model)), "created", s.created, "updated", s.updated, "commits",
+                      (json_int_t)s.commits);
         if (j->o->recall)
             json_object_set_new(o, "recall_at_10", cli_json_real(recall));
         cli_print_json(o);
         return 0;
     }
     cli_table t;
+    aoei_buffer model = {0}; /* the name is from the index, which can come from another user */
     cli_table_begin(&t, "ll");
 #define ROW(name, ...) (cli_table_cell(&t, name), cli_table_cell(&t, __VA_ARGS__))
     ROW("index", "%s", j->index.dir);
     ROW("documents", "%zu", s.documents);
     ROW("passages", "%zu", s.passages);
     ROW("sources", "%zu", s.sources);
-    ROW("model", "%s", *s.model ? s.model : "unknown");
+    cli_table_cell(&t, "model");
+    cli_append_visible(&model, s.model, strlen(s.model));
+    cli_table_cell(&t, "%s", model.len ? model.data : "unknown");
+    aoei_buffer_free(&model);
     ROW("components", "%zu (%s)", s.dims, store);
     ROW("passage size", "%zu tokens", s.passage_tokens);
     ROW("words", "%s", s.stem ? "English stems" : "not stemmed");
@@ -384,12 +390,11 @@ static int update(job *j, const cli_args *args) {
     aoe_index_update_options_defaults(&o);
     o.filter = j->filter;
     o.n_filters = j->n_filters;
-    o.own_only = j->index.found && !j->index.recorded.created_here;
+    o.own_only = !j->index.recorded.created_here;
     if (o.own_only && !args->n)
-        cli_warn(
-            "%s is a copy of an index; sources outside the folder that contains it are not read; to read them, give "
-            "the index with -o",
-            j->index.dir);
+        cli_warn("%s is a copy of an index; sources outside the folder that contains it are not read; to read them, "
+                 "give their paths",
+                 j->index.dir);
     code = cli_index_update(&j->index, j->source, j->n_sources, &o, &r, &err);
     if (code && code != AOE_ECANCELLED)
         return cli_fail("%s", err.message);

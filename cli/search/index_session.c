@@ -43,7 +43,6 @@ char *cli_nearest_index(void) {
 }
 
 int cli_index_find(cli_index *x, const char *given) {
-    x->found = !given;
     x->dir = given ? cli_strdup(given) : cli_nearest_index();
     if (!x->dir)
         return cli_fail("no index (" CLI_INDEX_DIR ") in this folder or the folders above it; create one with "
@@ -54,15 +53,22 @@ int cli_index_find(cli_index *x, const char *given) {
 int cli_index_open_read(cli_index *x, aoe_error *err) {
     aoe_index_stats stats = {.struct_size = sizeof stats};
     char model[PATH_MAX];
-    int code = cli_index_reopen(x, AOE_INDEX_READ, NULL, err);
+    aoe_index_close(x->index);
+    x->index = NULL;
+    int code = aoe_index_open(&x->index, x->dir, AOE_INDEX_READ, NULL, NULL, err);
     if (!code)
         code = aoe_index_get_stats(x->index, &stats, err);
     if (code == AOE_EFORMAT && !aoe_index_model(x->dir, model, sizeof model, NULL)) /* only the vectors are damaged */
         x->recorded_model = cli_strdup(model);
     if (code)
         return code;
+    /* Another program has created the index again, perhaps with another model. */
+    if (x->recorded_model && (strcmp(x->recorded_model, stats.model) != 0 || x->recorded.dims != stats.dims ||
+                              strcmp(x->created, stats.created) != 0))
+        cli_session_close(&x->session);
     free(x->recorded_model);
     x->recorded_model = cli_strdup(stats.model ? stats.model : "");
+    (void)snprintf(x->created, sizeof x->created, "%s", stats.created);
     x->recorded = stats;
     x->recorded.model = x->recorded.created = x->recorded.updated = NULL;
     return 0;
@@ -135,7 +141,7 @@ static int update_index(cli_index *x, cli_refresh refresh, size_t *left_out, aoe
         return code;
     aoe_index_update_options_defaults(&o);
     o.budget = refresh == CLI_REFRESH_AUTO ? AUTO_SECONDS : 0;
-    o.own_only = x->found && !x->recorded.created_here;
+    o.own_only = !x->recorded.created_here;
     code = cli_index_update(x, NULL, 0, &o, &result, err);
     *left_out = result.left_out;
     return code;
@@ -157,8 +163,16 @@ static int is_busy(const cli_index *x) {
     return code == AOE_EEXIST;
 }
 
+/* Returns 1 if the index cannot be written, such as that of another user. */
+static int is_read_only(const cli_index *x) {
+    char *path = aoei_path_join(x->dir, CLI_INDEX_DATABASE);
+    const int result = path && (access(x->dir, W_OK) || access(path, W_OK));
+    aoei_free(path);
+    return result;
+}
+
 /* Updates the index, and opens the model only if there are texts to embed. Returns 0, or 1 after reporting an error
- * with which no search is possible. */
+ * with which no search is possible. The index can then be open for writing. */
 static int refresh_index(cli_index *x, cli_refresh refresh) {
     aoe_error err;
     size_t left_out = 0;
@@ -184,8 +198,6 @@ static int refresh_index(cli_index *x, cli_refresh refresh) {
         cli_warn("%s: another process writes to the index; the answer is from its last commit", x->dir);
     else
         cli_warn("%s; the answer is from the last commit of the index", err.message);
-    aoe_index_close(x->index);
-    x->index = NULL;
     return 0;
 }
 
@@ -195,14 +207,17 @@ int cli_index_open_search(cli_index *x, cli_refresh refresh, int with_model) {
         return cli_fail("%s", err.message);
     if (with_model && cli_index_load_model(x))
         return 1;
-    if (refresh != CLI_REFRESH_NEVER) {
+    if (refresh == CLI_REFRESH_AUTO && x->recorded.sources && is_read_only(x)) {
+        cli_note("%s: you may not write to the index; the answer is from its last commit", x->dir);
+        refresh = CLI_REFRESH_NEVER;
+    }
+    if (refresh != CLI_REFRESH_NEVER && x->recorded.sources) {
         if (refresh_index(x, refresh))
             return 1;
-        if (x->index)
-            return 0;
     } else if (!with_model) {
         return 0;
     }
+    /* Opening the index for reading releases the lock of the writer before the search, which can wait for its input. */
     return cli_index_reopen(x, AOE_INDEX_READ, NULL, &err) ? cli_fail("%s", err.message) : 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/common/common.h"
 
+#define CLI_INDEX_DATABASE "index.db" /* file in the directory of an index that a writer changes */
 #define CLI_INDEX_DIR ".aoe-index" /* name of an index that is found automatically */
 
 enum { CLI_INDEX_MODEL_COUNT = 1 };
@@ -25,10 +26,10 @@ typedef struct cli_index {
     const cli_general *general;     /* borrowed */
     const cli_model_options *model; /* options of the command; borrowed */
     char *dir;                      /* directory of the index, owned */
-    int found;                      /* 1: the directory was found automatically, and may come from another user */
     aoe_index *index;               /* owned */
     cli_session session;            /* the model, owned; session.embedder is NULL if no model is open */
     char *recorded_model;           /* directory of the model in the record of the index, owned; NULL: no index */
+    char created[32];               /* time of the creation of the index */
     aoe_index_stats recorded;       /* sizes and settings of the index, without its strings */
 } cli_index;
 

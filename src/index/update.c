@@ -3,9 +3,12 @@
  * after the other. If a source does not exist, nothing is changed, so that a folder that is not mounted does not remove
  * its documents.
  */
+#include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -129,9 +132,29 @@ static int list_source(plan *p, aoei_update_source *s, aoe_error *err) {
     return 0;
 }
 
-/* Returns 1 if options.own_only leaves the source out. */
+/* Returns 1 if options.own_only leaves the source out. A recorded path is trusted only if it is the real path of
+ * something inside the folder of the index: it contains no link and no "..", so that realpath does not change it. */
 static int is_foreign(const plan *p, const aoei_update_source *s) {
-    return p->u.o->own_only && !s->given && !is_inside(s->record.path, p->base);
+    char full[PATH_MAX];
+    if (!p->u.o->own_only || s->given)
+        return 0;
+    if (!is_inside(s->record.path, p->base))
+        return 1;
+    return realpath(s->record.path, full) ? strcmp(full, s->record.path) != 0 : errno != ENOENT;
+}
+
+/* Checks again, after a source was listed, that options.own_only does not leave it out: the descriptor of the folder
+ * shows where it is, even if a folder was replaced by a link in between. */
+static int check_place(const plan *p, const aoei_update_source *s, aoe_error *err) {
+    char link[64], full[PATH_MAX];
+    if (!p->u.o->own_only || s->given)
+        return 0;
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", s->folder->fd);
+    const ssize_t n = readlink(link, full, sizeof full - 1);
+    full[n < 0 ? 0 : n] = 0;
+    if (!is_inside(n < 0 ? s->folder->root : full, p->base) || is_foreign(p, s))
+        return aoei_fail(err, AOE_EIO, "%s was replaced while it was listed; try again", s->record.path);
+    return 0;
 }
 
 static int make_plan(plan *p, const aoe_index_source *given, size_t n, aoe_error *err) {
@@ -154,6 +177,8 @@ static int make_plan(plan *p, const aoe_index_source *given, size_t n, aoe_error
             code = set_nested(p, s, err);
         if (code == 0)
             code = list_source(p, s, err);
+        if (code == 0)
+            code = check_place(p, s, err);
     }
     return code;
 }

@@ -99,6 +99,19 @@ cd ../project
     touch answered
     printf '%s\n' "$line"
 done | texts
+# The index is created again with another model, while the server runs.
+word_model "$PWD/other"
+rm answered
+{
+    call 1 search '"query":"certbot","mode":"dense","k":1'
+    until [ -e answered ]; do sleep 0.05; done
+    rm -r .aoe-index
+    "$AOE" index -q -m "$PWD/other" docs >/dev/null
+    call 2 search '"query":"certbot","mode":"dense","k":1'
+} | env -u AOE_MODEL "$AOE" mcp | while read -r line; do
+    touch answered
+    printf '%s\n' "$line"
+done | texts
 # If the client does not read, the server ends without a message.
 { call 1 status '' && call 2 status '' && sleep 0.2 && call 3 status ''; } | mcp | head -n 1 >first
 wc -l <first

@@ -64,6 +64,7 @@ while [ ! -s answers ] && [ $tries -lt 500 ]; do
     tries=$((tries + 1))
 done
 cat answers
+"$AOE" index -q -o t.index >/dev/null # the search that waits does not keep the lock
 exec 9>&-
 wait $pid
 # Refresh: changes are found, unless --refresh never is given.
@@ -93,6 +94,11 @@ search -i w.index --mode lexical --rerank cross --class 1 --dtype f32 --json --e
 finds 0 -i w.index --mode lexical --rerank cross --class 1 -k 1 --rerank-top 3 w1
 finds 1 -q -i w.index --mode lexical --rerank cross --class 1 --min-score 2 w1
 finds 2 -i w.index --mode lexical --rerank cross w1
+# An index without sources is searched as it is, without the model.
+"$AOE" index -q -o w.index --remove "$PWD/words.tsv"
+mv model away
+finds 1 -i w.index --mode lexical w1
+mv away model
 # Errors.
 finds 2 -i missing x
 finds 2

@@ -45,8 +45,17 @@ mkdir clone
 cp -r .aoe-index clone
 printf 'A private tiger.\n' >notes/private.txt
 (cd clone && "$AOE" search --mode lexical --files private) || echo "exit $?"
+"$AOE" search -i clone/.aoe-index --mode lexical --files private || echo "exit $?"
 (cd clone && "$AOE" index -q)
+"$AOE" index -q -o clone/.aoe-index
 (cd clone && "$AOE" search --mode lexical --files private) || echo "exit $?"
+# The name of the model is also text from the index.
+cp -r model "model$esc[31m"
+"$AOE" index -q -o m.index table.tsv -m "model$esc[31m" >/dev/null
+"$AOE" index -o m.index --stats >out
+LC_ALL=C grep -c "$esc" out || true
+"$AOE" index -o m.index --stats --json >out
+LC_ALL=C grep -c "$esc" out || true
 # Queries are words.
 for query in '" OR 1=1 --' 'NEAR(' 'NEAR(cat dog, 2)' '*' 'cat*' '^cat' 'w:cat' '{w}:cat' 'cat AND' 'NOT cat' '"' "'" \
     "';DROP TABLE passages;--" '(' '-cat' '+' '\' '%' 'cat; ATTACH' "$(printf '\377\376')" "$esc"; do

@@ -388,6 +388,24 @@ static void leaves_out_foreign_sources(void **state) {
     char *dump = tiny_index_dump(index_);
     assert_has(dump, "/outside/x.md|");
     free(dump);
+    /* records of an untrusted index: their paths seem to be inside */
+    char *link = test_path(base, "link"), *dots = test_path(base, "docs/../../outside"),
+         *table = test_path(base, "table.tsv");
+    free(test_write_text(outside, "y.md", "d e f"));
+    free(test_write_text(outside, "t.tsv", "text\nd e f\n"));
+    assert_int_equal(symlink("../outside", link), 0);
+    assert_int_equal(symlink("../outside/t.tsv", table), 0);
+    for (int i = 0; i < 3; i++) {
+        aoei_source_record s = {.path = i == 0 ? link : i == 1 ? dots : table, .kind = i == 2 ? 2 : 1};
+        check(aoei_source_write(index_, &s, &err));
+    }
+    check(aoe_index_commit(index_, &err));
+    check(update(NULL, &o, &r));
+    assert_int_equal(r.added, 0);
+    assert_int_equal(r.changed, 0);
+    free(link);
+    free(dots);
+    free(table);
     free(outside);
     end();
 }
