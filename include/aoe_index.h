@@ -107,8 +107,10 @@ typedef struct aoe_index_document {
  * was added either. Errors: AOE_EFORMAT (invalid UTF-8, no name), AOE_ENUMERIC (a vector is not finite), AOE_EARG (the
  * index is open for reading; a document needs an embedder), AOE_EIO, AOE_ENOSPC. */
 AOE_API int aoe_index_add(aoe_index *index, const aoe_index_document *documents, size_t n, aoe_error *AOE_NULLABLE err);
-/* Removes documents by name. A name that ends with '/' stands for all documents whose names begin with it. *removed is
- * set to the number of documents that existed. If the function fails, no document of this call was removed. */
+/* Removes documents by name. A name that ends with '/' stands for all documents whose names begin with it. A file of a
+ * folder can also be given by its absolute path, and the files of a folder by its absolute path with '/' at its end.
+ * *removed is set to the number of documents that existed. If the function fails, no document of this call was
+ * removed. */
 AOE_API int aoe_index_remove(aoe_index *index, const char *const *names, size_t n, size_t *AOE_NULLABLE removed,
                              aoe_error *AOE_NULLABLE err);
 /* Makes the changes since the last commit durable, and visible to other readers. If many vectors of removed passages
@@ -184,8 +186,8 @@ typedef struct aoe_index_update_result {
  * seconds before it was recorded. It is replaced only if its contents changed. A renamed file keeps its vectors.
  *
  * The name of a document is its path relative to the source. If the index has several sources, the name begins with
- * the path of the source, relative to the folder that contains the index if the source is inside it. Fields: path, ext
- * (such as "md"), modified (such as "2026-01-31T12:00:00Z"), and simple lines of YAML or TOML front matter.
+ * the path of the source, relative to the folder that contains the index if the source is inside it. Fields: ext (such
+ * as "md"), modified (such as "2026-01-31T12:00:00Z"), and simple lines of YAML or TOML front matter, except path.
  *
  * Errors: AOE_ENOENT (a source does not exist, or a folder contains no files any more although the index has some; in
  * the first case nothing is changed, in the second case the documents of this folder are kept), AOE_EFORMAT (a table

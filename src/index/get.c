@@ -6,12 +6,19 @@
 
 #include "aoe_index.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/check.h"
+#include "base/closest.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/path.h"
+#include "base/text_store.h"
 #include "index/hits.h"
 #include "index/reader.h"
 #include "index/where_sql.h"
+
+/* A name is suggested among the first MAX_NAMES documents. */
+enum { MAX_NAMES = 100000 };
 
 /* Passages that were found. */
 typedef struct list {
@@ -94,6 +101,62 @@ static int add_id(list *l, aoei_locator *locator, const char *id, aoe_error *err
     return code;
 }
 
+/* Names of documents. */
+typedef struct names {
+    aoei_chunks text;
+    const char **name, **last; /* [n] names, and their parts after the last slash; the arrays are owned */
+    size_t n, capacity;
+} names;
+
+/* Adds a name. Returns 0, or -1 if out of memory. */
+static int add_name(names *x, aoe_text name) {
+    size_t capacity = x->capacity;
+    char *copy = aoei_chunks_take(&x->text, name.len + 1);
+    if (!copy || aoei_grow((void **)&x->name, &capacity, x->n, sizeof *x->name) ||
+        aoei_grow((void **)&x->last, &x->capacity, x->n, sizeof *x->last))
+        return -1;
+    memcpy(copy, name.data, name.len);
+    copy[name.len] = 0;
+    x->name[x->n] = copy;
+    x->last[x->n++] = aoei_path_name(copy);
+    return 0;
+}
+
+/* Appends a suggestion for a name that no document has, if there is a similar one: the name may be mistyped, or it may
+ * be a path whose last part is similar. */
+static void suggest(aoei_buffer *advice, aoei_db *d, const char *name) {
+    names x = {0};
+    sqlite3_stmt *s;
+    const char *found = NULL;
+    if (!*name || is_id(name) || aoei_db_prepare(d, "SELECT name FROM documents ORDER BY name", &s, NULL))
+        return;
+    while (x.n < MAX_NAMES && aoei_db_step(d, s, NULL) > 0)
+        if (add_name(&x, aoei_column_text(s, 0)))
+            break;
+    aoei_db_reset(s);
+    if (x.n)
+        found = aoei_closest(name, x.name, x.n);
+    const char *last = x.n && !found && *aoei_path_name(name) ? aoei_closest(aoei_path_name(name), x.last, x.n) : NULL;
+    for (size_t i = 0; last && !found; i++)
+        found = x.last[i] == last ? x.name[i] : NULL;
+    if (found)
+        aoei_buffer_printf(advice, "; did you mean \"%s\"?", found);
+    aoei_free(x.name);
+    aoei_free(x.last);
+    aoei_chunks_free(&x.text);
+}
+
+/* Fails because there is no document or passage with this name or id. The names are only read for a message. */
+static int fail_unknown(aoei_db *d, const char *name, aoe_error *err) {
+    aoei_buffer advice = {0};
+    if (err)
+        suggest(&advice, d, name);
+    const int code = aoei_fail(err, AOE_ENOENT, "%s: the index contains no document or passage with this name or id%s",
+                               name, advice.len && !advice.failed ? advice.data : "");
+    aoei_buffer_free(&advice);
+    return code;
+}
+
 /* Finds the passages. */
 static int find(list *l, aoei_locator *locator, const char *name, size_t line, size_t count, aoe_error *err) {
     static const char by_name[] = "SELECT id FROM documents WHERE name = ?1",
@@ -116,7 +179,7 @@ static int find(list *l, aoei_locator *locator, const char *name, size_t line, s
                          name, line);
     if (document)
         return 0;
-    return aoei_fail(err, AOE_ENOENT, "%s: the index contains no document or passage with this name or id", name);
+    return fail_unknown(locator->db, name, err);
 }
 
 int aoe_index_get(aoe_index *index, const char *name_or_id, size_t line, size_t count, aoe_index_hits *hits,

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "index/compact.h"
+#include "index/update_source.h"
+#include "index/where_sql.h"
 #include "index/writer.h"
 
 enum {
@@ -227,6 +229,27 @@ static int remove_below(aoe_index *index, const char *prefix, size_t *removed, a
     return rc;
 }
 
+/* Removes the documents of the file with an absolute path, or of the files below a path that ends with '/'. The rows of
+ * a table are not removed, because the record of the table is removed with them (aoe_index_remove_source). */
+static int remove_files(aoe_index *index, const char *path, size_t *removed, aoe_error *err) {
+    static const char file[] =
+        "SELECT d.id FROM documents d " AOEI_SQL_FILES " WHERE s.kind & ?2 <> ?3 AND (" AOEI_SQL_PATH ") = ?1",
+                      below[] = "SELECT d.id FROM documents d " AOEI_SQL_FILES
+                                " WHERE s.kind & ?2 <> ?3 AND substr((" AOEI_SQL_PATH "), 1, length(?1)) = ?1";
+    sqlite3_stmt *stmt;
+    int rc = aoei_write_begin(index, err);
+    if (!rc)
+        rc = aoei_write_flush(index, err);
+    if (!rc)
+        rc = aoei_db_prepare(&index->writer->db, path[strlen(path) - 1] == '/' ? below : file, &stmt, err);
+    if (rc)
+        return rc;
+    aoei_bind_string(stmt, 1, path);
+    (void)sqlite3_bind_int(stmt, 2, AOEI_SOURCE_KIND);
+    (void)sqlite3_bind_int(stmt, 3, AOEI_SOURCE_TABLE);
+    return remove_found(index, stmt, removed, err);
+}
+
 int aoei_write_file_begin(aoe_index *index, int64_t file, aoe_error *err) {
     int rc = aoei_write_begin(index, err);
     if (!rc)
@@ -320,7 +343,7 @@ int aoe_index_remove(aoe_index *index, const char *const *names, size_t n, size_
     if (rc)
         return rc;
     for (size_t i = 0; !rc && i < n; i++) {
-        const size_t len = names[i] ? strlen(names[i]) : 0;
+        const size_t len = names[i] ? strlen(names[i]) : 0, before = count;
         int one = 0;
         if (len == 0)
             rc = aoei_fail(err, AOE_EARG, "aoe_index_remove: name %zu is empty", i);
@@ -329,6 +352,8 @@ int aoe_index_remove(aoe_index *index, const char *const *names, size_t n, size_
         else
             rc = aoei_write_remove(index, names[i], &one, err);
         count += (size_t)one;
+        if (!rc && count == before && names[i][0] == '/')
+            rc = remove_files(index, names[i], &count, err);
     }
     rc = end_part(index, &mark, &counts, rc, err);
     if (!rc && removed)

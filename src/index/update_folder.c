@@ -207,7 +207,6 @@ static void iso_time(int64_t ns, char *text, size_t size) {
 static int set_fields(folder_update *f, const aoei_file *file, aoe_index_document *d, aoe_index_field *field, char *ext,
                       char *modified, aoe_error *err) {
     size_t n = 0;
-    field[n++] = (aoe_index_field){"path", aoe_text_of(d->name)};
     if (*ext)
         field[n++] = (aoe_index_field){"ext", aoe_text_of(ext)};
     if (*modified)
@@ -218,7 +217,7 @@ static int set_fields(folder_update *f, const aoei_file *file, aoe_index_documen
     if (d->kind == AOE_INDEX_AUTO && aoei_document_kind_of(file->path, d->text) == AOEI_DOCUMENT_MARKDOWN)
         code = aoei_front_matter_read(&f->matter, d->text, err);
     for (size_t i = 0; i < f->matter.n; i++) {
-        int is_own = 0;
+        int is_own = strcmp(f->matter.field[i].key, "path") == 0; /* the path of a document is that of its file */
         for (size_t k = 0; k < own; k++)
             is_own |= strcmp(field[k].key, f->matter.field[i].key) == 0;
         if (!is_own)
@@ -231,7 +230,7 @@ static int set_fields(folder_update *f, const aoei_file *file, aoe_index_documen
 
 static int write_document(folder_update *f, const aoei_file *file, int64_t id, aoe_text text, aoe_index_kind kind,
                           aoe_error *err) {
-    aoe_index_field field[3 + AOEI_FRONT_MATTER_FIELDS];
+    aoe_index_field field[2 + AOEI_FRONT_MATTER_FIELDS];
     char ext[32], modified[32];
     aoei_buffer_clear(&f->name);
     aoei_buffer_printf(&f->name, "%s%s", f->s->prefix, file->path);

@@ -336,6 +336,43 @@ static void keeps_documents_of_missing_sources(void **state) {
     end();
 }
 
+static void removes_files_by_path(void **state) {
+    (void)state;
+    static const struct {
+        const char *path;
+        size_t removed;
+    } cases[] = {{"docs/a.md", 1}, {"docs/a.md", 0}, {"docs/sub", 0}, {"docs/sub/", 2}, {"docs", 0}, {"t.tsv", 0}};
+    begin("paths");
+    aoe_index_hits hits = {.struct_size = sizeof hits};
+    add("docs/a.md", "a b c");
+    add("docs/sub/b.md", "b c d");
+    add("docs/sub/empty.md", "");
+    add("docs/subway.md", "c d e");
+    add("t.tsv", "text\na b\n");
+    (void)counts("docs", 4, 0, 0, 0);
+    (void)counts("t.tsv", 5, 0, 4, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t removed;
+        char *path = test_path(base, cases[i].path);
+        check(aoe_index_remove(index_, &(const char *){path}, 1, &removed, &err));
+        if (removed != cases[i].removed)
+            fail_msg("%s: %zu documents were removed", path, removed);
+        free(path);
+    }
+    check(aoe_index_commit(index_, &err));
+    assert_names("docs/subway.md;t.tsv:2;");
+    /* a similar name is suggested */
+    assert_int_equal(aoe_index_get(index_, "docs/subwya.md", 1, 1, &hits, &err), AOE_ENOENT);
+    assert_has(err.message, "did you mean \"docs/subway.md\"?");
+    assert_int_equal(aoe_index_get(index_, "/elsewhere/subwya.md", 1, 1, &hits, &err), AOE_ENOENT);
+    assert_has(err.message, "did you mean \"docs/subway.md\"?");
+    assert_int_equal(aoe_index_get(index_, "other", 1, 1, &hits, &err), AOE_ENOENT);
+    assert_null(strstr(err.message, "did you mean"));
+    assert_int_equal(aoe_index_get(index_, "", 1, 1, &hits, &err), AOE_ENOENT);
+    assert_null(strstr(err.message, "did you mean"));
+    end();
+}
+
 static void several_sources(void **state) {
     (void)state;
     begin("several");
@@ -353,9 +390,9 @@ static void several_sources(void **state) {
     assert_names("docs/a.md;docs/data.csv:2;docs/sub/b.md;readme.md;");
     char *dump = tiny_index_dump(index_);
     assert_has(dump, "readme.md");
-    assert_has(dump,
-               "  path=readme.md text\n  ext=md text\n  modified=2020-09-13T12:26:40Z text\n  year=1999 integer\n");
+    assert_has(dump, "  ext=md text\n  modified=2020-09-13T12:26:40Z text\n  year=1999 integer\n");
     assert_has(dump, "  year=2020 integer\n");
+    assert_null(strstr(dump, "  path="));
     free(dump);
     aoe_index_update_result r = {.struct_size = sizeof r};
     check(aoe_index_update(index_, s, 4, NULL, &r, &err));
@@ -805,6 +842,7 @@ int main(void) {
         cmocka_unit_test(leaves_out_what_is_no_document),
         cmocka_unit_test(does_not_trust_recent_times),
         cmocka_unit_test(keeps_documents_of_missing_sources),
+        cmocka_unit_test(removes_files_by_path),
         cmocka_unit_test(several_sources),
         cmocka_unit_test(leaves_out_foreign_sources),
         cmocka_unit_test(can_be_cancelled_and_continued),
