@@ -13,6 +13,7 @@ typedef struct options {
     cli_general general;
     cli_model_options model;
     const char *index; /* directory of the index; NULL: the nearest one */
+    int line_numbers;  /* 1: each line begins with its number */
     size_t context;    /* number of lines before and after the lines that were asked for */
 } options;
 
@@ -29,6 +30,12 @@ static const aoei_option table[] = {
      .offset = offsetof(options, context),
      .most = 1000000,
      .help = "number of lines that are printed before and after these lines"},
+    {.name = "line-numbers",
+     .letter = 'n',
+     .kind = AOEI_OPTION_FLAG,
+     .offset = offsetof(options, line_numbers),
+     .excludes = "json",
+     .help = "print the number of each line in its document, if the text of the passage has the lines of the document"},
 };
 
 static int print_place(cli_index *x, const options *o, const char *text) {
@@ -48,7 +55,7 @@ static int print_place(cli_index *x, const options *o, const char *text) {
     for (size_t i = 0; i < lines.hits.n && o->general.json; i++)
         cli_print_hit_json(cli_hit_json(&lines.hits.hit[i], (double)NAN, 0));
     if (!o->general.json)
-        cli_append_lines(&b, &output, &lines);
+        cli_append_lines(&b, &output, &lines, o->line_numbers);
     if (b.len)
         fwrite(b.data, 1, b.len, stdout);
     aoei_buffer_free(&b);

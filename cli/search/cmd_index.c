@@ -12,6 +12,7 @@
 #include "cli/common/words.h"
 #include "cli/search/index_export.h"
 #include "cli/search/index_session.h"
+#include "cli/search/place.h"
 #include "cli/search/server.h"
 #include "vectors/npy.h"
 
@@ -122,8 +123,9 @@ static const aoei_option task_table[] = {
      .kind = AOEI_OPTION_TEXTS,
      .value = "NAME...",
      .offset = offsetof(options, remove),
-     .help = "remove documents; a name that ends with / removes all documents below it, and the path of a folder or "
-             "table also removes it from the record of the index",
+     .help = "remove documents, by the names that aoe search prints or by the paths of their files; a name that ends "
+             "with / removes all documents below it, and the path of a folder or table that was indexed also removes "
+             "it from the record of the index",
      .fallback = ""},
     {.name = "compact",
      .kind = AOEI_OPTION_FLAG,
@@ -405,22 +407,47 @@ static int update(job *j, const cli_args *args) {
     return 128 + cli_interrupted();
 }
 
+/* Removes the documents of a file, or of the files below a folder, which is named by its path. */
+static int remove_path(job *j, const char *name, size_t *n, aoe_error *err) {
+    char *path = cli_absolute_path(name);
+    const size_t len = strlen(path), end = strlen(name);
+    char *full = end && name[end - 1] == '/' && path[len - 1] != '/' ? cli_format("%s/", path) : cli_strdup(path);
+    const int code = aoe_index_remove(j->index.index, &(const char *){full}, 1, n, err);
+    free(full);
+    free(path);
+    return code;
+}
+
+/* Removes what a name stands for: documents with this name, else the source with this path, else the files with this
+ * path. An absolute path may be both that of a source and of its files, so the source has priority. *n: number of
+ * documents. Returns AOE_ENOENT if there is nothing with this name. */
+static int remove_name(job *j, const char *name, size_t *n, aoe_error *err) {
+    int code = 0;
+    if (name[0] != '/')
+        code = aoe_index_remove(j->index.index, &name, 1, n, err);
+    if (code || *n)
+        return code;
+    code = aoe_index_remove_source(j->index.index, name, n, err);
+    if (code != AOE_ENOENT)
+        return code;
+    code = aoe_index_remove(j->index.index, &name, 1, n, err);
+    if (!code && !*n)
+        code = remove_path(j, name, n, err);
+    return code || *n ? code : AOE_ENOENT;
+}
+
 static int remove_documents(job *j) {
     aoe_error err;
     size_t removed = 0;
+    int failed = 0;
     const aoei_text_list *names = &j->o->remove;
     for (size_t i = 0; i < names->n; i++) {
         size_t n = 0;
-        int code = aoe_index_remove(j->index.index, &names->item[i], 1, &n, &err);
-        if (!code && !n) { /* the path of a source */
-            code = aoe_index_remove_source(j->index.index, names->item[i], &n, &err);
-            if (code == AOE_ENOENT) {
-                code = 0;
-                cli_warn("%s: the index contains neither a document nor a source with the name %s", j->index.dir,
-                         names->item[i]);
-            }
-        }
-        if (code)
+        const int code = remove_name(j, names->item[i], &n, &err);
+        if (code == AOE_ENOENT)
+            failed = cli_fail("%s: the index contains neither a document nor a source with the name or path %s",
+                              j->index.dir, names->item[i]);
+        else if (code)
             return cli_fail("%s", err.message);
         removed += n;
     }
@@ -430,7 +457,7 @@ static int remove_documents(job *j) {
         cli_print_json(json_pack("{s:s,s:I}", "index", j->index.dir, "removed", (json_int_t)removed));
     else
         printf("documents: %zu removed\n", removed);
-    return 0;
+    return failed;
 }
 
 static int verify(job *j) {

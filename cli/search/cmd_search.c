@@ -177,7 +177,8 @@ static const aoei_option output_table[] = {
     {.name = "files",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, files),
-     .help = "print only the names of the files, the best first"},
+     .help =
+         "print only the names of the files, the best first; with several queries, each answer begins with its query"},
     {.name = "snippet",
      .kind = AOEI_OPTION_SIZE,
      .offset = offsetof(options, snippet),

@@ -100,13 +100,34 @@ static json_t *name_json(const char *s) {
     return s ? cli_json_text(s, strlen(s)) : json_null();
 }
 
+/* Returns 1 if the document is a whole file; 0: it is a row of a table, or its text was given by a program. */
+static int is_file(const aoe_index_hit *hit) {
+    return hit->path && aoei_name_ends_with(hit->path, hit->name);
+}
+
+int cli_hit_lines(const aoe_index_hit *hit, size_t *first, size_t *last) {
+    const char *colon = strrchr(hit->name, ':');
+    *first = hit->line;
+    *last = hit->last_line;
+    if (!hit->path || is_file(hit))
+        return 1;
+    *first = *last = 0;
+    const size_t path = strlen(hit->path), file = colon ? (size_t)(colon - hit->name) : 0;
+    if (file && file < path && memcmp(hit->path + path - file, hit->name, file) == 0 &&
+        hit->path[path - file - 1] == '/' && strspn(colon + 1, "0123456789") == strlen(colon + 1) && strlen(colon) < 19)
+        *first = *last = (size_t)strtoull(colon + 1, NULL, 10);
+    return 0;
+}
+
 json_t *cli_hit_json(const aoe_index_hit *hit, double score, int explain) {
     json_t *o = json_object();
+    size_t line, last_line;
+    (void)cli_hit_lines(hit, &line, &last_line);
     json_object_set_new(o, "id", name_json(hit->id));
     json_object_set_new(o, "name", name_json(hit->name));
     json_object_set_new(o, "path", name_json(hit->path));
-    json_object_set_new(o, "line", json_integer((json_int_t)hit->line));
-    json_object_set_new(o, "last_line", json_integer((json_int_t)hit->last_line));
+    json_object_set_new(o, "line", json_integer((json_int_t)line));
+    json_object_set_new(o, "last_line", json_integer((json_int_t)last_line));
     json_object_set_new(o, "heading", name_json(hit->heading));
     if (!isnan(score))
         json_object_set_new(o, "score", cli_json_real(score));
@@ -150,11 +171,6 @@ static void write_json(const cli_hit_output *o, aoe_text query, const cli_hit *h
 }
 
 /* -------------------------------------------------------------------- text */
-
-/* Returns 1 if the document is a whole file; 0: it is a row of a table, or its text was given by a program. */
-static int is_file(const aoe_index_hit *hit) {
-    return hit->path && aoei_name_ends_with(hit->path, hit->name);
-}
 
 /* Returns the path of the file, relative to the current directory if the file is inside it; if the document is not in a
  * file, returns its name. */
@@ -235,16 +251,20 @@ static void append_explanation(aoei_buffer *b, const cli_hit_output *o, const ao
     aoei_buffer_printf(b, "; id %s%s\n", hit->id, o->color ? PLAIN : "");
 }
 
+/* Appends the heading of the answer to a query. */
+static void append_query(aoei_buffer *b, aoe_text query, size_t number, size_t n_hits) {
+    aoei_buffer_printf(b, "%squery %zu: ", number ? "\n" : "", number + 1);
+    cli_append_visible(b, query.data, query.len);
+    aoei_buffer_printf(b, "%s\n", n_hits ? "" : "\n    nothing found");
+}
+
 static void write_text(const cli_hit_output *o, aoe_text query, size_t number, const cli_hit *hits, size_t n,
                        const cli_terms *terms) {
     aoei_buffer b = {0};
     const cli_snippet snippet = {
         .width = o->width, .rows = o->snippet, .indent = INDENT, .highlight = o->color, .terms = terms};
-    if (o->many) {
-        aoei_buffer_printf(&b, "%squery %zu: ", number ? "\n" : "", number + 1);
-        cli_append_visible(&b, query.data, query.len);
-        aoei_buffer_printf(&b, "%s\n", n ? "" : "\n    nothing found");
-    }
+    if (o->many)
+        append_query(&b, query, number, n);
     for (size_t i = 0; i < n; i++) {
         aoei_buffer_printf(&b, "%zu. ", i + 1);
         cli_append_hit_place(&b, o, hits[i].hit);
@@ -258,8 +278,10 @@ static void write_text(const cli_hit_output *o, aoe_text query, size_t number, c
 }
 
 /* Prints the name of the file of each passage that has not been printed for this query. */
-static void write_files(const cli_hit_output *o, const cli_hit *hits, size_t n) {
+static void write_files(const cli_hit_output *o, aoe_text query, size_t number, const cli_hit *hits, size_t n) {
     aoei_buffer b = {0};
+    if (o->many)
+        append_query(&b, query, number, n);
     for (size_t i = 0; i < n; i++) {
         int seen = 0;
         for (size_t k = 0; k < i && !seen; k++)
@@ -278,7 +300,7 @@ void cli_hit_output_write(const cli_hit_output *o, aoe_text query, size_t number
     if (o->format == CLI_HITS_TEXT)
         write_text(o, query, number, hits, n, terms);
     else if (o->format == CLI_HITS_FILES)
-        write_files(o, hits, n);
+        write_files(o, query, number, hits, n);
     else
         write_json(o, query, hits, n);
 }

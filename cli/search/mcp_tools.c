@@ -57,8 +57,8 @@ static const cli_mcp_field hit_fields[] = {
     {.name = "id", .description = "id of the passage, for get", .type = CLI_MCP_STRING, .required = 1},
     {.name = "name", .description = "name of the document, for get", .type = CLI_MCP_STRING, .required = 1},
     {.name = "path", .description = "absolute path of the file", .type = CLI_MCP_STRING},
-    {.name = "line", .description = "first line of the passage", .type = CLI_MCP_INTEGER, .required = 1},
-    {.name = "last_line", .description = "last line of the passage", .type = CLI_MCP_INTEGER, .required = 1},
+    {.name = "line", .description = "first line in the file; 0: unknown", .type = CLI_MCP_INTEGER, .required = 1},
+    {.name = "last_line", .description = "last line in the file; 0: unknown", .type = CLI_MCP_INTEGER, .required = 1},
     {.name = "heading", .description = "headings above the passage", .type = CLI_MCP_STRING},
     {.name = "score", .description = "higher is better", .type = CLI_MCP_NUMBER},
     {.name = "snippet", .description = "lines with most words of the query", .type = CLI_MCP_STRING, .required = 1},
@@ -102,7 +102,7 @@ static const cli_mcp_field get_results[] = {
     {.name = "line", .description = "first line", .type = CLI_MCP_INTEGER, .required = 1},
     {.name = "last_line", .description = "last line", .type = CLI_MCP_INTEGER, .required = 1},
     {.name = "text",
-     .description = "the lines, with the headings of their passages",
+     .description = "the lines with their numbers, and the headings of their passages",
      .type = CLI_MCP_STRING,
      .required = 1},
     {0},
@@ -282,14 +282,17 @@ static void get(void *user, const json_t *arguments, cli_mcp_result *result) {
         aoei_buffer_printf(&result->text, "%s", message);
     } else {
         const aoe_index_hit *first = &lines.hits.hit[0], *last = &lines.hits.hit[lines.hits.n - 1];
-        cli_append_lines(&result->text, &m->output, &lines);
+        cli_append_lines(&result->text, &m->output, &lines, 1);
         shorten(&result->text);
         json_t *o = cli_hit_json(first, (double)NAN, 0);
-        result->structured =
-            json_pack("{s:O,s:I,s:I,s:o}", "name", json_object_get(o, "name"), "line",
-                      (json_int_t)(first->line > lines.first ? first->line : lines.first), "last_line",
-                      (json_int_t)(last->last_line < lines.last ? last->last_line : lines.last), "text",
-                      cli_json_text(result->text.data ? result->text.data : "", result->text.len));
+        size_t from, to;
+        if (cli_hit_lines(first, &from, &to)) {
+            from = from > lines.first ? from : lines.first;
+            to = last->last_line < lines.last ? last->last_line : lines.last;
+        }
+        result->structured = json_pack("{s:O,s:I,s:I,s:o}", "name", json_object_get(o, "name"), "line",
+                                       (json_int_t)from, "last_line", (json_int_t)to, "text",
+                                       cli_json_text(result->text.data ? result->text.data : "", result->text.len));
         if (json_is_string(json_object_get(o, "path")))
             json_object_set(result->structured, "path", json_object_get(o, "path"));
         json_decref(o);

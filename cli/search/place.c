@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/path.h"
 #include "cli/common/output.h"
 #include "cli/common/words.h"
@@ -45,8 +46,7 @@ void cli_place_free(cli_place *p) {
 
 /* ------------------------------------------------------------------- lines */
 
-/* Returns the absolute path of a file, which may have been removed. The caller frees it with free(). */
-static char *absolute_path(const char *name) {
+char *cli_absolute_path(const char *name) {
     char here[PATH_MAX];
     char *full = aoei_full_path(name);
     char *path = full && full[0] == '/'                        ? cli_strdup(full)
@@ -56,29 +56,79 @@ static char *absolute_path(const char *name) {
     return path;
 }
 
-/* Gets the passages that a place names. A file may also be named by its path relative to the current folder, and the
- * name of a document in a table may end like a place. */
-static int get(aoe_index *index, cli_place *p, aoe_index_hits *hits, aoe_error *err) {
-    aoe_error other;
-    const size_t count = p->count ? p->count : 1;
-    const int code = aoe_index_get(index, p->name, p->line, count, hits, err);
-    if (code != AOE_ENOENT)
-        return code;
-    char *path = absolute_path(p->name);
-    const int found = !aoe_index_get(index, path, p->line, count, hits, &other);
-    if (!found && !aoe_index_get(index, path, 0, 0, hits, NULL)) { /* the document does not have this line */
-        aoe_index_hits_free(hits);
-        *err = other;
-        free(path);
-        return AOE_ENOENT;
+/* Gets the row of a table at a line. row: a document of the table. Returns 1 if it exists. */
+static int get_row(aoe_index *index, const aoe_index_hit *row, size_t line, aoe_index_hits *hits) {
+    const char *colon = strrchr(row->name, ':');
+    size_t first, last;
+    if (cli_hit_lines(row, &first, &last) || !first)
+        return 0;
+    char *name = cli_format("%.*s:%zu", (int)(colon - row->name), row->name, line);
+    aoe_index_hits_free(hits);
+    const int found = !aoe_index_get(index, name, 0, 0, hits, NULL);
+    free(name);
+    return found;
+}
+
+/* Gets the passages of a file, which is named by its path. Sets *exists to 1 if there is such a document. Returns 0, or
+ * AOE_ENOENT after setting *err. */
+static int get_path(aoe_index *index, cli_place *p, aoe_index_hits *hits, int *exists, aoe_error *err) {
+    size_t first, last;
+    char *path = cli_absolute_path(p->name);
+    int code = aoe_index_get(index, path, p->line, p->count ? p->count : 1, hits, err) ? AOE_ENOENT : 0;
+    *exists = !code || (p->line && !aoe_index_get(index, path, 0, 0, hits, NULL));
+    if (*exists && p->line && hits->n && !cli_hit_lines(&hits->hit[0], &first, &last)) {
+        code = get_row(index, &hits->hit[0], p->line, hits) ? 0 : AOE_ENOENT;
+        if (code)
+            (void)aoei_fail(err, code, "%s: the index contains no row of this table at line %zu", path, p->line);
+        p->line = p->count = 0;
     }
     free(path);
-    if (found)
+    return code;
+}
+
+/* Returns 1 if the text before one of the last colons is the name of a document: the rest is not a place. */
+static int is_malformed(aoe_index *index, const cli_place *p) {
+    int found = 0;
+    char *name = cli_strdup(p->name);
+    for (size_t i = 0; i < 3 && !found; i++) {
+        aoe_index_hits hits = {.struct_size = sizeof hits};
+        char *colon = strrchr(name, ':');
+        if (!colon || colon == name)
+            break;
+        *colon = 0;
+        char *path = cli_absolute_path(name);
+        found = !aoe_index_get(index, name, 0, 0, &hits, NULL) || !aoe_index_get(index, path, 0, 0, &hits, NULL);
+        aoe_index_hits_free(&hits);
+        free(path);
+    }
+    free(name);
+    return found;
+}
+
+/* Gets the passages that a place names. The name of a document in a table may end like a place. A file may also be
+ * named by its path relative to the current folder. */
+static int get(aoe_index *index, cli_place *p, aoe_index_hits *hits, aoe_error *err) {
+    aoe_error other;
+    int exists;
+    if (p->line && !aoe_index_get(index, p->text, 0, 0, hits, NULL)) {
+        p->line = p->count = 0;
         return 0;
-    if (!p->line || aoe_index_get(index, p->text, 0, 0, hits, &other))
+    }
+    const int code = aoe_index_get(index, p->name, p->line, p->count ? p->count : 1, hits, err);
+    if (code != AOE_ENOENT)
         return code;
-    p->line = p->count = 0;
-    return 0;
+    const int missing = get_path(index, p, hits, &exists, &other);
+    if (exists) {
+        if (missing)
+            *err = other;
+        return missing;
+    }
+    if (!is_malformed(index, p))
+        return code;
+    return aoei_fail(err, AOE_ENOENT,
+                     "'%s' is not a place in a document; write NAME:LINE or NAME:LINE:COUNT with numbers from 1 to "
+                     "999999999",
+                     p->text);
 }
 
 int cli_lines_get(cli_lines *l, aoe_index *index, cli_place *p, size_t context, aoe_error *err) {
@@ -86,6 +136,8 @@ int cli_lines_get(cli_lines *l, aoe_index *index, cli_place *p, size_t context, 
     int code = get(index, p, &l->hits, err);
     if (code)
         return code;
+    if (!l->hits.n)
+        return aoei_fail(err, AOE_ENOENT, "%s: the document is empty", p->text);
     const aoe_index_hit *hit = l->hits.hit;
     l->first = p->count ? p->line : hit[0].line;
     l->last = p->count ? p->line + p->count - 1 : hit[l->hits.n - 1].last_line;
@@ -115,16 +167,22 @@ static int has_lines(const aoe_index_hit *hit) {
 }
 
 /* Appends the lines [first, last] of a passage whose text has the lines of its document. */
-static void append_lines(aoei_buffer *b, const aoe_index_hit *hit, size_t first, size_t last) {
+static void append_lines(aoei_buffer *b, const aoe_index_hit *hit, size_t first, size_t last, int numbers) {
     const char *at = hit->text.data, *end = at + hit->text.len;
     for (size_t line = hit->line; at < end && line <= last; line++) {
         const char *nl = memchr(at, '\n', (size_t)(end - at));
         const char *next = nl ? nl : end;
         const cli_snippet whole = {0};
-        if (line >= first && next == at)
-            aoei_buffer_putc(b, '\n');
-        else if (line >= first)
+        if (line >= first) {
+            if (numbers)
+                aoei_buffer_printf(b, "%6zu  ", line);
+            const size_t before = b->len;
             cli_append_snippet(b, (aoe_text){at, (size_t)(next - at)}, &whole);
+            if (b->len == before) { /* a blank line */
+                b->len -= numbers ? 2 : 0;
+                aoei_buffer_putc(b, '\n');
+            }
+        }
         at = nl ? nl + 1 : end;
     }
 }
@@ -151,13 +209,14 @@ static size_t continued_to(const cli_lines *l, size_t i) {
     return last < l->last || !has_lines(hit) ? last : l->last;
 }
 
-void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *l) {
+void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *l, int numbers) {
     size_t done = 0; /* last line that was written */
     const char *heading = NULL;
     for (size_t i = 0; i < l->hits.n; i++) {
         aoe_index_hit hit = l->hits.hit[i];
         const cli_snippet whole = {0};
         const int lines = has_lines(&hit);
+        size_t from, to;
         if (!limit_lines(&hit, done + 1 > l->first ? done + 1 : l->first, l->last))
             continue;
         if (!done || !lines || hit.line != done + 1 || !heading || strcmp(heading, hit.heading) != 0) {
@@ -168,7 +227,7 @@ void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *
         }
         heading = hit.heading;
         if (lines)
-            append_lines(b, &l->hits.hit[i], hit.line, hit.last_line);
+            append_lines(b, &l->hits.hit[i], hit.line, hit.last_line, numbers && cli_hit_lines(&hit, &from, &to));
         else
             cli_append_snippet(b, hit.text, &whole);
         done = lines ? hit.last_line : 0;

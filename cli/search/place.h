@@ -18,6 +18,8 @@ typedef struct cli_place {
     size_t count; /* number of lines; 0: those of the passages with the line */
 } cli_place;
 
+/* Returns the absolute path of a file, which may have been removed. The caller frees it with free(). */
+char *cli_absolute_path(const char *name);
 /* Parses "NAME:LINE", "NAME:LINE:COUNT", "NAME" or "ID". */
 void cli_place_parse(cli_place *p, const char *text);
 void cli_place_free(cli_place *p); /* accepts a zeroed struct */
@@ -28,11 +30,11 @@ typedef struct cli_lines {
     size_t first, last;  /* lines that were asked for, with their context */
 } cli_lines;
 
-/* Gets the passages of a place with `context` additional lines before and after it. A file may also be named by its
- * path relative to the current folder. Returns the error codes of aoe_index_get. The caller frees *l even after an
- * error. */
+/* Gets the passages of a place with `context` additional lines before and after it. A document whose name is the whole
+ * place has priority. A file may also be named by its path relative to the current folder. Returns the error codes of
+ * aoe_index_get; AOE_ENOENT also if the document is empty. The caller frees *l even after an error. */
 int cli_lines_get(cli_lines *l, aoe_index *index, cli_place *p, size_t context, aoe_error *err);
 /* Appends the lines as text, with the name and the heading of each passage. A line that two passages share is written
- * once. */
-void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *l);
+ * once. numbers: 1: each line begins with its number, if the text of its passage has the lines of the document. */
+void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *l, int numbers);
 void cli_lines_free(cli_lines *l); /* accepts a zeroed struct */

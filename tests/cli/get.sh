@@ -30,12 +30,38 @@ printf 'text\nthe cat\nthe dog\n' >table.tsv
 name=$("$AOE" search -i t.index --mode lexical --files dog)
 echo "$name"
 get -i t.index "$name"
+# The names that a search prints for rows are places; so is the path of the table with the line of a row.
+get -i t.index table.tsv:2 table.tsv:3
+mkdir sub
+(cd sub && get -i ../t.index table.tsv:3 ../table.tsv:2)
+get -i t.index table.tsv:3 -n
+get -i t.index --json table.tsv:3 | sed "s|$PWD|PWD|; s/.*\"name\"/name/"
+"$AOE" search -i t.index --mode lexical --json dog | sed "s|$PWD|PWD|; s/\"score\".*//; s/\"id\":\"[^\"]*\",//"
+fails get -i t.index table.tsv:9
+# Line numbers, also of blank lines; the lines of a web page are not those of its text.
+printf '# Pets\n   \nA cat.\n\n' >notes/blank.md
+: >notes/empty.txt
+printf -- '---\npath: other\nyear: 2020\n---\n\nA wolf.\n' >notes/front.md
+printf '\n\n' >notes/empty.md
+"$AOE" index -q
+get notes/blank.md --line-numbers
+get notes/pets.md:2:3 --context 0 -n
+get notes/page.html:1 -n
+# The metadata contain no other path than that of the file.
+get notes/front.md --json | sed 's/.*"fields"/fields/; s/"modified":"[^"]*"/TIME/'
+# Documents without passages.
+for place in notes/empty.txt empty.md notes/empty.txt:1; do
+    get "$place" || echo "exit $?"
+    get --json "$place" || echo "exit $?"
+done
+get notes/pets.md:1:1 notes/empty.txt --context 0 || echo "exit $?"
 # Errors.
 fails get notes/long.txt:100000
 fails get missing.txt:1
 fails get 0123456789ab
 fails get -i missing notes/long.txt:1
 get notes/pets.md | head -n 2
-for place in notes/long.txt: notes/long.txt:0 notes/long.txt:x 0123456789abc ""; do
+for place in notes/long.txt: notes/long.txt:0 notes/long.txt:x notes/long.txt:1:0 long.txt:1:2:3 0123456789abc "" \
+    notes/pts.md pets.md2:1 nots/long.txt; do
     get "$place" || echo "exit $?"
 done

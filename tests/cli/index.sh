@@ -54,7 +54,18 @@ printf 'zzz\n' >more/c.txt
 index -o f.index more --exclude 'b.*' --filter "*.odd=sed -e 's/x/cat /g' -" --json | hide
 "$AOE" search -i f.index --refresh never --mode lexical --files cat | sed "s|.*/||"
 # Removal and compaction.
-index -o t.index --remove a1 missing
+index -o t.index --remove a1 missing || echo "exit $?"
+mkdir -p files/sub
+for name in a b sub/c sub/d empty; do echo "cat $name" >files/$name.txt; done
+: >files/empty.txt
+index -q -o r.index files
+index -o r.index --remove files/a.txt "$PWD/files/b.txt"
+(cd files/sub && index -o ../../r.index --remove c.txt ../empty.txt)
+index -o r.index --remove files/a.txt || echo "exit $?"
+index -o r.index --remove files/sub/
+index -o r.index --stats | grep -E 'documents|sources'
+index -o r.index --remove "$PWD/files/"
+index -o r.index --stats | grep -E 'documents|sources'
 index -o t.index --compact | grep removed
 index -o t.index --json --verify
 # Errors.

@@ -10,6 +10,7 @@ mkdir -p project/docs
 cd project
 printf '# Certificates\n\n## Renewal\n\nThe certificate expires after 90 days.\nRun certbot to renew it.\n' >docs/tls.md
 printf '# Garden\n\nWater the tomatoes in the \033[31mevening.\n' >docs/garden.md
+: >docs/empty.md
 "$AOE" index -q . >/dev/null
 mcp() { "$AOE" mcp "$@"; }
 # request ID METHOD PARAMS: prints a request
@@ -57,6 +58,7 @@ echo '--- tools'
     call 7 status ''
     call 8 get '"place":"docs/tls.md","context":0'
     call 9 get '"place":"docs/tls.md:4:999999999"'
+    call 10 get '"place":"docs/empty.md"'
 } | mcp | texts
 echo '--- errors of tools'
 {

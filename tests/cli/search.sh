@@ -35,6 +35,9 @@ search --mode lexical --json certificate | hide
 search --mode lexical --jsonl --explain certificate | hide
 # The index is found from a folder below it, and names are relative to the current folder.
 (cd notes/sub && search --files --mode lexical wild certificate | hide)
+# The keys name and path of a condition are those of JSON.
+finds 0 --mode lexical --where "name = 'pets.md' and path = '$here/notes/pets.md'" certificate
+finds 1 --mode lexical --where "name = '$here/notes/pets.md' or path = 'pets.md'" certificate
 # Metadata.
 printf 'key\tbody\tyear\na1\tthe cat\t2019\na2\tthe cat\t2021\na3\tthe kitten\t2023\n' >table.tsv
 "$AOE" index -q -o t.index table.tsv --text-column body --id-column key >/dev/null
@@ -52,6 +55,7 @@ search -i t.index --mode lexical --jsonl - <queries.txt | sed 's/"id".*//'
 search -i t.index --mode lexical --json --queries - <queries.txt | cut -c 1-40
 printf '{"_id":"q1","text":"kitten"}\n' >queries.jsonl
 search -i t.index --mode lexical --files --queries queries.jsonl
+search -i t.index --mode lexical --files --queries queries.txt
 # A stream of queries is answered query by query.
 mkfifo pipe
 search -q -i t.index --mode lexical --files - <pipe >answers &
