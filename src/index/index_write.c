@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "index/compact.h"
-#include "index/update_source.h"
 #include "index/where_sql.h"
 #include "index/writer.h"
 
@@ -233,9 +232,9 @@ static int remove_below(aoe_index *index, const char *prefix, size_t *removed, a
  * a table are not removed, because the record of the table is removed with them (aoe_index_remove_source). */
 static int remove_files(aoe_index *index, const char *path, size_t *removed, aoe_error *err) {
     static const char file[] =
-        "SELECT d.id FROM documents d " AOEI_SQL_FILES " WHERE s.kind & ?2 <> ?3 AND (" AOEI_SQL_PATH ") = ?1",
-                      below[] = "SELECT d.id FROM documents d " AOEI_SQL_FILES
-                                " WHERE s.kind & ?2 <> ?3 AND substr((" AOEI_SQL_PATH "), 1, length(?1)) = ?1";
+        "SELECT d.id FROM documents d " AOEI_SQL_FILES " WHERE NOT " AOEI_SQL_IS_TABLE " AND (" AOEI_SQL_PATH ") = ?1",
+                      below[] = "SELECT d.id FROM documents d " AOEI_SQL_FILES " WHERE NOT " AOEI_SQL_IS_TABLE
+                                " AND substr((" AOEI_SQL_PATH "), 1, length(?1)) = ?1";
     sqlite3_stmt *stmt;
     int rc = aoei_write_begin(index, err);
     if (!rc)
@@ -245,8 +244,6 @@ static int remove_files(aoe_index *index, const char *path, size_t *removed, aoe
     if (rc)
         return rc;
     aoei_bind_string(stmt, 1, path);
-    (void)sqlite3_bind_int(stmt, 2, AOEI_SOURCE_KIND);
-    (void)sqlite3_bind_int(stmt, 3, AOEI_SOURCE_TABLE);
     return remove_found(index, stmt, removed, err);
 }
 

@@ -21,6 +21,8 @@
 #define AOEI_SQL_PATH                                                                                                  \
     "CASE WHEN substr(f.path, 1, 1) = '/' THEN f.path WHEN s.kind & 15 > 1 THEN s.path "                               \
     "ELSE s.path || '/' || f.path END"
+/* SQL condition: the source of a file is a table (AOEI_SOURCE_TABLE in index/update_source.h). */
+#define AOEI_SQL_IS_TABLE "(s.kind & 15 = 2)"
 /* Joins the files and sources of the documents d. */
 #define AOEI_SQL_FILES "LEFT JOIN files f ON f.id = d.file LEFT JOIN sources s ON s.id = f.source"
 
