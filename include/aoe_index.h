@@ -126,7 +126,8 @@ typedef struct aoe_index_source {
     const char *path;
     const char *text_column;    /* tables: column of texts; NULL: "text", or the only column with a recognized name */
     const char *id_column;      /* tables: column with the names of documents; NULL: a name is FILE:LINE */
-    const char *const *exclude; /* [n_exclude] patterns as in .gitignore; NULL if n_exclude is 0 */
+    const char *const *exclude; /* [n_exclude] patterns as in .gitignore; NULL (default): those of the record of this
+                                   path, or none */
     size_t n_exclude;
     const float *vectors; /* tables: [n_vectors, D] embeddings computed elsewhere, one per row; NULL: computed */
     size_t n_vectors;     /* must be the number of rows of the table, if `vectors` is not NULL */
@@ -174,13 +175,20 @@ typedef struct aoe_index_update_result {
                                                                                   files, unreadable files, files whose
                                                                                   program is missing or failed, others
                                                                                 */
-    size_t left_out; /* changed files that options.budget left out */
-    size_t tokens;   /* tokens of the passages that were embedded */
+    size_t left_out;         /* changed files that options.budget left out */
+    size_t tokens;           /* tokens of the passages that were embedded */
+    size_t missing_programs; /* files of skipped_program whose program is not installed */
+    size_t skipped_large, skipped_special, skipped_link, skipped_name; /* files of skipped_other: with more than
+                                                                          256 MiB; devices, FIFOs and sockets; symbolic
+                                                                          links to missing files or out of the folder;
+                                                                          names with control characters or invalid
+                                                                          UTF-8. The rest changed while it was read */
 } aoe_index_update_result;
 
 /* Brings the index up to date with its sources, and commits: adds what is new, replaces what changed, and removes what
  * is gone. sources: [n] are recorded in the index, or replace the record of the same path; n = 0: only the recorded
- * sources. Changes before the call are committed first.
+ * sources. With n > 0, a recorded source that does not exist and is not in `sources` keeps its documents, and the log
+ * names it. Changes before the call are committed first.
  *
  * A file is read only if its size, its times or its inode differ from the record, or if it was modified less than two
  * seconds before it was recorded. It is replaced only if its contents changed. A renamed file keeps its vectors.

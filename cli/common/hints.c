@@ -8,6 +8,7 @@
 #include <string.h>
 
 static const char prefix[] = "options.";
+static const char source_prefix[] = "source."; /* fields of aoe_index_source */
 
 /* Returns the end of the name of an option field, which may contain dots. */
 static const char *field_end(const char *s) {
@@ -54,12 +55,19 @@ static const aoei_option *option_of_field(const cli_syntax *s, const char *field
     return by_name;
 }
 
+/* Returns the length of the name of a struct and its dot at the beginning of a text, or 0. */
+static size_t prefix_length(const char *text) {
+    if (strncmp(text, prefix, sizeof prefix - 1) == 0)
+        return sizeof prefix - 1;
+    return strncmp(text, source_prefix, sizeof source_prefix - 1) == 0 ? sizeof source_prefix - 1 : 0;
+}
+
 void cli_name_flags(char *out, size_t size, const char *text, const cli_syntax *s) {
     size_t used = 0;
     while (*text && used + 1 < size) {
-        const char *end = strncmp(text, prefix, sizeof prefix - 1) == 0 ? field_end(text + sizeof prefix - 1) : text;
-        const aoei_option *o =
-            end > text ? option_of_field(s, text + sizeof prefix - 1, (size_t)(end - text) - sizeof prefix + 1) : NULL;
+        const size_t n_prefix = prefix_length(text);
+        const char *end = n_prefix ? field_end(text + n_prefix) : text;
+        const aoei_option *o = n_prefix ? option_of_field(s, text + n_prefix, (size_t)(end - text) - n_prefix) : NULL;
         if (!o) {
             out[used++] = *text++;
             continue;

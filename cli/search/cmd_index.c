@@ -4,6 +4,7 @@
  */
 #include "base/path.h"
 #include "base/alloc.h"
+#include "base/dir.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/interrupt.h"
@@ -88,8 +89,9 @@ static const aoei_option source_table[] = {
      .kind = AOEI_OPTION_LIST,
      .value = "PATTERN",
      .offset = offsetof(options, exclude),
-     .help = "leave out files that match the pattern, which is written as in .gitignore; may be repeated",
-     .fallback = ""},
+     .help = "leave out files that match the pattern, which is written as in .gitignore; may be repeated. "
+             "Patterns are recorded, and new ones replace them",
+     .fallback = "the recorded patterns"},
     {.name = "filter",
      .kind = AOEI_OPTION_LIST,
      .value = "PATTERN=COMMAND",
@@ -256,9 +258,34 @@ static int read_vectors(job *j) {
 /* ----------------------------------------------------------------- results */
 
 /* Prints a line with a number of skipped files. */
-static void print_skipped(size_t n, const char *what, const char *advice) {
+static void print_skipped(size_t n, const char *what, const char *more) {
     if (n)
-        printf("skipped: %zu %s%s%s%s\n", n, what, cli_plural(n), *advice ? "; " : "", advice);
+        printf("skipped: %zu %s%s%s\n", n, what, cli_plural(n), more);
+}
+
+/* Prints a line with the files that were skipped for other reasons. */
+static void print_skipped_other(const aoe_index_update_result *r) {
+    const struct {
+        size_t n;
+        const char *why;
+    } reason[] = {
+        {r->skipped_large, "larger than 256 MiB"},
+        {r->skipped_special, "not a regular file (device, FIFO or socket)"},
+        {r->skipped_link, "a link to a missing file or out of the folder"},
+        {r->skipped_name, "with control characters or invalid UTF-8 in the name"},
+        {r->skipped_other - r->skipped_large - r->skipped_special - r->skipped_link - r->skipped_name,
+         "changed while it was read"},
+    };
+    const char *separator = ": ";
+    if (!r->skipped_other)
+        return;
+    printf("skipped: %zu other file%s", r->skipped_other, cli_plural(r->skipped_other));
+    for (size_t i = 0; i < sizeof reason / sizeof *reason; i++)
+        if (reason[i].n) {
+            printf("%s%zu %s", separator, reason[i].n, reason[i].why);
+            separator = ", ";
+        }
+    printf("\n");
 }
 
 static void print_result(const job *j, const aoe_index_update_result *r) {
@@ -280,13 +307,13 @@ static void print_result(const job *j, const aoe_index_update_result *r) {
     printf("documents: %zu added, %zu changed, %zu removed, %zu unchanged\n", r->added, r->changed, r->removed,
            r->unchanged);
     printf("passages: %zu written, %zu of them with a vector that was already in the index\n", r->passages, r->reused);
-    print_skipped(r->skipped_binary, "binary file", "convert them with --filter");
-    print_skipped(r->skipped_unreadable, "unreadable file", "check their permissions, and that they are UTF-8");
-    print_skipped(
-        r->skipped_program, "file",
-        "their program is missing or failed: install poppler-utils for PDF, and pandoc for .docx, .odt, .epub "
-        "and .rtf");
-    print_skipped(r->skipped_other, "other file", "");
+    print_skipped(r->skipped_binary, "binary file", " (--filter converts other formats to text)");
+    print_skipped(r->skipped_unreadable, "unreadable file", "; check their permissions, and that they are UTF-8");
+    print_skipped(r->missing_programs, "file",
+                  ", because no program for their format is installed (poppler-utils for PDF; pandoc for .docx, .odt, "
+                  ".epub and .rtf)");
+    print_skipped(r->skipped_program - r->missing_programs, "file", ", because the conversion to text failed");
+    print_skipped_other(r);
     printf("%s: %zu document%s, %zu passage%s\n", j->index.dir, s.documents, cli_plural(s.documents), s.passages,
            cli_plural(s.passages));
 }
@@ -333,7 +360,7 @@ static int print_stats(job *j) {
     ROW("vectors", "%.1f MB", (double)s.vector_bytes / 1e6);
     ROW("removed vectors", "%zu (--compact frees them)", s.removed_rows);
     ROW("created", "%s", s.created);
-    ROW("updated", "%s, %llu commits", s.updated, (unsigned long long)s.commits);
+    ROW("updated", "%s, %llu commit%s", s.updated, (unsigned long long)s.commits, cli_plural(s.commits));
     if (j->o->recall)
         ROW("recall@10 of --fast", "%.4f (%zu queries)", recall, j->o->recall);
 #undef ROW
@@ -363,6 +390,19 @@ static int check_paths(const cli_args *args) {
     return 0;
 }
 
+/* Reports that the update failed. Removes an index without documents that this run created. */
+static int fail_update(job *j, int created, int code, const aoe_error *err, int has_paths) {
+    aoe_index_stats s = {.struct_size = sizeof s};
+    if (created && !aoe_index_get_stats(j->index.index, &s, NULL) && !s.documents) {
+        aoe_index_close(j->index.index);
+        j->index.index = NULL;
+        (void)aoei_remove_tree(j->index.dir, NULL);
+    }
+    if (code == AOE_ENOENT && !has_paths)
+        return cli_fail("%s (`aoe index --remove PATH`; if it moved, then `aoe index NEW-PATH`)", err->message);
+    return cli_fail("%s", err->message);
+}
+
 /* Copies the last commit to the server. Meanwhile, other processes can write to the index. */
 static int copy_to_server(job *j) {
     aoe_error err;
@@ -386,6 +426,7 @@ static int update(job *j, const cli_args *args) {
         return 1;
     if (!j->o->model.verbose)
         cli_session_describe(&j->index.session, 0);
+    const int created = !aoei_exists(j->index.dir);
     if (read_vectors(j) || open_writer(j))
         return 1;
     set_sources(j, args);
@@ -399,7 +440,7 @@ static int update(job *j, const cli_args *args) {
                  j->index.dir);
     code = cli_index_update(&j->index, j->source, j->n_sources, &o, &r, &err);
     if (code && code != AOE_ECANCELLED)
-        return cli_fail("%s", err.message);
+        return fail_update(j, created, code, &err, args->n > 0);
     print_result(j, &r);
     if (!code)
         return j->o->server.url ? copy_to_server(j) : 0;

@@ -205,6 +205,10 @@ int cli_index_open_search(cli_index *x, cli_refresh refresh, int with_model) {
     aoe_error err;
     if (cli_index_open_read(x, &err))
         return cli_fail("%s", err.message);
+    if (refresh != CLI_REFRESH_NEVER && x->recorded.sources && !x->recorded.created_here)
+        cli_warn("%s was copied or moved here; changes of its sources outside the folder that contains it are not "
+                 "read; give their paths to `aoe index -o %s PATH...`, or create an index here",
+                 x->dir, x->dir);
     if (with_model && cli_index_load_model(x))
         return 1;
     if (refresh == CLI_REFRESH_AUTO && x->recorded.sources && is_read_only(x)) {

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "base/path.h"
 #include "index/index_write.h"
@@ -26,6 +27,7 @@ typedef struct plan {
     char *base;                 /* folder that contains the directory of the index, owned */
     aoei_update_source *source; /* [n] owned */
     size_t n;
+    size_t n_given; /* arguments of aoe_index_update */
 } plan;
 
 /* -------------------------------------------------------------------------- plan */
@@ -67,6 +69,10 @@ static int add_source(plan *p, const aoe_index_source *given, aoe_error *err) {
         if (strcmp(old->path, s.record.path) != 0)
             continue;
         const int same_kind = (old->kind & AOEI_SOURCE_KIND) == s.record.kind;
+        if (!given->exclude && old->excludes && !(s.record.excludes = aoei_strdup(old->excludes))) {
+            aoei_source_free(&s);
+            return aoei_fail_nomem(err, strlen(old->excludes) + 1);
+        }
         s.record.id = old->id;
         s.record.kind |= old->kind & AOEI_SOURCE_LONG;
         s.is_new_record = !same_kind || !aoei_source_equal(old, &s.record) || p->source[i].is_new_record;
@@ -119,6 +125,12 @@ static int report_listing(void *user, size_t files) {
 static int list_source(plan *p, aoei_update_source *s, aoe_error *err) {
     listing l = {&p->u, p->u.progress.total_files};
     const int code = aoei_source_list(s, p->u.index->dir, report_listing, &l, err);
+    if (code == AOE_ENOENT && p->n_given && !s->given) {
+        aoei_log_write(&p->u.index->log, AOE_LOG_WARNING,
+                       "%s does not exist; its documents stay in the index until this source is removed from it",
+                       s->record.path);
+        return 0;
+    }
     if (code == AOE_ENOENT)
         return aoei_fail(err, AOE_ENOENT,
                          "%s does not exist, so the index was not updated; mount or restore it, or remove this source "
@@ -164,6 +176,7 @@ static int make_plan(plan *p, const aoe_index_source *given, size_t n, aoe_error
     if (!p->base)
         return aoei_fail_nomem(err, strlen(p->u.index->dir));
     int code = read_sources(p, n, err);
+    p->n_given = n;
     for (size_t i = 0; i < n && code == 0; i++)
         code = add_source(p, &given[i], err);
     if (code == 0 && p->n == 0)

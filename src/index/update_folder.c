@@ -19,6 +19,7 @@
 #include "document/file_text.h"
 #include "document/front_matter.h"
 #include "document/kind.h"
+#include "index/writer.h"
 
 /* A file that must be read. */
 typedef struct candidate {
@@ -36,6 +37,8 @@ typedef struct folder_update {
     size_t n_known, known_capacity;
     candidate *candidate; /* [n_candidates] owned */
     size_t n_candidates, candidate_capacity;
+    int64_t *removed; /* [n_removed] ids of files whose document was removed with aoe_index_remove, sorted; owned */
+    size_t n_removed, removed_capacity;
     aoei_chunks paths; /* paths of the records */
     aoei_front_matter matter;
     aoei_buffer name; /* name of the current document */
@@ -53,6 +56,39 @@ static int add_known(void *user, const aoei_file_record *r, aoe_error *err) {
     f->known[f->n_known] = *r;
     f->known[f->n_known++].path = path;
     return 0;
+}
+
+/* Sets f->removed. */
+static int read_removed(folder_update *f, aoe_error *err) {
+    aoei_db *d = &f->u->index->writer->db;
+    sqlite3_stmt *stmt;
+    int code = aoei_db_prepare(d,
+                               "SELECT id FROM files WHERE source = ?1 AND NOT EXISTS (SELECT 1 FROM documents WHERE "
+                               "file = files.id) ORDER BY id",
+                               &stmt, err);
+    if (code)
+        return code;
+    (void)sqlite3_bind_int64(stmt, 1, f->s->record.id);
+    while ((code = aoei_db_step(d, stmt, err)) == 1) {
+        if (aoei_grow((void **)&f->removed, &f->removed_capacity, f->n_removed, sizeof *f->removed)) {
+            code = aoei_fail_nomem(err, f->n_removed * sizeof *f->removed);
+            break;
+        }
+        f->removed[f->n_removed++] = sqlite3_column_int64(stmt, 0);
+    }
+    aoei_db_reset(stmt);
+    return code;
+}
+
+static int compare_ids(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Counts a document that did not change, unless it was removed from the index. */
+static void count_unchanged(folder_update *f, int64_t id) {
+    if (!f->n_removed || !bsearch(&id, f->removed, f->n_removed, sizeof id, compare_ids))
+        f->u->result->unchanged++;
 }
 
 int aoei_update_is_same(const aoei_file_record *r, const aoei_file *file) {
@@ -163,6 +199,7 @@ static int run_filter(folder_update *f, aoei_filter *filter, aoei_file *file, co
     *result = OUTCOME_SKIPPED;
     if (run.result == AOEI_FILTER_MISSING) { /* the hash 0 says that the program is searched again */
         u->result->skipped_program++;
+        u->result->missing_programs++;
         return leave_out(f, file, old, 0, AOEI_FILE_PROGRAM, err);
     }
     if (run.result == AOEI_FILTER_FAILED || is_binary) {
@@ -212,10 +249,11 @@ static int set_fields(folder_update *f, const aoei_file *file, aoe_index_documen
     if (*modified)
         field[n++] = (aoe_index_field){"modified", aoe_text_of(modified)};
     const size_t own = n;
-    f->matter.n = 0;
+    f->matter.n = f->matter.lost = 0;
     int code = 0;
     if (d->kind == AOE_INDEX_AUTO && aoei_document_kind_of(file->path, d->text) == AOEI_DOCUMENT_MARKDOWN)
         code = aoei_front_matter_read(&f->matter, d->text, err);
+    aoei_update_lose_fields(f->u, d->name, f->matter.lost, f->matter.lost_line);
     for (size_t i = 0; i < f->matter.n; i++) {
         int is_own = strcmp(f->matter.field[i].key, "path") == 0; /* the path of a document is that of its file */
         for (size_t k = 0; k < own; k++)
@@ -280,7 +318,7 @@ static int index_contents(folder_update *f, aoei_file *file, const candidate *c,
     outcome result = OUTCOME_TEXT;
     aoei_filter *filter = find_filter(f, file, old, &is_lost);
     if (old && old->hash == hash && is_indexed(old->state) && !f->s->force) {
-        u->result->unchanged++;
+        count_unchanged(f, old->id);
         aoei_free(data);
         return aoei_update_record(u, f->s, file, old, hash, old->state, &id, err);
     }
@@ -350,7 +388,7 @@ static int is_settled(folder_update *f, const aoei_file *file, const aoei_file_r
     case AOEI_FILE_FILTERED:
         if (f->s->force)
             return 0;
-        u->result->unchanged++;
+        count_unchanged(f, r->id);
         return 1;
     case AOEI_FILE_BINARY:
         if (aoei_filters_find(&u->filters, file->path))
@@ -477,6 +515,8 @@ static int check_not_emptied(const folder_update *f, size_t n_files, aoe_error *
 static int run(folder_update *f, aoe_error *err) {
     size_t n_files;
     int code = aoei_files_read(f->u->index, f->s->record.id, add_known, f, err);
+    if (code == 0)
+        code = read_removed(f, err);
     if (code)
         return code;
     f->is_missing = aoei_calloc(f->n_known + 1, 1);
@@ -500,6 +540,7 @@ int aoei_update_folder(aoei_update *u, aoei_update_source *s, aoe_error *err) {
     aoei_free(f.known);
     aoei_free(f.is_missing);
     aoei_free(f.candidate);
+    aoei_free(f.removed);
     aoei_chunks_free(&f.paths);
     aoei_front_matter_free(&f.matter);
     aoei_buffer_free(&f.name);

@@ -3,6 +3,7 @@
  */
 #include "index/update_run.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -79,6 +80,22 @@ void aoei_update_skip_program(aoei_update *u, const char *folder, const char *pa
         aoei_log_write(&u->index->log, AOE_LOG_WARNING, "%s/%s was left out: %s", folder, path, why);
 }
 
+void aoei_update_lose_fields(aoei_update *u, const char *path, size_t n, size_t line) {
+    if (n && !u->lost_files)
+        (void)snprintf(u->lost_place, sizeof u->lost_place, "%.220s:%zu", path, line);
+    u->lost_fields += n;
+    u->lost_files += n > 0;
+}
+
+static void log_lost_fields(aoei_update *u) {
+    if (u->lost_files)
+        aoei_log_write(&u->index->log, AOE_LOG_INFO,
+                       "front matter: %zu entr%s in %zu file%s did not become metadata, first %s; docs/search.md says "
+                       "which forms are read",
+                       u->lost_fields, u->lost_fields == 1 ? "y" : "ies", u->lost_files, u->lost_files == 1 ? "" : "s",
+                       u->lost_place);
+}
+
 void aoei_update_end(aoei_update *u) {
     const aoei_write_counts now = aoei_write_counted(u->index);
     u->result->added = now.added - u->before.added;
@@ -88,7 +105,12 @@ void aoei_update_end(aoei_update *u) {
     u->result->passages = now.passages - u->before.passages;
     u->result->reused = now.reused - u->before.reused;
     u->result->tokens = now.tokens - u->before.tokens;
+    u->result->skipped_large = u->skipped[AOEI_SKIP_LARGE];
+    u->result->skipped_special = u->skipped[AOEI_SKIP_SPECIAL];
+    u->result->skipped_link = u->skipped[AOEI_SKIP_LINK];
+    u->result->skipped_name = u->skipped[AOEI_SKIP_NAME];
     log_missing_programs(u);
+    log_lost_fields(u);
     size_t more = u->failed_programs > MESSAGES ? u->failed_programs - MESSAGES : 0;
     for (size_t i = 0; i < AOEI_SKIP_KINDS; i++)
         if (i != AOEI_SKIP_BINARY && u->skipped[i] > MESSAGES)

@@ -26,6 +26,8 @@ typedef struct aoei_update {
     aoe_index_progress progress;
     size_t skipped[AOEI_SKIP_KINDS]; /* files that were left out, by reason */
     size_t failed_programs;          /* files whose program failed */
+    size_t lost_fields, lost_files;  /* entries of front matter that were not read, and the files that contain them */
+    char lost_place[256];            /* FILE:LINE of the first one, possibly cut */
 } aoei_update;
 
 /* Starts the run. filters: see aoe_index_update_options. Errors: as aoei_filters_init. */
@@ -53,5 +55,7 @@ int aoei_update_is_recent(int64_t mtime_ns);
 
 /* Counts a file that is not indexed, and logs the first ones of each reason. why: details; NULL: none. */
 void aoei_update_skip(aoei_update *u, const char *folder, const char *path, aoei_skip skip, const char *why);
+/* Counts the entries of the front matter of a file that are not metadata. line: of the first one. */
+void aoei_update_lose_fields(aoei_update *u, const char *path, size_t n, size_t line);
 /* Counts a file whose program failed, and logs the first ones. */
 void aoei_update_skip_program(aoei_update *u, const char *folder, const char *path, const char *why);

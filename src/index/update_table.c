@@ -120,16 +120,46 @@ static int add_field(table_update *f, const char *key, aoe_text value, aoe_error
     return 0;
 }
 
-/* Appends a value as JSON text. All numbers of a row are reals; whole numbers are written without a fraction. */
-static int append_json(aoei_buffer *b, const json_t *value) {
+/* Returns 1 if a value is a number without a fraction that a double represents exactly. */
+static int is_whole(const json_t *value) {
     const double number = json_is_number(value) ? json_number_value(value) : 0.5;
-    if (fabs(number) < LARGEST_EXACT && number == floor(number))
-        return aoei_buffer_printf(b, "%.0f", number);
+    return fabs(number) < LARGEST_EXACT && number == floor(number);
+}
+
+static json_t *integer_of(const json_t *number) {
+    return json_integer((json_int_t)json_number_value(number));
+}
+
+/* Replaces the whole numbers inside lists and objects by integers. The depth is limited by the parser. */
+static int set_integers(json_t *value) {
+    int code = 0;
+    void *next;
+    json_t *member;
+    const char *key;
+    const int is_list = json_is_array(value);
+    const size_t n = is_list ? json_array_size(value) : 0;
+    for (size_t i = 0; i < n && !code; i++) {
+        member = json_array_get(value, i);
+        code = is_whole(member) ? json_array_set_new(value, i, integer_of(member)) : set_integers(member);
+    }
+    json_object_foreach_safe(value, next, key, member) {
+        if (!code)
+            code = is_whole(member) ? json_object_set_new(value, key, integer_of(member)) : set_integers(member);
+    }
+    return code;
+}
+
+/* Appends a value as JSON text. All numbers of a row are reals; whole numbers are written without a fraction. */
+static int append_json(aoei_buffer *b, json_t *value) {
+    if (is_whole(value))
+        return aoei_buffer_printf(b, "%.0f", json_number_value(value));
+    if (set_integers(value))
+        return AOE_ENOMEM;
     return aoei_json_append(b, value, JSON_COMPACT | JSON_ENCODE_ANY);
 }
 
-/* Adds a value of a JSON row. Numbers, lists and objects become JSON text. */
-static int add_json(table_update *f, const char *key, const json_t *value, aoe_error *err) {
+/* Adds a value that is not a list of values. Numbers, objects and lists become JSON text. */
+static int add_one(table_update *f, const char *key, json_t *value, aoe_error *err) {
     if (json_is_string(value))
         return add_field(f, key, (aoe_text){json_string_value(value), json_string_length(value)}, err);
     if (!*key || !value || json_is_null(value))
@@ -140,6 +170,24 @@ static int add_json(table_update *f, const char *key, const json_t *value, aoe_e
         return aoei_fail_nomem(err, f->values.len);
     f->formatted[f->n_formatted++] = (formatted){f->n_fields, offset};
     return add_field(f, key, (aoe_text){"", f->values.len - offset}, err);
+}
+
+/* Returns 1 if a value is a list without lists and objects in it. */
+static int is_simple_list(const json_t *value) {
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (json_is_array(json_array_get(value, i)) || json_is_object(json_array_get(value, i)))
+            return 0;
+    return json_is_array(value);
+}
+
+/* Adds a value of a JSON row. The items of a list of texts and numbers are several values of the key. */
+static int add_json(table_update *f, const char *key, json_t *value, aoe_error *err) {
+    int code = 0;
+    if (!is_simple_list(value))
+        return add_one(f, key, value, err);
+    for (size_t i = 0; i < json_array_size(value) && code == 0; i++)
+        code = add_one(f, key, json_array_get(value, i), err);
+    return code;
 }
 
 /* Sets f->field to the columns of a row except text and id. */
@@ -181,7 +229,7 @@ static int set_name(table_update *f, const aoei_row *row, aoe_error *err) {
     if (f->s->record.kind & AOEI_SOURCE_LONG) /* ids of several tables can be equal */
         aoei_buffer_printf(b, "%s:", f->file->path);
     if (id->kind == AOEI_FIELD_NUMBER) {
-        const json_t *value = json_object_get(aoei_table_object(f->table), aoei_table_selected(f->table, f->id).data);
+        json_t *value = json_object_get(aoei_table_object(f->table), aoei_table_selected(f->table, f->id).data);
         if (append_json(b, value))
             return aoei_fail_nomem(err, b->len);
     } else {
@@ -212,7 +260,7 @@ static int take_vector(const table_update *f, const float **vector, aoe_error *e
         return 0;
     if (f->rows >= given->n_vectors)
         return aoei_fail(err, AOE_EARG,
-                         "%s: the table has more rows than source.n_vectors (%zu); compute the vectors of "
+                         "%s: the table has more rows than source.vectors (%zu); compute the vectors of "
                          "this table again",
                          f->s->record.path, given->n_vectors);
     *vector = given->vectors + f->rows * f->u->index->settings.dims;
@@ -252,7 +300,7 @@ static int write_rows(table_update *f, int64_t id, aoe_error *err) {
     const aoe_index_source *given = f->s->given;
     if (code == 0 && given && given->vectors && f->rows != given->n_vectors)
         code = aoei_fail(err, AOE_EARG,
-                         "%s: the table has %zu rows, but source.n_vectors is %zu; compute the vectors of "
+                         "%s: the table has %zu rows, but source.vectors has %zu; compute the vectors of "
                          "this table again",
                          f->s->record.path, f->rows, given->n_vectors);
     if (code == 0)

@@ -68,7 +68,23 @@ index -o r.index --remove "$PWD/files/"
 index -o r.index --stats | grep -E 'documents|sources'
 index -o t.index --compact | grep removed
 index -o t.index --json --verify
+# Another folder can be added although a recorded one is missing.
+mkdir first second
+printf 'The bird.\n' >first/a.txt
+printf -- '---\nmap: {a: b}\n---\nThe fish.\n' >second/b.md
+mkfifo second/fifo
+index -o m.index first
+"$AOE" index -o m.index --exclude 'x.*' second 2>&1 | grep -v pooling | hide
+mv first third
+fails index -o m.index 2>&1 | hide
+index -o m.index second 2>&1 | hide
+cp -r notes copied
+cp -r .aoe-index copied
+(cd copied && "$AOE" search -q --mode lexical --files tiger 2>&1 | hide)
 # Errors.
+printf 'foo\tbar\na\tb\n' >columns.tsv
+fails index -o columns.index columns.tsv 2>&1 | hide
+is_absent columns.index
 fails index -o none.index --stats
 fails index -o none.index missing
 is_absent none.index

@@ -239,6 +239,10 @@ static void leaves_out_what_is_no_document(void **state) {
     aoe_index_update_result r = counts("docs", 2, 0, 0, 0);
     assert_int_equal(r.skipped_binary, 1);
     assert_int_equal(r.skipped_other, 3); /* the FIFO, the name with two lines, and the link out of the folder */
+    assert_int_equal(r.skipped_special, 1);
+    assert_int_equal(r.skipped_link, 1);
+    assert_int_equal(r.skipped_name, 1);
+    assert_int_equal(r.skipped_large, 0);
     assert_names("a.md;empty.md;");
     assert_has(messages, "docs/dots.md is a symbolic link to a missing file or to a file outside the folder");
     assert_has(messages, "docs/fifo is a device, a FIFO or a socket; it was left out\n");
@@ -295,6 +299,43 @@ static void does_not_trust_recent_times(void **state) {
     end();
 }
 
+static void reads_front_matter(void **state) {
+    (void)state;
+    begin("matter");
+    add("docs/a.md", "---\ntags:\n  - x\n  - 2\nouter:\n  in ner: b\nmap: {a: b}\n---\nc d\n");
+    add("docs/b.md", "---\ntags: [y, z]\ntext: |\n  e\nref: *a\n---\nf g\n");
+    (void)counts("docs", 2, 0, 0, 0);
+    assert_has(messages, "front matter: 3 entries in 2 files did not become metadata, first a.md:7;");
+    char *dump = tiny_index_dump(index_);
+    assert_has(dump, "  outer.in ner=b text\n");
+    assert_has(dump, "  tags=x text\n");
+    assert_has(dump, "  tags=y text\n");
+    assert_has(dump, "  tags=z text\n");
+    assert_null(strstr(dump, "  map="));
+    free(dump);
+    (void)counts("docs", 0, 0, 0, 2);
+    assert_null(strstr(messages, "front matter"));
+    end();
+}
+
+static void does_not_count_removed_documents(void **state) {
+    (void)state;
+    begin("uncounted");
+    aoe_index_update_result r;
+    add("docs/a.md", "a b c");
+    add("docs/b.md", "b c d");
+    (void)counts("docs", 2, 0, 0, 0);
+    check(aoe_index_remove(index_, &(const char *){"a.md"}, 1, NULL, &err));
+    (void)counts("docs", 0, 0, 0, 1);
+    assert_names("b.md;");
+    check(update(NULL, NULL, &r));
+    assert_int_equal(r.unchanged, 1);
+    add("docs/a.md", "a b c d");
+    (void)counts("docs", 1, 0, 0, 1);
+    assert_names("a.md;b.md;");
+    end();
+}
+
 static void keeps_documents_of_missing_sources(void **state) {
     (void)state;
     begin("missing");
@@ -318,6 +359,10 @@ static void keeps_documents_of_missing_sources(void **state) {
     assert_has(err.message, "/docs contains no files any more, but the index contains 1 of them, which were kept");
     assert_names("docs/a.md;more/b.md;");
     check(aoei_remove_tree(path, &err));
+    /* sources that are given are updated although another one is missing */
+    (void)counts("more", 0, 1, 0, 0);
+    assert_has(messages, "/docs does not exist; its documents stay in the index");
+    assert_names("docs/a.md;more/b.md;");
     assert_int_equal(aoe_index_remove_source(index_, "docs", &removed, &err), AOE_ENOENT);
     check(aoe_index_remove_source(index_, path, &removed, &err));
     assert_int_equal(removed, 1);
@@ -687,13 +732,13 @@ static void updates_other_formats(void **state) {
     check(update_table(plain, "t.txt", &r));
     assert_names("t.txt:1;t.txt:2;");
     add("t.jsonl", "{\"text\": \"a b\", \"id\": 7, \"n\": 1.5, \"tags\": [\"x\", \"y\"], \"none\": null}\n"
-                   "{\"id\": \"k\", \"text\": \"c d\", \"more\": true, \"o\": {\"a\": 1}}\n");
+                   "{\"id\": \"k\", \"text\": \"c d\", \"more\": true, \"o\": {\"a\": 1, \"b\": [2, 0.5, [3]]}}\n");
     check(update_table((aoe_index_source){.id_column = "id"}, "t.jsonl", &r));
     char *dump = tiny_index_dump(index_);
     assert_has(dump, "t.jsonl:7|");
-    assert_has(dump, "  n=1.5 real\n  tags=[\"x\",\"y\"] text\n");
+    assert_has(dump, "  n=1.5 real\n  tags=x text\n  tags=y text\n");
     assert_has(dump, "t.jsonl:k|");
-    assert_has(dump, "  more=true text\n  o={\"a\":1.0} text\n");
+    assert_has(dump, "  more=true text\n  o={\"a\":1,\"b\":[2,0.5,[3]]} text\n");
     free(dump);
     add("bad.jsonl", "{\"text\": \"a b\"}\n{\"text\": 5}\n");
     assert_int_equal(update_table(plain, "bad.jsonl", &r), AOE_EFORMAT);
@@ -724,7 +769,7 @@ static void takes_given_vectors(void **state) {
         v[i * dims + i] = 1;
     add("t.csv", "text\na b\nc d\n");
     assert_int_equal(update_table((aoe_index_source){.vectors = v, .n_vectors = 3}, "t.csv", &r), AOE_EARG);
-    assert_has(err.message, "the table has 2 rows, but source.n_vectors is 3");
+    assert_has(err.message, "the table has 2 rows, but source.vectors has 3");
     assert_int_equal(update_table((aoe_index_source){.vectors = v, .n_vectors = 1}, "t.csv", &r), AOE_EARG);
     assert_names("");
     check(update_table((aoe_index_source){.vectors = v, .n_vectors = 2}, "t.csv", &r));
@@ -757,7 +802,11 @@ static void rejects_bad_arguments(void **state) {
     s.exclude = good;
     check(aoe_index_update(index_, &s, 1, NULL, NULL, &err));
     assert_names("");
-    s.n_exclude = 0; /* other patterns replace the recorded ones */
+    s.n_exclude = 0;
+    s.exclude = NULL; /* the recorded patterns stay */
+    check(aoe_index_update(index_, &s, 1, NULL, NULL, &err));
+    assert_names("");
+    s.exclude = good; /* other patterns replace the recorded ones */
     check(aoe_index_update(index_, &s, 1, NULL, NULL, &err));
     assert_names("a.md;");
     check(update(NULL, NULL, &r));
@@ -852,6 +901,8 @@ int main(void) {
         cmocka_unit_test(updates_tables),
         cmocka_unit_test(updates_other_formats),
         cmocka_unit_test(takes_given_vectors),
+        cmocka_unit_test(reads_front_matter),
+        cmocka_unit_test(does_not_count_removed_documents),
         cmocka_unit_test(rejects_bad_arguments),
         cmocka_unit_test(survives_failed_allocations),
         cmocka_unit_test(compares_many_files),
