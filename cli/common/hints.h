@@ -9,7 +9,8 @@
 #include "cli/common/syntax.h"
 
 /* Copies a text to out[size] and replaces each "options.FIELD" by the flag that sets this field. For example,
- * "options.max_length" becomes "--max-length". Fields without a flag are not replaced. */
+ * "options.max_length" becomes "--max-length". Fields without a flag are not replaced. The
+ * fields of a source of an index, "source.FIELD", are replaced in the same way. */
 void cli_name_flags(char *out, size_t size, const char *text, const cli_syntax *s);
 
 /* Removes from a message each piece of advice with a remaining "options.FIELD". Advice follows the first "; " of a

@@ -167,6 +167,8 @@ static void test_messages(void **state) {
     expect_message("t: bad; set options.input_format to tsv, csv or jsonl",
                    "t: bad; set --input-format to tsv, csv or jsonl");
     expect_message("t: bad; set options.other to tsv, csv or jsonl", "t: bad");
+    expect_message("t: bad; set source.label_map to x", "t: bad; set --label-map to x");
+    expect_message("t: bad; correct source.n_rows", "t: bad; correct source.n_rows");
     expect_message("t: bad; correct it, give it a value in options.label_map, or set options.skip_bad_rows",
                    "t: bad; correct it, give it a value in --label-map");
     expect_message("t: bad; correct it, set options.columns, or set options.skip_bad_rows", "t: bad; correct it");
