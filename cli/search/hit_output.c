@@ -87,12 +87,19 @@ void cli_print_hit_json(json_t *value) {
     cli_flush_stdout();
 }
 
-/* Returns metadata. All values are strings. */
+/* Returns metadata. All values are strings; several values of a key are an array. */
 static json_t *fields_json(const aoe_index_hit *hit) {
     json_t *fields = json_object();
-    for (size_t i = 0; i < hit->n_fields; i++)
-        json_object_set_new(fields, hit->field[i].key,
-                            cli_json_text(hit->field[i].value.data, hit->field[i].value.len));
+    for (size_t i = 0; i < hit->n_fields; i++) {
+        const aoe_index_field *f = &hit->field[i];
+        json_t *value = cli_json_text(f->value.data, f->value.len), *earlier = json_object_get(fields, f->key);
+        if (json_is_array(earlier))
+            json_array_append_new(earlier, value);
+        else if (earlier)
+            json_object_set_new(fields, f->key, json_pack("[O,o]", earlier, value));
+        else
+            json_object_set_new(fields, f->key, value);
+    }
     return fields;
 }
 

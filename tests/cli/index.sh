@@ -81,6 +81,10 @@ index -o m.index second 2>&1 | hide
 cp -r notes copied
 cp -r .aoe-index copied
 (cd copied && "$AOE" search -q --mode lexical --files tiger 2>&1 | hide)
+# Lists are several values of a key.
+printf '{"text":"the cow","tags":["x",2,"y"],"one":["z"],"o":{"n":1,"l":[1.5,2]}}\n' >list.jsonl
+index -o l.index list.jsonl
+"$AOE" search -q -i l.index --mode lexical --json --where "tags = 2 and tags = 'y'" cow | sed 's/.*"fields"/fields/'
 # Errors.
 printf 'foo\tbar\na\tb\n' >columns.tsv
 fails index -o columns.index columns.tsv 2>&1 | hide
