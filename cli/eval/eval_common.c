@@ -5,6 +5,7 @@
 #include "cli/eval/eval_common.h"
 
 #include <limits.h>
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "aoe_eval.h"
 #include "cli/common/option_rows.h"
 
-enum { MAX_COLUMNS = 16, MAX_OWN_GROUPS = 4 };
+enum { MAX_COLUMNS = 16, MAX_OWN_GROUPS = 5 }; /* groups of options of one command */
 
 static const aoei_option output_table[] = {
     CLI_OPTION_TABLE_FORMAT(.offset = offsetof(cli_eval, format), "output format: table, csv or markdown"),
@@ -363,6 +364,7 @@ int cli_evaluate(const cli_evaluation *c, int argc, char **argv) {
     cli_model_defaults(&e.model);
     cli_group groups[MAX_OWN_GROUPS + 7], *next = groups;
     *next++ = (cli_group)CLI_GROUP("output", output_table, &e);
+    assert(c->n_groups <= MAX_OWN_GROUPS);
     for (size_t i = 0; i < c->n_groups; i++)
         *next++ = c->groups[i];
     *next++ = (cli_group)CLI_GROUP("model sizes", size_table, &e);
