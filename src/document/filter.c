@@ -174,6 +174,14 @@ static int find_program(aoei_filter *filter, const char *folder, aoe_error *err)
     return 0;
 }
 
+int aoei_filter_is_missing(aoei_filter *filter, const char *folder) {
+    if (!filter->searched && find_program(filter, folder, NULL)) {
+        filter->searched = 0; /* out of memory: aoei_filter_convert reports it */
+        return 0;
+    }
+    return !filter->program;
+}
+
 /* Returns the last line of a text that is not blank, and cuts the text after it. */
 static const char *last_line(char *text) {
     size_t len = strlen(text);

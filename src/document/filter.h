@@ -49,6 +49,9 @@ void aoei_filters_free(aoei_filters *f); /* accepts a zeroed struct */
 /* Returns the first row whose pattern matches the name of a file, or NULL. Upper and lower case are equal. */
 aoei_filter *aoei_filters_find(const aoei_filters *f, const char *path);
 
+/* Returns 1 if the program is not installed; see aoei_filter_run.folder. Programs are searched once. */
+int aoei_filter_is_missing(aoei_filter *filter, const char *folder);
+
 /* What became of a conversion. */
 typedef enum aoei_filter_result {
     AOEI_FILTER_DONE,

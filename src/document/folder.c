@@ -446,12 +446,17 @@ static int resolve_link(walk *w, const pending *link, const char **real, struct 
     return *real ? 0 : AOE_ENOMEM;
 }
 
+/* Returns 1 if a file or one of the folders that contain it is hidden. */
+static int is_hidden(const char *path) {
+    return *path == '.' || strstr(path, "/.") != NULL;
+}
+
 static int follow_link(walk *w, const pending *link, aoe_error *err) {
     const char *real;
     struct stat st = {.st_mode = 0};
     int errnum;
     const int code = resolve_link(w, link, &real, &st, &errnum, err);
-    if (code)
+    if (code || (real && is_hidden(real)))
         return code;
     if (real && S_ISDIR(st.st_mode))
         return is_excluded(w, link->up, link->path, 1)

@@ -4,8 +4,8 @@
  * Not listed: hidden files and folders (names that begin with a dot), folders of version control, the directory of the
  * index, and what .gitignore, .aoeignore and the patterns of the caller exclude.
  * Listed with a reason, but never opened: devices, FIFOs and sockets; names with control characters or invalid UTF-8;
- * symbolic links to something outside the folder. A link to a file or folder inside is followed, but a file that is
- * also reachable without links, or through another link, is listed once.
+ * symbolic links to something outside the folder. A link to a file or folder inside is followed unless it is hidden,
+ * but a file that is also reachable without links, or through another link, is listed once.
  * All files are opened from the descriptor of the folder, one component after the other, without following links.
  * Therefore, a folder that is replaced by a link while the walk runs does not lead outside.
  */

@@ -337,7 +337,7 @@ static int insert_passage(aoei_index_writer *w, const aoei_queued_passage *p, in
     aoei_bind_text(stmt, 6, p->heading);
     aoei_bind_text(stmt, 7, p->text);
     (void)sqlite3_bind_int64(stmt, 8, (sqlite3_int64)p->hash);
-    (void)sqlite3_bind_int(stmt, 9, p->given);
+    (void)sqlite3_bind_int64(stmt, 9, (sqlite3_int64)p->given);
     if ((rc = aoei_db_finish(&w->db, stmt, err)))
         return rc;
     (void)sqlite3_bind_int64(words, 1, id);

@@ -82,6 +82,22 @@ static int find_document(aoe_index *index, const char *name, int64_t *id, int64_
     return rc;
 }
 
+/* Returns 1 if a document of a file, which is now written without a vector, has a given one and is equal otherwise. */
+static int keeps_vector(aoe_index *index, int64_t id, const aoe_index_document *d, aoe_error *err) {
+    aoei_db *db = &index->writer->db;
+    sqlite3_stmt *stmt;
+    int rc = aoei_db_prepare(
+        db, "SELECT p.given FROM documents d JOIN passages p ON p.id = d.first_passage WHERE d.id = ?1", &stmt, err);
+    if (rc)
+        return rc;
+    (void)sqlite3_bind_int64(stmt, 1, id);
+    rc = aoei_db_step(db, stmt, err);
+    if (rc == 1)
+        rc = (uint64_t)sqlite3_column_int64(stmt, 0) == aoei_given_hash(d);
+    aoei_db_reset(stmt);
+    return rc;
+}
+
 /* Records that a document of the current file was written. */
 static int mark_seen(aoe_index *index, const char *name, aoe_error *err) {
     aoei_db *d = &index->writer->db;
@@ -141,7 +157,9 @@ int aoei_write_document(aoe_index *index, const aoe_index_document *d, int64_t f
     if (rc)
         return rc;
     rc = find_document(index, d->name, &id, &old_file, &hash, err);
-    if (rc == 1 && hash == aoei_document_hash(d, index->settings.dims)) {
+    if (rc == 1 && hash != aoei_document_hash(d, index->settings.dims))
+        rc = file && !d->vector ? keeps_vector(index, id, d, err) : 0;
+    if (rc == 1) {
         index->changes->counts.unchanged++;
         return old_file == file ? 0 : move_document(index, id, file, err);
     }

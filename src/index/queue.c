@@ -23,7 +23,8 @@ uint64_t aoei_passage_hash(aoe_text heading, aoe_text text) {
     return hash_text(hash_text(AOEI_HASH_START, heading), text);
 }
 
-uint64_t aoei_document_hash(const aoe_index_document *d, size_t dims) {
+/* Returns the hash of everything but the name and the vector. */
+static uint64_t content_hash(const aoe_index_document *d) {
     const unsigned char kind = (unsigned char)d->kind;
     uint64_t h = hash_text(AOEI_HASH_START, d->text);
     h = aoei_hash(h, &kind, 1);
@@ -32,7 +33,16 @@ uint64_t aoei_document_hash(const aoe_index_document *d, size_t dims) {
         h = hash_text(h, aoe_text_of(d->field[i].key));
         h = hash_text(h, d->field[i].value);
     }
+    return h;
+}
+
+uint64_t aoei_document_hash(const aoe_index_document *d, size_t dims) {
+    const uint64_t h = content_hash(d);
     return d->vector ? aoei_hash(h, d->vector, dims * sizeof *d->vector) : h;
+}
+
+uint64_t aoei_given_hash(const aoe_index_document *d) {
+    return content_hash(d) | 1;
 }
 
 /* --------------------------------------------------------------------- check */
@@ -127,7 +137,7 @@ static int add_passages(aoei_queue *q, const aoe_index_document *d, int64_t file
         if (!rc && (rc = aoei_rows_encode(&q->rows, i, d->vector, err)))
             (void)aoei_error_prefix(err, "%s", d->name);
         if (!rc)
-            q->passage[i].given = 1;
+            q->passage[i].given = aoei_given_hash(d);
         return rc;
     }
     rc = aoei_splitter_split(&q->splitter, &q->passages, d, file != 0 && d->kind != AOE_INDEX_TEXT, err);

@@ -14,7 +14,7 @@ typedef struct aoei_queued_passage {
     aoe_text heading;       /* the part of `full` before the newline */
     size_t line, last_line; /* lines in the document, counted from 1 */
     uint64_t hash;          /* aoei_passage_hash */
-    int given;              /* 1: the caller gave the vector, and row i of `rows` contains it */
+    uint64_t given;         /* aoei_given_hash if the caller gave the vector, and row i of `rows` contains it; or 0 */
     size_t same; /* during a flush: index of an earlier passage of the queue with the same text; SIZE_MAX: none */
 } aoei_queued_passage;
 
@@ -43,6 +43,8 @@ typedef struct aoei_queue {
 
 /* Returns the hash of everything in a document that the index stores. */
 uint64_t aoei_document_hash(const aoe_index_document *d, size_t dims);
+/* Returns the hash of everything but the name and the vector, which is never 0. */
+uint64_t aoei_given_hash(const aoe_index_document *d);
 /* Returns the hash of the text that is embedded for a passage. */
 uint64_t aoei_passage_hash(aoe_text heading, aoe_text text);
 

@@ -206,6 +206,11 @@ int aoei_file_write(aoe_index *index, aoei_file_record *f, aoe_error *err) {
     return rc == 1 ? aoei_db_finish(&index->writer->db, stmt, err) : rc;
 }
 
+int aoei_files_forget(aoe_index *index, int64_t source, aoe_error *err) {
+    const int rc = aoei_write_begin(index, err);
+    return rc ? rc : run_with_id(index, "UPDATE files SET ctime_ns = -1, hash = 0 WHERE source = ?1", source, err);
+}
+
 int aoei_file_remove(aoe_index *index, int64_t file, aoe_error *err) {
     const int rc = aoei_write_file_clear(index, file, err);
     return rc ? rc : run_with_id(index, "DELETE FROM files WHERE id = ?1", file, err);

@@ -33,9 +33,9 @@ typedef struct aoei_file_record {
     int64_t source;   /* id of its source */
     const char *path; /* path relative to the source; the path of the table if the source is a table. Borrowed */
     uint64_t size;
-    int64_t mtime_ns, ctime_ns; /* nanoseconds since 1970 */
+    int64_t mtime_ns, ctime_ns; /* nanoseconds since 1970; ctime_ns is -1 if the next update reads the file */
     uint64_t inode;
-    uint64_t hash; /* of the contents */
+    uint64_t hash; /* of the contents; 0: the documents do not belong to the current contents and settings */
     aoei_file_state state;
 } aoei_file_record;
 
@@ -56,5 +56,8 @@ typedef int (*aoei_file_fn)(void *user, const aoei_file_record *f, aoe_error *er
 int aoei_files_read(aoe_index *index, int64_t source, aoei_file_fn fn, void *user, aoe_error *err);
 /* Adds a file (f->id is 0, and is set) or changes its record. */
 int aoei_file_write(aoe_index *index, aoei_file_record *f, aoe_error *err);
+/* Changes the records of all files of a source so that the next update reads the files again and writes their
+ * documents, even if the files do not change. */
+int aoei_files_forget(aoe_index *index, int64_t source, aoe_error *err);
 /* Removes the record of a file, with its documents. */
 int aoei_file_remove(aoe_index *index, int64_t file, aoe_error *err);

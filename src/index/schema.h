@@ -14,8 +14,8 @@
  * text vocabulary              fts5vocab of words, type row
  *
  * The passages of a document have consecutive ids from first_passage and consecutive rows from first_row. Both are NULL
- * if the document has no passages. passages.hash is the hash of heading and text, and given is 1 if the caller
- * gave the vector. passages.row is first_row + id - first_passage.
+ * if the document has no passages. passages.hash is the hash of heading and text, and given is 0, or
+ * aoei_given_hash of the document if the caller gave the vector. passages.row is first_row + id - first_passage.
  */
 #pragma once
 

@@ -211,6 +211,10 @@ static int update_source(plan *p, aoei_update_source *s, aoe_error *err) {
         p->u.changed = 1;
         code = aoei_source_write(p->u.index, &s->record, err);
     }
+    if (code == 0 && s->force) { /* recorded, so that an update that is interrupted is continued by the next one */
+        p->u.changed = 1;
+        code = aoei_files_forget(p->u.index, s->record.id, err);
+    }
     if (code == 0)
         code = aoei_source_kind(s) == AOEI_SOURCE_TABLE ? aoei_update_table(&p->u, s, err)
                                                         : aoei_update_folder(&p->u, s, err);

@@ -108,7 +108,7 @@ int aoei_update_record(aoei_update *u, const aoei_update_source *s, const aoei_f
                           .hash = hash,
                           .state = state};
     if (aoei_update_is_recent(file->mtime_ns))
-        r.mtime_ns = -1; /* differs from all times, so the next update compares the contents */
+        r.ctime_ns = -1; /* differs from all times, so the next update compares the contents */
     *id = r.id;
     if (old && r.size == old->size && r.mtime_ns == old->mtime_ns && r.ctime_ns == old->ctime_ns &&
         r.inode == old->inode && r.hash == old->hash && r.state == old->state)
@@ -151,6 +151,22 @@ static int skip_file(folder_update *f, const aoei_file *file, const aoei_file_re
         return 0; /* removed since it was listed */
     aoei_update_skip(f->u, f->s->folder->root, file->path, file->skip, reason(file));
     return file->skip == AOEI_SKIP_CHANGING ? 0 : leave_out(f, file, old, hash, state, err);
+}
+
+/* Handles a file whose program is missing. The hash 0 says that the program is searched again. */
+static int leave_out_missing(folder_update *f, const aoei_file *file, const aoei_file_record *old, aoe_error *err) {
+    f->u->result->skipped_program++;
+    f->u->result->missing_programs++;
+    return leave_out(f, file, old, 0, AOEI_FILE_PROGRAM, err);
+}
+
+/* Returns 1 if a file has a program that is not installed, and counts it in the row of the program. */
+static int lacks_program(const folder_update *f, const char *path) {
+    aoei_filter *filter = aoei_filters_find(&f->u->filters, path);
+    if (!filter || !aoei_filter_is_missing(filter, f->s->folder->root))
+        return 0;
+    filter->left_out++;
+    return 1;
 }
 
 typedef struct cancel_state {
@@ -197,11 +213,8 @@ static int run_filter(folder_update *f, aoei_filter *filter, aoei_file *file, co
         return 0;
     }
     *result = OUTCOME_SKIPPED;
-    if (run.result == AOEI_FILTER_MISSING) { /* the hash 0 says that the program is searched again */
-        u->result->skipped_program++;
-        u->result->missing_programs++;
-        return leave_out(f, file, old, 0, AOEI_FILE_PROGRAM, err);
-    }
+    if (run.result == AOEI_FILTER_MISSING)
+        return leave_out_missing(f, file, old, err);
     if (run.result == AOEI_FILTER_FAILED || is_binary) {
         aoei_update_skip_program(u, f->s->folder->root, file->path,
                                  is_binary ? "the output of the program is not a text" : run.why);
@@ -317,7 +330,7 @@ static int index_contents(folder_update *f, aoei_file *file, const candidate *c,
     int is_lost, is_binary = 0, code;
     outcome result = OUTCOME_TEXT;
     aoei_filter *filter = find_filter(f, file, old, &is_lost);
-    if (old && old->hash == hash && is_indexed(old->state) && !f->s->force) {
+    if (old && old->hash == hash && is_indexed(old->state)) {
         count_unchanged(f, old->id);
         aoei_free(data);
         return aoei_update_record(u, f->s, file, old, hash, old->state, &id, err);
@@ -365,11 +378,15 @@ static int index_file(folder_update *f, const candidate *c, aoe_error *err) {
         finish_file(u, file);
         return 0;
     }
+    const aoei_file_record *old = c->known == SIZE_MAX ? NULL : &f->known[c->known];
+    if (code == 0 && !file->skip && !(old && is_indexed(old->state)) && lacks_program(f, file->path)) {
+        finish_file(u, file); /* such files are often large, so they are not read in vain */
+        return leave_out_missing(f, file, old, err);
+    }
     if (code == 0 && !file->skip)
         code = aoei_folder_read(f->s->folder, file, &data, err);
     if (code)
         return code;
-    const aoei_file_record *old = c->known == SIZE_MAX ? NULL : &f->known[c->known];
     code = file->skip ? skip_file(f, file, old, 0, err) : index_contents(f, file, c, data, err);
     finish_file(u, file);
     return code;
@@ -386,8 +403,6 @@ static int is_settled(folder_update *f, const aoei_file *file, const aoei_file_r
     switch (r->state) {
     case AOEI_FILE_INDEXED:
     case AOEI_FILE_FILTERED:
-        if (f->s->force)
-            return 0;
         count_unchanged(f, r->id);
         return 1;
     case AOEI_FILE_BINARY:
@@ -396,6 +411,11 @@ static int is_settled(folder_update *f, const aoei_file *file, const aoei_file_r
         aoei_update_skip(u, f->s->folder->root, file->path, AOEI_SKIP_BINARY, NULL);
         return 1;
     case AOEI_FILE_PROGRAM:
+        if (r->hash == 0 && lacks_program(f, file->path)) {
+            u->result->skipped_program++;
+            u->result->missing_programs++;
+            return 1;
+        }
         filter = aoei_filters_find(&u->filters, file->path);
         if (r->hash == 0 || (filter && !filter->package))
             return 0;
@@ -420,10 +440,17 @@ static int can_be_recorded(const aoei_file *file) {
            (file->skip == AOEI_SKIP_UNREADABLE && len && file->path[len - 1] != '/');
 }
 
+/* Marks the records before `path` as missing, except those below the folder `closed`, which cannot be read. */
+static void mark_missing(folder_update *f, size_t *k, const char *path, const char *closed) {
+    for (; *k < f->n_known && (!path || strcmp(f->known[*k].path, path) < 0); ++*k)
+        f->is_missing[*k] = !closed || strncmp(f->known[*k].path, closed, strlen(closed)) != 0;
+}
+
 /* Merges the files with the records, which have the same order. Sets *n_files to the number of files that can be
  * read. */
 static int compare(folder_update *f, size_t *n_files, aoe_error *err) {
     aoei_folder *folder = f->s->folder;
+    const char *closed = NULL; /* last folder that cannot be read, with a slash at its end */
     size_t k = 0;
     int code = 0;
     *n_files = 0;
@@ -433,11 +460,14 @@ static int compare(folder_update *f, size_t *n_files, aoe_error *err) {
             if (!can_be_recorded(file))
                 aoei_update_skip(f->u, folder->root, file->path, file->skip, reason(file));
             finish_file(f->u, file);
+            if (file->skip == AOEI_SKIP_UNREADABLE && !can_be_recorded(file)) {
+                mark_missing(f, &k, file->path, closed);
+                closed = file->path;
+            }
             continue;
         }
         ++*n_files;
-        while (k < f->n_known && strcmp(f->known[k].path, file->path) < 0)
-            f->is_missing[k++] = 1;
+        mark_missing(f, &k, file->path, closed);
         const int has_record = k < f->n_known && strcmp(f->known[k].path, file->path) == 0;
         if (has_record && !file->skip && is_settled(f, file, &f->known[k]))
             finish_file(f->u, file);
@@ -445,8 +475,7 @@ static int compare(folder_update *f, size_t *n_files, aoe_error *err) {
             code = add_candidate(f, i, has_record ? k : SIZE_MAX, err);
         k += (size_t)has_record;
     }
-    while (k < f->n_known)
-        f->is_missing[k++] = 1;
+    mark_missing(f, &k, NULL, closed);
     return code;
 }
 
@@ -476,7 +505,7 @@ static int find_twins(folder_update *f, aoe_error *err) {
         const aoei_file *file = &f->s->folder->file[c->file];
         const missing key = {file->inode, 0}, *m = bsearch(&key, list, n, sizeof *list, compare_missing);
         if (c->known == SIZE_MAX && m && f->known[m->known].size == file->size &&
-            (f->known[m->known].mtime_ns == file->mtime_ns || f->known[m->known].mtime_ns == -1))
+            f->known[m->known].mtime_ns == file->mtime_ns)
             c->twin = m->known;
     }
     aoei_free(list);
@@ -502,7 +531,7 @@ static int remove_missing(folder_update *f, aoe_error *err) {
 static int check_not_emptied(const folder_update *f, size_t n_files, aoe_error *err) {
     size_t n = 0;
     for (size_t k = 0; k < f->n_known; k++)
-        n += (size_t)is_indexed(f->known[k].state);
+        n += f->is_missing[k] && is_indexed(f->known[k].state);
     const int has_new_patterns = f->s->given && f->s->is_new_record;
     if (n_files || !n || has_new_patterns || aoei_source_kind(f->s) != AOEI_SOURCE_FOLDER)
         return 0;

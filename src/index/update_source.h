@@ -25,7 +25,7 @@ typedef struct aoei_update_source {
                             the array is owned, the paths are borrowed */
     size_t n_nested;
     int is_new_record; /* 1: the record must be written */
-    int force;         /* 1: all files are read again, because the names or columns changed */
+    int force;         /* 1: all files must be read again, because the names or columns changed */
 } aoei_update_source;
 
 /* Returns the kind without flags. */

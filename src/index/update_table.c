@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/utf8.h"
 #include "document/beneath.h"
 #include "index/update_folder.h"
@@ -357,12 +358,42 @@ static int count_unchanged(table_update *f, aoe_error *err) {
     return code < 0 ? code : 0;
 }
 
+/* Sets *has to 1 if the caller gave vectors of this table in an earlier update. */
+static int find_given(const table_update *f, int *has, aoe_error *err) {
+    aoei_db *d = &f->u->index->writer->db;
+    sqlite3_stmt *stmt;
+    int code = aoei_db_prepare(d,
+                               "SELECT 1 FROM documents d JOIN passages p ON p.id = d.first_passage WHERE d.file = ?1 "
+                               "AND p.given <> 0 LIMIT 1",
+                               &stmt, err);
+    if (code)
+        return code;
+    (void)sqlite3_bind_int64(stmt, 1, f->record.id);
+    code = aoei_db_step(d, stmt, err);
+    *has = code == 1;
+    aoei_db_reset(stmt);
+    return code < 0 ? code : 0;
+}
+
+/* Warns if the model computed vectors for a table of which others were given. before: counts before the table. */
+static int warn_mixed(const table_update *f, const aoei_write_counts *before, aoe_error *err) {
+    const int code = aoei_write_flush(f->u->index, err);
+    const aoei_write_counts now = aoei_write_counted(f->u->index);
+    const size_t n = now.added - before->added + now.changed - before->changed;
+    if (code == 0 && n)
+        aoei_log_write(&f->u->index->log, AOE_LOG_WARNING,
+                       "%s: the model of the index computed the vectors of %zu new or changed row%s, but vectors were "
+                       "given for the others; give the vectors of all rows again",
+                       f->s->record.path, n, n == 1 ? "" : "s");
+    return code;
+}
+
 /* Reads all rows. hash: of the file before it is read. */
 static int read_table(table_update *f, uint64_t hash, aoe_error *err) {
     int64_t id;
     const aoei_file_record *old = f->record.id ? &f->record : NULL;
     aoei_file incomplete = *f->file;
-    incomplete.mtime_ns = -1; /* differs from all times */
+    incomplete.ctime_ns = -1; /* differs from all times */
     int code = aoei_table_open_if_any(&f->table, f->s->record.path, NULL, err);
     if (code == 0 && f->table)
         code = select_columns(f, err);
@@ -376,7 +407,7 @@ static int read_table(table_update *f, uint64_t hash, aoe_error *err) {
     aoei_folder_stat(f->s->folder, &now);
     if (code == 0 && (now.skip || now.size != f->file->size || now.mtime_ns != f->file->mtime_ns))
         return 0; /* changed while it was read; the next update reads it again */
-    const aoei_file_record written = {.id = id, .mtime_ns = -1};
+    const aoei_file_record written = {.id = id, .ctime_ns = -1};
     return code ? code : aoei_update_record(f->u, f->s, f->file, &written, hash, AOEI_FILE_INDEXED, &id, err);
 }
 
@@ -390,14 +421,14 @@ static int run(table_update *f, aoe_error *err) {
     if (code)
         return code;
     const aoei_file_record *old = f->record.id ? &f->record : NULL;
-    if (old && aoei_update_is_same(old, f->file) && !f->s->force && !has_vectors)
+    if (old && aoei_update_is_same(old, f->file) && !has_vectors)
         return count_unchanged(f, err);
     if (aoei_update_is_late(f->u)) {
         f->u->result->left_out++;
         return 0;
     }
     code = hash_table(f, &hash, sample, &n_sample, err);
-    if (code == 0 && old && old->hash == hash && !f->s->force && !has_vectors) {
+    if (code == 0 && old && old->hash == hash && !has_vectors) {
         code = aoei_update_record(f->u, f->s, f->file, old, hash, AOEI_FILE_INDEXED, &id, err);
         return code ? code : count_unchanged(f, err);
     }
@@ -406,7 +437,17 @@ static int run(table_update *f, aoe_error *err) {
         f->u->result->left_out++;
         return 0;
     }
-    return code ? code : read_table(f, hash, err);
+    int has_given = 0;
+    if (code == 0 && old && !has_vectors)
+        code = find_given(f, &has_given, err);
+    if (code == 0 && has_given && f->u->o->budget > 0) { /* the user decides whether the model computes vectors */
+        f->u->result->left_out++;
+        return 0;
+    }
+    const aoei_write_counts before = aoei_write_counted(f->u->index);
+    if (code == 0)
+        code = read_table(f, hash, err);
+    return code || !has_given ? code : warn_mixed(f, &before, err);
 }
 
 int aoei_update_table(aoei_update *u, aoei_update_source *s, aoe_error *err) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * covers: index/update_run index/update_source index/update_folder index/update_table
+ * covers: index/update_run index/update_source index/update_folder
  * Tests updates of an index from folders and tables: only what changed is embedded, what is gone is removed, nothing is
  * lost if a source is missing or the update is interrupted, and the result equals that of a new index.
  */
@@ -12,142 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../support/support.h"
-#include "../support/tiny_index.h"
+#include "../support/update_index.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/dir.h"
 #include "index/index_write.h"
 #include "index/records.h"
-
-static aoe_error err;
-static char *base; /* folder of the current test, which contains the index and the sources */
-static aoe_index *index_;
-static char messages[8192]; /* messages of the log, one per line */
-
-static void record(void *user, aoe_log_level level, const char *message) {
-    (void)user;
-    (void)level;
-    const size_t len = strlen(messages);
-    snprintf(messages + len, sizeof messages - len, "%s\n", message);
-}
-
-static void check(int rc) {
-    if (rc)
-        fail_msg("%s", err.message);
-}
-
-static void assert_has(const char *text, const char *part) {
-    if (!strstr(text, part))
-        fail_msg("\"%s\" does not contain \"%s\"", text, part);
-}
-
-static void open_index(void) {
-    aoe_index_options o;
-    aoe_index_options_defaults(&o);
-    o.log = record;
-    char *path = test_path(base, ".aoe-index");
-    index_ = tiny_index_open(path, AOE_INDEX_WRITE, &o);
-    free(path);
-    messages[0] = 0;
-}
-
-static void begin(const char *name) {
-    base = test_path(tiny_index_dir, name);
-    check(aoei_make_dir(base, &err));
-    open_index();
-}
-
-static void end(void) {
-    aoe_index_close(index_);
-    free(base);
-}
-
-static void set_time(const char *path, long seconds) {
-    const struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
-    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-}
-
-/* Writes base/name, which was last modified in 2020. */
-static void add(const char *name, const char *text) {
-    char *path = test_path(base, name), *slash = strrchr(path, '/');
-    *slash = 0;
-    check(aoei_make_dir(path, &err));
-    free(test_write_text(path, slash + 1, text));
-    *slash = '/';
-    set_time(path, 1600000000);
-    free(path);
-}
-
-static void delete (const char *name) {
-    char *path = test_path(base, name);
-    check(aoei_remove_tree(path, &err));
-    free(path);
-}
-
-static void move(const char *from, const char *to) {
-    char *a = test_path(base, from), *b = test_path(base, to);
-    assert_int_equal(rename(a, b), 0);
-    free(a);
-    free(b);
-}
-
-/* Updates the index. name: source below the folder of the test; NULL: the recorded sources. */
-static int update(const char *name, const aoe_index_update_options *o, aoe_index_update_result *r) {
-    char *path = name ? test_path(base, name) : NULL;
-    const aoe_index_source s = {.struct_size = sizeof s, .path = path};
-    messages[0] = 0;
-    *r = (aoe_index_update_result){.struct_size = sizeof *r};
-    const int code = aoe_index_update(index_, &s, path != NULL, o, r, &err);
-    free(path);
-    return code;
-}
-
-/* Updates the index and compares the counts. */
-static aoe_index_update_result counts(const char *name, size_t added, size_t changed, size_t removed,
-                                      size_t unchanged) {
-    aoe_index_update_result r;
-    check(update(name, NULL, &r));
-    if (r.added != added || r.changed != changed || r.removed != removed || r.unchanged != unchanged)
-        fail_msg("added %zu, changed %zu, removed %zu, unchanged %zu", r.added, r.changed, r.removed, r.unchanged);
-    return r;
-}
-
-/* Compares the names of all documents, each followed by ';'. */
-static void assert_names(const char *expected) {
-    char *dump = tiny_index_dump(index_), names[4096] = "";
-    const char *last = "";
-    size_t last_len = 0;
-    for (char *line = dump; *line;) {
-        const size_t len = strcspn(line, "\n"), name = strcspn(line, "|");
-        if (*line != ' ' && name < len && !(name == last_len && memcmp(line, last, name) == 0)) {
-            const size_t n = strlen(names);
-            snprintf(names + n, sizeof names - n, "%.*s;", (int)name, line);
-            last = line;
-            last_len = name;
-        }
-        line += len + (line[len] != 0);
-    }
-    assert_string_equal(names, expected);
-    free(dump);
-}
-
-/* Compares the index with a new index of the same sources. */
-static void assert_equals_new(const char *source) {
-    char *mine = tiny_index_dump(index_), *path = test_path(base, ".new-index"), *from = test_path(base, source);
-    check(aoei_remove_tree(path, &err));
-    aoe_index *fresh = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
-    const aoe_index_source s = {.struct_size = sizeof s, .path = from};
-    check(aoe_index_update(fresh, &s, 1, NULL, NULL, &err));
-    char *other = tiny_index_dump(fresh);
-    aoe_index_close(fresh);
-    assert_string_equal(mine, other);
-    free(mine);
-    free(other);
-    free(path);
-    free(from);
-}
 
 static void embeds_only_what_changed(void **state) {
     (void)state;
@@ -228,6 +99,13 @@ static void leaves_out_what_is_no_document(void **state) {
          *dots = test_path(base, "docs/dots.md");
     free(test_write(base, "docs/bin", "a\0b", 3));
     set_time(path, 1600000000);
+    /* links to hidden files */
+    static const char *const unlisted[][2] = {{".hidden/x.md", "docs/env.md"}, {".hidden", "docs/open"}};
+    for (size_t i = 0; i < sizeof unlisted / sizeof *unlisted; i++) {
+        char *from = test_path(base, unlisted[i][1]);
+        assert_int_equal(symlink(unlisted[i][0], from), 0);
+        free(from);
+    }
     assert_int_equal(mkfifo(fifo, 0600), 0);
     assert_int_equal(symlink("a.md", link), 0);
     assert_int_equal(symlink(".", loop), 0);
@@ -268,12 +146,12 @@ static void leaves_out_what_is_no_document(void **state) {
 }
 
 /* A file that was modified just now is compared by its contents, because it can change again in the same tick. */
-static int64_t recorded_time;
+static int64_t recorded_time, recorded_change;
 
 static int find_record(void *user, const aoei_file_record *f, aoe_error *e) {
     (void)e;
     if (strcmp(f->path, user) == 0)
-        recorded_time = f->mtime_ns;
+        recorded_time = f->mtime_ns, recorded_change = f->ctime_ns;
     return 0;
 }
 
@@ -289,11 +167,15 @@ static void does_not_trust_recent_times(void **state) {
     check(aoei_sources_read(index_, &s, &n, &err));
     assert_int_equal(n, 1);
     check(aoei_files_read(index_, s[0].id, find_record, name, &err));
-    assert_int_equal(recorded_time, -1);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(recorded_time, st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
+    assert_int_equal(recorded_change, -1);
     set_time(path, 1600000000);
     (void)counts(NULL, 0, 0, 0, 1);
     check(aoei_files_read(index_, s[0].id, find_record, name, &err));
     assert_int_equal(recorded_time, INT64_C(1600000000000000000));
+    assert_true(recorded_change > 0);
     aoei_sources_free(s, n);
     free(path);
     end();
@@ -415,6 +297,76 @@ static void removes_files_by_path(void **state) {
     assert_null(strstr(err.message, "did you mean"));
     assert_int_equal(aoe_index_get(index_, "", 1, 1, &hits, &err), AOE_ENOENT);
     assert_null(strstr(err.message, "did you mean"));
+    end();
+}
+
+/* Files get new names in several updates. */
+static void continues_a_change_of_names(void **state) {
+    (void)state;
+    begin("names");
+    add("docs/a.md", "a b c");
+    add("docs/b.md", "b c d");
+    add("more/c.md", "c d e");
+    add("t.tsv", "text\tlang\na\tb\n");
+    (void)counts("docs", 2, 0, 0, 0);
+    (void)counts("more", 3, 0, 2, 0);
+    assert_names("docs/a.md;docs/b.md;more/c.md;");
+    char *more = test_path(base, "more"), *table = test_path(base, "t.tsv");
+    check(aoe_index_remove_source(index_, more, NULL, &err));
+    check(aoe_index_commit(index_, &err));
+    aoe_index_update_options o;
+    aoe_index_update_options_defaults(&o);
+    o.budget = 1e-9;
+    aoe_index_update_result r;
+    check(update(NULL, &o, &r));
+    assert_int_equal(r.left_out, 2);
+    assert_names("docs/a.md;docs/b.md;");
+    check(update(NULL, NULL, &r));
+    assert_names("a.md;b.md;");
+    assert_equals_new("docs");
+    (void)counts("t.tsv", 3, 0, 2, 0);
+    const aoe_index_source s = {.struct_size = sizeof s, .path = table, .text_column = "lang"};
+    r = (aoe_index_update_result){.struct_size = sizeof r};
+    check(aoe_index_update(index_, &s, 1, &o, &r, &err));
+    assert_int_equal(r.left_out, 1);
+    check(update(NULL, NULL, &r));
+    assert_int_equal(r.changed, 1);
+    char *dump = tiny_index_dump(index_);
+    assert_has(dump, "  text=a text\n");
+    free(dump);
+    free(more);
+    free(table);
+    end();
+}
+
+/* The documents of a folder without permission stay. As the superuser can read all folders, the test is another user
+ * meanwhile. */
+static void keeps_documents_of_closed_folders(void **state) {
+    (void)state;
+    begin("closed");
+    add("docs/a.md", "a b c");
+    add("docs/closed/b.md", "b c d");
+    add("docs/closed2/b.md", "b c d");
+    add("docs/closed2/c.md", "b c e");
+    (void)counts("docs", 4, 0, 0, 0);
+    char *closed[] = {test_path(base, "docs/closed"), test_path(base, "docs/closed2")};
+    assert_int_equal(chmod(closed[0], 0) + chmod(closed[1], 0) + chmod(tiny_index_dir, 0755), 0);
+    if (geteuid() == 0 && setegid(65534) + seteuid(65534))
+        skip();
+    aoe_index_update_result r;
+    const int code = update(NULL, NULL, &r);
+    if (getuid() == 0)
+        assert_int_equal(seteuid(0) + setegid(0), 0);
+    assert_int_equal(chmod(closed[0], 0700) + chmod(closed[1], 0700), 0);
+    check(code);
+    assert_int_equal(r.removed, 0);
+    assert_int_equal(r.unchanged, 1);
+    assert_int_equal(r.skipped_unreadable, 2);
+    (void)counts(NULL, 0, 0, 0, 4);
+    delete ("docs/closed2");
+    (void)counts(NULL, 0, 0, 2, 2);
+    free(closed[0]);
+    free(closed[1]);
     end();
 }
 
@@ -612,6 +564,17 @@ static void respects_the_budget(void **state) {
     end();
 }
 
+/* Returns the number of bytes that the process has read; 0 if it is unknown. */
+static uint64_t bytes_read(void) {
+    unsigned long long n = 0;
+    FILE *f = fopen("/proc/self/io", "r");
+    if (f && fscanf(f, "rchar: %llu", &n) != 1)
+        n = 0;
+    if (f)
+        fclose(f);
+    return n;
+}
+
 static void converts_files(void **state) {
     (void)state;
     begin("filters");
@@ -630,6 +593,19 @@ static void converts_files(void **state) {
                         "1 file was left out, because the program pdftotext is missing; install the Debian package "
                         "poppler-utils\n2 files were left out, because the program pandoc is missing; install the "
                         "Debian package pandoc\n");
+    /* files whose program is missing are not read */
+    char *large = test_path(base, "docs/b.pdf");
+    assert_int_equal(truncate(large, 64 << 20), 0);
+    const uint64_t before = bytes_read();
+    for (int i = 0; i < 2; i++) {
+        r = counts("docs", 0, 0, 0, 2);
+        assert_int_equal(r.skipped_program, 3);
+        assert_has(messages, "1 file was left out, because the program pdftotext is missing");
+        set_time(large, 1600000000);
+    }
+    assert_true(bytes_read() - before < 32 << 20);
+    free(large);
+    add("docs/b.pdf", "%PDF");
     const char *const argv[] = {"upper", "-"};
     const aoe_index_filter f[] = {{sizeof *f, "*.up", argv, 2}, {sizeof *f, "*.pdf", argv, 2}};
     aoe_index_update_options o;
@@ -665,118 +641,6 @@ static void converts_files(void **state) {
     free(old);
     free(path);
     free(bin);
-    end();
-}
-
-static int update_table(aoe_index_source s, const char *name, aoe_index_update_result *r) {
-    char *path = test_path(base, name);
-    s.struct_size = sizeof s;
-    s.path = path;
-    *r = (aoe_index_update_result){.struct_size = sizeof *r};
-    const int code = aoe_index_update(index_, &s, 1, NULL, r, &err);
-    free(path);
-    return code;
-}
-
-static void updates_tables(void **state) {
-    (void)state;
-    begin("tables");
-    aoe_index_update_result r;
-    const aoe_index_source plain = {.text_column = NULL};
-    add("t.csv", "text,year,lang\na b c,2020,en\n\"b, c\nd\",2021,\ne f,2022,de\n");
-    check(update_table(plain, "t.csv", &r));
-    assert_int_equal(r.added, 3);
-    assert_names("t.csv:2;t.csv:3;t.csv:5;");
-    char *dump = tiny_index_dump(index_);
-    assert_has(dump, "  year=2020 integer\n  lang=en text\n");
-    assert_has(dump, "  year=2021 integer\nt.csv:5|");
-    free(dump);
-    check(update_table(plain, "t.csv", &r));
-    assert_int_equal(r.unchanged, 3);
-    assert_int_equal(r.passages, 0);
-    /* one row changes, and one is removed */
-    add("t.csv", "text,year,lang\na b c,2020,en\n\"b, c\ne\",2021,\n");
-    check(update_table(plain, "t.csv", &r));
-    assert_int_equal(r.unchanged, 1);
-    assert_int_equal(r.changed, 1);
-    assert_int_equal(r.removed, 1);
-    assert_int_equal(r.passages, 1);
-    /* names from a column: all documents get new names, but keep their vectors */
-    const aoe_index_source named = {.id_column = "lang"};
-    assert_int_equal(update_table(named, "t.csv", &r), AOE_EFORMAT);
-    assert_has(err.message, "t.csv:3: column 'lang' is not a name");
-    assert_names("t.csv:2;t.csv:3;");
-    add("t.csv", "text,year,lang\na b c,2020,en\nb,2021,en\n");
-    assert_int_equal(update_table(named, "t.csv", &r), AOE_EFORMAT);
-    assert_has(err.message, "t.csv:3: 'en' in column 'lang' is also the name of an earlier row");
-    add("t.csv", "text,year,lang\na b c,2020,en\nb,2021,de\n");
-    check(update_table(named, "t.csv", &r));
-    assert_int_equal(r.reused, 1);
-    assert_names("de;en;");
-    check(update_table((aoe_index_source){.text_column = "lang"}, "t.csv", &r)); /* another column of texts */
-    assert_names("t.csv:2;t.csv:3;");
-    assert_int_equal(update_table((aoe_index_source){.text_column = "body"}, "t.csv", &r), AOE_EFORMAT);
-    assert_has(err.message, "the table has no column 'body'; found text, year, lang");
-    add("t.csv", "text,year,lang\n");
-    check(update_table(plain, "t.csv", &r));
-    assert_names("");
-    end();
-}
-
-static void updates_other_formats(void **state) {
-    (void)state;
-    begin("formats");
-    aoe_index_update_result r;
-    const aoe_index_source plain = {.text_column = NULL};
-    add("t.txt", "a b\nc d\n");
-    check(update_table(plain, "t.txt", &r));
-    assert_names("t.txt:1;t.txt:2;");
-    add("t.jsonl", "{\"text\": \"a b\", \"id\": 7, \"n\": 1.5, \"tags\": [\"x\", \"y\"], \"none\": null}\n"
-                   "{\"id\": \"k\", \"text\": \"c d\", \"more\": true, \"o\": {\"a\": 1, \"b\": [2, 0.5, [3]]}}\n");
-    check(update_table((aoe_index_source){.id_column = "id"}, "t.jsonl", &r));
-    char *dump = tiny_index_dump(index_);
-    assert_has(dump, "t.jsonl:7|");
-    assert_has(dump, "  n=1.5 real\n  tags=x text\n  tags=y text\n");
-    assert_has(dump, "t.jsonl:k|");
-    assert_has(dump, "  more=true text\n  o={\"a\":1,\"b\":[2,0.5,[3]]} text\n");
-    free(dump);
-    add("bad.jsonl", "{\"text\": \"a b\"}\n{\"text\": 5}\n");
-    assert_int_equal(update_table(plain, "bad.jsonl", &r), AOE_EFORMAT);
-    assert_has(err.message, "bad.jsonl:2: the value of column 'text' is not a text");
-    add("none.csv", "x,y\n1,2\n");
-    assert_int_equal(update_table(plain, "none.csv", &r), AOE_EFORMAT);
-    assert_has(err.message, "found x, y");
-    add("two.csv", "query,positive\n1,2\n");
-    assert_int_equal(update_table(plain, "two.csv", &r), AOE_EFORMAT);
-    assert_has(err.message, "several columns have recognized names");
-    /* a table with an error leaves no trace */
-    dump = tiny_index_dump(index_);
-    assert_null(strstr(dump, "bad.jsonl"));
-    free(dump);
-    check(update(NULL, NULL, &r));
-    add("a.md", "a");
-    assert_int_equal(update_table((aoe_index_source){.text_column = "text"}, "a.md", &r), AOE_EARG);
-    end();
-}
-
-static void takes_given_vectors(void **state) {
-    (void)state;
-    begin("vectors");
-    aoe_index_update_result r;
-    const size_t dims = aoe_embedder_dims(tiny_index_embedder);
-    float *v = calloc(3 * dims, sizeof *v);
-    for (size_t i = 0; i < 3; i++)
-        v[i * dims + i] = 1;
-    add("t.csv", "text\na b\nc d\n");
-    assert_int_equal(update_table((aoe_index_source){.vectors = v, .n_vectors = 3}, "t.csv", &r), AOE_EARG);
-    assert_has(err.message, "the table has 2 rows, but source.vectors has 3");
-    assert_int_equal(update_table((aoe_index_source){.vectors = v, .n_vectors = 1}, "t.csv", &r), AOE_EARG);
-    assert_names("");
-    check(update_table((aoe_index_source){.vectors = v, .n_vectors = 2}, "t.csv", &r));
-    assert_int_equal(r.added, 2);
-    assert_int_equal(r.tokens, 0);
-    (void)counts(NULL, 0, 0, 0, 2);
-    free(v);
     end();
 }
 
@@ -892,15 +756,14 @@ int main(void) {
         cmocka_unit_test(does_not_trust_recent_times),
         cmocka_unit_test(keeps_documents_of_missing_sources),
         cmocka_unit_test(removes_files_by_path),
+        cmocka_unit_test(continues_a_change_of_names),
+        cmocka_unit_test(keeps_documents_of_closed_folders),
         cmocka_unit_test(several_sources),
         cmocka_unit_test(leaves_out_foreign_sources),
         cmocka_unit_test(can_be_cancelled_and_continued),
         cmocka_unit_test(commits_often),
         cmocka_unit_test(respects_the_budget),
         cmocka_unit_test(converts_files),
-        cmocka_unit_test(updates_tables),
-        cmocka_unit_test(updates_other_formats),
-        cmocka_unit_test(takes_given_vectors),
         cmocka_unit_test(reads_front_matter),
         cmocka_unit_test(does_not_count_removed_documents),
         cmocka_unit_test(rejects_bad_arguments),
