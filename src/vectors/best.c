@@ -63,15 +63,17 @@ static void choose_pivot(aoei_neighbor *x, size_t n, aoei_order_fn order, void *
         swap(x, 0, middle);
 }
 
+/* A callback that fails may change its order. The bounds of i and j then keep them in the array. At first, i = 0 stays
+ * and j is n - 2 at most after a swap, so each round ends with fewer elements for any order. */
 void aoei_best_select(aoei_neighbor *x, size_t n, size_t k, aoei_order_fn order, void *user) {
     while (n > 1 && k && k < n) {
         choose_pivot(x, n, order, user);
         const aoei_neighbor pivot = x[0];
         size_t i = 0, j = n - 1;
         for (;; swap(x, i++, j--)) {
-            while (aoei_neighbor_is_worse(pivot, x[i], order, user))
+            while (i < n - 1 && aoei_neighbor_is_worse(pivot, x[i], order, user))
                 i++;
-            while (aoei_neighbor_is_worse(x[j], pivot, order, user))
+            while (j > 0 && aoei_neighbor_is_worse(x[j], pivot, order, user))
                 j--;
             if (i >= j)
                 break;

@@ -26,7 +26,8 @@ int aoei_neighbor_is_worse(aoei_neighbor a, aoei_neighbor b, aoei_order_fn order
 void aoei_best_clear(aoei_neighbor *heap, size_t k);
 /* Adds x to heap[k] and removes the worst element. k is at least 1, and the score of x is not NaN. */
 void aoei_best_add(aoei_neighbor *heap, size_t k, aoei_neighbor x, aoei_order_fn order, void *user);
-/* Moves the k best elements of x[n] to its start, in any order. */
+/* Moves the k best elements of x[n] to its start, in any order. If the callback defines no total order, the result is
+ * any order of the elements. */
 void aoei_best_select(aoei_neighbor *x, size_t n, size_t k, aoei_order_fn order, void *user);
 /* Converts heap[k] to an array that is sorted from the best text to the worst. */
 void aoei_best_sort(aoei_neighbor *heap, size_t k, aoei_order_fn order, void *user);

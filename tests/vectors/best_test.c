@@ -97,7 +97,43 @@ static void test_missing(void **state) {
     assert_false(aoei_neighbor_is_worse(best[0], best[0], by_low_bits, &factor));
 }
 
+/* An order that changes with each call. */
+static int by_chance(void *user, uint32_t a, uint32_t b) {
+    (void)a;
+    (void)b;
+    return (int)aoei_rng_below(user, 2);
+}
+
+static int never(void *user, uint32_t a, uint32_t b) {
+    (void)user;
+    (void)a;
+    (void)b;
+    return 0;
+}
+
+/* An order that contradicts itself, as that of a callback that fails, only permutes the elements of the array. */
+static void test_inconsistent_order(void **state) {
+    (void)state;
+    enum { GUARD = 50 };
+    aoei_neighbor x[GUARD + N + GUARD];
+    aoei_rng r;
+    aoei_rng_init(&r, 5, AOEI_STREAM_TEST, 0);
+    for (size_t round = 0; round < 2000; round++) {
+        const size_t n = 2 + round % (N - 1), k = 1 + aoei_rng_below(&r, (uint32_t)n);
+        for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+            x[i] = (aoei_neighbor){0.5F, (uint32_t)i};
+        aoei_best_select(x + GUARD, n, k, round % 2 ? by_chance : never, &r);
+        unsigned char seen[GUARD + N + GUARD] = {0};
+        for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
+            const int outside = i < GUARD || i >= GUARD + n;
+            assert_true(outside ? x[i].text == i : x[i].text >= GUARD && x[i].text < GUARD + n);
+            assert_false(seen[x[i].text]++);
+        }
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_best), cmocka_unit_test(test_missing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_best), cmocka_unit_test(test_missing),
+                                       cmocka_unit_test(test_inconsistent_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
