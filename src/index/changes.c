@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "index/embed_texts.h"
+#include "index/extents.h"
 #include "index/field_value.h"
 #include "index/words.h"
 #include "index/writer.h"
@@ -141,7 +142,8 @@ static int delete_passages(aoe_index *index, aoe_error *err) {
 
 /* ------------------------------------------------------------------- vectors */
 
-/* Returns 1 if row i of the queue was set from a passage of the index with the same text. */
+/* Returns 1 if row i of the queue was set from a passage of the index with the same text. A vector whose checksum is
+ * wrong is not used, because the copy would get a new checksum. */
 static int reuse_row(aoe_index *index, size_t i, aoe_error *err) {
     aoei_changes *c = index->changes;
     aoei_index_writer *w = index->writer;
@@ -161,6 +163,8 @@ static int reuse_row(aoe_index *index, size_t i, aoe_error *err) {
             continue;
         if (row < 0 || (uint64_t)row >= w->now.state.rows)
             rc = aoei_db_damaged(&w->db, "a passage has a vector that does not exist", err);
+        else
+            rc = aoei_extents_row_is_intact(w, (uint64_t)row, err);
         for (size_t k = 0; rc == 1 && k < w->n_files; k++) {
             unsigned char *to = c->queue.rows.file[k] + i * c->queue.rows.stride[k];
             const int code = aoei_vector_file_read(&w->file[k], (size_t)row, to, 1, err);
@@ -371,7 +375,7 @@ static int write_queue(aoe_index *index, aoe_error *err) {
     aoei_index_writer *w = index->writer;
     int64_t last;
     int rc = aoei_db_number(&w->db, "SELECT max(id) FROM passages", &last, err);
-    if (!rc && (last < 0 || last > INT64_MAX / 2))
+    if (!rc && (last < 0 || last > INT64_MAX / 4))
         rc = aoei_db_damaged(&w->db, "the id of a passage is out of range", err);
     if (!rc)
         rc = fill_rows(index, err);

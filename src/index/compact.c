@@ -242,6 +242,7 @@ static int swap_files(compaction *c, aoe_error *err) {
     memcpy(c->old, w->file, sizeof c->old);
     memset(w->file, 0, sizeof w->file);
     c->swapped = 1;
+    w->n_checked = 0;
     w->now.state.generation++;
     w->now.state.rows = w->now.state.live = w->now.state.deleted_words = 0;
     w->now.extent = (aoei_extent){0};
@@ -268,23 +269,25 @@ static int rewrite(compaction *c, int reembed, aoe_error *err) {
     return rc ? rc : aoei_index_writer_commit(c->index, err);
 }
 
-static void close_and_remove(aoei_vector_file file[3]) {
+/* Closes files, and removes them unless `keep` is 1. */
+static void close_and_remove(aoei_vector_file file[3], int keep) {
     for (int i = 0; i < 3; i++) {
-        if (file[i].path)
+        if (file[i].path && !keep)
             (void)unlink(file[i].path);
         aoei_vector_file_close(&file[i]);
     }
 }
 
-/* Removes the files that are not needed: the old ones after success, the new ones after a failure. */
+/* Removes the files that are not needed: the old ones after success, the new ones after a failure. If it is uncertain
+ * which files the database names, all stay until the writer is settled. */
 static void finish(compaction *c, int failed) {
     aoei_index_writer *w = c->w;
     w->all_live = 0;
     if (c->swapped && failed) {
-        close_and_remove(w->file);
+        close_and_remove(w->file, w->uncertain);
         memcpy(w->file, c->old, sizeof w->file);
     } else if (c->swapped) {
-        close_and_remove(c->old);
+        close_and_remove(c->old, 0);
     }
     if (failed)
         aoei_index_writer_rollback(c->index);
@@ -304,7 +307,9 @@ int aoei_compact(aoe_index *index, int reembed, aoe_error *err) {
         return aoei_fail_nomem(err, sizeof *c);
     c->index = index;
     c->w = index->writer;
-    const int rc = rewrite(c, reembed, err);
+    int rc = aoei_index_writer_settle(index, err);
+    if (!rc)
+        rc = rewrite(c, reembed, err);
     finish(c, rc != 0);
     if (rc)
         return rc;

@@ -57,7 +57,8 @@ static int visit_documents(each *e) {
                                     .first_passage = sqlite3_column_int64(s, 2),
                                     .first_row = sqlite3_column_int64(s, 3),
                                     .n = sqlite3_column_int64(s, 4)};
-        if (place.n < 0 || place.first_row < 0 || (uint64_t)place.first_row > e->r->view->rows ||
+        if (place.n < 0 || place.first_passage < 0 || place.first_passage > INT64_MAX - UINT32_MAX ||
+            place.first_row < 0 || (uint64_t)place.first_row > e->r->view->rows ||
             (uint64_t)place.n > e->r->view->rows - (uint64_t)place.first_row)
             code = aoei_db_damaged(d, "a document has rows that do not exist", e->err);
         else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads all rows of the vector files once and computes their CRC-32 per extent.
+ * Computes the CRC-32 of the rows of the vector files per extent: of all extents of a view, or of the extent of one
+ * row.
  */
 #include "index/extents.h"
 
@@ -7,6 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+
+enum { BLOCK_BYTES = 1 << 18 /* bytes of rows that are read together */ };
 
 static int is_intact(const aoei_vectors *v, uint64_t first, uint64_t n, uint32_t crc) {
     if (!v->rows || first > v->n || n > v->n - first)
@@ -60,5 +63,63 @@ int aoei_extents_check(uint64_t **bad, size_t *n_bad, aoei_db *d, const aoei_vie
         aoei_free(*bad);
         *bad = NULL;
     }
+    return rc;
+}
+
+/* Reads the rows of an extent of one file. Returns 1 if their checksum is crc, 0 if not, or an error. */
+static int check_file(const aoei_vector_file *f, uint64_t first, uint64_t n, uint32_t crc, aoe_error *err) {
+    const size_t block = BLOCK_BYTES / f->stride + 1;
+    unsigned char *rows = aoei_malloc_array(block, f->stride);
+    if (!rows)
+        return aoei_fail_nomem(err, block * f->stride);
+    uint32_t found = 0;
+    int rc = 0;
+    for (uint64_t done = 0; !rc && done < n; done += block) {
+        const size_t now = n - done < block ? (size_t)(n - done) : block;
+        rc = aoei_vector_file_read(f, (size_t)(first + done), rows, now, err);
+        found = (uint32_t)crc32_z(found, rows, now * f->stride);
+    }
+    aoei_free(rows);
+    return rc ? rc : found == crc;
+}
+
+/* Reads the extent that contains a row. Returns 1, or 0 if there is none. */
+static int find_extent(aoei_index_writer *w, uint64_t row, aoei_extent *e, aoe_error *err) {
+    sqlite3_stmt *stmt;
+    int rc = aoei_db_prepare(&w->db,
+                             "SELECT first_row, n, codes, signs, vals FROM extents WHERE first_row <= ?1 ORDER BY "
+                             "first_row DESC LIMIT 1",
+                             &stmt, err);
+    if (rc)
+        return rc;
+    (void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)row);
+    if ((rc = aoei_db_step(&w->db, stmt, err)) <= 0)
+        return rc;
+    const int64_t first = sqlite3_column_int64(stmt, 0), n = sqlite3_column_int64(stmt, 1);
+    *e = (aoei_extent){.first_row = (uint64_t)first, .n = (uint64_t)n};
+    for (int i = 0; i < 3; i++)
+        e->crc[i] = (uint32_t)sqlite3_column_int64(stmt, 2 + i);
+    aoei_db_reset(stmt);
+    return first >= 0 && n > 0 && row - (uint64_t)first < (uint64_t)n &&
+           (uint64_t)n <= w->now.state.rows - (uint64_t)first;
+}
+
+int aoei_extents_row_is_intact(aoei_index_writer *w, uint64_t row, aoe_error *err) {
+    if (row >= w->committed.state.rows)
+        return row < w->now.state.rows;
+    for (size_t i = w->n_checked; i-- > 0;)
+        if (row >= w->checked[i].first && row - w->checked[i].first < w->checked[i].n)
+            return w->checked[i].intact;
+    aoei_extent e = {0};
+    int rc = find_extent(w, row, &e, err);
+    if (rc == 0) /* the other rows may have an extent */
+        e = (aoei_extent){.first_row = row, .n = 1};
+    for (size_t i = 0; rc == 1 && i < w->n_files; i++)
+        rc = check_file(&w->file[i], e.first_row, e.n, e.crc[i], err);
+    if (rc < 0)
+        return rc;
+    if (aoei_grow((void **)&w->checked, &w->checked_capacity, w->n_checked, sizeof *w->checked))
+        return aoei_fail_nomem(err, sizeof *w->checked);
+    w->checked[w->n_checked++] = (aoei_checked_rows){.first = e.first_row, .n = e.n, .intact = rc};
     return rc;
 }

@@ -87,15 +87,18 @@ static int add_id(list *l, aoei_locator *locator, const char *id, aoe_error *err
         return code;
     while ((code = aoei_db_step(locator->db, s, err)) > 0) {
         const char *name = aoei_column_text(s, 0).data;
-        const sqlite3_int64 n = sqlite3_column_int64(s, 2);
+        const sqlite3_int64 first = sqlite3_column_int64(s, 1), n = sqlite3_column_int64(s, 2);
+        if (first < 0 || first > INT64_MAX - (int64_t)UINT32_MAX || n > (int64_t)UINT32_MAX) {
+            aoei_db_reset(s);
+            return aoei_db_damaged(locator->db, "a document has passages that do not exist", err);
+        }
         for (sqlite3_int64 i = 0; i < n; i++) {
             char found[AOEI_ID_DIGITS + 1];
             aoei_passage_id(name, (size_t)i, found);
             if (strcmp(found, id) != 0)
                 continue;
-            const int64_t passage = sqlite3_column_int64(s, 1) + i;
             aoei_db_reset(s);
-            return add(l, passage, locator, err);
+            return add(l, first + i, locator, err);
         }
     }
     return code;

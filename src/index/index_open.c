@@ -79,6 +79,33 @@ static int check_foreign(const char *dir, const char *path, aoe_error *err) {
                               "%s: the directory is not an index and not empty; choose another directory", dir);
 }
 
+/* Fails if a file of the index is a link, a pipe or a device. The directory may come from somebody else, and a link
+ * would let the index read or overwrite another file. */
+static int check_links(const char *dir, aoe_error *err) {
+    char **names;
+    size_t n;
+    int rc = aoei_list_dir(&names, &n, dir, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; !rc && i < n; i++) {
+        struct stat st;
+        if (strncmp(names[i], AOEI_INDEX_DATABASE, strlen(AOEI_INDEX_DATABASE)) != 0 &&
+            strncmp(names[i], "vectors-", 8) != 0)
+            continue;
+        char *path = aoei_path_join(dir, names[i]);
+        if (!path)
+            rc = aoei_fail_nomem(err, strlen(dir));
+        else if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+            rc = aoei_fail(err, AOE_EFORMAT,
+                           "%s: this is a symbolic link or a special file, but an index contains only regular files; "
+                           "remove it, or create the index in another directory",
+                           path);
+        aoei_free(path);
+    }
+    aoei_list_free(names, n);
+    return rc;
+}
+
 /* Creates the tables, and the vector files of the first generation, in the open transaction of the writer. */
 static int create(aoe_index *index, const aoe_index_options *o, aoe_error *err) {
     aoei_index_settings s = {0};
@@ -165,6 +192,8 @@ static int open_writer(aoe_index *index, const aoe_index_options *o, aoe_error *
     if (!rc)
         rc = aoei_index_writer_attach(&index->writer, index->dir, err);
     if (!rc)
+        rc = check_links(index->dir, err);
+    if (!rc)
         rc = check_foreign(index->dir, index->path, err);
     if (!rc)
         rc = open_database(index, o, err);
@@ -185,7 +214,9 @@ static int read_settings(const char *dir, const char *path, aoei_index_settings 
     int immutable, is_new = 0;
     if (!aoei_exists(path))
         return fail_missing(dir, err);
-    int rc = aoei_reader_connect(&db, dir, path, &immutable, err);
+    int rc = check_links(dir, err);
+    if (!rc)
+        rc = aoei_reader_connect(&db, dir, path, &immutable, err);
     if (!rc)
         rc = aoei_db_run(&db, "BEGIN", err);
     if (!rc)

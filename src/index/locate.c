@@ -15,6 +15,8 @@
 static const char by_passage[] = COLUMNS "first_passage <= ?1 ORDER BY first_passage DESC LIMIT 1";
 static const char by_row[] = COLUMNS "first_row <= ?1 ORDER BY first_row DESC LIMIT 1";
 
+#define MAX_ID (INT64_MAX / 4) /* ids of passages are smaller, so sums and keys do not overflow */
+
 enum { FIRST_SLOTS = 512 };
 
 void aoei_locator_init(aoei_locator *l, aoei_db *db) {
@@ -103,7 +105,7 @@ static int query(aoei_locator *l, int is_row, int64_t id, aoei_located **out, ao
     aoei_db_reset(s);
     if (code)
         return code;
-    if (!found || id < 0 || x->first_row < 0 || x->first_passage < 0 ||
+    if (!found || x->first_row < 0 || x->first_passage < 0 || x->first_passage > MAX_ID ||
         id - (is_row ? x->first_row : x->first_passage) >= x->n)
         return aoei_db_damaged(l->db, is_row ? "a vector belongs to no document" : "a passage belongs to no document",
                                err);
@@ -113,6 +115,9 @@ static int query(aoei_locator *l, int is_row, int64_t id, aoei_located **out, ao
 
 /* The caller holds the lock. */
 static int locate(aoei_locator *l, int is_row, int64_t id, const aoei_located **out, aoe_error *err) {
+    if (id < 0 || id > MAX_ID)
+        return aoei_db_damaged(l->db, is_row ? "a vector belongs to no document" : "a passage belongs to no document",
+                               err);
     const int64_t key = 2 * id + is_row;
     int code = grow(l, err);
     if (code)

@@ -3,7 +3,8 @@
  *
  * A directory that this process cannot write, and a network file system, do not allow the shared memory of SQLite's
  * write-ahead log. A database without a log is then opened as immutable: without locks. If a writer elsewhere changes
- * the file, its size, times or inode change, and the connection is opened again before the next search.
+ * the file or creates a log, their sizes, times or inodes change, and the connection is opened again before the next
+ * search.
  */
 #include "index/reader.h"
 
@@ -31,15 +32,27 @@ static int uses_log(const char *path) {
     return n == (ssize_t)sizeof h && h[18] == 2;
 }
 
-static void read_stamp(const char *path, uint64_t stamp[4]) {
+/* Sets stamp[4] to the size, the times and the inode of a file; zeros: there is no file. */
+static void stamp_file(const char *path, uint64_t stamp[4]) {
     struct stat st;
-    memset(stamp, 0, 4 * sizeof *stamp);
     if (stat(path, &st))
         return;
     stamp[0] = (uint64_t)st.st_size;
     stamp[1] = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
     stamp[2] = (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
     stamp[3] = (uint64_t)st.st_ino;
+}
+
+static void read_stamp(const char *path, uint64_t stamp[8]) {
+    const size_t size = strlen(path) + sizeof "-wal";
+    char *log = aoei_malloc(size);
+    memset(stamp, 0, 8 * sizeof *stamp);
+    if (!log)
+        return; /* the connection is opened again, which fails in the same way */
+    (void)snprintf(log, size, "%s-wal", path);
+    stamp_file(path, stamp);
+    stamp_file(log, stamp + 4);
+    aoei_free(log);
 }
 
 int aoei_reader_connect(aoei_db *db, const char *dir, const char *path, int *immutable, aoe_error *err) {
@@ -98,7 +111,7 @@ static int take(aoei_reader **out, aoe_index *index, aoe_error *err) {
         aoei_mutex_unlock(&index->lock);
         if (!r)
             return create(out, index, err);
-        uint64_t stamp[4];
+        uint64_t stamp[8];
         if (r->immutable) {
             read_stamp(index->path, stamp);
             if (memcmp(stamp, r->stamp, sizeof stamp) != 0) {

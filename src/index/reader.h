@@ -12,7 +12,7 @@ struct aoei_reader {
     aoe_index *index;  /* borrowed */
     aoei_reader *next; /* next element of the free list */
     int immutable;     /* 1: the database was opened without locks; `stamp` then detects that it changed */
-    uint64_t stamp[4]; /* size, times and inode of the database */
+    uint64_t stamp[8]; /* size, times and inode of the database and of its write-ahead log */
 };
 
 /* Milliseconds that a connection waits for locks of other processes. */

@@ -163,7 +163,7 @@ static int check_file(int fd, const char *path, const aoei_vector_header *h, siz
 
 int aoei_vectors_map(aoei_vectors *s, const char *path, const aoei_vector_header *h, size_t n, aoe_error *err) {
     *s = (aoei_vectors){.stride = h->stride};
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0)
         return aoei_fail_errno(err, errno, "%s: cannot open the vectors of the index", path);
     size_t bytes;
@@ -215,14 +215,18 @@ static int open_file(aoei_vector_file *f, const char *path, int flags, const aoe
     *f = (aoei_vector_file){.fd = -1, .stride = h->stride};
     if (!(f->path = aoei_strdup(path)))
         return aoei_fail_nomem(err, strlen(path));
-    f->fd = aoei_io_step() ? -1 : open(path, flags | O_RDWR | O_CLOEXEC | O_NONBLOCK, 0666);
+    f->fd = aoei_io_step() ? -1 : open(path, flags | O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0666);
     return f->fd >= 0 ? 0 : aoei_fail_errno(err, errno, "%s: cannot open the vectors of the index", path);
 }
 
 int aoei_vector_file_create(aoei_vector_file *f, const char *path, const aoei_vector_header *h, aoe_error *err) {
     unsigned char header[AOEI_VECTORS_HEADER];
     make_header(header, h);
-    int rc = open_file(f, path, O_CREAT | O_TRUNC, h, err);
+    *f = (aoei_vector_file){.fd = -1};
+    /* Never writes into a file that exists, which may have another name outside of the directory. */
+    if (aoei_io_step() || (unlink(path) && errno != ENOENT))
+        return aoei_fail_errno(err, errno, "%s: cannot replace the vectors of the index", path);
+    int rc = open_file(f, path, O_CREAT | O_EXCL, h, err);
     if (!rc)
         rc = write_at(f, header, sizeof header, 0, err);
     if (!rc)

@@ -60,7 +60,7 @@ char *aoei_vector_path(const char *dir, aoei_vector_type type, uint64_t generati
 int aoei_vectors_map(aoei_vectors *s, const char *path, const aoei_vector_header *h, size_t n, aoe_error *err);
 void aoei_vectors_close(aoei_vectors *s);
 
-/* Creates a file with a header, or replaces a file of this name. */
+/* Creates a file with a header. A file or link of this name is removed first. */
 int aoei_vector_file_create(aoei_vector_file *f, const char *path, const aoei_vector_header *h, aoe_error *err);
 /* Opens a file with at least n rows, and removes the rows after row n. Errors: see aoei_vectors_map. */
 int aoei_vector_file_open(aoei_vector_file *f, const char *path, const aoei_vector_header *h, size_t n, aoe_error *err);

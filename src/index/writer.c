@@ -3,6 +3,9 @@
  * their lengths, so a process that is killed at any point leaves the last commit. Rows after the last committed row are
  * overwritten by the next changes, and removed when an index is opened for writing.
  *
+ * If COMMIT fails, its record may still be in the write-ahead log, and the next process that recovers the log would
+ * find it. Its rows therefore stay until another commit, which replaces the record, was successful.
+ *
  * The CRC-32 of the rows is stored per extent: a range of rows with the same checksums. Small commits extend the last
  * extent, so the number of extents does not grow with the number of commits.
  */
@@ -13,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <zlib.h>
@@ -33,7 +37,9 @@ enum {
 /* Writes the process id of the writer to the file AOEI_WRITER_FILE, for the message of another process. */
 static void write_pid(const char *dir) {
     char *path = aoei_path_join(dir, AOEI_WRITER_FILE), text[32];
-    const int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666) : -1;
+    if (path)
+        (void)unlink(path); /* the directory may come from somebody else: a link, or a pipe that nobody reads */
+    const int fd = path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
     const int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
     if (fd >= 0) {
         if (write(fd, text, (size_t)n) != n)
@@ -126,6 +132,38 @@ static void remove_others(const char *dir, const aoei_index_writer *w) {
     aoei_list_free(names, n);
 }
 
+/* Returns 1 if the directory contains rows or files of vectors that the last commit does not name. */
+static int has_leftovers(const char *dir, const aoei_index_writer *w, const aoei_vector_header *h, size_t n_files) {
+    char **names;
+    size_t n;
+    int any = 0;
+    if (aoei_list_dir(&names, &n, dir, NULL))
+        return 1;
+    for (size_t i = 0; !any && i < n; i++) {
+        if (strncmp(names[i], "vectors-", 8) != 0)
+            continue;
+        any = 1;
+        for (size_t k = 0; k < n_files; k++) {
+            char *path = aoei_vector_path(dir, h[k].type, w->committed.state.generation);
+            struct stat st;
+            if (path && strcmp(aoei_path_name(path), names[i]) == 0 && stat(path, &st) == 0)
+                any = (uint64_t)st.st_size > AOEI_VECTORS_HEADER + w->committed.state.rows * h[k].stride;
+            aoei_free(path);
+        }
+    }
+    aoei_list_free(names, n);
+    return any;
+}
+
+/* Commits the current state again, which replaces the record of a failed COMMIT in the write-ahead log. */
+static int commit_again(aoei_index_writer *w, aoe_error *err) {
+    const int rc =
+        aoei_db_run(&w->db, "BEGIN IMMEDIATE; UPDATE meta SET value = value + 1 WHERE key = 'commits'; COMMIT", err);
+    if (rc && !sqlite3_get_autocommit(w->db.db))
+        (void)sqlite3_exec(w->db.db, "ROLLBACK", NULL, NULL, NULL);
+    return rc ? rc : aoei_index_state_read(&w->db, &w->committed.state, err);
+}
+
 static void close_files(aoei_index_writer *w) {
     for (int i = 0; i < 3; i++)
         aoei_vector_file_close(&w->file[i]);
@@ -135,14 +173,17 @@ int aoei_index_writer_open_files(aoe_index *index, aoe_error *err) {
     aoei_index_writer *w = index->writer;
     aoei_vector_header h[3];
     close_files(w);
+    w->n_checked = 0;
     if (!w->announced)
         write_pid(index->dir);
     w->announced = 1;
     int rc = aoei_index_state_read(&w->db, &w->committed.state, err);
+    w->n_files = rc ? 0 : aoei_view_headers(h, &index->settings, w->committed.state.generation);
+    if (!rc && has_leftovers(index->dir, w, h, w->n_files))
+        rc = commit_again(w, err);
     if (!rc)
         rc = read_extent(&w->db, &w->committed.extent, w->committed.state.rows, err);
     w->now = w->committed;
-    w->n_files = rc ? 0 : aoei_view_headers(h, &index->settings, w->now.state.generation);
     for (size_t i = 0; !rc && i < w->n_files; i++) {
         char *path = aoei_vector_path(index->dir, h[i].type, w->now.state.generation);
         rc = path ? aoei_vector_file_open(&w->file[i], path, &h[i], (size_t)w->now.state.rows, err)
@@ -170,10 +211,18 @@ void aoei_index_writer_detach(aoei_index_writer *w, const char *dir) {
     aoei_unlock(&w->lock);
     aoei_buffer_free(&w->words);
     aoei_free(w->dead);
+    aoei_free(w->checked);
     aoei_free(w);
 }
 
 /* ------------------------------------------------------------- transactions */
+
+int aoei_index_writer_settle(aoe_index *index, aoe_error *err) {
+    aoei_index_writer *w = index->writer;
+    const int rc = w->uncertain ? aoei_index_writer_open_files(index, err) : 0;
+    w->uncertain &= rc != 0;
+    return rc;
+}
 
 int aoei_index_writer_begin(aoe_index *index, aoe_error *err) {
     aoei_index_writer *w = index->writer;
@@ -182,10 +231,17 @@ int aoei_index_writer_begin(aoe_index *index, aoe_error *err) {
                          index->dir);
     if (w->in_transaction)
         return 0;
+    int rc = aoei_index_writer_settle(index, err);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < w->n_files; i++)
         if (!w->file[i].path)
             return aoei_db_damaged(&w->db, "a file of vectors is missing or damaged", err);
-    const int rc = aoei_db_run(&w->db, "BEGIN IMMEDIATE", err);
+    if (w->reload) /* after a failed allocation, FTS5 would use numbers of the transaction that was rolled back */
+        rc = aoei_db_run(&w->db, "PRAGMA writable_schema = RESET", err);
+    w->reload &= rc != 0;
+    if (!rc)
+        rc = aoei_db_run(&w->db, "BEGIN IMMEDIATE", err);
     w->in_transaction = !rc;
     w->changes_before = sqlite3_total_changes(w->db.db);
     return rc;
@@ -201,7 +257,9 @@ void aoei_index_writer_rollback(aoe_index *index) {
         (void)sqlite3_exec(w->db.db, "ROLLBACK", NULL, NULL, NULL);
     w->now = w->committed;
     w->in_transaction = 0;
-    for (size_t i = 0; i < w->n_files; i++) /* frees the space of a full disk; a failure changes nothing */
+    w->reload = 1;
+    /* Frees the space of a full disk. A failure changes nothing. */
+    for (size_t i = 0; !w->uncertain && i < w->n_files; i++)
         if (w->file[i].path)
             (void)aoei_vector_file_truncate(&w->file[i], (size_t)w->now.state.rows, NULL);
 }
@@ -210,8 +268,14 @@ int aoei_index_writer_save(aoe_index *index, aoei_write_mark *mark, aoe_error *e
     int rc = aoei_index_writer_begin(index, err);
     if (rc)
         return rc;
-    *mark = index->writer->now;
-    return aoei_db_run(&index->writer->db, "SAVEPOINT part", err);
+    aoei_index_writer *w = index->writer;
+    *mark = w->now;
+    rc = aoei_db_run(&w->db, "SAVEPOINT part", err);
+    if (rc && sqlite3_get_autocommit(w->db.db)) {
+        aoei_index_writer_rollback(index);
+        (void)aoei_error_prefix(err, "the changes since the last commit are lost");
+    }
+    return rc;
 }
 
 int aoei_index_writer_keep(aoe_index *index, aoe_error *err) {
@@ -308,17 +372,21 @@ int aoei_index_writer_commit(aoe_index *index, aoe_error *err) {
         return 0;
     if (!w->all_live && sqlite3_total_changes(w->db.db) == w->changes_before) {
         aoei_index_writer_rollback(index);
+        w->reload = 0;
         return 0;
     }
     int rc = write_state(w, err);
     const int has_rows = w->all_live || w->now.state.rows != w->committed.state.rows;
     for (size_t i = 0; !rc && has_rows && i < w->n_files; i++)
         rc = aoei_vector_file_sync(&w->file[i], err);
-    if (!rc)
+    if (!rc) {
         rc = aoei_db_run(&w->db, "COMMIT", err);
+        w->uncertain = rc && sqlite3_get_autocommit(w->db.db); /* otherwise, COMMIT has not begun */
+    }
     if (rc) {
         aoei_index_writer_rollback(index);
-        (void)aoei_error_prefix(err, "the changes since the last commit are lost");
+        (void)aoei_error_prefix(err, w->uncertain ? "the changes since the last commit may be lost"
+                                                  : "the changes since the last commit are lost");
         return rc;
     }
     w->now.n_dead = 0;

@@ -382,11 +382,106 @@ static void test_place(void **state) {
     free(copy);
 }
 
+/* Opens the index in each way, which must fail because of a link, and checks that the victim did not change. */
+static void check_link(const char *path, const char *name, const char *victim, int is_dangling) {
+    char *link = test_path(path, name);
+    (void)unlink(link);
+    assert_int_equal(symlink(victim, link), 0);
+    aoe_index_options o;
+    aoe_index_options_defaults(&o);
+    for (int i = 0; i < 3; i++) {
+        o.repair = i == 1;
+        const int code = open_code(path, i == 2 ? AOE_INDEX_READ : AOE_INDEX_WRITE, &o);
+        if (i == 2 && is_dangling && code == AOE_ENOENT)
+            continue; /* index.db does not exist for a reader */
+        assert_int_equal(code, AOE_EFORMAT);
+        assert_message("symbolic link");
+        assert_message(name);
+    }
+    free(link);
+}
+
+/* The files of an index of somebody else may be links to other files, which must not be read or changed. */
+static void test_links(void **state) {
+    (void)state;
+    static const char *const names[] = {"index.db", "vectors-1.codes", "vectors-1.values", "index.db-wal"};
+    char *victim = test_write(tiny_index_dir, "victim", "precious", 8), *missing = test_path(tiny_index_dir, "missing");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *path = new_index(2);
+        check_link(path, names[i], victim, 0);
+        check_link(path, names[i], missing, i == 0);
+        free(path);
+    }
+    /* an index that is created: its database is empty */
+    char *path = tiny_index_path(), *writer = test_path(path, "writer");
+    assert_int_equal(mkdir(path, 0777), 0);
+    char *db = test_write(path, "index.db", "", 0);
+    check_link(path, "vectors-1.codes", victim, 0);
+    char *link = test_path(path, "vectors-1.codes");
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(symlink(victim, writer), 0); /* is replaced */
+    check(open_code(path, AOE_INDEX_WRITE, NULL));
+    assert_int_equal(mkfifo(writer, 0666), 0); /* opening it for writing would wait for a reader */
+    check(open_code(path, AOE_INDEX_WRITE, NULL));
+    size_t size;
+    char *text = test_read(victim, &size);
+    assert_int_equal(size, 8);
+    assert_memory_equal(text, "precious", 8);
+    assert_int_equal(access(missing, F_OK), -1);
+    free(text);
+    free(link);
+    free(writer);
+    free(db);
+    free(path);
+    free(victim);
+    free(missing);
+}
+
+/* A reader without locks notices that a write-ahead log appears. */
+static void test_new_log(void **state) {
+    (void)state;
+    char *path = new_index(2), *before = tiny_index_dump_path(path, &err), *db = test_path(path, "index.db");
+    int ready[2], go[2];
+    assert_int_equal(pipe(ready) | pipe(go), 0);
+    assert_int_equal(chmod(tiny_index_dir, 0755) | chmod(db, 0444) | chmod(path, 0555), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        char c = 0;
+        if (getuid() == 0 && (setgid(65534) || setuid(65534)))
+            _exit(3);
+        aoe_index *index;
+        if (aoe_index_open(&index, path, AOE_INDEX_READ, NULL, NULL, NULL))
+            _exit(4);
+        char *first = tiny_index_dump(index);
+        if (write(ready[1], &c, 1) != 1 || read(go[0], &c, 1) != 1)
+            _exit(5);
+        char *second = tiny_index_dump(index);
+        _exit(strcmp(first, before) != 0 ? 1 : strcmp(first, second) == 0 ? 2 : 0);
+    }
+    char c;
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    assert_int_equal(chmod(path, 0755) | chmod(db, 0644), 0);
+    aoe_index *index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+    check(tiny_index_add(index, "new", "a b", &err));
+    check(aoe_index_commit(index, &err));
+    assert_int_equal(write(go[1], &c, 1), 1);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    aoe_index_close(index);
+    assert_int_equal(status, 0);
+    for (int i = 0; i < 2; i++)
+        (void)(close(ready[i]) | close(go[i]));
+    free(db);
+    free(before);
+    free(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_settings),    cmocka_unit_test(test_other_model),
                                        cmocka_unit_test(test_two_writers), cmocka_unit_test(test_two_creators),
                                        cmocka_unit_test(test_readers),     cmocka_unit_test(test_damaged_database),
                                        cmocka_unit_test(test_other_files), cmocka_unit_test(test_read_only),
-                                       cmocka_unit_test(test_network),     cmocka_unit_test(test_place)};
+                                       cmocka_unit_test(test_network),     cmocka_unit_test(test_place),
+                                       cmocka_unit_test(test_links),       cmocka_unit_test(test_new_log)};
     return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
 }

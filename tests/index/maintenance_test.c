@@ -295,9 +295,52 @@ static void test_embed_texts(void **state) {
     check(aoei_embed_texts(tiny_index_embedder, bad, 3, got, &tokens, &failed, &err));
 }
 
+typedef struct copies {
+    float vector[2][64]; /* of the documents "a" and "copy" */
+    size_t dims, n;
+} copies;
+
+static int read_copy(void *user, const aoe_index_hit *p, const float *vector, aoe_error *e) {
+    copies *c = user;
+    (void)e;
+    assert_true(c->n < 2 && c->dims <= 64);
+    memcpy(c->vector[strcmp(p->name, "copy") == 0], vector, c->dims * sizeof *vector);
+    c->n++;
+    return 0;
+}
+
+/* A damaged vector is not copied for another passage with the same text: the copy would have a correct checksum. */
+static void test_reuse_of_damaged_vector(void **state) {
+    (void)state;
+    char *path = tiny_index_path(), *values = test_path(path, "vectors-1.values");
+    aoe_index *index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+    check(tiny_index_add(index, "a", "x y z", &err));
+    check(aoe_index_commit(index, &err));
+    copies good = {.dims = stats_of(index).dims}, got = {.dims = good.dims};
+    check(aoe_index_each(index, read_copy, &good, &err));
+    aoe_index_close(index);
+    flip(values, 64 + 1);
+    index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+    check(tiny_index_add(index, "copy", "x y z", &err));
+    check(aoe_index_commit(index, &err));
+    check(aoe_index_each(index, read_copy, &got, &err));
+    assert_int_equal(got.n, 2);
+    assert_memory_not_equal(got.vector[0], good.vector[0], good.dims * sizeof(float));
+    assert_memory_equal(got.vector[1], good.vector[0], good.dims * sizeof(float));
+    assert_int_equal(aoe_index_verify(index, 0, &err), AOE_EFORMAT);
+    check(aoe_index_verify(index, 1, &err));
+    aoe_index_close(index);
+    free(values);
+    free(path);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compact),        cmocka_unit_test(test_flipped_byte),
-                                       cmocka_unit_test(test_truncated_file), cmocka_unit_test(test_damaged_tables),
-                                       cmocka_unit_test(test_growth),         cmocka_unit_test(test_embed_texts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compact),
+                                       cmocka_unit_test(test_flipped_byte),
+                                       cmocka_unit_test(test_truncated_file),
+                                       cmocka_unit_test(test_damaged_tables),
+                                       cmocka_unit_test(test_growth),
+                                       cmocka_unit_test(test_embed_texts),
+                                       cmocka_unit_test(test_reuse_of_damaged_vector)};
     return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
 }

@@ -17,6 +17,7 @@ typedef struct fault_file {
 } fault_file;
 
 static sqlite3_vfs *real_vfs;
+static int sync_fails; /* 1: each sync fails */
 static int last_errno; /* errno of the last failed operation, for sqlite3_system_errno */
 
 static sqlite3_file *real(sqlite3_file *f) {
@@ -50,6 +51,10 @@ static int x_truncate(sqlite3_file *f, sqlite3_int64 size) {
 }
 
 static int x_sync(sqlite3_file *f, int flags) {
+    if (sync_fails) {
+        last_errno = EIO;
+        return SQLITE_IOERR_FSYNC;
+    }
     const int code = step(SQLITE_IOERR_FSYNC);
     return code ? code : real(f)->pMethods->xSync(real(f), flags);
 }
@@ -162,6 +167,10 @@ static int v_error(sqlite3_vfs *vfs, int n, char *text) {
         return e;
     }
     return real_vfs->xGetLastError ? real_vfs->xGetLastError(real_vfs, n, text) : 0;
+}
+
+void test_sqlite_fault_sync(int on) {
+    sync_fails = on;
 }
 
 void test_sqlite_fault_begin(void) {

@@ -7,3 +7,5 @@
 
 /* Makes SQLite use the file operations of this unit for databases that are opened later. */
 void test_sqlite_fault_begin(void);
+/* on: 1: from now on, SQLite cannot sync any file; 0: it can again. */
+void test_sqlite_fault_sync(int on);
