@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "index/compact.h"
 #include "index/extents.h"
 #include "index/index_write.h"
@@ -24,6 +25,8 @@ typedef struct findings {
     char first[512];  /* the first damage, or "" */
     size_t documents; /* documents with damaged vectors or texts */
     int structure;    /* 1: damage that repairing does not remove */
+    int64_t *given;   /* [n_given] ids of the damaged documents whose vectors the caller gave; owned */
+    size_t n_given, given_capacity;
 } findings;
 
 int aoe_index_compact(aoe_index *index, aoe_error *err) {
@@ -90,6 +93,13 @@ static int has_bad_row(const aoei_view *v, const uint64_t *bad, int64_t first, i
     return 0;
 }
 
+static int add_given(findings *f, int64_t document, aoe_error *err) {
+    if (aoei_grow((void **)&f->given, &f->given_capacity, f->n_given, sizeof *f->given))
+        return aoei_fail_nomem(err, f->n_given * sizeof *f->given);
+    f->given[f->n_given++] = document;
+    return 0;
+}
+
 /* Checks the checksums of the vectors, and counts the documents that have damaged ones. */
 static int check_vectors(aoei_db *d, const aoei_view *v, findings *f, aoe_error *err) {
     uint64_t *bad;
@@ -98,7 +108,9 @@ static int check_vectors(aoei_db *d, const aoei_view *v, findings *f, aoe_error 
     int rc = aoei_extents_check(&bad, &n_bad, d, v, err);
     if (rc)
         return rc;
-    rc = aoei_db_prepare(d, "SELECT name, first_row, n_passages FROM documents WHERE n_passages > 0 ORDER BY name",
+    rc = aoei_db_prepare(d,
+                         "SELECT name, first_row, n_passages, id, EXISTS (SELECT 1 FROM passages p WHERE p.id = "
+                         "first_passage AND p.given <> 0) FROM documents WHERE n_passages > 0 ORDER BY name",
                          &stmt, err);
     while (!rc && (rc = aoei_db_step(d, stmt, err)) == 1) {
         const int64_t first = sqlite3_column_int64(stmt, 1), n = sqlite3_column_int64(stmt, 2);
@@ -106,6 +118,8 @@ static int check_vectors(aoei_db *d, const aoei_view *v, findings *f, aoe_error 
         if (first < 0 || n > (int64_t)v->rows || first > (int64_t)v->rows - n || has_bad_row(v, bad, first, n)) {
             found(f, "the checksum of the vectors is wrong in the document", aoei_column_text(stmt, 0).data);
             f->documents++;
+            if (sqlite3_column_int(stmt, 4))
+                rc = add_given(f, sqlite3_column_int64(stmt, 3), err);
         }
     }
     if (rc)
@@ -173,6 +187,43 @@ static int verify(aoe_index *index, findings *f, aoe_error *err) {
     return rc ? rc : check_words(index, f, err);
 }
 
+/* Records that the model computed the vectors of documents for which the caller had given them, so that the caller can
+ * give them again. */
+static int forget_given(aoe_index *index, const findings *f, aoe_error *err) {
+    static const char *const sql[] = {"UPDATE documents SET hash = 0 WHERE id = ?1",
+                                      "UPDATE passages SET given = 0 WHERE document = ?1"};
+    sqlite3_stmt *stmt;
+    int rc = f->n_given ? aoei_write_begin(index, err) : 0;
+    for (size_t i = 0; !rc && i < 2 * f->n_given; i++) {
+        rc = aoei_db_prepare(&index->writer->db, sql[i % 2], &stmt, err);
+        if (rc)
+            break;
+        (void)sqlite3_bind_int64(stmt, 1, f->given[i / 2]);
+        rc = aoei_db_finish(&index->writer->db, stmt, err);
+    }
+    if (rc || !f->n_given)
+        return rc;
+    aoei_log_write(&index->log, AOE_LOG_WARNING,
+                   "%s: the damaged vectors of %zu document%s had been given; the model computed them, so give them "
+                   "again",
+                   index->dir, f->n_given, f->n_given == 1 ? "" : "s");
+    return aoei_write_commit(index, err);
+}
+
+/* Repairs what was found, and verifies again. */
+static int repair_found(aoe_index *index, const findings *before, aoe_error *err) {
+    findings f = {.first = ""};
+    int rc = aoei_compact(index, 1, err);
+    if (rc)
+        return rc;
+    index->repair = 0;
+    rc = forget_given(index, before, err);
+    if (!rc)
+        rc = verify(index, &f, err);
+    aoei_free(f.given);
+    return rc ? rc : report(index, &f, err);
+}
+
 int aoe_index_verify(aoe_index *index, int repair, aoe_error *err) {
     AOEI_CHECK(err, index);
     findings f = {.first = ""};
@@ -181,14 +232,8 @@ int aoe_index_verify(aoe_index *index, int repair, aoe_error *err) {
     int rc = index->writer && index->writer->in_transaction ? aoei_write_commit(index, err) : 0;
     if (!rc)
         rc = verify(index, &f, err);
-    if (rc || !f.first[0])
-        return rc;
-    if (!repair || f.structure)
-        return report(index, &f, err);
-    if ((rc = aoei_compact(index, 1, err)))
-        return rc;
-    index->repair = 0;
-    f = (findings){.first = ""};
-    rc = verify(index, &f, err);
-    return rc ? rc : report(index, &f, err);
+    if (!rc && f.first[0])
+        rc = !repair || f.structure ? report(index, &f, err) : repair_found(index, &f, err);
+    aoei_free(f.given);
+    return rc;
 }

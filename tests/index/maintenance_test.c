@@ -169,6 +169,49 @@ static void test_flipped_byte(void **state) {
     }
 }
 
+static void record(void *user, aoe_log_level level, const char *message) {
+    (void)level;
+    snprintf(user, 256, "%s", message);
+}
+
+/* A damaged vector that was given is computed by the model, with a message, and can be given again. */
+static void test_given_vector(void **state) {
+    (void)state;
+    char *path = tiny_index_path(), *file = test_path(path, "vectors-1.values"), message[256] = "";
+    float *v = calloc(aoe_embedder_dims(tiny_index_embedder), sizeof *v);
+    v[3] = 1;
+    const aoe_index_document d = {
+        .struct_size = sizeof d, .name = "d", .text = aoe_text_of("a b c"), .vector = v, .kind = AOE_INDEX_TEXT};
+    aoe_index *index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+    check(aoe_index_add(index, &d, 1, &err));
+    check(aoe_index_commit(index, &err));
+    char *want = tiny_index_dump(index);
+    aoe_index_close(index);
+    flip(file, 64 + 14);
+    aoe_index_options o;
+    aoe_index_options_defaults(&o);
+    o.repair = 1;
+    o.log = record;
+    o.log_user = message;
+    index = tiny_index_open(path, AOE_INDEX_WRITE, &o);
+    check(aoe_index_verify(index, 1, &err));
+    assert_non_null(strstr(message, "the damaged vectors of 1 document had been given"));
+    char *got = tiny_index_dump(index);
+    assert_string_not_equal(got, want);
+    free(got);
+    check(aoe_index_add(index, &d, 1, &err));
+    check(aoe_index_commit(index, &err));
+    got = tiny_index_dump(index);
+    assert_string_equal(got, want);
+    check(aoe_index_verify(index, 0, &err));
+    aoe_index_close(index);
+    free(got);
+    free(want);
+    free(v);
+    free(file);
+    free(path);
+}
+
 static void test_truncated_file(void **state) {
     (void)state;
     static const struct {
@@ -337,6 +380,7 @@ static void test_reuse_of_damaged_vector(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_compact),
                                        cmocka_unit_test(test_flipped_byte),
+                                       cmocka_unit_test(test_given_vector),
                                        cmocka_unit_test(test_truncated_file),
                                        cmocka_unit_test(test_damaged_tables),
                                        cmocka_unit_test(test_growth),
