@@ -118,6 +118,7 @@ static void call_model_functions(const char *dir, const char *path) {
     const aoe_text query = aoe_text_of("a");
     aoe_index_hits hits = {.struct_size = sizeof hits};
     CALL(aoe_index_search, (index, query, NULL, &hits, &err));
+    aoe_index_hits_free(&hits);
     CALL(aoe_index_search_many, (index, &query, 1, NULL, &hits, &err));
     aoe_index_hits_free(&hits);
     CALL(aoe_index_update, (index, &source, 1, NULL, NULL, &err));
