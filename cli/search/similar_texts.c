@@ -174,7 +174,8 @@ static int take_pair(cli_similar *s, cli_similar_pair p) {
     if (!s->most)
         return write_pair(s, &p);
     if (s->n_best == s->best_capacity) {
-        qsort(s->best, s->n_best, sizeof *s->best, best_first);
+        if (s->n_best)
+            qsort(s->best, s->n_best, sizeof *s->best, best_first);
         if (s->n_best >= 2 * s->most) {
             s->n_best = s->most;
         } else {
