@@ -328,14 +328,13 @@ static int print_stats(job *j) {
         return cli_fail("%s", err.message);
     const char *store = stores[s.store];
     if (j->o->general.json) {
-        json_t *o =
-            json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:b,s:o,s:s,s:s,s:I}", "index", j->index.dir,
-                      "documents", (json_int_t)s.documents, "passages", (json_int_t)s.passages, "dims",
-                      (json_int_t)s.dims, "removed_rows", (json_int_t)s.removed_rows, "sources", (json_int_t)s.sources,
-                      "database_bytes", (json_int_t)s.database_bytes, "vector_bytes", (json_int_t)s.vector_bytes,
-                      "store", store, "passage_tokens", (json_int_t)s.passage_tokens, "stem", s.stem, "model",
-                      cli_json_text(s.model, strlen(s.model)), "created", s.created, "updated", s.updated, "commits",
-                      (json_int_t)s.commits);
+        json_t *o = json_pack(
+            "{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:I,s:b,s:o,s:s,s:s,s:I}", "index", j->index.dir, "documents",
+            (json_int_t)s.documents, "passages", (json_int_t)s.passages, "dims", (json_int_t)s.dims, "removed_rows",
+            (json_int_t)s.removed_rows, "sources", (json_int_t)s.sources, "database_bytes",
+            (json_int_t)s.database_bytes, "vector_bytes", (json_int_t)s.vector_bytes, "store", store, "passage_tokens",
+            (json_int_t)s.passage_tokens, "stem", s.stem, "model", cli_json_text(s.model, strlen(s.model)), "created",
+            s.created, "updated", s.updated, "commits", (json_int_t)s.commits);
         if (j->o->recall)
             json_object_set_new(o, "recall_at_10", cli_json_real(recall));
         cli_print_json(o);

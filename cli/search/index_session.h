@@ -9,8 +9,8 @@
 
 #include "cli/common/common.h"
 
-#define CLI_INDEX_DATABASE "index.db" /* file in the directory of an index that a writer changes */
-#define CLI_INDEX_DIR ".aoe-index" /* name of an index that is found automatically */
+#define CLI_INDEX_DATABASE "index.db"   /* file in the directory of an index that a writer changes */
+#define CLI_INDEX_DIR      ".aoe-index" /* name of an index that is found automatically */
 
 enum { CLI_INDEX_MODEL_COUNT = 1 };
 extern const aoei_option cli_index_model_table[CLI_INDEX_MODEL_COUNT]; /* cli_model_options.dir */

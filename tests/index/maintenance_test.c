@@ -378,13 +378,10 @@ static void test_reuse_of_damaged_vector(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compact),
-                                       cmocka_unit_test(test_flipped_byte),
-                                       cmocka_unit_test(test_given_vector),
-                                       cmocka_unit_test(test_truncated_file),
-                                       cmocka_unit_test(test_damaged_tables),
-                                       cmocka_unit_test(test_growth),
-                                       cmocka_unit_test(test_embed_texts),
-                                       cmocka_unit_test(test_reuse_of_damaged_vector)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compact),        cmocka_unit_test(test_flipped_byte),
+        cmocka_unit_test(test_given_vector),   cmocka_unit_test(test_truncated_file),
+        cmocka_unit_test(test_damaged_tables), cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_embed_texts),    cmocka_unit_test(test_reuse_of_damaged_vector)};
     return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
 }

@@ -100,7 +100,7 @@ static inline int update(const char *name, const aoe_index_update_options *o, ao
 
 /* Updates the index and compares the counts. */
 static inline aoe_index_update_result counts(const char *name, size_t added, size_t changed, size_t removed,
-                                      size_t unchanged) {
+                                             size_t unchanged) {
     aoe_index_update_result r;
     check(update(name, NULL, &r));
     if (r.added != added || r.changed != changed || r.removed != removed || r.unchanged != unchanged)
