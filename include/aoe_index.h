@@ -114,8 +114,9 @@ AOE_API int aoe_index_add(aoe_index *index, const aoe_index_document *documents,
 AOE_API int aoe_index_remove(aoe_index *index, const char *const *names, size_t n, size_t *AOE_NULLABLE removed,
                              aoe_error *AOE_NULLABLE err);
 /* Makes the changes since the last commit durable, and visible to other readers. If many vectors of removed passages
- * have accumulated, the index is then compacted. If the function fails, the changes since the last commit are lost, and
- * the index remains usable. Errors: AOE_EIO, AOE_ENOSPC. */
+ * have accumulated, the index is then compacted. If the function fails, the changes since the last commit are lost (if
+ * the message says that they may be lost, a later opening decides), and the index remains usable. Errors: AOE_EIO,
+ * AOE_ENOSPC. */
 AOE_API int aoe_index_commit(aoe_index *index, aoe_error *AOE_NULLABLE err);
 
 /* -------------------------------------------------------- folders and tables */
