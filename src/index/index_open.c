@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -79,9 +80,31 @@ static int check_foreign(const char *dir, const char *path, aoe_error *err) {
                               "%s: the directory is not an index and not empty; choose another directory", dir);
 }
 
+/* Fails if a rollback journal names another file, as the journals of transactions on several databases do. SQLite would
+ * delete that file. The name is at the end of the journal and is followed by the magic number of journals. */
+static int check_journal(const char *path, aoe_error *err) {
+    static const unsigned char magic[] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    unsigned char end[sizeof magic];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : aoei_fail_errno(err, errno, "%s: cannot open the file", path);
+    const off_t size = lseek(fd, 0, SEEK_END);
+    const ssize_t n = size < (off_t)sizeof end ? 0 : pread(fd, end, sizeof end, size - (off_t)sizeof end);
+    const int error = errno;
+    (void)close(fd);
+    if (size < 0 || n < 0)
+        return aoei_fail_errno(err, error, "%s: cannot read the file", path);
+    return n < (ssize_t)sizeof end || memcmp(end, magic, sizeof end) != 0
+               ? 0
+               : aoei_fail(err, AOE_EFORMAT,
+                           "%s: this journal names another file, which SQLite would delete. The journals of an index "
+                           "never do so; remove the index and create it again",
+                           path);
+}
+
 /* Fails if a file of the index is a link, a pipe or a device. The directory may come from somebody else, and a link
  * would let the index read or overwrite another file. */
-static int check_links(const char *dir, aoe_error *err) {
+static int check_files(const char *dir, aoe_error *err) {
     char **names;
     size_t n;
     int rc = aoei_list_dir(&names, &n, dir, err);
@@ -100,6 +123,8 @@ static int check_links(const char *dir, aoe_error *err) {
                            "%s: this is a symbolic link or a special file, but an index contains only regular files; "
                            "remove it, or create the index in another directory",
                            path);
+        else if (strcmp(names[i], AOEI_INDEX_DATABASE "-journal") == 0)
+            rc = check_journal(path, err);
         aoei_free(path);
     }
     aoei_list_free(names, n);
@@ -192,7 +217,7 @@ static int open_writer(aoe_index *index, const aoe_index_options *o, aoe_error *
     if (!rc)
         rc = aoei_index_writer_attach(&index->writer, index->dir, err);
     if (!rc)
-        rc = check_links(index->dir, err);
+        rc = check_files(index->dir, err);
     if (!rc)
         rc = check_foreign(index->dir, index->path, err);
     if (!rc)
@@ -214,7 +239,7 @@ static int read_settings(const char *dir, const char *path, aoei_index_settings 
     int immutable, is_new = 0;
     if (!aoei_exists(path))
         return fail_missing(dir, err);
-    int rc = check_links(dir, err);
+    int rc = check_files(dir, err);
     if (!rc)
         rc = aoei_reader_connect(&db, dir, path, &immutable, err);
     if (!rc)

@@ -4,9 +4,11 @@
  * Tests that an index is created, opened and rejected: by one writer and many readers, with another model or other
  * settings, in a read-only directory, on a network file system, and if its files are damaged or of other programs.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -437,6 +439,63 @@ static void test_links(void **state) {
     free(missing);
 }
 
+/* Changes a database to the journal mode DELETE and writes a journal that an interrupted transaction on two databases
+ * would have left, with the name of the file that lists their journals. Opening the database with SQLite deletes that
+ * file. */
+static void write_super_journal(const char *db, const char *victim) {
+    sqlite3 *c;
+    assert_int_equal(sqlite3_open(db, &c), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(c, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(c), SQLITE_OK);
+    size_t size;
+    char *bytes = test_read(db, &size), *path = NULL;
+    const unsigned page = (unsigned char)bytes[16] * 256u + (unsigned char)bytes[17], name = (unsigned)strlen(victim);
+    static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    unsigned sum = 0;
+    for (unsigned i = 0; i < name; i++)
+        sum += (unsigned char)victim[i];
+    /* header of a sector: number of records, nonce, pages of the database, sizes of a sector and a page */
+    unsigned char journal[4096] = {0};
+    const uint32_t header[] = {htonl(0), htonl(1), htonl((uint32_t)(size / page)), htonl(512), htonl(page)};
+    const uint32_t lock_page = htonl(0x40000000 / page + 1), end[] = {htonl(name), htonl(sum)};
+    memcpy(journal, magic, 8);
+    memcpy(journal + 8, header, sizeof header);
+    memcpy(journal + 512, &lock_page, 4);
+    memcpy(journal + 516, victim, name);
+    memcpy(journal + 516 + name, end, 8);
+    memcpy(journal + 524 + name, magic, 8);
+    assert_true(asprintf(&path, "%s-journal", db) > 0);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(journal, 1, 532 + name, f), 532 + name);
+    assert_int_equal(fclose(f), 0);
+    free(path);
+    free(bytes);
+}
+
+/* A journal of somebody else may name a file of the user, which SQLite would delete. */
+static void test_journal(void **state) {
+    (void)state;
+    char *victim = test_write(tiny_index_dir, "precious", "precious", 8);
+    char *path = new_index(2), *db = test_path(path, "index.db");
+    write_super_journal(db, victim);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(open_code(path, i ? AOE_INDEX_READ : AOE_INDEX_WRITE, NULL), AOE_EFORMAT);
+        assert_message("index.db-journal");
+        assert_int_equal(access(victim, F_OK), 0);
+    }
+    /* the journal does what this test says: SQLite deletes the file */
+    sqlite3 *c;
+    assert_int_equal(sqlite3_open(db, &c), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(c, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(c), SQLITE_OK);
+    assert_int_equal(access(victim, F_OK), -1);
+    check(open_code(path, AOE_INDEX_WRITE, NULL));
+    free(db);
+    free(path);
+    free(victim);
+}
+
 /* A reader without locks notices that a write-ahead log appears. */
 static void test_new_log(void **state) {
     (void)state;
@@ -482,6 +541,7 @@ int main(void) {
                                        cmocka_unit_test(test_readers),     cmocka_unit_test(test_damaged_database),
                                        cmocka_unit_test(test_other_files), cmocka_unit_test(test_read_only),
                                        cmocka_unit_test(test_network),     cmocka_unit_test(test_place),
-                                       cmocka_unit_test(test_links),       cmocka_unit_test(test_new_log)};
+                                       cmocka_unit_test(test_links),       cmocka_unit_test(test_journal),
+                                       cmocka_unit_test(test_new_log)};
     return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
 }
