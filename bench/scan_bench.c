@@ -7,8 +7,8 @@
  * The vectors are the rows of FILE.npy, normalized, or N random vectors of D components in clusters (default: 1,000,000
  * x 384). Queries are rows with noise; with a file, every (n / 1000)-th row without noise, which the bitmap of allowed
  * rows excludes. `read` is the time to add up the bytes of the codes as 64-bit words, which is the least time of a scan
- * of codes in memory. Times are the fastest of several runs; `median` is the median time per query. --check compares the
- * results of the exact scan for the first Q queries (default: 5) with the scores of all rows, which takes about 0.2
+ * of codes in memory. Times are the fastest of several runs; `median` is the median time per query. --check compares
+ * the results of the exact scan for the first Q queries (default: 5) with the scores of all rows, which takes about 0.2
  * seconds per million rows and query.
  */
 #include <math.h>

@@ -237,8 +237,9 @@ def print_row(r):
 def measure_aoe(arguments):
     """Prints the rows of aoe, from the output of scan_bench."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    out = subprocess.run([os.path.join(root, 'build', 'bench', 'scan_bench'), arguments.base, '--threads', '1', '--check',
-                          '100', '--k', str(arguments.k)], check=True, capture_output=True, text=True).stdout
+    command = [os.path.join(root, 'build', 'bench', 'scan_bench'), arguments.base, '--threads', '1', '--check', '100',
+               '--k', str(arguments.k)]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     n, dims, encoding = re.search(r'(\d+) vectors of (\d+) components.*encoding ([\d.]+) us', out).groups()
     n, dims = int(n), int(dims)
     wrong = int(re.search(r'(\d+) differ', out).group(1))
