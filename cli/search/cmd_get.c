@@ -18,13 +18,7 @@ typedef struct options {
 } options;
 
 static const aoei_option table[] = {
-    {.name = "index",
-     .letter = 'i',
-     .kind = AOEI_OPTION_TEXT,
-     .value = "DIR",
-     .offset = offsetof(options, index),
-     .help = "directory of the index",
-     .fallback = CLI_INDEX_DIR " in this folder or the nearest folder above it"},
+    CLI_OPTION_INDEX(.offset = offsetof(options, index)),
     {.name = "context",
      .kind = AOEI_OPTION_SIZE,
      .offset = offsetof(options, context),

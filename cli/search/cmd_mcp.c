@@ -31,21 +31,8 @@ typedef struct input {
 } input;
 
 static const aoei_option table[] = {
-    {.name = "index",
-     .letter = 'i',
-     .kind = AOEI_OPTION_TEXT,
-     .value = "DIR",
-     .offset = offsetof(options, index),
-     .help = "directory of the index",
-     .fallback = CLI_INDEX_DIR " in this folder or the nearest folder above it"},
-    {.name = "refresh",
-     .kind = AOEI_OPTION_CHOICE,
-     .offset = offsetof(options, refresh),
-     .choices = AOEI_CHOICES("auto", "always", "never"),
-     .noun = "refresh mode",
-     .help =
-         "bring the index up to date before each search: auto (if it takes less than a second; otherwise the answer "
-         "says what is left out), always or never"},
+    CLI_OPTION_INDEX(.offset = offsetof(options, index)),
+    CLI_OPTION_REFRESH(.offset = offsetof(options, refresh), "each search", "the answer"),
 };
 
 /* Reads the next line, also a last one without a line end. Returns 1, 0 at the end of stdin, or -1 after reporting an

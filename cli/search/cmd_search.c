@@ -141,20 +141,8 @@ static const aoei_option task_table[] = {
 };
 
 static const aoei_option index_table[] = {
-    {.name = "index",
-     .letter = 'i',
-     .kind = AOEI_OPTION_TEXT,
-     .value = "DIR",
-     .offset = offsetof(options, index),
-     .help = "directory of the index",
-     .fallback = CLI_INDEX_DIR " in this folder or the nearest folder above it"},
-    {.name = "refresh",
-     .kind = AOEI_OPTION_CHOICE,
-     .offset = offsetof(options, refresh),
-     .choices = AOEI_CHOICES("auto", "always", "never"),
-     .noun = "refresh mode",
-     .help = "bring the index up to date before the search: auto (if it takes less than a second; otherwise a message "
-             "says what is left out), always or never"},
+    CLI_OPTION_INDEX(.offset = offsetof(options, index)),
+    CLI_OPTION_REFRESH(.offset = offsetof(options, refresh), "the search", "a message"),
 };
 
 static const aoei_option server_table[] = {

@@ -12,6 +12,21 @@
 #define CLI_INDEX_DATABASE "index.db"   /* file in the directory of an index that a writer changes */
 #define CLI_INDEX_DIR      ".aoe-index" /* name of an index that is found automatically */
 
+/* Rows of option tables. target: initializes the offset of a `const char *`, or of a cli_refresh. */
+#define CLI_OPTION_INDEX(target)                                                                                       \
+    {                                                                                                                  \
+        .name = "index", .letter = 'i', .kind = AOEI_OPTION_TEXT, .value = "DIR", target,                              \
+        .help = "directory of the index", .fallback = CLI_INDEX_DIR " in this folder or the nearest folder above it"   \
+    }
+#define CLI_OPTION_REFRESH(target, searches, messenger)                                                                \
+    {                                                                                                                  \
+        .name = "refresh", .kind = AOEI_OPTION_CHOICE, target, .choices = AOEI_CHOICES("auto", "always", "never"),     \
+        .noun = "refresh mode",                                                                                        \
+        .help =                                                                                                        \
+            "bring the index up to date before " searches                                                              \
+            ": auto (if it takes less than a second; otherwise " messenger " says what is left out), always or never"  \
+    }
+
 enum { CLI_INDEX_MODEL_COUNT = 1 };
 extern const aoei_option cli_index_model_table[CLI_INDEX_MODEL_COUNT]; /* cli_model_options.dir */
 /* The groups of all options of the model of an index. base: a cli_model_options. */

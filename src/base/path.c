@@ -57,6 +57,18 @@ const char *aoei_path_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
+int aoei_path_extension(const char *path, char ext[AOEI_EXTENSION_BYTES]) {
+    const char *name = aoei_path_name(path), *dot = strrchr(name, '.');
+    ext[0] = 0;
+    if (!dot || dot == name || strlen(dot + 1) >= AOEI_EXTENSION_BYTES)
+        return 0;
+    for (size_t i = 0; dot[i]; i++) {
+        const char c = dot[i + 1];
+        ext[i] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    }
+    return ext[0] != 0;
+}
+
 int aoei_name_ends_with(const char *name, const char *end) {
     const size_t n = strlen(name), m = strlen(end);
     return n >= m && strcmp(name + n - m, end) == 0;

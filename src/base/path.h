@@ -5,6 +5,8 @@
 
 #include "aoe.h"
 
+enum { AOEI_EXTENSION_BYTES = 64 }; /* size of an extension with its NUL; a longer one is none */
+
 /* Returns 1 if path exists, otherwise 0. Symbolic links are followed. */
 int aoei_exists(const char *path);
 /* Checks the path of a file that a model directory may contain. Returns 0 if it is a file or does not exist. Errors:
@@ -17,6 +19,9 @@ int aoei_is_dir(const char *path);
 char *aoei_path_join(const char *dir, const char *name);
 /* Returns a pointer into path to its last component, which is "" if path ends in a slash. */
 const char *aoei_path_name(const char *path);
+/* Writes the extension of a path, without its dot and in lower-case ASCII letters, to ext[AOEI_EXTENSION_BYTES].
+ * Returns 0 if the path has no extension or a longer one; ext is then "". The name `.profile` has no extension. */
+int aoei_path_extension(const char *path, char ext[AOEI_EXTENSION_BYTES]);
 /* Returns 1 if `name` ends with `end`, otherwise 0. */
 int aoei_name_ends_with(const char *name, const char *end);
 /* Returns a label for paths[i] in tables of results. The label is the last component of paths[i]. If a different path

@@ -8,21 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "index/encode.h"
 
 enum { CANDIDATES = 40 /* the fast scan computes the scores of CANDIDATES k rows */ };
-
-/* Scales x[D] to unit length, so that dot products with it are cosines. A zero vector stays zero. */
-static int normalize(float *x, size_t D, aoe_error *err) {
-    double sum = 0;
-    for (size_t i = 0; i < D; i++)
-        sum += (double)x[i] * (double)x[i];
-    if (!isfinite(sum))
-        return aoei_fail(err, AOE_ENUMERIC, "the embedding of a query is not finite; check the model");
-    const double scale = sum > 0 ? 1 / sqrt(sum) : 0;
-    for (size_t i = 0; i < D; i++)
-        x[i] = (float)((double)x[i] * scale);
-    return 0;
-}
 
 int aoei_dense_embed(const aoe_index *index, const aoe_text *queries, size_t Q, float *vectors, aoe_error *err) {
     if (!index->embedder)
@@ -31,8 +19,10 @@ int aoei_dense_embed(const aoe_index *index, const aoe_text *queries, size_t Q, 
                          "the model %s",
                          index->settings.model && index->settings.model[0] ? index->settings.model : "of the index");
     int code = Q ? aoe_embed_queries(index->embedder, queries, Q, vectors, NULL, err) : 0;
+    const size_t D = index->settings.dims;
     for (size_t i = 0; !code && i < Q; i++)
-        code = normalize(vectors + i * index->settings.dims, index->settings.dims, err);
+        if (aoei_scale_to_unit(vectors + i * D, vectors + i * D, D) < D)
+            code = aoei_fail(err, AOE_ENUMERIC, "the embedding of a query is not finite; check the model");
     return code;
 }
 

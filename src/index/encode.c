@@ -43,24 +43,23 @@ void aoei_rows_free(aoei_rows *r) {
     *r = (aoei_rows){0};
 }
 
-/* Sets r->vector to x, scaled to unit length. */
-static int normalize(aoei_rows *r, const float *x, aoe_error *err) {
+size_t aoei_scale_to_unit(float *out, const float *x, size_t D) {
     double sum = 0;
-    for (size_t i = 0; i < r->dims; i++) {
+    for (size_t i = 0; i < D; i++) {
         if (!isfinite(x[i]))
-            return aoei_fail(err, AOE_ENUMERIC, "component %zu of the vector is not finite", i);
+            return i;
         sum += (double)x[i] * (double)x[i];
     }
     const double scale = sum > 0 ? 1 / sqrt(sum) : 0;
-    for (size_t i = 0; i < r->dims; i++)
-        r->vector[i] = (float)((double)x[i] * scale);
-    return 0;
+    for (size_t i = 0; i < D; i++)
+        out[i] = (float)((double)x[i] * scale);
+    return D;
 }
 
 int aoei_rows_encode(aoei_rows *r, size_t i, const float *x, aoe_error *err) {
-    const int rc = normalize(r, x, err);
-    if (rc)
-        return rc;
+    const size_t finite = aoei_scale_to_unit(r->vector, x, r->dims);
+    if (finite < r->dims)
+        return aoei_fail(err, AOE_ENUMERIC, "component %zu of the vector is not finite", finite);
     if (r->store == AOE_INDEX_F32) {
         memcpy(r->file[2] + i * r->stride[2], r->vector, r->stride[2]);
     } else if (r->store == AOE_INDEX_BF16) {

@@ -6,6 +6,10 @@
 
 #include "aoe_index.h"
 
+/* Sets out[D] to x[D], scaled to unit length, so that dot products are cosines; a zero vector stays zero. out may be x.
+ * Returns D, or the number of the first component that is not finite. */
+size_t aoei_scale_to_unit(float *out, const float *x, size_t D);
+
 /* Rows that have not been written yet. A zeroed struct is empty. */
 typedef struct aoei_rows {
     unsigned char *file[3]; /* [capacity, stride] rows of the files of codes, signs and values; owned. file[2] is NULL

@@ -101,28 +101,25 @@ static int read_hit(aoei_hits_memory *m, aoei_db *d, const aoei_found *x, aoe_in
     return code ? code : read_fields(m, d, place->document, &hit->n_fields, err);
 }
 
-/* Copies the words that were found, as the user wrote them. */
-static int read_terms(aoei_hits_memory *m, const aoei_lexical *l, size_t *n, aoe_error *err) {
+int aoei_hits_terms(aoei_hits_memory *m, const aoei_words *words, const size_t *found, size_t *n, aoe_error *err) {
     aoei_buffer plain = {0};
+    int code = 0;
     *n = 0;
-    m->term = aoei_calloc(l->words.n + 1, sizeof *m->term);
+    m->term = aoei_calloc(words->n + 1, sizeof *m->term);
     if (!m->term)
-        return aoei_fail_nomem(err, l->words.n * sizeof *m->term);
-    for (size_t i = 0; i < l->words.n; i++) {
-        if (!l->found || !l->found[i])
+        return aoei_fail_nomem(err, words->n * sizeof *m->term);
+    for (size_t i = 0; i < words->n && found && !code; i++) {
+        const aoei_word *w = &words->word[i];
+        if (!found[i])
             continue;
-        const aoei_word *w = &l->words.word[i];
         aoei_buffer_clear(&plain);
-        aoei_words_plain(&plain, l->words.text.data + w->at, w->len);
+        aoei_words_plain(&plain, words->text.data + w->at, w->len);
         m->term[*n] = plain.failed ? NULL : aoei_hits_copy(m, plain.data, plain.len);
-        if (!m->term[*n]) {
-            aoei_buffer_free(&plain);
-            return aoei_fail_nomem(err, w->len);
-        }
+        code = m->term[*n] ? 0 : aoei_fail_nomem(err, w->len);
         (*n)++;
     }
     aoei_buffer_free(&plain);
-    return 0;
+    return code;
 }
 
 int aoei_hits_memory_create(aoei_hits_memory **m, size_t n, aoe_error *err) {
@@ -163,7 +160,7 @@ int aoei_hits_load(aoe_index_hits *hits, aoei_db *d, const aoei_found *found, si
     for (size_t i = 0; !code && i < n; i++)
         code = read_hit(m, d, &found[i], &m->hit[i], err);
     if (!code && words)
-        code = read_terms(m, words, &n_terms, err);
+        code = aoei_hits_terms(m, &words->words, words->found, &n_terms, err);
     if (!code)
         aoei_hits_finish(hits, m, n, n_terms);
     else if (m)

@@ -34,5 +34,8 @@ int aoei_hits_memory_create(aoei_hits_memory **m, size_t n, aoe_error *err);
 void aoei_hits_memory_destroy(aoei_hits_memory *m);
 /* Returns a copy of a text, with a NUL after it. NULL: out of memory. */
 char *aoei_hits_copy(aoei_hits_memory *m, const char *s, size_t len);
+/* Sets m->term[*n] to the words of a query that were found, as the user wrote them. found: [words->n] 0 for words that
+ * were not found; NULL: none was. */
+int aoei_hits_terms(aoei_hits_memory *m, const aoei_words *words, const size_t *found, size_t *n, aoe_error *err);
 /* Moves the memory to the result. The caller has set hit[i].n_fields; the function sets hit[i].field. */
 void aoei_hits_finish(aoe_index_hits *hits, aoei_hits_memory *m, size_t n, size_t n_terms);

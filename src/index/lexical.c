@@ -74,22 +74,12 @@ static void read_postings(const Fts5ExtensionApi *api, Fts5Context *fts, sqlite3
 }
 
 int aoei_lexical_register(aoei_db *d, aoe_error *err) {
-    fts5_api *api = NULL;
-    sqlite3_stmt *s = NULL;
-    int code = sqlite3_prepare_v2(d->db, "SELECT fts5(?1)", -1, &s, NULL);
-    if (code == SQLITE_OK) {
-        (void)sqlite3_bind_pointer(s, 1, (void *)&api, "fts5_api_ptr", NULL);
-        (void)sqlite3_step(s);
-        code = sqlite3_finalize(s);
-    }
-    if (code == SQLITE_OK && api)
-        code = api->xCreateFunction(api, "aoe_postings", NULL, read_postings, NULL);
-    if (code == SQLITE_OK && api)
-        return 0;
-    if (code == SQLITE_NOMEM)
-        return aoei_fail_nomem(err, 0);
-    return aoei_fail(err, AOE_EUNSUPPORTED, "this SQLite library (%s) has no FTS5; install one that has it",
-                     sqlite3_libversion());
+    fts5_api *api;
+    const int code = aoei_find_fts5(d->db, &api, err);
+    if (code)
+        return code;
+    return api->xCreateFunction(api, "aoe_postings", NULL, read_postings, NULL) == SQLITE_OK ? 0
+                                                                                             : aoei_fail_nomem(err, 0);
 }
 
 /* Reads the postings of a word, at most `most`. */

@@ -6,7 +6,6 @@
  * the lexical list.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "aoe_index.h"
@@ -14,11 +13,11 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "base/utf8.h"
 #include "index/allowed.h"
 #include "index/dense.h"
 #include "index/hits.h"
 #include "index/reader.h"
+#include "index/search_check.h"
 #include "vectors/scan.h"
 
 enum { BLOCK = 1024 /* queries whose vectors are scanned together */ };
@@ -37,34 +36,6 @@ typedef struct search {
     aoei_dense *dense;           /* [BLOCK] dense lists of a block, owned; NULL if is_dense is 0 */
     aoe_error *err;
 } search;
-
-static int check_options(const aoe_index_search_options *o, aoe_error *err) {
-    if (o->k == 0)
-        return aoei_fail(err, AOE_EARG, "options.k is 0; it must be at least 1");
-    if ((unsigned)o->mode > AOE_INDEX_LEXICAL)
-        return aoei_fail(err, AOE_EARG, "options.mode is %d; it must be a value of aoe_index_mode", (int)o->mode);
-    if (!(o->dense_weight >= 0) || !(o->lexical_weight >= 0) || !isfinite(o->dense_weight + o->lexical_weight) ||
-        o->dense_weight + o->lexical_weight <= 0)
-        return aoei_fail(err, AOE_EARG,
-                         "options.dense_weight is %g and options.lexical_weight is %g; they must not be negative, and "
-                         "one must be positive",
-                         o->dense_weight, o->lexical_weight);
-    return 0;
-}
-
-static int check_queries(const aoe_text *queries, size_t n, aoe_error *err) {
-    for (size_t i = 0; i < n; i++) {
-        char place[48] = "the query";
-        if (n > 1)
-            (void)snprintf(place, sizeof place, "query %zu", i + 1);
-        const size_t valid = queries[i].len ? aoei_utf8_valid(queries[i].data, queries[i].len) : 0;
-        if (valid < queries[i].len)
-            return aoei_fail(err, AOE_EARG, "%s is not valid UTF-8 at byte %zu", place, valid + 1);
-        if (aoei_utf8_is_blank(queries[i].data, queries[i].len))
-            return aoei_fail(err, AOE_EARG, "%s is empty; write what to search for", place);
-    }
-    return 0;
-}
 
 /* ------------------------------------------------------------- one query */
 
@@ -213,9 +184,9 @@ int aoe_index_search_many(aoe_index *index, const aoe_text *queries, size_t n, c
             return code;
         aoei_struct_write(element(hits, i), &empty, &aoei_layout_aoe_index_hits);
     }
-    int code = check_options(o, err);
-    if (!code)
-        code = check_queries(queries, n, err);
+    int code = aoei_search_check_options(o, err);
+    for (size_t i = 0; !code && i < n; i++)
+        code = aoei_search_check_query(queries[i], i, n, err);
     if (code || n == 0)
         return code;
     search s = {.index = index, .o = o, .err = err};

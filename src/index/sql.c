@@ -148,6 +148,23 @@ void aoei_db_close(aoei_db *d) {
 
 /* -------------------------------------------------------------- statements */
 
+int aoei_find_fts5(sqlite3 *db, fts5_api **api, aoe_error *err) {
+    sqlite3_stmt *s = NULL;
+    *api = NULL;
+    int code = sqlite3_prepare_v2(db, "SELECT fts5(?1)", -1, &s, NULL);
+    if (code == SQLITE_OK) {
+        (void)sqlite3_bind_pointer(s, 1, (void *)api, "fts5_api_ptr", NULL);
+        (void)sqlite3_step(s);
+        code = sqlite3_finalize(s);
+    }
+    if (code == SQLITE_OK && *api)
+        return 0;
+    if (code == SQLITE_NOMEM)
+        return aoei_fail_nomem(err, 0);
+    return aoei_fail(err, AOE_EUNSUPPORTED, "this SQLite library (%s) has no FTS5; install one that has it",
+                     sqlite3_libversion());
+}
+
 int aoei_db_run(aoei_db *d, const char *sql, aoe_error *err) {
     return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK
                ? 0

@@ -42,6 +42,10 @@ int aoei_db_fail(const aoei_db *d, int code, aoe_error *err);
 /* Fails because the database or a vector file is damaged. what: the damage. */
 int aoei_db_damaged(const aoei_db *d, const char *what, aoe_error *err);
 
+/* Sets *api to the functions of the full-text search (FTS5) of a connection. Errors: AOE_EUNSUPPORTED (the SQLite
+ * library does not contain it), AOE_ENOMEM. */
+int aoei_find_fts5(sqlite3 *db, fts5_api **api, aoe_error *err);
+
 /* Runs SQL statements without parameters and results. */
 int aoei_db_run(aoei_db *d, const char *sql, aoe_error *err);
 /* Sets *stmt to a prepared statement without bound values. sql: a static string; its statement is kept until the

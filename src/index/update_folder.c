@@ -232,18 +232,6 @@ static int run_filter(folder_update *f, aoei_filter *filter, aoei_file *file, co
     return 0;
 }
 
-/* Writes the extension of a path in lowercase to ext[size], without its dot; "" if it has none or a long one. */
-static void extension(const char *path, char *ext, size_t size) {
-    const char *name = aoei_path_name(path), *dot = strrchr(name, '.');
-    ext[0] = 0;
-    if (!dot || dot == name || strlen(dot + 1) >= size)
-        return;
-    for (size_t i = 0; dot[i]; i++) {
-        const char c = dot[i + 1];
-        ext[i] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
-    }
-}
-
 /* Writes a time in ISO 8601 to text[size], or "" if it has no such form. */
 static void iso_time(int64_t ns, char *text, size_t size) {
     struct tm tm;
@@ -282,13 +270,13 @@ static int set_fields(folder_update *f, const aoei_file *file, aoe_index_documen
 static int write_document(folder_update *f, const aoei_file *file, int64_t id, aoe_text text, aoe_index_kind kind,
                           aoe_error *err) {
     aoe_index_field field[2 + AOEI_FRONT_MATTER_FIELDS];
-    char ext[32], modified[32];
+    char ext[AOEI_EXTENSION_BYTES], modified[32];
     aoei_buffer_clear(&f->name);
     aoei_buffer_printf(&f->name, "%s%s", f->s->prefix, file->path);
     if (f->name.failed)
         return aoei_fail_nomem(err, f->name.len);
     aoe_index_document d = {.struct_size = sizeof d, .name = f->name.data, .text = text, .kind = kind};
-    extension(file->path, ext, sizeof ext);
+    (void)aoei_path_extension(file->path, ext);
     iso_time(file->mtime_ns, modified, sizeof modified);
     int code = set_fields(f, file, &d, field, ext, modified, err);
     if (code == 0)

@@ -11,8 +11,9 @@
 #include "base/buffer.h"
 #include "base/closest.h"
 #include "base/error.h"
+#include "base/path.h"
 
-enum { MAX_KEYS = 200 /* keys that are compared with a misspelled key */, SHOWN_KEYS = 10, MAX_EXTENSION = 64 };
+enum { MAX_KEYS = 200 /* keys that are compared with a misspelled key */, SHOWN_KEYS = 10 };
 
 #define FIELD  "SELECT document FROM fields WHERE key = ?1 AND "
 #define NUMBER "+CAST(?2 AS NUMERIC)"
@@ -81,18 +82,6 @@ static int run(aoei_db *d, const char *sql, const aoei_comparison *c, uint64_t *
 
 /* ------------------------------------------------------------- extensions */
 
-/* Writes the extension of a path in lower-case letters to ext[MAX_EXTENSION]. Returns 0 if there is none. */
-static int extension_of(const char *path, char *ext) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-    if (!dot || dot == name || !dot[1] || strlen(dot + 1) >= MAX_EXTENSION)
-        return 0;
-    size_t n = 0;
-    for (const char *c = dot + 1; *c; c++)
-        ext[n++] = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
-    ext[n] = 0;
-    return 1;
-}
-
 static int is_true(const aoei_comparison *c, const char *value) {
     const int order = c->value ? strcmp(value, c->value) : 0;
     switch (c->type) {
@@ -119,8 +108,8 @@ static int compare_extensions(aoei_db *d, const aoei_comparison *c, uint64_t *bi
     if (code)
         return code;
     while ((code = aoei_db_step(d, s, err)) > 0) {
-        char ext[MAX_EXTENSION];
-        if (extension_of(aoei_column_text(s, 1).data, ext) && is_true(c, ext))
+        char ext[AOEI_EXTENSION_BYTES];
+        if (aoei_path_extension(aoei_column_text(s, 1).data, ext) && is_true(c, ext))
             set_bit(bits, n, sqlite3_column_int64(s, 0));
     }
     return code;

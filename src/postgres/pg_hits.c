@@ -228,27 +228,6 @@ static int read_fields(const loader *l) {
     return rc;
 }
 
-/* Copies the words that were found, as the user wrote them. */
-static int read_terms(const loader *l, const aoei_pg_words *w, size_t *n) {
-    const size_t words = w ? w->words.n : 0;
-    l->m->term = aoei_calloc(words + 1, sizeof *l->m->term);
-    if (!l->m->term)
-        return aoei_fail_nomem(l->err, words * sizeof *l->m->term);
-    *n = 0;
-    for (size_t i = 0; i < words; i++) {
-        const aoei_word *x = &w->words.word[i];
-        aoei_buffer plain = {0};
-        if (!w->found || !w->found[i])
-            continue;
-        aoei_words_plain(&plain, w->words.text.data + x->at, x->len);
-        l->m->term[*n] = plain.failed ? NULL : aoei_hits_copy(l->m, plain.data, plain.len);
-        aoei_buffer_free(&plain);
-        if (!l->m->term[(*n)++])
-            return aoei_fail_nomem(l->err, x->len);
-    }
-    return 0;
-}
-
 int aoei_pg_hits_load(aoe_index_hits *hits, const aoei_pg_search *q, const aoei_pg_found *found, size_t n,
                       const float *vector, const aoei_pg_words *words, aoe_error *err) {
     loader l = {.q = q, .n = n, .err = err};
@@ -263,8 +242,8 @@ int aoei_pg_hits_load(aoe_index_hits *hits, const aoei_pg_search *q, const aoei_
         rc = read_passages(&l, vector);
     if (!rc && n)
         rc = read_fields(&l);
-    if (!rc)
-        rc = read_terms(&l, words, &n_terms);
+    if (!rc && words)
+        rc = aoei_hits_terms(l.m, &words->words, words->found, &n_terms, err);
     aoei_free(l.ids);
     if (rc)
         aoei_hits_memory_destroy(l.m);

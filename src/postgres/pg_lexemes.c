@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "index/sql.h"
 #include "index/words.h"
 #include "postgres/pg_binary.h"
 
@@ -31,17 +32,6 @@ struct aoei_pg_lexer {
     size_t n, capacity;
 };
 
-/* Returns the interface of FTS5, or NULL. */
-static fts5_api *find_fts5(sqlite3 *db) {
-    fts5_api *api = NULL;
-    sqlite3_stmt *stmt = NULL;
-    if (sqlite3_prepare_v2(db, "SELECT fts5(?1)", -1, &stmt, NULL) == SQLITE_OK &&
-        sqlite3_bind_pointer(stmt, 1, (void *)&api, "fts5_api_ptr", NULL) == SQLITE_OK)
-        (void)sqlite3_step(stmt);
-    sqlite3_finalize(stmt);
-    return api;
-}
-
 int aoei_pg_lexer_create(aoei_pg_lexer **lexer, int stem, aoe_error *err) {
     const char *arguments[] = {"unicode61", "remove_diacritics", "2"};
     *lexer = NULL;
@@ -49,23 +39,18 @@ int aoei_pg_lexer_create(aoei_pg_lexer **lexer, int stem, aoe_error *err) {
     if (!l)
         return aoei_fail_nomem(err, sizeof *l);
     void *context = NULL;
-    int code = sqlite3_open_v2(":memory:", &l->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-    fts5_api *api = code == SQLITE_OK ? find_fts5(l->db) : NULL;
-    if (code == SQLITE_OK && !api)
-        code = SQLITE_ERROR;
-    if (code == SQLITE_OK)
-        code = api->xFindTokenizer(api, stem ? "porter" : "unicode61", &context, &l->functions);
-    if (code == SQLITE_OK)
-        code = l->functions.xCreate(context, stem ? arguments : arguments + 1, stem ? 3 : 2, &l->tokenizer);
-    if (code == SQLITE_OK) {
+    fts5_api *api;
+    int rc = sqlite3_open_v2(":memory:", &l->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL)
+                 ? aoei_fail_nomem(err, 0)
+                 : aoei_find_fts5(l->db, &api, err);
+    if (!rc && (api->xFindTokenizer(api, stem ? "porter" : "unicode61", &context, &l->functions) != SQLITE_OK ||
+                l->functions.xCreate(context, stem ? arguments : arguments + 1, stem ? 3 : 2, &l->tokenizer)))
+        rc = aoei_fail_nomem(err, 0);
+    if (rc)
+        aoei_pg_lexer_free(l);
+    else
         *lexer = l;
-        return 0;
-    }
-    aoei_pg_lexer_free(l);
-    if (code == SQLITE_NOMEM)
-        return aoei_fail_nomem(err, 0);
-    return aoei_fail(err, AOE_EIO, "SQLite has no full-text search (FTS5): %s; install the SQLite of the distribution",
-                     sqlite3_errstr(code));
+    return rc;
 }
 
 void aoei_pg_lexer_free(aoei_pg_lexer *lexer) {

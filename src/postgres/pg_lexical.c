@@ -103,7 +103,7 @@ static int count_passages(search *s, int64_t most) {
         const double found = (double)n;
         const int used = n > 0 && n <= most;
         s->term[i].idf = used ? log1p((s->passages - found + 0.5) / (found + 0.5)) : 0;
-        s->w->found[s->term[i].word] = used ? n : 0;
+        s->w->found[s->term[i].word] = used ? (size_t)n : 0;
     }
     aoei_pq.clear(r);
     aoei_pg_params_free(&p);

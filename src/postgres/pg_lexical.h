@@ -11,7 +11,7 @@
 /* Words of a query. A zeroed struct has none. */
 typedef struct aoei_pg_words {
     aoei_words words; /* words of the query, owned */
-    int64_t *found;   /* [words.n] passages that contain the word; 0: the word was ignored or does not occur; owned */
+    size_t *found;    /* [words.n] passages that contain the word; 0: the word was ignored or does not occur; owned */
 } aoei_pg_words;
 
 /* Finds the q->k best passages. A transaction is open. The caller frees *w and *list, also after a failure. */

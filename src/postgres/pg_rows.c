@@ -9,14 +9,14 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/path.h"
 #include "index/field_value.h"
 #include "postgres/pg_binary.h"
 
 enum {
     ROW_VERSION = 1 /* changes if rows have other contents */,
     COLUMNS = 13,
-    ROW_BYTES_MAX = 1000000000 /* PostgreSQL has a limit of 1 GB */,
-    MAX_EXTENSION = 64
+    ROW_BYTES_MAX = 1000000000 /* PostgreSQL has a limit of 1 GB */
 };
 
 /* ------------------------------------------------------------------- hash */
@@ -103,17 +103,13 @@ static void put_line(aoei_buffer *out, size_t line) {
         aoei_pg_put32(out, UINT32_MAX);
 }
 
-/* Writes the extension of a path in lower-case letters, or NULL if it has none. */
+/* Writes the extension of a path, or NULL if it has none. */
 static void put_extension(aoei_buffer *out, const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-    if (!dot || dot == name || !dot[1] || strlen(dot + 1) >= MAX_EXTENSION) {
+    char ext[AOEI_EXTENSION_BYTES];
+    if (aoei_path_extension(path, ext))
+        put_text(out, ext, strlen(ext));
+    else
         aoei_pg_put32(out, UINT32_MAX);
-        return;
-    }
-    const size_t start = begin(out);
-    for (const char *c = dot + 1; *c; c++)
-        aoei_buffer_putc(out, (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c));
-    end(out, start);
 }
 
 /* ---------------------------------------------------------------- metadata */

@@ -2,7 +2,6 @@
  * Connections for searching, and search. All statements of a search run in one read-only transaction, so that they see
  * the same passages.
  */
-#include <math.h>
 #include <string.h>
 
 #include "aoe_postgres.h"
@@ -11,8 +10,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "base/utf8.h"
 #include "index/model_check.h"
+#include "index/search_check.h"
 #include "postgres/pg_dense.h"
 #include "postgres/pg_hits.h"
 #include "postgres/pg_lexical.h"
@@ -119,30 +118,12 @@ AOEI_DEFAULTS(aoe_postgres_options) {
 /* ------------------------------------------------------------------ search */
 
 static int check_options(const aoe_postgres *p, const aoe_index_search_options *o, aoe_error *err) {
-    if (o->k == 0)
-        return aoei_fail(err, AOE_EARG, "options.k is 0; it must be at least 1");
-    if ((unsigned)o->mode > AOE_INDEX_LEXICAL)
-        return aoei_fail(err, AOE_EARG, "options.mode is %d; it must be a value of aoe_index_mode", (int)o->mode);
-    if (!(o->dense_weight >= 0) || !(o->lexical_weight >= 0) || !isfinite(o->dense_weight + o->lexical_weight) ||
-        o->dense_weight + o->lexical_weight <= 0)
-        return aoei_fail(err, AOE_EARG,
-                         "options.dense_weight is %g and options.lexical_weight is %g; they must not be negative, and "
-                         "one must be positive",
-                         o->dense_weight, o->lexical_weight);
-    if (o->mode == AOE_INDEX_DENSE && !p->embedder)
-        return aoei_fail(err, AOE_EARG,
-                         "search by meaning needs an embedder of the model '%s'; call aoe_postgres_set_embedder",
-                         p->settings.model);
-    return 0;
-}
-
-static int check_query(aoe_text query, aoe_error *err) {
-    const size_t valid = query.len ? aoei_utf8_valid(query.data, query.len) : 0;
-    if (valid < query.len)
-        return aoei_fail(err, AOE_EARG, "the query is not valid UTF-8 at byte %zu", valid + 1);
-    if (aoei_utf8_is_blank(query.data, query.len))
-        return aoei_fail(err, AOE_EARG, "the query is empty; write what to search for");
-    return 0;
+    const int rc = aoei_search_check_options(o, err);
+    if (rc || o->mode != AOE_INDEX_DENSE || p->embedder)
+        return rc;
+    return aoei_fail(err, AOE_EARG,
+                     "search by meaning needs an embedder of the model '%s'; call aoe_postgres_set_embedder",
+                     p->settings.model);
 }
 
 /* Finds the best passages by meaning. */
@@ -185,7 +166,7 @@ int aoe_postgres_search(aoe_postgres *p, aoe_text query, const aoe_index_search_
     aoei_struct_write(hits, &empty, &aoei_layout_aoe_index_hits);
     rc = check_options(p, o, err);
     if (!rc)
-        rc = check_query(query, err);
+        rc = aoei_search_check_query(query, 0, 1, err);
     if (rc)
         return rc;
     const size_t depth = o->k > AOEI_FUSION_DEPTH || o->mode != AOE_INDEX_HYBRID ? o->k : AOEI_FUSION_DEPTH;

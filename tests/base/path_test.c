@@ -63,8 +63,26 @@ static void reports_other_errors(void **state) {
     free(folder);
 }
 
+static void extensions(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"a/b.C", "c"},     {"a.b/c", ""}, {".profile", ""}, {"dir/.git.TXT", "txt"},
+        {"x.tar.GZ", "gz"}, {"end.", ""},  {"", ""},         {"x.\xC3\x84Y", "\xC3\x84y"}};
+    char ext[AOEI_EXTENSION_BYTES], name[AOEI_EXTENSION_BYTES + 3] = "a.";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(aoei_path_extension(cases[i][0], ext), *cases[i][1] != 0);
+        assert_string_equal(ext, cases[i][1]);
+    }
+    memset(name + 2, 'x', AOEI_EXTENSION_BYTES);
+    assert_int_equal(aoei_path_extension(name, ext), 0); /* too long */
+    assert_string_equal(ext, "");
+    name[AOEI_EXTENSION_BYTES + 1] = 0;
+    assert_int_equal(aoei_path_extension(name, ext), 1);
+    assert_string_equal(ext, name + 2);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(accepts_files_and_missing_files),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(extensions), cmocka_unit_test(accepts_files_and_missing_files),
                                        cmocka_unit_test(rejects_links_and_directories),
                                        cmocka_unit_test(reports_other_errors)};
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);

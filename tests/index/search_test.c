@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests search in an index: dense lists against a scan in this file, filters that allow 0.1% of the documents, fusion,
  * and results that do not depend on threads, on the order of additions or on other queries of the same call.
- * covers: index/dense index/hits index/get
+ * covers: index/dense index/hits index/get index/search_check
  */
 #include <math.h>
 #include <pthread.h>
