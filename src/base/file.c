@@ -63,10 +63,13 @@ fail:
     return code;
 }
 
+/* Which files a function accepts. */
+typedef enum accepted { ACCEPT_ALL, ACCEPT_REGULAR } accepted;
+
 /* Opens a file for reading and sets *fd and *st to the descriptor and the attributes of the file. Returns AOE_EARG for
- * a directory. */
-static int open_input(int *fd, struct stat *st, const char *path, aoe_error *err) {
-    int f = open(path, O_RDONLY | O_CLOEXEC);
+ * a directory. With ACCEPT_REGULAR, returns AOE_EFORMAT for a pipe, which it does not wait for, and for a device. */
+static int open_input(int *fd, struct stat *st, const char *path, accepted kind, aoe_error *err) {
+    int f = open(path, O_RDONLY | O_CLOEXEC | (kind == ACCEPT_REGULAR ? O_NONBLOCK : 0));
     if (f < 0)
         return aoei_fail_errno(err, errno, "cannot open %s", path);
     int code = 0;
@@ -74,6 +77,9 @@ static int open_input(int *fd, struct stat *st, const char *path, aoe_error *err
         code = aoei_fail_errno(err, errno, "cannot read %s", path);
     else if (S_ISDIR(st->st_mode))
         code = aoei_fail(err, AOE_EARG, "%s is a directory; give the path of a file", path);
+    else if (kind == ACCEPT_REGULAR && !S_ISREG(st->st_mode))
+        code = aoei_fail(err, AOE_EFORMAT, "%s is a %s, but must be a regular file; replace it by the file", path,
+                         S_ISFIFO(st->st_mode) ? "pipe" : "device");
     if (code) {
         close(f);
         return code;
@@ -89,12 +95,12 @@ static size_t expected_size(const struct stat *st) {
                                                                                            : 0;
 }
 
-int aoei_read_file(char **data, size_t *size, const char *path, size_t max_bytes, aoe_error *err) {
+static int read_path(char **data, size_t *size, const char *path, size_t max_bytes, accepted kind, aoe_error *err) {
     *data = NULL;
     *size = 0;
     int fd;
     struct stat st;
-    int code = open_input(&fd, &st, path, err);
+    int code = open_input(&fd, &st, path, kind, err);
     if (code)
         return code;
     size_t expected = expected_size(&st);
@@ -105,11 +111,19 @@ int aoei_read_file(char **data, size_t *size, const char *path, size_t max_bytes
     return code;
 }
 
-int aoei_map_open(aoei_map *m, const char *path, aoe_error *err) {
+int aoei_read_file(char **data, size_t *size, const char *path, size_t max_bytes, aoe_error *err) {
+    return read_path(data, size, path, max_bytes, ACCEPT_ALL, err);
+}
+
+int aoei_read_regular(char **data, size_t *size, const char *path, size_t max_bytes, aoe_error *err) {
+    return read_path(data, size, path, max_bytes, ACCEPT_REGULAR, err);
+}
+
+static int map_path(aoei_map *m, const char *path, accepted kind, aoe_error *err) {
     *m = (aoei_map){0};
     int fd;
     struct stat st;
-    int code = open_input(&fd, &st, path, err);
+    int code = open_input(&fd, &st, path, kind, err);
     if (code)
         return code;
     if (S_ISREG(st.st_mode) && st.st_size > 0) {
@@ -131,6 +145,14 @@ int aoei_map_open(aoei_map *m, const char *path, aoe_error *err) {
 done:
     close(fd);
     return code;
+}
+
+int aoei_map_open(aoei_map *m, const char *path, aoe_error *err) {
+    return map_path(m, path, ACCEPT_ALL, err);
+}
+
+int aoei_map_regular(aoei_map *m, const char *path, aoe_error *err) {
+    return map_path(m, path, ACCEPT_REGULAR, err);
 }
 
 void aoei_map_drop(const aoei_map *m) {

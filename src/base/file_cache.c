@@ -84,7 +84,7 @@ static int read_contents(cached_file *f, aoe_error *err) {
         return 0;
     int rc = aoei_check_optional_file(f->path, err);
     if (!rc && aoei_exists(f->path))
-        rc = aoei_read_file(&f->data, &f->size, f->path, 0, err);
+        rc = aoei_read_regular(&f->data, &f->size, f->path, 0, err);
     if (!rc && f->data)
         rc = aoei_git_lfs_check(f->data, f->size, f->path, err);
     f->is_read = !rc;

@@ -180,7 +180,7 @@ int aoei_hub_commit(char commit[AOEI_HUB_COMMIT + 1], const char *folder, const 
         return 1;
     }
     (void)aoei_buffer_printf(&path, "%s/refs/%s", folder, revision);
-    if (path.failed || aoei_read_file(&text, &size, path.data, 256, NULL))
+    if (path.failed || aoei_read_regular(&text, &size, path.data, 256, NULL))
         size = 0;
     while (size && strchr("\r\n ", text[size - 1]))
         text[--size] = 0;
@@ -304,7 +304,7 @@ static int list_lacks(const char *folder, const char *commit, const char *file) 
     (void)aoei_buffer_printf(&path, "%s/trees/%s.json", folder, commit);
     (void)aoei_buffer_printf(&quoted, "\"%s\"", file);
     const int lacks = !path.failed && !quoted.failed && aoei_exists(path.data) &&
-                      !aoei_read_file(&text, &size, path.data, MAX_LIST, NULL) && !strstr(text, quoted.data);
+                      !aoei_read_regular(&text, &size, path.data, MAX_LIST, NULL) && !strstr(text, quoted.data);
     aoei_free(text);
     aoei_buffer_free(&path);
     aoei_buffer_free(&quoted);

@@ -103,7 +103,7 @@ int aoei_json_load(json_t **root, const char *path, aoe_error *err) {
     char *data = NULL;
     size_t size = 0;
     *root = NULL;
-    int code = aoei_read_file(&data, &size, path, 0, err);
+    int code = aoei_read_regular(&data, &size, path, 0, err);
     if (code == 0)
         code = aoei_git_lfs_check(data, size, path, err);
     if (code == 0)

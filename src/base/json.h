@@ -10,9 +10,9 @@
 #include "aoe.h"
 #include "base/buffer.h"
 
-/* aoei_json_load parses a file. aoei_json_parse parses data[len]; messages use `name` as the name of the file. Integers
- * that exceed 64 bits become reals, because Hugging Face tokenizers write model_max_length as such an integer.
- */
+/* aoei_json_load parses a regular file (see aoei_map_regular). aoei_json_parse parses data[len]; messages use `name` as
+ * the name of the file. Integers that exceed 64 bits become reals, because Hugging Face tokenizers write
+ * model_max_length as such an integer. */
 int aoei_json_load(json_t **root, const char *path, aoe_error *err); /* the caller releases *root with json_decref */
 int aoei_json_parse(json_t **root, const char *data, size_t len, const char *name, aoe_error *err);
 /* Parses the file DIR/name like aoei_json_load. If the file does not exist, sets *root to NULL and returns 0. If path

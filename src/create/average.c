@@ -187,7 +187,7 @@ static int choose_license(averaging *a, size_t i, const char *const *from, const
         char *path = aoei_path_join(from[k], name), *text = NULL;
         size_t n = 0;
         rc = path ? 0 : aoei_fail_nomem(err, strlen(from[k]));
-        if (!rc && aoei_exists(path) && !(rc = aoei_read_file(&text, &n, path, 0, err))) {
+        if (!rc && aoei_exists(path) && !(rc = aoei_read_regular(&text, &n, path, 0, err))) {
             if (!first) {
                 a->license_dir[i] = from[k];
                 first = text;

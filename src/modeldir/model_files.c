@@ -192,7 +192,7 @@ static int read_license(aoei_model_files *f, size_t i, aoe_error *err) {
         return 0;
     aoe_error ignored;
     char *path = aoei_path_join(from, name);
-    const int rc = path ? aoei_read_file(&f->license[i], &f->license_size[i], path, 0, &ignored) : AOE_ENOMEM;
+    const int rc = path ? aoei_read_regular(&f->license[i], &f->license_size[i], path, 0, &ignored) : AOE_ENOMEM;
     aoei_free(path);
     return rc == AOE_ENOMEM ? aoei_fail_nomem(err, strlen(from)) : 0;
 }

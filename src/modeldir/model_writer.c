@@ -265,7 +265,7 @@ static int write_license_file(const aoei_model_contents *m, size_t i, const char
     size_t size = 0;
     int rc = path && to ? 0 : aoei_fail_nomem(err, strlen(dir));
     if (!rc && !in_memory)
-        rc = aoei_read_file(&text, &size, path, 0, err);
+        rc = aoei_read_regular(&text, &size, path, 0, err);
     if (!rc)
         rc = in_memory ? aoei_write_file(to, source->license[i], source->license_size[i], err)
                        : aoei_write_file(to, text, size, err);

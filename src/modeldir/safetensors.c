@@ -346,7 +346,7 @@ static int add_file(aoei_safetensors *s, const char *path, const json_t *weight_
     if (rc)
         return rc;
     shard *last = &s->shards[s->n_shards - 1];
-    rc = aoei_map_open(&last->map, path, err);
+    rc = aoei_map_regular(&last->map, path, err);
     return rc ? rc : add_tensors(s, s->n_shards - 1, last->map.data, last->map.size, weight_map, file, err);
 }
 

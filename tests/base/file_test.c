@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
  * covers: base/atomic_write
- * Tests file functions: mapping and reading of regular files, pipes and /proc files, and atomic writes. If any step of
- * an atomic write fails, the file must have its old or its complete new contents, and no temporary file may remain in
- * the directory.
+ * Tests file functions: mapping and reading of regular files, pipes, devices and /proc files, and atomic writes. If any
+ * step of an atomic write fails, the file must have its old or its complete new contents, and no temporary file may
+ * remain in the directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -113,6 +113,39 @@ static void test_pipe(void **state) {
         aoei_free(data);
         aoei_map_close(&m);
     }
+}
+
+/* Tests that a pipe or a device is not accepted as the file of a model, and is not waited for, but a link to a file is.
+ */
+static void test_regular(void **state) {
+    fixture *f = *state;
+    char *link = test_path(f->dir, "link"), *data;
+    size_t size;
+    aoei_map m;
+    aoe_error err = {0};
+    assert_int_equal(mkfifo(f->path, 0600), 0);
+    assert_int_equal(symlink("out", link), 0);
+    for (int is_device = 0; is_device < 2; is_device++) {
+        assert_int_equal(aoei_read_regular(&data, &size, link, 0, &err), AOE_EFORMAT);
+        assert_null(data);
+        assert_int_equal(aoei_map_regular(&m, link, &err), AOE_EFORMAT);
+        assert_null(m.data);
+        assert_non_null(strstr(err.message, link));
+        assert_non_null(strstr(err.message, is_device ? "is a device" : "is a pipe"));
+        assert_int_equal(unlink(link), 0);
+        assert_int_equal(symlink(is_device ? "out" : "/dev/zero", link), 0);
+    }
+    assert_int_equal(unlink(f->path), 0);
+    free(test_write(f->dir, "out", "12345", 5));
+    assert_int_equal(aoei_read_regular(&data, &size, link, 0, NULL), 0);
+    assert_int_equal(aoei_map_regular(&m, link, NULL), 0);
+    assert_int_equal(size, 5);
+    assert_memory_equal(data, "12345", 6);
+    assert_int_equal(m.size, 5);
+    assert_memory_equal(m.data, "12345", 5);
+    aoei_free(data);
+    aoei_map_close(&m);
+    free(link);
 }
 
 static void test_read_file(void **state) {
@@ -463,6 +496,7 @@ int main(void) {
         WITH_DIR(test_map),
         WITH_DIR(test_map_rejected_paths),
         WITH_DIR(test_pipe),
+        WITH_DIR(test_regular),
         WITH_DIR(test_read_file),
         WITH_DIR(test_write_and_replace),
         WITH_DIR(test_write_in_the_current_directory),
