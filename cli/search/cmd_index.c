@@ -293,6 +293,9 @@ static void print_result(const job *j, const aoe_index_update_result *r) {
     aoe_index_stats s = {.struct_size = sizeof s};
     if (aoe_index_get_stats(j->index.index, &s, &err))
         s.documents = s.passages = 0;
+    else if (!s.documents && j->n_sources)
+        cli_note("no documents were found; hidden files are not read, and neither are files that .gitignore or "
+                 ".aoeignore exclude, also those above a folder");
     if (j->o->general.json) {
         cli_print_json(json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "index", j->index.dir,
                                  "added", (json_int_t)r->added, "changed", (json_int_t)r->changed, "removed",

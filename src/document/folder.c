@@ -23,21 +23,13 @@
 #include "base/utf8.h"
 #include "document/beneath.h"
 #include "document/ignore.h"
-
-/* Patterns of the ignore files of one folder. */
-typedef struct level level;
-struct level {
-    level *up;       /* patterns of the nearest parent that has any; NULL: none */
-    level *next;     /* list of all levels, for freeing */
-    size_t prefix;   /* length of the folder's path with its slash: paths are compared from this byte on */
-    aoei_ignore git; /* .gitignore */
-    aoei_ignore own; /* .aoeignore; has priority */
-};
+#include "document/ignore_files.h"
+#include "document/read_unchanged.h"
 
 /* A folder or a symbolic link that the walk has not visited. */
 typedef struct pending {
-    const char *path, *real; /* as in aoei_file */
-    level *up;               /* patterns of its parent */
+    const char *path, *real;     /* as in aoei_file */
+    const aoei_ignore_level *up; /* patterns of its parent */
 } pending;
 
 typedef struct pending_list {
@@ -48,15 +40,15 @@ typedef struct pending_list {
 typedef struct walk {
     aoei_folder *f;
     const aoei_folder_options *o;
-    aoei_ignore exclude;     /* patterns of the options */
-    level *levels;           /* all levels, owned */
-    pending_list folders;    /* folders to visit; the last one is next */
-    pending_list links;      /* links that were found */
-    aoei_distinct visited;   /* (device, inode) of the folders */
-    aoei_distinct files;     /* (device, inode) of all files; used only while links are followed */
-    int follows_links;       /* 1: the walk has begun to follow links */
-    struct stat skip;        /* directory of the index */
-    const char *skip_prefix; /* path of this directory below the folder; NULL: it is not inside */
+    aoei_ignore exclude;      /* patterns of the options */
+    aoei_ignore_files ignore; /* patterns of the ignore files */
+    pending_list folders;     /* folders to visit; the last one is next */
+    pending_list links;       /* links that were found */
+    aoei_distinct visited;    /* (device, inode) of the folders */
+    aoei_distinct files;      /* (device, inode) of all files; used only while links are followed */
+    int follows_links;        /* 1: the walk has begun to follow links */
+    struct stat skip;         /* directory of the index */
+    const char *skip_prefix;  /* path of this directory below the folder; NULL: it is not inside */
     char skip_path[PATH_MAX];
 } walk;
 
@@ -175,72 +167,33 @@ static int is_valid_name(const char *name) {
     return 1;
 }
 
-/* Priority: patterns of the options; .aoeignore files, the deepest first; .gitignore files, the deepest first. */
-static int is_excluded(const walk *w, const level *levels, const char *path, int is_dir) {
-    const size_t len = strlen(path);
-    aoei_ignore_match m = aoei_ignore_find(&w->exclude, (aoe_text){path, len}, is_dir);
-    for (const level *l = levels; l && m == AOEI_IGNORE_NONE; l = l->up)
-        m = aoei_ignore_find(&l->own, (aoe_text){path + l->prefix, len - l->prefix}, is_dir);
-    for (const level *l = levels; l && m == AOEI_IGNORE_NONE; l = l->up)
-        m = aoei_ignore_find(&l->git, (aoe_text){path + l->prefix, len - l->prefix}, is_dir);
+/* The patterns of the options have priority over the ignore files. */
+static int is_excluded(walk *w, const aoei_ignore_level *levels, const char *path, int is_dir) {
+    aoei_ignore_match m = aoei_ignore_find(&w->exclude, aoe_text_of(path), is_dir);
+    if (m == AOEI_IGNORE_NONE)
+        m = aoei_ignore_files_find(&w->ignore, levels, path, is_dir);
     return m == AOEI_IGNORE_EXCLUDED;
 }
 
 /* ------------------------------------------------------------------ reading files */
 
-/* Reads up to `size` bytes and tests whether the file ends there. Returns the number of bytes read, size + 1 if the
- * file is longer, or -1 with errno set. */
-static ssize_t read_all(int fd, char *data, size_t size) {
-    size_t n = 0;
-    char more;
-    for (;;) {
-        const ssize_t got = n < size ? read(fd, data + n, size - n) : read(fd, &more, 1);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            return (ssize_t)n;
-        n += (size_t)got;
-        if (n > size)
-            return (ssize_t)n;
-    }
-}
-
-static int same_contents(const struct stat *a, const struct stat *b) {
-    return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 /* Reads an open file once. Sets file->skip to AOEI_SKIP_CHANGING if it changed. */
 static int read_once(int fd, aoei_file *file, char **data, aoe_error *err) {
-    struct stat before, after;
+    struct stat st;
     file->skip = AOEI_SKIP_UNREADABLE;
-    if (fstat(fd, &before)) {
+    if (fstat(fd, &st)) {
         file->errnum = errno;
         return 0;
     }
-    set_times(file, &before);
-    if (!S_ISREG(before.st_mode) || file->size > AOEI_FILE_LARGEST) {
-        file->skip = S_ISREG(before.st_mode) ? AOEI_SKIP_LARGE : AOEI_SKIP_SPECIAL;
+    set_times(file, &st);
+    if (!S_ISREG(st.st_mode) || file->size > AOEI_FILE_LARGEST) {
+        file->skip = S_ISREG(st.st_mode) ? AOEI_SKIP_LARGE : AOEI_SKIP_SPECIAL;
         return 0;
     }
-    const size_t size = (size_t)file->size;
-    char *text = aoei_malloc(size + 1);
-    if (!text)
-        return aoei_fail_nomem(err, size + 1);
-    const ssize_t n = read_all(fd, text, size);
-    if (n < 0 || fstat(fd, &after))
-        file->errnum = errno;
-    else
-        file->skip = (size_t)n == size && same_contents(&before, &after) ? AOEI_SKIP_NONE : AOEI_SKIP_CHANGING;
-    if (file->skip) {
-        aoei_free(text);
-        return 0;
-    }
-    text[size] = 0;
-    *data = text;
-    return 0;
+    const int code = aoei_read_unchanged(data, fd, &st, &file->errnum, err);
+    if (!code)
+        file->skip = *data ? AOEI_SKIP_NONE : file->errnum ? AOEI_SKIP_UNREADABLE : AOEI_SKIP_CHANGING;
+    return code;
 }
 
 int aoei_folder_read(const aoei_folder *f, aoei_file *file, char **data, aoe_error *err) {
@@ -280,51 +233,9 @@ void aoei_folder_stat(const aoei_folder *f, aoei_file *file) {
 
 /* ------------------------------------------------------------------------- walk */
 
-/* Adds the patterns of the file `name` in an open folder, if it exists. As git does, a symbolic link with this name is
- * ignored. */
-static int read_patterns(aoei_ignore *list, int dir, const char *path, const char *name, aoe_error *err) {
-    aoei_file file = {.path = name, .real = name};
-    char *text = NULL;
-    const int fd = aoei_open_beneath(dir, name, O_RDONLY);
-    if (fd < 0)
-        return errno == ENOENT || errno == ELOOP ? 0 : aoei_fail_errno(err, errno, "cannot open %s/%s", path, name);
-    struct stat st;
-    int code = fstat(fd, &st) ? aoei_fail_errno(err, errno, "cannot read %s/%s", path, name) : 0;
-    if (code == 0 && S_ISREG(st.st_mode) && st.st_size > AOEI_IGNORE_LARGEST)
-        code = aoei_fail(err, AOE_EFORMAT, "%s/%s has more than %d bytes; shorten it, or exclude its folder", path,
-                         name, AOEI_IGNORE_LARGEST);
-    else if (code == 0 && S_ISREG(st.st_mode))
-        code = read_once(fd, &file, &text, err);
-    close(fd);
-    if (code == 0 && file.skip == AOEI_SKIP_CHANGING)
-        code = aoei_fail(err, AOE_EIO, "%s/%s changed while it was read; try again", path, name);
-    else if (code == 0 && file.skip == AOEI_SKIP_UNREADABLE)
-        code = aoei_fail_errno(err, file.errnum, "cannot read %s/%s", path, name);
-    if (code == 0 && text && (code = aoei_ignore_add_file(list, (aoe_text){text, (size_t)file.size}, name, err)))
-        (void)aoei_error_prefix(err, "%s", path);
-    aoei_free(text);
-    return code;
-}
-
-/* Sets *levels to the patterns that are valid in a folder. */
-static int read_level(walk *w, int fd, const pending *p, level **levels, aoe_error *err) {
-    const char *path = *p->path ? p->path : w->f->root;
-    level *l = aoei_calloc(1, sizeof *l);
-    if (!l)
-        return aoei_fail_nomem(err, sizeof *l);
-    l->up = p->up;
-    l->prefix = *p->path ? strlen(p->path) + 1 : 0;
-    l->next = w->levels;
-    w->levels = l;
-    int code = read_patterns(&l->git, fd, path, ".gitignore", err);
-    if (code == 0)
-        code = read_patterns(&l->own, fd, path, ".aoeignore", err);
-    *levels = l->git.n || l->own.n ? l : p->up;
-    return code;
-}
-
 /* Adds one name of an open folder. */
-static int visit_entry(walk *w, int fd, const pending *folder, level *levels, const struct dirent *e, aoe_error *err) {
+static int visit_entry(walk *w, int fd, const pending *folder, const aoei_ignore_level *levels, const struct dirent *e,
+                       aoe_error *err) {
     struct stat st = {.st_mode = DTTOIF(e->d_type)};
     const int is_known = e->d_type != DT_UNKNOWN && e->d_type != DT_REG;
     if (e->d_name[0] == '.')
@@ -357,14 +268,14 @@ static int visit_entry(walk *w, int fd, const pending *folder, level *levels, co
 
 /* Reads the names of an open folder, and closes fd. */
 static int visit_names(walk *w, int fd, const pending *folder, aoe_error *err) {
-    level *levels = NULL;
+    const aoei_ignore_level *levels = NULL;
     DIR *d = fdopendir(fd);
     if (!d) {
         const int code = aoei_fail_errno(err, errno, "cannot read the folder %s/%s", w->f->root, folder->real);
         close(fd);
         return code;
     }
-    int code = read_level(w, fd, folder, &levels, err);
+    int code = aoei_ignore_files_read(&w->ignore, fd, folder->path, folder->up, &levels, err);
     while (code == 0) {
         errno = 0;
         const struct dirent *e = readdir(d);
@@ -497,13 +408,16 @@ static void set_skip(walk *w) {
 }
 
 static int run_walk(walk *w, aoe_error *err) {
+    const aoei_ignore_level *above = NULL;
     int code = 0;
     set_skip(w);
     for (size_t i = 0; i < w->o->n_exclude && code == 0; i++)
         if ((code = aoei_ignore_add(&w->exclude, aoe_text_of(w->o->exclude[i]), err)))
             (void)aoei_error_prefix(err, "pattern %zu of exclude", i + 1);
     if (code == 0)
-        code = add_pending(&w->folders, (pending){"", "", NULL}, err);
+        code = aoei_ignore_files_begin(&w->ignore, w->f->root, &above, err);
+    if (code == 0)
+        code = add_pending(&w->folders, (pending){"", "", above}, err);
     if (code == 0)
         code = visit_folders(w, err);
     if (code == 0)
@@ -514,13 +428,7 @@ static int run_walk(walk *w, aoe_error *err) {
 }
 
 static void free_walk(walk *w) {
-    while (w->levels) {
-        level *l = w->levels;
-        w->levels = l->next;
-        aoei_ignore_free(&l->git);
-        aoei_ignore_free(&l->own);
-        aoei_free(l);
-    }
+    aoei_ignore_files_free(&w->ignore);
     aoei_ignore_free(&w->exclude);
     aoei_free(w->folders.item);
     aoei_free(w->links.item);

@@ -2,7 +2,7 @@
  * The files of a folder that can be documents. Their paths are relative to the folder and in the order of their bytes.
  *
  * Not listed: hidden files and folders (names that begin with a dot), folders of version control, the directory of the
- * index, and what .gitignore, .aoeignore and the patterns of the caller exclude.
+ * index, and what the ignore files (document/ignore_files.h) and the patterns of the caller exclude.
  * Listed with a reason, but never opened: devices, FIFOs and sockets; names with control characters or invalid UTF-8;
  * symbolic links to something outside the folder. A link to a file or folder inside is followed unless it is hidden,
  * but a file that is also reachable without links, or through another link, is listed once.
