@@ -19,6 +19,9 @@
 #include "cli/common/visible.h"
 
 #define AUTO_SECONDS 1.0  /* work that a search does before its answer */
+#define FOREIGN_MODEL                                                                                                  \
+    "the recorded model, %s, is not opened, because its path leads into the folder of the index or has links, and "    \
+    "the index was not created here; if you trust the model, give it with -m"
 enum { BUSY_TRIES = 10 }; /* number of attempts to lock an index, 10 ms apart */
 
 const aoei_option cli_index_model_table[CLI_INDEX_MODEL_COUNT] = {
@@ -74,11 +77,28 @@ int cli_index_open_read(cli_index *x, aoe_error *err) {
     return 0;
 }
 
+/* Returns 1 if the recorded model may come from whoever made this copy of an index: its path leads into the folder that
+ * contains the index, or may lead there because it is relative or has links. The user can give a model instead. */
+static int is_foreign_model(const cli_index *x) {
+    char full[PATH_MAX];
+    if (x->model->dir || x->recorded.created_here || !x->recorded_model || !aoei_exists(x->recorded_model))
+        return 0;
+    if (!realpath(x->recorded_model, full) || strcmp(full, x->recorded_model) != 0)
+        return 1;
+    char *dir = aoei_full_path(x->dir), *folder = dir ? aoei_path_parent(dir) : NULL;
+    const int is_inside = !folder || aoei_path_within(full, folder);
+    aoei_free(folder);
+    aoei_free(dir);
+    return is_inside;
+}
+
 int cli_index_load_model(cli_index *x) {
     cli_model_options m = *x->model;
     if (x->session.embedder)
         return 0;
     if (!m.dir && x->recorded_model && *x->recorded_model) {
+        if (is_foreign_model(x))
+            return cli_fail("%s: " FOREIGN_MODEL, x->dir, x->recorded_model);
         if (aoei_exists(x->recorded_model))
             m.dir = x->recorded_model;
         else
@@ -179,10 +199,15 @@ static int refresh_index(cli_index *x, cli_refresh refresh) {
     int code = AOE_EEXIST;
     if (refresh == CLI_REFRESH_ALWAYS || !is_busy(x))
         code = update_index(x, refresh, &left_out, &err);
-    if (!x->session.embedder && ((!code && left_out) || code == AOE_EARG)) {
+    const int may_load = refresh == CLI_REFRESH_ALWAYS || !is_foreign_model(x);
+    if (!x->session.embedder && may_load && ((!code && left_out) || code == AOE_EARG)) {
         if (cli_index_load_model(x))
             return 1;
         code = update_index(x, refresh, &left_out, &err);
+    }
+    if (!may_load && (left_out || code == AOE_EARG)) {
+        cli_warn("%s: changed files are not in the answer: " FOREIGN_MODEL, x->dir, x->recorded_model);
+        return 0;
     }
     if (!code) {
         if (left_out)

@@ -99,6 +99,7 @@ int cli_server_open(aoe_postgres **server, const cli_server_options *o, cli_inde
     x->dir = cli_strdup(o->table ? o->table : "aoe_passages");
     x->recorded_model = cli_strdup(aoe_postgres_model(*server));
     x->recorded.dims = aoe_postgres_dims(*server);
+    x->recorded.created_here = 1; /* the user names the server */
     if (cli_index_load_model(x))
         return 1;
     if (aoe_postgres_set_embedder(*server, x->session.embedder, x->session.dir, &err))

@@ -49,6 +49,24 @@ printf 'A private tiger.\n' >notes/private.txt
 (cd clone && "$AOE" index -q)
 "$AOE" index -q -o clone/.aoe-index
 (cd clone && "$AOE" search --mode lexical --files private) || echo "exit $?"
+# The model of a copied index is not opened if it is in the same folder, which can contain links to devices.
+mkdir -p project/docs
+cp -r model project/model
+printf 'The cat.\n' >project/docs/cat.txt
+(cd project && "$AOE" index -q -m model docs && "$AOE" search --files cat)
+mv project original
+cp -r original project
+rm project/model/vocab.txt
+mkfifo project/model/vocab.txt
+printf 'The new wolf.\n' >project/docs/wolf.txt
+(
+    cd project
+    timeout 60 "$AOE" search --files cat 2>../err || echo "exit $?"
+    timeout 60 "$AOE" index >/dev/null 2>>../err || echo "exit $?"
+    "$AOE" search --mode lexical --files cat 2>>../err
+    "$AOE" search -q -m ../model --files wolf
+)
+sed "s|$PWD|PWD|" err
 # The name of the model is also text from the index.
 cp -r model "model$esc[31m"
 "$AOE" index -q -o m.index table.tsv -m "model$esc[31m" >/dev/null
