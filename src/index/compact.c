@@ -2,6 +2,10 @@
  * Compaction: copies the rows of all documents to vector files of the next generation, in the order of their rows, and
  * switches to them in one transaction. Readers keep the old files mapped until their next search. A row is copied only
  * if its checksum is right, so that damage is never hidden by a new checksum.
+ *
+ * New passages always get new ids, and a search allocates memory for all ids up to the largest one. If most ids are
+ * unused, a compaction therefore also numbers documents and passages 1, 2, ... in the order that they have. The word
+ * index contains the ids of passages, so it is then built again, which takes most of the time.
  */
 #include "index/compact.h"
 
@@ -19,8 +23,11 @@
 #include "index/writer.h"
 
 enum {
-    BLOCK = 256,   /* rows that are copied together */
-    MIN_DEAD = 256 /* removed rows of an automatic compaction */
+    BLOCK = 256,     /* rows that are copied together */
+    MIN_DEAD = 256,  /* removed rows of an automatic compaction */
+    MIN_GAPS = 1000, /* unused ids of an automatic compaction, in addition to the number of used ones */
+    LARGE = 10000,   /* passages that a compaction moves in about half a second */
+    PATIENCE = 4     /* larger indexes are compacted during a search only if they have this multiple of unused rows */
 };
 
 /* The place of the passages of a document. */
@@ -32,11 +39,13 @@ typedef struct place {
 typedef struct compaction {
     aoe_index *index;
     aoei_index_writer *w;
+    aoei_compaction kind;
     aoei_view *view; /* vectors of the last commit, owned */
     int swapped;     /* 1: the writer has the new files, and `old` has the old ones */
     uint64_t *bad;   /* [rows] bitmap of damaged rows, owned */
     place *document; /* [n_documents] in the order of their rows, owned */
     size_t n_documents, capacity;
+    int renumbered;          /* 1: the id of a passage has changed */
     aoei_vector_file old[3]; /* files of the old generation, owned */
     aoei_rows rows;          /* [BLOCK] rows of the new generation */
     size_t n;                /* rows in the block */
@@ -48,6 +57,40 @@ typedef struct compaction {
 
 /* ------------------------------------------------------------------ documents */
 
+static int bind_and_run(aoei_db *d, const char *sql, int64_t a, int64_t b, aoe_error *err) {
+    sqlite3_stmt *stmt;
+    const int rc = aoei_db_prepare(d, sql, &stmt, err);
+    if (rc)
+        return rc;
+    (void)sqlite3_bind_int64(stmt, 1, a);
+    (void)sqlite3_bind_int64(stmt, 2, b);
+    return aoei_db_finish(d, stmt, err);
+}
+
+/* Numbers the documents 1, 2, ... in the order of their ids. An id never becomes larger, so the next ids are free. */
+static int number_documents(compaction *c, aoe_error *err) {
+    aoei_db *d = &c->w->db;
+    int64_t id = 0;
+    for (int64_t next = 1;; next++) {
+        sqlite3_stmt *stmt;
+        int rc = aoei_db_prepare(d, "SELECT id FROM documents WHERE id > ?1 ORDER BY id LIMIT 1", &stmt, err);
+        if (rc)
+            return rc;
+        (void)sqlite3_bind_int64(stmt, 1, id);
+        if ((rc = aoei_db_step(d, stmt, err)) <= 0)
+            return rc;
+        id = sqlite3_column_int64(stmt, 0);
+        aoei_db_reset(stmt);
+        if (id == next)
+            continue;
+        rc = bind_and_run(d, "UPDATE documents SET id = ?2 WHERE id = ?1", id, next, err);
+        if (!rc)
+            rc = bind_and_run(d, "UPDATE fields SET document = ?2 WHERE document = ?1", id, next, err);
+        if (rc)
+            return rc;
+    }
+}
+
 /* Reads the places of all documents, and checks that they do not overlap and that their rows exist. */
 static int read_documents(compaction *c, aoe_error *err) {
     aoei_db *d = &c->w->db;
@@ -58,16 +101,17 @@ static int read_documents(compaction *c, aoe_error *err) {
         d, "SELECT id, first_passage, first_row, n_passages FROM documents WHERE n_passages > 0 ORDER BY first_row",
         &stmt, err);
     while (!rc && (rc = aoei_db_step(d, stmt, err)) == 1) {
-        const int64_t row = sqlite3_column_int64(stmt, 2), n = sqlite3_column_int64(stmt, 3);
+        const int64_t row = sqlite3_column_int64(stmt, 2), n = sqlite3_column_int64(stmt, 3),
+                      passage = sqlite3_column_int64(stmt, 1);
         rc = 0;
-        if (row < 0 || (uint64_t)row < next || (uint64_t)row > v->rows || (uint64_t)n > v->rows - (uint64_t)row)
+        if (row < 0 || (uint64_t)row < next || (uint64_t)row > v->rows || (uint64_t)n > v->rows - (uint64_t)row ||
+            passage < 0 || passage > INT64_MAX - n)
             rc = aoei_db_damaged(d, "documents have the wrong vectors", err);
         else if (aoei_grow((void **)&c->document, &c->capacity, c->n_documents, sizeof *c->document))
             rc = aoei_fail_nomem(err, sizeof *c->document);
         if (rc)
             break;
-        c->document[c->n_documents++] =
-            (place){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1), (uint64_t)row, (uint64_t)n};
+        c->document[c->n_documents++] = (place){sqlite3_column_int64(stmt, 0), passage, (uint64_t)row, (uint64_t)n};
         next = (uint64_t)(row + n);
         live += (uint64_t)n;
     }
@@ -78,25 +122,38 @@ static int read_documents(compaction *c, aoe_error *err) {
     return live == v->live_rows ? 0 : aoei_db_damaged(d, "documents have the wrong vectors", err);
 }
 
-/* Records the new place of a document. */
+/* Records the new place of a document. If its passages get new ids, these begin at `row` + 1. Documents move in the
+ * order of their ids, and an id never becomes larger, so the new ids are free. */
 static int move_document(compaction *c, const place *p, uint64_t row, aoe_error *err) {
     aoei_db *d = &c->w->db;
     sqlite3_stmt *document, *passages;
-    if (row == p->first_row)
+    const int64_t first = c->kind == AOEI_COMPACT_ROWS ? p->first_passage : (int64_t)row + 1;
+    if (c->kind == AOEI_COMPACT_ROWS && row == p->first_row)
         return 0;
-    int rc = aoei_db_prepare(d, "UPDATE documents SET first_row = ?2 WHERE id = ?1", &document, err);
+    int rc =
+        aoei_db_prepare(d, "UPDATE documents SET first_row = ?2, first_passage = ?3 WHERE id = ?1", &document, err);
     if (!rc)
-        rc = aoei_db_prepare(d, "UPDATE passages SET row = id - ?1 + ?3 WHERE id >= ?1 AND id < ?1 + ?2", &passages,
-                             err);
+        rc = aoei_db_prepare(d,
+                             "UPDATE passages SET id = id - ?1 + ?3, row = id - ?1 + ?4, document = ?5 WHERE id >= ?1 "
+                             "AND id < ?1 + ?2",
+                             &passages, err);
     if (rc)
         return rc;
     (void)sqlite3_bind_int64(document, 1, p->id);
     (void)sqlite3_bind_int64(document, 2, (sqlite3_int64)row);
+    (void)sqlite3_bind_int64(document, 3, first);
     (void)sqlite3_bind_int64(passages, 1, p->first_passage);
     (void)sqlite3_bind_int64(passages, 2, (sqlite3_int64)p->n);
-    (void)sqlite3_bind_int64(passages, 3, (sqlite3_int64)row);
+    (void)sqlite3_bind_int64(passages, 3, first);
+    (void)sqlite3_bind_int64(passages, 4, (sqlite3_int64)row);
+    (void)sqlite3_bind_int64(passages, 5, p->id);
+    c->renumbered |= first != p->first_passage;
     rc = aoei_db_finish(d, document, err);
-    return rc ? rc : aoei_db_finish(d, passages, err);
+    if (!rc)
+        rc = aoei_db_finish(d, passages, err);
+    if (!rc && (uint64_t)sqlite3_changes(d->db) != p->n)
+        rc = aoei_db_damaged(d, "the passages of a document are missing", err);
+    return rc;
 }
 
 /* --------------------------------------------------------------------- rows */
@@ -210,7 +267,7 @@ static int rebuild_words(compaction *c, aoe_error *err) {
 /* ---------------------------------------------------------------- compaction */
 
 /* Begins the transaction, and reads the places of the documents and the checksums of their rows. */
-static int begin(compaction *c, int reembed, aoe_error *err) {
+static int begin(compaction *c, aoe_error *err) {
     aoei_reader *r;
     size_t n_bad = 0;
     int rc = aoei_reader_begin_damaged(&r, c->index, err);
@@ -221,10 +278,12 @@ static int begin(compaction *c, int reembed, aoe_error *err) {
     if ((rc = aoei_db_run(&c->w->db, "BEGIN IMMEDIATE", err)))
         return rc;
     c->w->in_transaction = 1;
-    rc = read_documents(c, err);
+    rc = c->kind == AOEI_COMPACT_ROWS ? 0 : number_documents(c, err);
+    if (!rc)
+        rc = read_documents(c, err);
     if (!rc)
         rc = aoei_extents_check(&c->bad, &n_bad, &c->w->db, c->view, err);
-    if (!rc && n_bad && !reembed)
+    if (!rc && n_bad && c->kind != AOEI_COMPACT_REPAIR)
         rc = aoei_db_damaged(&c->w->db, "the checksum of some vectors is wrong", err);
     if (!rc && n_bad && !c->index->embedder)
         rc = aoei_fail(err, AOE_EARG, "%s: repairing the vectors needs an embedder", c->index->dir);
@@ -257,15 +316,16 @@ static int swap_files(compaction *c, aoe_error *err) {
     return rc ? rc : aoei_db_run(&w->db, "DELETE FROM extents", err);
 }
 
-static int rewrite(compaction *c, int reembed, aoe_error *err) {
-    int rc = begin(c, reembed, err);
+static int rewrite(compaction *c, aoe_error *err) {
+    int rc = begin(c, err);
     if (!rc)
         rc = swap_files(c, err);
     if (!rc)
         rc = copy_documents(c, err);
+    if (!rc && (c->renumbered || c->kind == AOEI_COMPACT_REPAIR))
+        rc = rebuild_words(c, err);
     if (!rc)
-        rc = reembed ? rebuild_words(c, err)
-                     : aoei_db_run(&c->w->db, "INSERT INTO words (words) VALUES ('optimize')", err);
+        rc = aoei_db_run(&c->w->db, "INSERT INTO words (words) VALUES ('optimize')", err);
     return rc ? rc : aoei_index_writer_commit(c->index, err);
 }
 
@@ -301,15 +361,16 @@ static void finish(compaction *c, int failed) {
     aoei_free(c);
 }
 
-int aoei_compact(aoe_index *index, int reembed, aoe_error *err) {
+int aoei_compact(aoe_index *index, aoei_compaction kind, aoe_error *err) {
     compaction *c = aoei_calloc(1, sizeof *c);
     if (!c)
         return aoei_fail_nomem(err, sizeof *c);
     c->index = index;
+    c->kind = kind;
     c->w = index->writer;
     int rc = aoei_index_writer_settle(index, err);
     if (!rc)
-        rc = rewrite(c, reembed, err);
+        rc = rewrite(c, err);
     finish(c, rc != 0);
     if (rc)
         return rc;
@@ -319,10 +380,30 @@ int aoei_compact(aoe_index *index, int reembed, aoe_error *err) {
     return 0;
 }
 
-void aoei_compact_if_needed(aoe_index *index) {
+/* Returns 1 if most ids of a table are unused. max: SQL of the largest id; most: number of ids that may be used */
+static int is_sparse(aoei_db *d, const char *max, uint64_t most) {
+    int64_t last;
+    return !aoei_db_number(d, max, &last, NULL) && last > MIN_GAPS && (uint64_t)last - MIN_GAPS > most;
+}
+
+/* Returns 1 if documents or passages have ids that are much larger than their number. The number of documents is
+ * counted only if it can be the reason, because most documents have passages. */
+static int has_gaps(aoei_db *d, uint64_t passages, uint64_t factor) {
+    static const char last[] = "SELECT max(id) FROM documents";
+    int64_t n;
+    if (is_sparse(d, "SELECT max(id) FROM passages", factor * passages))
+        return 1;
+    return is_sparse(d, last, factor * passages) && !aoei_db_number(d, "SELECT count(*) FROM documents", &n, NULL) &&
+           is_sparse(d, last, factor * (uint64_t)n);
+}
+
+void aoei_compact_if_needed(aoe_index *index, int in_search) {
     const aoei_index_state *s = &index->writer->committed.state;
-    const uint64_t dead = s->rows - s->live;
+    const uint64_t dead = s->rows - s->live, factor = in_search && s->live > LARGE ? PATIENCE : 1;
+    const int renumber = has_gaps(&index->writer->db, s->live, 2 * factor);
     aoe_error err;
-    if (dead > MIN_DEAD && dead > s->live / 2 && aoei_compact(index, 0, &err))
+    if (!renumber && (dead <= MIN_DEAD || dead <= factor * s->live / 2))
+        return;
+    if (aoei_compact(index, renumber ? AOEI_COMPACT_IDS : AOEI_COMPACT_ROWS, &err))
         aoei_log_write(&index->log, AOE_LOG_WARNING, "the index was not compacted: %s", err.message);
 }

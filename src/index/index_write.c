@@ -35,7 +35,7 @@ int aoei_write_flush(aoe_index *index, aoe_error *err) {
     return rc ? rc : aoei_changes_flush(index, err);
 }
 
-int aoei_write_commit(aoe_index *index, aoe_error *err) {
+int aoei_write_commit_in_search(aoe_index *index, int in_search, aoe_error *err) {
     int rc = aoei_write_flush(index, err);
     if (!rc)
         rc = aoei_index_writer_commit(index, err);
@@ -43,8 +43,12 @@ int aoei_write_commit(aoe_index *index, aoe_error *err) {
         aoei_write_rollback(index);
         return rc;
     }
-    aoei_compact_if_needed(index);
+    aoei_compact_if_needed(index, in_search);
     return 0;
+}
+
+int aoei_write_commit(aoe_index *index, aoe_error *err) {
+    return aoei_write_commit_in_search(index, 0, err);
 }
 
 void aoei_write_rollback(aoe_index *index) {

@@ -22,6 +22,8 @@ int aoei_write_flush(aoe_index *index, aoe_error *err);
 /* Calls aoei_write_flush and commits, unless nothing changed. aoe_index_commit is equal to it. If it fails, all
  * changes since the last commit are lost. */
 int aoei_write_commit(aoe_index *index, aoe_error *err);
+/* The same. in_search: see aoei_compact_if_needed. */
+int aoei_write_commit_in_search(aoe_index *index, int in_search, aoe_error *err);
 /* Undoes all changes since the last commit. */
 void aoei_write_rollback(aoe_index *index);
 /* Returns the counts so far; queued documents are not included. */

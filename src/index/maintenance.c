@@ -34,7 +34,7 @@ int aoe_index_compact(aoe_index *index, aoe_error *err) {
     int rc = aoei_write_begin(index, err); /* also fails if the index is open for reading */
     if (!rc)
         rc = aoei_write_commit(index, err);
-    return rc ? rc : aoei_compact(index, 0, err);
+    return rc ? rc : aoei_compact(index, AOEI_COMPACT_IDS, err);
 }
 
 static void found(findings *f, const char *what, const char *name) {
@@ -213,7 +213,7 @@ static int forget_given(aoe_index *index, const findings *f, aoe_error *err) {
 /* Repairs what was found, and verifies again. */
 static int repair_found(aoe_index *index, const findings *before, aoe_error *err) {
     findings f = {.first = ""};
-    int rc = aoei_compact(index, 1, err);
+    int rc = aoei_compact(index, AOEI_COMPACT_REPAIR, err);
     if (rc)
         return rc;
     index->repair = 0;

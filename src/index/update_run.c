@@ -158,7 +158,7 @@ int aoei_update_commit(aoei_update *u, aoe_error *err) {
         return 0;
     int code = flush(u, err);
     if (code == 0)
-        code = aoei_write_commit(u->index, err);
+        code = aoei_write_commit_in_search(u->index, u->o->budget > 0, err);
     u->changed = 0;
     u->committed = aoei_now();
     return code;

@@ -13,6 +13,7 @@
 #include "../support/support.h"
 #include "../support/tiny_index.h"
 #include "index/embed_texts.h"
+#include "index/index_write.h"
 #include "index/place.h"
 #include "index/reader.h"
 
@@ -320,6 +321,154 @@ static void test_growth(void **state) {
     free(fresh);
 }
 
+/* Returns a number from the database of an index. */
+static int64_t number(const char *path, const char *sql) {
+    char *name = test_path(path, "index.db");
+    sqlite3 *db;
+    sqlite3_stmt *stmt;
+    assert_int_equal(sqlite3_open_v2(name, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    const int64_t value = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    free(name);
+    return value;
+}
+
+static void assert_ids_without_gaps(const char *path) {
+    static const char *const equal[] = {
+        "SELECT coalesce(max(id), 0) = count(*) AND coalesce(min(id), 1) = 1 FROM passages",
+        "SELECT coalesce(max(id), 0) = count(*) AND coalesce(min(id), 1) = 1 FROM documents",
+        "SELECT coalesce(max(id), 0) = count(*) AND coalesce(min(id), 1) = 1 FROM words_docsize",
+        "SELECT count(*) = 0 FROM fields WHERE document NOT IN (SELECT id FROM documents)"};
+    for (size_t i = 0; i < sizeof equal / sizeof *equal; i++)
+        if (number(path, equal[i]) != 1)
+            fail_msg("not true: %s", equal[i]);
+}
+
+/* Adds a document with metadata. */
+static void add_field(aoe_index *index, const char *name, const char *text, const char *value) {
+    const aoe_index_field field = {"colour", aoe_text_of(value)};
+    const aoe_index_document d = {
+        .struct_size = sizeof d, .name = name, .text = aoe_text_of(text), .field = &field, .n_fields = 1};
+    check(aoe_index_add(index, &d, 1, &err));
+}
+
+/* Searches by words, and returns the names of the hits. */
+static const char *names_of(aoe_index *index, const char *query, const char *where) {
+    static char names[256];
+    aoe_index_search_options o;
+    aoe_index_search_options_defaults(&o);
+    o.mode = AOE_INDEX_LEXICAL;
+    o.where = where;
+    aoe_index_hits hits = {.struct_size = sizeof hits};
+    check(aoe_index_search(index, aoe_text_of(query), &o, &hits, &err));
+    names[0] = 0;
+    for (size_t i = 0; i < hits.n; i++) {
+        strncat(names, hits.hit[i].name, sizeof names - strlen(names) - 1);
+        strncat(names, " ", sizeof names - strlen(names) - 1);
+    }
+    aoe_index_hits_free(&hits);
+    return names;
+}
+
+/* The largest id, and so the memory of a search, does not grow with the number of changes. */
+static void test_ids_do_not_grow(void **state) {
+    (void)state;
+    enum { DOCUMENTS = 10, ROUNDS = 180 };
+    char *path = tiny_index_path(), name[16];
+    aoe_index *index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (uint32_t i = 0; i < DOCUMENTS; i++)
+            add(index, i, round);
+        snprintf(name, sizeof name, "empty%u", (unsigned)round); /* documents without passages also have ids */
+        check(tiny_index_add(index, name, "", &err));
+        if (round) {
+            snprintf(name, sizeof name, "empty%u", (unsigned)round - 1);
+            check(aoe_index_remove(index, &(const char *){name}, 1, NULL, &err));
+        }
+        check(aoe_index_commit(index, &err));
+        aoei_reader *r;
+        const aoei_lengths *lengths;
+        const aoei_ranges *ranges;
+        check(aoei_reader_begin(&r, index, &err));
+        check(aoei_view_lengths(r->view, &r->db, &lengths, &err));
+        check(aoei_view_ranges(r->view, &r->db, &ranges, &err));
+        assert_true(lengths->n <= 2 * lengths->passages + 1001);
+        assert_true(ranges->n <= 2 * lengths->passages + 1001);
+        aoei_reader_end(r);
+    }
+    check(aoe_index_compact(index, &err));
+    assert_ids_without_gaps(path);
+    check(aoe_index_verify(index, 0, &err));
+    aoe_index_close(index);
+    free(path);
+}
+
+/* A commit also compacts an index whose ids have large gaps, such as one of an earlier version of aoe. Documents keep
+ * their passages, words and metadata. */
+static void test_ids_with_gaps(void **state) {
+    (void)state;
+    static const char *const changes[] = {
+        "UPDATE documents SET id = id + 5000; UPDATE passages SET document = document + 5000; UPDATE fields SET "
+        "document = document + 5000",
+        "UPDATE documents SET first_passage = first_passage + 5000; UPDATE passages SET id = id + 5000; INSERT INTO "
+        "words (words) VALUES ('delete-all'); INSERT INTO words (rowid, w) VALUES (5001, 'old')"};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char *path = tiny_index_path();
+        aoe_index *index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+        add_field(index, "a", "x y z", "red");
+        add_field(index, "b", "u v w a b c d e f g h i j k l m n o p q r s t u v w x y z", "blue");
+        add_field(index, "c", "x k", "blue");
+        check(aoe_index_commit(index, &err));
+        char *want = tiny_index_dump(index);
+        assert_string_equal(names_of(index, "x", NULL), "c a b ");
+        assert_string_equal(names_of(index, "x", "colour = 'blue'"), "c b ");
+        aoe_index_close(index);
+        change(path, changes[i]);
+        index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+        check(tiny_index_add(index, "d", "h", &err));
+        check(aoe_index_remove(index, &(const char *){"d"}, 1, NULL, &err));
+        check(aoe_index_commit(index, &err));
+        assert_ids_without_gaps(path);
+        assert_string_equal(names_of(index, "x", NULL), "c a b ");
+        assert_string_equal(names_of(index, "x", "colour = 'blue'"), "c b ");
+        char *got = tiny_index_dump(index);
+        assert_string_equal(got, want);
+        check(aoe_index_verify(index, 0, &err));
+        aoe_index_close(index);
+        free(got);
+        free(want);
+        free(path);
+    }
+}
+
+/* A search that updates a large index does not compact it before the answer, but the next other commit does. */
+static void test_compaction_waits(void **state) {
+    (void)state;
+    enum { LIVE = 10050, REMOVED = LIVE / 2 + 100, D = 16 };
+    char *path = tiny_index_path(), name[24];
+    aoe_index *index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+    const float vector[D] = {1};
+    for (uint32_t i = 0; i < LIVE + REMOVED; i++) {
+        snprintf(name, sizeof name, "%s/%u", i < LIVE ? "live" : "removed", (unsigned)i);
+        const aoe_index_document d = {
+            .struct_size = sizeof d, .name = name, .text = aoe_text_of("x"), .vector = vector};
+        check(aoei_write_document(index, &d, 0, &err));
+    }
+    check(aoe_index_commit(index, &err));
+    check(aoe_index_remove(index, &(const char *){"removed/"}, 1, NULL, &err));
+    check(aoei_write_commit_in_search(index, 1, &err));
+    assert_int_equal(stats_of(index).removed_rows, REMOVED);
+    assert_int_equal(number(path, "SELECT max(id) FROM passages"), LIVE);
+    check(tiny_index_add(index, "last", "x", &err));
+    check(aoe_index_commit(index, &err));
+    assert_int_equal(stats_of(index).removed_rows, 0);
+    aoe_index_close(index);
+    free(path);
+}
+
 static void test_embed_texts(void **state) {
     (void)state;
     enum { D = 16 };
@@ -379,9 +528,11 @@ static void test_reuse_of_damaged_vector(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compact),        cmocka_unit_test(test_flipped_byte),
-        cmocka_unit_test(test_given_vector),   cmocka_unit_test(test_truncated_file),
-        cmocka_unit_test(test_damaged_tables), cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_embed_texts),    cmocka_unit_test(test_reuse_of_damaged_vector)};
+        cmocka_unit_test(test_compact),         cmocka_unit_test(test_flipped_byte),
+        cmocka_unit_test(test_given_vector),    cmocka_unit_test(test_truncated_file),
+        cmocka_unit_test(test_damaged_tables),  cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_embed_texts),     cmocka_unit_test(test_reuse_of_damaged_vector),
+        cmocka_unit_test(test_ids_do_not_grow), cmocka_unit_test(test_ids_with_gaps),
+        cmocka_unit_test(test_compaction_waits)};
     return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
 }
