@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "index/reader.h"
+#include "index/where_sql.h"
 #include "index/writer.h"
 
 /* ------------------------------------------------------------------ sources */
@@ -206,9 +207,17 @@ int aoei_file_write(aoe_index *index, aoei_file_record *f, aoe_error *err) {
     return rc == 1 ? aoei_db_finish(&index->writer->db, stmt, err) : rc;
 }
 
+#define INDEXED "0, 5"
+_Static_assert(AOEI_FILE_INDEXED == 0 && AOEI_FILE_FILTERED == 5, "states of files with documents");
+
 int aoei_files_forget(aoe_index *index, int64_t source, aoe_error *err) {
     const int rc = aoei_write_begin(index, err);
-    return rc ? rc : run_with_id(index, "UPDATE files SET ctime_ns = -1, hash = 0 WHERE source = ?1", source, err);
+    return rc ? rc
+              : run_with_id(index,
+                            "UPDATE files SET ctime_ns = -1, hash = 0 WHERE source = ?1 AND (state NOT IN (" INDEXED
+                            ") OR EXISTS (SELECT 1 FROM documents WHERE file = files.id) OR (SELECT " AOEI_SQL_IS_TABLE
+                            " FROM sources s WHERE s.id = ?1))",
+                            source, err);
 }
 
 int aoei_file_remove(aoe_index *index, int64_t file, aoe_error *err) {

@@ -57,7 +57,8 @@ int aoei_files_read(aoe_index *index, int64_t source, aoei_file_fn fn, void *use
 /* Adds a file (f->id is 0, and is set) or changes its record. */
 int aoei_file_write(aoe_index *index, aoei_file_record *f, aoe_error *err);
 /* Changes the records of all files of a source so that the next update reads the files again and writes their
- * documents, even if the files do not change. */
+ * documents, even if the files do not change. A file whose document was removed with aoe_index_remove stays removed,
+ * unless it is a table, whose rows are documents. */
 int aoei_files_forget(aoe_index *index, int64_t source, aoe_error *err);
 /* Removes the record of a file, with its documents. */
 int aoei_file_remove(aoe_index *index, int64_t file, aoe_error *err);

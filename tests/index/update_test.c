@@ -212,6 +212,15 @@ static void does_not_count_removed_documents(void **state) {
     assert_names("b.md;");
     check(update(NULL, NULL, &r));
     assert_int_equal(r.unchanged, 1);
+    /* another source changes the names of all documents, but the removed one stays out */
+    add("more/c.md", "c d e");
+    (void)counts("more", 2, 0, 1, 0);
+    assert_names("docs/b.md;more/c.md;");
+    char *more = test_path(base, "more");
+    check(aoe_index_remove_source(index_, more, NULL, &err));
+    free(more);
+    (void)counts("docs", 1, 0, 1, 0);
+    assert_names("b.md;");
     add("docs/a.md", "a b c d");
     (void)counts("docs", 1, 0, 0, 1);
     assert_names("a.md;b.md;");
