@@ -5,6 +5,7 @@
 #include "cli/search/index_session.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -118,9 +119,15 @@ int cli_index_load_model(cli_index *x) {
 }
 
 int cli_index_reopen(cli_index *x, aoe_index_access access, const aoe_index_options *o, aoe_error *err) {
-    aoe_index_close(x->index);
+    aoe_index *old = x->index;
     x->index = NULL;
-    return aoe_index_open(&x->index, x->dir, access, x->session.embedder, o, err);
+    if (access == AOE_INDEX_WRITE) {
+        aoe_index_close(old);
+        old = NULL;
+    }
+    const int code = aoe_index_open(&x->index, x->dir, access, x->session.embedder, o, err);
+    aoe_index_close(old); /* when its last connection is closed, SQLite removes the log, which takes time */
+    return code;
 }
 
 /* ------------------------------------------------------------------ update */
@@ -226,26 +233,68 @@ static int refresh_index(cli_index *x, cli_refresh refresh) {
     return 0;
 }
 
+/* A comparison of the sources with the index, in another thread while the model is opened. */
+typedef struct check {
+    aoe_index *index;
+    aoe_index_update_options o;
+    int is_current; /* 0 after an error, too: the update then finds and reports it */
+    pthread_t thread;
+    int has_thread;
+} check;
+
+static void *run_check(void *arg) {
+    check *c = arg;
+    aoe_error err;
+    if (aoe_index_is_current(c->index, &c->o, &c->is_current, &err))
+        c->is_current = 0;
+    return NULL;
+}
+
+static void start_check(check *c, const cli_index *x, int in_background) {
+    c->index = x->index;
+    aoe_index_update_options_defaults(&c->o);
+    c->o.own_only = !x->recorded.created_here;
+    c->has_thread = in_background && !pthread_create(&c->thread, NULL, run_check, c);
+    if (!c->has_thread)
+        (void)run_check(c);
+}
+
+static int finish_check(check *c) {
+    if (c->has_thread)
+        (void)pthread_join(c->thread, NULL);
+    return c->is_current;
+}
+
+/* Opens the model if the search needs it, and brings the index up to date. *is_open: 1 if x->index is an index for
+ * reading that is up to date, and has no model. Returns 0, or 1 after reporting the error. */
+static int prepare(cli_index *x, cli_refresh refresh, int with_model, int *is_open) {
+    check c = {0};
+    const int has_check = refresh != CLI_REFRESH_NEVER && x->recorded.sources;
+    if (has_check)
+        start_check(&c, x, with_model && !x->session.embedder && x->general->threads != 1);
+    const int failed = with_model && cli_index_load_model(x);
+    const int is_current = !has_check || finish_check(&c);
+    *is_open = is_current;
+    return failed || (!is_current && refresh_index(x, refresh));
+}
+
 int cli_index_open_search(cli_index *x, cli_refresh refresh, int with_model) {
     aoe_error err;
+    int is_open;
     if (cli_index_open_read(x, &err))
         return cli_fail("%s", err.message);
     if (refresh != CLI_REFRESH_NEVER && x->recorded.sources && !x->recorded.created_here)
         cli_warn("%s was copied or moved here; changes of its sources outside the folder that contains it are not "
                  "read; give their paths to `aoe index -o %s PATH...`, or create an index here",
                  x->dir, x->dir);
-    if (with_model && cli_index_load_model(x))
-        return 1;
     if (refresh == CLI_REFRESH_AUTO && x->recorded.sources && is_read_only(x)) {
         cli_note("%s: you may not write to the index; the answer is from its last commit", x->dir);
         refresh = CLI_REFRESH_NEVER;
     }
-    if (refresh != CLI_REFRESH_NEVER && x->recorded.sources) {
-        if (refresh_index(x, refresh))
-            return 1;
-    } else if (!with_model) {
+    if (prepare(x, refresh, with_model, &is_open))
+        return 1;
+    if (is_open && !with_model)
         return 0;
-    }
     /* Opening the index for reading releases the lock of the writer before the search, which can wait for its input. */
     return cli_index_reopen(x, AOE_INDEX_READ, NULL, &err) ? cli_fail("%s", err.message) : 0;
 }

@@ -382,36 +382,41 @@ static int index_file(folder_update *f, const candidate *c, aoe_error *err) {
 
 /* ---------------------------------------------------------------------- comparison */
 
-/* Returns 1 if a file whose size and times are those of its record must not be read again, and counts it. */
-static int is_settled(folder_update *f, const aoei_file *file, const aoei_file_record *r) {
-    aoei_update *u = f->u;
-    if (!aoei_update_is_same(r, file))
-        return 0;
+int aoei_update_is_final(const aoei_filters *filters, const aoei_file *file, const aoei_file_record *r) {
     const aoei_filter *filter;
     switch (r->state) {
     case AOEI_FILE_INDEXED:
     case AOEI_FILE_FILTERED:
-        count_unchanged(f, r->id);
         return 1;
     case AOEI_FILE_BINARY:
-        if (aoei_filters_find(&u->filters, file->path))
-            return 0;
-        aoei_update_skip(u, f->s->folder->root, file->path, AOEI_SKIP_BINARY, NULL);
-        return 1;
+        return !aoei_filters_find(filters, file->path);
     case AOEI_FILE_PROGRAM:
-        if (r->hash == 0 && lacks_program(f, file->path)) {
-            u->result->skipped_program++;
-            u->result->missing_programs++;
-            return 1;
-        }
-        filter = aoei_filters_find(&u->filters, file->path);
-        if (r->hash == 0 || (filter && !filter->package))
-            return 0;
-        u->result->skipped_program++;
-        return 1;
+        filter = aoei_filters_find(filters, file->path);
+        return r->hash != 0 && (!filter || filter->package);
     default:
         return 0;
     }
+}
+
+/* Returns 1 if a file must not be read again, and counts it. */
+static int is_settled(folder_update *f, const aoei_file *file, const aoei_file_record *r) {
+    aoei_update *u = f->u;
+    if (!aoei_update_is_same(r, file))
+        return 0;
+    if (r->state == AOEI_FILE_PROGRAM && r->hash == 0 && lacks_program(f, file->path)) {
+        u->result->skipped_program++;
+        u->result->missing_programs++;
+        return 1;
+    }
+    if (!aoei_update_is_final(&u->filters, file, r))
+        return 0;
+    if (r->state == AOEI_FILE_BINARY)
+        aoei_update_skip(u, f->s->folder->root, file->path, AOEI_SKIP_BINARY, NULL);
+    else if (r->state == AOEI_FILE_PROGRAM)
+        u->result->skipped_program++;
+    else
+        count_unchanged(f, r->id);
+    return 1;
 }
 
 static int add_candidate(folder_update *f, size_t file, size_t known, aoe_error *err) {
