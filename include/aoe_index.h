@@ -67,6 +67,11 @@ AOE_OPTIONS(aoe_index_options);
 AOE_API int aoe_index_open(aoe_index **index, const char *dir, aoe_index_access access,
                            aoe_embedder *AOE_NULLABLE embedder, const aoe_index_options *AOE_NULLABLE o,
                            aoe_error *AOE_NULLABLE err);
+/* Sets the embedder of an index that was opened without one, so that a program can open the index first, and its model
+ * at the same time as aoe_index_is_current and aoe_index_preload run in another thread. No other thread may search or
+ * change the index during the call. Errors: AOE_EMISMATCH (see aoe_index_open), AOE_EARG (the index has an embedder),
+ * and those of aoe_embed. */
+AOE_API int aoe_index_set_embedder(aoe_index *index, aoe_embedder *embedder, aoe_error *AOE_NULLABLE err);
 /* Closes the index. Changes that were not committed are lost. */
 AOE_API void aoe_index_close(aoe_index *AOE_NULLABLE index);
 /* Writes the name of the model that options.model contained when the index in `dir` was created to name[size],
@@ -280,6 +285,9 @@ AOE_API int aoe_index_search(aoe_index *index, aoe_text query, const aoe_index_s
 AOE_API int aoe_index_search_many(aoe_index *index, const aoe_text *queries, size_t n,
                                   const aoe_index_search_options *AOE_NULLABLE o, aoe_index_hits *hits,
                                   aoe_error *AOE_NULLABLE err);
+/* Reads what the first search by words would read: the lengths of all passages. A call is never necessary, but can save
+ * time if it runs in another thread. Errors: AOE_EFORMAT (the index is damaged), AOE_EIO, AOE_ENOMEM. */
+AOE_API int aoe_index_preload(aoe_index *index, aoe_error *AOE_NULLABLE err);
 /* Frees the hits. The struct can be used for another search. */
 AOE_API void aoe_index_hits_free(aoe_index_hits *AOE_NULLABLE hits);
 /* Reads the passages of a document that contain one of `count` lines from `line` on; line = 0: all of its passages.

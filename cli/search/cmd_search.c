@@ -339,7 +339,7 @@ static int open_index(job *j) {
     const int with_model = o->search.mode != AOE_INDEX_LEXICAL;
     if (o->server.url)
         return cli_server_open(&j->server, &o->server, &j->index, with_model);
-    return cli_index_find(&j->index, o->index) || cli_index_open_search(&j->index, o->refresh, with_model);
+    return cli_index_find(&j->index, o->index) || cli_index_open_search(&j->index, o->refresh, o->search.mode);
 }
 
 static int run_job(job *j, const cli_args *args) {

@@ -233,54 +233,60 @@ static int refresh_index(cli_index *x, cli_refresh refresh) {
     return 0;
 }
 
-/* A comparison of the sources with the index, in another thread while the model is opened. */
-typedef struct check {
+/* Work in another thread while the model is opened: the sources are compared with the index, and then what a search by
+ * words needs is read. */
+typedef struct background {
     aoe_index *index;
     aoe_index_update_options o;
-    int is_current; /* 0 after an error, too: the update then finds and reports it */
+    int compares, preloads;
+    int is_current; /* 0 also after an error: the update then finds and reports it */
     pthread_t thread;
     int has_thread;
-} check;
+} background;
 
-static void *run_check(void *arg) {
-    check *c = arg;
+static void *run_background(void *arg) {
+    background *b = arg;
     aoe_error err;
-    if (aoe_index_is_current(c->index, &c->o, &c->is_current, &err))
-        c->is_current = 0;
+    if (b->compares && aoe_index_is_current(b->index, &b->o, &b->is_current, &err))
+        b->is_current = 0;
+    if (b->is_current && b->preloads)
+        (void)aoe_index_preload(b->index, &err); /* the search finds the error again */
     return NULL;
 }
 
-static void start_check(check *c, const cli_index *x, int in_background) {
-    c->index = x->index;
-    aoe_index_update_options_defaults(&c->o);
-    c->o.own_only = !x->recorded.created_here;
-    c->has_thread = in_background && !pthread_create(&c->thread, NULL, run_check, c);
-    if (!c->has_thread)
-        (void)run_check(c);
+/* Starts the work, or does it at once if the user wants only one thread. */
+static void start_background(background *b, const cli_index *x, cli_refresh refresh, aoe_index_mode mode) {
+    const int is_parallel = x->general->threads != 1 && mode != AOE_INDEX_LEXICAL;
+    *b = (background){.index = x->index,
+                      .compares = refresh != CLI_REFRESH_NEVER && x->recorded.sources,
+                      .preloads = is_parallel && mode != AOE_INDEX_DENSE,
+                      .is_current = 1};
+    aoe_index_update_options_defaults(&b->o);
+    b->o.own_only = !x->recorded.created_here;
+    if (!b->compares && !b->preloads)
+        return;
+    b->has_thread = is_parallel && !pthread_create(&b->thread, NULL, run_background, b);
+    if (!b->has_thread)
+        (void)run_background(b);
 }
 
-static int finish_check(check *c) {
-    if (c->has_thread)
-        (void)pthread_join(c->thread, NULL);
-    return c->is_current;
+/* Returns 1 if the index is up to date. */
+static int finish_background(background *b) {
+    if (b->has_thread)
+        (void)pthread_join(b->thread, NULL);
+    return b->is_current;
 }
 
-/* Opens the model if the search needs it, and brings the index up to date. *is_open: 1 if x->index is an index for
- * reading that is up to date, and has no model. Returns 0, or 1 after reporting the error. */
-static int prepare(cli_index *x, cli_refresh refresh, int with_model, int *is_open) {
-    check c = {0};
-    const int has_check = refresh != CLI_REFRESH_NEVER && x->recorded.sources;
-    if (has_check)
-        start_check(&c, x, with_model && !x->session.embedder && x->general->threads != 1);
-    const int failed = with_model && cli_index_load_model(x);
-    const int is_current = !has_check || finish_check(&c);
-    *is_open = is_current;
-    return failed || (!is_current && refresh_index(x, refresh));
-}
-
-int cli_index_open_search(cli_index *x, cli_refresh refresh, int with_model) {
+static int open_model(cli_index *x) {
     aoe_error err;
-    int is_open;
+    if (cli_index_load_model(x))
+        return 1;
+    return aoe_index_set_embedder(x->index, x->session.embedder, &err) ? cli_fail("%s", err.message) : 0;
+}
+
+int cli_index_open_search(cli_index *x, cli_refresh refresh, aoe_index_mode mode) {
+    aoe_error err;
+    background b;
     if (cli_index_open_read(x, &err))
         return cli_fail("%s", err.message);
     if (refresh != CLI_REFRESH_NEVER && x->recorded.sources && !x->recorded.created_here)
@@ -291,10 +297,12 @@ int cli_index_open_search(cli_index *x, cli_refresh refresh, int with_model) {
         cli_note("%s: you may not write to the index; the answer is from its last commit", x->dir);
         refresh = CLI_REFRESH_NEVER;
     }
-    if (prepare(x, refresh, with_model, &is_open))
+    start_background(&b, x, refresh, mode);
+    const int failed = mode != AOE_INDEX_LEXICAL && open_model(x);
+    if (finish_background(&b) || failed)
+        return failed;
+    if (refresh_index(x, refresh))
         return 1;
-    if (is_open && !with_model)
-        return 0;
     /* Opening the index for reading releases the lock of the writer before the search, which can wait for its input. */
     return cli_index_reopen(x, AOE_INDEX_READ, NULL, &err) ? cli_fail("%s", err.message) : 0;
 }

@@ -63,9 +63,9 @@ int cli_index_load_model(cli_index *x);
 /* Opens the index again, with the model if it is open. o: settings of a new index; NULL: any. Errors: see
  * aoe_index_open; the index is then closed. */
 int cli_index_reopen(cli_index *x, aoe_index_access access, const aoe_index_options *o, aoe_error *err);
-/* Opens an existing index for a search and brings it up to date before, as `refresh` says. with_model: 1: the search
- * needs the model. Returns 0, or 1 after reporting the error. */
-int cli_index_open_search(cli_index *x, cli_refresh refresh, int with_model);
+/* Opens an existing index for a search and brings it up to date before, as `refresh` says. mode: of the search; it
+ * needs the model unless it is AOE_INDEX_LEXICAL. Returns 0, or 1 after reporting the error. */
+int cli_index_open_search(cli_index *x, cli_refresh refresh, aoe_index_mode mode);
 /* Calls aoe_index_update and shows its progress. An interrupt stops the update after a commit. */
 int cli_index_update(cli_index *x, const aoe_index_source *sources, size_t n, aoe_index_update_options *o,
                      aoe_index_update_result *result, aoe_error *err);

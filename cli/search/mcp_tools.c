@@ -211,7 +211,7 @@ static int find_hits(cli_mcp_index *m, const json_t *arguments, aoe_index_hits *
     o.where = json_string_value(json_object_get(arguments, "where"));
     if (o.where && !*o.where)
         o.where = NULL;
-    if (find(m) || cli_index_open_search(&m->index, m->refresh, o.mode != AOE_INDEX_LEXICAL))
+    if (find(m) || cli_index_open_search(&m->index, m->refresh, o.mode))
         return 1;
     const aoe_text text = {json_string_value(query), json_string_length(query)};
     return aoe_index_search(m->index.index, text, &o, hits, &err) ? cli_fail("%s", err.message) : 0;

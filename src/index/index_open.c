@@ -301,6 +301,17 @@ int aoe_index_open(aoe_index **index, const char *dir, aoe_index_access access, 
     return 0;
 }
 
+int aoe_index_set_embedder(aoe_index *index, aoe_embedder *embedder, aoe_error *err) {
+    AOEI_CHECK(err, index, embedder);
+    if (index->embedder)
+        return aoei_fail(err, AOE_EARG, "%s: the index has an embedder; open the index again for another one",
+                         index->dir);
+    const int rc = aoei_model_check(&index->settings, index->dir, embedder, NULL, err);
+    if (!rc)
+        index->embedder = embedder;
+    return rc;
+}
+
 void aoe_index_close(aoe_index *index) {
     if (!index)
         return;
@@ -377,8 +388,6 @@ int aoe_index_get_stats(aoe_index *index, aoe_index_stats *stats, aoe_error *err
     if (!rc)
         rc = count_rows(&r->db, "SELECT count(*) FROM documents", &stats->documents, err);
     if (!rc)
-        rc = count_rows(&r->db, "SELECT count(*) FROM passages", &stats->passages, err);
-    if (!rc)
         rc = count_rows(&r->db, "SELECT count(*) FROM sources", &stats->sources, err);
     if (!rc)
         rc = add_sizes(index, stats, err);
@@ -392,6 +401,7 @@ int aoe_index_get_stats(aoe_index *index, aoe_index_stats *stats, aoe_error *err
     aoei_free(place);
     memcpy(index->created, index->settings.created, sizeof index->created);
     memcpy(index->updated, state.updated, sizeof index->updated);
+    stats->passages = (size_t)state.live; /* counting the rows of the database would take milliseconds */
     stats->dims = index->settings.dims;
     stats->removed_rows = (size_t)(state.rows - state.live);
     stats->store = index->settings.store;

@@ -201,3 +201,15 @@ int aoe_index_search(aoe_index *index, aoe_text query, const aoe_index_search_op
     AOEI_CHECK(err, index, hits);
     return aoe_index_search_many(index, &query, 1, o, hits, err);
 }
+
+int aoe_index_preload(aoe_index *index, aoe_error *err) {
+    AOEI_CHECK(err, index);
+    aoei_reader *r;
+    const aoei_lengths *lengths;
+    int code = aoei_reader_begin(&r, index, err);
+    if (code)
+        return code;
+    code = aoei_view_lengths(r->view, &r->db, &lengths, err);
+    aoei_reader_end(r);
+    return code;
+}

@@ -52,9 +52,8 @@ static int compare_source(aoei_filters *filters, aoe_index *index, const aoei_up
 }
 
 int aoe_index_is_current(aoe_index *index, const aoe_index_update_options *o, int *is_current, aoe_error *err) {
-    if (is_current)
-        *is_current = 0;
     AOEI_CHECK(err, index, is_current);
+    *is_current = 0;
     AOEI_OPTIONS(aoe_index_update_options, o, err);
     const aoe_index_filter no_filter = {.struct_size = sizeof no_filter};
     AOEI_ARRAY(aoe_index_filter, o, filter, n_filters, &no_filter, err);

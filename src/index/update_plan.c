@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Plans an update: finds its sources, and lists their files. If a source does not exist, the plan fails, so that a folder
- * that is not mounted does not remove its documents.
+ * Plans an update: finds its sources, and lists their files. If a source does not exist, the plan fails, so that a
+ * folder that is not mounted does not remove its documents.
  */
 #include "index/update_plan.h"
 

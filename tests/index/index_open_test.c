@@ -120,6 +120,14 @@ static void test_other_model(void **state) {
     assert_int_equal(aoe_index_open(&index, path, AOE_INDEX_READ, e, NULL, &err), AOE_EMISMATCH);
     assert_message("'tiny'");
     assert_message("pooling cls");
+    check(aoe_index_open(&index, path, AOE_INDEX_READ, NULL, NULL, &err));
+    assert_int_equal(aoe_index_set_embedder(index, e, &err), AOE_EMISMATCH);
+    assert_message("pooling cls");
+    check(aoe_index_set_embedder(index, tiny_index_embedder, &err));
+    assert_int_equal(aoe_index_set_embedder(index, tiny_index_embedder, &err), AOE_EARG);
+    assert_message("has an embedder");
+    assert_int_equal(aoe_index_set_embedder(index, NULL, &err), AOE_EARG);
+    aoe_index_close(index);
     check(aoe_embedder_set_dims(e, 8, &err));
     assert_int_equal(aoe_index_open(&index, path, AOE_INDEX_WRITE, e, NULL, &err), AOE_EMISMATCH);
     assert_message("16 components");

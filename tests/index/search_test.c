@@ -533,6 +533,7 @@ static void sees_the_last_commit(void **state) {
         assert_int_equal(h.n, 0);
         aoe_index_hits_free(&h);
         assert_int_equal(aoe_index_commit(writer, &err), 0);
+        assert_int_equal(aoe_index_preload(reader, &err), 0); /* does not change results */
         h = search(reader, "word", &o);
         assert_int_equal(h.n, 2);
         aoe_index_hits_free(&h);
