@@ -292,7 +292,8 @@ AOE_API int aoe_index_preload(aoe_index *index, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_index_hits_free(aoe_index_hits *AOE_NULLABLE hits);
 /* Reads the passages of a document that contain one of `count` lines from `line` on; line = 0: all of its passages.
  * name_or_id: the name of a document, the absolute path of its file, or the id of a passage, for which the lines are
- * ignored. The hits are in the order of the document, and their scores are NaN. Errors: AOE_ENOENT (there is no such
+ * ignored. The hits are in the order of the document, and their scores are NaN. If passages of several documents have
+ * the same id (a hash of 48 bits), the hits are all of them. Errors: AOE_ENOENT (there is no such
  * document, passage or line), and those of aoe_index_search. */
 AOE_API int aoe_index_get(aoe_index *index, const char *name_or_id, size_t line, size_t count, aoe_index_hits *hits,
                           aoe_error *AOE_NULLABLE err);

@@ -46,7 +46,8 @@ typedef struct aoe_postgres_progress {
 typedef struct aoe_postgres_write_options {
     size_t struct_size;    /* set by aoe_postgres_write_options_defaults */
     const char *table;     /* TABLE or SCHEMA.TABLE; NULL (default): aoe_passages. The schema must exist */
-    int replace;           /* 1: a table with the passages of another index is dropped first; default 0: an error */
+    int replace;           /* 1: a table with the passages of another index, or with the layout of another version of
+                              aoe, is dropped first; default 0: an error */
     size_t batch_passages; /* passages per transaction; default 1000 */
     int (*progress)(void *user, const aoe_postgres_progress *p); /* NULL: none. Returns 0 to continue; otherwise the
                                                                     function stops with AOE_ECANCELLED, and the
@@ -74,9 +75,9 @@ typedef struct aoe_postgres_write_result {
  * they do not exist, copies passages that are new or changed, and removes those that the index no longer has. Each
  * batch is one transaction. If the function stops early, the next call continues where it stopped. One program at a
  * time can write to a table; meanwhile, searches find both old and new passages. Errors: AOE_EARG (invalid URL or
- * name), AOE_EUNSUPPORTED (no pgvector; more than 16000 dims), AOE_EEXIST (another program writes to the table; or the
- * table contains the passages of another index), AOE_EFORMAT (the table was not created by aoe), AOE_ENOENT (no such
- * database), AOE_ENOSPC, AOE_ECANCELLED, AOE_EIO. */
+ * name), AOE_EUNSUPPORTED (no pgvector; more than 16000 dims; the table has the layout of another version of aoe),
+ * AOE_EEXIST (another program writes to the table; or the table contains the passages of another index), AOE_EFORMAT
+ * (the table was not created by aoe), AOE_ENOENT (no such database), AOE_ENOSPC, AOE_ECANCELLED, AOE_EIO. */
 AOE_API int aoe_postgres_write(const char *url, aoe_index *index, const aoe_postgres_write_options *AOE_NULLABLE o,
                                aoe_postgres_write_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 

@@ -131,9 +131,27 @@ static int get(aoe_index *index, cli_place *p, aoe_index_hits *hits, aoe_error *
                      p->text);
 }
 
+/* Fails if passages of several documents have the id that was given. */
+static int check_document(const aoe_index_hits *hits, const cli_place *p, aoe_error *err) {
+    aoei_buffer places = {0};
+    size_t others = 0;
+    for (size_t i = 0; i < hits->n; i++) {
+        others += strcmp(hits->hit[i].name, hits->hit[0].name) != 0;
+        aoei_buffer_printf(&places, "%s%s:%zu", i ? ", " : "", hits->hit[i].name, hits->hit[i].line);
+    }
+    const int code = others
+                         ? aoei_fail(err, AOE_EARG, "%s: %zu passages have this id; give the place of one of them: %s",
+                                     p->text, hits->n, places.failed ? "" : places.data)
+                         : 0;
+    aoei_buffer_free(&places);
+    return code;
+}
+
 int cli_lines_get(cli_lines *l, aoe_index *index, cli_place *p, size_t context, aoe_error *err) {
     *l = (cli_lines){.hits = {.struct_size = sizeof l->hits}};
     int code = get(index, p, &l->hits, err);
+    if (!code)
+        code = check_document(&l->hits, p, err);
     if (code)
         return code;
     if (!l->hits.n)

@@ -78,11 +78,13 @@ static int is_id(const char *s) {
     return strlen(s) == AOEI_ID_DIGITS && strspn(s, "0123456789abcdef") == AOEI_ID_DIGITS;
 }
 
-/* Adds the passage with an id. The ids are not stored, so the ids of all passages are computed. */
+/* Adds the passages with an id, in the order of the names of their documents. The ids are not stored, so the ids of all
+ * passages are computed. */
 static int add_id(list *l, aoei_locator *locator, const char *id, aoe_error *err) {
     sqlite3_stmt *s;
-    int code = aoei_db_prepare(locator->db,
-                               "SELECT name, first_passage, n_passages FROM documents WHERE n_passages > 0", &s, err);
+    int code = aoei_db_prepare(
+        locator->db, "SELECT name, first_passage, n_passages FROM documents WHERE n_passages > 0 ORDER BY name", &s,
+        err);
     if (code)
         return code;
     while ((code = aoei_db_step(locator->db, s, err)) > 0) {
@@ -95,10 +97,10 @@ static int add_id(list *l, aoei_locator *locator, const char *id, aoe_error *err
         for (sqlite3_int64 i = 0; i < n; i++) {
             char found[AOEI_ID_DIGITS + 1];
             aoei_passage_id(name, (size_t)i, found);
-            if (strcmp(found, id) != 0)
-                continue;
-            aoei_db_reset(s);
-            return add(l, first + i, locator, err);
+            if (strcmp(found, id) == 0 && (code = add(l, first + i, locator, err)) != 0) {
+                aoei_db_reset(s);
+                return code;
+            }
         }
     }
     return code;

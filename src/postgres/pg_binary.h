@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 
-enum { AOEI_PG_TEXT = 25, AOEI_PG_FLOAT8 = 701 }; /* numbers (OID) of types */
+enum { AOEI_PG_INT8 = 20, AOEI_PG_TEXT = 25, AOEI_PG_FLOAT8 = 701 }; /* numbers (OID) of types */
 
 void aoei_pg_put16(aoei_buffer *out, uint32_t value); /* the low 16 bits */
 void aoei_pg_put32(aoei_buffer *out, uint32_t value);

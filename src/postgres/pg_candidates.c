@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads the rows (id, name, position, score) of a statement. The score is written with AOEI_PG_DOUBLE.
+ * Reads the rows (id, name, position, score, number) of a statement. The score is written with AOEI_PG_DOUBLE.
  */
 #include "postgres/pg_candidates.h"
 
@@ -11,16 +11,17 @@
 
 static int add(aoei_pg_candidates *list, const aoei_pq_result *r, int row, aoe_error *err) {
     const aoe_text id = aoei_pg_value(r, row, 0), name = aoei_pg_value(r, row, 1);
-    uint64_t number;
-    if (!aoei_pg_id_parse(id.data, id.len, &number))
+    if (!aoei_pg_is_id(id.data, id.len))
         return 0; /* a row of another program, whose id has another form */
     char *copy = aoei_chunks_take(&list->names, name.len + 1);
     if (!copy || aoei_grow((void **)&list->item, &list->capacity, list->n, sizeof *list->item))
         return aoei_fail_nomem(err, name.len + 1);
     memcpy(copy, name.data, name.len + 1);
     aoei_pg_candidate *c = &list->item[list->n++];
-    *c = (aoei_pg_candidate){
-        .name = copy, .position = aoei_pg_value_number(r, row, 2), .score = aoei_pg_value_double(r, row, 3)};
+    *c = (aoei_pg_candidate){.number = aoei_pg_value_number(r, row, 4),
+                             .name = copy,
+                             .position = aoei_pg_value_number(r, row, 2),
+                             .score = aoei_pg_value_double(r, row, 3)};
     memcpy(c->id, id.data, id.len);
     return 0;
 }

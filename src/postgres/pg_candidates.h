@@ -13,6 +13,7 @@
 
 /* A passage that was found. */
 typedef struct aoei_pg_candidate {
+    int64_t number; /* primary key of its row */
     char id[AOEI_PG_ID_BYTES + 1];
     const char *name; /* of the document; owned by the list */
     int64_t position; /* of the passage in the document */

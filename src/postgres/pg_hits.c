@@ -106,21 +106,31 @@ int aoei_pg_combine(const aoe_index_search_options *o, const aoei_pg_candidates 
 
 /* ---------------------------------------------------------------- passages */
 
+/* The row of a hit. */
+typedef struct hit_row {
+    int64_t number;
+    aoe_index_hit *hit; /* borrowed */
+} hit_row;
+
 /* A result that is being filled. */
 typedef struct loader {
     const aoei_pg_search *q;
     aoei_hits_memory *m;
     aoe_index_hit *hit; /* [n], owned by m */
     size_t n;
-    aoe_text *ids; /* [n] ids as a parameter, owned */
+    int64_t *numbers; /* [n] rows of the hits, in their order; a parameter, owned */
+    hit_row *rows;    /* [n] the same in the order of the numbers, owned */
     aoe_error *err;
 } loader;
 
-static aoe_index_hit *find_hit(const loader *l, const char *id) {
-    for (size_t i = 0; i < l->n; i++)
-        if (strcmp(l->hit[i].id, id) == 0)
-            return &l->hit[i];
-    return NULL;
+static int compare_rows(const void *a, const void *b) {
+    const hit_row *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static aoe_index_hit *find_hit(const loader *l, int64_t number) {
+    const hit_row key = {.number = number}, *row = bsearch(&key, l->rows, l->n, sizeof key, compare_rows);
+    return row ? row->hit : NULL;
 }
 
 static const char *copy(const loader *l, aoe_text text) {
@@ -142,17 +152,20 @@ static int begin_hits(loader *l, const aoei_pg_found *found) {
                                     .bm25 = f->bm25};
         if (!l->hit[i].id || !l->hit[i].name)
             return aoei_fail_nomem(l->err, strlen(c->name));
-        l->ids[i] = (aoe_text){l->hit[i].id, AOEI_PG_ID_BYTES};
+        l->numbers[i] = c->number;
+        l->rows[i] = (hit_row){c->number, &l->hit[i]};
     }
+    if (l->n)
+        qsort(l->rows, l->n, sizeof *l->rows, compare_rows);
     return 0;
 }
 
-/* Runs a statement, whose first parameter is the array of ids. vector: second parameter, or NULL. */
+/* Runs a statement, whose first parameter is the array of numbers. vector: second parameter, or NULL. */
 static int query(const loader *l, const aoei_buffer *sql, const float *vector, aoei_pq_result **r) {
     aoei_pg_params p = {.n = 0};
     if (sql->failed)
         return aoei_fail_nomem(l->err, sql->len);
-    aoei_pg_add_texts(&p, l->ids, l->n);
+    aoei_pg_add_numbers(&p, l->numbers, l->n);
     if (vector)
         aoei_pg_add_vector(&p, vector, l->q->settings->dims);
     const int rc = aoei_pg_query(l->q->pg, sql->data, &p, r, l->err);
@@ -161,7 +174,7 @@ static int query(const loader *l, const aoei_buffer *sql, const float *vector, a
 }
 
 static int read_passage(const loader *l, const aoei_pq_result *r, int row) {
-    aoe_index_hit *hit = find_hit(l, aoei_pg_value(r, row, 0).data);
+    aoe_index_hit *hit = find_hit(l, aoei_pg_value_number(r, row, 0));
     if (!hit)
         return 0;
     const aoe_text text = aoei_pg_value(r, row, 4);
@@ -179,13 +192,13 @@ static int read_passages(const loader *l, const float *vector) {
     const aoei_pg_table *t = l->q->table;
     aoei_pq_result *r = NULL;
     aoei_buffer sql = {0};
-    aoei_buffer_printf(&sql, "SELECT id, line, last_line, heading, passage, ");
+    aoei_buffer_printf(&sql, "SELECT number, line, last_line, heading, passage, ");
     if (vector)
         aoei_buffer_printf(&sql, AOEI_PG_DOUBLE("1 - (embedding OPERATOR(%s.<=>) $2::%s.vector)"), t->vector,
                            t->vector);
     else
         aoei_buffer_printf(&sql, "NULL");
-    aoei_buffer_printf(&sql, " FROM %s WHERE id = ANY ($1::text[])", t->name);
+    aoei_buffer_printf(&sql, " FROM %s WHERE number = ANY ($1::bigint[])", t->name);
     int rc = query(l, &sql, vector, &r);
     for (int row = 0; !rc && row < aoei_pq.ntuples(r); row++)
         rc = read_passage(l, r, row);
@@ -204,14 +217,14 @@ static int read_fields(const loader *l) {
     aoei_buffer sql = {0};
     aoei_buffer_printf(
         &sql,
-        "SELECT t.id, m.key, e.v #>> '{}' FROM unnest($1::text[]) WITH ORDINALITY AS i(id, n) JOIN %s AS t "
-        "ON t.id = i.id, LATERAL jsonb_each(t.metadata) WITH ORDINALITY AS m(key, value, n), LATERAL "
+        "SELECT t.number, m.key, e.v #>> '{}' FROM unnest($1::bigint[]) WITH ORDINALITY AS i(number, n) JOIN %s AS t "
+        "ON t.number = i.number, LATERAL jsonb_each(t.metadata) WITH ORDINALITY AS m(key, value, n), LATERAL "
         "jsonb_array_elements(CASE jsonb_typeof(m.value) WHEN 'array' THEN m.value ELSE "
         "jsonb_build_array(m.value) END) WITH ORDINALITY AS e(v, n) ORDER BY i.n, m.n, e.n",
         l->q->table->name);
     int rc = query(l, &sql, NULL, &r);
     for (int row = 0; !rc && row < aoei_pq.ntuples(r); row++) {
-        aoe_index_hit *hit = find_hit(l, aoei_pg_value(r, row, 0).data);
+        aoe_index_hit *hit = find_hit(l, aoei_pg_value_number(r, row, 0));
         const aoe_text value = aoei_pg_value(r, row, 2);
         const aoe_index_field field = {copy(l, aoei_pg_value(r, row, 1)), {copy(l, value), value.len}};
         if (!field.key || !field.value.data ||
@@ -236,15 +249,17 @@ int aoei_pg_hits_load(aoe_index_hits *hits, const aoei_pg_search *q, const aoei_
     if (rc)
         return rc;
     l.hit = l.m->hit;
-    l.ids = aoei_calloc(n + 1, sizeof *l.ids);
-    rc = l.ids ? begin_hits(&l, found) : aoei_fail_nomem(err, n * sizeof *l.ids);
+    l.numbers = aoei_calloc(n + 1, sizeof *l.numbers);
+    l.rows = aoei_calloc(n + 1, sizeof *l.rows);
+    rc = l.numbers && l.rows ? begin_hits(&l, found) : aoei_fail_nomem(err, n * sizeof *l.rows);
     if (!rc && n)
         rc = read_passages(&l, vector);
     if (!rc && n)
         rc = read_fields(&l);
     if (!rc && words)
         rc = aoei_hits_terms(l.m, &words->words, words->found, &n_terms, err);
-    aoei_free(l.ids);
+    aoei_free(l.numbers);
+    aoei_free(l.rows);
     if (rc)
         aoei_hits_memory_destroy(l.m);
     else

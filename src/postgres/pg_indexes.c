@@ -134,6 +134,9 @@ int aoei_pg_create_indexes(const aoei_pg *s, const aoei_pg_table *t, size_t dims
     snprintf(sql, sizeof sql, "CREATE INDEX IF NOT EXISTS \"%s_words\" ON %s USING gin (words)", t->stem, t->name);
     if (!rc)
         rc = run(&o, sql, err);
+    snprintf(sql, sizeof sql, "CREATE INDEX IF NOT EXISTS \"%s_id\" ON %s (id)", t->stem, t->name);
+    if (!rc)
+        rc = run(&o, sql, err);
     snprintf(sql, sizeof sql, "CREATE INDEX IF NOT EXISTS \"%s_metadata\" ON %s USING gin (metadata jsonb_path_ops)",
              t->stem, t->name);
     if (!rc)

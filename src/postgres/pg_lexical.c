@@ -166,7 +166,7 @@ static int write_sql(const search *s, aoei_buffer *sql, aoei_pg_params *p) {
         "$%zu::float8[]) AS u(q, idf, kind)), c AS MATERIALIZED (SELECT ($%zu::float8[])[1] AS k1, "
         "($%zu::float8[])[2] AS b, ($%zu::float8[])[3] AS average) "
         "SELECT id, name, position, " AOEI_PG_DOUBLE(
-            "score") " FROM (SELECT t.id, t.name, t.position, "
+            "score") ", number FROM (SELECT t.id, t.name, t.position, t.number, "
                      "(SELECT sum(u.idf * o.f * (c.k1 + 1) / (o.f + c.k1 * (1 - c.b + c.b * t.n_words / c.average))) "
                      "FROM u, c, LATERAL (SELECT " OCCURRENCES " AS f) AS o WHERE o.f > 0) AS score FROM %s AS t "
                      "WHERE t.words @@ $%zu::tsquery",

@@ -360,6 +360,17 @@ size_t aoei_pg_add_doubles(aoei_pg_params *p, const double *x, size_t n) {
     return end(p, number);
 }
 
+size_t aoei_pg_add_numbers(aoei_pg_params *p, const int64_t *x, size_t n) {
+    const size_t number = begin(p, 1);
+    if (number)
+        aoei_pg_put_array(&p->data, AOEI_PG_INT8, n);
+    for (size_t i = 0; number && i < n; i++) {
+        aoei_pg_put32(&p->data, 8);
+        aoei_pg_put64(&p->data, (uint64_t)x[i]);
+    }
+    return end(p, number);
+}
+
 size_t aoei_pg_add_texts(aoei_pg_params *p, const aoe_text *texts, size_t n) {
     const size_t number = begin(p, 1);
     if (number)

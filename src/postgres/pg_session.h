@@ -41,6 +41,7 @@ size_t aoei_pg_add_text(aoei_pg_params *p, const char *value, size_t len);
 size_t aoei_pg_add_number(aoei_pg_params *p, int64_t value);
 size_t aoei_pg_add_vector(aoei_pg_params *p, const float *x, size_t dims);    /* type vector */
 size_t aoei_pg_add_doubles(aoei_pg_params *p, const double *x, size_t n);     /* type float8[] */
+size_t aoei_pg_add_numbers(aoei_pg_params *p, const int64_t *x, size_t n);    /* type bigint[] */
 size_t aoei_pg_add_texts(aoei_pg_params *p, const aoe_text *texts, size_t n); /* type text[] */
 void aoei_pg_params_free(aoei_pg_params *p);
 

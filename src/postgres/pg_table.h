@@ -59,7 +59,7 @@ int aoei_pg_table_exists(const aoei_pg *s, const aoei_pg_table *t, int *exists, 
 int aoei_pg_table_create(const aoei_pg *s, const aoei_pg_table *t, const aoei_index_settings *settings, aoe_error *err);
 int aoei_pg_table_drop(const aoei_pg *s, const aoei_pg_table *t, aoe_error *err);
 /* Reads the settings that the table was created with. The caller calls aoei_index_settings_free, also after a failure.
- * Errors: AOE_EFORMAT (not a table of aoe), AOE_EUNSUPPORTED (newer version). */
+ * Errors: AOE_EFORMAT (not a table of aoe), AOE_EUNSUPPORTED (layout of another version). */
 int aoei_pg_settings_read(const aoei_pg *s, const aoei_pg_table *t, aoei_index_settings *settings, aoe_error *err);
 int aoei_pg_state_read(const aoei_pg *s, const aoei_pg_table *t, aoei_pg_state *state, aoe_error *err);
 /* Counts the passages and words of the table, which takes longer. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Copies an index to a table. The writer reads the ids and hashes of the table, goes through the passages of the index
- * in their order, and copies those whose hash differs. Each batch is one transaction, so a writer that was stopped at
+ * Copies an index to a table. The writer reads the documents, positions and hashes of the table, goes through the
+ * passages of the index in their order, and copies those whose hash differs. Passages are identified by document and
+ * position, because two passages can have the same id. Each batch is one transaction, so a writer that was stopped at
  * any point has copied whole batches, and the next one finds them unchanged. Passages of the table that the index does
  * not contain are removed at the end.
  */
@@ -40,7 +41,7 @@ typedef struct writer {
     aoei_pg_lexer *lexer; /* owned */
     aoei_buffer rows;     /* data of COPY */
     size_t n_rows;        /* rows of the batch */
-    uint64_t *changed;    /* [n_changed] ids of rows of the batch that replace rows of the table, owned */
+    int64_t *changed;     /* [n_changed] numbers of the rows of the table that the batch replaces, owned */
     size_t n_changed, capacity;
     char *name;      /* name of the last document, owned; NULL: none */
     size_t position; /* position of the next passage of this document */
@@ -93,24 +94,13 @@ static int copy_rows(const writer *w, aoe_error *err) {
 }
 
 /* Removes rows of the table. */
-static int remove_rows(const writer *w, const uint64_t *ids, size_t n, aoe_error *err) {
+static int remove_rows(const writer *w, const int64_t *numbers, size_t n, aoe_error *err) {
     char sql[SQL_BYTES];
     aoei_pg_params p = {.n = 0};
-    char(*id)[AOEI_PG_ID_BYTES + 1] = aoei_malloc_array(n, sizeof *id);
-    aoe_text *text = aoei_malloc_array(n, sizeof *text);
-    int rc = id && text ? 0 : aoei_fail_nomem(err, n * (sizeof *id + sizeof *text));
-    for (size_t i = 0; !rc && i < n; i++) {
-        aoei_pg_id_format(ids[i], id[i]);
-        text[i] = (aoe_text){id[i], AOEI_PG_ID_BYTES};
-    }
-    snprintf(sql, sizeof sql, "DELETE FROM %s WHERE id = ANY ($1::text[])", w->table.name);
-    if (!rc) {
-        aoei_pg_add_texts(&p, text, n);
-        rc = aoei_pg_query(&w->pg, sql, &p, NULL, err);
-    }
+    snprintf(sql, sizeof sql, "DELETE FROM %s WHERE number = ANY ($1::bigint[])", w->table.name);
+    aoei_pg_add_numbers(&p, numbers, n);
+    const int rc = aoei_pg_query(&w->pg, sql, &p, NULL, err);
     aoei_pg_params_free(&p);
-    aoei_free(id);
-    aoei_free(text);
     return rc;
 }
 
@@ -159,7 +149,7 @@ static int add_row(writer *w, const aoei_pg_passage *p, uint64_t hash, const aoe
         if (aoei_grow((void **)&w->changed, &w->capacity, w->n_changed, sizeof *w->changed))
             rc = aoei_fail_nomem(err, (w->n_changed + 1) * sizeof *w->changed);
         else
-            w->changed[w->n_changed++] = old->id;
+            w->changed[w->n_changed++] = old->number;
     }
     if (rc)
         return rc;
@@ -171,15 +161,12 @@ static int add_row(writer *w, const aoei_pg_passage *p, uint64_t hash, const aoe
 static int write_passage(void *user, const aoe_index_hit *hit, const float *vector, aoe_error *err) {
     writer *w = user;
     aoei_pg_passage p = {.hit = hit, .vector = vector, .dims = w->index->settings.dims};
-    uint64_t id;
     int rc = find_position(w, hit->name, &p, err);
     if (rc)
         return rc;
-    if (!aoei_pg_id_parse(hit->id, strlen(hit->id), &id))
-        return aoei_fail(err, AOE_EFORMAT, "%s: the passage has the id '%s' of another form", hit->name, hit->id);
     const uint64_t hash = aoei_pg_row_hash(&p);
-    aoei_pg_row_state *old = aoei_pg_known_find(&w->known, id);
-    if (!old || old->hash != hash || old->is_seen)
+    aoei_pg_row_state *old = aoei_pg_known_find(&w->known, hit->name, p.position);
+    if (!old || old->hash != hash)
         rc = add_row(w, &p, hash, old, err);
     else if (++w->result->unchanged % 10000 == 0)
         rc = report_copying(w, err);
@@ -190,19 +177,19 @@ static int write_passage(void *user, const aoe_index_hit *hit, const float *vect
 
 /* Removes the rows that the index does not contain. */
 static int remove_unseen(writer *w, aoe_error *err) {
-    uint64_t *ids = aoei_malloc_array(REMOVE_BATCH, sizeof *ids);
+    int64_t *numbers = aoei_malloc_array(REMOVE_BATCH, sizeof *numbers);
     size_t n = 0;
-    int rc = ids ? 0 : aoei_fail_nomem(err, REMOVE_BATCH * sizeof *ids);
+    int rc = numbers ? 0 : aoei_fail_nomem(err, REMOVE_BATCH * sizeof *numbers);
     for (size_t i = 0; !rc && i < w->known.n; i++) {
         if (!w->known.row[i].is_seen)
-            ids[n++] = w->known.row[i].id;
+            numbers[n++] = w->known.row[i].number;
         if (n && (n == REMOVE_BATCH || i + 1 == w->known.n)) {
-            rc = remove_rows(w, ids, n, err);
+            rc = remove_rows(w, numbers, n, err);
             w->result->removed += rc ? 0 : n;
             n = 0;
         }
     }
-    aoei_free(ids);
+    aoei_free(numbers);
     return rc;
 }
 
@@ -246,8 +233,10 @@ static int check_table(const writer *w, int *drop, aoe_error *err) {
     const aoei_index_settings *now = &w->index->settings;
     aoei_index_settings then;
     int rc = aoei_pg_settings_read(&w->pg, &w->table, &then, err);
-    *drop = 0;
-    if (!rc && (then.id != now->id || then.dims != now->dims)) {
+    *drop = rc == AOE_EUNSUPPORTED && w->o->replace;
+    if (*drop)
+        rc = 0;
+    else if (!rc && (then.id != now->id || then.dims != now->dims)) {
         *drop = w->o->replace != 0;
         if (!*drop)
             rc = aoei_fail(err, AOE_EEXIST,

@@ -55,6 +55,14 @@ for place in notes/empty.txt empty.md notes/empty.txt:1; do
     get --json "$place" || echo "exit $?"
 done
 get notes/pets.md:1:1 notes/empty.txt --context 0 || echo "exit $?"
+# The names of two documents with the same id: 48 bits of a hash.
+mkdir equal
+echo 'A wolf runs.' >equal/27956192.txt
+echo 'A puppy sleeps.' >equal/32001580.txt
+"$AOE" index -q -o equal.index equal
+"$AOE" search -i equal.index --mode lexical --jsonl wolf puppy | grep -o '"id":"[^"]*","name":"[^"]*"'
+get -i equal.index 5199477c9a5e || echo "exit $?"
+get -i equal.index 27956192.txt:1
 # Errors.
 fails get notes/long.txt:100000
 fails get missing.txt:1

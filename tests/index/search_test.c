@@ -514,6 +514,30 @@ static void fills_hits_and_gets_passages(void **state) {
     free(path);
 }
 
+/* The names of these documents have the same 48-bit hash, so that their first passages have the same id. */
+static void gets_all_passages_with_an_id(void **state) {
+    (void)state;
+    char *path = tiny_index_path();
+    aoe_index *index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+    aoe_index_hits h = {.struct_size = sizeof h};
+    aoe_error err;
+    assert_int_equal(tiny_index_add(index, "32001580.txt", "the second text", &err), 0);
+    assert_int_equal(tiny_index_add(index, "other", "another text", &err), 0);
+    assert_int_equal(tiny_index_add(index, "27956192.txt", "the first text", &err), 0);
+    assert_int_equal(aoe_index_commit(index, &err), 0);
+    assert_int_equal(aoe_index_get(index, "5199477c9a5e", 0, 0, &h, &err), 0);
+    assert_int_equal(h.n, 2);
+    assert_string_equal(h.hit[0].name, "27956192.txt");
+    assert_string_equal(h.hit[0].text.data, "the first text");
+    assert_string_equal(h.hit[1].name, "32001580.txt");
+    assert_string_equal(h.hit[1].text.data, "the second text");
+    assert_string_equal(h.hit[0].id, "5199477c9a5e");
+    assert_string_equal(h.hit[1].id, "5199477c9a5e");
+    aoe_index_hits_free(&h);
+    aoe_index_close(index);
+    free(path);
+}
+
 /* A search sees the last commit, and new lengths of passages after it. */
 static void sees_the_last_commit(void **state) {
     (void)state;
@@ -561,6 +585,7 @@ int main(void) {
         cmocka_unit_test(checks_options),
         cmocka_unit_test(limits_scores_and_numbers),
         cmocka_unit_test(fills_hits_and_gets_passages),
+        cmocka_unit_test(gets_all_passages_with_an_id),
         cmocka_unit_test(sees_the_last_commit),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -18,6 +18,7 @@ QUERIES = ["how is the model trained", "renew the certificate of the server", "x
            "中文", "src/base/json.c"]
 HOSTILE = ["'; DROP TABLE aoe_passages; --", "a & b | !c <-> d:*", "$1 %s \\ \"x\" ''", "{\"a\": [1, null]}",
            "') OR 1=1 --", "☃ naïve café \\'; --"]
+EQUAL_IDS = ("27956192.txt", "32001580.txt")  # their first passages have the id 5199477c9a5e
 WORDS = ("certificate server renew train model kernel vector search index passage table query token batch loss rank "
          "river harbor lima peru music piano garden bread winter").split()
 
@@ -159,6 +160,54 @@ def test_update_and_remove(aoe, tmp_path, database):
     done = aoe.run("index", "-q", "-o", other, "--to", url, "--table", "own_table", fails=True)
     assert "another index" in done.stderr and "--replace" in done.stderr
     assert copy(aoe, other, url, "--table", "own_table", "--replace")["added"] == 288
+
+
+def test_equal_ids(aoe, tmp_path, database):
+    """Two documents whose names have the same 48-bit hash: both are stored, found, changed and removed separately. A
+    long name, which no B-tree of PostgreSQL could contain, is stored, too."""
+    url, table, index = database(), tmp_path / "table.jsonl", tmp_path / "index"
+    first, second = EQUAL_IDS
+    rng = random.Random(3)
+    odd = "tab\tand \\ backslash " + "".join(rng.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(9000))
+
+    def write(**texts):
+        rows = {first: "the river runs to the harbor", second: "music for the piano", odd: "a garden in winter",
+                "other": "bread", **{{"a": first, "b": second}[key]: text for key, text in texts.items()}}
+        table.write_text("".join(json.dumps({"id": name, "text": text, "n": len(name)}) + "\n"
+                                 for name, text in rows.items() if text))
+        aoe.run("index", "-q", "-o", index, table, "--id-column", "id")
+        done = copy(aoe, index, url)
+        return done["added"], done["changed"], done["removed"], done["unchanged"]
+
+    def stored():
+        with psycopg.connect(url) as c:
+            return dict(c.execute("SELECT name, passage FROM aoe_passages WHERE id = %s", [hits[0][0]]).fetchall())
+
+    assert write() == (4, 0, 0, 0)
+    hits = find(aoe, ["--from", url], "river harbor music piano", "--mode", "lexical")
+    assert {hit[1] for hit in hits} == {first, second} and hits[0][0] == hits[1][0]
+    for mode in ("dense", "lexical", "hybrid"):
+        assert len(compare(aoe, index, url, "river piano garden", "--mode", mode, "--where", "n > 0")) >= 3
+    done = subprocess.run([aoe.program, "search", "-q", "--json", "--from", url, "--mode", "lexical", "river piano"],
+                          capture_output=True, text=True)
+    texts = {hit["name"]: hit["text"] for hit in json.loads(done.stdout)["hits"]}
+    assert texts == {first: "the river runs to the harbor", second: "music for the piano"}
+    assert write() == (0, 0, 0, 4)
+    assert write(a="the river is dry") == (0, 1, 0, 3)
+    assert stored() == {first: "the river is dry", second: "music for the piano"}
+    assert write(a="the river is dry", b="music for the lute") == (0, 1, 0, 3)
+    assert stored() == {first: "the river is dry", second: "music for the lute"}
+    assert write(a="", b="music for the lute") == (0, 0, 1, 3)
+    assert stored() == {second: "music for the lute"}
+    assert write(b="") == (1, 0, 1, 2)
+    assert stored() == {first: "the river runs to the harbor"}
+    # a table with the layout of another version
+    with psycopg.connect(url, autocommit=True) as c:
+        c.execute("UPDATE aoe_passages_settings SET value = '1' WHERE key = 'format'")
+    for message in (aoe.run("index", "-q", "-o", index, "--to", url, fails=True).stderr,
+                    find(aoe, ["--from", url], "bread", fails=True)):
+        assert "the table aoe_passages has the layout of an older version of aoe (format 1" in message
+    assert copy(aoe, index, url, "--replace")["added"] == 3
 
 
 def test_killed_writer(aoe, small, database):

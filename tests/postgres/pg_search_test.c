@@ -17,7 +17,7 @@
 #define URL "postgresql://reader:s3cret-word@db.example.org/notes"
 
 static const char *const extension[] = {"public", "0.6.2"}, *const yes[] = {"1", "1"},
-                         *const settings[] = {"format", "1",        "dims",  "2",    "model",    "some-model",
+                         *const settings[] = {"format", "2",        "dims",  "2",    "model",    "some-model",
                                               "state",  "complete", "words", "4000", "passages", "400"};
 
 #define TABLE                                                                                                          \
@@ -38,16 +38,16 @@ static aoe_postgres *open_table(const fake_pq_answer *answers) {
 static void finds_words(void **state) {
     (void)state;
     static const char *const counts[] = {"3", "81", "0"},
-                             *const rows[] = {"0000000000bb", "b.md", "1", "4000000000000000",
-                                              "0000000000aa", "a.md", "0", "3ff0000000000000"},
-                             *const texts[] = {"0000000000aa", NULL, NULL, "",      "second", NULL,
-                                               "0000000000bb", "7",  "9",  "A > B", "first",  NULL},
-                             *const fields[] = {"0000000000bb", "year", "2020", "0000000000bb", "tag", "x",
-                                                "0000000000aa", "tag",  "y"};
+                             /* both passages have the same id */
+        *const rows[] = {"0000000000bb", "b.md", "1", "4000000000000000", "7",
+                         "0000000000bb", "a.md", "0", "3ff0000000000000", "3"},
+                             *const texts[] = {"3", NULL, NULL, "",      "second", NULL,
+                                               "7", "7",  "9",  "A > B", "first",  NULL},
+                             *const fields[] = {"7", "year", "2020", "7", "tag", "x", "3", "tag", "y"};
     static const fake_pq_answer answers[] = {
         TABLE,
         {.pattern = "SELECT count(*) FROM (SELECT FROM", .columns = 1, .rows = 3, .value = counts},
-        {.pattern = "AS MATERIALIZED", .columns = 4, .rows = 2, .value = rows},
+        {.pattern = "AS MATERIALIZED", .columns = 5, .rows = 2, .value = rows},
         {.pattern = "heading, passage", .columns = 6, .rows = 2, .value = texts},
         {.pattern = "jsonb_each", .columns = 3, .rows = 3, .value = fields},
         {.pattern = NULL}};
@@ -78,6 +78,9 @@ static void finds_words(void **state) {
     assert_int_equal(h->n_fields, 2);
     assert_string_equal(h->field[1].key, "tag");
     assert_string_equal(h->field[1].value.data, "x");
+    assert_string_equal(hits.hit[1].id, "0000000000bb");
+    assert_string_equal(hits.hit[1].name, "a.md");
+    assert_string_equal(hits.hit[1].text.data, "second");
     assert_int_equal(hits.hit[1].line, 0);
     assert_int_equal(hits.hit[1].n_fields, 1);
     assert_string_equal(hits.hit[1].field[0].value.data, "y");
@@ -100,8 +103,9 @@ static void finds_words(void **state) {
 
 static void plans_of_dense_search(void **state) {
     (void)state;
-    static const char *const rows[] = {"0000000000bb", "b.md", "1", "3fe0000000000000", "foreign id", "c", "0", "0"};
-    static const fake_pq_answer answers[] = {{.pattern = "<=>", .columns = 4, .rows = 2, .value = rows},
+    static const char *const rows[] = {
+        "0000000000bb", "b.md", "1", "3fe0000000000000", "9", "foreign id", "c", "0", "0", "1"};
+    static const fake_pq_answer answers[] = {{.pattern = "<=>", .columns = 5, .rows = 2, .value = rows},
                                              {.pattern = NULL}};
     static const struct {
         int version;
@@ -134,6 +138,7 @@ static void plans_of_dense_search(void **state) {
         assert_int_equal(list.n, 1);
         assert_string_equal(list.item[0].name, "b.md");
         assert_true(list.item[0].score == 0.5);
+        assert_int_equal(list.item[0].number, 9);
         assert_non_null(strstr(fake_pq_statements(), cases[i].plan));
         assert_non_null(strstr(fake_pq_statements(), cases[i].order));
         aoei_pg_candidates_free(&list);
@@ -241,7 +246,7 @@ static void warn(void *user, aoe_log_level level, const char *message) {
 
 static void warns_about_incomplete_tables(void **state) {
     (void)state;
-    static const char *const writing[] = {"format", "1", "dims", "2", "state", "writing"};
+    static const char *const writing[] = {"format", "2", "dims", "2", "state", "writing"};
     static const fake_pq_answer answers[] = {
         {.pattern = "SELECT key, value", .columns = 2, .rows = 3, .value = writing}, TABLE, {.pattern = NULL}};
     aoe_postgres *p;

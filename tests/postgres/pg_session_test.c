@@ -117,6 +117,7 @@ static void sends_parameters(void **state) {
     const float x[] = {1.0f, -2.0f};
     const double d[] = {0.5};
     const aoe_text texts[] = {{"ab", 2}, {"", 0}};
+    const int64_t numbers[] = {-2, 259};
     fake_pq_start(none);
     open_or_fail(&s);
     assert_int_equal(aoei_pg_add_text(&p, "it's; DROP", 10), 1);
@@ -125,6 +126,7 @@ static void sends_parameters(void **state) {
     assert_int_equal(aoei_pg_add_doubles(&p, d, 1), 4);
     assert_int_equal(aoei_pg_add_texts(&p, texts, 2), 5);
     assert_int_equal(aoei_pg_add_texts(&p, texts, 0), 6);
+    assert_int_equal(aoei_pg_add_numbers(&p, numbers, 2), 7);
     assert_int_equal(aoei_pg_query(&s, "SELECT $1", &p, NULL, NULL), 0);
     assert_string_equal(fake_pq_parameter("SELECT", 0, &n), "it's; DROP");
     assert_string_equal(fake_pq_parameter("SELECT", 1, &n), "-7");
@@ -137,6 +139,11 @@ static void sends_parameters(void **state) {
                         "\0\0\0\1\0\0\0\0\0\0\0\x19\0\0\0\2\0\0\0\1\0\0\0\2ab\0\0\0\0", 30);
     assert_int_equal(n, 30);
     assert_memory_equal(fake_pq_parameter("SELECT", 5, &n), "\0\0\0\0\0\0\0\0\0\0\0\x19", 12);
+    assert_memory_equal(fake_pq_parameter("SELECT", 6, &n),
+                        "\0\0\0\1\0\0\0\0\0\0\0\x14\0\0\0\2\0\0\0\1\0\0\0\x08\xff\xff\xff\xff\xff\xff\xff\xfe"
+                        "\0\0\0\x08\0\0\0\0\0\0\1\3",
+                        44);
+    assert_int_equal(n, 44);
     aoei_pg_params_free(&p);
     aoei_pg_close(&s);
     assert_int_equal(fake_pq_live(), 0);

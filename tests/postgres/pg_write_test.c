@@ -16,7 +16,7 @@
 #define URL "postgresql://writer:s3cret-word@db.example.org/notes"
 
 static const char *const extension[] = {"public", "0.6.2"}, *const yes[] = {"1", "1"}, *const no[] = {"0", "0"};
-static const char *const known[] = {"0000deadbeef", "1", "foreign", "2"};
+static const char *const known[] = {"0000deadbeef", "77", "0", "1", "gone.txt", "foreign", "5", "0", "2", "x"};
 
 #define EXTENSION                                                                                                      \
     { .pattern = "pg_extension", .columns = 2, .rows = 1, .value = extension }
@@ -25,7 +25,7 @@ static const char *const known[] = {"0000deadbeef", "1", "foreign", "2"};
 #define EXISTS(answer)                                                                                                 \
     { .pattern = "to_regclass", .columns = 2, .rows = 1, .value = answer }
 #define KNOWN                                                                                                          \
-    { .pattern = "COPY (SELECT id, hash", .columns = 2, .rows = 2, .value = known }
+    { .pattern = "COPY (SELECT id, number", .columns = 5, .rows = 2, .value = known }
 #define PROCESS                                                                                                        \
     { .pattern = "pg_backend_pid", .columns = 1, .rows = 1, .value = yes }
 #define END                                                                                                            \
@@ -67,14 +67,15 @@ static void copies_an_index(void **state) {
     static const char *const want[] = {"BEGIN; CREATE TABLE \"s\".\"t\"",
                                        "INSERT INTO \"s\".\"t_settings\"",
                                        "COMMIT",
-                                       "COPY (SELECT id, hash FROM \"s\".\"t\"",
+                                       "COPY (SELECT id, number, position, hash, name FROM \"s\".\"t\"",
                                        "BEGIN",
                                        "COPY \"s\".\"t\" (id, name, position, ext, line, last_line, heading, passage, "
                                        "metadata, hash, words, n_words, embedding) FROM STDIN (FORMAT binary)",
                                        "COMMIT",
-                                       "DELETE FROM \"s\".\"t\" WHERE id = ANY ($1::text[])",
+                                       "DELETE FROM \"s\".\"t\" WHERE number = ANY ($1::bigint[])",
                                        "SET statement_timeout = 0",
                                        "CREATE INDEX IF NOT EXISTS \"t_words\" ON \"s\".\"t\" USING gin (words)",
+                                       "CREATE INDEX IF NOT EXISTS \"t_id\" ON \"s\".\"t\" (id)",
                                        "\"t_metadata\"",
                                        "CREATE INDEX IF NOT EXISTS \"t_hnsw\" ON \"s\".\"t\" USING hnsw (embedding "
                                        "public.vector_cosine_ops)",
@@ -102,7 +103,8 @@ static void copies_an_index(void **state) {
     const char *data = fake_pq_copied(&bytes);
     assert_memory_equal(data, "PGCOPY\n\377\r\n\0", 11);
     assert_memory_equal(data + bytes - 2, "\xff\xff", 2);
-    assert_memory_equal(fake_pq_parameter("DELETE", 0, &n) + 24, "0000deadbeef", 12);
+    assert_memory_equal(fake_pq_parameter("DELETE", 0, &n) + 24, "\0\0\0\0\0\0\0\x4d", 8);
+    assert_int_equal(n, 32);
     assert_int_equal(fake_pq_live(), 0);
     aoe_index_close(index);
 }
@@ -134,7 +136,7 @@ static void small_batches(void **state) {
 
 static void refuses_foreign_tables(void **state) {
     (void)state;
-    static const char *const other[] = {"format", "1", "index", "5", "dims", "3", "model", "other-model"};
+    static const char *const other[] = {"format", "2", "index", "5", "dims", "3", "model", "other-model"};
     static const fake_pq_answer locked[] = {EXTENSION, LOCK(no), END};
     static const fake_pq_answer foreign[] = {
         EXTENSION, LOCK(yes), EXISTS(yes), {.pattern = "SELECT key", .columns = 2, .rows = 4, .value = other}, END};
@@ -153,6 +155,22 @@ static void refuses_foreign_tables(void **state) {
     o.replace = 1;
     assert_int_equal(aoe_postgres_write(URL, index, &o, NULL, &err), 0);
     assert_non_null(strstr(fake_pq_statements(), "DROP TABLE \"aoe_passages\""));
+    /* a table with the layout of another version */
+    static const char *const formats[] = {"1", "3"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *const old[] = {"format", formats[i], "index", "5", "dims", "3", "model", "other-model"};
+        const fake_pq_answer layout[] = {
+            EXTENSION, LOCK(yes), EXISTS(yes), {.pattern = "SELECT key", .columns = 2, .rows = 4, .value = old}, END};
+        fake_pq_start(layout);
+        assert_int_equal(aoe_postgres_write(URL, index, NULL, NULL, &err), AOE_EUNSUPPORTED);
+        assert_non_null(strstr(err.message, "the table aoe_passages has the layout of"));
+        assert_non_null(
+            strstr(err.message, i ? "a newer version of aoe (format 3;" : "an older version of aoe (format 1;"));
+        assert_non_null(strstr(err.message, "drop the tables aoe_passages and aoe_passages_settings"));
+        assert_null(strstr(fake_pq_statements(), "DROP"));
+        assert_int_equal(aoe_postgres_write(URL, index, &o, NULL, &err), 0);
+        assert_non_null(strstr(fake_pq_statements(), "DROP TABLE \"aoe_passages\""));
+    }
     assert_int_equal(fake_pq_live(), 0);
     aoe_index_close(index);
 }
@@ -163,7 +181,7 @@ static void the_same_index_continues(void **state) {
     char id[32], dims[32];
     snprintf(id, sizeof id, "%llu", (unsigned long long)index->settings.id);
     snprintf(dims, sizeof dims, "%zu", index->settings.dims);
-    const char *const own[] = {"format", "1", "index", id, "dims", dims};
+    const char *const own[] = {"format", "2", "index", id, "dims", dims};
     const fake_pq_answer answers[] = {
         EXTENSION, LOCK(yes), EXISTS(yes), {.pattern = "SELECT key", .columns = 2, .rows = 3, .value = own}, END};
     fake_pq_start(answers);

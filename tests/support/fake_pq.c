@@ -319,9 +319,12 @@ static int get_copy(aoei_pq_conn *c, char **line, int async) {
         return -1;
     }
     *line = malloc(256);
-    snprintf(*line, 256, "%s\t%s\n", a->value[row * 2], a->value[row * 2 + 1]);
+    size_t n = 0;
+    for (size_t i = 0; i < a->columns; i++)
+        n += (size_t)snprintf(*line + n, 256 - n, "%s%c", a->value[row * a->columns + i],
+                              i + 1 < a->columns ? '\t' : '\n');
     row++;
-    return (int)strlen(*line);
+    return (int)n;
 }
 
 static aoei_pq_cancel *get_cancel(aoei_pq_conn *c) {
