@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/alloc.h"
 #include "base/dir.h"
+#include "base/lock.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/interrupt.h"
@@ -392,14 +393,27 @@ static int check_paths(const cli_args *args) {
     return 0;
 }
 
-/* Reports that the update failed. Removes an index without documents that this run created. */
-static int fail_update(job *j, int created, int code, const aoe_error *err, int has_paths) {
+/* Removes an index that this run created, if it is still empty. The lock keeps other processes from writing to it
+ * meanwhile; a process that waits for the lock then creates the index again. */
+static void remove_created(job *j) {
     aoe_index_stats s = {.struct_size = sizeof s};
-    if (created && !aoe_index_get_stats(j->index.index, &s, NULL) && !s.documents) {
-        aoe_index_close(j->index.index);
-        j->index.index = NULL;
+    aoei_lock lock;
+    aoe_index_close(j->index.index);
+    j->index.index = NULL;
+    if (aoei_lock_dir(&lock, j->index.dir, NULL))
+        return; /* another process writes to it */
+    if (!aoe_index_open(&j->index.index, j->index.dir, AOE_INDEX_READ, NULL, NULL, NULL) &&
+        !aoe_index_get_stats(j->index.index, &s, NULL) && !s.documents && !s.sources)
         (void)aoei_remove_tree(j->index.dir, NULL);
-    }
+    aoe_index_close(j->index.index);
+    j->index.index = NULL;
+    aoei_unlock(&lock);
+}
+
+/* Reports that the update failed. */
+static int fail_update(job *j, int created, int code, const aoe_error *err, int has_paths) {
+    if (created)
+        remove_created(j);
     if (code == AOE_ENOENT && !has_paths)
         return cli_fail("%s (`aoe index --remove PATH`; if it moved, then `aoe index NEW-PATH`)", err->message);
     return cli_fail("%s", err->message);

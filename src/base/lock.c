@@ -6,9 +6,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+
+/* Returns 1 if `dir` is the path of the open directory. */
+static int is_path_of(const char *dir, int fd) {
+    struct stat named, opened;
+    return !stat(dir, &named) && !fstat(fd, &opened) && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
 
 int aoei_lock_dir(aoei_lock *lock, const char *dir, aoe_error *err) {
     *lock = (aoei_lock){0};
@@ -25,6 +32,10 @@ int aoei_lock_dir(aoei_lock *lock, const char *dir, aoe_error *err) {
                 : aoei_fail_errno(err, errno, "cannot lock the directory %s", dir);
         close(fd);
         return code;
+    }
+    if (!is_path_of(dir, fd)) { /* the process that held the lock removed or replaced the directory */
+        close(fd);
+        return aoei_fail(err, AOE_ENOENT, "%s: another process removed this directory just now; try again", dir);
     }
     *lock = (aoei_lock){.held = 1, .fd = fd};
     return 0;

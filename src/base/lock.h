@@ -12,7 +12,8 @@ typedef struct aoei_lock {
     int fd;   /* file descriptor of the directory; owned; valid only if held is 1 */
 } aoei_lock;
 
-/* Locks the directory without waiting. Errors: AOE_EEXIST if another process holds the lock, AOE_ENOENT, AOE_EIO. */
+/* Locks the directory without waiting. Errors: AOE_EEXIST if another process holds the lock, AOE_ENOENT, also if the
+ * process that held the lock removed the directory, AOE_EIO. */
 int aoei_lock_dir(aoei_lock *lock, const char *dir, aoe_error *err);
 /* Releases the lock. Does nothing if the lock is not held. */
 void aoei_unlock(aoei_lock *lock);

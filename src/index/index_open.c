@@ -29,6 +29,7 @@
 
 #define MAX_DIMS       65536
 #define DEFAULT_TOKENS 400
+#define CREATE_TRIES   100
 
 /* Compares the model of the embedder, if there is one, with that of the index. */
 static int check_model(const aoe_index *index, const aoe_index_options *o, aoe_error *err) {
@@ -208,14 +209,26 @@ static int open_database(aoe_index *index, const aoe_index_options *o, aoe_error
     return rc;
 }
 
+/* Makes the directory, and locks it. A process that fails to create an index removes its directory again. */
+static int lock_dir(aoe_index *index, aoe_error *err) {
+    int rc = AOE_ENOENT;
+    for (int i = 0; rc == AOE_ENOENT && i < CREATE_TRIES; i++) {
+        aoei_index_writer_detach(index->writer, index->dir);
+        index->writer = NULL;
+        rc = index->embedder ? aoei_make_dir(index->dir, err) : 0;
+        if (rc)
+            return rc;
+        rc = aoei_index_writer_attach(&index->writer, index->dir, err);
+    }
+    return rc;
+}
+
 static int open_writer(aoe_index *index, const aoe_index_options *o, aoe_error *err) {
     int rc = 0;
     if (!index->embedder && !aoei_exists(index->path))
         rc = aoei_fail(err, AOE_EARG, "%s: there is no index, and creating one needs an embedder", index->dir);
     if (!rc)
-        rc = aoei_make_dir(index->dir, err);
-    if (!rc)
-        rc = aoei_index_writer_attach(&index->writer, index->dir, err);
+        rc = lock_dir(index, err);
     if (!rc)
         rc = check_files(index->dir, err);
     if (!rc)

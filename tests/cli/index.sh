@@ -89,6 +89,14 @@ index -o l.index list.jsonl
 printf 'foo\tbar\na\tb\n' >columns.tsv
 fails index -o columns.index columns.tsv 2>&1 | hide
 is_absent columns.index
+# A run that fails, and removes its new index, does not disturb another run that creates the same index.
+for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    rm -rf race.index
+    "$AOE" index -q -o race.index columns.tsv >/dev/null 2>&1 &
+    "$AOE" index -q -o race.index notes >/dev/null || echo "run $i: exit $?"
+    wait
+    "$AOE" search -i race.index --refresh never --mode lexical --files -k 1 tiger >/dev/null || echo "run $i: exit $?"
+done
 fails index -o none.index --stats
 fails index -o none.index missing
 is_absent none.index

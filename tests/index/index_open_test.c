@@ -18,6 +18,8 @@
 
 #include "../support/support.h"
 #include "../support/tiny_index.h"
+#include "base/dir.h"
+#include "base/lock.h"
 #include "index/place.h"
 #include "index/reader.h"
 
@@ -191,6 +193,35 @@ static void test_two_creators(void **state) {
         free(dump);
         free(path);
     }
+}
+
+/* A process waits for another one, which then fails to create the index and removes the directory. */
+static void test_removed_directory(void **state) {
+    (void)state;
+    char *path = tiny_index_path();
+    aoei_lock lock;
+    check(aoei_make_dir(path, &err));
+    check(aoei_lock_dir(&lock, path, &err));
+    const pid_t child = fork();
+    if (child == 0) {
+        aoe_index *index;
+        int rc = aoe_index_open(&index, path, AOE_INDEX_WRITE, tiny_index_embedder, NULL, NULL);
+        rc = rc ? rc : tiny_index_add(index, "one", "a b", NULL);
+        rc = rc ? rc : aoe_index_commit(index, NULL);
+        aoe_index_close(index);
+        _exit(rc ? 1 : 0);
+    }
+    usleep(200000); /* so that the child probably waits; the result does not depend on it */
+    check(aoei_remove_tree(path, &err));
+    aoei_unlock(&lock);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    char *dump = tiny_index_dump_path(path, &err);
+    assert_non_null(dump);
+    assert_non_null(strstr(dump, "one|"));
+    free(dump);
+    free(path);
 }
 
 typedef struct reading {
@@ -550,6 +581,7 @@ int main(void) {
                                        cmocka_unit_test(test_other_files), cmocka_unit_test(test_read_only),
                                        cmocka_unit_test(test_network),     cmocka_unit_test(test_place),
                                        cmocka_unit_test(test_links),       cmocka_unit_test(test_journal),
-                                       cmocka_unit_test(test_new_log)};
+                                       cmocka_unit_test(test_new_log),
+                                       cmocka_unit_test(test_removed_directory)};
     return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
 }
