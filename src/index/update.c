@@ -16,6 +16,8 @@
 #include "index/update_plan.h"
 #include "index/update_table.h"
 
+/* Updates the documents of a source. The new names of the documents of a recorded source are not committed at once, so
+ * that they are undone if a new source, because of which they change, has an error. */
 static int update_source(aoei_update_plan *p, aoei_update_source *s, aoe_error *err) {
     int code = 0;
     if (s->is_new_record) {
@@ -29,14 +31,29 @@ static int update_source(aoei_update_plan *p, aoei_update_source *s, aoe_error *
     if (code == 0)
         code = aoei_source_kind(s) == AOEI_SOURCE_TABLE ? aoei_update_table(&p->u, s, err)
                                                         : aoei_update_folder(&p->u, s, err);
-    return code ? code : aoei_update_commit(&p->u, err);
+    return code || (p->n_given && s->force && !s->given) ? code : aoei_update_commit(&p->u, err);
+}
+
+/* Checks the columns of new tables before anything is changed. */
+static int check_tables(const aoei_update_plan *p, aoe_error *err) {
+    int code = 0;
+    for (size_t i = 0; i < p->n && code == 0; i++) {
+        aoei_update_source *s = &p->source[i];
+        if (s->folder && s->given && aoei_source_kind(s) == AOEI_SOURCE_TABLE)
+            code = aoei_update_table_check(s, err);
+    }
+    return code;
 }
 
 static int run(aoei_update_plan *p, const aoe_index_source *given, size_t n, aoe_error *err) {
     int code = aoei_update_plan_make(p, given, n, err);
+    if (code == 0)
+        code = check_tables(p, err);
     for (size_t i = 0; i < p->n && code == 0; i++)
         if (p->source[i].folder)
             code = update_source(p, &p->source[i], err);
+    if (code == 0)
+        code = aoei_update_commit(&p->u, err);
     if (code == 0)
         code = aoei_update_report(&p->u, NULL, 1, err);
     if (code != AOE_ECANCELLED) {

@@ -110,6 +110,12 @@ static int select_columns(table_update *f, aoe_error *err) {
     return code;
 }
 
+/* Opens the table and selects its columns. f->table stays NULL if the table is empty. */
+static int open_table(table_update *f, aoe_error *err) {
+    const int code = aoei_table_open_if_any(&f->table, f->s->record.path, NULL, err);
+    return code || !f->table ? code : select_columns(f, err);
+}
+
 /* ---------------------------------------------------------------------------- rows */
 
 static int add_field(table_update *f, const char *key, aoe_text value, aoe_error *err) {
@@ -394,9 +400,7 @@ static int read_table(table_update *f, uint64_t hash, aoe_error *err) {
     const aoei_file_record *old = f->record.id ? &f->record : NULL;
     aoei_file incomplete = *f->file;
     incomplete.ctime_ns = -1; /* differs from all times */
-    int code = aoei_table_open_if_any(&f->table, f->s->record.path, NULL, err);
-    if (code == 0 && f->table)
-        code = select_columns(f, err);
+    int code = open_table(f, err);
     if (code == 0)
         code = aoei_update_record(f->u, f->s, &incomplete, old, 0, AOEI_FILE_INDEXED, &id, err);
     if (code == 0 && f->table)
@@ -450,6 +454,15 @@ static int run(table_update *f, aoe_error *err) {
     return code || !has_given ? code : warn_mixed(f, &before, err);
 }
 
+static void free_update(table_update *f) {
+    aoei_table_close(f->table);
+    aoei_free(f->field);
+    aoei_free(f->formatted);
+    aoei_buffer_free(&f->values);
+    aoei_buffer_free(&f->name);
+    aoei_distinct_free(&f->ids);
+}
+
 int aoei_update_table(aoei_update *u, aoei_update_source *s, aoe_error *err) {
     table_update f = {.u = u, .s = s, .file = &s->folder->file[0]};
     int code = aoei_update_report(u, f.file->path, 0, err);
@@ -457,11 +470,13 @@ int aoei_update_table(aoei_update *u, aoei_update_source *s, aoe_error *err) {
         code = run(&f, err);
     u->progress.files++;
     u->progress.bytes += f.file->size;
-    aoei_table_close(f.table);
-    aoei_free(f.field);
-    aoei_free(f.formatted);
-    aoei_buffer_free(&f.values);
-    aoei_buffer_free(&f.name);
-    aoei_distinct_free(&f.ids);
+    free_update(&f);
+    return code;
+}
+
+int aoei_update_table_check(aoei_update_source *s, aoe_error *err) {
+    table_update f = {.s = s, .file = &s->folder->file[0]};
+    const int code = open_table(&f, err);
+    free_update(&f);
     return code;
 }

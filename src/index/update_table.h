@@ -11,3 +11,5 @@
  * occurs twice), AOE_EARG (source.n_vectors is not the number of rows), AOE_ECANCELLED, and those of
  * aoei_write_document. */
 int aoei_update_table(aoei_update *u, aoei_update_source *s, aoe_error *err);
+/* Checks that the columns of the source exist. Errors: AOE_EFORMAT, and those of aoei_table_open. */
+int aoei_update_table_check(aoei_update_source *s, aoe_error *err);

@@ -227,6 +227,23 @@ static void does_not_count_removed_documents(void **state) {
     end();
 }
 
+/* A table with an error, which would change the names of all documents, changes nothing. */
+static void rejects_bad_sources_at_once(void **state) {
+    (void)state;
+    begin("bad_source");
+    static const char *const bad[] = {"foo\tbar\na\tb\n", "text\tb\na b\tc\na\n"};
+    add("docs/a.md", "a b c");
+    (void)counts("docs", 1, 0, 0, 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        aoe_index_update_result r;
+        add("bad.tsv", bad[i]);
+        assert_int_equal(update("bad.tsv", NULL, &r), AOE_EFORMAT);
+        assert_names("a.md;");
+        (void)counts(NULL, 0, 0, 0, 1);
+    }
+    end();
+}
+
 static void keeps_documents_of_missing_sources(void **state) {
     (void)state;
     begin("missing");
@@ -763,6 +780,7 @@ int main(void) {
         cmocka_unit_test(renamed_files_keep_their_vectors),
         cmocka_unit_test(leaves_out_what_is_no_document),
         cmocka_unit_test(does_not_trust_recent_times),
+        cmocka_unit_test(rejects_bad_sources_at_once),
         cmocka_unit_test(keeps_documents_of_missing_sources),
         cmocka_unit_test(removes_files_by_path),
         cmocka_unit_test(continues_a_change_of_names),
