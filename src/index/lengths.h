@@ -11,12 +11,15 @@
 #include "index/sql.h"
 
 typedef struct aoei_lengths {
-    uint32_t *words; /* [n] number of words of the passage with this id; owned */
-    size_t n;        /* the largest id of a passage plus 1 */
-    size_t passages; /* number of passages in the word index */
-    uint64_t total;  /* sum of the words of all passages */
+    uint32_t *words;  /* [n] number of words of the passage with this id; owned */
+    size_t n;         /* the largest id of a passage plus 1 */
+    size_t passages;  /* number of passages in the word index */
+    uint64_t total;   /* sum of the words of all passages */
+    int is_malformed; /* 1: while they were read, a row was malformed */
 } aoei_lengths;
 
+/* Prepares a connection for aoei_lengths_read. Errors: AOE_ENOMEM. */
+int aoei_lengths_register(aoei_db *d, aoe_error *err);
 /* Reads the lengths. The caller calls aoei_lengths_free. Errors: AOE_ENOMEM, AOE_EFORMAT, AOE_EIO. */
 int aoei_lengths_read(aoei_lengths **out, aoei_db *d, aoe_error *err);
 void aoei_lengths_free(aoei_lengths *l); /* accepts NULL */

@@ -78,8 +78,9 @@ int aoei_lexical_register(aoei_db *d, aoe_error *err) {
     const int code = aoei_find_fts5(d->db, &api, err);
     if (code)
         return code;
-    return api->xCreateFunction(api, "aoe_postings", NULL, read_postings, NULL) == SQLITE_OK ? 0
-                                                                                             : aoei_fail_nomem(err, 0);
+    if (api->xCreateFunction(api, "aoe_postings", NULL, read_postings, NULL) != SQLITE_OK)
+        return aoei_fail_nomem(err, 0);
+    return aoei_lengths_register(d, err);
 }
 
 /* Reads the postings of a word, at most `most`. */

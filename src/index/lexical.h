@@ -35,7 +35,7 @@ typedef struct aoei_lexical {
     size_t n_best;
 } aoei_lexical;
 
-/* Adds the SQL function that aoei_lexical_search uses to a connection. */
+/* Adds the SQL functions that aoei_lexical_search and aoei_lengths_read use to a connection. */
 int aoei_lexical_register(aoei_db *d, aoe_error *err);
 /* Finds the k best passages for a query. lengths: of the same transaction. allowed: bitmap of the ids of passages
  * [(lengths->n + 63) / 64] that may be found; NULL: all. The caller calls aoei_lexical_free, also after a failure. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * covers: index/update_check index/update_plan
+ * tags: threads
  * Tests that aoe_index_is_current finds every difference that an update would find, without changing anything.
  */
 #include <pthread.h>
