@@ -243,6 +243,13 @@ typedef struct aoe_index_search_options {
                             BM25 (LEXICAL) or the fused score (HYBRID) */
     double dense_weight, lexical_weight; /* HYBRID: weights of the two halves; default 1 and 0.8 */
     int fast; /* 1: scan the signs of the vectors instead of the int8 codes, which is faster but not exact; default 0 */
+    /* Patterns for the documents to search, such as "src/"; NULL (default): all documents. A pattern is compared with
+     * the name of a document and with its path in the indexed folder or, if it begins with a slash, with the absolute
+     * path of its file. It stands for a file or for everything below a folder. * matches any characters, also slashes,
+     * ? one character, and ASCII letters of both cases are equal. One pattern must match; documents that match one with
+     * ! before it are left out. */
+    const char *const *path; /* [n_paths] */
+    size_t n_paths;
 } aoe_index_search_options;
 
 AOE_OPTIONS(aoe_index_search_options);

@@ -12,6 +12,8 @@
 #include "cli/common/words.h"
 #include "cli/search/hit_output.h"
 #include "cli/search/index_session.h"
+#include "cli/search/path_patterns.h"
+#include "cli/search/place.h"
 #include "cli/search/server.h"
 
 #include <math.h>
@@ -31,6 +33,7 @@ typedef struct options {
     cli_general general;
     cli_model_options model;
     aoe_index_search_options search;
+    aoei_text_list path; /* --path */
     weights weights;
     const char *index;      /* directory of the index; NULL: the nearest one */
     const char *queries;    /* file of queries; NULL: the query is on the command line */
@@ -51,8 +54,9 @@ typedef struct job {
     size_t classes, chosen; /* number of outputs of the reranker, and the output that is the score */
     cli_hit_output output;
     cli_text_files input;
-    size_t queries; /* number of queries that were answered */
-    int found;      /* 1: a passage was found */
+    cli_path_patterns paths; /* of --path, complete */
+    size_t queries;          /* number of queries that were answered */
+    int found;               /* 1: a passage was found */
 } job;
 
 /* Parses "DENSE,LEXICAL". */
@@ -96,7 +100,9 @@ static const aoei_option search_table[] = {
      .kind = AOEI_OPTION_TEXT,
      .value = "CONDITION",
      SEARCH(where),
-     .help = "search only documents whose metadata satisfy the condition, such as \"year >= 2020 and lang = 'en'\"",
+     .help =
+         "search only documents whose metadata satisfy the condition, such as \"year >= 2020 and lang = 'en'\"; keys "
+         "of all files are name, path, ext and modified",
      .fallback = ""},
     {.name = "min-score",
      .kind = AOEI_OPTION_REAL,
@@ -112,6 +118,14 @@ static const aoei_option search_table[] = {
 };
 
 static const aoei_option task_table[] = {
+    {.name = "path",
+     .kind = AOEI_OPTION_LIST,
+     .value = "PATTERN",
+     .offset = offsetof(options, path),
+     .help = "search only this folder or file, such as src/, '*.md' or, to leave it out, '!tests/'; may be repeated. "
+             "Relative paths start in this folder or in the indexed one; * stands for any characters, also slashes, ? "
+             "for one",
+     .fallback = "all documents"},
     {.name = "weights",
      .kind = AOEI_OPTION_NAMED,
      .value = "DENSE,LEXICAL",
@@ -273,6 +287,8 @@ static int search_queries(job *j, const aoe_text *queries, size_t n) {
     aoe_error err;
     for (size_t i = 0; i < n; i++)
         hits[i].struct_size = sizeof hits[i];
+    o.path = (const char *const *)j->paths.item;
+    o.n_paths = j->paths.n;
     if (j->o->rerank) { /* --min-score applies to the scores of the cross-encoder */
         o.k = o.k > j->o->rerank_top ? o.k : j->o->rerank_top;
         o.min_score = NAN;
@@ -342,8 +358,19 @@ static int open_index(job *j) {
     return cli_index_find(&j->index, o->index) || cli_index_open_search(&j->index, o->refresh, o->search.mode);
 }
 
+/* Reads the patterns of --path. The documents of a server have no paths. */
+static void set_paths(job *j) {
+    const aoei_text_list *list = &j->o->path;
+    char *here = cli_absolute_path(".");
+    const char *const folder[] = {here, NULL};
+    for (size_t i = 0; i < list->n; i++)
+        cli_path_patterns_add(&j->paths, list->item[i], strlen(list->item[i]), j->o->server.url ? NULL : folder);
+    free(here);
+}
+
 static int run_job(job *j, const cli_args *args) {
     const options *o = j->o;
+    set_paths(j);
     j->index = (cli_index){.general = &o->general, .model = &o->model};
     if ((o->rerank && open_reranker(j)) || open_index(j))
         return 1;
@@ -362,6 +389,7 @@ static int run_job(job *j, const cli_args *args) {
 static void free_job(job *j) {
     cli_hit_output_end(&j->output);
     cli_batch_destroy(&j->input.batch);
+    cli_path_patterns_free(&j->paths);
     cli_session_close(&j->reranker);
     aoe_postgres_close(j->server);
     cli_index_close(&j->index);
@@ -410,7 +438,7 @@ static int search(const options *o, const cli_args *args) {
     cli_set_quiet(o->general.quiet);
     const int code = run_job(&j, args);
     if (!code && !j.found)
-        cli_note("nothing found");
+        cli_note(j.paths.n ? "nothing found in the documents that --path selects" : "nothing found");
     free_job(&j);
     return code ? FAILED : j.found ? FOUND : NOTHING;
 }
@@ -438,6 +466,7 @@ static int run_command(int argc, char **argv) {
                  "query, which is answered at once. Without -m, the model is used with which the index was created.\n"
                  "The exit code is 0 if a passage was found, 1 if none was found, and 2 after an error.\n",
         .examples = "  aoe search 'how do I renew the certificate'\n"
+                    "  aoe search --path src/ --path '!*/tests/*' 'where is the cache written'\n"
                     "  aoe search -k 3 --where \"year >= 2020\" --json renewal of certificates\n",
         CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,

@@ -8,7 +8,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/path.h"
 #include "cli/common/output.h"
+#include "cli/search/path_patterns.h"
 #include "cli/search/place.h"
 
 enum { MAX_PASSAGES = 50, MAX_LINES = 2000, MAX_TEXT = 4000, MAX_ANSWER = 60000, ROWS = 4, WIDTH = 120, INDENT = 3 };
@@ -38,10 +41,16 @@ static const cli_mcp_field search_parameters[] = {
      .type = CLI_MCP_STRING,
      .longest = MAX_TEXT,
      .choices = modes},
+    {.name = "path",
+     .description = "search only these folders or files, as patterns separated by commas, such as \"src/\", "
+                    "\"*.md\" or, with ! to leave them out, \"src/, !tests/\"; * stands for any characters, also "
+                    "slashes. Relative to the indexed folder, the folder of the index or the working folder",
+     .type = CLI_MCP_STRING,
+     .longest = MAX_TEXT},
     {.name = "where",
      .description = "condition on the metadata of documents: the keys name (path in the indexed folder), path "
                     "(absolute), ext and modified, and those of the documents; operators = != < <= > >=, in, like, "
-                    "exists, and, or, not; such as \"name like 'src/%' and ext = 'c'\" or \"year >= 2020\"",
+                    "exists, and, or, not; such as \"ext = 'c' and modified >= '2026-01-01'\" or \"year >= 2020\"",
      .type = CLI_MCP_STRING,
      .longest = MAX_TEXT},
     {0},
@@ -199,6 +208,19 @@ static aoe_index_mode mode_of(const char *name) {
     return name ? (aoe_index_mode)i : AOE_INDEX_HYBRID;
 }
 
+/* Reads the argument `path`. Paths are relative to the working folder of the server, which the client chooses, and to
+ * the folder that contains the index. */
+static void add_paths(const cli_mcp_index *m, const char *text, cli_path_patterns *paths) {
+    char *here = cli_absolute_path("."), *index = cli_absolute_path(m->index.dir);
+    char *parent = aoei_path_parent(index);
+    const char *const folder[] = {here, parent, NULL};
+    if (text)
+        cli_path_patterns_add_list(paths, text, folder);
+    aoei_free(parent);
+    free(index);
+    free(here);
+}
+
 /* Finds the passages. Returns 0, or 1 after reporting the error. */
 static int find_hits(cli_mcp_index *m, const json_t *arguments, aoe_index_hits *hits) {
     const json_t *query = json_object_get(arguments, "query"), *k = json_object_get(arguments, "k");
@@ -214,7 +236,13 @@ static int find_hits(cli_mcp_index *m, const json_t *arguments, aoe_index_hits *
     if (find(m) || cli_index_open_search(&m->index, m->refresh, o.mode))
         return 1;
     const aoe_text text = {json_string_value(query), json_string_length(query)};
-    return aoe_index_search(m->index.index, text, &o, hits, &err) ? cli_fail("%s", err.message) : 0;
+    cli_path_patterns paths = {0};
+    add_paths(m, json_string_value(json_object_get(arguments, "path")), &paths);
+    o.path = (const char *const *)paths.item;
+    o.n_paths = paths.n;
+    const int code = aoe_index_search(m->index.index, text, &o, hits, &err) ? cli_fail("%s", err.message) : 0;
+    cli_path_patterns_free(&paths);
+    return code;
 }
 
 static void search(void *user, const json_t *arguments, cli_mcp_result *result) {
@@ -235,7 +263,7 @@ static void search(void *user, const json_t *arguments, cli_mcp_result *result) 
         json_array_append_new(list, take_hit(m, &hits.hit[i], i + 1, &terms, &result->text));
     cli_terms_free(&terms);
     if (!hits.n)
-        aoei_buffer_printf(&result->text, "nothing found; use other words, or another condition\n");
+        aoei_buffer_printf(&result->text, "nothing found; use other words, or another path or condition\n");
     result->structured = json_pack("{s:o}", "hits", list);
     if (*message) {
         aoei_buffer_printf(&result->text, "note: %s\n", message);

@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/utf8.h"
 #include "index/where_sql.h"
 
 enum { FEW = 16 /* at most one in FEW documents: look them up one by one */ };
@@ -86,17 +85,16 @@ static int allocate(aoei_allowed *a, aoei_db *d, aoe_error *err) {
     return a->rows && a->passages ? 0 : aoei_fail_nomem(err, words_of(a->n_rows) * sizeof *a->rows);
 }
 
-int aoei_allowed_create(aoei_allowed *a, aoei_db *d, const char *where, size_t n_rows, aoei_ranges_fn ranges,
-                        void *user, aoe_error *err) {
+int aoei_allowed_create(aoei_allowed *a, aoei_db *d, const aoe_index_search_options *o, size_t n_rows,
+                        aoei_ranges_fn ranges, void *user, aoe_error *err) {
     *a = (aoei_allowed){.n_rows = n_rows};
-    if (!where || aoei_utf8_is_blank(where, strlen(where)))
-        return 0;
     aoei_where *w;
     size_t n = 0;
     uint64_t *documents = NULL;
-    int code = aoei_where_parse(&w, where, err);
-    if (!code)
-        code = aoei_ids_end(d, "SELECT coalesce(max(id), -1) FROM documents", &n, err);
+    int code = aoei_where_create(&w, o->where, o->path, o->n_paths, err);
+    if (code || !w)
+        return code;
+    code = aoei_ids_end(d, "SELECT coalesce(max(id), -1) FROM documents", &n, err);
     if (!code) {
         documents = aoei_calloc(words_of(n) + 1, sizeof *documents);
         code = documents ? aoei_where_documents(w, d, documents, n, err) : aoei_fail_nomem(err, words_of(n) * 8);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aoe_index.h"
 #include "index/ranges.h"
 
 typedef struct aoei_allowed {
@@ -19,9 +20,9 @@ typedef struct aoei_allowed {
 /* Sets *ranges to the ranges of all documents, which the callback owns (aoei_view_ranges). */
 typedef int (*aoei_ranges_fn)(void *user, aoei_db *d, const aoei_ranges **ranges, aoe_error *err);
 
-/* Evaluates a condition; where: NULL or blank: none. n_rows: rows of the view of this transaction. ranges: called if
- * the condition allows many documents. The caller calls aoei_allowed_free, also after a failure. Errors: see
- * aoei_where_parse and aoei_where_documents. */
-int aoei_allowed_create(aoei_allowed *a, aoei_db *d, const char *where, size_t n_rows, aoei_ranges_fn ranges,
-                        void *user, aoe_error *err);
+/* Evaluates the condition and the patterns of paths of a search. n_rows: rows of the view of this transaction. ranges:
+ * called if the condition allows many documents. The caller calls aoei_allowed_free, also after a failure. Errors: see
+ * aoei_where_create and aoei_where_documents. */
+int aoei_allowed_create(aoei_allowed *a, aoei_db *d, const aoe_index_search_options *o, size_t n_rows,
+                        aoei_ranges_fn ranges, void *user, aoe_error *err);
 void aoei_allowed_free(aoei_allowed *a);

@@ -106,8 +106,8 @@ static int prepare(search *s) {
     if (code)
         return code;
     aoei_locator_init(&s->locator, &s->reader->db);
-    code = aoei_allowed_create(&s->allowed, &s->reader->db, o->where, s->reader->view->rows, aoei_view_ranges,
-                               s->reader->view, s->err);
+    code = aoei_allowed_create(&s->allowed, &s->reader->db, o, s->reader->view->rows, aoei_view_ranges, s->reader->view,
+                               s->err);
     if (!code && o->mode != AOE_INDEX_DENSE)
         code = aoei_view_lengths(s->reader->view, &s->reader->db, &s->lengths, s->err);
     return code;

@@ -421,6 +421,95 @@ int aoei_where_parse(aoei_where **w, const char *text, aoe_error *err) {
     return 0;
 }
 
+/* ---------------------------------------------------------------- paths */
+
+/* Returns a comparison of a document with the pattern path[len] of aoe_index_search_options, followed by `end`, which
+ * is a part of a pattern of `like`. */
+static int add_path_like(parser *p, const char *path, size_t len, const char *end) {
+    const size_t most = 2 * len + strlen(end) + 1;
+    char *like = aoei_chunks_take(&p->w->texts, most);
+    size_t n = 0;
+    if (!like)
+        return fail_memory(p, most);
+    for (size_t i = 0; i < len; i++) {
+        if (path[i] == '%' || path[i] == '_' || path[i] == '\\')
+            like[n++] = '\\';
+        like[n++] = (char)(path[i] == '*' ? '%' : path[i] == '?' ? '_' : path[i]);
+    }
+    memcpy(like + n, end, strlen(end) + 1);
+    return add_comparison(
+        p, &(aoei_comparison){.type = AOEI_LIKE, .key = *path == '/' ? "path" : "name", .value = like});
+}
+
+/* Returns a node for one pattern: the file with this path, and the files below the folder with this path. */
+static int add_path(parser *p, const char *path, size_t len) {
+    if (path[len - 1] == '/')
+        return add_path_like(p, path, len, "%");
+    const int file = add_path_like(p, path, len, "");
+    if (path[len - 1] == '*')
+        return file;
+    append_node(p, file, add_path_like(p, path, len, "/%"));
+    return add_node(p, OR, file);
+}
+
+static int check_path(const char *path, size_t i, aoe_error *err) {
+    const char *text = path && *path == '!' ? path + 1 : path;
+    const size_t len = text ? strlen(text) : 0;
+    if (!len)
+        return aoei_fail(err, AOE_EARG, "pattern %zu of options.path is empty; give the path of a folder or file",
+                         i + 1);
+    if (len > AOEI_LIKE_BYTES)
+        return aoei_fail(err, AOE_EARG, "pattern %zu of options.path has more than 1,000 bytes", i + 1);
+    if (aoei_utf8_valid(text, len) < len)
+        return aoei_fail(err, AOE_EARG, "pattern %zu of options.path is not valid UTF-8", i + 1);
+    return 0;
+}
+
+/* Adds the patterns to the tree: root and (one of the patterns) and not (one with !). root: NONE if there is none. */
+static int add_paths(parser *p, int root, const char *const *path, size_t n) {
+    int first[2] = {NONE, NONE}, last[2] = {NONE, NONE}; /* of the patterns without and with ! */
+    for (size_t i = 0; i < n && !p->code; i++) {
+        p->code = check_path(path[i], i, p->err);
+        if (p->code)
+            return NONE;
+        const int without = *path[i] == '!', at = add_path(p, path[i] + without, strlen(path[i] + without));
+        append_node(p, last[without], at);
+        first[without] = first[without] == NONE ? at : first[without];
+        last[without] = at;
+    }
+    const int with = first[0] == NONE ? NONE : add_node(p, OR, first[0]);
+    const int any = first[1] == NONE ? NONE : add_node(p, OR, first[1]);
+    const int without = any == NONE ? NONE : add_node(p, NOT, any);
+    const int part[3] = {root, with, without};
+    int child = NONE, end = NONE;
+    for (size_t i = 0; i < 3; i++) {
+        if (part[i] == NONE)
+            continue;
+        append_node(p, end, part[i]);
+        child = child == NONE ? part[i] : child;
+        end = part[i];
+    }
+    return add_node(p, AND, child);
+}
+
+int aoei_where_create(aoei_where **w, const char *text, const char *const *path, size_t n_paths, aoe_error *err) {
+    const int has_text = text && !aoei_utf8_is_blank(text, strlen(text));
+    int code = 0;
+    *w = NULL;
+    if (has_text)
+        code = aoei_where_parse(w, text, err);
+    if (code || !n_paths)
+        return code;
+    parser p = {.w = *w ? *w : aoei_calloc(1, sizeof *p.w), .err = err};
+    if (!p.w)
+        return aoei_fail_nomem(err, sizeof *p.w);
+    p.w->root = add_paths(&p, has_text ? p.w->root : NONE, path, n_paths);
+    *w = p.code ? NULL : p.w;
+    if (p.code)
+        aoei_where_free(p.w);
+    return p.code;
+}
+
 void aoei_where_free(aoei_where *w) {
     if (!w)
         return;

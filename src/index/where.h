@@ -50,7 +50,7 @@ typedef struct aoei_comparison {
     int is_quoted;     /* 1: the key is in backticks, so it is no built-in key */
     const char *value; /* NUL-terminated; NULL for AOEI_EXISTS */
     int is_number;     /* 1: the value is a number. Never for AOEI_LIKE */
-    size_t position;   /* of the key in the condition, in characters, counted from 1 */
+    size_t position;   /* of the key in the condition, in characters, counted from 1; 0: of a pattern of paths */
 } aoei_comparison;
 
 typedef struct aoei_where aoei_where;
@@ -58,6 +58,9 @@ typedef struct aoei_where aoei_where;
 /* Parses a condition. Errors: AOE_EARG (the message shows the position), AOE_ENOMEM. The caller calls
  * aoei_where_free. */
 int aoei_where_parse(aoei_where **w, const char *text, aoe_error *err);
+/* Parses a condition and adds that of path[n_paths], the patterns of aoe_index_search_options. text: NULL or blank:
+ * only the patterns. Sets *w to NULL if there is no condition. Errors: as aoei_where_parse, for the patterns too. */
+int aoei_where_create(aoei_where **w, const char *text, const char *const *path, size_t n_paths, aoe_error *err);
 void aoei_where_free(aoei_where *w); /* accepts NULL */
 
 /* Sets the bits of the documents that satisfy a comparison in bits[(n + 63) / 64], which is 0. */

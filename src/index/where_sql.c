@@ -58,6 +58,9 @@ static const struct {
     {"modified",
      STATEMENTS("documents d " AOEI_SQL_FILES, "strftime('%Y-%m-%dT%H:%M:%SZ', f.mtime_ns / 1000000000, 'unixepoch')")},
 };
+/* A pattern of paths: the name of a document may begin with the path of the indexed folder, that of a file does not. */
+static const char relative_sql[] =
+    "SELECT d.id FROM documents d " AOEI_SQL_FILES " WHERE d.name LIKE ?2 ESCAPE '\\' OR f.path LIKE ?2 ESCAPE '\\'";
 static const char extensions_sql[] = "SELECT d.id, coalesce(f.path, d.name) FROM documents d " AOEI_SQL_FILES;
 
 static void set_bit(uint64_t *bits, size_t n, sqlite3_int64 document) {
@@ -186,6 +189,8 @@ static int check_key(aoei_db *d, const aoei_comparison *c, aoe_error *err) {
 
 static int compare(void *user, const aoei_comparison *c, uint64_t *bits, size_t n, aoe_error *err) {
     aoei_db *d = user;
+    if (!c->position && strcmp(c->key, "name") == 0)
+        return run(d, relative_sql, c, bits, n, err);
     if (!c->is_quoted && strcmp(c->key, "ext") == 0)
         return compare_extensions(d, c, bits, n, err);
     for (size_t i = 0; !c->is_quoted && i < sizeof built_in / sizeof *built_in; i++)

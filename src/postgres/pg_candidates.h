@@ -7,6 +7,7 @@
 #include "aoe_index.h"
 #include "base/text_store.h"
 #include "index/schema.h"
+#include "index/where.h"
 #include "postgres/pg_lexemes.h"
 #include "postgres/pg_known.h"
 #include "postgres/pg_table.h"
@@ -32,8 +33,8 @@ typedef struct aoei_pg_search {
     const aoei_pg *pg;
     const aoei_pg_table *table;
     const aoei_index_settings *settings;
-    const char *where; /* condition, or NULL */
-    size_t k;          /* number of passages to find */
+    const aoei_where *where; /* condition, or NULL */
+    size_t k;                /* number of passages to find */
 } aoei_pg_search;
 
 /* Appends the rows of a result to the list, and frees the result. */

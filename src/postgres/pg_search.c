@@ -170,7 +170,11 @@ int aoe_postgres_search(aoe_postgres *p, aoe_text query, const aoe_index_search_
     if (rc)
         return rc;
     const size_t depth = o->k > AOEI_FUSION_DEPTH || o->mode != AOE_INDEX_HYBRID ? o->k : AOEI_FUSION_DEPTH;
-    search s = {.q = {&p->pg, &p->table, &p->settings, o->where, depth}, .o = o};
+    aoei_where *where;
+    rc = aoei_where_create(&where, o->where, o->path, o->n_paths, err);
+    if (rc)
+        return rc;
+    search s = {.q = {&p->pg, &p->table, &p->settings, where, depth}, .o = o};
     aoe_index_hits full = empty;
     rc = run(p, &s, query, &full, err);
     if (!rc)
@@ -180,5 +184,6 @@ int aoe_postgres_search(aoe_postgres *p, aoe_text query, const aoe_index_search_
     aoei_pg_words_free(&s.words);
     aoei_free(s.vector);
     aoei_free(s.found);
+    aoei_where_free(where);
     return rc;
 }

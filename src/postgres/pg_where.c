@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "index/where.h"
 
 #define LETTERS       "'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'"
 #define VALUE_AS_TEXT "(e.v #>> '{}')"
@@ -122,6 +121,10 @@ static void write_any(const writer *w, const aoei_comparison *c, size_t key) {
 
 static int write_comparison(const writer *w, const aoei_comparison *c, aoe_error *err) {
     const char *column = column_of(c);
+    if (is_missing_column(c) && !c->position)
+        return aoei_fail(err, AOE_EARG,
+                         "the paths of files are not stored on a server; give patterns of the names of documents, "
+                         "such as src/, not absolute paths");
     if (is_missing_column(c))
         return aoei_fail(err, AOE_EARG,
                          "condition: '%s' at character %zu is not stored on a server; use name, ext or metadata "
@@ -164,16 +167,11 @@ static int write_element(void *user, aoei_where_element element, aoei_where_elem
     }
 }
 
-int aoei_pg_where(const char *condition, aoei_buffer *sql, aoei_pg_params *p, aoe_error *err) {
-    aoei_where *w;
-    int rc = aoei_where_parse(&w, condition, err);
-    if (rc)
-        return rc;
+int aoei_pg_where(const aoei_where *w, aoei_buffer *sql, aoei_pg_params *p, aoe_error *err) {
     writer out = {sql, p};
     aoei_buffer_putc(sql, '(');
-    rc = aoei_where_visit(w, write_element, &out, err);
+    int rc = aoei_where_visit(w, write_element, &out, err);
     aoei_buffer_putc(sql, ')');
-    aoei_where_free(w);
     if (!rc && (sql->failed || p->failed))
         rc = aoei_fail_nomem(err, sql->len);
     return rc;
@@ -234,13 +232,7 @@ static int check_element(void *user, aoei_where_element element, aoei_where_elem
     return rc || exists ? rc : fail_unknown(k, c, err);
 }
 
-int aoei_pg_where_check(const aoei_pg *s, const aoei_pg_table *t, const char *condition, aoe_error *err) {
-    aoei_where *w;
+int aoei_pg_where_check(const aoei_pg *s, const aoei_pg_table *t, const aoei_where *w, aoe_error *err) {
     checker k = {s, t};
-    int rc = aoei_where_parse(&w, condition, err);
-    if (rc)
-        return rc;
-    rc = aoei_where_visit(w, check_element, &k, err);
-    aoei_where_free(w);
-    return rc;
+    return aoei_where_visit(w, check_element, &k, err);
 }

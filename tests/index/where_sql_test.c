@@ -119,6 +119,14 @@ static int tear_down(void **state) {
     return test_dir_tear_down(state);
 }
 
+/* Evaluates a condition without patterns of paths. */
+static int allow(aoei_allowed *a, aoei_db *d, const char *where, size_t n_rows, aoe_error *err) {
+    aoe_index_search_options o;
+    aoe_index_search_options_defaults(&o);
+    o.where = where;
+    return aoei_allowed_create(a, d, &o, n_rows, read_ranges, NULL, err);
+}
+
 static void names_similar_keys(void **state) {
     (void)state;
     static const char *const cases[][2] = {
@@ -136,14 +144,14 @@ static void names_similar_keys(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoei_allowed a;
         aoe_error err = {0};
-        assert_int_equal(aoei_allowed_create(&a, &d, cases[i][0], 8, read_ranges, NULL, &err), AOE_EARG);
+        assert_int_equal(allow(&a, &d, cases[i][0], 8, &err), AOE_EARG);
         test_message(err.message, cases[i][1]);
         aoei_allowed_free(&a);
     }
     run(&d, "DELETE FROM fields");
     aoei_allowed a;
     aoe_error err = {0};
-    assert_int_equal(aoei_allowed_create(&a, &d, "year = 5", 8, read_ranges, NULL, &err), AOE_EARG);
+    assert_int_equal(allow(&a, &d, "year = 5", 8, &err), AOE_EARG);
     test_message(err.message, "this index has no metadata, only name, path, ext and modified");
     aoei_allowed_free(&a);
     aoei_db_close(&d);
@@ -155,20 +163,60 @@ static void sets_bits_of_passages_and_rows(void **state) {
     aoei_allowed a;
     test_index_open(&d, 0);
     add_documents(&d);
-    assert_int_equal(aoei_allowed_create(&a, &d, "year <= 2020.5", 7, read_ranges, NULL, NULL), 0); /* documents 1, 2
+    assert_int_equal(allow(&a, &d, "year <= 2020.5", 7, NULL), 0); /* documents 1, 2
                                                                                                        and 3 */
     assert_int_equal(a.n_passages, 8);
     assert_true(a.passages[0] == 0x1e && a.rows[0] == 0x0f); /* passages 1 to 4, rows 0 to 3 */
     aoei_allowed_free(&a);
-    assert_int_equal(aoei_allowed_create(&a, &d, "not exists lang", 7, read_ranges, NULL, NULL), 0); /* document 5 */
+    assert_int_equal(allow(&a, &d, "not exists lang", 7, NULL), 0); /* document 5 */
     assert_true(a.passages[0] == 0x80 && a.rows[0] == 0x40);
     aoei_allowed_free(&a);
-    assert_int_equal(aoei_allowed_create(&a, &d, "year = 1", 7, read_ranges, NULL, NULL), 0);
+    assert_int_equal(allow(&a, &d, "year = 1", 7, NULL), 0);
     assert_true(a.passages[0] == 0 && a.rows[0] == 0);
     aoei_allowed_free(&a);
-    assert_int_equal(aoei_allowed_create(&a, &d, " ", 7, read_ranges, NULL, NULL), 0);
+    assert_int_equal(allow(&a, &d, " ", 7, NULL), 0);
     assert_true(!a.passages && !a.rows);
     aoei_allowed_free(&a);
+    aoei_db_close(&d);
+}
+
+static void compares_patterns_of_paths(void **state) {
+    (void)state;
+    static const struct {
+        const char *where, *path[3];
+        unsigned passages; /* bit i: passage i; the documents have the passages 1-3, none, 4, 5-6 and 7 */
+    } cases[] = {
+        {NULL, {"docs/"}, 0x0e},
+        {NULL, {"docs"}, 0x0e},
+        {NULL, {"doc"}, 0},
+        {NULL, {"docs/a.md"}, 0x0e},
+        {NULL, {"a.md"}, 0x0e}, /* the path of the file in the indexed folder */
+        {NULL, {"*.md"}, 0x1e}, /* without regard to small and capital letters */
+        {NULL, {"b.??"}, 0x10},
+        {NULL, {"/home/u/docs"}, 0x0e},
+        {NULL, {"/t/table.tsv", "B.MD"}, 0x70},
+        {NULL, {"!docs/"}, 0xf0},
+        {NULL, {"!/t/", "!docs/*"}, 0x90}, /* a document without a file is not excluded */
+        {NULL, {"*.md", "!docs/"}, 0x10},
+        {"year <= 2020.5", {"*.md", "!docs/"}, 0x10},
+        {"year = 2019 or year = 2020.5", {"docs/", "table*"}, 0x0e},
+    };
+    aoei_db d;
+    test_index_open(&d, 0);
+    add_documents(&d);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_allowed a;
+        aoe_index_search_options o;
+        aoe_index_search_options_defaults(&o);
+        o.where = cases[i].where;
+        o.path = cases[i].path;
+        while (o.n_paths < 3 && cases[i].path[o.n_paths])
+            o.n_paths++;
+        assert_int_equal(aoei_allowed_create(&a, &d, &o, 7, read_ranges, NULL, NULL), 0);
+        if (a.passages[0] != cases[i].passages || a.rows[0] != cases[i].passages >> 1)
+            fail_msg("case %zu: passages %x", i, (unsigned)a.passages[0]);
+        aoei_allowed_free(&a);
+    }
     aoei_db_close(&d);
 }
 
@@ -193,7 +241,7 @@ static void finds_few_and_many_documents(void **state) {
         char where[32];
         aoei_allowed a;
         (void)snprintf(where, sizeof where, "n < %d", limits[i]);
-        assert_int_equal(aoei_allowed_create(&a, &d, where, 2 * DOCUMENTS, read_ranges, NULL, NULL), 0);
+        assert_int_equal(allow(&a, &d, where, 2 * DOCUMENTS, NULL), 0);
         for (int row = 0; row < 2 * DOCUMENTS; row++) {
             const int want = row < 2 * limits[i], passage = row + 1;
             assert_int_equal(a.rows[row / 64] >> row % 64 & 1, want);
@@ -209,6 +257,7 @@ int main(void) {
         cmocka_unit_test(compares_values),
         cmocka_unit_test(names_similar_keys),
         cmocka_unit_test(sets_bits_of_passages_and_rows),
+        cmocka_unit_test(compares_patterns_of_paths),
         cmocka_unit_test(finds_few_and_many_documents),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, tear_down);

@@ -316,12 +316,72 @@ static void visits_elements(void **state) {
     aoei_where_free(w);
 }
 
+static void compares_paths(void **state) {
+    (void)state;
+    static const struct {
+        const char *where, *path[4], *want;
+    } cases[] = {
+        {NULL, {"src/"}, "and(or(name5src/%))"},
+        {NULL, {"src"}, "and(or(or(name5src|name5src/%)))"},
+        {NULL, {"*.c"}, "and(or(or(name5%.c|name5%.c/%)))"},
+        {"", {"src/*"}, "and(or(name5src/%))"},
+        {NULL, {"/a_b%\\c?/"}, "and(or(path5/a\\_b\\%\\\\c_/%))"},
+        {NULL, {"!t/"}, "and(not(or(name5t/%)))"},
+        {" ", {"a/", "!t/", "b/", "!/u/"}, "and(or(name5a/%|name5b/%)&not(or(name5t/%|path5/u/%)))"},
+        {"a = 1 or b = 2", {"a/", "!t/"}, "and(or(a01|b02)&or(name5a/%)&not(or(name5t/%)))"},
+        {"a = 1", {NULL}, "a01"},
+    };
+    aoei_where *w;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char out[400] = "";
+        size_t n = 0;
+        while (n < 4 && cases[i].path[n])
+            n++;
+        assert_int_equal(aoei_where_create(&w, cases[i].where, cases[i].path, n, NULL), 0);
+        assert_int_equal(aoei_where_visit(w, write_element, out, NULL), 0);
+        assert_string_equal(out, cases[i].want);
+        aoei_where_free(w);
+    }
+    assert_int_equal(aoei_where_create(&w, "\n", NULL, 0, NULL), 0);
+    assert_null(w);
+    char *longest = repeat("x", 1001, "");
+    const char *const bad[][2] = {{"", "pattern 2 of options.path is empty"},
+                                  {"!", "pattern 2 of options.path is empty"},
+                                  {NULL, "pattern 2 of options.path is empty"},
+                                  {"\xff", "pattern 2 of options.path is not valid UTF-8"},
+                                  {longest, "pattern 2 of options.path has more than 1,000 bytes"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char *const path[] = {"a", bad[i][0]};
+        aoe_error err = {0};
+        assert_int_equal(aoei_where_create(&w, "a = 1", path, 2, &err), AOE_EARG);
+        assert_null(w);
+        test_message(err.message, bad[i][1]);
+    }
+    free(longest);
+}
+
+static int paths_once(void *arg) {
+    static const char *const path[] = {"a", "!b", "c/"};
+    aoei_where *w;
+    const int code = aoei_where_create(&w, arg, path, 3, NULL);
+    aoei_where_free(w);
+    return code;
+}
+
+static void survives_failed_allocations(void **state) {
+    (void)state;
+    char where[] = "a = 1";
+    assert_true(test_alloc_failures(paths_once, where, 0) > 2);
+    assert_true(test_alloc_failures(paths_once, NULL, 0) > 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(visits_elements),          cmocka_unit_test(evaluates_conditions),
         cmocka_unit_test(reports_positions),        cmocka_unit_test(limits_depth_and_length),
         cmocka_unit_test(limits_patterns),          cmocka_unit_test(keeps_bits_after_the_last_document),
         cmocka_unit_test(recognizes_plain_numbers), cmocka_unit_test(reports_failures),
+        cmocka_unit_test(compares_paths),           cmocka_unit_test(survives_failed_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,7 +133,9 @@ static void plans_of_dense_search(void **state) {
         assert_int_equal(aoei_pg_table_name(&t, NULL, NULL), 0);
         strcpy(t.vector, "public");
         t.version = cases[i].version;
-        const aoei_pg_search q = {&s, &t, &of_table, cases[i].where, cases[i].k};
+        aoei_where *where;
+        assert_int_equal(aoei_where_create(&where, cases[i].where, NULL, 0, NULL), 0);
+        const aoei_pg_search q = {&s, &t, &of_table, where, cases[i].k};
         assert_int_equal(aoei_pg_dense(&q, vector, &list, NULL), 0);
         assert_int_equal(list.n, 1);
         assert_string_equal(list.item[0].name, "b.md");
@@ -142,6 +144,7 @@ static void plans_of_dense_search(void **state) {
         assert_non_null(strstr(fake_pq_statements(), cases[i].plan));
         assert_non_null(strstr(fake_pq_statements(), cases[i].order));
         aoei_pg_candidates_free(&list);
+        aoei_where_free(where);
         aoei_pg_close(&s);
         assert_int_equal(fake_pq_live(), 0);
     }

@@ -13,6 +13,16 @@
     "-> $" k "::text ELSE jsonb_build_array(metadata -> $" k "::text) END) AS e(v) WHERE "
 #define SMALL(x) "translate(" x ", 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz') COLLATE \"C\" LIKE "
 
+/* Parses a condition and writes its SQL. */
+static int where_sql(const char *text, aoei_buffer *sql, aoei_pg_params *p, aoe_error *err) {
+    aoei_where *w;
+    int code = aoei_where_parse(&w, text, err);
+    if (!code)
+        code = aoei_pg_where(w, sql, p, err);
+    aoei_where_free(w);
+    return code;
+}
+
 static void writes_sql(void **state) {
     (void)state;
     static const struct {
@@ -44,7 +54,7 @@ static void writes_sql(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoei_buffer sql = {0};
         aoei_pg_params p = {.n = 0};
-        assert_int_equal(aoei_pg_where(cases[i].where, &sql, &p, NULL), 0);
+        assert_int_equal(where_sql(cases[i].where, &sql, &p, NULL), 0);
         assert_string_equal(sql.data, cases[i].sql);
         size_t n = 0;
         while (n < 4 && cases[i].parameter[n])
@@ -63,7 +73,7 @@ static void text_never_becomes_sql(void **state) {
                                "or ext like '%DROP%' or exists `$1 DROP` or name in ('DROP', '\\DROP')";
     aoei_buffer sql = {0};
     aoei_pg_params p = {.n = 0};
-    assert_int_equal(aoei_pg_where(evil, &sql, &p, NULL), 0);
+    assert_int_equal(where_sql(evil, &sql, &p, NULL), 0);
     assert_null(strstr(sql.data, "DROP"));
     assert_null(strstr(sql.data, ";"));
     assert_int_equal(p.n, 8);
@@ -78,12 +88,25 @@ static void reports_errors(void **state) {
     aoei_buffer sql = {0};
     aoei_pg_params p = {.n = 0};
     aoe_error err = {0};
-    assert_int_equal(aoei_pg_where("year >=", &sql, &p, &err), AOE_EARG);
+    assert_int_equal(where_sql("year >=", &sql, &p, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "condition: "));
-    assert_int_equal(aoei_pg_where("year = 1 and modified > '2026'", &sql, &p, &err), AOE_EARG);
+    assert_int_equal(where_sql("year = 1 and modified > '2026'", &sql, &p, &err), AOE_EARG);
     assert_string_equal(err.message,
                         "condition: 'modified' at character 14 is not stored on a server; use name, ext or "
                         "metadata (in backticks if the key is modified)");
+    /* patterns of paths: a server has only names */
+    static const char *const path[] = {"src/", "!/home/a"};
+    aoei_where *w;
+    assert_int_equal(aoei_where_create(&w, NULL, path, 2, NULL), 0);
+    assert_int_equal(aoei_pg_where(w, &sql, &p, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "not stored on a server; give patterns of the names"));
+    aoei_where_free(w);
+    aoei_buffer_clear(&sql);
+    assert_int_equal(aoei_where_create(&w, NULL, path, 1, NULL), 0);
+    assert_int_equal(aoei_pg_where(w, &sql, &p, NULL), 0);
+    assert_non_null(strstr(sql.data, SMALL("name")));
+    assert_string_equal(p.data.data + p.at[p.n - 1], "src/%");
+    aoei_where_free(w);
     aoei_buffer_free(&sql);
     aoei_pg_params_free(&p);
 }
