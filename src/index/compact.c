@@ -45,11 +45,11 @@ typedef struct compaction {
     uint64_t *bad;   /* [rows] bitmap of damaged rows, owned */
     place *document; /* [n_documents] in the order of their rows, owned */
     size_t n_documents, capacity;
-    int renumbered;          /* 1: the id of a passage has changed */
-    aoei_vector_file old[3]; /* files of the old generation, owned */
-    aoei_rows rows;          /* [BLOCK] rows of the new generation */
-    size_t n;                /* rows in the block */
-    size_t at[BLOCK];        /* damaged rows of the block */
+    int documents_renumbered, renumbered; /* 1: the id of a document, or of a passage, has changed */
+    aoei_vector_file old[3];              /* files of the old generation, owned */
+    aoei_rows rows;                       /* [BLOCK] rows of the new generation */
+    size_t n;                             /* rows in the block */
+    size_t at[BLOCK];                     /* damaged rows of the block */
     size_t n_damaged;
     aoe_text text[BLOCK]; /* texts of these rows, owned */
     float *vectors;       /* [BLOCK, D], owned */
@@ -83,6 +83,7 @@ static int number_documents(compaction *c, aoe_error *err) {
         aoei_db_reset(stmt);
         if (id == next)
             continue;
+        c->documents_renumbered = 1;
         rc = bind_and_run(d, "UPDATE documents SET id = ?2 WHERE id = ?1", id, next, err);
         if (!rc)
             rc = bind_and_run(d, "UPDATE fields SET document = ?2 WHERE document = ?1", id, next, err);
@@ -128,7 +129,7 @@ static int move_document(compaction *c, const place *p, uint64_t row, aoe_error 
     aoei_db *d = &c->w->db;
     sqlite3_stmt *document, *passages;
     const int64_t first = c->kind == AOEI_COMPACT_ROWS ? p->first_passage : (int64_t)row + 1;
-    if (c->kind == AOEI_COMPACT_ROWS && row == p->first_row)
+    if (row == p->first_row && first == p->first_passage && !c->documents_renumbered)
         return 0;
     int rc =
         aoei_db_prepare(d, "UPDATE documents SET first_row = ?2, first_passage = ?3 WHERE id = ?1", &document, err);

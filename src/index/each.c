@@ -81,6 +81,6 @@ int aoe_index_each(aoe_index *index, aoe_index_passage_fn fn, void *user, aoe_er
     code = e.vector ? visit_documents(&e) : aoei_fail_nomem(err, index->settings.dims * sizeof *e.vector);
     aoei_free(e.vector);
     aoei_free(e.found);
-    aoei_reader_end(e.r);
-    return code;
+    int changed;
+    return aoei_reader_finish(e.r, code, &changed, err);
 }

@@ -187,22 +187,35 @@ static int find(list *l, aoei_locator *locator, const char *name, size_t line, s
     return fail_unknown(locator->db, name, err);
 }
 
+/* The arguments of aoe_index_get. */
+typedef struct request {
+    const char *name;
+    size_t line, count;
+    aoe_index_hits *hits;
+} request;
+
+/* An aoei_read_fn. */
+static int read_hits(void *user, aoei_reader *r, aoe_error *err) {
+    const request *q = user;
+    list l = {0};
+    aoei_locator locator;
+    aoe_index_hits_free(q->hits);
+    aoei_locator_init(&locator, &r->db);
+    int code = find(&l, &locator, q->name, q->line, q->count, err);
+    if (!code)
+        code = aoei_hits_load(q->hits, &r->db, l.found, l.n, NULL, err);
+    aoei_free(l.found);
+    aoei_locator_destroy(&locator);
+    return code;
+}
+
 int aoe_index_get(aoe_index *index, const char *name_or_id, size_t line, size_t count, aoe_index_hits *hits,
                   aoe_error *err) {
     AOEI_CHECK(err, index, name_or_id, hits);
     AOEI_RESULT(aoe_index_hits, hits, err);
-    aoei_reader *r;
-    int code = aoei_reader_begin(&r, index, err);
+    request q = {name_or_id, line, count ? count : 1, hits};
+    const int code = aoei_reader_run(index, 0, read_hits, &q, err);
     if (code)
-        return code;
-    list l = {0};
-    aoei_locator locator;
-    aoei_locator_init(&locator, &r->db);
-    code = find(&l, &locator, name_or_id, line, count ? count : 1, err);
-    if (!code)
-        code = aoei_hits_load(hits, &r->db, l.found, l.n, NULL, err);
-    aoei_free(l.found);
-    aoei_locator_destroy(&locator);
-    aoei_reader_end(r);
+        aoe_index_hits_free(hits);
     return code;
 }

@@ -223,12 +223,21 @@ static int lock_dir(aoe_index *index, aoe_error *err) {
     return rc;
 }
 
+/* Fails if this process cannot write to the index. SQLite would report another error on a read-only file system. */
+static int check_access(const aoe_index *index, aoe_error *err) {
+    if (access(index->dir, W_OK) || (aoei_exists(index->path) && access(index->path, W_OK)))
+        return aoei_fail_errno(err, errno, "%s: cannot write to the index", index->dir);
+    return 0;
+}
+
 static int open_writer(aoe_index *index, const aoe_index_options *o, aoe_error *err) {
     int rc = 0;
     if (!index->embedder && !aoei_exists(index->path))
         rc = aoei_fail(err, AOE_EARG, "%s: there is no index, and creating one needs an embedder", index->dir);
     if (!rc)
         rc = lock_dir(index, err);
+    if (!rc)
+        rc = check_access(index, err);
     if (!rc)
         rc = check_files(index->dir, err);
     if (!rc)
@@ -389,24 +398,30 @@ static int count_rows(aoei_db *d, const char *sql, size_t *count, aoe_error *err
     return rc;
 }
 
+typedef struct numbers {
+    aoe_index_stats *stats;
+    aoei_index_state state;
+} numbers;
+
+/* An aoei_read_fn. */
+static int read_numbers(void *user, aoei_reader *r, aoe_error *err) {
+    numbers *x = user;
+    int rc = aoei_index_state_read(&r->db, &x->state, err);
+    if (!rc)
+        rc = count_rows(&r->db, "SELECT count(*) FROM documents", &x->stats->documents, err);
+    return rc ? rc : count_rows(&r->db, "SELECT count(*) FROM sources", &x->stats->sources, err);
+}
+
 int aoe_index_get_stats(aoe_index *index, aoe_index_stats *stats, aoe_error *err) {
     AOEI_CHECK(err, index, stats);
     AOEI_RESULT(aoe_index_stats, stats, err);
-    aoei_reader *r;
-    aoei_index_state state = {0};
-    int rc = aoei_reader_begin_damaged(&r, index, err);
-    if (rc)
-        return rc;
-    rc = aoei_index_state_read(&r->db, &state, err);
-    if (!rc)
-        rc = count_rows(&r->db, "SELECT count(*) FROM documents", &stats->documents, err);
-    if (!rc)
-        rc = count_rows(&r->db, "SELECT count(*) FROM sources", &stats->sources, err);
+    numbers x = {.stats = stats};
+    int rc = aoei_reader_run(index, 1, read_numbers, &x, err);
     if (!rc)
         rc = add_sizes(index, stats, err);
-    aoei_reader_end(r);
     if (rc)
         return rc;
+    const aoei_index_state state = x.state;
     char *place = aoei_place_identity(index->dir);
     if (!place)
         return aoei_fail_nomem(err, 0);

@@ -183,7 +183,8 @@ static int verify(aoe_index *index, findings *f, aoe_error *err) {
         rc = check_vectors(&r->db, r->view, f, err);
     if (!rc)
         rc = check_texts(&r->db, f, err);
-    aoei_reader_end(r);
+    int changed;
+    rc = aoei_reader_finish(r, rc, &changed, err);
     return rc ? rc : check_words(index, f, err);
 }
 

@@ -3,8 +3,8 @@
  *
  * A directory that this process cannot write, and a network file system, do not allow the shared memory of SQLite's
  * write-ahead log. A database without a log is then opened as immutable: without locks. If a writer elsewhere changes
- * the file or creates a log, their sizes, times or inodes change, and the connection is opened again before the next
- * search.
+ * the file or creates a log, their sizes, times or inodes change. This is checked before and after each search, and the
+ * search is repeated with a new connection.
  */
 #include "index/reader.h"
 
@@ -19,7 +19,11 @@
 #include "index/lexical.h"
 #include "index/place.h"
 
-enum { MAX_IDLE = 32 /* open connections that no thread uses */, TRIES = 20 /* attempts during a compaction */ };
+enum {
+    MAX_IDLE = 32 /* open connections that no thread uses */,
+    TRIES = 20,
+    /* attempts during a compaction */ REPEAT = 5 /* attempts while the index changes */
+};
 
 /* Returns 1 if the header of the database says that it has a write-ahead log. */
 static int uses_log(const char *path) {
@@ -99,6 +103,15 @@ static int create(aoei_reader **out, aoe_index *index, aoe_error *err) {
     return 0;
 }
 
+/* Returns 1 if the connection uses no locks and the files were changed since it was opened. */
+static int has_changed(const aoei_reader *r) {
+    uint64_t stamp[8];
+    if (!r->immutable)
+        return 0;
+    read_stamp(r->index->path, stamp);
+    return memcmp(stamp, r->stamp, sizeof stamp) != 0;
+}
+
 /* Takes an idle connection, or opens one. */
 static int take(aoei_reader **out, aoe_index *index, aoe_error *err) {
     for (;;) {
@@ -111,16 +124,11 @@ static int take(aoei_reader **out, aoe_index *index, aoe_error *err) {
         aoei_mutex_unlock(&index->lock);
         if (!r)
             return create(out, index, err);
-        uint64_t stamp[8];
-        if (r->immutable) {
-            read_stamp(index->path, stamp);
-            if (memcmp(stamp, r->stamp, sizeof stamp) != 0) {
-                destroy(r);
-                continue;
-            }
+        if (!has_changed(r)) {
+            *out = r;
+            return 0;
         }
-        *out = r;
-        return 0;
+        destroy(r);
     }
 }
 
@@ -147,34 +155,29 @@ static int load_view(aoei_reader *r, aoe_error *err) {
 
 int aoei_reader_begin_damaged(aoei_reader **out, aoe_index *index, aoe_error *err) {
     *out = NULL;
-    aoei_reader *r = NULL;
-    int rc = take(&r, index, err);
-    if (rc)
-        return rc;
     for (int i = 0;; i++) {
+        aoei_reader *r = NULL;
+        int rc = take(&r, index, err);
+        if (rc)
+            return rc;
         rc = aoei_db_run(&r->db, "BEGIN", err);
         if (!rc)
             rc = load_view(r, err);
-        if (!rc)
-            break;
-        (void)sqlite3_exec(r->db.db, "ROLLBACK", NULL, NULL, NULL);
-        if (rc != AOE_ENOENT || i == TRIES)
-            break;
+        if (!rc) {
+            *out = r;
+            return 0;
+        }
+        const int changed = has_changed(r);
+        destroy(r);
+        if ((rc != AOE_ENOENT && !changed) || i == TRIES) {
+            aoe_error e = {.message = ""};
+            if (err)
+                e = *err;
+            return rc == AOE_ENOENT ? aoei_fail(err, AOE_EFORMAT, "the index is damaged: %s", e.message) : rc;
+        }
         /* a compaction has removed the vector files of the commit after this transaction began */
         (void)sqlite3_sleep(10);
     }
-    if (rc == AOE_ENOENT) {
-        aoe_error missing = {.message = ""};
-        if (err)
-            missing = *err;
-        rc = aoei_fail(err, AOE_EFORMAT, "the index is damaged: %s", missing.message);
-    }
-    if (rc) {
-        destroy(r);
-        return rc;
-    }
-    *out = r;
-    return 0;
 }
 
 int aoei_reader_begin(aoei_reader **r, aoe_index *index, aoe_error *err) {
@@ -205,6 +208,36 @@ void aoei_reader_end(aoei_reader *r) {
     aoei_mutex_unlock(&index->lock);
     if (!keep)
         destroy(r);
+}
+
+int aoei_reader_finish(aoei_reader *r, int code, int *changed, aoe_error *err) {
+    aoe_index *index = r->index;
+    *changed = has_changed(r);
+    if (*changed) { /* the view may contain numbers of two commits */
+        aoei_mutex_lock(&index->lock);
+        aoei_view *old = index->view;
+        index->view = NULL;
+        aoei_mutex_unlock(&index->lock);
+        aoei_view_release(old);
+    }
+    aoei_reader_end(r);
+    return !*changed ? code
+                     : aoei_fail(err, AOE_EIO,
+                                 "%s: the index was changed while it was read without locks, because its directory "
+                                 "cannot be written; try again",
+                                 index->dir);
+}
+
+int aoei_reader_run(aoe_index *index, int damaged, aoei_read_fn fn, void *user, aoe_error *err) {
+    int code = 0, changed = 1;
+    for (int i = 0; changed && i < REPEAT; i++) {
+        aoei_reader *r;
+        code = damaged ? aoei_reader_begin_damaged(&r, index, err) : aoei_reader_begin(&r, index, err);
+        if (code)
+            return code;
+        code = aoei_reader_finish(r, fn(user, r, err), &changed, err);
+    }
+    return code;
 }
 
 void aoei_readers_close(aoe_index *index) {

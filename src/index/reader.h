@@ -25,6 +25,14 @@ int aoei_reader_begin(aoei_reader **r, aoe_index *index, aoe_error *err);
 int aoei_reader_begin_damaged(aoei_reader **r, aoe_index *index, aoe_error *err);
 /* Ends the transaction and puts the connection back. Accepts NULL. */
 void aoei_reader_end(aoei_reader *r);
+/* The same. Returns `code`, but if the connection uses no locks and the index was changed since it was opened, what was
+ * read may belong to two commits: *changed is then set to 1, and the function returns AOE_EIO. */
+int aoei_reader_finish(aoei_reader *r, int code, int *changed, aoe_error *err);
+/* Begins a read transaction, calls fn and ends the transaction. If what fn read may belong to two commits, fn is called
+ * again with another reader, so it must replace its earlier results. damaged: 1: as aoei_reader_begin_damaged. Returns
+ * the result of fn or an error. */
+typedef int (*aoei_read_fn)(void *user, aoei_reader *r, aoe_error *err);
+int aoei_reader_run(aoe_index *index, int damaged, aoei_read_fn fn, void *user, aoe_error *err);
 /* Opens a connection for reading, in the way that the file system of the index allows. *immutable is set to 1 if it
  * uses no locks. The caller calls aoei_db_close, also after a failure. */
 int aoei_reader_connect(aoei_db *db, const char *dir, const char *path, int *immutable, aoe_error *err);

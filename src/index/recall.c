@@ -107,6 +107,6 @@ int aoe_index_recall(aoe_index *index, size_t k, size_t n_queries, double *recal
     else if (r->view->live_rows > 0)
         rc = try_scans(&t, r, k, recall, err);
     trial_free(&t);
-    aoei_reader_end(r);
-    return rc;
+    int changed;
+    return aoei_reader_finish(r, rc, &changed, err);
 }

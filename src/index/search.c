@@ -26,7 +26,7 @@ enum { BLOCK = 1024 /* queries whose vectors are scanned together */ };
 typedef struct search {
     aoe_index *index;
     const aoe_index_search_options *o;
-    aoei_reader *reader; /* owned */
+    aoei_reader *reader; /* borrowed */
     aoei_allowed allowed;
     aoei_locator locator;
     const aoei_lengths *lengths; /* of the view; NULL: no search by words */
@@ -34,6 +34,9 @@ typedef struct search {
     int is_dense;                /* 1: the dense list is needed */
     float *vectors;              /* [BLOCK, D] embeddings of the queries of a block, owned; NULL if is_dense is 0 */
     aoei_dense *dense;           /* [BLOCK] dense lists of a block, owned; NULL if is_dense is 0 */
+    const aoe_text *query;       /* [n] */
+    size_t n;
+    aoe_index_hits *hits; /* [n] results; the elements of the caller may be smaller than the struct */
     aoe_error *err;
 } search;
 
@@ -102,12 +105,9 @@ static int prepare(search *s) {
     const aoe_index_search_options *o = s->o;
     s->is_dense = o->mode == AOE_INDEX_DENSE || (o->mode == AOE_INDEX_HYBRID && s->index->embedder);
     s->depth = o->k > AOEI_FUSION_DEPTH || o->mode != AOE_INDEX_HYBRID ? o->k : AOEI_FUSION_DEPTH;
-    int code = aoei_reader_begin(&s->reader, s->index, s->err);
-    if (code)
-        return code;
     aoei_locator_init(&s->locator, &s->reader->db);
-    code = aoei_allowed_create(&s->allowed, &s->reader->db, o, s->reader->view->rows, aoei_view_ranges, s->reader->view,
-                               s->err);
+    int code = aoei_allowed_create(&s->allowed, &s->reader->db, o, s->reader->view->rows, aoei_view_ranges,
+                                   s->reader->view, s->err);
     if (!code && o->mode != AOE_INDEX_DENSE)
         code = aoei_view_lengths(s->reader->view, &s->reader->db, &s->lengths, s->err);
     return code;
@@ -140,7 +140,6 @@ static void finish(search *s) {
     aoei_free(s->dense);
     aoei_allowed_free(&s->allowed);
     aoei_locator_destroy(&s->locator);
-    aoei_reader_end(s->reader);
 }
 
 /* Returns element i of the caller's array, whose elements may be smaller than the library's. */
@@ -159,17 +158,28 @@ static int store_query(search *s, aoe_text query, size_t in_block, aoe_index_hit
     return code;
 }
 
-static int search_all(search *s, const aoe_text *queries, size_t n, aoe_index_hits *hits) {
-    int code = prepare(s);
-    for (size_t i = 0; !code && i < n; i += BLOCK) {
-        const size_t count = n - i < BLOCK ? n - i : BLOCK;
-        if (s->is_dense)
-            code = search_block(s, queries + i, count);
+static void clear_hits(const search *s) {
+    for (size_t i = 0; i < s->n; i++)
+        aoe_index_hits_free(element(s->hits, i));
+}
+
+/* An aoei_read_fn. */
+static int search_all(void *user, aoei_reader *r, aoe_error *err) {
+    const search *given = user;
+    search s = *given;
+    s.reader = r;
+    s.err = err;
+    clear_hits(&s);
+    int code = prepare(&s);
+    for (size_t i = 0; !code && i < s.n; i += BLOCK) {
+        const size_t count = s.n - i < BLOCK ? s.n - i : BLOCK;
+        if (s.is_dense)
+            code = search_block(&s, s.query + i, count);
         for (size_t q = 0; !code && q < count; q++)
-            code = store_query(s, queries[i + q], q, element(hits, i + q));
-        free_block(s, count);
+            code = store_query(&s, s.query[i + q], q, element(s.hits, i + q));
+        free_block(&s, count);
     }
-    finish(s);
+    finish(&s);
     return code;
 }
 
@@ -189,10 +199,10 @@ int aoe_index_search_many(aoe_index *index, const aoe_text *queries, size_t n, c
         code = aoei_search_check_query(queries[i], i, n, err);
     if (code || n == 0)
         return code;
-    search s = {.index = index, .o = o, .err = err};
-    code = search_all(&s, queries, n, hits);
-    for (size_t i = 0; code && i < n; i++)
-        aoe_index_hits_free(element(hits, i));
+    search s = {.index = index, .o = o, .query = queries, .n = n, .hits = hits};
+    code = aoei_reader_run(index, 0, search_all, &s, err);
+    if (code)
+        clear_hits(&s);
     return code;
 }
 
@@ -209,7 +219,7 @@ int aoe_index_preload(aoe_index *index, aoe_error *err) {
     int code = aoei_reader_begin(&r, index, err);
     if (code)
         return code;
-    code = aoei_view_lengths(r->view, &r->db, &lengths, err);
-    aoei_reader_end(r);
-    return code;
+    int changed;
+    code = aoei_reader_finish(r, aoei_view_lengths(r->view, &r->db, &lengths, err), &changed, err);
+    return changed ? 0 : code; /* the next search reads the new commit */
 }

@@ -8,10 +8,12 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "index/place.h"
 #include "net/libraries.h"
 
 enum { MAX_VALUE = 1 << 30 /* maximum bytes of a text or BLOB */ };
@@ -31,6 +33,14 @@ static int fail_io(const aoei_db *d, int code, int errnum, aoe_error *err) {
     if (code == SQLITE_IOERR_SHORT_READ || code == SQLITE_IOERR_CORRUPTFS)
         return aoei_db_damaged(d, "the file is truncated", err);
     return aoei_fail_errno(err, errnum ? errnum : EIO, "%s: cannot read or write the index", d->path);
+}
+
+static int fail_log(const aoei_db *d, aoe_error *err) {
+    return aoei_fail(err, AOE_EUNSUPPORTED,
+                     "%s: the last change of the index is still in its journal, which can only be read by a process "
+                     "that may write to the directory; open the index once with write permission, or copy its "
+                     "directory",
+                     d->path);
 }
 
 int aoei_db_fail(const aoei_db *d, int code, aoe_error *err) {
@@ -54,15 +64,14 @@ int aoei_db_fail(const aoei_db *d, int code, aoe_error *err) {
         return aoei_fail(err, AOE_EIO,
                          "%s: another program has locked the index; wait until it ends, or stop it, and run again",
                          d->path);
-    case SQLITE_CANTOPEN:
+    case SQLITE_CANTOPEN: /* also if the shared memory of the log cannot be created */
+        if ((errnum == ENOENT || errnum == EACCES || errnum == EROFS) && access(d->path, R_OK) == 0 &&
+            aoei_place_has_log(d->path))
+            return fail_log(d, err);
         return aoei_fail_errno(err, errnum ? errnum : EACCES, "%s: cannot open the index", d->path);
     case SQLITE_READONLY:
         if (code != SQLITE_READONLY && code != SQLITE_READONLY_DBMOVED && code != SQLITE_READONLY_DIRECTORY)
-            return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: the last change of the index is still in its journal, which can only be read by a "
-                             "process that may write to the directory; open the index once with write permission, or "
-                             "copy its directory",
-                             d->path);
+            return fail_log(d, err);
         return aoei_fail_errno(err, EACCES, "%s: cannot write to the index", d->path);
     case SQLITE_PERM:
         return aoei_fail_errno(err, EACCES, "%s: cannot write to the index", d->path);

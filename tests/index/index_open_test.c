@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * covers: index/sql index/schema index/view index/place index/reader index/model_check
+ * covers: index/sql index/schema index/view index/place index/model_check
  * Tests that an index is created, opened and rejected: by one writer and many readers, with another model or other
  * settings, in a read-only directory, on a network file system, and if its files are damaged or of other programs.
  */
