@@ -2,8 +2,8 @@
  * Compaction and verification as public functions.
  *
  * Verification reads everything: the pages of the database, the checksums of the vectors, the hashes of the texts, and
- * the numbers that connect documents, passages and vectors. A writer also checks the word index, because SQLite does so
- * only with a statement that could write.
+ * the numbers that connect documents, passages and vectors. It compares the word index with the texts. A writer also
+ * lets FTS5 check the structure of the word index, because this needs a statement that could write.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +18,7 @@
 #include "index/index_write.h"
 #include "index/queue.h"
 #include "index/reader.h"
+#include "index/word_check.h"
 #include "index/writer.h"
 
 /* What a verification found. */
@@ -151,7 +152,16 @@ static int check_texts(aoei_db *d, findings *f, aoe_error *err) {
     return rc;
 }
 
-/* Lets FTS5 check the word index. */
+/* Compares the word index with the texts. */
+static int compare_words(const aoe_index *index, aoei_db *d, findings *f, aoe_error *err) {
+    const char *damage;
+    const int rc = aoei_word_check(d, index->settings.stem, &damage, err);
+    if (!rc && damage)
+        found(f, damage, NULL);
+    return rc;
+}
+
+/* Lets FTS5 check the structure of the word index. */
 static int check_words(aoe_index *index, findings *f, aoe_error *err) {
     aoei_index_writer *w = index->writer;
     if (!w || w->in_transaction)
@@ -183,6 +193,8 @@ static int verify(aoe_index *index, findings *f, aoe_error *err) {
         rc = check_vectors(&r->db, r->view, f, err);
     if (!rc)
         rc = check_texts(&r->db, f, err);
+    if (!rc)
+        rc = compare_words(index, &r->db, f, err);
     int changed;
     rc = aoei_reader_finish(r, rc, &changed, err);
     return rc ? rc : check_words(index, f, err);

@@ -269,19 +269,34 @@ static void test_damaged_tables(void **state) {
         aoe_index_close(index);
         free(path);
     }
-    /* a word index without its words is built again */
-    char *path = new_index(6, AOE_AUTO), *want = tiny_index_dump_path(path, &err);
-    change(path, "DELETE FROM words_data WHERE id > 10");
-    aoe_index *index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
-    assert_int_equal(aoe_index_verify(index, 0, &err), AOE_EFORMAT);
-    assert_message("the word index is malformed");
-    check(aoe_index_verify(index, 1, &err));
-    char *got = tiny_index_dump(index);
-    assert_string_equal(got, want);
-    aoe_index_close(index);
-    free(got);
-    free(want);
-    free(path);
+}
+
+/* A damaged word index is found, also by a reader, and built again. */
+static void test_damaged_words(void **state) {
+    (void)state;
+    static const char *const changes[] = {
+        "DELETE FROM words_data WHERE id > 10",
+        "DELETE FROM words_docsize",
+        "UPDATE words_data SET block = substr(block, 1, length(block) - 40) || zeroblob(40) WHERE id > 10",
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char *path = new_index(6, AOE_AUTO), *want = tiny_index_dump_path(path, &err);
+        change(path, changes[i]);
+        aoe_index *index = tiny_index_open(path, AOE_INDEX_READ, NULL);
+        assert_int_equal(aoe_index_verify(index, 0, &err), AOE_EFORMAT);
+        assert_message("the word index");
+        assert_message("repair the index");
+        aoe_index_close(index);
+        index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
+        check(aoe_index_verify(index, 1, &err));
+        check(aoe_index_verify(index, 0, &err));
+        char *got = tiny_index_dump(index);
+        assert_string_equal(got, want);
+        aoe_index_close(index);
+        free(got);
+        free(want);
+        free(path);
+    }
 }
 
 static uint64_t size_of(const char *path) {
@@ -530,7 +545,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_compact),         cmocka_unit_test(test_flipped_byte),
         cmocka_unit_test(test_given_vector),    cmocka_unit_test(test_truncated_file),
-        cmocka_unit_test(test_damaged_tables),  cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_damaged_tables),  cmocka_unit_test(test_damaged_words),
+        cmocka_unit_test(test_growth),
         cmocka_unit_test(test_embed_texts),     cmocka_unit_test(test_reuse_of_damaged_vector),
         cmocka_unit_test(test_ids_do_not_grow), cmocka_unit_test(test_ids_with_gaps),
         cmocka_unit_test(test_compaction_waits)};
