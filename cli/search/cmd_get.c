@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe get`: prints lines of a document, or a passage with its surroundings, from the index.
+ * Implements `aoe get`: prints lines of a document, or a passage with its surroundings, from the index. The exit codes
+ * are those of `aoe search`.
  */
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
@@ -8,6 +9,8 @@
 #include "cli/search/place.h"
 
 #include <math.h>
+
+enum { FOUND = 0, NOTHING = 1, FAILED = 2 }; /* exit codes */
 
 typedef struct options {
     cli_general general;
@@ -32,6 +35,7 @@ static const aoei_option table[] = {
      .help = "print the number of each line in its document, if the text of the passage has the lines of the document"},
 };
 
+/* Prints the lines of a place. Returns an exit code. */
 static int print_place(cli_index *x, const options *o, const char *text) {
     aoe_error err;
     cli_place place;
@@ -43,7 +47,8 @@ static int print_place(cli_index *x, const options *o, const char *text) {
     cli_place_free(&place);
     if (code) {
         cli_lines_free(&lines);
-        return cli_fail("%s", err.message);
+        cli_fail("%s", err.message);
+        return code == AOE_ENOENT ? NOTHING : FAILED;
     }
     cli_hit_output_begin(&output);
     for (size_t i = 0; i < lines.hits.n && o->general.json; i++)
@@ -55,16 +60,18 @@ static int print_place(cli_index *x, const options *o, const char *text) {
     aoei_buffer_free(&b);
     cli_hit_output_end(&output);
     cli_lines_free(&lines);
-    return 0;
+    return fflush(stdout) || ferror(stdout) ? FAILED : FOUND; /* main reports the error */
 }
 
 static int run(const options *o, const cli_args *args) {
     aoe_error err;
     cli_index x = {.general = &o->general, .model = &o->model};
     cli_set_quiet(o->general.quiet);
-    int code = cli_index_find(&x, o->index);
-    if (!code && cli_index_open_read(&x, &err))
-        code = cli_fail("%s", err.message);
+    int code = cli_index_find(&x, o->index) ? FAILED : FOUND;
+    if (!code && cli_index_open_read(&x, &err)) {
+        cli_fail("%s", err.message);
+        code = FAILED;
+    }
     for (size_t i = 0; i < args->n && !code; i++)
         code = print_place(&x, o, args->operand[i]);
     cli_index_close(&x);
@@ -82,10 +89,12 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "get",
         .operands = "NAME[:LINE[:COUNT]]|ID...",
-        .about = "Prints text from an index (aoe index): COUNT lines of a document from LINE, the passages with this\n"
-                 "line if there is no COUNT, the whole document if there is no LINE, or the passage with an id. NAME\n"
-                 "is a name that aoe search prints. The files are not read. With --json, the passages with these\n"
-                 "lines are printed as objects, one per line.\n",
+        .about =
+            "Prints text from an index (aoe index): COUNT lines of a document from LINE, the passages with this\n"
+            "line if there is no COUNT, the whole document if there is no LINE, or the passage with an id. NAME\n"
+            "is a name that aoe search prints. The files are not read. With --json, the passages with these\n"
+            "lines are printed as objects, one per line. The exit code is 0 if all places were found, 1 if one was\n"
+            "not found, and 2 after another error.\n",
         .examples = "  aoe get notes/certificates.md:12\n"
                     "  aoe get notes/certificates.md:1:40 --context 0\n",
         CLI_GROUPS(groups),

@@ -125,7 +125,7 @@ static int get(aoe_index *index, cli_place *p, aoe_index_hits *hits, aoe_error *
     }
     if (!is_malformed(index, p))
         return code;
-    return aoei_fail(err, AOE_ENOENT,
+    return aoei_fail(err, AOE_EARG,
                      "'%s' is not a place in a document; write NAME:LINE or NAME:LINE:COUNT with numbers from 1 to "
                      "999999999",
                      p->text);

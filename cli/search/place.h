@@ -33,7 +33,7 @@ typedef struct cli_lines {
 /* Gets the passages of a place with `context` additional lines before and after it. A document whose name is the whole
  * place has priority. A file may also be named by its path relative to the current folder. Returns the error codes of
  * aoe_index_get; AOE_ENOENT also if the document is empty, and AOE_EARG if several documents have a passage with the
- * id. The caller frees *l even after an error. */
+ * id, or if the text after a document's name is not a place. The caller frees *l even after an error. */
 int cli_lines_get(cli_lines *l, aoe_index *index, cli_place *p, size_t context, aoe_error *err);
 /* Appends the lines as text, with the name and the heading of each passage. A line that two passages share is written
  * once. numbers: 1: each line begins with its number, if the text of its passage has the lines of the document. */

@@ -67,7 +67,10 @@ get -i equal.index 27956192.txt:1
 fails get notes/long.txt:100000
 fails get missing.txt:1
 fails get 0123456789ab
-fails get -i missing notes/long.txt:1
+get -i missing notes/long.txt:1 || echo "exit $?"
+get notes/pets.md:1:1 missing.md >none || echo "exit $?"
+"$AOE" get notes/pets.md >/dev/full 2>none || echo "exit $?"
+get --nothing || echo "exit $?"
 get notes/pets.md | head -n 2
 for place in notes/long.txt: notes/long.txt:0 notes/long.txt:x notes/long.txt:1:0 long.txt:1:2:3 0123456789abc "" \
     notes/pts.md pets.md2:1 nots/long.txt; do
