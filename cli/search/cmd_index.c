@@ -639,8 +639,8 @@ static int run_command(int argc, char **argv) {
         .command = "index",
         .operands = "[PATH...]",
         .about =
-            "Creates an index for aoe search, or updates it: only files that changed are read and embedded. A PATH\n"
-            "is a folder (Markdown, text, HTML, source code; PDF, .docx, .odt, .epub and .rtf through pdftotext\n"
+            "Creates an index for aoe search, or updates it: only files that changed are read and embedded. A\n"
+            "PATH is a folder (Markdown, text, HTML, source code; PDF, .docx, .odt, .epub and .rtf through pdftotext\n"
             "and pandoc), a table (.tsv, .csv, .jsonl; columns other than the text column become metadata) or a\n"
             ".txt file with one text per line. Without PATH, the paths in the record of the index are used.\n"
             "Ctrl-C stores the work until then; the same command continues.\n",

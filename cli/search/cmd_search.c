@@ -185,10 +185,10 @@ static const aoei_option output_table[] = {
      .kind = AOEI_OPTION_SIZE,
      .offset = offsetof(options, snippet),
      .most = 10000,
-     .help =
-         "print at most N lines of each passage, those with most words of the query; 0 for the whole passage. Lines "
-         "are wrapped at the width of the terminal, otherwise at 100 columns. JSON always contains the whole "
-         "passage"},
+     .help = "print at most N lines of each passage, those with most words of the query or, without such "
+             "words, its first lines after the headings; 0 for the whole passage. Lines "
+             "are wrapped at the width of the terminal, otherwise at 100 columns. JSON always contains the whole "
+             "passage"},
     {.name = "explain",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, explain),
@@ -271,7 +271,7 @@ static int print_hits(job *j, aoe_text query, const aoe_index_hits *found) {
         while (n && hits[n - 1].score < o->search.min_score)
             n--;
     }
-    cli_terms_create(&terms, found->term, found->n_terms);
+    cli_terms_create(&terms, found->term, found->n_terms, query);
     if (!code)
         cli_hit_output_write(&j->output, query, j->queries, hits, n, &terms);
     cli_terms_free(&terms);

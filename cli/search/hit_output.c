@@ -268,7 +268,7 @@ static void append_query(aoei_buffer *b, aoe_text query, size_t number, size_t n
 static void write_text(const cli_hit_output *o, aoe_text query, size_t number, const cli_hit *hits, size_t n,
                        const cli_terms *terms) {
     aoei_buffer b = {0};
-    const cli_snippet snippet = {
+    cli_snippet snippet = {
         .width = o->width, .rows = o->snippet, .indent = INDENT, .highlight = o->color, .terms = terms};
     if (o->many)
         append_query(&b, query, number, n);
@@ -279,6 +279,7 @@ static void write_text(const cli_hit_output *o, aoe_text query, size_t number, c
         aoei_buffer_putc(&b, '\n');
         if (o->explain)
             append_explanation(&b, o, hits[i].hit);
+        snippet.heading = hits[i].hit->heading;
         cli_append_snippet(&b, hits[i].hit->text, &snippet);
     }
     print_buffer(&b);

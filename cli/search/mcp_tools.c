@@ -182,7 +182,7 @@ static json_t *metadata(const aoe_index_hit *hit) {
 /* Appends the lines of a passage to the text and returns its object. */
 static json_t *take_hit(const cli_mcp_index *m, const aoe_index_hit *hit, size_t number, const cli_terms *terms,
                         aoei_buffer *text) {
-    cli_snippet snippet = {.width = WIDTH, .rows = ROWS, .terms = terms};
+    cli_snippet snippet = {.width = WIDTH, .rows = ROWS, .terms = terms, .heading = hit->heading};
     aoei_buffer rows = {0};
     json_t *o = cli_hit_json(hit, hit->score, 0);
     json_object_del(o, "text");
@@ -199,6 +199,11 @@ static json_t *take_hit(const cli_mcp_index *m, const aoe_index_hit *hit, size_t
     snippet.indent = INDENT;
     cli_append_snippet(text, hit->text, &snippet);
     return o;
+}
+
+static aoe_text query_of(const json_t *arguments) {
+    const json_t *query = json_object_get(arguments, "query");
+    return (aoe_text){json_string_value(query), json_string_length(query)};
 }
 
 static aoe_index_mode mode_of(const char *name) {
@@ -223,7 +228,7 @@ static void add_paths(const cli_mcp_index *m, const char *text, cli_path_pattern
 
 /* Finds the passages. Returns 0, or 1 after reporting the error. */
 static int find_hits(cli_mcp_index *m, const json_t *arguments, aoe_index_hits *hits) {
-    const json_t *query = json_object_get(arguments, "query"), *k = json_object_get(arguments, "k");
+    const json_t *k = json_object_get(arguments, "k");
     aoe_index_search_options o;
     aoe_error err;
     aoe_index_search_options_defaults(&o);
@@ -235,12 +240,12 @@ static int find_hits(cli_mcp_index *m, const json_t *arguments, aoe_index_hits *
         o.where = NULL;
     if (find(m) || cli_index_open_search(&m->index, m->refresh, o.mode))
         return 1;
-    const aoe_text text = {json_string_value(query), json_string_length(query)};
     cli_path_patterns paths = {0};
     add_paths(m, json_string_value(json_object_get(arguments, "path")), &paths);
     o.path = (const char *const *)paths.item;
     o.n_paths = paths.n;
-    const int code = aoe_index_search(m->index.index, text, &o, hits, &err) ? cli_fail("%s", err.message) : 0;
+    const int code =
+        aoe_index_search(m->index.index, query_of(arguments), &o, hits, &err) ? cli_fail("%s", err.message) : 0;
     cli_path_patterns_free(&paths);
     return code;
 }
@@ -258,7 +263,7 @@ static void search(void *user, const json_t *arguments, cli_mcp_result *result) 
         return;
     }
     json_t *list = json_array();
-    cli_terms_create(&terms, hits.term, hits.n_terms);
+    cli_terms_create(&terms, hits.term, hits.n_terms, query_of(arguments));
     for (size_t i = 0; i < hits.n; i++)
         json_array_append_new(list, take_hit(m, &hits.hit[i], i + 1, &terms, &result->text));
     cli_terms_free(&terms);

@@ -17,6 +17,8 @@
 
 enum {
     MAX_TERMS = 64,  /* number of words that are searched; the time is proportional to it */
+    LONG_WORD = 5,   /* letters of a word whose beginning is searched, too */
+    WORD = 1000,     /* score of a word; that of a beginning is below it */
     MAX_FOLDED = 18, /* maximum number of code points of a folded character (U+FDFA) */
     TAB = 4          /* a tab continues at the next column that is a multiple of TAB */
 };
@@ -85,13 +87,33 @@ static int is_boundary(uint32_t before, uint32_t after) {
             utf8proc_category((utf8proc_int32_t)after) == UTF8PROC_CATEGORY_LU);
 }
 
-void cli_terms_create(cli_terms *t, const char *const *terms, size_t n) {
+/* Adds the beginnings of the long words of a query: two thirds of their letters. used: length of t->point. */
+static void add_beginnings(cli_terms *t, aoe_text query, size_t used) {
+    uint32_t c = 0;
+    for (size_t at = 0; at < query.len && t->n < MAX_TERMS;) {
+        size_t letters = 0, n = 0;
+        while (at < query.len) {
+            at += decode(query.data + at, query.len - at, &c);
+            if (!is_word(c) || is_cjk(c))
+                break;
+            n += fold(c, t->point + used + n);
+            letters++;
+        }
+        if (letters < LONG_WORD)
+            continue;
+        used += n > 6 ? n * 2 / 3 : 4;
+        t->end[t->n++] = used;
+    }
+}
+
+void cli_terms_create(cli_terms *t, const char *const *terms, size_t n, aoe_text query) {
     *t = (cli_terms){.n = n < MAX_TERMS ? n : MAX_TERMS};
-    size_t used = 0, bytes = 1;
+    size_t used = 0, bytes = query.len + 1;
     for (size_t i = 0; i < t->n; i++)
         bytes += strlen(terms[i]);
     t->point = cli_calloc(bytes, MAX_FOLDED * sizeof *t->point);
-    t->end = cli_calloc(t->n + 1, sizeof *t->end);
+    t->end = cli_calloc(MAX_TERMS, sizeof *t->end);
+    t->n_words = t->n;
     for (size_t i = 0; i < t->n; i++) {
         const size_t len = strlen(terms[i]);
         uint32_t c;
@@ -101,6 +123,7 @@ void cli_terms_create(cli_terms *t, const char *const *terms, size_t n) {
         }
         t->end[i] = used;
     }
+    add_beginnings(t, query, used);
 }
 
 void cli_terms_free(cli_terms *t) {
@@ -109,7 +132,7 @@ void cli_terms_free(cli_terms *t) {
     *t = (cli_terms){0};
 }
 
-/* Returns the end of the word `term` if the text contains it at `at`, otherwise 0. */
+/* Returns the end of the word `term`, or of the beginning of a word, if the text contains it at `at`, otherwise 0. */
 static size_t match_term(aoe_text text, size_t at, const cli_terms *t, size_t term) {
     size_t next = term ? t->end[term - 1] : 0;
     const size_t end = t->end[term];
@@ -123,6 +146,8 @@ static size_t match_term(aoe_text text, size_t at, const cli_terms *t, size_t te
             return 0;
         next += n;
     }
+    if (term >= t->n_words)
+        return next == end ? at : 0;
     uint32_t after;
     while (at < text.len) { /* combining marks belong to the word */
         const size_t n = decode(text.data + at, text.len - at, &after);
@@ -139,7 +164,7 @@ static void find_matches(layout *l, const cli_terms *t) {
         const size_t n = decode(l->text.data + at, l->text.len - at, &c);
         size_t end = 0, best = 0;
         for (size_t i = 0; i < t->n && is_boundary(before, c); i++) {
-            const size_t e = match_term(l->text, at, t, i);
+            const size_t e = end && i >= t->n_words ? 0 : match_term(l->text, at, t, i);
             if (e > end) { /* the longest word */
                 end = e;
                 best = i;
@@ -160,12 +185,24 @@ static void find_matches(layout *l, const cli_terms *t) {
 
 /* -------------------------------------------------------------------- rows */
 
-/* Appends a row without the spaces at its end. */
-static void add_row(layout *l, size_t start, size_t end, int keep_empty) {
+/* Returns 1 if the text contains a letter or a digit. */
+static int says_something(const char *s, size_t len) {
+    uint32_t c;
+    for (size_t at = 0; at < len;) {
+        at += decode(s + at, len - at, &c);
+        if (is_word(c))
+            return 1;
+    }
+    return 0;
+}
+
+/* Appends a row without the spaces at its end. all: 0: not if it contains neither letters nor digits. */
+static void add_row(layout *l, size_t start, size_t end, int all) {
     while (end > start &&
            (l->text.data[end - 1] == ' ' || l->text.data[end - 1] == '\t' || l->text.data[end - 1] == '\r'))
         end--;
-    if ((end == start && !keep_empty) || aoei_grow((void **)&l->row, &l->row_capacity, l->rows, sizeof *l->row))
+    if ((!all && !says_something(l->text.data + start, end - start)) ||
+        aoei_grow((void **)&l->row, &l->row_capacity, l->rows, sizeof *l->row))
         return;
     l->row[l->rows++] = (row){start, end};
 }
@@ -179,55 +216,123 @@ static size_t advance(const char *s, size_t len, size_t column, size_t *bytes) {
 }
 
 /* Divides the line text[start, end) into rows of at most `width` columns (0: one row), after spaces if possible. */
-static void wrap_line(layout *l, size_t start, size_t end, size_t width, int keep_empty) {
+static void wrap_line(layout *l, size_t start, size_t end, size_t width, int all) {
     size_t column = 0, bytes, after_space = 0;
     for (size_t at = start; width && at < end; at += bytes) {
         const char *s = l->text.data + at;
         column = advance(s, end - at, column, &bytes);
         if (column > width && at > start && *s != ' ') {
             const size_t cut = after_space > start ? after_space : at;
-            add_row(l, start, cut, keep_empty);
+            add_row(l, start, cut, all);
             start = at = cut;
             column = advance(l->text.data + at, end - at, 0, &bytes);
         }
         if (*s == ' ' || *s == '\t')
             after_space = at + bytes;
     }
-    add_row(l, start, end, keep_empty);
+    add_row(l, start, end, all);
 }
 
-static void find_rows(layout *l, size_t width, int keep_empty) {
+static void find_rows(layout *l, size_t width, int all) {
     aoe_text t = l->text;
     while (t.len && (t.data[t.len - 1] == '\n' || t.data[t.len - 1] == '\r' || t.data[t.len - 1] == ' '))
         t.len--;
     for (size_t start = 0; start < t.len;) {
         const char *nl = memchr(t.data + start, '\n', t.len - start);
         const size_t end = nl ? (size_t)(nl - t.data) : t.len;
-        wrap_line(l, start, end, width, keep_empty && (l->rows || end > start));
+        if (l->rows || end > start || !all)
+            wrap_line(l, start, end, width, all);
         start = end + 1;
     }
 }
 
-/* Returns the first row of the window of n rows that contains the most different words of the query and, among equal
- * windows, the most words. */
-static size_t best_window(const layout *l, size_t n) {
-    size_t best = 0, best_score = 0;
-    for (size_t first = 0; first + n <= l->rows; first++) {
-        unsigned char seen[MAX_TERMS] = {0};
-        size_t score = 0;
-        for (size_t i = 0; i < l->matches; i++) {
-            const match *m = &l->match[i];
-            if (m->start < l->row[first].start || m->start >= l->row[first + n - 1].end)
-                continue;
-            score += seen[m->term] ? 1 : 1000;
-            seen[m->term] = 1;
-        }
+/* Returns the score of the rows from `first` to `first` + n - 1: the number of different words of the query decides,
+ * then beginnings of words, the longest ones most, and the number of words. */
+static size_t score_window(const layout *l, size_t first, size_t n, const cli_terms *t) {
+    unsigned char seen[MAX_TERMS] = {0};
+    size_t score = 0;
+    for (size_t i = 0; i < l->matches; i++) {
+        const match *m = &l->match[i];
+        if (m->start < l->row[first].start || m->start >= l->row[first + n - 1].end)
+            continue;
+        if (m->term < t->n_words)
+            score += seen[m->term] ? 1 : WORD;
+        else if (!seen[m->term])
+            score += 10 * (m->end - m->start);
+        seen[m->term] = 1;
+    }
+    return score;
+}
+
+/* Sets *first to the first row of the best window of n rows; of equal neighbors, to the middle one. Returns its score.
+ */
+static size_t best_window(const layout *l, size_t n, const cli_terms *t, size_t *first) {
+    size_t best = 0, equal = 0, best_score = 0; /* equal: windows after the best one with the same score */
+    for (size_t i = 0; t && i + n <= l->rows; i++) {
+        const size_t score = score_window(l, i, n, t);
         if (score > best_score) {
-            best = first;
+            best = i;
             best_score = score;
+            equal = 0;
+        } else if (score == best_score && i == best + equal + 1) {
+            equal++;
         }
     }
-    return best;
+    *first = best + (equal + 1) / 2;
+    return best_score;
+}
+
+/* Returns 1 if a row is one of the headings, without the signs around it, or names a license. */
+static int is_heading(const layout *l, const row *r, const char *headings) {
+    static const char license[] = "SPDX-License-Identifier";
+    const char *s = l->text.data + r->start, *end = l->text.data + r->end;
+    for (const char *at = s; at + sizeof license - 1 <= end; at++)
+        if (memcmp(at, license, sizeof license - 1) == 0)
+            return 1;
+    while (s < end && strchr("#= \t", *s) && *s)
+        s++;
+    while (end > s && strchr("#= \t", end[-1]) && end[-1])
+        end--;
+    for (const char *h = headings; h && end > s;) {
+        const char *next = strstr(h, " > ");
+        const size_t len = next ? (size_t)(next - h) : strlen(h);
+        if (len == (size_t)(end - s) && memcmp(h, s, len) == 0)
+            return 1;
+        h = next ? next + 3 : NULL;
+    }
+    return 0;
+}
+
+/* Returns 1 if a sentence or a paragraph can begin with row i. */
+static int begins_sentence(const layout *l, size_t i) {
+    const row *before = &l->row[i - 1];
+    size_t lines = 0;
+    for (size_t at = before->end; at < l->row[i].start; at++)
+        lines += l->text.data[at] == '\n';
+    return lines > 1 || strchr(".!?", l->text.data[before->end - 1]) != NULL;
+}
+
+/* Returns 1 if a passage begins inside a sentence: with a small letter, but not with source code. */
+static int begins_inside(const layout *l) {
+    const char *s = l->text.data + l->row[0].start;
+    const size_t len = l->row[0].end - l->row[0].start;
+    uint32_t c;
+    (void)decode(s, len, &c);
+    for (size_t i = 0; i < len; i++)
+        if (strchr("{};=", s[i]) && s[i])
+            return 0;
+    return utf8proc_category((utf8proc_int32_t)c) == UTF8PROC_CATEGORY_LL;
+}
+
+/* Returns the first row that says something in a passage without words of the query, such that n rows follow. */
+static size_t first_telling_row(const layout *l, size_t n, const char *headings) {
+    const size_t most = l->rows - n;
+    size_t i = 0;
+    for (size_t k = 1; begins_inside(l) && k <= most && k <= l->rows / 3 && !i; k++)
+        i = begins_sentence(l, k) ? k : 0;
+    while (i < most && is_heading(l, &l->row[i], headings))
+        i++;
+    return i;
 }
 
 static void append_row(aoei_buffer *b, const layout *l, const row *r, const cli_snippet *o) {
@@ -238,7 +343,8 @@ static void append_row(aoei_buffer *b, const layout *l, const row *r, const cli_
     for (size_t at = r->start; at < r->end; at += v.bytes) {
         while (next < l->matches && l->match[next].end <= at)
             next++;
-        const int inside = o->highlight && next < l->matches && l->match[next].start <= at;
+        const int inside =
+            o->highlight && next < l->matches && l->match[next].start <= at && l->match[next].term < o->terms->n_words;
         if (inside != on)
             aoei_buffer_printf(b, "%s", inside ? HIGHLIGHT : PLAIN);
         on = inside;
@@ -262,9 +368,11 @@ void cli_append_snippet(aoei_buffer *b, aoe_text text, const cli_snippet *o) {
     /* A row has at least 20 columns, even if the terminal is narrower. */
     const size_t width = !o->width ? 0 : o->width > o->indent + 20 ? o->width - o->indent : 20;
     find_rows(&l, width, !o->rows);
+    if (!l.rows)
+        find_rows(&l, width, 1);
     const size_t n = o->rows && o->rows < l.rows ? o->rows : l.rows;
-    if (n < l.rows)
-        first = best_window(&l, n);
+    if (n < l.rows && !best_window(&l, n, o->terms, &first))
+        first = first_telling_row(&l, n, o->heading);
     for (size_t i = first; i < first + n; i++)
         append_row(b, &l, &l.row[i], o);
     aoei_free(l.match);

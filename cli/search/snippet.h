@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Prints a passage, or the rows of it that contain most words of a query. Long lines are wrapped, the words of the
  * query can be highlighted, and characters that would change a terminal are shown as escapes (cli/common/visible.h).
+ *
+ * A passage that was found by meaning may contain no word of the query. The rows are then those that contain words with
+ * the same beginning as long words of the query ("removal", "removed"), or the first rows that say something: those
+ * after headings and after the end of a sentence that begins in the passage before.
  */
 #pragma once
 
@@ -15,7 +19,8 @@
 typedef struct cli_terms {
     uint32_t *point; /* code points of all words, owned */
     size_t *end;     /* [n] end of each word in `point`, owned */
-    size_t n;
+    size_t n;        /* number of words and beginnings */
+    size_t n_words;  /* the first words are searched as they are; the others are beginnings of words */
 } cli_terms;
 
 typedef struct cli_snippet {
@@ -24,12 +29,14 @@ typedef struct cli_snippet {
     size_t indent;          /* number of spaces before each row */
     int highlight;          /* 1: the words of the query are printed in bold red */
     const cli_terms *terms; /* words of the query; NULL: none */
+    const char *heading;    /* headings that are shown with the snippet, "A > B"; NULL: none */
 } cli_snippet;
 
-/* Sets *t to the first words of terms[n]; the number of words is limited. */
-void cli_terms_create(cli_terms *t, const char *const *terms, size_t n);
+/* Sets *t to the first words of terms[n], which the search has used, and to the beginnings of long words of the query;
+ * their number is limited. */
+void cli_terms_create(cli_terms *t, const char *const *terms, size_t n, aoe_text query);
 void cli_terms_free(cli_terms *t); /* accepts a zeroed struct */
 
-/* Appends the rows of a text, each with a line end. If the number of rows is limited, these are the consecutive rows
- * that contain most words of the query, or the first rows; empty rows are then omitted. */
+/* Appends the rows of a text, each with a line end. If the number of rows is limited, rows without letters and digits
+ * are omitted. */
 void cli_append_snippet(aoei_buffer *b, aoe_text text, const cli_snippet *o);

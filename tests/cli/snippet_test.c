@@ -12,6 +12,9 @@
 #include "cli/common/visible.h"
 #include "cli/search/hit_output.h"
 
+static const char *query_of_test = ""; /* query whose long words are searched by their beginnings */
+static const char *headings_of_test;   /* headings of the passage, or NULL */
+
 /* Checks the snippet of a text. terms: words separated by spaces. Highlighted words are printed in brackets. */
 static void check_snippet(const char *text, size_t len, const char *terms, size_t width, size_t rows,
                           const char *expected) {
@@ -23,8 +26,8 @@ static void check_snippet(const char *text, size_t len, const char *terms, size_
     snprintf(copy, sizeof copy, "%s", terms);
     for (char *w = strtok(copy, " "); w; w = strtok(NULL, " "))
         term[n++] = w;
-    cli_terms_create(&t, term, n);
-    const cli_snippet o = {.width = width, .rows = rows, .highlight = 1, .terms = &t};
+    cli_terms_create(&t, term, n, aoe_text_of(query_of_test));
+    const cli_snippet o = {.width = width, .rows = rows, .highlight = 1, .terms = &t, .heading = headings_of_test};
     cli_append_snippet(&b, (aoe_text){text, len}, &o);
     for (size_t i = 0; i < b.len; i++) {
         const int on = strncmp(b.data + i, "\033[1;31m", 7) == 0, off = strncmp(b.data + i, "\033[0m", 4) == 0;
@@ -107,11 +110,38 @@ static void test_rows(void **state) {
           "\xe9\x83\xa8\n\xe9\x83\xa8\n");
     check("a\r\n\r\n\tb  \n\n", "", 0, 0, "a\n\n    b\n");
     check("a\rb\033[31m", "", 0, 0, "a\\rb\\x1b[31m\n");
-    check("a\n\nb\n\nc\n", "", 0, 2, "a\nb\n");
+    check("A\n\nb\n\nc\n", "", 0, 2, "A\nb\n");
     check("a\nb\nrenew\nd\nthe renew of it\n", "renew it", 0, 1, "the [renew] of [it]\n");
-    check("a\nb\nc\nrenew\nd\n", "renew", 0, 2, "c\n[renew]\n");
+    check("a\nb\nc\nrenew\nd\n", "renew", 0, 2, "[renew]\nd\n");
+    check("a\nb\nc\nrenew\nd\ne\n", "renew", 0, 3, "c\n[renew]\nd\n"); /* in the middle */
+    check("===\nA\n---\n\nb\n}\nc\n", "", 0, 3, "A\nb\nc\n");          /* rows without letters and digits */
+    check("===\n---\n", "", 0, 1, "===\n");
     check("renew\nb\nrenew\n", "renew", 0, 1, "[renew]\n");
     check_snippet("a\0b", 3, "", 0, 0, "a\\x00b\n");
+}
+
+static void test_rows_by_meaning(void **state) {
+    (void)state;
+    /* words with the beginning of a long word of the query, which are not highlighted */
+    query_of_test = "an accidental removal of the files";
+    check("A\nb\nit was removed by accident\nc\nd\n", "", 0, 1, "it was removed by accident\n");
+    check("A\nremove it\nthe file\nthe file is removed\n", "", 0, 1, "the file is removed\n");
+    check("A\nthe filesystem\nit is removed\na file\n", "file", 0, 1, "a [file]\n"); /* words have priority */
+    check("the fil\nrem\naccid\nx\n", "", 0, 2, "the fil\nrem\n");
+    query_of_test = "\xc3\x84nderungen";
+    check("A\nb\ndie \xc3\xa4nderung\nc\n", "", 0, 1, "die \xc3\xa4nderung\n");
+    /* without such words: what follows headings, license lines and the end of a sentence */
+    query_of_test = "";
+    headings_of_test = "notes.md > Pets > Dogs & cats";
+    check("## Pets\n\n### Dogs & cats ###\n\nThey sleep.\nEnd.\n", "", 0, 1, "They sleep.\n");
+    check("Pets\n====\n\nThey sleep.\nAnd eat.\nEnd.\n", "", 0, 2, "They sleep.\nAnd eat.\n");
+    check("# Petshop\n# include\nEnd.\n", "", 0, 2, "# Petshop\n# include\n");
+    check("Pets\nPets\nPets\n", "", 0, 2, "Pets\nPets\n");
+    check("/* SPDX-License-Identifier: MIT\n * Counts pets.\n */\nint pets;\n", "", 0, 1, " * Counts pets.\n");
+    check("of a sentence. And\nthe end.\nThe next one\nand so on\nand on\nand on\n", "", 0, 1, "The next one\n");
+    check("of a sentence. And\nso on\nThe next one\n\nEnd\n", "", 0, 1, "of a sentence. And\n");
+    check("static int f(void) {\nreturn 1.\nint g;\nint h;\nint i;\nint j;\n", "", 0, 1, "static int f(void) {\n");
+    headings_of_test = NULL;
 }
 
 static void test_place(void **state) {
@@ -142,8 +172,8 @@ static void test_place(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_visible), cmocka_unit_test(test_json),
-                                       cmocka_unit_test(test_words), cmocka_unit_test(test_rows),
-                                       cmocka_unit_test(test_place)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_visible),         cmocka_unit_test(test_json),
+                                       cmocka_unit_test(test_words),           cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_rows_by_meaning), cmocka_unit_test(test_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
