@@ -322,8 +322,9 @@ typedef struct aoe_index_stats {
     const char *created, *updated; /* times of the creation and of the last commit, in ISO 8601, UTC; owned by the index
                                       until the next call */
     uint64_t commits;              /* number of commits */
-    int created_here; /* 1: the directory was created on this machine at this place; 0: it is a copy, so that paths of
-                         its sources may belong to another machine */
+    int created_here; /* 1: the directory was created on this machine at this place, and its files belong to the
+                         effective user or to root; 0: it is a copy, or another user can change it, so that the paths of
+                         its sources may be those of somebody else */
 } aoe_index_stats;
 
 /* Sets *stats to numbers of the last commit. */

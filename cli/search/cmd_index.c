@@ -451,8 +451,8 @@ static int update(job *j, const cli_args *args) {
     o.n_filters = j->n_filters;
     o.own_only = !j->index.recorded.created_here;
     if (o.own_only && !args->n)
-        cli_warn("%s is a copy of an index; sources outside the folder that contains it are not read; to read them, "
-                 "give their paths",
+        cli_warn("%s is a copy of an index, or belongs to another user; sources outside the folder that contains it "
+                 "are not read; to read them, give their paths",
                  j->index.dir);
     code = cli_index_update(&j->index, j->source, j->n_sources, &o, &r, &err);
     if (code && code != AOE_ECANCELLED)
@@ -570,9 +570,12 @@ static int run_job(job *j, const cli_args *args) {
     const options *o = j->o;
     j->index = (cli_index){.general = &o->general, .model = &o->model};
     const int tasks = count_tasks(o);
-    if (!o->dir && args->n)
+    if (!o->dir && args->n) {
+        if (cli_index_is_foreign(CLI_INDEX_DIR))
+            return cli_fail(CLI_INDEX_DIR " in this folder belongs to another user, who could read and change the "
+                                          "index; choose another directory with -o");
         j->index.dir = cli_strdup(CLI_INDEX_DIR);
-    else if (cli_index_find(&j->index, o->dir))
+    } else if (cli_index_find(&j->index, o->dir))
         return 1;
     const int code = cli_index_open_read(&j->index, &err);
     j->exists = !code;

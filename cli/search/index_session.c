@@ -19,7 +19,7 @@
 #include "cli/common/option_rows.h"
 #include "cli/common/visible.h"
 
-#define AUTO_SECONDS 1.0  /* work that a search does before its answer */
+#define AUTO_SECONDS 1.0 /* work that a search does before its answer */
 #define FOREIGN_MODEL                                                                                                  \
     "the recorded model, %s, is not opened, because its path leads into the folder of the index or has links, and "    \
     "the index was not created here; if you trust the model, give it with -m"
@@ -29,9 +29,27 @@ const aoei_option cli_index_model_table[CLI_INDEX_MODEL_COUNT] = {
     CLI_OPTION_MODEL_DIR("the model of the index; for a new index, " CLI_DEFAULT_MODEL),
 };
 
+int cli_index_is_foreign(const char *dir) {
+    char *path = aoei_path_join(dir, CLI_INDEX_DATABASE);
+    const int result = !path || aoei_has_other_owner(dir, geteuid()) || aoei_has_other_owner(path, geteuid());
+    aoei_free(path);
+    return result;
+}
+
+/* Returns 1 if there is an index directory that may be used although the user did not name it. */
+static int is_usable(const char *dir) {
+    if (!aoei_is_dir(dir))
+        return 0;
+    if (!cli_index_is_foreign(dir))
+        return 1;
+    cli_warn("%s belongs to another user and is not used; if you trust this user, give it with -i (`aoe index`: -o)",
+             dir);
+    return 0;
+}
+
 char *cli_nearest_index(void) {
     char path[PATH_MAX + sizeof "/" CLI_INDEX_DIR];
-    if (aoei_is_dir(CLI_INDEX_DIR))
+    if (is_usable(CLI_INDEX_DIR))
         return cli_strdup(CLI_INDEX_DIR);
     if (!getcwd(path, PATH_MAX) || path[0] != '/')
         return NULL;
@@ -40,7 +58,7 @@ char *cli_nearest_index(void) {
         if (slash == path && !path[1])
             return NULL;
         memcpy(slash, "/" CLI_INDEX_DIR, sizeof "/" CLI_INDEX_DIR);
-        if (aoei_is_dir(path))
+        if (is_usable(path))
             return cli_strdup(path);
         slash[slash == path] = 0;
     }
@@ -290,8 +308,9 @@ int cli_index_open_search(cli_index *x, cli_refresh refresh, aoe_index_mode mode
     if (cli_index_open_read(x, &err))
         return cli_fail("%s", err.message);
     if (refresh != CLI_REFRESH_NEVER && x->recorded.sources && !x->recorded.created_here)
-        cli_warn("%s was copied or moved here; changes of its sources outside the folder that contains it are not "
-                 "read; give their paths to `aoe index -o %s PATH...`, or create an index here",
+        cli_warn("%s was copied or moved here, or belongs to another user; changes of its sources outside the folder "
+                 "that contains it are not read; give their paths to `aoe index -o %s PATH...`, or create an index "
+                 "here",
                  x->dir, x->dir);
     if (refresh == CLI_REFRESH_AUTO && x->recorded.sources && is_read_only(x)) {
         cli_note("%s: you may not write to the index; the answer is from its last commit", x->dir);

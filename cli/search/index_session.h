@@ -48,8 +48,11 @@ typedef struct cli_index {
     aoe_index_stats recorded;       /* sizes and settings of the index, without its strings */
 } cli_index;
 
+/* Returns 1 if the directory of an index or its database belongs to another user than the effective user and root. */
+int cli_index_is_foreign(const char *dir);
 /* Returns the directory of the nearest index: .aoe-index in the current folder, or in the nearest parent folder that
- * contains one. The caller frees the path with free(). Returns NULL if there is none. */
+ * contains one. Warns of an index of another user and continues: its owner could let it read and store files that only
+ * this user may read. The caller frees the path with free(). Returns NULL if there is none. */
 char *cli_nearest_index(void);
 /* Sets x->dir to `given` or, if it is NULL, to the nearest index. Returns 0, or 1 after reporting that there is none.
  */

@@ -40,6 +40,15 @@ int aoei_is_dir(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+int aoei_has_other_owner(const char *path, uid_t user) {
+    struct stat link, st;
+    if (lstat(path, &link))
+        return 0;
+    if (stat(path, &st))
+        st = link; /* a link to a missing file */
+    return (link.st_uid != user && link.st_uid != 0) || (st.st_uid != user && st.st_uid != 0);
+}
+
 char *aoei_path_join(const char *dir, const char *name) {
     aoei_buffer b = {0};
     size_t len = strlen(dir);

@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "aoe.h"
 
 enum { AOEI_EXTENSION_BYTES = 64 }; /* size of an extension with its NUL; a longer one is none */
@@ -15,6 +17,9 @@ int aoei_exists(const char *path);
 int aoei_check_optional_file(const char *path, aoe_error *err);
 /* Returns 1 if path is a directory or a symbolic link to a directory, otherwise 0. */
 int aoei_is_dir(const char *path);
+/* Returns 1 if path belongs neither to `user` nor to root, who can change everything anyway; otherwise, and if it does
+ * not exist, 0. Of a symbolic link, the owners of the link and of its target count. */
+int aoei_has_other_owner(const char *path, uid_t user);
 /* Returns "dir/name", which the caller frees with aoei_free, or NULL if out of memory. */
 char *aoei_path_join(const char *dir, const char *name);
 /* Returns a pointer into path to its last component, which is "" if path ends in a slash. */

@@ -425,7 +425,7 @@ int aoe_index_get_stats(aoe_index *index, aoe_index_stats *stats, aoe_error *err
     char *place = aoei_place_identity(index->dir);
     if (!place)
         return aoei_fail_nomem(err, 0);
-    stats->created_here = strcmp(place, index->settings.place) == 0;
+    stats->created_here = strcmp(place, index->settings.place) == 0 && !aoei_place_is_foreign(index->dir, index->path);
     aoei_free(place);
     memcpy(index->created, index->settings.created, sizeof index->created);
     memcpy(index->updated, state.updated, sizeof index->updated);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/path.h"
 
 static _Atomic int assume_network;
 
@@ -68,6 +69,10 @@ aoei_place_access aoei_place_access_of(const char *dir, const char *path) {
     if (access(dir, W_OK) == 0 && access(path, W_OK) == 0)
         return AOEI_PLACE_SHARED;
     return aoei_place_has_log(path) ? AOEI_PLACE_READ_ONLY : AOEI_PLACE_UNCHANGING;
+}
+
+int aoei_place_is_foreign(const char *dir, const char *path) {
+    return aoei_has_other_owner(dir, geteuid()) || aoei_has_other_owner(path, geteuid());
 }
 
 char *aoei_place_identity(const char *dir) {

@@ -23,6 +23,9 @@ void aoei_place_assume_network(int on);
 aoei_place_access aoei_place_access_of(const char *dir, const char *path);
 /* Returns 1 if the database `path` has a write-ahead log that is not empty. */
 int aoei_place_has_log(const char *path);
+/* Returns 1 if the directory of an index or its database `path` belongs to another user than the effective user and
+ * root. That user can write to the index, so it must not make this process read other files. */
+int aoei_place_is_foreign(const char *dir, const char *path);
 /* Returns a text that identifies a directory on this machine: a copy of the directory has another one. The caller frees
  * it with aoei_free. Returns NULL if out of memory. */
 char *aoei_place_identity(const char *dir);

@@ -81,9 +81,35 @@ static void extensions(void **state) {
     assert_string_equal(ext, name + 2);
 }
 
+/* Files of the user and of root are trusted; a link counts as well as its target. */
+static void owners(void **state) {
+    (void)state;
+    char *file = test_write_text(test_dir, "owned", "x"), *link = test_path(test_dir, "link-to-owned");
+    struct stat st;
+    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(symlink("owned", link), 0);
+    assert_int_equal(aoei_has_other_owner(file, st.st_uid), 0);
+    assert_int_equal(aoei_has_other_owner(link, st.st_uid), 0);
+    assert_int_equal(aoei_has_other_owner("/", st.st_uid + 1), 0);
+    assert_int_equal(aoei_has_other_owner("/nonexistent/file", st.st_uid + 1), 0);
+    assert_int_equal(aoei_has_other_owner(file, st.st_uid + 1), st.st_uid != 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(file, 65534, 65534), 0);
+        assert_int_equal(aoei_has_other_owner(file, 0), 1);
+        assert_int_equal(aoei_has_other_owner(file, 65534), 0);
+        assert_int_equal(aoei_has_other_owner(link, 0), 1);
+        assert_int_equal(chown(file, 0, 0), 0);
+        assert_int_equal(lchown(link, 65534, 65534), 0);
+        assert_int_equal(aoei_has_other_owner(link, 0), 1);
+        assert_int_equal(aoei_has_other_owner(link, 65534), 0);
+    }
+    free(file);
+    free(link);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(extensions), cmocka_unit_test(accepts_files_and_missing_files),
                                        cmocka_unit_test(rejects_links_and_directories),
-                                       cmocka_unit_test(reports_other_errors)};
+                                       cmocka_unit_test(reports_other_errors), cmocka_unit_test(owners)};
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

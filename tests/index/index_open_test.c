@@ -423,6 +423,28 @@ static void test_place(void **state) {
     free(copy);
 }
 
+/* An index that another user can change is like a copy. */
+static void test_owner(void **state) {
+    (void)state;
+    static const char *const names[] = {"", "index.db"};
+    if (geteuid() != 0)
+        skip(); /* only the superuser can give files away */
+    char *path = new_index(1);
+    for (size_t i = 0; i < 2; i++) {
+        char *file = test_path(path, names[i]);
+        for (int own = 0; own < 2; own++) {
+            assert_int_equal(chown(file, own ? 0 : 65534, (gid_t)-1), 0);
+            aoe_index *index = tiny_index_open(path, AOE_INDEX_READ, NULL);
+            aoe_index_stats stats = {.struct_size = sizeof stats};
+            check(aoe_index_get_stats(index, &stats, &err));
+            assert_int_equal(stats.created_here, own);
+            aoe_index_close(index);
+        }
+        free(file);
+    }
+    free(path);
+}
+
 /* Opens the index in each way, which must fail because of a link, and checks that the victim did not change. */
 static void check_link(const char *path, const char *name, const char *victim, int is_dangling) {
     char *link = test_path(path, name);
@@ -575,12 +597,19 @@ static void test_new_log(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_settings),    cmocka_unit_test(test_other_model),
-                                       cmocka_unit_test(test_two_writers), cmocka_unit_test(test_two_creators),
-                                       cmocka_unit_test(test_readers),     cmocka_unit_test(test_damaged_database),
-                                       cmocka_unit_test(test_other_files), cmocka_unit_test(test_read_only),
-                                       cmocka_unit_test(test_network),     cmocka_unit_test(test_place),
-                                       cmocka_unit_test(test_links),       cmocka_unit_test(test_journal),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_settings),
+                                       cmocka_unit_test(test_other_model),
+                                       cmocka_unit_test(test_two_writers),
+                                       cmocka_unit_test(test_two_creators),
+                                       cmocka_unit_test(test_readers),
+                                       cmocka_unit_test(test_damaged_database),
+                                       cmocka_unit_test(test_other_files),
+                                       cmocka_unit_test(test_read_only),
+                                       cmocka_unit_test(test_network),
+                                       cmocka_unit_test(test_place),
+                                       cmocka_unit_test(test_owner),
+                                       cmocka_unit_test(test_links),
+                                       cmocka_unit_test(test_journal),
                                        cmocka_unit_test(test_new_log),
                                        cmocka_unit_test(test_removed_directory)};
     return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
