@@ -201,8 +201,9 @@ typedef struct aoe_index_update_result {
  *
  * The name of a document is its path relative to the source. If the index has several sources, the name begins with
  * the path of the source, relative to the folder that contains the index if the source is inside it. Fields: ext (such
- * as "md"), modified (such as "2026-01-31T12:00:00Z"), and YAML or TOML front matter, except path: the items of
- * a list are several values of a key, and a value in a map has the key "outer.inner".
+ * as "md"), modified (such as "2026-01-31T12:00:00Z"), and YAML or TOML front matter: the items of a list are
+ * several values of a key, and a value in a map has the key "outer.inner". The keys name, path, ext and modified of
+ * front matter become "meta.name", "meta.path", "meta.ext" and "meta.modified".
  *
  * Errors: AOE_ENOENT (a source does not exist, or a folder contains no files any more although the index has some; in
  * the first case nothing is changed, in the second case the documents of this folder are kept), AOE_EFORMAT (a table

@@ -241,6 +241,15 @@ static void iso_time(int64_t ns, char *text, size_t size) {
         (void)strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
+/* Returns the key under which an entry of front matter is stored: that of a built-in key of files gets a prefix. */
+static const char *key_of(const char *key) {
+    static const char *const prefixed[] = {"meta.name", "meta.path", "meta.ext", "meta.modified"};
+    for (size_t i = 0; i < sizeof prefixed / sizeof *prefixed; i++)
+        if (strcmp(prefixed[i] + strlen("meta."), key) == 0)
+            return prefixed[i];
+    return key;
+}
+
 /* Sets the fields of a document to the metadata of its file and of its front matter. */
 static int set_fields(folder_update *f, const aoei_file *file, aoe_index_document *d, aoe_index_field *field, char *ext,
                       char *modified, aoe_error *err) {
@@ -249,19 +258,13 @@ static int set_fields(folder_update *f, const aoei_file *file, aoe_index_documen
         field[n++] = (aoe_index_field){"ext", aoe_text_of(ext)};
     if (*modified)
         field[n++] = (aoe_index_field){"modified", aoe_text_of(modified)};
-    const size_t own = n;
     f->matter.n = f->matter.lost = 0;
     int code = 0;
     if (d->kind == AOE_INDEX_AUTO && aoei_document_kind_of(file->path, d->text) == AOEI_DOCUMENT_MARKDOWN)
         code = aoei_front_matter_read(&f->matter, d->text, err);
     aoei_update_lose_fields(f->u, d->name, f->matter.lost, f->matter.lost_line);
-    for (size_t i = 0; i < f->matter.n; i++) {
-        int is_own = strcmp(f->matter.field[i].key, "path") == 0; /* the path of a document is that of its file */
-        for (size_t k = 0; k < own; k++)
-            is_own |= strcmp(field[k].key, f->matter.field[i].key) == 0;
-        if (!is_own)
-            field[n++] = f->matter.field[i];
-    }
+    for (size_t i = 0; i < f->matter.n; i++)
+        field[n++] = (aoe_index_field){key_of(f->matter.field[i].key), f->matter.field[i].value};
     d->field = field;
     d->n_fields = n;
     return code;

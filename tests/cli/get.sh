@@ -41,14 +41,15 @@ fails get -i t.index table.tsv:9
 # Line numbers, also of blank lines; the lines of a web page are not those of its text.
 printf '# Pets\n   \nA cat.\n\n' >notes/blank.md
 : >notes/empty.txt
-printf -- '---\npath: other\nyear: 2020\n---\n\nA wolf.\n' >notes/front.md
+printf -- '---\npath: other\nyear: 2020\nmodified: 2019-12-31\n---\n\nA wolf.\n' >notes/front.md
 printf '\n\n' >notes/empty.md
 "$AOE" index -q
 get notes/blank.md --line-numbers
 get notes/pets.md:2:3 --context 0 -n
 get notes/page.html:1 -n
-# The metadata contain no other path than that of the file.
+# The keys of front matter do not replace those of the file.
 get notes/front.md --json | sed 's/.*"fields"/fields/; s/"modified":"[^"]*"/TIME/'
+"$AOE" search --mode lexical --files --where "meta.modified < '2020-01-01' and modified > '2020-01-01'" wolf
 # Documents without passages.
 for place in notes/empty.txt empty.md notes/empty.txt:1; do
     get "$place" || echo "exit $?"

@@ -195,7 +195,20 @@ static void reads_front_matter(void **state) {
     assert_has(dump, "  tags=z text\n");
     assert_null(strstr(dump, "  map="));
     free(dump);
-    (void)counts("docs", 0, 0, 0, 2);
+    add("docs/c.md", "---\nname: n\npath: p\next: 7\nmodified: [2020-01-01, m]\nouter:\n  path: q\n---\nh i\n");
+    (void)counts("docs", 1, 0, 0, 2);
+    dump = tiny_index_dump(index_);
+    assert_has(dump, "  ext=md text\n");
+    assert_has(dump, "  meta.ext=7 ");
+    assert_has(dump, "  meta.modified=2020-01-01 text\n");
+    assert_has(dump, "  meta.modified=m text\n");
+    assert_has(dump, "  meta.name=n text\n");
+    assert_has(dump, "  meta.path=p text\n");
+    assert_has(dump, "  outer.path=q text\n");
+    assert_null(strstr(dump, "  path="));
+    assert_null(strstr(dump, "  name="));
+    free(dump);
+    (void)counts("docs", 0, 0, 0, 3);
     assert_null(strstr(messages, "front matter"));
     end();
 }
