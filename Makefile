@@ -286,7 +286,8 @@ $(BUILD)/tests/cli/hints_test: $(BUILD)/tests/cli/hints_test.o $(filter-out $(BU
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
 $(BUILD)/tests/cli/snippet_test: $(BUILD)/tests/cli/snippet_test.o \
-  $(patsubst %,$(BUILD)/cli/%.o,search/snippet search/hit_output common/visible common/output common/progress) \
+  $(patsubst %,$(BUILD)/cli/%.o,search/snippet search/hit_json search/hit_output) \
+  $(patsubst %,$(BUILD)/cli/%.o,common/visible common/output common/progress) \
   $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@

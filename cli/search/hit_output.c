@@ -11,9 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/json.h"
-#include "base/alloc.h"
-#include "base/path.h"
+#include "base/distinct.h"
 #include "cli/common/output.h"
 #include "cli/common/progress.h"
 #include "cli/common/visible.h"
@@ -63,95 +61,6 @@ static void print_buffer(aoei_buffer *b) {
 
 /* -------------------------------------------------------------------- JSON */
 
-int cli_write_hit_json(FILE *f, json_t *value) {
-    aoei_buffer b = {0};
-    char *text = value ? aoei_json_text(value, JSON_COMPACT) : NULL;
-    if (text)
-        cli_append_visible_json(&b, text, strlen(text));
-    aoei_buffer_putc(&b, '\n');
-    const int failed = !text || b.failed;
-    if (!failed)
-        fwrite(b.data, 1, b.len, f);
-    aoei_buffer_free(&b);
-    aoei_free(text);
-    json_decref(value);
-    return failed;
-}
-
-void cli_print_hit_json(json_t *value) {
-    cli_progress_clear();
-    if (cli_write_hit_json(stdout, value)) {
-        cli_fail("out of memory while printing JSON");
-        exit(1);
-    }
-    cli_flush_stdout();
-}
-
-/* Returns metadata. All values are strings; several values of a key are an array. */
-static json_t *fields_json(const aoe_index_hit *hit) {
-    json_t *fields = json_object();
-    for (size_t i = 0; i < hit->n_fields; i++) {
-        const aoe_index_field *f = &hit->field[i];
-        json_t *value = cli_json_text(f->value.data, f->value.len), *earlier = json_object_get(fields, f->key);
-        if (json_is_array(earlier))
-            json_array_append_new(earlier, value);
-        else if (earlier)
-            json_object_set_new(fields, f->key, json_pack("[O,o]", earlier, value));
-        else
-            json_object_set_new(fields, f->key, value);
-    }
-    return fields;
-}
-
-static json_t *name_json(const char *s) {
-    return s ? cli_json_text(s, strlen(s)) : json_null();
-}
-
-/* Returns 1 if the document is a whole file; 0: it is a row of a table, or its text was given by a program. */
-static int is_file(const aoe_index_hit *hit) {
-    return hit->path && aoei_name_ends_with(hit->path, hit->name);
-}
-
-int cli_hit_lines(const aoe_index_hit *hit, size_t *first, size_t *last) {
-    const char *colon = strrchr(hit->name, ':');
-    *first = hit->line;
-    *last = hit->last_line;
-    if (!hit->path || is_file(hit))
-        return 1;
-    *first = *last = 0;
-    const size_t path = strlen(hit->path), file = colon ? (size_t)(colon - hit->name) : 0;
-    if (file && file < path && memcmp(hit->path + path - file, hit->name, file) == 0 &&
-        hit->path[path - file - 1] == '/' && strspn(colon + 1, "0123456789") == strlen(colon + 1) && strlen(colon) < 19)
-        *first = *last = (size_t)strtoull(colon + 1, NULL, 10);
-    return 0;
-}
-
-json_t *cli_hit_json(const aoe_index_hit *hit, double score, int explain) {
-    json_t *o = json_object();
-    size_t line, last_line;
-    (void)cli_hit_lines(hit, &line, &last_line);
-    json_object_set_new(o, "id", name_json(hit->id));
-    json_object_set_new(o, "name", name_json(hit->name));
-    json_object_set_new(o, "path", name_json(hit->path));
-    json_object_set_new(o, "line", json_integer((json_int_t)line));
-    json_object_set_new(o, "last_line", json_integer((json_int_t)last_line));
-    json_object_set_new(o, "heading", name_json(hit->heading));
-    if (!isnan(score))
-        json_object_set_new(o, "score", cli_json_real(score));
-    if (explain) {
-        json_object_set_new(o, "dense_rank", hit->dense_rank ? json_integer((json_int_t)hit->dense_rank) : json_null());
-        json_object_set_new(o, "cosine", cli_json_real(hit->cosine));
-        json_object_set_new(o, "lexical_rank",
-                            hit->lexical_rank ? json_integer((json_int_t)hit->lexical_rank) : json_null());
-        json_object_set_new(o, "bm25", cli_json_real(hit->bm25));
-        json_object_set_new(o, "search_score", cli_json_real(hit->score));
-    }
-    json_object_set_new(o, "text", cli_json_text(hit->text.data, hit->text.len));
-    if (hit->n_fields)
-        json_object_set_new(o, "fields", fields_json(hit));
-    return o;
-}
-
 static void write_json(const cli_hit_output *o, aoe_text query, const cli_hit *hits, size_t n) {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
@@ -192,7 +101,7 @@ static const char *shown_path(const cli_hit_output *o, const aoe_index_hit *hit)
 
 /* Appends the name of a document: the path of a file, or the name of any other document. */
 static void append_name(aoei_buffer *b, const cli_hit_output *o, const aoe_index_hit *hit) {
-    const char *name = is_file(hit) ? shown_path(o, hit) : hit->name;
+    const char *name = cli_hit_is_file(hit) ? shown_path(o, hit) : hit->name;
     cli_append_visible(b, name, strlen(name));
 }
 
@@ -218,7 +127,7 @@ void cli_append_hit_place(aoei_buffer *b, const cli_hit_output *o, const aoe_ind
     aoei_buffer_printf(b, "%s", o->color ? BOLD : "");
     append_name(b, o, hit);
     aoei_buffer_printf(b, "%s", o->color ? PLAIN : "");
-    if (hit->line && is_file(hit)) {
+    if (hit->line && cli_hit_is_file(hit)) {
         aoei_buffer_printf(b, ":%zu", hit->line);
         if (hit->last_line > hit->line)
             aoei_buffer_printf(b, "-%zu", hit->last_line);
@@ -288,18 +197,21 @@ static void write_text(const cli_hit_output *o, aoe_text query, size_t number, c
 /* Prints the name of the file of each passage that has not been printed for this query. */
 static void write_files(const cli_hit_output *o, aoe_text query, size_t number, const cli_hit *hits, size_t n) {
     aoei_buffer b = {0};
+    aoei_distinct seen = {.n = 0};
     if (o->many)
         append_query(&b, query, number, n);
     for (size_t i = 0; i < n; i++) {
-        int seen = 0;
-        for (size_t k = 0; k < i && !seen; k++)
-            seen = strcmp(shown_path(o, hits[k].hit), shown_path(o, hits[i].hit)) == 0;
-        if (seen)
+        const aoe_text path = aoe_text_of(shown_path(o, hits[i].hit));
+        const size_t before = seen.n;
+        size_t index;
+        if (aoei_distinct_add(&seen, path, 1, &index, NULL))
+            b.failed = 1;
+        if (seen.n == before)
             continue;
-        const char *path = shown_path(o, hits[i].hit);
-        cli_append_visible(&b, path, strlen(path));
+        cli_append_visible(&b, path.data, path.len);
         aoei_buffer_putc(&b, '\n');
     }
+    aoei_distinct_free(&seen);
     print_buffer(&b);
 }
 

@@ -6,12 +6,11 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include <aoe_index.h>
-#include <jansson.h>
 
 #include "base/buffer.h"
+#include "cli/search/hit_json.h"
 #include "cli/search/snippet.h"
 
 typedef enum cli_hit_format {
@@ -49,13 +48,3 @@ void cli_hit_output_end(cli_hit_output *o); /* frees the memory; accepts a zeroe
 /* Appends the line with name, line numbers and heading of a passage, without a line end. The name of a file is its
  * path, relative to the current directory if the file is inside it. */
 void cli_append_hit_place(aoei_buffer *b, const cli_hit_output *o, const aoe_index_hit *hit);
-/* Sets *first and *last to the lines of the file that contain a passage. A row of a table with the name FILE:LINE has
- * this line. 0: the lines are not known, because the name of the row is that of its --id-column. Returns 1 if the lines
- * of the passage are those of its document. */
-int cli_hit_lines(const aoe_index_hit *hit, size_t *first, size_t *last);
-/* Returns the JSON object of a passage. score: NaN: the object contains no score. */
-json_t *cli_hit_json(const aoe_index_hit *hit, double score, int explain);
-/* Writes a JSON value as one line and takes ownership of it. Control characters are escapes. Returns 0, or 1 if out of
- * memory; ferror(f) shows whether writing failed. */
-int cli_write_hit_json(FILE *f, json_t *value);
-void cli_print_hit_json(json_t *value); /* writes it to stdout and flushes stdout; ends the program if out of memory */

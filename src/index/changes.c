@@ -10,9 +10,9 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/plain_number.h"
 #include "index/embed_texts.h"
 #include "index/extents.h"
-#include "index/field_value.h"
 #include "index/words.h"
 #include "index/writer.h"
 
@@ -304,7 +304,8 @@ static int insert_document(aoei_db *d, const aoei_queued_document *doc, int64_t 
 
 static int insert_field(aoei_db *d, int64_t document, const aoe_index_field *f, aoe_error *err) {
     const int is_number = aoei_is_plain_number(f->value);
-    const int is_real = is_number && (f->value.len > MAX_DIGITS || memchr(f->value.data, '.', f->value.len));
+    const int is_zero = is_number && f->value.len > 1 && memcmp(f->value.data, "-0", 2) == 0; /* no integer keeps '-' */
+    const int is_real = is_number && (is_zero || f->value.len > MAX_DIGITS || memchr(f->value.data, '.', f->value.len));
     sqlite3_stmt *stmt;
     const int rc = aoei_db_prepare(
         d,

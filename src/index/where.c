@@ -10,9 +10,9 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/plain_number.h"
 #include "base/text_store.h"
 #include "base/utf8.h"
-#include "index/field_value.h"
 
 typedef enum node_type { AND, OR, NOT, COMPARISON } node_type;
 
@@ -437,8 +437,8 @@ static int add_path_like(parser *p, const char *path, size_t len, const char *en
         like[n++] = (char)(path[i] == '*' ? '%' : path[i] == '?' ? '_' : path[i]);
     }
     memcpy(like + n, end, strlen(end) + 1);
-    return add_comparison(
-        p, &(aoei_comparison){.type = AOEI_LIKE, .key = *path == '/' ? "path" : "name", .value = like});
+    return add_comparison(p,
+                          &(aoei_comparison){.type = AOEI_LIKE, .key = *path == '/' ? "path" : "name", .value = like});
 }
 
 /* Returns a node for one pattern: the file with this path, and the files below the folder with this path. */

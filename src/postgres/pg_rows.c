@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/path.h"
-#include "index/field_value.h"
+#include "base/plain_number.h"
 #include "postgres/pg_binary.h"
 
 enum {

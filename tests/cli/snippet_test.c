@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * covers: cli/common/visible cli/search/hit_output
+ * covers: cli/common/visible cli/search/hit_output cli/search/hit_json
  * Tests how passages are printed: escapes of characters that would change a terminal, words of the query, wrapped
- * lines, the choice of rows, and links to files.
+ * lines, the choice of rows, links to files, and metadata as JSON.
  */
 #include "cli/search/snippet.h"
 
@@ -171,9 +171,56 @@ static void test_place(void **state) {
     aoei_buffer_free(&b);
 }
 
+/* Numbers keep their characters; values that a reader of JSON could not read back remain texts. */
+static void test_metadata(void **state) {
+    (void)state;
+    static const char *const fields[][2] = {{"year", "1999"},
+                                            {"price", "1.50"},
+                                            {"low", "-0"},
+                                            {"zip", "007"},
+                                            {"e", "1e400"},
+                                            {"most", "999999999999999"},
+                                            {"more", "9999999999999999"},
+                                            {"tag", "x"},
+                                            {"tag", "2"},
+                                            {"", "3"},
+                                            {"tag", "2"},
+                                            {"fields", "4"},
+                                            {"long", "0.1234567890123456"},
+                                            {"", "\"\033"},
+                                            {"n", ""}};
+    enum { N = sizeof fields / sizeof *fields };
+    aoe_index_field field[N];
+    char line[1024] = "", *at;
+    for (size_t i = 0; i < N; i++)
+        field[i] = (aoe_index_field){fields[i][0], aoe_text_of(fields[i][1])};
+    const aoe_index_hit hit = {.id = "1", .name = "fields", .heading = "", .field = field, .n_fields = N};
+    FILE *f = tmpfile();
+    assert_non_null(f);
+    assert_int_equal(cli_write_hit_json(f, json_pack("{s:[o,o]}", "hits", cli_hit_json(&hit, 0.1, 0),
+                                                     cli_hit_json(&hit, (double)NAN, 0))),
+                     0);
+    rewind(f);
+    assert_non_null(fgets(line, sizeof line, f));
+    fclose(f);
+    assert_non_null(at = strstr(line, "\"score\":0.1,\"text\":\"\",\"fields\":{"));
+    static const char expected[] =
+        "\"fields\":{\"year\":1999,\"price\":1.50,\"low\":-0,\"zip\":\"007\",\"e\":\"1e400\","
+        "\"most\":999999999999999,\"more\":\"9999999999999999\",\"tag\":[\"x\",2,2],\"\":[3,\"\\\"\\u001B\"],"
+        "\"fields\":4,\"long\":\"0.1234567890123456\",\"n\":\"\"}}";
+    at = strstr(at, "\"fields\":{");
+    assert_non_null(at);
+    assert_memory_equal(at, expected, sizeof expected - 1);
+    at = strstr(at + 1, "\"fields\":{"); /* of the second passage */
+    assert_non_null(at);
+    assert_memory_equal(at, expected, sizeof expected - 1);
+    assert_string_equal(at + sizeof expected - 1, "]}\n");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_visible),         cmocka_unit_test(test_json),
                                        cmocka_unit_test(test_words),           cmocka_unit_test(test_rows),
-                                       cmocka_unit_test(test_rows_by_meaning), cmocka_unit_test(test_place)};
+                                       cmocka_unit_test(test_rows_by_meaning), cmocka_unit_test(test_place),
+                                       cmocka_unit_test(test_metadata)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

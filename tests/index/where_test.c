@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests the parser and the evaluation of conditions. The documents are rows of a small table in this file, so that the
  * expected result of every condition can be read; where_sql_test.c tests the comparisons in a database.
- * covers: index/field_value
+ * covers: base/plain_number
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
-#include "index/field_value.h"
+#include "base/plain_number.h"
 #include "index/where.h"
 
 /* Metadata: document, key, value. Document 3 has no year, and 4 has two tags. Document 5 has no metadata. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "index/field_value.h"
+#include "base/plain_number.h"
 #include "index/schema.h"
 #include "index/words.h"
 #include "support.h"

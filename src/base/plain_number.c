@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The form of plain numbers.
  */
-#include "index/field_value.h"
+#include "base/plain_number.h"
 
 enum { MAX_DIGITS = 30 };
 
