@@ -194,7 +194,9 @@ typedef struct aoe_index_update_result {
 /* Brings the index up to date with its sources, and commits: adds what is new, replaces what changed, and removes what
  * is gone. sources: [n] are recorded in the index, or replace the record of the same path; n = 0: only the recorded
  * sources. With n > 0, a recorded source that does not exist and is not in `sources` keeps its documents, and the log
- * names it. Changes before the call are committed first.
+ * names it. Changes before the call are committed first. If the index was copied or moved and `sources` contains all of
+ * its sources outside the folder that contains it, its new place is recorded (aoe_index_stats.created_here), with the
+ * name of the model in aoe_index_options.
  *
  * A file is read only if its size, its times or its inode differ from the record, or if it was modified less than two
  * seconds before it was recorded. It is replaced only if its contents changed. A renamed file keeps its vectors.
@@ -323,9 +325,9 @@ typedef struct aoe_index_stats {
     const char *created, *updated; /* times of the creation and of the last commit, in ISO 8601, UTC; owned by the index
                                       until the next call */
     uint64_t commits;              /* number of commits */
-    int created_here; /* 1: the directory was created on this machine at this place, and its files belong to the
-                         effective user or to root; 0: it is a copy, or another user can change it, so that the paths of
-                         its sources may be those of somebody else */
+    int created_here; /* 1: the directory was created on this machine at this place, or aoe_index_update has recorded
+                         this place, and its files belong to the effective user or to root; 0: it is a copy, or another
+                         user can change it, so that the paths of its sources may be those of somebody else */
 } aoe_index_stats;
 
 /* Sets *stats to numbers of the last commit. */

@@ -452,7 +452,7 @@ static int update(job *j, const cli_args *args) {
     o.own_only = !j->index.recorded.created_here;
     if (o.own_only && !args->n)
         cli_warn("%s is a copy of an index, or belongs to another user; sources outside the folder that contains it "
-                 "are not read; to read them, give their paths",
+                 "are not read; to read them, give all their paths",
                  j->index.dir);
     code = cli_index_update(&j->index, j->source, j->n_sources, &o, &r, &err);
     if (code && code != AOE_ECANCELLED)
@@ -574,6 +574,8 @@ static int run_job(job *j, const cli_args *args) {
         if (cli_index_is_foreign(CLI_INDEX_DIR))
             return cli_fail(CLI_INDEX_DIR " in this folder belongs to another user, who could read and change the "
                                           "index; choose another directory with -o");
+        if (cli_index_is_link(CLI_INDEX_DIR))
+            return 1;
         j->index.dir = cli_strdup(CLI_INDEX_DIR);
     } else if (cli_index_find(&j->index, o->dir))
         return 1;

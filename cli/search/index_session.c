@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,12 +65,27 @@ char *cli_nearest_index(void) {
     }
 }
 
+int cli_index_is_link(const char *dir) {
+    struct stat st;
+    char target[PATH_MAX];
+    if (lstat(dir, &st) || !S_ISLNK(st.st_mode))
+        return 0;
+    const ssize_t n = readlink(dir, target, sizeof target - 1);
+    target[n > 0 ? n : 0] = 0;
+    aoei_buffer shown = {0};
+    cli_append_visible(&shown, target, strlen(target));
+    (void)cli_fail("%s is a symbolic link to %s, and is not used unless you name it; give -i %s (aoe index: -o %s)",
+                   dir, shown.failed || !shown.len ? "another place" : shown.data, dir, dir);
+    aoei_buffer_free(&shown);
+    return 1;
+}
+
 int cli_index_find(cli_index *x, const char *given) {
     x->dir = given ? cli_strdup(given) : cli_nearest_index();
     if (!x->dir)
         return cli_fail("no index (" CLI_INDEX_DIR ") in this folder or the folders above it; create one with "
                         "`aoe index FOLDER`, or give its directory with -i");
-    return 0;
+    return given ? 0 : cli_index_is_link(x->dir);
 }
 
 int cli_index_open_read(cli_index *x, aoe_error *err) {
@@ -307,15 +323,15 @@ int cli_index_open_search(cli_index *x, cli_refresh refresh, aoe_index_mode mode
     background b;
     if (cli_index_open_read(x, &err))
         return cli_fail("%s", err.message);
-    if (refresh != CLI_REFRESH_NEVER && x->recorded.sources && !x->recorded.created_here)
-        cli_warn("%s was copied or moved here, or belongs to another user; changes of its sources outside the folder "
-                 "that contains it are not read; give their paths to `aoe index -o %s PATH...`, or create an index "
-                 "here",
-                 x->dir, x->dir);
     if (refresh == CLI_REFRESH_AUTO && x->recorded.sources && is_read_only(x)) {
         cli_note("%s: you may not write to the index; the answer is from its last commit", x->dir);
         refresh = CLI_REFRESH_NEVER;
     }
+    if (refresh != CLI_REFRESH_NEVER && x->recorded.sources && !x->recorded.created_here)
+        cli_warn("%s was copied or moved here, or belongs to another user; changes of its sources outside the folder "
+                 "that contains it are not read; give all their paths to `aoe index -o %s PATH...`, or create an index "
+                 "here",
+                 x->dir, x->dir);
     start_background(&b, x, refresh, mode);
     const int failed = mode != AOE_INDEX_LEXICAL && open_model(x);
     if (finish_background(&b) || failed)

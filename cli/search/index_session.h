@@ -54,9 +54,12 @@ int cli_index_is_foreign(const char *dir);
  * contains one. Warns of an index of another user and continues: its owner could let it read and store files that only
  * this user may read. The caller frees the path with free(). Returns NULL if there is none. */
 char *cli_nearest_index(void);
-/* Sets x->dir to `given` or, if it is NULL, to the nearest index. Returns 0, or 1 after reporting that there is none.
- */
+/* Sets x->dir to `given` or, if it is NULL, to the nearest index. Returns 0, or 1 after reporting that there is none,
+ * or that it is a symbolic link. */
 int cli_index_find(cli_index *x, const char *given);
+/* Returns 1 after reporting that the directory of an index, which the user did not name, is a symbolic link: a folder
+ * of somebody else could contain a link to an index of the user, which is then searched and changed unnoticed. */
+int cli_index_is_link(const char *dir);
 /* Opens an existing index without its model for reading, and reads what the index records about its model. Errors:
  * see aoe_index_open. */
 int cli_index_open_read(cli_index *x, aoe_error *err);

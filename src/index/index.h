@@ -21,8 +21,9 @@ struct aoe_index {
     aoe_embedder *embedder;        /* borrowed; NULL: texts cannot be embedded */
     aoei_log log;                  /* options.log */
     int repair;                    /* options.repair */
-    aoei_index_settings settings;  /* never change after the creation of the index */
-    aoei_mutex lock;               /* protects the next three fields */
+    char *model;                   /* options.model, owned; NULL: unknown */
+    aoei_index_settings settings;  /* never change while the index is open, except the place */
+    aoei_mutex lock;               /* protects settings.place and the next three fields */
     aoei_reader *idle;             /* connections that no thread uses, owned */
     size_t n_idle;                 /* number of these connections */
     aoei_view *view;               /* newest view that was loaded, owned; NULL: none */

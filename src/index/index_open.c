@@ -314,7 +314,8 @@ int aoe_index_open(aoe_index **index, const char *dir, aoe_index_access access, 
     x->repair = o->repair;
     x->dir = aoei_strdup(dir);
     x->path = aoei_path_join(dir, AOEI_INDEX_DATABASE);
-    rc = x->dir && x->path ? open_parts(x, o, err) : aoei_fail_nomem(err, strlen(dir));
+    x->model = o->model ? aoei_strdup(o->model) : NULL;
+    rc = x->dir && x->path && (x->model || !o->model) ? open_parts(x, o, err) : aoei_fail_nomem(err, strlen(dir));
     if (rc) {
         aoe_index_close(x);
         return rc;
@@ -343,6 +344,7 @@ void aoe_index_close(aoe_index *index) {
     aoei_index_writer_detach(index->writer, index->dir);
     aoei_index_settings_free(&index->settings);
     aoei_mutex_destroy(&index->lock);
+    aoei_free(index->model);
     aoei_free(index->path);
     aoei_free(index->dir);
     aoei_free(index);
@@ -425,7 +427,9 @@ int aoe_index_get_stats(aoe_index *index, aoe_index_stats *stats, aoe_error *err
     char *place = aoei_place_identity(index->dir);
     if (!place)
         return aoei_fail_nomem(err, 0);
+    aoei_mutex_lock(&index->lock);
     stats->created_here = strcmp(place, index->settings.place) == 0 && !aoei_place_is_foreign(index->dir, index->path);
+    aoei_mutex_unlock(&index->lock);
     aoei_free(place);
     memcpy(index->created, index->settings.created, sizeof index->created);
     memcpy(index->updated, state.updated, sizeof index->updated);

@@ -251,6 +251,11 @@ int aoei_index_settings_read(aoei_db *d, aoei_index_settings *s, aoe_error *err)
     return rc ? rc : get_time(d, "created", s->created, err);
 }
 
+int aoei_index_place_write(aoei_db *d, const char *place, const char *model, aoe_error *err) {
+    const int rc = put_string(d, "place", place, err);
+    return rc ? rc : put_string(d, "model", model, err);
+}
+
 void aoei_index_settings_free(aoei_index_settings *s) {
     aoei_free(s->model);
     aoei_free(s->pooling);

@@ -27,7 +27,8 @@
 
 #define AOEI_INDEX_DATABASE "index.db" /* name of the database in the directory of an index */
 
-/* Settings of an index, which never change after its creation. A zeroed struct owns nothing. */
+/* Settings of an index. They never change after its creation, except the place and the name of the model. A zeroed
+ * struct owns nothing. */
 typedef struct aoei_index_settings {
     uint64_t id;           /* random number, also in the vector files */
     size_t dims;           /* D */
@@ -38,7 +39,8 @@ typedef struct aoei_index_settings {
     char *pooling; /* pooling and prompts of the model, owned */
     char *query_prompt, *document_prompt;
     float *query_probe, *document_probe; /* [D] vectors of a fixed text as query and as document, owned */
-    char *place;                         /* device, inode and time of birth of the directory at its creation, owned */
+    char *place;                         /* aoei_place_identity of the directory at its creation or, if it was copied
+                                            or moved, when the user gave its sources there; owned */
     char created[32];                    /* time of the creation */
 } aoei_index_settings;
 
@@ -60,6 +62,8 @@ int aoei_schema_create(aoei_db *d, const aoei_index_settings *s, aoe_error *err)
 
 /* Reads the settings. The caller calls aoei_index_settings_free, also after a failure. */
 int aoei_index_settings_read(aoei_db *d, aoei_index_settings *s, aoe_error *err);
+/* Replaces the place and the name of the model in the database. The caller has begun a transaction. */
+int aoei_index_place_write(aoei_db *d, const char *place, const char *model, aoe_error *err);
 void aoei_index_settings_free(aoei_index_settings *s);
 
 /* Reads the state of the commit that the current transaction sees. */

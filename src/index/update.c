@@ -12,9 +12,11 @@
 #include "base/options.h"
 #include "base/path.h"
 #include "index/index_write.h"
+#include "index/place.h"
 #include "index/update_folder.h"
 #include "index/update_plan.h"
 #include "index/update_table.h"
+#include "index/writer.h"
 
 /* Updates the documents of a source. The new names of the documents of a recorded source are not committed at once, so
  * that they are undone if a new source, because of which they change, has an error. */
@@ -45,6 +47,39 @@ static int check_tables(const aoei_update_plan *p, aoe_error *err) {
     return code;
 }
 
+/* Records that a copy of an index belongs to its place, after the user has given all sources outside its folder. The
+ * record of its model is replaced too, because it may also come from somebody else. */
+static int record_place(aoei_update_plan *p, aoe_error *err) {
+    aoe_index *index = p->u.index;
+    const aoei_update_source *other = aoei_update_plan_foreign(p);
+    if (!p->is_copy || !p->n_given || aoei_place_is_foreign(index->dir, index->path))
+        return 0;
+    if (other) {
+        aoei_log_write(&index->log, AOE_LOG_WARNING,
+                       "%s was copied or moved here, and remains a copy, because its source %s was not given; give all "
+                       "of its sources outside the folder that contains it together, or remove those that you do not "
+                       "need",
+                       index->dir, other->record.path);
+        return 0;
+    }
+    int code = aoei_write_begin(index, err);
+    if (!code)
+        code = aoei_index_place_write(&index->writer->db, p->place, index->model ? index->model : index->settings.model,
+                                      err);
+    if (!code)
+        code = aoei_write_commit(index, err);
+    if (code)
+        return code;
+    aoei_mutex_lock(&index->lock);
+    char *old = index->settings.place;
+    index->settings.place = p->place;
+    p->place = old;
+    aoei_mutex_unlock(&index->lock);
+    aoei_log_write(&index->log, AOE_LOG_INFO, "%s was copied or moved here, and is now used as if it was created here",
+                   index->dir);
+    return 0;
+}
+
 static int run(aoei_update_plan *p, const aoe_index_source *given, size_t n, aoe_error *err) {
     int code = aoei_update_plan_make(p, given, n, err);
     if (code == 0)
@@ -54,6 +89,8 @@ static int run(aoei_update_plan *p, const aoe_index_source *given, size_t n, aoe
             code = update_source(p, &p->source[i], err);
     if (code == 0)
         code = aoei_update_commit(&p->u, err);
+    if (code == 0)
+        code = record_place(p, err);
     if (code == 0)
         code = aoei_update_report(&p->u, NULL, 1, err);
     if (code != AOE_ECANCELLED) {

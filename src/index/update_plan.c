@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "index/place.h"
 
 int aoei_update_is_inside(const char *path, const char *dir) {
     const size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
@@ -129,13 +130,24 @@ static int list_source(aoei_update_plan *p, aoei_update_source *s, aoe_error *er
 
 /* Returns 1 if options.own_only leaves the source out. A recorded path is trusted only if it is the real path of
  * something inside the folder of the index: it contains no link and no "..", so that realpath does not change it. */
-static int is_foreign(const aoei_update_plan *p, const aoei_update_source *s) {
+static int is_outside(const aoei_update_plan *p, const aoei_update_source *s) {
     char full[PATH_MAX];
-    if (!p->u.o->own_only || s->given)
+    if (s->given)
         return 0;
     if (!aoei_update_is_inside(s->record.path, p->base))
         return 1;
     return realpath(s->record.path, full) ? strcmp(full, s->record.path) != 0 : errno != ENOENT;
+}
+
+static int is_foreign(const aoei_update_plan *p, const aoei_update_source *s) {
+    return p->u.o->own_only && is_outside(p, s);
+}
+
+const aoei_update_source *aoei_update_plan_foreign(const aoei_update_plan *p) {
+    for (size_t i = 0; i < p->n; i++)
+        if (is_outside(p, &p->source[i]))
+            return &p->source[i];
+    return NULL;
 }
 
 /* Checks again, after a source was listed, that options.own_only does not leave it out: the descriptor of the folder
@@ -156,8 +168,10 @@ int aoei_update_plan_make(aoei_update_plan *p, const aoe_index_source *given, si
     char *dir = aoei_full_path(p->u.index->dir);
     p->base = dir ? aoei_path_parent(dir) : NULL;
     aoei_free(dir);
-    if (!p->base)
+    p->place = aoei_place_identity(p->u.index->dir);
+    if (!p->base || !p->place)
         return aoei_fail_nomem(err, strlen(p->u.index->dir));
+    p->is_copy = strcmp(p->place, p->u.index->settings.place) != 0;
     int code = read_sources(p, n, err);
     p->n_given = n;
     for (size_t i = 0; i < n && code == 0; i++)
@@ -168,6 +182,7 @@ int aoei_update_plan_make(aoei_update_plan *p, const aoe_index_source *given, si
         aoei_update_source *s = &p->source[i];
         if (is_foreign(p, s))
             continue;
+        s->force |= p->is_copy && s->given && s->record.id && p->n > 1; /* its names depend on the place of the index */
         code = set_names(p, s, err);
         if (code == 0)
             code = set_nested(p, s, err);
@@ -184,4 +199,5 @@ void aoei_update_plan_free(aoei_update_plan *p) {
         aoei_source_free(&p->source[i]);
     aoei_free(p->source);
     aoei_free(p->base);
+    aoei_free(p->place);
 }

@@ -12,6 +12,8 @@ typedef struct aoei_update_plan {
     aoei_update_source *source; /* [n] owned; one without a folder is left out */
     size_t n;
     size_t n_given; /* arguments of aoe_index_update */
+    char *place;    /* identity of the directory of the index, owned */
+    int is_copy;    /* 1: the index was copied or moved there */
 } aoei_update_plan;
 
 /* Sets the sources to those of the record and given[n], and lists their files. p->u.index and p->u.o are set. Errors:
@@ -19,5 +21,7 @@ typedef struct aoei_update_plan {
  * aoei_source_list. The caller calls aoei_update_plan_free also after an error. */
 int aoei_update_plan_make(aoei_update_plan *p, const aoe_index_source *given, size_t n, aoe_error *err);
 void aoei_update_plan_free(aoei_update_plan *p); /* accepts a zeroed struct, and leaves p->u as it is */
+/* Returns the first source that options.own_only leaves out, also if this option is 0; NULL: there is none. */
+const aoei_update_source *aoei_update_plan_foreign(const aoei_update_plan *p);
 /* Returns 1 if path is dir or inside it. Both are absolute, without symbolic links. */
 int aoei_update_is_inside(const char *path, const char *dir);
