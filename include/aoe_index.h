@@ -189,6 +189,8 @@ typedef struct aoe_index_update_result {
                                                                           links to missing files or out of the folder;
                                                                           names with control characters or invalid
                                                                           UTF-8. The rest changed while it was read */
+    size_t computed; /* new or changed rows whose vectors the model computed, although vectors were given for the other
+                        rows of their table; a warning names the table */
 } aoe_index_update_result;
 
 /* Brings the index up to date with its sources, and commits: adds what is new, replaces what changed, and removes what

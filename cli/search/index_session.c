@@ -205,6 +205,11 @@ static int update_index(cli_index *x, cli_refresh refresh, size_t *left_out, aoe
     o.own_only = !x->recorded.created_here;
     code = cli_index_update(x, NULL, 0, &o, &result, err);
     *left_out = result.left_out;
+    if (result.computed)
+        cli_warn("%s: the model of the index computed the vectors of %zu new or changed row%s, but vectors were given "
+                 "for the others; give the vectors of all rows of the table again with `aoe index -o %s TABLE "
+                 "--vectors FILE`",
+                 x->dir, result.computed, cli_plural(result.computed), x->dir);
     return code;
 }
 

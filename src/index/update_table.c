@@ -386,6 +386,7 @@ static int warn_mixed(const table_update *f, const aoei_write_counts *before, ao
     const int code = aoei_write_flush(f->u->index, err);
     const aoei_write_counts now = aoei_write_counted(f->u->index);
     const size_t n = now.added - before->added + now.changed - before->changed;
+    f->u->result->computed += n;
     if (code == 0 && n)
         aoei_log_write(&f->u->index->log, AOE_LOG_WARNING,
                        "%s: the model of the index computed the vectors of %zu new or changed row%s, but vectors were "

@@ -46,6 +46,15 @@ printf 'text\nthe wolf\nthe tiger\n' >other.tsv
 "$AOE" embed -q other.tsv -o other.npy
 index -o v.index other.tsv --vectors other.npy
 "$AOE" search -i v.index --mode dense -k 1 --files puppy
+# A changed row: a search leaves the table out, or warns that the model computed the vector.
+cp other.tsv before.tsv
+printf 'text\nthe wolf\nthe new puppy\n' >other.tsv
+for refresh in auto always always; do
+    echo "$refresh"
+    "$AOE" search -i v.index --refresh $refresh --mode lexical -k 1 --files puppy 2>&1 || echo "exit $?"
+done
+cp before.tsv other.tsv
+index -q -o v.index other.tsv --vectors other.npy
 # Programs that convert files. A pattern of --exclude leaves files out.
 mkdir more
 printf 'xxx\n' >more/a.odd

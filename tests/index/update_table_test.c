@@ -120,6 +120,7 @@ static void takes_given_vectors(void **state) {
     assert_int_equal(r.left_out, 1);
     r = counts(NULL, 1, 0, 0, 2);
     assert_int_equal(r.passages, 1);
+    assert_int_equal(r.computed, 1);
     assert_true(r.tokens > 0);
     assert_has(messages, "t.csv: the model of the index computed the vectors of 1 new or changed row, but vectors were "
                          "given for the others; give the vectors of all rows again\n");
@@ -127,6 +128,7 @@ static void takes_given_vectors(void **state) {
     check(update_table((aoe_index_source){.vectors = v, .n_vectors = 3}, "t.csv", &r));
     assert_int_equal(r.unchanged, 2);
     assert_int_equal(r.changed, 1);
+    assert_int_equal(r.computed, 0);
     assert_int_equal(r.tokens, 0);
     free(v);
     end();
