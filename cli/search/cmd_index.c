@@ -643,12 +643,12 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "index",
         .operands = "[PATH...]",
-        .about =
-            "Creates an index for aoe search, or updates it: only files that changed are read and embedded. A\n"
-            "PATH is a folder (Markdown, text, HTML, source code; PDF, .docx, .odt, .epub and .rtf through pdftotext\n"
-            "and pandoc), a table (.tsv, .csv, .jsonl; columns other than the text column become metadata) or a\n"
-            ".txt file with one text per line. Without PATH, the paths in the record of the index are used.\n"
-            "Ctrl-C stores the work until then; the same command continues.\n",
+        .about = "Creates an index for aoe search, or updates it: only files that changed are read and embedded. A\n"
+                 "PATH is a folder (Markdown, text, HTML, source code; PDF, .docx, .odt, .epub and .rtf through\n"
+                 "pdftotext and pandoc), a table (.tsv, .csv, .jsonl; columns other than the text column become\n"
+                 "metadata) or a .txt file with one text per line. Without PATH, the paths in the record of the\n"
+                 "index are used.\n"
+                 "Ctrl-C stores the work until then; the same command continues.\n",
         .examples = "  aoe index ~/notes\n"
                     "  aoe index -o articles.index articles.tsv --text-column body --id-column url\n"
                     "  aoe index --stats\n",

@@ -108,7 +108,9 @@ static const aoei_option search_table[] = {
      .kind = AOEI_OPTION_REAL,
      SEARCH(min_score),
      .min = -AOEI_NO_LIMIT,
-     .help = "leave out passages with a lower score",
+     .help = "leave out passages with a lower score. This is useful with --mode dense, in which the score is a cosine "
+             "(0.35 is a first value for the default model); the scores of the other modes do not say how relevant a "
+             "passage is",
      .fallback = "none"},
     {.name = "fast",
      .kind = AOEI_OPTION_FLAG,

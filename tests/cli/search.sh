@@ -31,6 +31,7 @@ finds 0 --mode lexical wild
 finds 1 --mode lexical absent
 finds 1 -q --mode lexical absent
 finds 1 -q --mode dense --min-score 0.9999 wolf puppy
+finds 2 -q --min-score 0.35 wolf puppy
 search --mode lexical --json certificate | hide
 search --mode lexical --jsonl --explain certificate | hide
 # The index is found from a folder below it, and names are relative to the current folder.
