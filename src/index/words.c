@@ -307,6 +307,27 @@ static void add_character(writer *w, uint32_t c) {
         add_paired(w, c, k);
 }
 
+/* Returns 1 if a run ends before text[i]: at the end of the text or at an ASCII character that separates words. */
+static int is_end(aoe_text text, size_t i) {
+    return i == text.len || ((unsigned char)text.data[i] < 0x80 && kind_of((unsigned char)text.data[i]) == OTHER);
+}
+
+/* Returns the number of bytes of the word at text[i] if it is an ordinary one, which is written without a run: ASCII
+ * letters and digits without capital letters inside, followed by a separator or by one joiner and a separator. Returns
+ * 0 for other words. Most words of a text are ordinary. */
+static size_t ordinary_at(aoe_text text, size_t i) {
+    const size_t left = text.len - i, most = left < AOEI_WORD_MAX ? left : AOEI_WORD_MAX;
+    size_t n = (size_t)is_between((unsigned char)text.data[i], 'A', 'Z');
+    while (n < most && (is_between((unsigned char)text.data[i + n], 'a', 'z') ||
+                        is_between((unsigned char)text.data[i + n], '0', '9')))
+        n++;
+    if (n == 0 || is_end(text, i + n))
+        return n;
+    const char next = text.data[i + n];
+    const int is_simple = (unsigned char)next < 0x80 && joiner_level((unsigned char)next) && next != '+' && next != '#';
+    return is_simple && is_end(text, i + n + 1) ? n : 0;
+}
+
 static int write_words(aoei_buffer *out, aoe_text text, int is_query, aoe_error *err) {
     writer w;
     w.out = out;
@@ -316,6 +337,13 @@ static int write_words(aoei_buffer *out, aoe_text text, int is_query, aoe_error 
     w.is_query = is_query;
     for (size_t i = 0; i < text.len;) {
         uint32_t c;
+        const size_t ordinary = w.n || w.previous ? 0 : ordinary_at(text, i);
+        if (ordinary) {
+            (void)aoei_buffer_append(out, text.data + i, ordinary);
+            (void)aoei_buffer_putc(out, ' ');
+            i += ordinary + (i + ordinary < text.len); /* with the separator or joiner */
+            continue;
+        }
         const size_t n = aoei_utf8_decode(text.data + i, text.len - i, &c);
         add_character(&w, n ? simplify(c) : ' ');
         i += n ? n : 1;

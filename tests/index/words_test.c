@@ -288,6 +288,35 @@ static void accepts_long_queries(void **state) {
     sqlite3_close(db);
 }
 
+/* Ordinary words are written without the rules of compounds. A soft hyphen inside a word, which is ignored, makes it
+ * not ordinary, so that the words of both forms must be equal. */
+static void ordinary_words_follow_the_rules(void **state) {
+    (void)state;
+    static const char characters[] = "aabbcdeezA BX0 19  .,:;-_/+#>&@()\n\t";
+    uint32_t seed = 7;
+    for (int round = 0; round < 20000; round++) {
+        char text[80], divided[240];
+        size_t n = 0, m = 0;
+        const size_t length = 1 + (seed >> 8) % (sizeof text - 1);
+        for (; n < length; n++) {
+            seed = seed * 1664525 + 1013904223;
+            text[n] = characters[(seed >> 16) % (sizeof characters - 1)];
+            if (round % 4 == 0 && text[n] != ' ')
+                text[n] = 'w'; /* long words */
+            divided[m++] = text[n];
+            memcpy(divided + m, "\xc2\xad", 2);
+            m += 2;
+        }
+        aoei_buffer a = {0}, b = {0};
+        assert_int_equal(aoei_words_text(&a, (aoe_text){text, n}, NULL), 0);
+        assert_int_equal(aoei_words_text(&b, (aoe_text){divided, m}, NULL), 0);
+        if (a.len != b.len || memcmp(a.data, b.data, a.len) != 0)
+            fail_msg("\"%.*s\": \"%s\", \"%s\"", (int)n, text, a.data, b.data);
+        aoei_buffer_free(&a);
+        aoei_buffer_free(&b);
+    }
+}
+
 static int words_once(void *arg) {
     aoei_words w = {0};
     aoe_error err = {0};
@@ -310,6 +339,7 @@ int main(void) {
         cmocka_unit_test(finds_words_in_fts5),
         cmocka_unit_test(stems_words),
         cmocka_unit_test(accepts_long_queries),
+        cmocka_unit_test(ordinary_words_follow_the_rules),
         cmocka_unit_test(reports_failed_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
