@@ -164,20 +164,21 @@ static int create(aoe_index *index, const aoe_index_options *o, aoe_error *err) 
     return rc;
 }
 
-/* Chooses the journal of the database. These settings are a part of the file. */
-static int set_journal(aoe_index *index, aoe_error *err) {
+/* Chooses the journal of the database. The journal and auto_vacuum are settings of the file; auto_vacuum always writes
+ * to it, and has an effect only in a new one. */
+static int set_journal(aoe_index *index, int is_new, aoe_error *err) {
     aoei_db *d = &index->writer->db;
+    const int rc = is_new ? aoei_db_run(d, "PRAGMA auto_vacuum = INCREMENTAL", err) : 0;
+    if (rc)
+        return rc;
     if (!aoei_place_is_network(index->dir))
-        return aoei_db_run(d,
-                           "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
-                           "PRAGMA journal_size_limit = 4194304",
-                           err);
+        return aoei_db_run(
+            d, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 4194304", err);
     /* With an exclusive lock, SQLite does not need shared memory to read a write-ahead log. cache_spill: without it, a
      * transaction would lock out readers as soon as the cache is full. */
     return aoei_db_run(d,
-                       "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = "
-                       "TRUNCATE; PRAGMA locking_mode = NORMAL; PRAGMA synchronous = FULL; PRAGMA cache_spill = OFF; "
-                       "SELECT count(*) FROM sqlite_master",
+                       "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA locking_mode = NORMAL; "
+                       "PRAGMA synchronous = FULL; PRAGMA cache_spill = OFF; SELECT count(*) FROM sqlite_master",
                        err);
 }
 
@@ -189,7 +190,7 @@ static int open_database(aoe_index *index, const aoe_index_options *o, aoe_error
     if (!rc)
         rc = aoei_schema_check(d, &is_new, err); /* before the journal of a foreign database is changed */
     if (!rc)
-        rc = set_journal(index, err);
+        rc = set_journal(index, is_new, err);
     if (!rc)
         rc = aoei_db_run(d, "BEGIN IMMEDIATE", err);
     if (!rc)
