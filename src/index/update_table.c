@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -110,9 +111,24 @@ static int select_columns(table_update *f, aoe_error *err) {
     return code;
 }
 
+/* Opens the file of the table in the folder that was listed. In the meantime, its path can lead to something else. */
+static int open_file(const table_update *f, int *fd, aoe_error *err) {
+    struct stat st;
+    *fd = aoei_open_beneath(f->s->folder->fd, f->file->real, O_RDONLY);
+    if (*fd < 0 && errno != ELOOP)
+        return aoei_fail_errno(err, errno, "cannot open %s", f->s->record.path);
+    if (*fd >= 0 && fstat(*fd, &st) == 0 && S_ISREG(st.st_mode))
+        return 0;
+    if (*fd >= 0)
+        (void)close(*fd);
+    return aoei_fail(err, AOE_EIO, "%s was replaced while it was read; try again", f->s->record.path);
+}
+
 /* Opens the table and selects its columns. f->table stays NULL if the table is empty. */
 static int open_table(table_update *f, aoe_error *err) {
-    const int code = aoei_table_open_if_any(&f->table, f->s->record.path, NULL, err);
+    int fd, code = open_file(f, &fd, err);
+    if (code == 0)
+        code = aoei_table_open_fd(&f->table, fd, f->s->record.path, err);
     return code || !f->table ? code : select_columns(f, err);
 }
 
@@ -321,9 +337,9 @@ static int write_rows(table_update *f, int64_t id, aoe_error *err) {
 /* Computes the hash of the file, and sets sample[SAMPLE] to its beginning. */
 static int hash_table(const table_update *f, uint64_t *hash, char *sample, size_t *n_sample, aoe_error *err) {
     char data[65536];
-    const int fd = aoei_open_beneath(f->s->folder->fd, f->file->real, O_RDONLY);
-    if (fd < 0)
-        return aoei_fail_errno(err, errno, "cannot open %s", f->s->record.path);
+    int fd, code = open_file(f, &fd, err);
+    if (code)
+        return code;
     *hash = AOEI_HASH_START;
     *n_sample = 0;
     ssize_t n;
@@ -336,8 +352,9 @@ static int hash_table(const table_update *f, uint64_t *hash, char *sample, size_
         }
         *hash = aoei_hash(*hash, data, (size_t)n);
     }
-    const int code = n < 0 ? aoei_fail_errno(err, errno, "cannot read %s", f->s->record.path) : 0;
-    close(fd);
+    if (n < 0)
+        code = aoei_fail_errno(err, errno, "cannot read %s", f->s->record.path);
+    (void)close(fd);
     return code;
 }
 

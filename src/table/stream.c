@@ -217,15 +217,8 @@ fail:
     return AOE_ENOMEM;
 }
 
-int aoei_stream_open(aoei_stream **out, const char *path, aoe_error *err) {
-    *out = NULL;
-    if (strcmp(path, "-") == 0)
-        return aoei_stream_attach(out, stdin, "stdin", AOEI_CODEC_PLAIN, err);
-    FILE *file = fopen(path, "rb");
-    if (!file && (errno == ENOENT || errno == ENOTDIR))
-        return aoei_fail(err, AOE_ENOENT, "%s: no such file; check the path", path);
-    if (!file)
-        return aoei_fail_errno(err, errno, "%s: cannot open", path);
+/* Reads an open file, which the stream then owns, also if this function fails. */
+static int take_file(aoei_stream **out, FILE *file, const char *path, aoe_error *err) {
     struct stat st;
     int rc = 0;
     if (fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode))
@@ -237,6 +230,28 @@ int aoei_stream_open(aoei_stream **out, const char *path, aoe_error *err) {
     else
         (*out)->owns_file = 1;
     return rc;
+}
+
+int aoei_stream_open(aoei_stream **out, const char *path, aoe_error *err) {
+    *out = NULL;
+    if (strcmp(path, "-") == 0)
+        return aoei_stream_attach(out, stdin, "stdin", AOEI_CODEC_PLAIN, err);
+    FILE *file = fopen(path, "rb");
+    if (!file && (errno == ENOENT || errno == ENOTDIR))
+        return aoei_fail(err, AOE_ENOENT, "%s: no such file; check the path", path);
+    if (!file)
+        return aoei_fail_errno(err, errno, "%s: cannot open", path);
+    return take_file(out, file, path, err);
+}
+
+int aoei_stream_open_fd(aoei_stream **out, int fd, const char *path, aoe_error *err) {
+    *out = NULL;
+    FILE *file = fdopen(fd, "rb");
+    if (file)
+        return take_file(out, file, path, err);
+    const int errnum = errno;
+    (void)close(fd);
+    return aoei_fail_errno(err, errnum, "%s: cannot open", path);
 }
 
 void aoei_stream_close(aoei_stream *s) {

@@ -19,6 +19,9 @@ aoei_codec aoei_codec_of(const char *path); /* the extension determines the code
 /* Opens a file. path: file name, or "-" for standard input, which must be uncompressed. Errors: AOE_ENOENT; AOE_EIO,
  * also if path is a directory; AOE_ENOMEM. */
 int aoei_stream_open(aoei_stream **s, const char *path, aoe_error *err);
+/* Reads the open file `fd`, whose path is `path`. The stream takes ownership of fd, also if this function fails.
+ * Errors: AOE_EIO, AOE_ENOMEM. */
+int aoei_stream_open_fd(aoei_stream **s, int fd, const char *path, aoe_error *err);
 /* Creates a stream that reads from an open file. The caller closes the file after the stream. name: file name for
  * messages; it is copied. */
 int aoei_stream_attach(aoei_stream **s, FILE *file, const char *name, aoei_codec codec, aoe_error *err);

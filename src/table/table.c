@@ -597,16 +597,11 @@ static void warn_unused_options(const aoei_table *t, const aoe_table_options *o)
                                                              "options.input_format if it is a table");
 }
 
-/* Implements aoei_table_open. is_empty: see read_header. */
-static int open_table(aoei_table **out, const char *path, const aoe_table_options *o, int *is_empty, aoe_error *err) {
-    *out = NULL;
-    aoei_stream *s;
+/* Implements aoei_table_open with an open stream, which it takes. is_empty: see read_header. */
+static int open_stream(aoei_table **out, aoei_stream *s, const char *path, const aoe_table_options *o, int *is_empty,
+                       aoe_error *err) {
     aoe_table_format format;
-    /* the stream is opened before the extension is checked, so that a missing file is reported as missing */
-    int rc = aoei_stream_open(&s, path, err);
-    if (rc)
-        return rc;
-    rc = input_format(&format, path, o, err);
+    int rc = input_format(&format, path, o, err);
     if (rc) {
         aoei_stream_close(s);
         return rc;
@@ -624,6 +619,15 @@ static int open_table(aoei_table **out, const char *path, const aoe_table_option
     return rc;
 }
 
+/* Implements aoei_table_open. is_empty: see read_header. */
+static int open_table(aoei_table **out, const char *path, const aoe_table_options *o, int *is_empty, aoe_error *err) {
+    *out = NULL;
+    aoei_stream *s;
+    /* the stream is opened before the extension is checked, so that a missing file is reported as missing */
+    const int rc = aoei_stream_open(&s, path, err);
+    return rc ? rc : open_stream(out, s, path, o, is_empty, err);
+}
+
 int aoei_table_open(aoei_table **out, const char *path, const aoe_table_options *o, aoe_error *err) {
     return open_table(out, path, o, NULL, err);
 }
@@ -631,6 +635,16 @@ int aoei_table_open(aoei_table **out, const char *path, const aoe_table_options 
 int aoei_table_open_if_any(aoei_table **out, const char *path, const aoe_table_options *o, aoe_error *err) {
     int is_empty = 0;
     const int rc = open_table(out, path, o, &is_empty, err);
+    return is_empty ? 0 : rc;
+}
+
+int aoei_table_open_fd(aoei_table **out, int fd, const char *path, aoe_error *err) {
+    int is_empty = 0;
+    aoei_stream *s;
+    *out = NULL;
+    int rc = aoei_stream_open_fd(&s, fd, path, err);
+    if (!rc)
+        rc = open_stream(out, s, path, NULL, &is_empty, err);
     return is_empty ? 0 : rc;
 }
 

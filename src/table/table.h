@@ -59,6 +59,9 @@ int aoei_table_open(aoei_table **t, const char *path, const aoe_table_options *o
 void aoei_table_warn_options(const aoe_table_options *o, const char *name, const char *reason);
 /* Like aoei_table_open, but if the file is empty, it sets *t to NULL and returns 0. */
 int aoei_table_open_if_any(aoei_table **t, const char *path, const aoe_table_options *o, aoe_error *err);
+/* Like aoei_table_open_if_any without options, but reads the open file `fd`, which the table owns, also if this
+ * function fails. path: determines the format, and is the name for messages. */
+int aoei_table_open_fd(aoei_table **t, int fd, const char *path, aoe_error *err);
 /* Opens a table that is read from a stream. The table takes ownership of s, even if this function fails. o: as for
  * aoei_table_open, except that o->input_format is not AOE_TABLE_AUTO, unless o->whole_files is 1. */
 int aoei_table_from(aoei_table **t, aoei_stream *s, const aoe_table_options *o, aoe_error *err);

@@ -134,11 +134,69 @@ static void takes_given_vectors(void **state) {
     end();
 }
 
+/* Replaces the folder or the table of a test, once, by what has the name `other`. */
+typedef struct replacement {
+    const char *name, *other;
+} replacement;
+
+static int replace_once(void *user, const aoe_index_progress *p) {
+    replacement *r = user;
+    (void)p;
+    if (!r->name)
+        return 0;
+    char *away = test_path(base, "away");
+    check(aoei_remove_tree(away, &err));
+    free(away);
+    move(r->name, "away");
+    move(r->other, r->name);
+    r->name = NULL;
+    return 0;
+}
+
+/* A table is read from the folder that was checked, also if the folder or the table is replaced meanwhile. */
+static void keeps_the_checked_folder(void **state) {
+    (void)state;
+    begin("replaced");
+    aoe_index_update_result r;
+    add("data/t.csv", "text\na b\n");
+    check(update_table((aoe_index_source){.text_column = NULL}, "data/t.csv", &r));
+    add("data/t.csv", "text\na b\nc d\n");
+    add("secret/t.csv", "text\nx y z\n");
+    char *link = test_path(base, "link"), *fifo = test_path(base, "fifo");
+    assert_int_equal(symlink("secret", link), 0);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    replacement to_link = {"data", "link"}, to_fifo = {"data/t.csv", "fifo"};
+    aoe_index_update_options o;
+    aoe_index_update_options_defaults(&o);
+    o.own_only = 1;
+    o.progress = replace_once;
+    o.user = &to_link;
+    check(update(NULL, &o, &r));
+    assert_null(to_link.name);
+    char *dump = tiny_index_dump(index_);
+    assert_null(strstr(dump, "x y z"));
+    free(dump);
+    assert_names("t.csv:2;t.csv:3;");
+    /* a FIFO without a writer: opening it would wait forever */
+    char *data = test_path(base, "data");
+    assert_int_equal(unlink(data), 0);
+    free(data);
+    add("data/t.csv", "text\na b\ne f\n");
+    o.user = &to_fifo;
+    assert_int_equal(update(NULL, &o, &r), AOE_EIO);
+    assert_has(err.message, "data/t.csv was replaced while it was read; try again");
+    assert_names("t.csv:2;t.csv:3;");
+    free(link);
+    free(fifo);
+    end();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(updates_tables),
         cmocka_unit_test(updates_other_formats),
         cmocka_unit_test(takes_given_vectors),
+        cmocka_unit_test(keeps_the_checked_folder),
     };
     return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
 }
