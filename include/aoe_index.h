@@ -341,8 +341,9 @@ AOE_API int aoe_index_get_stats(aoe_index *index, aoe_index_stats *stats, aoe_er
 AOE_API int aoe_index_compact(aoe_index *index, aoe_error *AOE_NULLABLE err);
 /* Commits, reads the whole index and compares it with its checksums. repair: 1: passages with damaged vectors are
  * embedded again, and the word index is built again; this needs AOE_INDEX_WRITE and an embedder. Errors: AOE_EFORMAT
- * (the index is damaged; the message contains the first damage, the number of damaged documents, and what to do),
- * AOE_EARG (cannot be repaired without an embedder), AOE_EIO, AOE_ENOSPC. */
+ * (the index is damaged; the message contains the first damage, the largest possible number of damaged documents,
+ * because a checksum is that of many vectors, and what to do), AOE_EARG (cannot be repaired without an embedder),
+ * AOE_EIO, AOE_ENOSPC. */
 AOE_API int aoe_index_verify(aoe_index *index, int repair, aoe_error *AOE_NULLABLE err);
 /* Sets *recall to the share of the k nearest neighbors that the fast scan also finds, over n_queries stored vectors
  * that are drawn with a fixed seed; 1 if the index is empty. Errors: AOE_EARG (no embedder; k or n_queries is 0). */

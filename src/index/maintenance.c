@@ -24,7 +24,8 @@
 /* What a verification found. */
 typedef struct findings {
     char first[512];  /* the first damage, or "" */
-    size_t documents; /* documents with damaged vectors or texts */
+    size_t documents; /* documents with damaged texts */
+    size_t suspects;  /* documents with a wrong checksum; as it is that of many vectors, only some are damaged */
     int structure;    /* 1: damage that repairing does not remove */
     int64_t *given;   /* [n_given] ids of the damaged documents whose vectors the caller gave; owned */
     size_t n_given, given_capacity;
@@ -101,7 +102,7 @@ static int add_given(findings *f, int64_t document, aoe_error *err) {
     return 0;
 }
 
-/* Checks the checksums of the vectors, and counts the documents that have damaged ones. */
+/* Checks the checksums of the vectors, and counts the documents to which wrong ones belong. */
 static int check_vectors(aoei_db *d, const aoei_view *v, findings *f, aoe_error *err) {
     uint64_t *bad;
     size_t n_bad;
@@ -117,8 +118,9 @@ static int check_vectors(aoei_db *d, const aoei_view *v, findings *f, aoe_error 
         const int64_t first = sqlite3_column_int64(stmt, 1), n = sqlite3_column_int64(stmt, 2);
         rc = 0;
         if (first < 0 || n > (int64_t)v->rows || first > (int64_t)v->rows - n || has_bad_row(v, bad, first, n)) {
-            found(f, "the checksum of the vectors is wrong in the document", aoei_column_text(stmt, 0).data);
-            f->documents++;
+            found(f, "a checksum of vectors is wrong, among them those of the document",
+                  aoei_column_text(stmt, 0).data);
+            f->suspects++;
             if (sqlite3_column_int(stmt, 4))
                 rc = add_given(f, sqlite3_column_int64(stmt, 3), err);
         }
@@ -175,10 +177,15 @@ static int check_words(aoe_index *index, findings *f, aoe_error *err) {
 
 /* Fails if something is damaged. */
 static int report(const aoe_index *index, const findings *f, aoe_error *err) {
+    char count[64] = "";
+    const size_t n = f->documents + f->suspects;
     if (!f->first[0])
         return 0;
-    return aoei_fail(err, AOE_EFORMAT, "%s: the index is damaged: %s (%zu damaged documents); %s", index->dir, f->first,
-                     f->documents, f->structure ? "create the index again" : "repair the index, which needs its model");
+    if (n)
+        (void)snprintf(count, sizeof count, " (%s%zu damaged document%s)", f->suspects > 1 ? "up to " : "", n,
+                       n == 1 ? "" : "s");
+    return aoei_fail(err, AOE_EFORMAT, "%s: the index is damaged: %s%s; %s", index->dir, f->first, count,
+                     f->structure ? "create the index again" : "repair the index, which needs its model");
 }
 
 static int verify(aoe_index *index, findings *f, aoe_error *err) {

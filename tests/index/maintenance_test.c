@@ -124,7 +124,8 @@ static void verify_and_repair(const char *path, const char *want, int opens) {
     if (opens) {
         index = tiny_index_open(path, AOE_INDEX_READ, NULL);
         assert_int_equal(aoe_index_verify(index, 0, &err), AOE_EFORMAT);
-        assert_message("damaged documents");
+        assert_message("a checksum of vectors is wrong, among them those of the document d001 (up to 4 damaged "
+                       "documents)");
         assert_int_equal(aoe_index_verify(index, 1, &err), AOE_EARG);
         aoe_index_close(index);
         index = tiny_index_open(path, AOE_INDEX_WRITE, NULL);
