@@ -6,6 +6,7 @@
 #include "cli/search/mcp_server.h"
 
 #include <aoe.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -137,7 +138,8 @@ static json_t *list_tools(const request *r) {
 /* Checks the value of a parameter. Returns 0 and describes the error if it is not valid. */
 static int check_value(const cli_mcp_field *f, const json_t *v, aoei_buffer *text) {
     if (f->type == CLI_MCP_INTEGER) {
-        if (json_is_integer(v) && json_integer_value(v) >= f->min && json_integer_value(v) <= f->max)
+        const double n = json_is_number(v) ? json_number_value(v) : 0.5; /* 5.0 is an integer in JSON Schema */
+        if (n == floor(n) && n >= (double)f->min && n <= (double)f->max)
             return 1;
         aoei_buffer_printf(text, "the argument %s must be an integer from %lld to %lld", f->name, (long long)f->min,
                            (long long)f->max);

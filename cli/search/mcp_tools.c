@@ -233,7 +233,7 @@ static int find_hits(cli_mcp_index *m, const json_t *arguments, aoe_index_hits *
     aoe_error err;
     aoe_index_search_options_defaults(&o);
     if (k)
-        o.k = (size_t)json_integer_value(k);
+        o.k = (size_t)json_number_value(k);
     o.mode = mode_of(json_string_value(json_object_get(arguments, "mode")));
     o.where = json_string_value(json_object_get(arguments, "where"));
     if (o.where && !*o.where)
@@ -286,7 +286,7 @@ static int get_lines(cli_mcp_index *m, const json_t *arguments, cli_lines *lines
     aoe_error err;
     cli_place_parse(&place, json_string_value(json_object_get(arguments, "place")));
     int code = open_read(m);
-    if (!code && cli_lines_get(lines, m->index.index, &place, context ? (size_t)json_integer_value(context) : 5, &err))
+    if (!code && cli_lines_get(lines, m->index.index, &place, context ? (size_t)json_number_value(context) : 5, &err))
         code = cli_fail("%s", err.message);
     cli_place_free(&place);
     return code;

@@ -56,7 +56,10 @@ static int check_settings(const aoe_index *index, const aoe_index_options *o, ao
     return 0;
 }
 
-static int check_options(const aoe_index_options *o, aoe_error *err) {
+static int check_options(aoe_index_access access, const aoe_index_options *o, aoe_error *err) {
+    if (access != AOE_INDEX_READ && access != AOE_INDEX_WRITE)
+        return aoei_fail(err, AOE_EARG, "aoe_index_open: argument 'access' is %d; use a value of aoe_index_access",
+                         (int)access);
     if (o->passage_tokens == 0 || o->passage_tokens > UINT32_MAX)
         return aoei_fail(err, AOE_EARG, "options.passage_tokens is %zu; use 1 or more", o->passage_tokens);
     if (o->store != AOE_AUTO && (o->store < AOE_INDEX_F32 || o->store > AOE_INDEX_INT8))
@@ -302,7 +305,7 @@ int aoe_index_open(aoe_index **index, const char *dir, aoe_index_access access, 
         *index = NULL;
     AOEI_CHECK(err, index, dir);
     AOEI_OPTIONS(aoe_index_options, o, err);
-    int rc = check_options(o, err);
+    int rc = check_options(access, o, err);
     if (rc)
         return rc;
     aoe_index *x = aoei_calloc(1, sizeof *x);

@@ -27,10 +27,13 @@ static const cli_mcp_field results[] = {
 };
 static const cli_mcp_field none[] = {{0}};
 
+static double number; /* argument `n` of the last call */
+
 /* Returns the argument `text`. Fails if it is "fail". */
 static void echo(void *user, const json_t *arguments, cli_mcp_result *result) {
     const char *text = json_string_value(json_object_get(arguments, "text"));
     ++*(int *)user;
+    number = json_number_value(json_object_get(arguments, "n"));
     result->failed = !strcmp(text, "fail");
     aoei_buffer_printf(&result->text, result->failed ? "failed\n\xff" : "text: %s", text);
     result->structured = json_pack("{s:[{s:s}]}", "list", "text", text);
@@ -209,6 +212,16 @@ static void test_arguments(void **state) {
         json_decref(a);
     }
     assert_int_equal(calls, 0);
+    static const char *const integers[] = {CALL("\"text\":\"a\",\"n\":5"), CALL("\"text\":\"a\",\"n\":5.0"),
+                                           CALL("\"text\":\"a\",\"n\":0.5e1")}; /* equal in JSON Schema */
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
+        cli_mcp m = start;
+        json_t *a = expect(&m, 0, integers[i]);
+        assert_false(json_is_true(json_object_get(json_object_get(a, "result"), "isError")));
+        assert_true(number == 5);
+        json_decref(a);
+    }
+    assert_int_equal(calls, 3);
 }
 
 static void test_errors(void **state) {

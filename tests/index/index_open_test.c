@@ -99,6 +99,8 @@ static void test_settings(void **state) {
     assert_int_equal(open_code(path, AOE_INDEX_WRITE, &o), AOE_EEXIST);
     o.passage_tokens = 0;
     assert_int_equal(open_code(path, AOE_INDEX_WRITE, &o), AOE_EARG);
+    assert_int_equal(open_code(path, (aoe_index_access)77, NULL), AOE_EARG);
+    assert_message("argument 'access' is 77");
     free(path);
     path = test_path(tiny_index_dir, "model"); /* a directory with other files */
     assert_int_equal(open_code(path, AOE_INDEX_WRITE, NULL), AOE_EEXIST);
