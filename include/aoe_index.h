@@ -51,19 +51,21 @@ typedef struct aoe_index_options {
                    0: opening it fails */
     aoe_log_fn log; /* receives each message; NULL (default): messages are discarded */
     void *log_user; /* first argument of log */
+    double wait;    /* seconds to wait for another process that writes to the index or has locked its database, at most
+                       3600; default 3. On a network file system, at least 5 seconds for a locked database */
 } aoe_index_options;
 
 AOE_OPTIONS(aoe_index_options);
 
 /* Opens the index in the directory `dir`. embedder: its model must be the model of the index; required for creating an
  * index. NULL: texts cannot be embedded, so only lexical search and maintenance are possible, and aoe_index_add needs
- * vectors. access: AOE_INDEX_WRITE waits a few seconds while another process writes to the index. On a network file
- * system, readers and the writer wait for each other. An index in a read-only directory can be read. The caller calls
- * aoe_index_close. Errors: AOE_ENOENT (AOE_INDEX_READ: there is no index), AOE_EEXIST (another process writes to the
- * index; options.create_only; the directory is not empty and is not an index), AOE_EMISMATCH (other settings; another
- * model, prompt, pooling or embedding size), AOE_EFORMAT (damaged, or a database of another program),
+ * vectors. access: AOE_INDEX_WRITE waits options.wait seconds while another process writes to the index. On a network
+ * file system, readers and the writer wait for each other. An index in a read-only directory can be read. The caller
+ * calls aoe_index_close. Errors: AOE_ENOENT (AOE_INDEX_READ: there is no index), AOE_EEXIST (another process writes to
+ * the index; options.create_only; the directory is not empty and is not an index), AOE_EMISMATCH (other settings;
+ * another model, prompt, pooling or embedding size), AOE_EFORMAT (damaged, or a database of another program),
  * AOE_EUNSUPPORTED (created by a newer version, or on a machine with another byte order; a network or read-only file
- * system needs a writer first), AOE_EIO, AOE_ENOSPC. */
+ * system needs a writer first), AOE_EIO (also if another program has locked the database), AOE_ENOSPC. */
 AOE_API int aoe_index_open(aoe_index **index, const char *dir, aoe_index_access access,
                            aoe_embedder *AOE_NULLABLE embedder, const aoe_index_options *AOE_NULLABLE o,
                            aoe_error *AOE_NULLABLE err);

@@ -9,12 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buffer.h"
-#include "base/lock.h"
 #include "base/path.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/option_rows.h"
@@ -24,7 +22,8 @@
 #define FOREIGN_MODEL                                                                                                  \
     "the recorded model, %s, is not opened, because its path leads into the folder of the index or has links, and "    \
     "the index was not created here; if you trust the model, give it with -m"
-enum { BUSY_TRIES = 10 }; /* number of attempts to lock an index, 10 ms apart */
+#define READ_WAIT    1.0 /* seconds to wait for a program that has locked the database, before a search fails */
+#define REFRESH_WAIT 0.1 /* the same, and for a writer, before a search answers from the last commit */
 
 const aoei_option cli_index_model_table[CLI_INDEX_MODEL_COUNT] = {
     CLI_OPTION_MODEL_DIR("the model of the index; for a new index, " CLI_DEFAULT_MODEL),
@@ -93,7 +92,10 @@ int cli_index_open_read(cli_index *x, aoe_error *err) {
     char model[PATH_MAX];
     aoe_index_close(x->index);
     x->index = NULL;
-    int code = aoe_index_open(&x->index, x->dir, AOE_INDEX_READ, NULL, NULL, err);
+    aoe_index_options o;
+    aoe_index_options_defaults(&o);
+    o.wait = READ_WAIT;
+    int code = aoe_index_open(&x->index, x->dir, AOE_INDEX_READ, NULL, &o, err);
     if (!code)
         code = aoe_index_get_stats(x->index, &stats, err);
     if (code == AOE_EFORMAT && !aoe_index_model(x->dir, model, sizeof model, NULL)) /* only the vectors are damaged */
@@ -154,12 +156,16 @@ int cli_index_load_model(cli_index *x) {
 
 int cli_index_reopen(cli_index *x, aoe_index_access access, const aoe_index_options *o, aoe_error *err) {
     aoe_index *old = x->index;
+    aoe_index_options reading;
+    aoe_index_options_defaults(&reading);
+    reading.wait = READ_WAIT;
     x->index = NULL;
     if (access == AOE_INDEX_WRITE) {
         aoe_index_close(old);
         old = NULL;
     }
-    const int code = aoe_index_open(&x->index, x->dir, access, x->session.embedder, o, err);
+    const int code = aoe_index_open(&x->index, x->dir, access, x->session.embedder,
+                                    o || access == AOE_INDEX_WRITE ? o : &reading, err);
     aoe_index_close(old); /* when its last connection is closed, SQLite removes the log, which takes time */
     return code;
 }
@@ -197,7 +203,11 @@ int cli_index_update(cli_index *x, const aoe_index_source *sources, size_t n, ao
 static int update_index(cli_index *x, cli_refresh refresh, size_t *left_out, aoe_error *err) {
     aoe_index_update_options o;
     aoe_index_update_result result = {.struct_size = sizeof result};
-    int code = cli_index_reopen(x, AOE_INDEX_WRITE, NULL, err);
+    aoe_index_options open;
+    aoe_index_options_defaults(&open);
+    if (refresh == CLI_REFRESH_AUTO)
+        open.wait = REFRESH_WAIT;
+    int code = cli_index_reopen(x, AOE_INDEX_WRITE, &open, err);
     if (code)
         return code;
     aoe_index_update_options_defaults(&o);
@@ -213,22 +223,6 @@ static int update_index(cli_index *x, cli_refresh refresh, size_t *left_out, aoe
     return code;
 }
 
-/* Returns 1 if another process writes to the index. aoe_index_open would wait for seconds; this function only waits for
- * the end of another search. */
-static int is_busy(const cli_index *x) {
-    const struct timespec pause = {.tv_nsec = 10000000};
-    int code = AOE_EEXIST;
-    for (int i = 0; i < BUSY_TRIES && code == AOE_EEXIST; i++) {
-        aoei_lock lock = {0};
-        aoe_error err;
-        if (i)
-            nanosleep(&pause, NULL);
-        code = aoei_lock_dir(&lock, x->dir, &err);
-        aoei_unlock(&lock);
-    }
-    return code == AOE_EEXIST;
-}
-
 /* Returns 1 if the index cannot be written, such as that of another user. */
 static int is_read_only(const cli_index *x) {
     char *path = aoei_path_join(x->dir, CLI_INDEX_DATABASE);
@@ -242,9 +236,7 @@ static int is_read_only(const cli_index *x) {
 static int refresh_index(cli_index *x, cli_refresh refresh) {
     aoe_error err;
     size_t left_out = 0;
-    int code = AOE_EEXIST;
-    if (refresh == CLI_REFRESH_ALWAYS || !is_busy(x))
-        code = update_index(x, refresh, &left_out, &err);
+    int code = update_index(x, refresh, &left_out, &err);
     const int may_load = refresh == CLI_REFRESH_ALWAYS || !is_foreign_model(x);
     if (!x->session.embedder && may_load && ((!code && left_out) || code == AOE_EARG)) {
         if (cli_index_load_model(x))

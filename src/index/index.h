@@ -21,6 +21,7 @@ struct aoe_index {
     aoe_embedder *embedder;        /* borrowed; NULL: texts cannot be embedded */
     aoei_log log;                  /* options.log */
     int repair;                    /* options.repair */
+    int wait_ms;                   /* options.wait in milliseconds */
     char *model;                   /* options.model, owned; NULL: unknown */
     aoei_index_settings settings;  /* never change while the index is open, except the place */
     aoei_mutex lock;               /* protects settings.place and the next three fields */

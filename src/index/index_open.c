@@ -29,6 +29,7 @@
 
 #define MAX_DIMS       65536
 #define DEFAULT_TOKENS 400
+#define MAX_WAIT       3600 /* seconds */
 #define CREATE_TRIES   100
 
 /* Compares the model of the embedder, if there is one, with that of the index. */
@@ -64,6 +65,8 @@ static int check_options(aoe_index_access access, const aoe_index_options *o, ao
         return aoei_fail(err, AOE_EARG, "options.passage_tokens is %zu; use 1 or more", o->passage_tokens);
     if (o->store != AOE_AUTO && (o->store < AOE_INDEX_F32 || o->store > AOE_INDEX_INT8))
         return aoei_fail(err, AOE_EARG, "options.store is %d; use a value of aoe_index_store", o->store);
+    if (!(o->wait >= 0 && o->wait <= MAX_WAIT))
+        return aoei_fail(err, AOE_EARG, "options.wait is %g; use a number from 0 to %d", o->wait, MAX_WAIT);
     return 0;
 }
 
@@ -189,7 +192,7 @@ static int set_journal(aoe_index *index, int is_new, aoe_error *err) {
 static int open_database(aoe_index *index, const aoe_index_options *o, aoe_error *err) {
     aoei_db *d = &index->writer->db;
     int is_new = 0;
-    int rc = aoei_db_open(d, index->path, AOEI_DB_WRITE, AOEI_BUSY_MS, err);
+    int rc = aoei_db_open(d, index->path, AOEI_DB_WRITE, aoei_reader_wait(index->dir, index->wait_ms), err);
     if (!rc)
         rc = aoei_schema_check(d, &is_new, err); /* before the journal of a foreign database is changed */
     if (!rc)
@@ -222,7 +225,7 @@ static int lock_dir(aoe_index *index, aoe_error *err) {
         rc = index->embedder ? aoei_make_dir(index->dir, err) : 0;
         if (rc)
             return rc;
-        rc = aoei_index_writer_attach(&index->writer, index->dir, err);
+        rc = aoei_index_writer_attach(&index->writer, index->dir, index->wait_ms, err);
     }
     return rc;
 }
@@ -260,14 +263,14 @@ static int fail_missing(const char *dir, aoe_error *err) {
 }
 
 /* Reads the settings without an open index. */
-static int read_settings(const char *dir, const char *path, aoei_index_settings *s, aoe_error *err) {
+static int read_settings(const char *dir, const char *path, int wait_ms, aoei_index_settings *s, aoe_error *err) {
     aoei_db db = {0};
     int immutable, is_new = 0;
     if (!aoei_exists(path))
         return fail_missing(dir, err);
     int rc = check_files(dir, err);
     if (!rc)
-        rc = aoei_reader_connect(&db, dir, path, &immutable, err);
+        rc = aoei_reader_connect(&db, dir, path, wait_ms, &immutable, err);
     if (!rc)
         rc = aoei_db_run(&db, "BEGIN", err);
     if (!rc)
@@ -283,7 +286,7 @@ static int read_settings(const char *dir, const char *path, aoei_index_settings 
 static int open_reader(aoe_index *index, const aoe_index_options *o, aoe_error *err) {
     if (o->create_only || o->repair)
         return aoei_fail(err, AOE_EARG, "%s: options.create_only and options.repair need AOE_INDEX_WRITE", index->dir);
-    const int rc = read_settings(index->dir, index->path, &index->settings, err);
+    const int rc = read_settings(index->dir, index->path, index->wait_ms, &index->settings, err);
     return rc ? rc : check_settings(index, o, err);
 }
 
@@ -316,6 +319,7 @@ int aoe_index_open(aoe_index **index, const char *dir, aoe_index_access access, 
     x->embedder = embedder;
     x->log = (aoei_log){o->log, o->log_user};
     x->repair = o->repair;
+    x->wait_ms = (int)(o->wait * 1000);
     x->dir = aoei_strdup(dir);
     x->path = aoei_path_join(dir, AOEI_INDEX_DATABASE);
     x->model = o->model ? aoei_strdup(o->model) : NULL;
@@ -358,7 +362,7 @@ int aoe_index_model(const char *dir, char *name, size_t size, aoe_error *err) {
     AOEI_CHECK(err, dir, name);
     aoei_index_settings s = {0};
     char *path = aoei_path_join(dir, AOEI_INDEX_DATABASE);
-    int rc = path ? read_settings(dir, path, &s, err) : aoei_fail_nomem(err, strlen(dir));
+    int rc = path ? read_settings(dir, path, 1000 * AOEI_WAIT_SECONDS, &s, err) : aoei_fail_nomem(err, strlen(dir));
     if (!rc && strlen(s.model) >= size)
         rc = aoei_fail(err, AOE_EARG, "the name of the model has %zu bytes, but the buffer only %zu", strlen(s.model),
                        size);

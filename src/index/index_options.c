@@ -7,12 +7,14 @@
 #include "aoe_index.h"
 #include "base/options.h"
 #include "index/fusion.h"
+#include "index/reader.h"
 
 AOEI_DEFAULTS(aoe_index_options) {
     memset(o, 0, sizeof *o);
     o->passage_tokens = AOE_AUTO;
     o->store = AOE_AUTO;
     o->stem = AOE_AUTO;
+    o->wait = AOEI_WAIT_SECONDS;
 }
 
 AOEI_DEFAULTS(aoe_index_update_options) {

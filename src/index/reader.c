@@ -22,7 +22,8 @@
 enum {
     MAX_IDLE = 32 /* open connections that no thread uses */,
     TRIES = 20,
-    /* attempts during a compaction */ REPEAT = 5 /* attempts while the index changes */
+    /* attempts during a compaction */ REPEAT = 5,
+    /* attempts while the index changes */ NETWORK_MS = 5000 /* minimum of aoei_reader_wait there */
 };
 
 /* Returns 1 if the header of the database says that it has a write-ahead log. */
@@ -59,7 +60,11 @@ static void read_stamp(const char *path, uint64_t stamp[8]) {
     aoei_free(log);
 }
 
-int aoei_reader_connect(aoei_db *db, const char *dir, const char *path, int *immutable, aoe_error *err) {
+int aoei_reader_wait(const char *dir, int wait_ms) {
+    return wait_ms < NETWORK_MS && aoei_place_is_network(dir) ? NETWORK_MS : wait_ms;
+}
+
+int aoei_reader_connect(aoei_db *db, const char *dir, const char *path, int wait_ms, int *immutable, aoe_error *err) {
     aoei_place_access access = aoei_place_access_of(dir, path);
     const int is_network = aoei_place_is_network(dir);
     if (is_network && uses_log(path)) {
@@ -77,7 +82,7 @@ int aoei_reader_connect(aoei_db *db, const char *dir, const char *path, int *imm
                         access == AOEI_PLACE_SHARED      ? AOEI_DB_READ
                         : access == AOEI_PLACE_READ_ONLY ? AOEI_DB_READ_ONLY
                                                          : AOEI_DB_IMMUTABLE,
-                        AOEI_BUSY_MS, err);
+                        aoei_reader_wait(dir, wait_ms), err);
 }
 
 static void destroy(aoei_reader *r) {
@@ -92,7 +97,7 @@ static int create(aoei_reader **out, aoe_index *index, aoe_error *err) {
         return aoei_fail_nomem(err, sizeof *r);
     r->index = index;
     read_stamp(index->path, r->stamp);
-    int rc = aoei_reader_connect(&r->db, index->dir, index->path, &r->immutable, err);
+    int rc = aoei_reader_connect(&r->db, index->dir, index->path, index->wait_ms, &r->immutable, err);
     if (!rc)
         rc = aoei_lexical_register(&r->db, err);
     if (rc) {

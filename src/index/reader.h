@@ -15,8 +15,11 @@ struct aoei_reader {
     uint64_t stamp[8]; /* size, times and inode of the database and of its write-ahead log */
 };
 
-/* Milliseconds that a connection waits for locks of other processes. */
-#define AOEI_BUSY_MS 5000
+#define AOEI_WAIT_SECONDS 3 /* default of aoe_index_options.wait */
+
+/* Returns the milliseconds that a connection waits for locks of other processes: wait_ms, but longer on a network file
+ * system, where readers and the writer wait for each other. */
+int aoei_reader_wait(const char *dir, int wait_ms);
 
 /* Begins a read transaction of the last commit. The caller calls aoei_reader_end. Any number of threads may have
  * readers at the same time; a writer does not wait for them, and they do not wait for a writer. */
@@ -33,8 +36,8 @@ int aoei_reader_finish(aoei_reader *r, int code, int *changed, aoe_error *err);
  * the result of fn or an error. */
 typedef int (*aoei_read_fn)(void *user, aoei_reader *r, aoe_error *err);
 int aoei_reader_run(aoe_index *index, int damaged, aoei_read_fn fn, void *user, aoe_error *err);
-/* Opens a connection for reading, in the way that the file system of the index allows. *immutable is set to 1 if it
- * uses no locks. The caller calls aoei_db_close, also after a failure. */
-int aoei_reader_connect(aoei_db *db, const char *dir, const char *path, int *immutable, aoe_error *err);
+/* Opens a connection for reading, in the way that the file system of the index allows. wait_ms: see aoei_reader_wait.
+ * *immutable is set to 1 if it uses no locks. The caller calls aoei_db_close, also after a failure. */
+int aoei_reader_connect(aoei_db *db, const char *dir, const char *path, int wait_ms, int *immutable, aoe_error *err);
 /* Closes all idle connections. */
 void aoei_readers_close(aoe_index *index);

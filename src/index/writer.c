@@ -27,8 +27,7 @@
 #include "base/path.h"
 
 enum {
-    LOCK_MS = 3000,     /* maximum wait for another writer */
-    LOCK_SLEEP_MS = 50, /* time between two attempts */
+    LOCK_SLEEP_MS = 10, /* time between two attempts to lock the directory */
     MIN_OPTIMIZE = 256, /* passages that must be removed before the word index is optimized */
 };
 
@@ -77,14 +76,14 @@ static int fail_locked(const char *dir, aoe_error *err) {
                      "%s: %s is writing to the index; wait until it ends, or open the index for reading", dir, who);
 }
 
-int aoei_index_writer_attach(aoei_index_writer **out, const char *dir, aoe_error *err) {
+int aoei_index_writer_attach(aoei_index_writer **out, const char *dir, int wait_ms, aoe_error *err) {
     *out = aoei_calloc(1, sizeof **out);
     if (!*out)
         return aoei_fail_nomem(err, sizeof **out);
     for (int i = 0; i < 3; i++)
         (*out)->file[i].fd = -1;
     int rc = AOE_EEXIST;
-    for (int ms = 0; rc == AOE_EEXIST && ms <= LOCK_MS; ms += LOCK_SLEEP_MS) {
+    for (int ms = 0; rc == AOE_EEXIST && ms <= wait_ms; ms += LOCK_SLEEP_MS) {
         if (ms)
             (void)usleep(LOCK_SLEEP_MS * 1000);
         rc = aoei_lock_dir(&(*out)->lock, dir, err);

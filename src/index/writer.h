@@ -57,9 +57,9 @@ struct aoei_index_writer {
 
 enum { AOEI_EXTENT_ROWS = 4096 /* maximum number of rows of an extent */ };
 
-/* Locks the directory, which must exist. Waits up to some seconds. *w is set to a writer that has only the lock. The
- * caller calls aoei_index_writer_detach. Errors: AOE_EEXIST (another process writes). */
-int aoei_index_writer_attach(aoei_index_writer **w, const char *dir, aoe_error *err);
+/* Locks the directory, which must exist. Waits at most wait_ms milliseconds for another writer. *w is set to a writer
+ * that has only the lock. The caller calls aoei_index_writer_detach. Errors: AOE_EEXIST (another process writes). */
+int aoei_index_writer_attach(aoei_index_writer **w, const char *dir, int wait_ms, aoe_error *err);
 /* Writes AOEI_WRITER_FILE, opens the vector files of the last commit for appending, and removes files of other
  * generations. */
 int aoei_index_writer_open_files(aoe_index *index, aoe_error *err);

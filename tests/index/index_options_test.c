@@ -14,6 +14,7 @@ static void test_defaults(void **state) {
     assert_int_equal(o.passage_tokens, AOE_AUTO);
     assert_int_equal(o.store, AOE_AUTO);
     assert_null(o.model);
+    assert_true(o.wait == 3);
     aoe_index_search_options s;
     aoe_index_search_options_defaults(&s);
     assert_int_equal(s.struct_size, sizeof s);

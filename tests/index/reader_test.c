@@ -4,6 +4,7 @@
  */
 #include "index/reader.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_index.h"
+#include "base/clock.h"
 #include "index/place.h"
 
 static aoe_error err;
@@ -352,10 +354,64 @@ static void test_left_log(void **state) {
     free(path);
 }
 
+/* Opens the index while another program has locked its database. */
+static void open_locked(const char *path, aoe_index_access access, int code) {
+    aoe_index *index;
+    aoe_index_options o;
+    aoe_index_options_defaults(&o);
+    o.wait = 0.2;
+    const double start = aoei_now();
+    const int found = aoe_index_open(&index, path, access, tiny_index_embedder, &o, &err);
+    const double seconds = aoei_now() - start;
+    assert_int_equal(found, code);
+    if (code) {
+        assert_message("another program has locked the index");
+        assert_true(seconds >= 0.2 && seconds < 2.5); /* the default is 3 s */
+    }
+    aoe_index_close(index);
+}
+
+/* A program that is not aoe can lock the database. Opening the index waits no longer than options.wait. */
+static void test_foreign_lock(void **state) {
+    (void)state;
+    static const struct {
+        const char *sql;
+        int read, write; /* expected codes */
+    } cases[] = {{"BEGIN; SELECT count(*) FROM meta", 0, 0},
+                 {"BEGIN IMMEDIATE", 0, AOE_EIO},
+                 {"BEGIN EXCLUSIVE; CREATE TABLE t (a)", 0, AOE_EIO},
+                 {"PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", AOE_EIO, AOE_EIO}};
+    char *path = new_index(), *db = test_path(path, "index.db");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sqlite3 *c;
+        assert_int_equal(sqlite3_open(db, &c), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(c, cases[i].sql, NULL, NULL, NULL), SQLITE_OK);
+        open_locked(path, AOE_INDEX_READ, cases[i].read);
+        open_locked(path, AOE_INDEX_WRITE, cases[i].write);
+        assert_int_equal(sqlite3_close(c), SQLITE_OK);
+    }
+    aoe_index *index;
+    aoe_index_options o;
+    aoe_index_options_defaults(&o);
+    for (int i = 0; i < 3; i++) {
+        o.wait = i == 0 ? -1 : i == 1 ? NAN : 3601;
+        assert_int_equal(aoe_index_open(&index, path, AOE_INDEX_READ, NULL, &o, &err), AOE_EARG);
+        assert_message("options.wait");
+    }
+    assert_int_equal(aoei_reader_wait(path, 100), 100);
+    aoei_place_assume_network(1);
+    assert_true(aoei_reader_wait(path, 100) == 5000 && aoei_reader_wait(path, 6000) == 6000);
+    aoei_place_assume_network(0);
+    free(db);
+    free(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_change_during_search),
                                        cmocka_unit_test(test_change_during_each),
                                        cmocka_unit_test(test_compaction_during_search),
-                                       cmocka_unit_test(test_other_user), cmocka_unit_test(test_left_log)};
+                                       cmocka_unit_test(test_other_user),
+                                       cmocka_unit_test(test_left_log),
+                                       cmocka_unit_test(test_foreign_lock)};
     return cmocka_run_group_tests(tests, begin, end);
 }
