@@ -166,9 +166,9 @@ typedef struct aoe_index_update_options {
                       is left out, and result.left_out counts it */
     double commit_seconds; /* time between commits; default 30 */
     int own_only;          /* 1: only sources inside the folder that contains the index; default 0 */
-    int (*progress)(void *user, const aoe_index_progress *progress); /* returns 0 to continue; otherwise the changes so
-                                                                        far are committed, and the function returns
-                                                                        AOE_ECANCELLED; NULL (default): none */
+    int (*progress)(void *user, const aoe_index_progress *progress); /* returns 0 to continue; otherwise the
+                                                                        finished files are committed, and the function
+                                                                        returns AOE_ECANCELLED; NULL (default): none */
     void *user;                                                      /* first argument of progress */
 } aoe_index_update_options;
 

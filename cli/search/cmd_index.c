@@ -460,7 +460,7 @@ static int update(job *j, const cli_args *args) {
     print_result(j, &r);
     if (!code)
         return j->o->server.url ? copy_to_server(j) : 0;
-    cli_message("aoe: interrupted; the work until now is stored; run the command again to continue");
+    cli_message("aoe: interrupted; the finished files are stored; run the command again to continue");
     return 128 + cli_interrupted();
 }
 
@@ -648,7 +648,7 @@ static int run_command(int argc, char **argv) {
                  "pdftotext and pandoc), a table (.tsv, .csv, .jsonl; columns other than the text column become\n"
                  "metadata) or a .txt file with one text per line. Without PATH, the paths in the record of the\n"
                  "index are used.\n"
-                 "Ctrl-C stores the work until then; the same command continues.\n",
+                 "Ctrl-C stores the finished files; the same command continues.\n",
         .examples = "  aoe index ~/notes\n"
                     "  aoe index -o articles.index articles.tsv --text-column body --id-column url\n"
                     "  aoe index --stats\n",

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/plain_number.h"
 #include "index/embed_texts.h"
@@ -16,9 +17,14 @@
 #include "index/words.h"
 #include "index/writer.h"
 
+#define SLICE_SECONDS 1.0 /* time of a call of the embedder, after which a program can be cancelled */
+
 enum {
-    SAME_HASH = 8,  /* passages with the same hash that are compared with a new passage */
-    MAX_DIGITS = 18 /* characters of an integer that is stored as such */
+    SAME_HASH = 8,   /* passages with the same hash that are compared with a new passage */
+    MAX_DIGITS = 18, /* characters of an integer that is stored as such */
+    FIRST_SLICE = 16,
+    SMALLEST_SLICE = 16,
+    LARGEST_SLICE = 1024
 };
 
 /* ------------------------------------------------------------------ removal */
@@ -176,33 +182,9 @@ static int reuse_row(aoe_index *index, size_t i, aoe_error *err) {
     return rc;
 }
 
-/* Returns the index of an earlier passage among the first n pending ones with the same text, or SIZE_MAX. */
-static size_t find_pending(const aoei_changes *c, size_t n, size_t i) {
-    const aoei_queued_passage *p = &c->queue.passage[i];
-    for (size_t k = 0; k < n; k++) {
-        const aoei_queued_passage *other = &c->queue.passage[c->pending[k]];
-        if (other->hash == p->hash && other->full.len == p->full.len && other->heading.len == p->heading.len &&
-            memcmp(other->full.data, p->full.data, p->full.len) == 0)
-            return c->pending[k];
-    }
-    return SIZE_MAX;
-}
-
-/* Allocates the buffers of a call of the embedder for n passages. */
-static int reserve(aoei_changes *c, size_t n, size_t dims, aoe_error *err) {
-    if (n <= c->capacity)
-        return 0;
-    aoei_free(c->pending);
-    aoei_free(c->texts);
-    aoei_free(c->vectors);
-    c->capacity = 0;
-    c->pending = aoei_malloc_array(n, sizeof *c->pending);
-    c->texts = aoei_malloc_array(n, sizeof *c->texts);
-    c->vectors = aoei_malloc_array(n, dims * sizeof *c->vectors);
-    if (!c->pending || !c->texts || !c->vectors)
-        return aoei_fail_nomem(err, n * dims * sizeof *c->vectors);
-    c->capacity = n;
-    return 0;
+/* Reports the progress of a flush. */
+static int report(const aoe_index *index, size_t passages, aoe_error *err) {
+    return index->on_flush ? index->on_flush(index->on_flush_user, passages, err) : 0;
 }
 
 /* Returns the name of the document that contains passage i of the queue. */
@@ -213,43 +195,85 @@ static const char *document_of(const aoei_queue *q, size_t i) {
     return "";
 }
 
-/* Embeds the n pending passages. */
-static int embed(aoe_index *index, size_t n, aoe_error *err) {
+/* Embeds the pending passages from `first` to first + n. */
+static int embed_slice(aoe_index *index, size_t first, size_t n, aoe_error *err) {
     aoei_changes *c = index->changes;
+    const size_t dims = index->settings.dims;
     size_t failed;
-    for (size_t k = 0; k < n; k++)
-        c->texts[k] = c->queue.passage[c->pending[k]].full;
-    int rc = aoei_embed_texts(index->embedder, c->texts, n, c->vectors, &c->counts.tokens, &failed, err);
+    if (n > c->capacity) {
+        aoei_free(c->vectors);
+        c->vectors = aoei_malloc_array(n, dims * sizeof *c->vectors);
+        c->capacity = c->vectors ? n : 0;
+        if (!c->vectors)
+            return aoei_fail_nomem(err, n * dims * sizeof *c->vectors);
+    }
+    int rc = aoei_embed_texts(index->embedder, c->texts.text + first, n, c->vectors, &c->counts.tokens, &failed, err);
     if (rc && failed < n)
-        (void)aoei_error_prefix(err, "%s", document_of(&c->queue, c->pending[failed]));
+        (void)aoei_error_prefix(err, "%s", document_of(&c->queue, c->pending[first + failed]));
     for (size_t k = 0; !rc && k < n; k++)
-        rc = aoei_rows_encode(&c->queue.rows, c->pending[k], c->vectors + k * index->settings.dims, err);
+        rc = aoei_rows_encode(&c->queue.rows, c->pending[first + k], c->vectors + k * dims, err);
     return rc;
+}
+
+/* Embeds the pending passages. If the program reports them, they are embedded in slices that take about a second. */
+static int embed(aoe_index *index, aoe_error *err) {
+    aoei_changes *c = index->changes;
+    const size_t n = c->texts.n, reused = c->queue.n_passages - n;
+    int rc = 0;
+    for (size_t i = 0, m; !rc && i < n; i += m) {
+        const size_t slice = c->slice ? c->slice : FIRST_SLICE;
+        m = index->on_flush && n - i > 2 * slice ? slice : n - i;
+        const double start = aoei_now();
+        rc = embed_slice(index, i, m, err);
+        const double rate = (double)m / (aoei_now() - start + 1e-6) * SLICE_SECONDS;
+        c->slice = rate < SMALLEST_SLICE ? SMALLEST_SLICE : rate > LARGEST_SLICE ? LARGEST_SLICE : (size_t)rate;
+        if (!rc)
+            rc = report(index, reused + i + m, err);
+    }
+    return rc;
+}
+
+/* Adds passage i of the queue to the pending ones, or finds an earlier pending one with the same text. */
+static int add_pending(aoei_changes *c, size_t i, aoe_error *err) {
+    const size_t n = c->texts.n;
+    size_t k;
+    int rc = aoei_distinct_add(&c->texts, c->queue.passage[i].full, 1, &k, err);
+    if (rc)
+        return rc;
+    if (k < n) {
+        c->queue.passage[i].same = c->pending[k];
+        c->counts.reused++;
+        return 0;
+    }
+    if (aoei_grow((void **)&c->pending, &c->pending_capacity, n, sizeof *c->pending))
+        return aoei_fail_nomem(err, n * sizeof *c->pending);
+    c->pending[n] = i;
+    return 0;
 }
 
 /* Sets the rows of all queued passages. */
 static int fill_rows(aoe_index *index, aoe_error *err) {
     aoei_changes *c = index->changes;
     aoei_queue *q = &c->queue;
-    size_t n = 0;
-    int rc = reserve(c, q->n_passages, index->settings.dims, err);
+    int rc = 0;
     for (size_t i = 0; !rc && i < q->n_passages; i++) {
         aoei_queued_passage *p = &q->passage[i];
         p->same = SIZE_MAX;
         if (p->given)
             continue;
         rc = reuse_row(index, i, err);
-        if (rc == 0 && (p->same = find_pending(c, n, i)) == SIZE_MAX)
-            c->pending[n++] = i;
-        else if (rc >= 0)
+        if (rc == 0)
+            rc = add_pending(c, i, err);
+        else if (rc == 1)
             c->counts.reused++;
         rc = rc == 1 ? 0 : rc;
     }
     if (!rc)
-        rc = embed(index, n, err);
+        rc = embed(index, err);
     for (size_t i = 0; !rc && i < q->n_passages; i++)
         if (q->passage[i].same != SIZE_MAX)
             aoei_rows_copy(&q->rows, i, q->passage[i].same);
+    aoei_distinct_free(&c->texts);
     return rc;
 }
 
@@ -361,8 +385,11 @@ static int insert_documents(aoe_index *index, int64_t passage, uint64_t row, aoe
         rc = insert_document(&w->db, doc, passage + (int64_t)doc->first, row + doc->first, &id, err);
         for (size_t k = 0; !rc && k < doc->n_fields; k++)
             rc = insert_field(&w->db, id, &q->field[doc->first_field + k], err);
-        for (size_t k = doc->first; !rc && k < doc->first + doc->n; k++)
+        for (size_t k = doc->first; !rc && k < doc->first + doc->n; k++) {
             rc = insert_passage(w, &q->passage[k], id, passage + (int64_t)k, row + k, err);
+            if (!rc && k % SMALLEST_SLICE == 0)
+                rc = report(index, q->n_passages, err);
+        }
     }
     index->changes->counts.passages += q->n_passages;
     return rc;
@@ -424,7 +451,7 @@ void aoei_changes_free(aoei_changes *c) {
     aoei_queue_free(&c->queue);
     aoei_free(c->removal);
     aoei_free(c->pending);
-    aoei_free(c->texts);
+    aoei_distinct_free(&c->texts);
     aoei_free(c->vectors);
     aoei_free(c);
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/distinct.h"
 #include "index/index.h"
 #include "index/queue.h"
 
@@ -28,10 +29,12 @@ struct aoei_changes {
     size_t n_removals, removal_capacity;
     aoei_write_counts counts;
     int64_t file;    /* file of aoei_write_file_begin; 0: none */
-    size_t *pending; /* [queue.n_passages] buffer: indices of passages that are embedded, owned */
-    aoe_text *texts; /* buffers of a call of the embedder, owned */
-    float *vectors;
-    size_t capacity; /* passages for which the buffers have memory */
+    size_t *pending; /* buffer of a flush: indices of the passages that are embedded, owned */
+    size_t pending_capacity;
+    aoei_distinct texts; /* their texts, which the queue owns */
+    float *vectors;      /* buffer of a call of the embedder, owned */
+    size_t capacity;     /* vectors for which it has memory */
+    size_t slice;        /* passages that are embedded in one call if the program reports them; 0: not yet known */
 };
 
 /* Removes a document from the tables documents and fields, and queues the removal of its passages. Errors: AOE_EFORMAT

@@ -286,7 +286,33 @@ static int write_document(folder_update *f, const aoei_file *file, int64_t id, a
         code = aoei_write_file_begin(f->u->index, id, err);
     if (code == 0)
         code = aoei_update_write(f->u, &d, id, err);
-    return code ? code : aoei_write_file_end(f->u->index, err);
+    if (code == 0)
+        return aoei_write_file_end(f->u->index, err);
+    (void)aoei_write_file_begin(f->u->index, 0, NULL); /* a document that was not written is not removed */
+    return code;
+}
+
+/* Records a file and writes its document. The record of a large file is incomplete until its document is written, so
+ * that the next update reads the file again if this one is cancelled or killed meanwhile. */
+static int write_file(folder_update *f, const aoei_file *file, const aoei_file_record *old, uint64_t hash,
+                      aoei_file_state state, aoe_text text, aoe_index_kind kind, aoe_error *err) {
+    aoei_update *u = f->u;
+    int64_t id = 0;
+    int code = 0;
+    if (!aoei_update_is_large(u, text.len)) {
+        code = aoei_update_record(u, f->s, file, old, hash, state, &id, err);
+        return code ? code : write_document(f, file, id, text, kind, err);
+    }
+    aoei_file incomplete = *file;
+    incomplete.ctime_ns = -1; /* differs from all times */
+    code = aoei_update_begin_large(u, text.len, err);
+    if (code == 0)
+        code = aoei_update_record(u, f->s, &incomplete, old, 0, state, &id, err);
+    if (code == 0)
+        code = write_document(f, file, id, text, kind, err);
+    u->may_drop = 0;
+    const aoei_file_record written = {.id = id, .ctime_ns = -1};
+    return code ? code : aoei_update_record(u, f->s, file, &written, hash, state, &id, err);
 }
 
 /* Returns the program for a file, or NULL. Sets *is_lost to 1 if the document of the file came from a program of the
@@ -351,9 +377,8 @@ static int index_contents(folder_update *f, aoei_file *file, const candidate *c,
         leave_for_later(f, c);
     if (code == 0 && result == OUTCOME_TEXT) {
         const aoei_file_state state = filter && !filter->package ? AOEI_FILE_FILTERED : AOEI_FILE_INDEXED;
-        code = aoei_update_record(u, f->s, file, old, hash, state, &id, err);
-        if (code == 0)
-            code = write_document(f, file, id, (aoe_text){data, size}, filter ? filter->kind : AOE_INDEX_AUTO, err);
+        const aoe_index_kind kind = filter ? filter->kind : AOE_INDEX_AUTO;
+        code = write_file(f, file, old, hash, state, (aoe_text){data, size}, kind, err);
     }
     aoei_free(data);
     return code;

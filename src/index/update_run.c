@@ -20,11 +20,19 @@ enum {
     FIRST_QUEUE = 64, /* passages in the queue before the rate is known */
     SMALLEST_QUEUE = 16,
     LARGEST_QUEUE = 1024,
-    PROBE_TEXTS = 4,    /* texts with which the rate is measured */
-    PROBE_BYTES = 1024, /* bytes of each */
-    MESSAGES = 5        /* messages per reason; further files are only counted */
+    PASSAGE_BYTES = 1024, /* estimate for the size of a passage */
+    PROBE_TEXTS = 4,      /* texts with which the rate is measured */
+    PROBE_BYTES = 1024,   /* bytes of each */
+    MESSAGES = 5          /* messages per reason; further files are only counted */
 };
 #define RECENT_NS ((int64_t)2000000000) /* FAT has the coarsest times of all file systems: 2 s */
+
+static int on_flush(void *user, size_t passages, aoe_error *err) {
+    aoei_update *u = user;
+    u->flushing = passages;
+    const int code = aoei_update_report(u, u->progress.file, 0, err);
+    return u->may_drop ? code : 0; /* otherwise, the update ends after the flush */
+}
 
 int aoei_update_begin(aoei_update *u, aoe_index *index, const aoe_index_update_options *o,
                       aoe_index_update_result *result, aoe_error *err) {
@@ -35,7 +43,12 @@ int aoei_update_begin(aoei_update *u, aoe_index *index, const aoe_index_update_o
                        .queue_limit = FIRST_QUEUE,
                        .progress = {.struct_size = sizeof u->progress}};
     u->started = u->committed = aoei_now();
-    return aoei_filters_init(&u->filters, o->filter, o->n_filters, err);
+    const int code = aoei_filters_init(&u->filters, o->filter, o->n_filters, err);
+    if (code == 0 && o->progress) {
+        index->on_flush = on_flush;
+        index->on_flush_user = u;
+    }
+    return code;
 }
 
 /* ---------------------------------------------------------------------- messages */
@@ -97,6 +110,7 @@ static void log_lost_fields(aoei_update *u) {
 }
 
 void aoei_update_end(aoei_update *u) {
+    u->index->on_flush = NULL;
     const aoei_write_counts now = aoei_write_counted(u->index);
     u->result->added = now.added - u->before.added;
     u->result->changed = now.changed - u->before.changed;
@@ -124,12 +138,13 @@ void aoei_update_end(aoei_update *u) {
 /* ------------------------------------------------------------- progress and commits */
 
 int aoei_update_report(aoei_update *u, const char *file, int now, aoe_error *err) {
-    if (!u->o->progress || (!now && aoei_now() - u->reported < REPORT_SECONDS))
+    if (!u->o->progress || (!u->is_cancelled && !now && aoei_now() - u->reported < REPORT_SECONDS))
         return 0;
     u->reported = aoei_now();
-    u->progress.passages = aoei_write_counted(u->index).passages - u->before.passages;
+    u->progress.passages = aoei_write_counted(u->index).passages - u->before.passages + u->flushing;
     u->progress.file = file;
-    return u->o->progress(u->o->user, &u->progress)
+    u->is_cancelled = u->is_cancelled || u->o->progress(u->o->user, &u->progress);
+    return u->is_cancelled
                ? aoei_fail(err, AOE_ECANCELLED, "the update was cancelled; the finished files are in the index")
                : 0;
 }
@@ -144,6 +159,7 @@ static int flush(aoei_update *u, aoe_error *err) {
     const size_t passages = aoei_write_queued(u->index);
     const double start = aoei_now();
     const int code = aoei_write_flush(u->index, err);
+    u->flushing = 0;
     const double seconds = aoei_now() - start;
     u->busy += seconds;
     if (passages)
@@ -156,11 +172,26 @@ static int flush(aoei_update *u, aoe_error *err) {
 int aoei_update_commit(aoei_update *u, aoe_error *err) {
     if (!u->changed)
         return 0;
+    const int may_drop = u->may_drop;
+    u->may_drop = 0;
     int code = flush(u, err);
+    u->may_drop = may_drop;
     if (code == 0)
         code = aoei_write_commit_in_search(u->index, u->o->budget > 0, err);
     u->changed = 0;
     u->committed = aoei_now();
+    return code;
+}
+
+int aoei_update_is_large(const aoei_update *u, uint64_t bytes) {
+    return bytes / PASSAGE_BYTES > u->queue_limit;
+}
+
+int aoei_update_begin_large(aoei_update *u, uint64_t bytes, aoe_error *err) {
+    const double seconds = (double)bytes / PASSAGE_BYTES / (double)u->queue_limit * FLUSH_SECONDS;
+    const int is_late = aoei_now() - u->committed + seconds > u->o->commit_seconds;
+    const int code = is_late ? aoei_update_commit(u, err) : flush(u, err);
+    u->may_drop = 1;
     return code;
 }
 

@@ -24,6 +24,9 @@ typedef struct aoei_update {
     double probe;                        /* seconds per byte that aoei_update_fits measured; 0: not yet */
     size_t queue_limit;                  /* passages in the queue that are written together */
     aoe_index_progress progress;
+    size_t flushing;  /* passages of the current flush that have their vectors */
+    int may_drop;     /* 1: the documents of the queue may be dropped, because the record of their file is incomplete */
+    int is_cancelled; /* 1: the program cancelled the update */
     size_t skipped[AOEI_SKIP_KINDS]; /* files that were left out, by reason */
     size_t failed_programs;          /* files whose program failed */
     size_t lost_fields, lost_files;  /* entries of front matter that were not read, and the files that contain them */
@@ -39,6 +42,13 @@ void aoei_update_end(aoei_update *u);
 /* Reports progress at most 20 times per second, and at once if `now` is 1. file: current file, or NULL. Returns 0 or
  * AOE_ECANCELLED. */
 int aoei_update_report(aoei_update *u, const char *file, int now, aoe_error *err);
+/* Returns 1 if the documents of a file of this size take more than about a second. */
+int aoei_update_is_large(const aoei_update *u, uint64_t bytes);
+/* Begins the documents of a file that is so large that the program can cancel the update while they are embedded. They
+ * are dropped then, so the record of the file must say that it was not read (aoei_update_record with `incomplete`).
+ * Writes the queue before, and commits if the next commit would be late. bytes: size of the file. The caller sets
+ * u->may_drop to 0 at the end. */
+int aoei_update_begin_large(aoei_update *u, uint64_t bytes, aoe_error *err);
 /* Adds a document of a file to the index, and writes the queue if it is long enough. Commits if options.commit_seconds
  * have passed. */
 int aoei_update_write(aoei_update *u, const aoe_index_document *d, int64_t file, aoe_error *err);

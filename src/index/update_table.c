@@ -420,11 +420,14 @@ static int read_table(table_update *f, uint64_t hash, aoe_error *err) {
     incomplete.ctime_ns = -1; /* differs from all times */
     int code = open_table(f, err);
     if (code == 0)
+        code = aoei_update_begin_large(f->u, f->file->size, err);
+    if (code == 0)
         code = aoei_update_record(f->u, f->s, &incomplete, old, 0, AOEI_FILE_INDEXED, &id, err);
     if (code == 0 && f->table)
         code = write_rows(f, id, err);
     else if (code == 0) /* the table is empty */
         code = aoei_write_file_clear(f->u->index, id, err);
+    f->u->may_drop = 0;
     aoei_file now = *f->file;
     aoei_folder_stat(f->s->folder, &now);
     if (code == 0 && (now.skip || now.size != f->file->size || now.mtime_ns != f->file->mtime_ns))

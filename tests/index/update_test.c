@@ -536,6 +536,77 @@ static void can_be_cancelled_and_continued(void **state) {
     end();
 }
 
+/* Returns a text of n different lines, which begin with a number of five letters. */
+static char *long_text(const char *start, size_t n, uint32_t first) {
+    aoei_buffer b = {0};
+    (void)aoei_buffer_printf(&b, "%s", start);
+    for (size_t i = 0; i < n; i++) {
+        size_t number = i + first;
+        for (int k = 0; k < 8; k++, number /= 6) {
+            (void)aoei_buffer_putc(&b, (char)('a' + number % 6));
+            (void)aoei_buffer_putc(&b, k < 7 ? ' ' : start[0] ? ',' : '\n');
+        }
+    }
+    assert_int_equal(b.failed, 0);
+    return b.data;
+}
+
+static int stop_in_large(void *user, const aoe_index_progress *p) {
+    size_t *passages = user;
+    usleep(60000); /* so that the next slice is reported */
+    if (!p->file || !strstr(p->file, "large") || p->passages < *passages + 10)
+        return 0;
+    *passages = p->passages;
+    return 1;
+}
+
+/* Cancels the update while a large file is embedded. */
+static void cancel_in_large(const char *source) {
+    size_t passages = 0;
+    aoe_index_update_options o;
+    aoe_index_update_options_defaults(&o);
+    o.progress = stop_in_large;
+    o.user = &passages;
+    aoe_index_update_result r;
+    assert_int_equal(update(source, &o, &r), AOE_ECANCELLED);
+    assert_true(passages >= 10);
+    check(aoe_index_verify(index_, 0, &err));
+}
+
+static void can_be_cancelled_in_a_large_file(void **state) {
+    (void)state;
+    begin("large");
+    char *text = long_text("", 30000, 0), *other = long_text("", 30000, 50000), *row = long_text("text\n", 30000, 0);
+    add("docs/a.md", "a b c");
+    add("docs/large.txt", text);
+    add("docs/z.md", "d e f");
+    cancel_in_large("docs");
+    assert_names("a.md;"); /* the finished file */
+    assert_int_equal(counts(NULL, 2, 0, 0, 1).left_out, 0);
+    assert_equals_new("docs");
+    /* the new text of a file that is in the index */
+    char *before = tiny_index_dump(index_);
+    add("docs/large.txt", other);
+    cancel_in_large(NULL);
+    char *after = tiny_index_dump(index_);
+    assert_string_equal(after, before);
+    (void)counts(NULL, 0, 1, 0, 2);
+    assert_equals_new("docs");
+    end();
+    begin("large-row");
+    add("large.tsv", row);
+    cancel_in_large("large.tsv");
+    assert_names("");
+    (void)counts(NULL, 1, 0, 0, 0);
+    assert_equals_new("large.tsv");
+    free(text);
+    free(other);
+    free(row);
+    free(before);
+    free(after);
+    end();
+}
+
 /* Commits after each document, also between the rows of a table, give the same result. */
 static void commits_often(void **state) {
     (void)state;
@@ -828,6 +899,7 @@ int main(void) {
         cmocka_unit_test(several_sources),
         cmocka_unit_test(leaves_out_foreign_sources),
         cmocka_unit_test(can_be_cancelled_and_continued),
+        cmocka_unit_test(can_be_cancelled_in_a_large_file),
         cmocka_unit_test(commits_often),
         cmocka_unit_test(respects_the_budget),
         cmocka_unit_test(does_not_read_without_program),
