@@ -51,7 +51,7 @@ static int print_place(cli_index *x, const options *o, const char *text) {
         return code == AOE_ENOENT ? NOTHING : FAILED;
     }
     cli_hit_output_begin(&output);
-    for (size_t i = 0; i < lines.hits.n && o->general.json; i++)
+    for (size_t i = lines.begin; i < lines.end && o->general.json; i++)
         cli_print_hit_json(cli_hit_json(&lines.hits.hit[i], (double)NAN, 0));
     if (!o->general.json)
         cli_append_lines(&b, &output, &lines, o->line_numbers);

@@ -314,7 +314,7 @@ static void get(void *user, const json_t *arguments, cli_mcp_result *result) {
     if (result->failed) {
         aoei_buffer_printf(&result->text, "%s", message);
     } else {
-        const aoe_index_hit *first = &lines.hits.hit[0], *last = &lines.hits.hit[lines.hits.n - 1];
+        const aoe_index_hit *first = &lines.hits.hit[lines.begin], *last = &lines.hits.hit[lines.end - 1];
         cli_append_lines(&result->text, &m->output, &lines, 1);
         shorten(&result->text);
         json_t *o = cli_hit_json(first, (double)NAN, 0);

@@ -147,6 +147,23 @@ static int check_document(const aoe_index_hits *hits, const cli_place *p, aoe_er
     return code;
 }
 
+/* Selects all passages; for the id of a passage, not those that only have other parts of its first or its last line,
+ * such as one of a book without line ends. */
+static void select_passages(cli_lines *l, const cli_place *p) {
+    const aoe_index_hit *hit = l->hits.hit;
+    size_t at = 0;
+    while (at < l->hits.n && strcmp(hit[at].id, p->text) != 0)
+        at++;
+    l->begin = 0;
+    l->end = l->hits.n;
+    if (at == l->hits.n)
+        return;
+    for (l->begin = at; l->begin && hit[l->begin - 1].line < hit[at].line;)
+        l->begin--;
+    for (l->end = at + 1; l->end < l->hits.n && hit[l->end].last_line > hit[at].last_line;)
+        l->end++;
+}
+
 int cli_lines_get(cli_lines *l, aoe_index *index, cli_place *p, size_t context, aoe_error *err) {
     *l = (cli_lines){.hits = {.struct_size = sizeof l->hits}};
     int code = get(index, p, &l->hits, err);
@@ -168,6 +185,8 @@ int cli_lines_get(cli_lines *l, aoe_index *index, cli_place *p, size_t context, 
         code = aoe_index_get(index, name, l->first, l->last - l->first + 1, &l->hits, err);
         free(name);
     }
+    if (!code)
+        select_passages(l, p);
     return code;
 }
 
@@ -205,49 +224,100 @@ static void append_lines(aoei_buffer *b, const aoe_index_hit *hit, size_t first,
     }
 }
 
-/* Limits a passage to the lines [from, to]. Returns 0 if no line remains. A passage whose text does not have the lines
- * of its document is not changed. */
-static int limit_lines(aoe_index_hit *hit, size_t from, size_t to) {
-    if (!has_lines(hit))
-        return 1;
-    hit->line = hit->line > from ? hit->line : from;
-    hit->last_line = hit->last_line < to ? hit->last_line : to;
-    return hit->line <= hit->last_line;
+/* Consecutive passages under one heading, joined. */
+typedef struct joined {
+    const aoe_index_hit *first; /* NULL: none */
+    aoei_buffer text;           /* lines [line, last], of which the first and the last one may be incomplete */
+    size_t line, last;
+} joined;
+
+/* Returns the number of bytes at the beginning of a passage that `j` contains: passages overlap. */
+static size_t shared_bytes(const joined *j, const aoe_index_hit *hit) {
+    if (!j->first || hit->line > j->last || !j->text.len)
+        return 0;
+    const char *at = j->text.data, *end = at + j->text.len;
+    for (size_t line = j->line; line < hit->line; line++) {
+        const char *nl = memchr(at, '\n', (size_t)(end - at));
+        at = nl ? nl + 1 : end;
+    }
+    const char *nl = memchr(at, '\n', (size_t)(end - at)), *stop = nl ? nl : end;
+    if ((size_t)(end - at) > hit->text.len)
+        at = end - hit->text.len;
+    for (; at <= stop && at < end; at++)
+        if ((at == j->text.data || !isalnum((unsigned char)at[-1])) &&
+            memcmp(at, hit->text.data, (size_t)(end - at)) == 0)
+            return (size_t)(end - at);
+    return 0;
 }
 
-/* Returns the last line of the passages from i on that continue each other under one heading. */
-static size_t continued_to(const cli_lines *l, size_t i) {
-    const aoe_index_hit *hit = &l->hits.hit[i];
-    size_t last = hit->last_line;
-    for (size_t k = i + 1; k < l->hits.n && has_lines(hit) && has_lines(&hit[k - i]); k++) {
-        if (hit[k - i].line > last + 1 || strcmp(hit[k - i].heading, hit->heading) != 0)
-            break;
-        last = hit[k - i].last_line > last ? hit[k - i].last_line : last;
+/* Appends the rest of a passage, without its first `skip` bytes. Passages end without white space. */
+static void join(joined *j, const aoe_index_hit *hit, size_t skip) {
+    size_t len = hit->text.len;
+    len -= len > skip && hit->text.data[len - 1] == '\n';
+    for (size_t line = j->last; line < hit->line; line++)
+        aoei_buffer_putc(&j->text, '\n');
+    if (!skip && hit->line == j->last && len && j->text.len && isgraph((unsigned char)j->text.data[j->text.len - 1]) &&
+        isgraph((unsigned char)hit->text.data[0]))
+        aoei_buffer_putc(&j->text, ' ');
+    aoei_buffer_append(&j->text, hit->text.data + skip, len - skip);
+    j->last = hit->last_line;
+}
+
+/* Begins with a passage, without its first `skip` bytes. Nothing remains of a passage without other bytes. */
+static void begin_joined(joined *j, const aoe_index_hit *hit, size_t skip) {
+    aoei_buffer_clear(&j->text);
+    j->first = hit;
+    j->line = hit->line;
+    for (size_t i = 0; i < skip; i++)
+        j->line += hit->text.data[i] == '\n';
+    if (skip && skip < hit->text.len && hit->text.data[skip] == '\n') {
+        j->line++;
+        skip++;
     }
-    return last < l->last || !has_lines(hit) ? last : l->last;
+    j->last = j->line;
+    aoe_index_hit rest = *hit;
+    rest.line = j->line;
+    join(j, &rest, skip);
+}
+
+/* Appends the lines [first, last] of the joined passages, with their place. */
+static void append_joined(aoei_buffer *b, const cli_hit_output *o, const joined *j, const cli_lines *l, int numbers) {
+    size_t from, to;
+    if (!j->first || !j->text.len || j->line > l->last || j->last < l->first)
+        return;
+    aoe_index_hit place = *j->first;
+    place.line = j->line > l->first ? j->line : l->first;
+    place.last_line = j->last < l->last ? j->last : l->last;
+    cli_append_hit_place(b, o, &place);
+    aoei_buffer_putc(b, '\n');
+    aoe_index_hit all = *j->first;
+    all.text = (aoe_text){j->text.data, j->text.len};
+    all.line = j->line;
+    append_lines(b, &all, place.line, place.last_line, numbers && cli_hit_lines(&place, &from, &to));
 }
 
 void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *l, int numbers) {
-    size_t done = 0; /* last line that was written */
-    const char *heading = NULL;
-    for (size_t i = 0; i < l->hits.n; i++) {
-        aoe_index_hit hit = l->hits.hit[i];
-        const cli_snippet whole = {0};
-        const int lines = has_lines(&hit);
-        size_t from, to;
-        if (!limit_lines(&hit, done + 1 > l->first ? done + 1 : l->first, l->last))
+    joined j = {.first = NULL};
+    const cli_snippet whole = {0};
+    for (size_t i = l->begin; i < l->end; i++) {
+        const aoe_index_hit *hit = &l->hits.hit[i];
+        const int lines = has_lines(hit);
+        const size_t skip = lines ? shared_bytes(&j, hit) : 0;
+        const int follows = lines && j.first && hit->line <= j.last + 1 && (skip || hit->line >= j.last);
+        if (follows && strcmp(hit->heading, j.first->heading) == 0) {
+            join(&j, hit, skip);
             continue;
-        if (!done || !lines || hit.line != done + 1 || !heading || strcmp(heading, hit.heading) != 0) {
-            aoe_index_hit place = hit;
-            place.last_line = continued_to(l, i);
-            cli_append_hit_place(b, o, &place);
-            aoei_buffer_putc(b, '\n');
         }
-        heading = hit.heading;
-        if (lines)
-            append_lines(b, &l->hits.hit[i], hit.line, hit.last_line, numbers && cli_hit_lines(&hit, &from, &to));
-        else
-            cli_append_snippet(b, hit.text, &whole);
-        done = lines ? hit.last_line : 0;
+        append_joined(b, o, &j, l, numbers);
+        if (lines) {
+            begin_joined(&j, hit, skip);
+            continue;
+        }
+        j.first = NULL;
+        cli_append_hit_place(b, o, hit);
+        aoei_buffer_putc(b, '\n');
+        cli_append_snippet(b, hit->text, &whole);
     }
+    append_joined(b, o, &j, l, numbers);
+    aoei_buffer_free(&j.text);
 }

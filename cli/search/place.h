@@ -27,6 +27,7 @@ void cli_place_free(cli_place *p); /* accepts a zeroed struct */
 /* The passages of a place. */
 typedef struct cli_lines {
     aoe_index_hits hits; /* at least one; owned */
+    size_t begin, end;   /* the passages [begin, end) of the hits belong to the place */
     size_t first, last;  /* lines that were asked for, with their context */
 } cli_lines;
 
@@ -35,7 +36,7 @@ typedef struct cli_lines {
  * aoe_index_get; AOE_ENOENT also if the document is empty, and AOE_EARG if several documents have a passage with the
  * id, or if the text after a document's name is not a place. The caller frees *l even after an error. */
 int cli_lines_get(cli_lines *l, aoe_index *index, cli_place *p, size_t context, aoe_error *err);
-/* Appends the lines as text, with the name and the heading of each passage. A line that two passages share is written
+/* Appends the lines as text, with the name and the heading of each passage. Text that two passages share is written
  * once. numbers: 1: each line begins with its number, if the text of its passage has the lines of the document. */
 void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *l, int numbers);
 void cli_lines_free(cli_lines *l); /* accepts a zeroed struct */

@@ -24,6 +24,24 @@ get "$id" --json | sed "s|$PWD|PWD|; s/\"id\":\"$id\"/ID/; s/\"modified\":\"[^\"
 get notes/page.html:1
 (cd notes && get pets.md:3:1 --context 0)
 get notes/pets.md:3:1 notes/long.txt:5:1 --context 0
+# Passages of one long line are joined; the id of one of them gives this passage.
+{
+    printf '# Note\n\n'
+    for i in $(seq 1 90); do printf 'Sentence %d of topic%d has a tiger. ' "$i" "$i"; done
+    echo End.
+} >line.md
+"$AOE" index -q -o line.index line.md --passage-tokens 100 >/dev/null
+get -i line.index line.md | tail -n +2 | cmp - line.md
+get -i line.index line.md:3 --context 0 | grep -c topic71
+id=$("$AOE" search -i line.index --mode lexical --jsonl -k 1 topic71 | sed 's/.*"id":"\([0-9a-f]*\)".*/\1/')
+get -i line.index "$id" | grep -o 'topic7[0-2] '
+get -i line.index "$id" | grep -c 'topic1 ' || true
+for name in README CONTRIBUTING; do
+    "$AOE" index -q -o text.index "$SRC/$name.md" >/dev/null
+    get -i text.index "$name.md" | grep -v "$name.md:[0-9]" | tr -s ' \n' '\n\n' >words
+    tr -s ' \n' '\n\n' <"$SRC/$name.md" | cmp - words
+    rm -r text.index
+done
 # Tables.
 printf 'text\nthe cat\nthe dog\n' >table.tsv
 "$AOE" index -q -o t.index table.tsv >/dev/null
