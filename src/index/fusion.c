@@ -33,11 +33,20 @@ static double reciprocal(size_t rank, double weight) {
     return rank ? weight / (double)(AOEI_FUSION_CONSTANT + rank) : 0;
 }
 
-size_t aoei_fuse(aoei_found *found, const aoei_ranked *dense, size_t n_dense, double dense_weight,
-                 const aoei_ranked *lexical, size_t n_lexical, double lexical_weight) {
-    size_t all = n_dense + n_lexical, n = 0;
-    aoei_found_dense(found, dense, n_dense);
-    aoei_found_lexical(found + n_dense, lexical, n_lexical);
+/* Returns the lexical weight of exact matches. */
+static double exact_weight(const aoei_fusion_list *dense, const aoei_fusion_list *lexical) {
+    size_t exact = 0;
+    for (size_t i = 0; i < lexical->n; i++)
+        exact += lexical->best[i].words == lexical->words;
+    const double weight = AOEI_EXACT_FACTOR * dense->weight;
+    return exact <= AOEI_EXACT_MOST && lexical->weight > 0 && lexical->weight < weight ? weight : lexical->weight;
+}
+
+size_t aoei_fuse(aoei_found *found, aoei_fusion_list dense, aoei_fusion_list lexical) {
+    size_t all = dense.n + lexical.n, n = 0;
+    const double exact = exact_weight(&dense, &lexical);
+    aoei_found_dense(found, dense.best, dense.n);
+    aoei_found_lexical(found + dense.n, lexical.best, lexical.n);
     if (all)
         qsort(found, all, sizeof *found, compare_passages);
     for (size_t i = 0; i < all; i++) {
@@ -46,8 +55,10 @@ size_t aoei_fuse(aoei_found *found, const aoei_ranked *dense, size_t n_dense, do
             i++;
             x.lexical_rank = found[i].lexical_rank;
             x.bm25 = found[i].bm25;
+            x.ranked.words = found[i].ranked.words;
         }
-        x.ranked.score = reciprocal(x.dense_rank, dense_weight) + reciprocal(x.lexical_rank, lexical_weight);
+        x.ranked.score = reciprocal(x.dense_rank, dense.weight) +
+                         reciprocal(x.lexical_rank, x.ranked.words == lexical.words ? exact : lexical.weight);
         if (x.ranked.score > 0)
             found[n++] = x;
     }

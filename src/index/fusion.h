@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Reciprocal rank fusion of the passages that dense and lexical search found (Cormack, Clarke and Buettcher, SIGIR
  * 2009): a passage with rank r in a list with weight w gets w / (60 + r), and the scores of both lists are added.
+ *
+ * With the default weights, the first passage by words would follow 16 passages that only dense search found. A user who
+ * searches for a name expects the passages with this name. So a passage that contains all words of the query, except
+ * those that are ignored, is an exact match. If the lexical list contains at most AOEI_EXACT_MOST exact matches, their
+ * lexical weight is AOEI_EXACT_FACTOR times the dense weight, if this is more than the lexical weight. A question of
+ * several words seldom has exact matches.
  */
 #pragma once
 
@@ -11,6 +17,8 @@
  * to 3, it has the largest mean nDCG@10 over aoe-small-en and potion-base-2M. */
 #define AOEI_DENSE_WEIGHT   1
 #define AOEI_LEXICAL_WEIGHT 0.8
+#define AOEI_EXACT_MOST     10
+#define AOEI_EXACT_FACTOR   2
 #define AOEI_FUSION_DEPTH   100 /* the first passages of each list that are used; or k, if k is larger */
 
 /* A passage that a search found. */
@@ -23,7 +31,14 @@ typedef struct aoei_found {
 /* Copies list[n] from the best to the worst to found[n]. */
 void aoei_found_dense(aoei_found *found, const aoei_ranked *list, size_t n);
 void aoei_found_lexical(aoei_found *found, const aoei_ranked *list, size_t n);
-/* Writes the fused list to found[n_dense + n_lexical], from the best to the worst. Passages with score 0, which only a
+/* A list of passages from the best to the worst, and its weight. */
+typedef struct aoei_fusion_list {
+    const aoei_ranked *best; /* [n], borrowed */
+    size_t n;
+    double weight;
+    size_t words; /* lexical list: number of words of the query that are not ignored and occur in the index */
+} aoei_fusion_list;
+
+/* Writes the fused list to found[dense.n + lexical.n], from the best to the worst. Passages with score 0, which only a
  * list of weight 0 contains, are left out. Returns the number of passages. */
-size_t aoei_fuse(aoei_found *found, const aoei_ranked *dense, size_t n_dense, double dense_weight,
-                 const aoei_ranked *lexical, size_t n_lexical, double lexical_weight);
+size_t aoei_fuse(aoei_found *found, aoei_fusion_list dense, aoei_fusion_list lexical);

@@ -135,6 +135,7 @@ static int add_scores(search *s) {
                 return aoei_fail_nomem(s->err, s->n_touched * sizeof *s->touched);
             s->touched[s->n_touched++] = id;
         }
+        s->l->matched[id]++;
         s->l->score[id] += idf * f * (AOEI_BM25_K1 + 1) / (f + AOEI_BM25_K1 * share);
     }
     return 0;
@@ -148,6 +149,7 @@ static int score_words(search *s, size_t most, int *any) {
         int code = find_word(s, &w->word[i], most);
         if (!code && !s->postings.is_common && s->postings.n) {
             s->l->found[i] = s->postings.n;
+            s->l->n_found++;
             *any = 1;
             code = add_scores(s);
         }
@@ -207,7 +209,9 @@ static int select_best(search *s, size_t k, aoei_locator *locator) {
     n = 0;
     for (size_t i = 0; i < s->n_touched; i++)
         if (s->l->score[s->touched[i]] >= least)
-            best[n++] = (aoei_ranked){.passage = s->touched[i], .score = s->l->score[s->touched[i]]};
+            best[n++] = (aoei_ranked){.passage = s->touched[i],
+                                      .score = s->l->score[s->touched[i]],
+                                      .words = s->l->matched[s->touched[i]]};
     s->l->n_best = k;
     return aoei_ranked_order(best, n, locator, s->err);
 }
@@ -220,8 +224,9 @@ int aoei_lexical_search(aoei_lexical *l, aoei_db *d, const aoei_lengths *lengths
     search s = {.l = l, .d = d, .lengths = lengths, .allowed = allowed, .err = err};
     l->n = lengths->n;
     l->score = aoei_calloc(l->n, sizeof *l->score);
+    l->matched = aoei_calloc(l->n, sizeof *l->matched);
     l->found = aoei_calloc(l->words.n, sizeof *l->found);
-    if (!l->score || !l->found)
+    if (!l->score || !l->matched || !l->found)
         return aoei_fail_nomem(err, l->n * sizeof *l->score);
     const size_t share = (size_t)((double)lengths->passages * AOEI_COMMON_SHARE);
     code = score_words(&s, share > AOEI_COMMON_LEAST ? share : AOEI_COMMON_LEAST, &any);
@@ -234,10 +239,15 @@ int aoei_lexical_search(aoei_lexical *l, aoei_db *d, const aoei_lengths *lengths
     return code;
 }
 
+aoei_fusion_list aoei_lexical_list(const aoei_lexical *l, double weight) {
+    return (aoei_fusion_list){.best = l->best, .n = l->n_best, .weight = weight, .words = l->n_found};
+}
+
 void aoei_lexical_free(aoei_lexical *l) {
     aoei_words_free(&l->words);
     aoei_free(l->found);
     aoei_free(l->score);
+    aoei_free(l->matched);
     aoei_free(l->best);
     *l = (aoei_lexical){0};
 }

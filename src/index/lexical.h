@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "index/fusion.h"
 #include "index/lengths.h"
 #include "index/ranked.h"
 #include "index/words.h"
@@ -29,7 +30,9 @@
 typedef struct aoei_lexical {
     aoei_words words;  /* words of the query */
     size_t *found;     /* [words.n] passages that contain the word; 0: the word was ignored or does not occur; owned */
+    size_t n_found;    /* number of words with `found` */
     double *score;     /* [n] score of each passage id, 0 for passages without a word of the query; owned; NULL: none */
+    uint8_t *matched;  /* [n] number of words of the query in each passage, without ignored ones; owned */
     size_t n;          /* aoei_lengths.n */
     aoei_ranked *best; /* [n_best] the best passages; owned */
     size_t n_best;
@@ -41,4 +44,6 @@ int aoei_lexical_register(aoei_db *d, aoe_error *err);
  * [(lengths->n + 63) / 64] that may be found; NULL: all. The caller calls aoei_lexical_free, also after a failure. */
 int aoei_lexical_search(aoei_lexical *l, aoei_db *d, const aoei_lengths *lengths, aoe_text query,
                         const uint64_t *allowed, size_t k, aoei_locator *locator, aoe_error *err);
+/* Returns the result as a list for aoei_fuse. */
+aoei_fusion_list aoei_lexical_list(const aoei_lexical *l, double weight);
 void aoei_lexical_free(aoei_lexical *l);

@@ -12,6 +12,7 @@
 typedef struct aoei_ranked {
     int64_t passage;           /* id */
     double score;              /* not NaN */
+    size_t words;              /* lists by words: number of words of the query in the passage, without ignored ones */
     const aoei_located *place; /* owned by the locator */
 } aoei_ranked;
 

@@ -60,7 +60,8 @@ static size_t combine(const search *s, aoei_found *found, const aoei_dense *dens
     const aoe_index_search_options *o = s->o;
     size_t n = 0;
     if (o->mode == AOE_INDEX_HYBRID) {
-        n = aoei_fuse(found, dense->best, dense->n, o->dense_weight, words->best, words->n_best, o->lexical_weight);
+        n = aoei_fuse(found, (aoei_fusion_list){.best = dense->best, .n = dense->n, .weight = o->dense_weight},
+                      aoei_lexical_list(words, o->lexical_weight));
     } else if (o->mode == AOE_INDEX_DENSE) {
         n = dense->n;
         aoei_found_dense(found, dense->best, n);

@@ -110,7 +110,8 @@ int aoei_word_index_fuse(aoei_word_index *w, aoe_text query, aoei_weights weight
         code = aoei_locate_passage(&w->locator, dense[n].passage, &dense[n].place, err);
     }
     if (!code) {
-        n = aoei_fuse(found, dense, n, weights.dense, l.best, l.n_best, weights.lexical);
+        n = aoei_fuse(found, (aoei_fusion_list){.best = dense, .n = n, .weight = weights.dense},
+                      aoei_lexical_list(&l, weights.lexical));
         aoei_best_clear(best, k);
         for (size_t i = 0; i < n && i < k; i++)
             best[i] = (aoei_neighbor){(float)found[i].ranked.score, (uint32_t)found[i].ranked.passage};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads the rows (id, name, position, score, number) of a statement. The score is written with AOEI_PG_DOUBLE.
+ * Reads the rows (id, name, position, score, number, words) of a statement. The score is written with AOEI_PG_DOUBLE.
  */
 #include "postgres/pg_candidates.h"
 
@@ -21,7 +21,8 @@ static int add(aoei_pg_candidates *list, const aoei_pq_result *r, int row, aoe_e
     *c = (aoei_pg_candidate){.number = aoei_pg_value_number(r, row, 4),
                              .name = copy,
                              .position = aoei_pg_value_number(r, row, 2),
-                             .score = aoei_pg_value_double(r, row, 3)};
+                             .score = aoei_pg_value_double(r, row, 3),
+                             .words = (size_t)aoei_pg_value_number(r, row, 5)};
     memcpy(c->id, id.data, id.len);
     return 0;
 }

@@ -19,6 +19,7 @@ typedef struct aoei_pg_candidate {
     const char *name; /* of the document; owned by the list */
     int64_t position; /* of the passage in the document */
     double score;
+    size_t words; /* see aoei_ranked */
 } aoei_pg_candidate;
 
 /* A zeroed struct is empty. */

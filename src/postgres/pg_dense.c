@@ -39,7 +39,7 @@ static int write_sql(const aoei_pg_search *q, aoei_buffer *sql, aoei_pg_params *
     const int halves = aoei_pg_vector_index_of(t, q->settings->dims) == AOEI_PG_HNSW_HALVES;
     aoei_buffer_printf(
         sql,
-        "SELECT id, name, position, " AOEI_PG_DOUBLE("1 - d") ", number FROM (SELECT id, name, position, number, "
+        "SELECT id, name, position, " AOEI_PG_DOUBLE("1 - d") ", number, 0 FROM (SELECT id, name, position, number, "
                                                               "embedding OPERATOR(%s.<=>) $%zu::%s.vector AS d FROM %s",
         t->vector, vector, t->vector, t->name);
     if (q->where) {

@@ -64,17 +64,19 @@ static void rank(const pool *p, const aoei_pg_candidates *list, aoei_ranked *ran
         const aoei_pg_candidate *c = &list->item[i];
         const aoei_pg_candidate **at = bsearch(&c, p->item, p->n, sizeof *p->item, compare_places);
         const size_t number = (size_t)(at - p->item);
-        ranked[i] = (aoei_ranked){.passage = (int64_t)number, .score = c->score, .place = &p->place[number]};
+        ranked[i] = (aoei_ranked){.passage = (int64_t)number, .score = c->score, .words = c->words, .place = &p->place[number]};
     }
 }
 
 static size_t fuse(const aoe_index_search_options *o, pool *p, const aoei_pg_candidates *dense,
-                   const aoei_pg_candidates *lexical) {
+                   const aoei_pg_candidates *lexical, size_t n_words) {
     aoei_ranked *words = p->ranked + dense->n;
     rank(p, dense, p->ranked);
     rank(p, lexical, words);
     if (o->mode == AOE_INDEX_HYBRID)
-        return aoei_fuse(p->found, p->ranked, dense->n, o->dense_weight, words, lexical->n, o->lexical_weight);
+        return aoei_fuse(
+            p->found, (aoei_fusion_list){.best = p->ranked, .n = dense->n, .weight = o->dense_weight},
+            (aoei_fusion_list){.best = words, .n = lexical->n, .weight = o->lexical_weight, .words = n_words});
     if (o->mode == AOE_INDEX_DENSE)
         aoei_found_dense(p->found, p->ranked, dense->n);
     else
@@ -83,13 +85,14 @@ static size_t fuse(const aoe_index_search_options *o, pool *p, const aoei_pg_can
 }
 
 int aoei_pg_combine(const aoe_index_search_options *o, const aoei_pg_candidates *dense,
-                    const aoei_pg_candidates *lexical, aoei_pg_found **found, size_t *n, aoe_error *err) {
+                    const aoei_pg_candidates *lexical, const aoei_pg_words *words, aoei_pg_found **found, size_t *n,
+                    aoe_error *err) {
     pool p = {.n = 0};
     *found = NULL;
     *n = 0;
     int rc = fill_pool(&p, dense, lexical, err);
     if (!rc) {
-        size_t count = fuse(o, &p, dense, lexical);
+        size_t count = fuse(o, &p, dense, lexical, words->n_found);
         count = count < o->k ? count : o->k;
         while (count && p.found[count - 1].ranked.score < o->min_score)
             count--;

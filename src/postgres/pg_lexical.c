@@ -117,7 +117,7 @@ static void keep_used_terms(search *s) {
     for (size_t i = 0; i < s->n; i++)
         if (s->w->found[s->term[i].word])
             s->term[n++] = s->term[i];
-    s->n = n;
+    s->n = s->w->n_found = n;
 }
 
 /* Chooses the words. */
@@ -166,9 +166,10 @@ static int write_sql(const search *s, aoei_buffer *sql, aoei_pg_params *p) {
         "$%zu::float8[]) AS u(q, idf, kind)), c AS MATERIALIZED (SELECT ($%zu::float8[])[1] AS k1, "
         "($%zu::float8[])[2] AS b, ($%zu::float8[])[3] AS average) "
         "SELECT id, name, position, " AOEI_PG_DOUBLE(
-            "score") ", number FROM (SELECT t.id, t.name, t.position, t.number, "
-                     "(SELECT sum(u.idf * o.f * (c.k1 + 1) / (o.f + c.k1 * (1 - c.b + c.b * t.n_words / c.average))) "
-                     "FROM u, c, LATERAL (SELECT " OCCURRENCES " AS f) AS o WHERE o.f > 0) AS score FROM %s AS t "
+            "score") ", number, matched FROM (SELECT t.id, t.name, t.position, t.number, y.score, y.matched "
+                     "FROM %s AS t, LATERAL (SELECT "
+                     "sum(u.idf * o.f * (c.k1 + 1) / (o.f + c.k1 * (1 - c.b + c.b * t.n_words / c.average))) AS score, "
+                     "count(*) AS matched FROM u, c, LATERAL (SELECT " OCCURRENCES " AS f) AS o WHERE o.f > 0) AS y "
                      "WHERE t.words @@ $%zu::tsquery",
         lexemes, idf, kind, c, c, c, q->table->name, any);
     if (q->where) {

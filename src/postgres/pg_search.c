@@ -147,7 +147,7 @@ static int run(aoe_postgres *p, search *s, aoe_text query, aoe_index_hits *hits,
     if (!rc && mode != AOE_INDEX_DENSE)
         rc = aoei_pg_lexical(&s->q, p->lexer, query, &s->words, &s->lexical, err);
     if (!rc)
-        rc = aoei_pg_combine(s->o, &s->dense, &s->lexical, &s->found, &s->n_found, err);
+        rc = aoei_pg_combine(s->o, &s->dense, &s->lexical, &s->words, &s->found, &s->n_found, err);
     const aoei_pg_words *words = mode == AOE_INDEX_DENSE ? NULL : &s->words;
     if (!rc)
         rc = aoei_pg_hits_load(hits, &s->q, s->found, s->n_found, s->vector, words, err);

@@ -56,8 +56,14 @@ static void fuses_with_a_dense_list(void **state) {
     aoei_neighbor best[5] = {{0.9F, 1}, {0.8F, 5}, {0.7F, 4}, {-INFINITY, AOEI_NO_TEXT}, {-INFINITY, AOEI_NO_TEXT}};
     const aoei_weights weights = {1, 0.5};
     assert_int_equal(aoei_word_index_fuse(&w, aoe_text_of("one"), weights, 5, best, NULL), 0);
-    check(best, 5, (uint32_t[]){5, 1, 4, 0, AOEI_NO_TEXT});
-    assert_true(fabs(best[0].score - (1 / 62.0 + 0.5 / 62)) < 1e-7);
+    check(best, 5, (uint32_t[]){5, 0, 1, 4, AOEI_NO_TEXT}); /* texts 5 and 0 are exact matches */
+    assert_true(fabs(best[0].score - (1 / 62.0 + 2 / 62.0)) < 1e-7);
+    assert_true(fabs(best[1].score - 2 / 61.0) < 1e-7);
+    const aoei_neighbor again[5] = {{0.9F, 1}, {0.8F, 5}, {0.7F, 4}, {-INFINITY, AOEI_NO_TEXT}, best[4]};
+    memcpy(best, again, sizeof best);
+    assert_int_equal(aoei_word_index_fuse(&w, aoe_text_of("one three"), weights, 5, best, NULL), 0);
+    check(best, 5, (uint32_t[]){5, 1, 4, 2, 0}); /* no text contains both words */
+    assert_true(fabs(best[0].score - (1 / 62.0 + 0.5 / 63)) < 1e-7);
     assert_true(fabs(best[3].score - 0.5 / 61) < 1e-7);
     aoei_word_index_free(&w);
 }

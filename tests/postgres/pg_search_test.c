@@ -39,15 +39,15 @@ static void finds_words(void **state) {
     (void)state;
     static const char *const counts[] = {"3", "81", "0"},
                              /* both passages have the same id */
-        *const rows[] = {"0000000000bb", "b.md", "1", "4000000000000000", "7",
-                         "0000000000bb", "a.md", "0", "3ff0000000000000", "3"},
+        *const rows[] = {"0000000000bb", "b.md", "1", "4000000000000000", "7", "1",
+                         "0000000000bb", "a.md", "0", "3ff0000000000000", "3", "1"},
                              *const texts[] = {"3", NULL, NULL, "",      "second", NULL,
                                                "7", "7",  "9",  "A > B", "first",  NULL},
                              *const fields[] = {"7", "year", "2020", "7", "tag", "x", "3", "tag", "y"};
     static const fake_pq_answer answers[] = {
         TABLE,
         {.pattern = "SELECT count(*) FROM (SELECT FROM", .columns = 1, .rows = 3, .value = counts},
-        {.pattern = "AS MATERIALIZED", .columns = 5, .rows = 2, .value = rows},
+        {.pattern = "AS MATERIALIZED", .columns = 6, .rows = 2, .value = rows},
         {.pattern = "heading, passage", .columns = 6, .rows = 2, .value = texts},
         {.pattern = "jsonb_each", .columns = 3, .rows = 3, .value = fields},
         {.pattern = NULL}};
@@ -104,8 +104,8 @@ static void finds_words(void **state) {
 static void plans_of_dense_search(void **state) {
     (void)state;
     static const char *const rows[] = {
-        "0000000000bb", "b.md", "1", "3fe0000000000000", "9", "foreign id", "c", "0", "0", "1"};
-    static const fake_pq_answer answers[] = {{.pattern = "<=>", .columns = 5, .rows = 2, .value = rows},
+        "0000000000bb", "b.md", "1", "3fe0000000000000", "9", "0", "foreign id", "c", "0", "0", "1", "0"};
+    static const fake_pq_answer answers[] = {{.pattern = "<=>", .columns = 6, .rows = 2, .value = rows},
                                              {.pattern = NULL}};
     static const struct {
         int version;
@@ -159,6 +159,7 @@ static void add(aoei_pg_candidates *list, const char *id, const char *name, int6
 static void fuses_lists(void **state) {
     (void)state;
     aoei_pg_candidates dense = {.n = 0}, lexical = {.n = 0};
+    aoei_pg_words words = {.n_found = 2};
     aoe_index_search_options o;
     aoei_pg_found *found;
     size_t n;
@@ -168,7 +169,7 @@ static void fuses_lists(void **state) {
     add(&lexical, "00000000000b", "a", 1, 6);
     aoe_index_search_options_defaults(&o);
     o.dense_weight = o.lexical_weight = 1;
-    assert_int_equal(aoei_pg_combine(&o, &dense, &lexical, &found, &n, NULL), 0);
+    assert_int_equal(aoei_pg_combine(&o, &dense, &lexical, &words, &found, &n, NULL), 0);
     assert_int_equal(n, 3);
     assert_string_equal(found[0].candidate->id, "00000000000b");
     assert_true(fabs(found[0].found.ranked.score - 2.0 / 62) < 1e-12);
@@ -179,9 +180,14 @@ static void fuses_lists(void **state) {
     assert_string_equal(found[1].candidate->id, "00000000000c");
     assert_string_equal(found[2].candidate->id, "00000000000a");
     aoei_free(found);
+    lexical.item[0].words = 2; /* an exact match */
+    assert_int_equal(aoei_pg_combine(&o, &dense, &lexical, &words, &found, &n, NULL), 0);
+    assert_string_equal(found[0].candidate->id, "00000000000c");
+    assert_true(fabs(found[0].found.ranked.score - 2.0 / 61) < 1e-12);
+    aoei_free(found);
     o.mode = AOE_INDEX_DENSE;
     o.min_score = 0.85;
-    assert_int_equal(aoei_pg_combine(&o, &dense, &lexical, &found, &n, NULL), 0);
+    assert_int_equal(aoei_pg_combine(&o, &dense, &lexical, &words, &found, &n, NULL), 0);
     assert_int_equal(n, 1);
     assert_string_equal(found[0].candidate->id, "00000000000a");
     aoei_free(found);
