@@ -2,11 +2,11 @@
  * Reciprocal rank fusion of the passages that dense and lexical search found (Cormack, Clarke and Buettcher, SIGIR
  * 2009): a passage with rank r in a list with weight w gets w / (60 + r), and the scores of both lists are added.
  *
- * With the default weights, the first passage by words would follow 16 passages that only dense search found. A user who
- * searches for a name expects the passages with this name. So a passage that contains all words of the query, except
- * those that are ignored, is an exact match. If the lexical list contains at most AOEI_EXACT_MOST exact matches, their
- * lexical weight is AOEI_EXACT_FACTOR times the dense weight, if this is more than the lexical weight. A question of
- * several words seldom has exact matches.
+ * With the default weights, the first passage by words would follow 16 passages that only dense search found. A user
+ * who searches for a name expects the passages with this name. So a passage that contains all words of the query,
+ * except those that are ignored, is an exact match. If the lexical list contains at most AOEI_EXACT_MOST exact
+ * matches, their lexical weight is AOEI_EXACT_FACTOR times the dense weight, if this is more than the lexical weight.
+ * A question of several words seldom has exact matches.
  */
 #pragma once
 

@@ -209,9 +209,8 @@ static int select_best(search *s, size_t k, aoei_locator *locator) {
     n = 0;
     for (size_t i = 0; i < s->n_touched; i++)
         if (s->l->score[s->touched[i]] >= least)
-            best[n++] = (aoei_ranked){.passage = s->touched[i],
-                                      .score = s->l->score[s->touched[i]],
-                                      .words = s->l->matched[s->touched[i]]};
+            best[n++] = (aoei_ranked){
+                .passage = s->touched[i], .score = s->l->score[s->touched[i]], .words = s->l->matched[s->touched[i]]};
     s->l->n_best = k;
     return aoei_ranked_order(best, n, locator, s->err);
 }

@@ -64,7 +64,8 @@ static void rank(const pool *p, const aoei_pg_candidates *list, aoei_ranked *ran
         const aoei_pg_candidate *c = &list->item[i];
         const aoei_pg_candidate **at = bsearch(&c, p->item, p->n, sizeof *p->item, compare_places);
         const size_t number = (size_t)(at - p->item);
-        ranked[i] = (aoei_ranked){.passage = (int64_t)number, .score = c->score, .words = c->words, .place = &p->place[number]};
+        ranked[i] =
+            (aoei_ranked){.passage = (int64_t)number, .score = c->score, .words = c->words, .place = &p->place[number]};
     }
 }
 

@@ -12,7 +12,8 @@ typedef struct aoei_pg_found {
     aoei_found found;                   /* ranks and scores */
 } aoei_pg_found;
 
-/* Combines both lists to at most o->k passages. words: of the search; zeroed without a search by words. *found: [*n], which the caller frees with aoei_free. */
+/* Combines both lists to at most o->k passages. words: of the search; zeroed without a search by words. *found: [*n],
+ * which the caller frees with aoei_free. */
 int aoei_pg_combine(const aoe_index_search_options *o, const aoei_pg_candidates *dense,
                     const aoei_pg_candidates *lexical, const aoei_pg_words *words, aoei_pg_found **found, size_t *n,
                     aoe_error *err);
