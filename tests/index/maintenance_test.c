@@ -543,13 +543,17 @@ static void test_reuse_of_damaged_vector(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compact),         cmocka_unit_test(test_flipped_byte),
-        cmocka_unit_test(test_given_vector),    cmocka_unit_test(test_truncated_file),
-        cmocka_unit_test(test_damaged_tables),  cmocka_unit_test(test_damaged_words),
-        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_embed_texts),     cmocka_unit_test(test_reuse_of_damaged_vector),
-        cmocka_unit_test(test_ids_do_not_grow), cmocka_unit_test(test_ids_with_gaps),
-        cmocka_unit_test(test_compaction_waits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compact),
+                                       cmocka_unit_test(test_flipped_byte),
+                                       cmocka_unit_test(test_given_vector),
+                                       cmocka_unit_test(test_truncated_file),
+                                       cmocka_unit_test(test_damaged_tables),
+                                       cmocka_unit_test(test_damaged_words),
+                                       cmocka_unit_test(test_growth),
+                                       cmocka_unit_test(test_embed_texts),
+                                       cmocka_unit_test(test_reuse_of_damaged_vector),
+                                       cmocka_unit_test(test_ids_do_not_grow),
+                                       cmocka_unit_test(test_ids_with_gaps),
+                                       cmocka_unit_test(test_compaction_waits)};
     return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
 }
