@@ -14,8 +14,9 @@ typedef struct aoei_reader aoei_reader;             /* reader.h */
 typedef struct aoei_index_writer aoei_index_writer; /* writer.h */
 typedef struct aoei_changes aoei_changes;           /* changes.h */
 
-/* Reports that a number of the queued passages have their vectors. Returns 0, or an error, which undoes the flush: none
- * of the queued documents is written. */
+/* Reports that a number of the queued passages have their vectors; 0 also while a document is divided into passages.
+ * Returns 0, or an error: the document is then not queued, or, during a flush, none of the queued documents is written.
+ */
 typedef int (*aoei_flush_fn)(void *user, size_t passages, aoe_error *err);
 
 struct aoe_index {
@@ -34,7 +35,7 @@ struct aoe_index {
     aoei_view *view;               /* newest view that was loaded, owned; NULL: none */
     aoei_index_writer *writer;     /* state of the writer, owned; NULL if access is AOE_INDEX_READ */
     aoei_changes *changes;         /* changes that are not in the database yet, owned; NULL for a reader */
-    aoei_flush_fn on_flush;        /* called while queued documents are embedded and written; NULL: none */
+    aoei_flush_fn on_flush;        /* called while documents are divided, embedded and written; NULL: none */
     void *on_flush_user;           /* its first argument */
     char created[32], updated[32]; /* strings of aoe_index_get_stats */
 };

@@ -129,6 +129,8 @@ static int move_document(aoe_index *index, int64_t id, int64_t file, aoe_error *
 /* Prepares the queue for a document: starts the splitter if its text must be embedded. */
 static int prepare_queue(aoe_index *index, const aoe_index_document *d, aoe_error *err) {
     aoei_splitter *s = &index->changes->queue.splitter;
+    s->report = index->on_flush;
+    s->report_user = index->on_flush_user;
     if (d->vector || s->tokens)
         return 0;
     if (!index->embedder)

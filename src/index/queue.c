@@ -142,7 +142,8 @@ static int add_passages(aoei_queue *q, const aoe_index_document *d, int64_t file
     }
     rc = aoei_splitter_split(&q->splitter, &q->passages, d, file != 0 && d->kind != AOE_INDEX_TEXT, err);
     if (rc) {
-        (void)aoei_error_prefix(err, "%s", d->name);
+        if (rc != AOE_ECANCELLED)
+            (void)aoei_error_prefix(err, "%s", d->name);
         return rc;
     }
     for (size_t i = 0; !rc && i < q->passages.n; i++) {

@@ -11,11 +11,19 @@
 enum {
     UNLIMITED = 1 << 20, /* tokens of a passage of a model without a maximum length */
     LEAST = 32,          /* minimum of aoei_passage_options.longest */
-    BYTES_PER_TOKEN = 4  /* estimate for models without a tokenizer */
+    BYTES_PER_TOKEN = 4, /* estimate for models without a tokenizer */
+    REPORT_BYTES = 1 << 16
 };
 
 static int count_tokens(void *user, aoe_text text, size_t *tokens, aoe_error *err) {
     aoei_splitter *s = user;
+    s->unreported += text.len;
+    if (s->report && s->unreported >= REPORT_BYTES) {
+        s->unreported = 0;
+        const int code = s->report(s->report_user, 0, err);
+        if (code)
+            return code;
+    }
     if (!s->tokenizer) {
         *tokens = text.len / BYTES_PER_TOKEN + 1;
         return 0;

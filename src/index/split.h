@@ -13,6 +13,10 @@ typedef struct aoei_splitter {
     aoe_ids ids;                    /* buffer, owned */
     size_t tokens;                  /* tokens of a passage to aim at */
     size_t longest;                 /* maximum tokens of a passage, without special tokens and prompt */
+    size_t unreported;              /* bytes that were counted since `report` was called */
+    int (*report)(void *user, size_t passages, aoe_error *err); /* called now and then, with passages = 0; an error ends
+                                                                   the division; NULL: none */
+    void *report_user;                                          /* its first argument */
 } aoei_splitter;
 
 /* Prepares for the model of an embedder. tokens: options.passage_tokens. */

@@ -560,6 +560,16 @@ static int stop_in_large(void *user, const aoe_index_progress *p) {
     return 1;
 }
 
+/* Stops while a large file is divided into passages: their number stays the same. */
+static int stop_in_division(void *user, const aoe_index_progress *p) {
+    static int calls;
+    size_t *passages = user;
+    usleep(60000);
+    calls = p->file && strstr(p->file, "large") && p->passages == *passages ? calls + 1 : 0;
+    *passages = p->passages;
+    return calls == 4;
+}
+
 /* Cancels the update while a large file is embedded. */
 static void cancel_in_large(const char *source) {
     size_t passages = 0;
@@ -582,6 +592,14 @@ static void can_be_cancelled_in_a_large_file(void **state) {
     add("docs/z.md", "d e f");
     cancel_in_large("docs");
     assert_names("a.md;"); /* the finished file */
+    size_t passages = 0;
+    aoe_index_update_options o;
+    aoe_index_update_options_defaults(&o);
+    o.progress = stop_in_division;
+    o.user = &passages;
+    aoe_index_update_result r;
+    assert_int_equal(update(NULL, &o, &r), AOE_ECANCELLED);
+    assert_names("a.md;");
     assert_int_equal(counts(NULL, 2, 0, 0, 1).left_out, 0);
     assert_equals_new("docs");
     /* the new text of a file that is in the index */
