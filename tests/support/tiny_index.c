@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/hash.h"
+#include "index/lengths.h"
 #include "index/reader.h"
 #include "support.h"
 #include "tiny_model.h"
@@ -82,6 +83,38 @@ static void append_words(aoei_buffer *b, aoei_db *db) {
                            sqlite3_column_int(stmt, 2));
 }
 
+/* Appends the words of each passage in their order, and the recorded numbers of words. */
+static void append_passage_words(aoei_buffer *b, aoei_db *db) {
+    sqlite3_stmt *stmt;
+    aoe_error err;
+    aoei_lengths *lengths;
+    int64_t last = -1;
+    int rc = aoei_db_run(db,
+                         "PRAGMA query_only = OFF; CREATE VIRTUAL TABLE IF NOT EXISTS temp.dumped_words USING "
+                         "fts5vocab(main, words, instance); PRAGMA query_only = ON",
+                         &err);
+    if (rc || aoei_lengths_read(&lengths, db, &err) ||
+        aoei_db_prepare(db,
+                        "SELECT w.doc, coalesce(d.name, 'no document'), w.doc - d.first_passage, w.term FROM "
+                        "temp.dumped_words w LEFT JOIN passages p ON p.id = w.doc LEFT JOIN documents d ON d.id = "
+                        "p.document ORDER BY d.name, w.doc, w.\"offset\"",
+                        &stmt, &err))
+        fail_msg("%s", err.message);
+    while ((rc = aoei_db_step(db, stmt, &err)) == 1) {
+        const int64_t id = sqlite3_column_int64(stmt, 0);
+        if (id != last)
+            aoei_buffer_printf(b, "\nwords %s %d, %d:", aoei_column_text(stmt, 1).data, sqlite3_column_int(stmt, 2),
+                               id >= 0 && (uint64_t)id < lengths->n ? (int)lengths->words[id] : -1);
+        aoei_buffer_printf(b, " %s", aoei_column_text(stmt, 3).data);
+        last = id;
+    }
+    if (rc)
+        fail_msg("%s", err.message);
+    aoei_buffer_printf(b, "\npassages with words: %zu, words: %llu\n", lengths->passages,
+                       (unsigned long long)lengths->total);
+    aoei_lengths_free(lengths);
+}
+
 static void append_fields(aoei_buffer *b, aoei_db *db, int64_t document) {
     sqlite3_stmt *stmt;
     aoe_error err;
@@ -133,6 +166,7 @@ char *tiny_index_dump(aoe_index *index) {
         fail_msg("%s", err.message);
     assert_int_equal(live, r->view->live_rows);
     append_words(&b, &r->db);
+    append_passage_words(&b, &r->db);
     free(vector);
     aoei_reader_end(r);
     char *text = strdup(b.data ? b.data : "");

@@ -25,8 +25,9 @@ int tiny_index_add(aoe_index *index, const char *name, const char *text, aoe_err
 /* Returns the text of document number i in version `version`: 2 to 60 words in one or more passages. The next call
  * overwrites the result. */
 const char *tiny_index_text(uint32_t i, uint32_t version);
-/* Returns a text that describes all documents, passages, vectors, metadata and words of the last commit, independent of
- * the ids and rows in the index. The caller frees it. */
+/* Returns a text that describes all documents, passages, vectors and metadata of the last commit, and the word index:
+ * the words of each passage in their order, and its number of words. The text is independent of the ids and rows in the
+ * index. The caller frees it. */
 char *tiny_index_dump(aoe_index *index);
 /* Opens the index for reading, and returns its text; NULL if it cannot be opened (the error is in *err). */
 char *tiny_index_dump_path(const char *path, aoe_error *err);
