@@ -170,6 +170,9 @@ typedef struct aoe_index_update_options {
                                                                         finished files are committed, and the function
                                                                         returns AOE_ECANCELLED; NULL (default): none */
     void *user;                                                      /* first argument of progress */
+    aoe_index *compared; /* the same index, open for reading, for which aoe_index_is_current found a difference: its
+                            list of files is used up instead of making it again, unless the index has changed since
+                            then; NULL (default): none */
 } aoe_index_update_options;
 
 AOE_OPTIONS(aoe_index_update_options);

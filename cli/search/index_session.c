@@ -199,8 +199,9 @@ int cli_index_update(cli_index *x, const aoe_index_source *sources, size_t n, ao
 
 /* ----------------------------------------------------------------- refresh */
 
-/* Opens the index for writing and updates it. *left_out: number of changed files that were not read. */
-static int update_index(cli_index *x, cli_refresh refresh, size_t *left_out, aoe_error *err) {
+/* Opens the index for writing and updates it. compared: the index with which the sources were compared; NULL: none.
+ * *left_out: number of changed files that were not read. */
+static int update_index(cli_index *x, cli_refresh refresh, aoe_index *compared, size_t *left_out, aoe_error *err) {
     aoe_index_update_options o;
     aoe_index_update_result result = {.struct_size = sizeof result};
     aoe_index_options open;
@@ -213,6 +214,7 @@ static int update_index(cli_index *x, cli_refresh refresh, size_t *left_out, aoe
     aoe_index_update_options_defaults(&o);
     o.budget = refresh == CLI_REFRESH_AUTO ? AUTO_SECONDS : 0;
     o.own_only = !x->recorded.created_here;
+    o.compared = compared;
     code = cli_index_update(x, NULL, 0, &o, &result, err);
     *left_out = result.left_out;
     if (result.computed)
@@ -231,17 +233,17 @@ static int is_read_only(const cli_index *x) {
     return result;
 }
 
-/* Updates the index, and opens the model only if there are texts to embed. Returns 0, or 1 after reporting an error
- * with which no search is possible. The index can then be open for writing. */
-static int refresh_index(cli_index *x, cli_refresh refresh) {
+/* Updates the index, and opens the model only if there are texts to embed. compared: see update_index. Returns 0, or 1
+ * after reporting an error with which no search is possible. The index can then be open for writing. */
+static int refresh_index(cli_index *x, cli_refresh refresh, aoe_index *compared) {
     aoe_error err;
     size_t left_out = 0;
-    int code = update_index(x, refresh, &left_out, &err);
+    int code = update_index(x, refresh, compared, &left_out, &err);
     const int may_load = refresh == CLI_REFRESH_ALWAYS || !is_foreign_model(x);
     if (!x->session.embedder && may_load && ((!code && left_out) || code == AOE_EARG)) {
         if (cli_index_load_model(x))
             return 1;
-        code = update_index(x, refresh, &left_out, &err);
+        code = update_index(x, refresh, compared, &left_out, &err);
     }
     if (!may_load && (left_out || code == AOE_EARG)) {
         cli_warn("%s: changed files are not in the answer: " FOREIGN_MODEL, x->dir, x->recorded_model);
@@ -333,7 +335,11 @@ int cli_index_open_search(cli_index *x, cli_refresh refresh, aoe_index_mode mode
     const int failed = mode != AOE_INDEX_LEXICAL && open_model(x);
     if (finish_background(&b) || failed)
         return failed;
-    if (refresh_index(x, refresh))
+    aoe_index *compared = x->index;
+    x->index = NULL;
+    const int has_failed = refresh_index(x, refresh, compared);
+    aoe_index_close(compared);
+    if (has_failed)
         return 1;
     /* Opening the index for reading releases the lock of the writer before the search, which can wait for its input. */
     return cli_index_reopen(x, AOE_INDEX_READ, NULL, &err) ? cli_fail("%s", err.message) : 0;

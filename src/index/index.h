@@ -13,6 +13,7 @@
 typedef struct aoei_reader aoei_reader;             /* reader.h */
 typedef struct aoei_index_writer aoei_index_writer; /* writer.h */
 typedef struct aoei_changes aoei_changes;           /* changes.h */
+typedef struct aoei_update_plan aoei_update_plan;   /* update_plan.h */
 
 /* Reports that a number of the queued passages have their vectors; 0 also while a document is divided into passages.
  * Returns 0, or an error: the document is then not queued, or, during a flush, none of the queued documents is written.
@@ -37,5 +38,6 @@ struct aoe_index {
     aoei_changes *changes;         /* changes that are not in the database yet, owned; NULL for a reader */
     aoei_flush_fn on_flush;        /* called while documents are divided, embedded and written; NULL: none */
     void *on_flush_user;           /* its first argument */
+    aoei_update_plan *compared;    /* if aoe_index_is_current found a difference: its plan, owned; NULL: none */
     char created[32], updated[32]; /* strings of aoe_index_get_stats */
 };

@@ -25,6 +25,7 @@
 #include "index/place.h"
 #include "index/model_check.h"
 #include "index/reader.h"
+#include "index/update_plan.h"
 #include "index/writer.h"
 
 #define MAX_DIMS       65536
@@ -347,6 +348,7 @@ void aoe_index_close(aoe_index *index) {
     if (!index)
         return;
     aoei_changes_free(index->changes);
+    aoei_update_plan_destroy(index->compared);
     aoei_readers_close(index);
     aoei_view_release(index->view);
     aoei_index_writer_detach(index->writer, index->dir);

@@ -5,10 +5,11 @@
  */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "index/index.h"
+#include "index/reader.h"
 #include "index/update_folder.h"
 #include "index/update_plan.h"
 
@@ -51,21 +52,52 @@ static int compare_source(aoei_filters *filters, aoe_index *index, const aoei_up
     return code || c.i == s->folder->n ? code : DIFFERENT;
 }
 
+/* Reads the number of commits, with which aoe_index_update finds out whether the list of files is still valid. */
+static int read_commits(aoei_update_plan *p, aoe_error *err) {
+    aoei_reader *r;
+    if (p->u.index->writer)
+        return 0;
+    const int code = aoei_reader_begin(&r, p->u.index, err);
+    if (code)
+        return code;
+    p->commits = r->view->commits;
+    aoei_reader_end(r);
+    return 0;
+}
+
+/* Returns 0 if nothing differs, DIFFERENT, or the code of an error. */
+static int compare(aoei_update_plan *p, aoe_error *err) {
+    const aoe_index_update_options *o = p->u.o;
+    int code = aoei_filters_init(&p->u.filters, o->filter, o->n_filters, err);
+    if (code == 0)
+        code = read_commits(p, err);
+    if (code == 0)
+        code = aoei_update_plan_make(p, NULL, 0, err);
+    for (size_t i = 0; i < p->n && code == 0; i++)
+        if (p->source[i].folder)
+            code = compare_source(&p->u.filters, p->u.index, &p->source[i], err);
+    return code;
+}
+
 int aoe_index_is_current(aoe_index *index, const aoe_index_update_options *o, int *is_current, aoe_error *err) {
     AOEI_CHECK(err, index, is_current);
     *is_current = 0;
     AOEI_OPTIONS(aoe_index_update_options, o, err);
     const aoe_index_filter no_filter = {.struct_size = sizeof no_filter};
     AOEI_ARRAY(aoe_index_filter, o, filter, n_filters, &no_filter, err);
-    aoei_update_plan p = {.u = {.index = index, .o = o, .progress = {.struct_size = sizeof p.u.progress}}};
-    int code = aoei_filters_init(&p.u.filters, o->filter, o->n_filters, err);
-    if (code == 0)
-        code = aoei_update_plan_make(&p, NULL, 0, err);
-    for (size_t i = 0; i < p.n && code == 0; i++)
-        if (p.source[i].folder)
-            code = compare_source(&p.u.filters, index, &p.source[i], err);
-    aoei_update_plan_free(&p);
-    aoei_filters_free(&p.u.filters);
+    aoei_update_plan_destroy(index->compared);
+    index->compared = NULL;
+    aoei_update_plan *p = aoei_calloc(1, sizeof *p);
+    if (!p)
+        return aoei_fail_nomem(err, sizeof *p);
+    p->u = (aoei_update){.index = index, .o = o, .progress = {.struct_size = sizeof p->u.progress}};
+    const int code = compare(p, err);
+    aoei_filters_free(&p->u.filters);
+    p->u = (aoei_update){.index = index};
+    if (code == DIFFERENT && !index->writer)
+        index->compared = p;
+    else
+        aoei_update_plan_destroy(p);
     *is_current = code == 0;
     return code == DIFFERENT ? 0 : code;
 }

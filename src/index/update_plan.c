@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "index/writer.h"
 #include "index/place.h"
 
 int aoei_update_is_inside(const char *path, const char *dir) {
@@ -106,9 +107,31 @@ static int report_listing(void *user, size_t files) {
     return aoei_update_report(l->u, NULL, 0, NULL) != 0;
 }
 
+/* Takes the list of files that options.compared has made for the source. It is valid if there was no commit since then:
+ * another writer could have added files that it does not contain, and they would be removed. */
+static aoei_folder *take_list(const aoei_update_plan *p, const aoei_update_source *s) {
+    const aoe_index *compared = p->u.o->compared;
+    aoei_update_plan *other = compared ? compared->compared : NULL;
+    if (!other || !p->u.index->writer || strcmp(compared->dir, p->u.index->dir) != 0 ||
+        compared->settings.id != p->u.index->settings.id ||
+        other->commits != p->u.index->writer->committed.state.commits)
+        return NULL;
+    for (size_t i = 0; i < other->n; i++) {
+        aoei_update_source *o = &other->source[i];
+        if (strcmp(o->record.path, s->record.path) == 0 && aoei_source_kind(o) == aoei_source_kind(s) &&
+            aoei_source_equal(&o->record, &s->record)) {
+            aoei_folder *folder = o->folder;
+            o->folder = NULL;
+            return folder;
+        }
+    }
+    return NULL;
+}
+
 static int list_source(aoei_update_plan *p, aoei_update_source *s, aoe_error *err) {
     listing l = {&p->u, p->u.progress.total_files};
-    const int code = aoei_source_list(s, p->u.index->dir, report_listing, &l, err);
+    s->folder = take_list(p, s);
+    const int code = s->folder ? 0 : aoei_source_list(s, p->u.index->dir, report_listing, &l, err);
     if (code == AOE_ENOENT && p->n_given && !s->given) {
         aoei_log_write(&p->u.index->log, AOE_LOG_WARNING,
                        "%s does not exist; its documents stay in the index until this source is removed from it",
@@ -192,6 +215,12 @@ int aoei_update_plan_make(aoei_update_plan *p, const aoe_index_source *given, si
             code = check_place(p, s, err);
     }
     return code;
+}
+
+void aoei_update_plan_destroy(aoei_update_plan *p) {
+    if (p)
+        aoei_update_plan_free(p);
+    aoei_free(p);
 }
 
 void aoei_update_plan_free(aoei_update_plan *p) {

@@ -173,6 +173,37 @@ static void foreign_sources_are_left_out(void **state) {
     finish();
 }
 
+/* The list of files of the comparison is used if there was no commit since then. */
+static void lists_are_used_once(void **state) {
+    (void)state;
+    begin("lists");
+    add("docs/a.md", "a b c");
+    (void)counts("docs", 1, 0, 0, 0);
+    open_reader();
+    add("docs/b.md", "b c d");
+    assert_int_equal(is_current_with(NULL), 0);
+    add("docs/c.md", "c d e"); /* after the list was made */
+    aoe_index_update_options o;
+    aoe_index_update_options_defaults(&o);
+    o.compared = reader;
+    aoe_index_update_result r;
+    check(update(NULL, &o, &r));
+    assert_int_equal(r.added, 1);
+    assert_names("a.md;b.md;");
+    check(update(NULL, &o, &r)); /* the list is used up */
+    assert_int_equal(r.added, 1);
+    assert_int_equal(r.removed, 0);
+    add("docs/d.md", "d e f");
+    assert_int_equal(is_current_with(NULL), 0);
+    add("docs/e.md", "e f a");
+    add_source(NULL); /* a commit of another update, which adds d.md and e.md */
+    check(update(NULL, &o, &r));
+    assert_int_equal(r.removed, 0);
+    assert_int_equal(r.unchanged, 5);
+    assert_names("a.md;b.md;c.md;d.md;e.md;");
+    finish();
+}
+
 static int cancel(void *user, const aoe_index_progress *p) {
     (void)user;
     (void)p;
@@ -239,10 +270,15 @@ static void runs_while_the_embedder_is_set(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_every_difference),   cmocka_unit_test(recent_files_are_not_settled),
-        cmocka_unit_test(messages_are_differences), cmocka_unit_test(several_sources),
-        cmocka_unit_test(folders_without_files),    cmocka_unit_test(foreign_sources_are_left_out),
-        cmocka_unit_test(reports_errors),           cmocka_unit_test(runs_while_the_embedder_is_set),
+        cmocka_unit_test(finds_every_difference),
+        cmocka_unit_test(recent_files_are_not_settled),
+        cmocka_unit_test(messages_are_differences),
+        cmocka_unit_test(several_sources),
+        cmocka_unit_test(folders_without_files),
+        cmocka_unit_test(foreign_sources_are_left_out),
+        cmocka_unit_test(lists_are_used_once),
+        cmocka_unit_test(reports_errors),
+        cmocka_unit_test(runs_while_the_embedder_is_set),
     };
     return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
 }
