@@ -182,8 +182,8 @@ typedef struct aoe_index_update_result {
     size_t added, changed, removed, unchanged; /* documents */
     size_t passages;                           /* passages written */
     size_t reused;                             /* how many of them have a vector that was already in the index */
-    size_t skipped_binary, skipped_unreadable, skipped_program, skipped_other; /* files that were not indexed: binary
-                                                                                  files, unreadable files, files whose
+    size_t skipped_binary, skipped_unreadable, skipped_program, skipped_other; /* files that were not indexed: without
+                                                                                  text, unreadable files, files whose
                                                                                   program is missing or failed, others
                                                                                 */
     size_t left_out;         /* changed files that options.budget left out */

@@ -311,7 +311,7 @@ static void print_result(const job *j, const aoe_index_update_result *r) {
     printf("documents: %zu added, %zu changed, %zu removed, %zu unchanged\n", r->added, r->changed, r->removed,
            r->unchanged);
     printf("passages: %zu written, %zu of them with a vector that was already in the index\n", r->passages, r->reused);
-    print_skipped(r->skipped_binary, "binary file", " (--filter converts other formats to text)");
+    print_skipped(r->skipped_binary, "file", " without text (--filter converts other formats to text)");
     print_skipped(r->skipped_unreadable, "unreadable file", "; check their permissions, and that they are UTF-8");
     print_skipped(r->missing_programs, "file",
                   ", because no program for their format is installed (poppler-utils for PDF; pandoc for .docx, .odt, "

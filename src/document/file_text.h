@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Converts the contents of a file to valid UTF-8, or detects that it is not a text.
+ * Converts the contents of a file to valid UTF-8, or detects that it is not a text for readers.
  */
 #pragma once
 
@@ -13,6 +13,9 @@
  *   - A byte order mark at the beginning of UTF-8 is removed.
  *   - Each run of bytes that are not valid UTF-8 becomes one U+FFFD, so the text can be searched except for these
  *     characters.
- * Sets *is_binary to 1 and leaves the contents undefined if the file is not a text: it contains a NUL, or among its
- * first 64 KiB, more than a tenth of the characters are control characters or invalid. Errors: AOE_ENOMEM. */
-int aoei_file_text(char **data, size_t *size, int *is_binary, aoe_error *err);
+ * Sets *is_textless to 1 and leaves the contents undefined if the file is not a text for readers:
+ *   - a binary file: it contains a NUL, or more than a tenth of the characters are control characters or invalid;
+ *   - an SVG picture: its first element is svg;
+ *   - numbers: it has at least 4 KiB, and fewer than a tenth of the characters, apart from white space, are letters.
+ * Only the first 64 KiB are examined for characters. Errors: AOE_ENOMEM. */
+int aoei_file_text(char **data, size_t *size, int *is_textless, aoe_error *err);

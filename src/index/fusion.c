@@ -33,18 +33,26 @@ static double reciprocal(size_t rank, double weight) {
     return rank ? weight / (double)(AOEI_FUSION_CONSTANT + rank) : 0;
 }
 
-/* Returns the lexical weight of exact matches. */
-static double exact_weight(const aoei_fusion_list *dense, const aoei_fusion_list *lexical) {
+/* Returns the lexical weight of exact matches that are few. */
+static double exact_weight(double dense, double lexical) {
+    const double weight = AOEI_EXACT_FACTOR * dense;
+    return lexical > 0 && lexical < weight ? weight : lexical;
+}
+
+double aoei_fusion_most(double dense_weight, double lexical_weight) {
+    return (dense_weight + exact_weight(dense_weight, lexical_weight)) / (AOEI_FUSION_CONSTANT + 1);
+}
+
+static int are_few_exact(const aoei_fusion_list *lexical) {
     size_t exact = 0;
     for (size_t i = 0; i < lexical->n; i++)
         exact += lexical->best[i].words == lexical->words;
-    const double weight = AOEI_EXACT_FACTOR * dense->weight;
-    return exact <= AOEI_EXACT_MOST && lexical->weight > 0 && lexical->weight < weight ? weight : lexical->weight;
+    return exact <= AOEI_EXACT_MOST;
 }
 
 size_t aoei_fuse(aoei_found *found, aoei_fusion_list dense, aoei_fusion_list lexical) {
     size_t all = dense.n + lexical.n, n = 0;
-    const double exact = exact_weight(&dense, &lexical);
+    const double exact = are_few_exact(&lexical) ? exact_weight(dense.weight, lexical.weight) : lexical.weight;
     aoei_found_dense(found, dense.best, dense.n);
     aoei_found_lexical(found + dense.n, lexical.best, lexical.n);
     if (all)

@@ -39,6 +39,8 @@ typedef struct aoei_fusion_list {
     size_t words; /* lexical list: number of words of the query that are not ignored and occur in the index */
 } aoei_fusion_list;
 
+/* Returns the largest score that a fused list can contain. */
+double aoei_fusion_most(double dense_weight, double lexical_weight);
 /* Writes the fused list to found[dense.n + lexical.n], from the best to the worst. Passages with score 0, which only a
  * list of weight 0 contains, are left out. Returns the number of passages. */
 size_t aoei_fuse(aoei_found *found, aoei_fusion_list dense, aoei_fusion_list lexical);

@@ -21,7 +21,7 @@ int aoei_search_check_options(const aoe_index_search_options *o, aoe_error *err)
                          "options.dense_weight is %g and options.lexical_weight is %g; they must not be negative, and "
                          "one must be positive",
                          o->dense_weight, o->lexical_weight);
-    const double most = (o->dense_weight + o->lexical_weight) / (AOEI_FUSION_CONSTANT + 1);
+    const double most = aoei_fusion_most(o->dense_weight, o->lexical_weight);
     if (o->mode == AOE_INDEX_HYBRID && o->min_score > most)
         return aoei_fail(err, AOE_EARG,
                          "options.min_score is %g, but no score of a hybrid search is above %.4f; use the mode dense, "

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * Tests the conversion of files to UTF-8 and the detection of binary files.
+ * Tests the conversion of files to UTF-8 and the detection of files without text.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../support/support.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/error.h"
 #include "document/file_text.h"
 
-/* Converts `in` and compares the result with `out`; NULL means that the file is binary. */
+/* Converts `in` and compares the result with `out`; NULL means that the file has no text for readers. */
 static void check(const char *in, size_t len, const char *out) {
     char *data = aoei_strndup(in, len);
     size_t size = len;
-    int is_binary = -1;
+    int is_textless = -1;
     assert_non_null(data);
-    assert_int_equal(aoei_file_text(&data, &size, &is_binary, NULL), 0);
-    assert_int_equal(is_binary, out == NULL);
+    assert_int_equal(aoei_file_text(&data, &size, &is_textless, NULL), 0);
+    assert_int_equal(is_textless, out == NULL);
     if (out) {
         assert_int_equal(size, strlen(out));
         assert_memory_equal(data, out, size + 1);
@@ -76,10 +77,10 @@ static int convert(void *arg) {
     const aoe_text *in = arg;
     char *data = aoei_strndup(in->data, in->len);
     size_t size = in->len;
-    int is_binary;
+    int is_textless;
     if (!data)
         return AOE_ENOMEM;
-    const int code = aoei_file_text(&data, &size, &is_binary, NULL);
+    const int code = aoei_file_text(&data, &size, &is_textless, NULL);
     aoei_free(data);
     return code;
 }
@@ -93,9 +94,47 @@ static void survives_failed_allocations(void **state) {
     assert_true(test_alloc_failures(convert, &utf16, 0) > 0);
 }
 
+static void detects_pictures(void **state) {
+    (void)state;
+    CHECK("<svg xmlns='http://www.w3.org/2000/svg'><text>a</text></svg>\n", NULL);
+    CHECK("\xef\xbb\xbf<?xml version=\"1.0\"?>\n<!DOCTYPE svg PUBLIC '-//W3C//DTD SVG 1.1//EN'>\n<svg>\n</svg>", NULL);
+    CHECK("<!-- a > b --> <!---->\n<svg\nwidth='1'/>", NULL);
+    CHECK("<svga>", "<svga>");
+    CHECK("<html><svg></svg></html>", "<html><svg></svg></html>");
+    CHECK("<?xml version='1.0'?><note>svg</note>", "<?xml version='1.0'?><note>svg</note>");
+    CHECK("The element <svg> is a picture.", "The element <svg> is a picture.");
+    CHECK("<svg", "<svg");
+    CHECK("<?xml", "<?xml");
+    CHECK("<!-- no end", "<!-- no end");
+}
+
+/* Checks a file of at least n bytes that consists of copies of `line`. */
+static void check_lines(const char *line, size_t n, int is_text) {
+    aoei_buffer b = {0};
+    while (b.len < n)
+        aoei_buffer_printf(&b, "%s\n", line);
+    assert_int_equal(b.failed, 0);
+    check(b.data, b.len, is_text ? b.data : NULL);
+    aoei_buffer_free(&b);
+}
+
+static void detects_numbers(void **state) {
+    (void)state;
+    check_lines("1250 0.7312 -1.5e-03 12 7", 4096, 0);
+    check_lines("1250 0.7312 -1.5e-03 12 7", 2000, 1); /* small files may have few letters */
+    check_lines("2026-11-29 10:31:02 error 17 in unit 3", 4096, 1);
+    check_lines("0312 445566 Smith", 4096, 1);
+    check_lines("12,5 \xe9\x83\xa8\xe7\xbd\xb2", 4096, 1); /* other scripts are letters */
+    check_lines("|---|---|", 4096, 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(keeps_texts), cmocka_unit_test(converts_utf16),
-                                       cmocka_unit_test(replaces_invalid_bytes), cmocka_unit_test(detects_binary_files),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(keeps_texts),
+                                       cmocka_unit_test(converts_utf16),
+                                       cmocka_unit_test(replaces_invalid_bytes),
+                                       cmocka_unit_test(detects_binary_files),
+                                       cmocka_unit_test(detects_pictures),
+                                       cmocka_unit_test(detects_numbers),
                                        cmocka_unit_test(survives_failed_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,6 +84,9 @@ static void lifts_exact_matches(void **state) {
     assert_int_equal(aoei_fuse(found, d, l), 32);
     check(&found[0], 10, 3 / 61.0, 0, 1);
     check(&found[1], 11, 3 / 62.0, 0, 2);
+    assert_true(fabs(aoei_fusion_most(1, 0.8) - 3 / 61.0) < 1e-15);
+    assert_true(fabs(aoei_fusion_most(1, 3) - 4 / 61.0) < 1e-15);
+    assert_true(fabs(aoei_fusion_most(1, 0) - 1 / 61.0) < 1e-15);
     l.weight = 0; /* the list is not used */
     assert_int_equal(aoei_fuse(found, d, l), 20);
     l.weight = 0.8;
