@@ -65,7 +65,7 @@ dataset: base table nn vectors model
 create: base options nn tokenizer encoder modeldir model table
 collect: base options net table dataset
 annotate: base options net table dataset
-index: base options net nn vectors table document
+index: base options net nn vectors model table document
 postgres: base index
 eval: base options nn vectors index model table stats
 train: base options nn tokenizer encoder model modeldir loss table

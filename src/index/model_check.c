@@ -6,6 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/path.h"
+#include "model/model.h"
 
 #define LEAST_COSINE 0.999 /* of vectors of the same model in other data types */
 
@@ -73,7 +75,9 @@ static int fail_model(const aoei_index_settings *then, const char *place, const 
 int aoei_model_check(const aoei_index_settings *then, const char *place, aoe_embedder *e, const char *name,
                      aoe_error *err) {
     aoei_index_settings now = {0};
+    char *dir = name && *name ? NULL : aoei_full_path(aoe_embedder_model(e)->files.dir);
     int rc = 0;
+    name = dir ? dir : name;
     if (aoe_embedder_dims(e) != then->dims) {
         now.dims = aoe_embedder_dims(e);
         now.model = copy_or_empty(name);
@@ -86,5 +90,6 @@ int aoei_model_check(const aoei_index_settings *then, const char *place, aoe_emb
             rc = fail_model(then, place, &now, least, err);
     }
     aoei_index_settings_free(&now);
+    aoei_free(dir);
     return rc;
 }

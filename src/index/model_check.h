@@ -10,6 +10,7 @@
  * messages; NULL: unknown. */
 int aoei_model_describe(aoei_index_settings *s, aoe_embedder *e, const char *name, aoe_error *err);
 /* Checks that an embedder computes the same vectors as the model of the settings. place: name of the index, for the
- * message. Errors: AOE_EMISMATCH (the message contains the names of both models), and those of aoe_embed. */
+ * message; name: of the model, for the message; NULL: that of its directory. Errors: AOE_EMISMATCH (the message
+ * contains the names of both models), and those of aoe_embed. */
 int aoei_model_check(const aoei_index_settings *then, const char *place, aoe_embedder *e, const char *name,
                      aoe_error *err);

@@ -112,6 +112,7 @@ is_absent none.index
 fails index -o t.index table.tsv --store f32
 tiny_model tiny
 fails index -o t.index -m tiny table.tsv 2>&1 | hide
+("$AOE" search -q -i t.index -m tiny cat 2>&1 || echo "exit $?") | hide
 index -o v.index other.tsv --vectors other.npy --dims 1 || echo "exit $?"
 code=0
 index || code=$?
