@@ -249,5 +249,6 @@ int aoei_update_is_recent(int64_t mtime_ns) {
     struct timespec now;
     if (clock_gettime(CLOCK_REALTIME, &now))
         return 1;
-    return mtime_ns > (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - RECENT_NS;
+    const int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return mtime_ns > now_ns - RECENT_NS && mtime_ns < now_ns + RECENT_NS;
 }

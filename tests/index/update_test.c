@@ -20,6 +20,7 @@
 #include "base/dir.h"
 #include "index/index_write.h"
 #include "index/records.h"
+#include "index/update_run.h"
 
 static void embeds_only_what_changed(void **state) {
     (void)state;
@@ -242,6 +243,15 @@ static void does_not_count_removed_documents(void **state) {
 }
 
 /* A table with an error, which would change the names of all documents, changes nothing. */
+/* A file that was just changed is compared by its contents. A time in the future is not the present. */
+static void knows_recent_times(void **state) {
+    (void)state;
+    const int64_t second = 1000000000, now = (int64_t)time(NULL) * second;
+    assert_true(aoei_update_is_recent(now));
+    assert_false(aoei_update_is_recent(now - 3600 * second));
+    assert_false(aoei_update_is_recent(now + 3600 * second));
+}
+
 static void rejects_bad_sources_at_once(void **state) {
     (void)state;
     begin("bad_source");
@@ -909,6 +919,7 @@ int main(void) {
         cmocka_unit_test(renamed_files_keep_their_vectors),
         cmocka_unit_test(leaves_out_what_is_no_document),
         cmocka_unit_test(does_not_trust_recent_times),
+        cmocka_unit_test(knows_recent_times),
         cmocka_unit_test(rejects_bad_sources_at_once),
         cmocka_unit_test(keeps_documents_of_missing_sources),
         cmocka_unit_test(removes_files_by_path),
