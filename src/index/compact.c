@@ -244,7 +244,9 @@ static int copy_documents(compaction *c, aoe_error *err) {
 static int rebuild_words(compaction *c, aoe_error *err) {
     aoei_db *d = &c->w->db;
     sqlite3_stmt *select = NULL, *insert;
-    int rc = aoei_words_create(d, c->index->settings.stem, err);
+    int rc = c->kind == AOEI_COMPACT_REPAIR ? aoei_words_empty(d, err) : 0;
+    if (!rc)
+        rc = aoei_words_create(d, c->index->settings.stem, err);
     if (!rc)
         rc = aoei_db_prepare(d, "SELECT id, heading, text FROM passages ORDER BY id", &select, err);
     if (!rc)

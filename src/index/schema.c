@@ -71,6 +71,18 @@ int aoei_words_create(aoei_db *d, int stem, aoe_error *err) {
     return aoei_db_run(d, sql, err);
 }
 
+int aoei_words_empty(aoei_db *d, aoe_error *err) {
+    /* The record 10 is the structure: a cookie of 4 bytes, and 0 levels, segments and writes. The record 1 contains the
+     * numbers of rows and words. */
+    static const char sql[] = "DELETE FROM words_config; INSERT INTO words_config (k, v) VALUES ('version', 4);"
+                              "DELETE FROM words_idx; DELETE FROM words_docsize; DELETE FROM words_data;"
+                              "INSERT INTO words_data (id, block) VALUES (1, x''), (10, x'00000000000000')";
+    (void)sqlite3_db_config(d->db, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL); /* it protects these tables */
+    const int code = aoei_db_run(d, sql, err);
+    (void)sqlite3_db_config(d->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    return code;
+}
+
 static int put_value(aoei_db *d, sqlite3_stmt **stmt, const char *key, aoe_error *err) {
     const int rc = aoei_db_prepare(d, "REPLACE INTO meta (key, value) VALUES (?1, ?2)", stmt, err);
     if (!rc)

@@ -76,5 +76,7 @@ int aoei_dead_write(aoei_db *d, const uint64_t *dead, size_t rows, aoe_error *er
 
 /* Deletes the word index and creates an empty one. */
 int aoei_words_create(aoei_db *d, int stem, aoe_error *err);
+/* Empties a damaged word index. FTS5 cannot delete a table whose version or structure it cannot read. */
+int aoei_words_empty(aoei_db *d, aoe_error *err);
 /* Writes the current time in ISO 8601, such as 2026-01-31T23:59:59Z. */
 void aoei_time_now(char time[32]);

@@ -105,6 +105,41 @@ static void finds_differences(void **state) {
     }
 }
 
+/* A repair also works if FTS5 cannot open the word index. */
+static void repairs_unreadable_words(void **state) {
+    (void)state;
+    static const char *const changes[] = {
+        "DELETE FROM words_data WHERE id = 10",
+        "UPDATE words_data SET block = x'ffffffffffffffffffff' WHERE id = 10",
+        "DELETE FROM words_data",
+        "DELETE FROM words_config",
+        "UPDATE words_config SET v = 9",
+    };
+    char *sound = new_index(0), *want = tiny_index_dump_path(sound, &err);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char *path = new_index(0);
+        sqlite3 *db = open_database(path);
+        run(db, changes[i]);
+        sqlite3_close(db);
+        aoe_index *index;
+        aoe_index_options o;
+        aoe_index_options_defaults(&o);
+        o.repair = 1;
+        check(aoe_index_open(&index, path, AOE_INDEX_WRITE, tiny_index_embedder, &o, &err));
+        assert_int_equal(aoe_index_verify(index, 0, &err), AOE_EFORMAT);
+        if (aoe_index_verify(index, 1, &err))
+            fail_msg("%s: %s", changes[i], err.message);
+        aoe_index_close(index);
+        assert_null(damage_of(path, 0));
+        char *got = tiny_index_dump_path(path, &err);
+        assert_string_equal(got, want);
+        free(got);
+        free(path);
+    }
+    free(want);
+    free(sound);
+}
+
 /* Returns a hash of the answers for all words of the texts. */
 static uint64_t answers(const char *path) {
     aoe_index *index;
@@ -182,6 +217,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepts_sound_indexes),
         cmocka_unit_test(finds_differences),
+        cmocka_unit_test(repairs_unreadable_words),
         cmocka_unit_test(finds_flipped_bits),
     };
     return cmocka_run_group_tests(tests, tiny_index_begin, tiny_index_end);
