@@ -69,6 +69,25 @@ static void edit_files(void) {
     add("docs/f.md", "f g h\n");
 }
 
+/* Commits after every document. */
+static int update_often(aoe_index *index, aoe_error *e) {
+    aoe_index_update_options o;
+    aoe_index_update_options_defaults(&o);
+    o.commit_seconds = 0;
+    return update_source(index, NULL, &o, e);
+}
+
+/* Replaces a document by a large one, which is committed separately. It has few passages, so that the test is fast. */
+static void add_large_file(void) {
+    enum { SIZE = 100000 };
+    char *text = malloc(SIZE);
+    memset(text, '\n', SIZE - 1);
+    memcpy(text, "# L\n\nl m n", 10);
+    memcpy(text + SIZE - 8, "o p q\n\n", 8);
+    add("docs/c.txt", text);
+    free(text);
+}
+
 static void edit_table(void) {
     add("t.csv", "text,year\na b,1\nc d,4\ng h i,5\ne f,3\n");
 }
@@ -87,17 +106,14 @@ static int update_files(aoe_index *index, aoe_error *e) {
     return update_recorded(index, e);
 }
 
+static int update_large_file(aoe_index *index, aoe_error *e) {
+    add_large_file();
+    return update_often(index, e);
+}
+
 static int update_table(aoe_index *index, aoe_error *e) {
     edit_table();
     return update_recorded(index, e);
-}
-
-/* Commits after every document. */
-static int update_often(aoe_index *index, aoe_error *e) {
-    aoe_index_update_options o;
-    aoe_index_update_options_defaults(&o);
-    o.commit_seconds = 0;
-    return update_source(index, NULL, &o, e);
 }
 
 /* Adds the second source, because of which all documents get other names. */
@@ -239,6 +255,7 @@ static void fail_everywhere(const scenario *s, int (*fails)(const scenario *s, u
 
 static const scenario files = {1, edit_all, update_recorded, {update_files, update_table}, 0, 60},
                       often = {1, edit_all, update_often, {update_files, update_table}, 1, 200},
+                      large = {1, add_large_file, update_often, {update_large_file}, 1, 20},
                       names = {0, NULL, add_source, {add_source}, 0, 40},
                       removal = {1, NULL, remove_and_update, {remove_table, update_recorded}, 0, 60};
 
@@ -246,6 +263,7 @@ static void test_kill(void **unused) {
     (void)unused;
     fail_everywhere(&files, killed_at, 40);
     fail_everywhere(&often, killed_at, 40);
+    fail_everywhere(&large, killed_at, 40);
     fail_everywhere(&names, killed_at, 40);
     fail_everywhere(&removal, killed_at, 40);
 }
@@ -254,6 +272,7 @@ static void test_full_disk(void **unused) {
     (void)unused;
     fail_everywhere(&files, fails_at, 20);
     fail_everywhere(&often, fails_at, 20);
+    fail_everywhere(&large, fails_at, 20);
     fail_everywhere(&names, fails_at, 20);
     fail_everywhere(&removal, fails_at, 20);
 }
