@@ -250,7 +250,7 @@ typedef struct aoe_index_search_options {
     aoe_index_mode mode; /* default AOE_INDEX_HYBRID */
     const char *where;   /* condition on metadata, such as "year >= 2020 and lang = 'en'"; NULL (default): none */
     double min_score;    /* hits with a lower score are left out; NaN (default): none. The score is the cosine (DENSE),
-                            BM25 (LEXICAL) or the fused score (HYBRID), which is at most 0.0295 with these weights;
+                            BM25 (LEXICAL) or the fused score (HYBRID), which is at most 0.0492 with these weights;
                             docs/search-ranking.md has measured values */
     double dense_weight, lexical_weight; /* HYBRID: weights of the two halves; default 1 and 0.8 */
     int fast; /* 1: scan the signs of the vectors instead of the int8 codes, which is faster but not exact; default 0 */

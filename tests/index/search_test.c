@@ -432,13 +432,13 @@ static void limits_scores_and_numbers(void **state) {
     /* a cosine as the limit of a hybrid search would leave out everything */
     aoe_error err = {0};
     o = options_of(AOE_INDEX_HYBRID, 5);
-    o.min_score = (1 + 0.8) / 61;
+    o.min_score = 3.0 / 61;
     h = search(shared, "a b", &o);
     aoe_index_hits_free(&h);
     o.min_score = 0.35;
     h.struct_size = sizeof h;
     assert_int_equal(aoe_index_search(shared, aoe_text_of("a b"), &o, &h, &err), AOE_EARG);
-    test_message(err.message, "options.min_score is 0.35, but no score of a hybrid search is above 0.0295");
+    test_message(err.message, "options.min_score is 0.35, but no score of a hybrid search is above 0.0492");
     o = options_of(AOE_INDEX_HYBRID, 5);
     o.lexical_weight = 0;
     h = search(shared, "w59 w3", &o);
