@@ -85,9 +85,14 @@ static int compare_ids(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Returns 1 if the document of a file was removed from the index. */
+static int is_removed(const folder_update *f, int64_t id) {
+    return f->n_removed && bsearch(&id, f->removed, f->n_removed, sizeof id, compare_ids);
+}
+
 /* Counts a document that did not change, unless it was removed from the index. */
 static void count_unchanged(folder_update *f, int64_t id) {
-    if (!f->n_removed || !bsearch(&id, f->removed, f->n_removed, sizeof id, compare_ids))
+    if (!is_removed(f, id))
         f->u->result->unchanged++;
 }
 
@@ -347,7 +352,8 @@ static int index_contents(folder_update *f, aoei_file *file, const candidate *c,
     int is_lost, is_binary = 0, code;
     outcome result = OUTCOME_TEXT;
     aoei_filter *filter = find_filter(f, file, old, &is_lost);
-    if (old && old->hash == hash && is_indexed(old->state)) {
+    const int is_new_program = old && old->state == AOEI_FILE_INDEXED && filter && !filter->package;
+    if (old && old->hash == hash && is_indexed(old->state) && (!is_new_program || is_removed(f, old->id))) {
         count_unchanged(f, old->id);
         aoei_free(data);
         return aoei_update_record(u, f->s, file, old, hash, old->state, &id, err);
@@ -414,6 +420,8 @@ int aoei_update_is_final(const aoei_filters *filters, const aoei_file *file, con
     const aoei_filter *filter;
     switch (r->state) {
     case AOEI_FILE_INDEXED:
+        filter = aoei_filters_find(filters, file->path);
+        return !filter || filter->package;
     case AOEI_FILE_FILTERED:
         return 1;
     case AOEI_FILE_BINARY:

@@ -252,6 +252,35 @@ static void knows_recent_times(void **state) {
     assert_false(aoei_update_is_recent(now + 3600 * second));
 }
 
+/* A program that is given later converts files that are already in the index as text, but not removed documents. */
+static void converts_indexed_files(void **state) {
+    (void)state;
+    begin("later");
+    add("docs/a.up", "a b c");
+    add("docs/b.up", "b c d");
+    add("docs/c.txt", "c d e");
+    (void)counts("docs", 3, 0, 0, 0);
+    check(aoe_index_remove(index_, &(const char *){"b.up"}, 1, NULL, &err));
+    const char *const cat[] = {"head", "-c3", "-"};
+    const aoe_index_filter f[] = {{sizeof *f, "*.up", cat, 3}};
+    aoe_index_update_options o;
+    aoe_index_update_options_defaults(&o);
+    o.filter = f;
+    o.n_filters = 1;
+    aoe_index_update_result r;
+    check(update(NULL, &o, &r));
+    assert_int_equal(r.changed, 1);
+    assert_int_equal(r.unchanged, 1);
+    assert_names("a.up;c.txt;");
+    char *dump = tiny_index_dump(index_);
+    assert_null(strstr(dump, "a b c"));
+    free(dump);
+    check(update(NULL, &o, &r));
+    assert_int_equal(r.changed, 0);
+    assert_int_equal(r.unchanged, 2);
+    end();
+}
+
 static void rejects_bad_sources_at_once(void **state) {
     (void)state;
     begin("bad_source");
@@ -920,6 +949,7 @@ int main(void) {
         cmocka_unit_test(leaves_out_what_is_no_document),
         cmocka_unit_test(does_not_trust_recent_times),
         cmocka_unit_test(knows_recent_times),
+        cmocka_unit_test(converts_indexed_files),
         cmocka_unit_test(rejects_bad_sources_at_once),
         cmocka_unit_test(keeps_documents_of_missing_sources),
         cmocka_unit_test(removes_files_by_path),
