@@ -25,6 +25,7 @@
 #include "index/update_folder.h"
 #include "index/writer.h"
 #include "table/columns.h"
+#include "table/stream.h"
 #include "table/texts.h"
 
 #define LARGEST_EXACT 9007199254740992.0 /* 2^53: a double represents every integer below this value exactly */
@@ -458,7 +459,9 @@ static int run(table_update *f, aoe_error *err) {
         return code ? code : count_unchanged(f, err);
     }
     n_sample = code ? 0 : aoei_utf8_valid(sample, n_sample);
-    if (code == 0 && !aoei_update_fits(f->u, f->file->size, (aoe_text){sample, n_sample})) {
+    const int has_unknown_size = f->u->o->budget > 0 && aoei_codec_of(f->s->record.path) != AOEI_CODEC_PLAIN;
+    if (code == 0 &&
+        (has_unknown_size || !aoei_update_fits(f->u, f->file->size, (aoe_text){sample, n_sample}))) {
         f->u->result->left_out++;
         return 0;
     }
