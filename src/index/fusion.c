@@ -43,11 +43,12 @@ double aoei_fusion_most(double dense_weight, double lexical_weight) {
     return (dense_weight + exact_weight(dense_weight, lexical_weight)) / (AOEI_FUSION_CONSTANT + 1);
 }
 
+/* Returns 1 if the query has few words, and few passages contain all of them. */
 static int are_few_exact(const aoei_fusion_list *lexical) {
     size_t exact = 0;
     for (size_t i = 0; i < lexical->n; i++)
         exact += lexical->best[i].words == lexical->words;
-    return exact <= AOEI_EXACT_MOST;
+    return lexical->words <= AOEI_EXACT_WORDS && exact <= AOEI_EXACT_MOST;
 }
 
 size_t aoei_fuse(aoei_found *found, aoei_fusion_list dense, aoei_fusion_list lexical) {

@@ -3,10 +3,10 @@
  * 2009): a passage with rank r in a list with weight w gets w / (60 + r), and the scores of both lists are added.
  *
  * With the default weights, the first passage by words would follow 16 passages that only dense search found. A user
- * who searches for a name expects the passages with this name. So a passage that contains all words of the query,
- * except those that are ignored, is an exact match. If the lexical list contains at most AOEI_EXACT_MOST exact
- * matches, their lexical weight is AOEI_EXACT_FACTOR times the dense weight, if this is more than the lexical weight.
- * A question of several words seldom has exact matches.
+ * who searches for a name expects the passages with this name. So if a query has at most AOEI_EXACT_WORDS words, apart
+ * from those that are ignored, a passage that contains all of them is an exact match. If the lexical list contains at
+ * most AOEI_EXACT_MOST exact matches, their lexical weight is AOEI_EXACT_FACTOR times the dense weight, if this is
+ * more than the lexical weight. In questions of more words, such a passage is often a long text on another subject.
  */
 #pragma once
 
@@ -17,6 +17,7 @@
  * to 3, it has the largest mean nDCG@10 over aoe-small-en and potion-base-2M. */
 #define AOEI_DENSE_WEIGHT   1
 #define AOEI_LEXICAL_WEIGHT 0.8
+#define AOEI_EXACT_WORDS    3
 #define AOEI_EXACT_MOST     10
 #define AOEI_EXACT_FACTOR   2
 #define AOEI_FUSION_DEPTH   100 /* the first passages of each list that are used; or k, if k is larger */

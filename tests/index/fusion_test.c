@@ -94,6 +94,12 @@ static void lifts_exact_matches(void **state) {
     dense[19].words = 0;
     assert_int_equal(aoei_fuse(found, d, l), 31);
     check(&found[0], 10, 2 / 61.0 + 1 / 80.0, 20, 1);
+    for (int i = 0; i < 12; i++)
+        lexical[i].words = i == 0 ? 4 : 1;
+    l.words = 4; /* too many words */
+    assert_int_equal(aoei_fuse(found, d, l), 31);
+    check(&found[0], 10, 0.8 / 61 + 1 / 80.0, 20, 1);
+    l.words = 2;
     for (int i = 0; i < 11; i++)
         lexical[i].words = 2;
     assert_int_equal(aoei_fuse(found, d, l), 31); /* 11 are too many */
