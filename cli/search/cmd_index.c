@@ -603,6 +603,14 @@ static int check(const options *o, const cli_args *args) {
     if (tasks > 1)
         return cli_usage("index", "--remove, --compact, --stats, --verify and --export are separate tasks; give only "
                                   "one of them");
+    static const char *const creating[] = {"store",  "passage-tokens", "stem",      "exclude",
+                                           "filter", "text-column",    "id-column", "vectors"};
+    for (size_t i = 0; tasks && i < sizeof creating / sizeof *creating; i++)
+        if (cli_given(args, creating[i]))
+            return cli_usage("index", "--%s has no effect on this task; remove it", creating[i]);
+    for (size_t i = 0; i < o->remove.n; i++)
+        if (!*o->remove.item[i])
+            return cli_usage("index", "--remove: the name is empty; give a name or a path");
     if (tasks && args->n)
         return cli_usage("index", "this task reads no files; remove '%s'", args->operand[0]);
     if (o->recall && !o->stats)

@@ -85,8 +85,7 @@ int aoei_source_describe(aoei_update_source *s, const aoe_index_source *given, a
                                                 : AOEI_SOURCE_TABLE;
     if (s->record.kind != AOEI_SOURCE_TABLE && (given->text_column || given->id_column || given->vectors))
         return aoei_fail(err, AOE_EARG,
-                         "%s is not a table, so it has no columns and no vectors; remove text_column, id_column and "
-                         "vectors from the source",
+                         "%s is not a table; a text column, an id column and vectors can only be given for a table",
                          given->path);
     int code = copy_string(&s->record.path, full, err);
     if (code == 0)
