@@ -272,9 +272,8 @@ int main(int argc, char **argv) {
         const double least = read_seconds(&b);
         printf("tier %s; read of the codes: %.3f ms, %.2f GB/s\n", aoei_tier_name(ctx->tier), least * 1e3,
                (double)(b.n * aoei_codes_stride(b.D)) / least / 1e9);
-        printf(
-            "| scan  | batch | ms        | ms/query  | median    | / read |\n"
-            "| :---- | ----: | --------: | --------: | --------: | -----: |\n");
+        printf("| scan  | batch | ms        | ms/query  | median    | / read |\n"
+               "| :---- | ----: | --------: | --------: | --------: | -----: |\n");
         static const size_t batches[] = {1, 4, 64, QUERIES};
         for (int fast = 0; fast < 2; fast++)
             for (size_t i = 0; i < 4; i++)

@@ -460,8 +460,7 @@ static int run(table_update *f, aoe_error *err) {
     }
     n_sample = code ? 0 : aoei_utf8_valid(sample, n_sample);
     const int has_unknown_size = f->u->o->budget > 0 && aoei_codec_of(f->s->record.path) != AOEI_CODEC_PLAIN;
-    if (code == 0 &&
-        (has_unknown_size || !aoei_update_fits(f->u, f->file->size, (aoe_text){sample, n_sample}))) {
+    if (code == 0 && (has_unknown_size || !aoei_update_fits(f->u, f->file->size, (aoe_text){sample, n_sample}))) {
         f->u->result->left_out++;
         return 0;
     }
