@@ -16,9 +16,11 @@
 #include "cli/search/place.h"
 #include "cli/search/server.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Queries of a file are searched in batches of at most BATCH queries. */
 enum { BATCH = 256, BATCH_BYTES = 1 << 20 };
@@ -427,6 +429,31 @@ static int check(options *o, const cli_args *args) {
     return CLI_GO;
 }
 
+/* Returns 1 if a pattern of "like" in the condition contains '*' but no '%', which is the wildcard. */
+static int has_star_pattern(const char *where) {
+    for (const char *at = where; at && *at; at++) {
+        if (*at != '\'' && *at != '"' && *at != '`')
+            continue;
+        const char *end = strchr(at + 1, *at), *word = at;
+        if (!end)
+            return 0;
+        while (word > where && isspace((unsigned char)word[-1]))
+            word--;
+        const size_t n = (size_t)(end - at);
+        if (word - where >= 4 && strncasecmp(word - 4, "like", 4) == 0 && memchr(at, '*', n) && !memchr(at, '%', n))
+            return 1;
+        at = end;
+    }
+    return 0;
+}
+
+static void note_nothing(const job *j) {
+    if (has_star_pattern(j->o->search.where))
+        cli_note("nothing found; in a pattern of \"like\", %% stands for any characters and * for itself");
+    else
+        cli_note(j->paths.n ? "nothing found in the documents that --path selects" : "nothing found");
+}
+
 static int search(const options *o, const cli_args *args) {
     job j = {.o = o,
              .output = {.format = o->files          ? CLI_HITS_FILES
@@ -440,7 +467,7 @@ static int search(const options *o, const cli_args *args) {
     cli_set_quiet(o->general.quiet);
     const int code = run_job(&j, args);
     if (!code && !j.found)
-        cli_note(j.paths.n ? "nothing found in the documents that --path selects" : "nothing found");
+        note_nothing(&j);
     free_job(&j);
     return code ? FAILED : j.found ? FOUND : NOTHING;
 }

@@ -154,8 +154,8 @@ static int fail_unknown(aoei_db *d, const aoei_comparison *c, aoe_error *err) {
         (void)aoei_buffer_printf(&advice, "%s%s", i ? ", " : "; the keys of this index are ", key[i]);
     if (n > SHOWN_KEYS)
         (void)aoei_buffer_printf(&advice, ", ... (%zu%s in total)", n, n == MAX_KEYS ? " or more" : "");
-    if (n == 0)
-        (void)aoei_buffer_printf(&advice, "; this index has no metadata, only name, path, ext and modified");
+    (void)aoei_buffer_printf(&advice, n ? ", and those of all documents: name, path, ext, modified"
+                                        : "; this index has no metadata, only name, path, ext and modified");
     key[n] = "ext";
     key[n + 1] = "modified";
     key[n + 2] = "name";

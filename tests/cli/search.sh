@@ -47,6 +47,8 @@ finds 0 -i t.index --where 'year >= 2021' --mode dense --fast cat
 finds 0 -i t.index --where 'year < 2021' cat
 finds 1 -i t.index --where 'year < 1900' cat
 finds 2 -i t.index --where 'year <' cat
+finds 1 -i t.index --where "name like 't*'" cat
+finds 2 -i t.index --where 'yaer < 1900' cat
 finds 0 -i t.index --weights 0,1 -k 1 kitten
 search -i t.index --jsonl -k 1 kitten | grep -o '"fields":.*'
 # Many queries.

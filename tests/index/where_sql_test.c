@@ -132,7 +132,7 @@ static void names_similar_keys(void **state) {
     static const char *const cases[][2] = {
         {"yaer = 5",
          "no document has the key \"yaer\" (character 1); the keys of this index are code, lang, name, tag, "
-         "year; did you mean \"year\"?"},
+         "year, and those of all documents: name, path, ext, modified; did you mean \"year\"?"},
         {"year = 5 or zzz = 1", "no document has the key \"zzz\" (character 13); the keys of this index are code"},
         {"`path` = '/x'", "no document has the key \"path\" (character 1)"},
         {"pth = 'x'", "did you mean \"path\"?"},
