@@ -184,7 +184,8 @@ static const aoei_option output_table[] = {
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, files),
      .help =
-         "print only the names of the files, the best first; with several queries, each answer begins with its query"},
+         "print only the names of the files, the best first; with several queries, each answer begins with its query. "
+         "With --json, one object per query has the list of the names"},
     {.name = "snippet",
      .kind = AOEI_OPTION_SIZE,
      .offset = offsetof(options, snippet),
@@ -196,7 +197,7 @@ static const aoei_option output_table[] = {
     {.name = "explain",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, explain),
-     .help = "also print the ranks and scores of both searches"},
+     .help = "also print which words of the query were searched, and the ranks and scores of both searches"},
 };
 
 /* ------------------------------------------------------------------ rerank */
@@ -277,7 +278,7 @@ static int print_hits(job *j, aoe_text query, const aoe_index_hits *found) {
     }
     cli_terms_create(&terms, found->term, found->n_terms, query);
     if (!code)
-        cli_hit_output_write(&j->output, query, j->queries, hits, n, &terms);
+        cli_hit_output_write(&j->output, query, j->queries, found, hits, n, &terms);
     cli_terms_free(&terms);
     free(hits);
     j->found |= n > 0;
@@ -408,9 +409,8 @@ static int check(options *o, const cli_args *args) {
         return cli_usage("search", "give a query, or --queries FILE");
     if (o->queries && args->n)
         return cli_usage("search", "--queries and a query exclude each other; remove '%s'", args->operand[0]);
-    if (o->files && (o->general.json || o->jsonl))
-        return cli_usage("search", "--files and --%s exclude each other; give only one of them",
-                         o->jsonl ? "jsonl" : "json");
+    if (o->files && o->jsonl)
+        return cli_usage("search", "--files and --jsonl exclude each other; --json prints the list of the files");
     if (cli_given(args, "weights")) {
         if (o->search.mode != AOE_INDEX_HYBRID)
             return cli_usage("search", "--weights requires --mode hybrid");
@@ -456,10 +456,11 @@ static void note_nothing(const job *j) {
 
 static int search(const options *o, const cli_args *args) {
     job j = {.o = o,
-             .output = {.format = o->files          ? CLI_HITS_FILES
+             .output = {.format = o->files          ? (o->general.json ? CLI_HITS_FILES_JSON : CLI_HITS_FILES)
                                   : o->jsonl        ? CLI_HITS_JSONL
                                   : o->general.json ? CLI_HITS_JSON
                                                     : CLI_HITS_TEXT,
+                        .words = o->search.mode != AOE_INDEX_DENSE,
                         .snippet = o->snippet,
                         .explain = o->explain,
                         .many = o->queries || (args->n == 1 && !strcmp(args->operand[0], "-")),

@@ -161,10 +161,31 @@ static void append_explanation(aoei_buffer *b, const cli_hit_output *o, const ao
     append_rank(b, "dense", hit->dense_rank);
     append_score(b, "cosine", hit->cosine);
     append_rank(b, "; lexical", hit->lexical_rank);
-    append_score(b, "BM25", hit->bm25);
+    append_score(b, "BM25", !hit->lexical_rank && hit->bm25 == 0 ? NAN : hit->bm25);
     if (o->rerank)
         append_score(b, "; score before reranking", hit->score);
     aoei_buffer_printf(b, "; id %s%s\n", hit->id, o->color ? PLAIN : "");
+}
+
+/* Appends the line of --explain with the words of a query. */
+static void append_words(aoei_buffer *b, const cli_hit_output *o, aoe_text query, const aoe_index_hits *found,
+                         const cli_terms *terms) {
+    aoei_buffer unused = {0};
+    if (found->n_terms == terms->n_words) /* all words fit into `terms` */
+        cli_append_unused_words(&unused, terms, query);
+    aoei_buffer_printf(b, "%swords:", o->color ? DIM : "");
+    for (size_t i = 0; i < found->n_terms; i++) {
+        aoei_buffer_putc(b, ' ');
+        cli_append_visible(b, found->term[i], strlen(found->term[i]));
+    }
+    aoei_buffer_printf(b, "%s", found->n_terms ? "" : " none");
+    if (unused.len) {
+        aoei_buffer_printf(b, "; too common or in no passage:");
+        aoei_buffer_append(b, unused.data, unused.len);
+    }
+    aoei_buffer_printf(b, "%s\n", o->color ? PLAIN : "");
+    b->failed |= unused.failed;
+    aoei_buffer_free(&unused);
 }
 
 /* Appends the heading of the answer to a query. */
@@ -174,13 +195,15 @@ static void append_query(aoei_buffer *b, aoe_text query, size_t number, size_t n
     aoei_buffer_printf(b, "%s\n", n_hits ? "" : "\n    nothing found");
 }
 
-static void write_text(const cli_hit_output *o, aoe_text query, size_t number, const cli_hit *hits, size_t n,
-                       const cli_terms *terms) {
+static void write_text(const cli_hit_output *o, aoe_text query, size_t number, const aoe_index_hits *found,
+                       const cli_hit *hits, size_t n, const cli_terms *terms) {
     aoei_buffer b = {0};
     cli_snippet snippet = {
         .width = o->width, .rows = o->snippet, .indent = INDENT, .highlight = o->color, .terms = terms};
     if (o->many)
         append_query(&b, query, number, n);
+    if (o->explain && o->words)
+        append_words(&b, o, query, found, terms);
     for (size_t i = 0; i < n; i++) {
         aoei_buffer_printf(&b, "%zu. ", i + 1);
         cli_append_hit_place(&b, o, hits[i].hit);
@@ -194,11 +217,12 @@ static void write_text(const cli_hit_output *o, aoe_text query, size_t number, c
     print_buffer(&b);
 }
 
-/* Prints the name of the file of each passage that has not been printed for this query. */
+/* Prints the name of the file of each passage that has not been printed for this query, or all as one JSON object. */
 static void write_files(const cli_hit_output *o, aoe_text query, size_t number, const cli_hit *hits, size_t n) {
     aoei_buffer b = {0};
     aoei_distinct seen = {.n = 0};
-    if (o->many)
+    json_t *list = o->format == CLI_HITS_FILES_JSON ? json_array() : NULL;
+    if (o->many && !list)
         append_query(&b, query, number, n);
     for (size_t i = 0; i < n; i++) {
         const aoe_text path = aoe_text_of(shown_path(o, hits[i].hit));
@@ -208,18 +232,28 @@ static void write_files(const cli_hit_output *o, aoe_text query, size_t number, 
             b.failed = 1;
         if (seen.n == before)
             continue;
+        if (list) {
+            json_array_append_new(list, cli_json_text(path.data, path.len));
+            continue;
+        }
         cli_append_visible(&b, path.data, path.len);
         aoei_buffer_putc(&b, '\n');
     }
     aoei_distinct_free(&seen);
+    if (list && !b.failed) {
+        json_t *answer = json_object();
+        json_object_set_new(answer, "query", cli_json_text(query.data, query.len));
+        json_object_set_new(answer, "files", list);
+        cli_print_hit_json(answer);
+    }
     print_buffer(&b);
 }
 
-void cli_hit_output_write(const cli_hit_output *o, aoe_text query, size_t number, const cli_hit *hits, size_t n,
-                          const cli_terms *terms) {
+void cli_hit_output_write(const cli_hit_output *o, aoe_text query, size_t number, const aoe_index_hits *found,
+                          const cli_hit *hits, size_t n, const cli_terms *terms) {
     if (o->format == CLI_HITS_TEXT)
-        write_text(o, query, number, hits, n, terms);
-    else if (o->format == CLI_HITS_FILES)
+        write_text(o, query, number, found, hits, n, terms);
+    else if (o->format == CLI_HITS_FILES || o->format == CLI_HITS_FILES_JSON)
         write_files(o, query, number, hits, n);
     else
         write_json(o, query, hits, n);

@@ -158,6 +158,28 @@ static size_t match_term(aoe_text text, size_t at, const cli_terms *t, size_t te
     return next == end ? at : 0;
 }
 
+void cli_append_unused_words(aoei_buffer *b, const cli_terms *t, aoe_text query) {
+    uint32_t before = ' ', c;
+    size_t start = 0, covered = 0; /* start of the current word, and end of the words that were searched */
+    for (size_t at = 0, n; at < query.len; at += n) {
+        n = decode(query.data + at, query.len - at, &c);
+        if (!is_word(before))
+            start = at;
+        for (size_t i = 0; i < t->n_words && is_boundary(before, c); i++) {
+            const size_t end = match_term(query, at, t, i);
+            covered = end > covered ? end : covered;
+        }
+        uint32_t after = ' ';
+        if (at + n < query.len)
+            (void)decode(query.data + at + n, query.len - at - n, &after);
+        if (is_word(c) && !is_word(after) && covered <= start) {
+            aoei_buffer_putc(b, ' ');
+            cli_append_visible(b, query.data + start, at + n - start);
+        }
+        before = c;
+    }
+}
+
 static void find_matches(layout *l, const cli_terms *t) {
     uint32_t before = ' ', c;
     for (size_t at = 0; t && at < l->text.len;) {

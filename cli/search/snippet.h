@@ -36,6 +36,9 @@ typedef struct cli_snippet {
  * their number is limited. */
 void cli_terms_create(cli_terms *t, const char *const *terms, size_t n, aoe_text query);
 void cli_terms_free(cli_terms *t); /* accepts a zeroed struct */
+/* Appends each word of the query, after a space, of which no part was searched: words that are too common or that do
+ * not occur. */
+void cli_append_unused_words(aoei_buffer *b, const cli_terms *t, aoe_text query);
 
 /* Appends the rows of a text, each with a line end. If the number of rows is limited, rows without letters and digits
  * are omitted. */

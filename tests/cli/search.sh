@@ -59,6 +59,8 @@ search -i t.index --mode lexical --json --queries - <queries.txt | cut -c 1-40
 printf '{"_id":"q1","text":"kitten"}\n' >queries.jsonl
 search -i t.index --mode lexical --files --queries queries.jsonl
 search -i t.index --mode lexical --files --queries queries.txt
+search -i t.index --mode lexical --files --json --queries queries.txt
+search -i t.index --mode lexical --explain 'absent kitten Absent' | sed 's/id .*/id/'
 # A stream of queries is answered query by query.
 mkfifo pipe
 search -q -i t.index --mode lexical --files - <pipe >answers &
@@ -111,7 +113,7 @@ finds 2 -i missing x
 finds 2
 finds 2 --queries queries.txt x
 finds 2 --queries missing.txt -i t.index
-finds 2 --json x
+finds 2 --jsonl x
 finds 2 --weights 1 x
 finds 2 --weights 0,0 x
 finds 2 --weights 1,1 --mode dense x

@@ -144,6 +144,31 @@ static void test_rows_by_meaning(void **state) {
     headings_of_test = NULL;
 }
 
+static void check_unused(const char *query, const char *const *terms, size_t n, const char *expected) {
+    aoei_buffer b = {0};
+    cli_terms t;
+    cli_terms_create(&t, terms, n, aoe_text_of(query));
+    cli_append_unused_words(&b, &t, aoe_text_of(query));
+    aoei_buffer_putc(&b, 0);
+    assert_string_equal(b.data, expected);
+    aoei_buffer_free(&b);
+    cli_terms_free(&t);
+}
+
+static void test_unused_words(void **state) {
+    (void)state;
+    static const char *const terms[] = {"wolf", "Name", "\xE5\x8C\x97\xE4\xBA\xAC", "caf\xC3\xA9"};
+    check_unused("", terms, 4, "");
+    check_unused("the wolf, a wolves' den?", terms, 4, " the a wolves den");
+    check_unused("Wolf fileName filename CAFE", terms, 4, " filename");
+    check_unused("file_name x", terms, 4, " file x"); /* `name` was searched */
+    check_unused("\xE5\x8C\x97\xE4\xBA\xAC\xE4\xBA\xBA", terms, 4, "");
+    check_unused("wolf", terms, 0, " wolf");
+    check_unused("\xFF wolf\xFF"
+                 "den",
+                 terms, 4, " den");
+}
+
 static void test_place(void **state) {
     (void)state;
     aoei_buffer b = {0};
@@ -221,6 +246,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_visible),         cmocka_unit_test(test_json),
                                        cmocka_unit_test(test_words),           cmocka_unit_test(test_rows),
                                        cmocka_unit_test(test_rows_by_meaning), cmocka_unit_test(test_place),
-                                       cmocka_unit_test(test_metadata)};
+                                       cmocka_unit_test(test_metadata),        cmocka_unit_test(test_unused_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
