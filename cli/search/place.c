@@ -11,9 +11,18 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/path.h"
+#include "base/utf8.h"
 #include "cli/common/output.h"
 #include "cli/common/words.h"
+
+enum {
+    SOURCE_BYTES = 64 << 20, /* largest file that is read to join passages */
+    LINE_BYTES = 1 << 16,    /* longest line that is searched in it */
+    CONTEXT = 256,           /* bytes of each of two passages that are searched in their file */
+    LONG_OVERLAP = 16        /* bytes; so many equal bytes are no coincidence */
+};
 
 /* Reads the number after the last colon of text[*len] and shortens the text. Returns 0 if there is none, or if it is
  * not a number from 1 to 999999999. */
@@ -231,33 +240,104 @@ typedef struct joined {
     size_t line, last;
 } joined;
 
-/* Returns the number of bytes at the beginning of a passage that `j` contains: passages overlap. */
-static size_t shared_bytes(const joined *j, const aoe_index_hit *hit) {
-    if (!j->first || hit->line > j->last || !j->text.len)
-        return 0;
+/* The file of a document. The index does not store the white space between two passages of one line, so the file is
+ * read, if it still exists, to join them as they were. */
+typedef struct source {
+    char *data; /* [size] contents, owned; NULL if the file cannot be read */
+    size_t size;
+    size_t at, line; /* the line [at] is line `line`; 0: the file has not been opened */
+} source;
+
+/* Returns the line of the file in which a passage begins, or an empty text. */
+static aoe_text source_line(source *s, const aoe_index_hit *hit) {
+    aoe_error err;
+    if (!s->line && cli_hit_is_file(hit) && aoei_read_regular(&s->data, &s->size, hit->path, SOURCE_BYTES, &err))
+        s->size = 0;
+    if (!s->line || hit->line < s->line) {
+        s->at = 0;
+        s->line = 1;
+    }
+    const char *data = s->data, *nl = NULL;
+    while (s->at < s->size && s->line < hit->line && (nl = memchr(data + s->at, '\n', s->size - s->at))) {
+        s->at = (size_t)(nl - data) + 1;
+        s->line++;
+    }
+    if (s->at >= s->size || s->line != hit->line)
+        return (aoe_text){NULL, 0};
+    nl = memchr(data + s->at, '\n', s->size - s->at);
+    const size_t len = nl ? (size_t)(nl - data) - s->at : s->size - s->at;
+    return (aoe_text){data + s->at, len <= LINE_BYTES ? len : 0};
+}
+
+/* Returns 1 if a line contains the end of `j`, then the text `between`, and then the passage without its first `skip`
+ * bytes. The line must also begin or end there if they do. */
+static int continues(aoe_text line, const joined *j, const char *between, const aoe_index_hit *hit, size_t skip) {
+    char text[2 * CONTEXT + 2];
+    const size_t gap = strlen(between);
+    size_t before = 0, after = 0;
+    while (before < CONTEXT && before < j->text.len && j->text.data[j->text.len - 1 - before] != '\n')
+        before++;
+    while (after < CONTEXT && skip + after < hit->text.len && hit->text.data[skip + after] != '\n')
+        after++;
+    memcpy(text, j->text.data + j->text.len - before, before);
+    memcpy(text + before, between, gap);
+    memcpy(text + before + gap, hit->text.data + skip, after);
+    const size_t n = before + gap + after;
+    const int begins = before < CONTEXT && before < j->text.len, ends = after < CONTEXT && skip + after < hit->text.len;
+    for (size_t i = 0; n && i + n <= line.len; i++)
+        if (line.data[i] == *text && memcmp(line.data + i, text, n) == 0 &&
+            (!begins || aoei_utf8_is_blank(line.data, i)) &&
+            (!ends || aoei_utf8_is_blank(line.data + i + n, line.len - i - n)))
+            return 1;
+    return 0;
+}
+
+/* Returns the number of bytes at the beginning of a passage that are the end of `j`. line: their line in the file,
+ * which must confirm it; empty: an overlap must begin with a word or be long. */
+static size_t overlap(const joined *j, const aoe_index_hit *hit, aoe_text line) {
     const char *at = j->text.data, *end = at + j->text.len;
-    for (size_t line = j->line; line < hit->line; line++) {
+    for (size_t l = j->line; l < hit->line; l++) {
         const char *nl = memchr(at, '\n', (size_t)(end - at));
         at = nl ? nl + 1 : end;
     }
     const char *nl = memchr(at, '\n', (size_t)(end - at)), *stop = nl ? nl : end;
     if ((size_t)(end - at) > hit->text.len)
         at = end - hit->text.len;
-    for (; at <= stop && at < end; at++)
-        if ((at == j->text.data || !isalnum((unsigned char)at[-1])) &&
-            memcmp(at, hit->text.data, (size_t)(end - at)) == 0)
-            return (size_t)(end - at);
+    for (; at <= stop && at < end; at++) {
+        const size_t n = (size_t)(end - at);
+        if (memcmp(at, hit->text.data, n) == 0 &&
+            (line.len ? continues(line, j, "", hit, n)
+                      : n >= LONG_OVERLAP || at == j->text.data || !isalnum((unsigned char)at[-1])))
+            return n;
+    }
     return 0;
 }
 
-/* Appends the rest of a passage, without its first `skip` bytes. Passages end without white space. */
-static void join(joined *j, const aoe_index_hit *hit, size_t skip) {
+/* Returns the number of bytes at the beginning of a passage that `j` contains: passages overlap. Sets *between to
+ * the text between passages of one line, which is empty in a long word, or to NULL if it is not known. */
+static size_t shared_bytes(const joined *j, const aoe_index_hit *hit, source *s, const char **between) {
+    const aoe_text none = {NULL, 0};
+    *between = NULL;
+    if (!j->first || hit->line > j->last || !j->text.len)
+        return 0;
+    const aoe_text line = hit->line == j->last ? source_line(s, hit) : none;
+    const size_t shared = line.len ? overlap(j, hit, line) : 0;
+    if (shared)
+        return shared;
+    *between = !line.len ? NULL : continues(line, j, "", hit, 0) ? "" : continues(line, j, " ", hit, 0) ? " " : NULL;
+    return *between ? 0 : overlap(j, hit, none);
+}
+
+/* Appends the rest of a passage, without its first `skip` bytes. Passages end without white space. between: the
+ * white space between the passages; NULL: not known. */
+static void join(joined *j, const aoe_index_hit *hit, size_t skip, const char *between) {
     size_t len = hit->text.len;
     len -= len > skip && hit->text.data[len - 1] == '\n';
     for (size_t line = j->last; line < hit->line; line++)
         aoei_buffer_putc(&j->text, '\n');
-    if (!skip && hit->line == j->last && len && j->text.len && isgraph((unsigned char)j->text.data[j->text.len - 1]) &&
-        isgraph((unsigned char)hit->text.data[0]))
+    const int words = len && j->text.len && isgraph((unsigned char)j->text.data[j->text.len - 1]) &&
+                      isgraph((unsigned char)hit->text.data[0]);
+    if (!skip && hit->line == j->last && (between ? *between : words))
         aoei_buffer_putc(&j->text, ' ');
     aoei_buffer_append(&j->text, hit->text.data + skip, len - skip);
     j->last = hit->last_line;
@@ -277,7 +357,7 @@ static void begin_joined(joined *j, const aoe_index_hit *hit, size_t skip) {
     j->last = j->line;
     aoe_index_hit rest = *hit;
     rest.line = j->line;
-    join(j, &rest, skip);
+    join(j, &rest, skip, NULL);
 }
 
 /* Appends the lines [first, last] of the joined passages, with their place. */
@@ -298,14 +378,16 @@ static void append_joined(aoei_buffer *b, const cli_hit_output *o, const joined 
 
 void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *l, int numbers) {
     joined j = {.first = NULL};
+    source file = {.line = 0};
+    const char *between = NULL;
     const cli_snippet whole = {0};
     for (size_t i = l->begin; i < l->end; i++) {
         const aoe_index_hit *hit = &l->hits.hit[i];
         const int lines = has_lines(hit);
-        const size_t skip = lines ? shared_bytes(&j, hit) : 0;
+        const size_t skip = lines ? shared_bytes(&j, hit, &file, &between) : 0;
         const int follows = lines && j.first && hit->line <= j.last + 1 && (skip || hit->line >= j.last);
         if (follows && strcmp(hit->heading, j.first->heading) == 0) {
-            join(&j, hit, skip);
+            join(&j, hit, skip, between);
             continue;
         }
         append_joined(b, o, &j, l, numbers);
@@ -320,4 +402,5 @@ void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *
     }
     append_joined(b, o, &j, l, numbers);
     aoei_buffer_free(&j.text);
+    aoei_free(file.data);
 }

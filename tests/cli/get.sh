@@ -42,6 +42,25 @@ for name in README CONTRIBUTING; do
     tr -s ' \n' '\n\n' <"$SRC/$name.md" | cmp - words
     rm -r text.index
 done
+# Words that are divided between passages are printed as they were.
+{
+    printf 'See '
+    for i in $(seq 1 40); do
+        printf '[a%d](docs/long/path/number%d/of-a-document-with-a-name.md#part-%d-of-it), ' "$i" "$i" "$i"
+    done
+    printf 'end.\n\n'
+    for i in $(seq 1 30); do printf 'part%d_of_a_long_word_' "$i"; done
+    printf ' end\n'
+} >divided.md
+"$AOE" index -q -o divided.index divided.md --passage-tokens 40 >/dev/null
+get -i divided.index divided.md | grep -v '^divided.md:[0-9]' | cmp - divided.md
+for name in annotate experiments github-issues hub tasks; do cp "$SRC/docs/$name.md" .; done
+"$AOE" index -q -o docs.index annotate.md experiments.md github-issues.md hub.md tasks.md \
+    --passage-tokens 40 >/dev/null
+for name in annotate experiments github-issues hub tasks; do
+    get -i docs.index $name.md | grep -v "^$name.md:[0-9]" | tr -s ' \n' '\n\n' >words
+    tr -s ' \n' '\n\n' <$name.md | cmp - words
+done
 # Tables.
 printf 'text\nthe cat\nthe dog\n' >table.tsv
 "$AOE" index -q -o t.index table.tsv >/dev/null
