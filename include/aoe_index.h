@@ -44,7 +44,7 @@ typedef struct aoe_index_options {
                               maximum length of the model */
     int store;             /* an aoe_index_store; AOE_AUTO (default): AOE_INDEX_F32 in a new index */
     int stem;              /* 1: English words are reduced to their stems (Porter) for lexical search; 0: they are not;
-                              AOE_AUTO (default): 0 in a new index */
+                              AOE_AUTO (default): 1 in a new index */
     const char *model;     /* name of the model, for messages and for aoe_index_model; NULL (default): unknown */
     int create_only;       /* 1: opening fails with AOE_EEXIST if the index exists; default 0 */
     int repair; /* 1: an index whose vector files are damaged is opened, so that aoe_index_verify can repair it; default

@@ -72,7 +72,13 @@ static const aoei_option index_rows[] = {
     {.name = "stem",
      .kind = AOEI_OPTION_FLAG,
      INDEX(stem),
-     .help = "new index: reduce words to their English stems, so that certificates finds certificate"},
+     .excludes = "no-stem",
+     .help = "new index: reduce words to their English stems, so that certificates finds certificate (the default)"},
+    {.name = "no-stem",
+     .kind = AOEI_OPTION_FLAG,
+     INDEX(stem),
+     .clears = 1,
+     .help = "new index: do not reduce words to their stems"},
 };
 
 static const aoei_option place_table[] = {
@@ -603,7 +609,7 @@ static int check(const options *o, const cli_args *args) {
     if (tasks > 1)
         return cli_usage("index", "--remove, --compact, --stats, --verify and --export are separate tasks; give only "
                                   "one of them");
-    static const char *const creating[] = {"store",  "passage-tokens", "stem",      "exclude",
+    static const char *const creating[] = {"store",  "passage-tokens", "stem",      "no-stem", "exclude",
                                            "filter", "text-column",    "id-column", "vectors"};
     for (size_t i = 0; tasks && i < sizeof creating / sizeof *creating; i++)
         if (cli_given(args, creating[i]))

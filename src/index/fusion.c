@@ -48,7 +48,7 @@ static int are_few_exact(const aoei_fusion_list *lexical) {
     size_t exact = 0;
     for (size_t i = 0; i < lexical->n; i++)
         exact += lexical->best[i].words == lexical->words;
-    return lexical->words <= AOEI_EXACT_WORDS && exact <= AOEI_EXACT_MOST;
+    return lexical->names <= AOEI_EXACT_WORDS && exact <= AOEI_EXACT_MOST;
 }
 
 size_t aoei_fuse(aoei_found *found, aoei_fusion_list dense, aoei_fusion_list lexical) {

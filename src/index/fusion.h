@@ -4,9 +4,10 @@
  *
  * With the default weights, the first passage by words would follow 16 passages that only dense search found. A user
  * who searches for a name expects the passages with this name. So if a query has at most AOEI_EXACT_WORDS words, apart
- * from those that are ignored, a passage that contains all of them is an exact match. If the lexical list contains at
- * most AOEI_EXACT_MOST exact matches, their lexical weight is AOEI_EXACT_FACTOR times the dense weight, if this is
- * more than the lexical weight. In questions of more words, such a passage is often a long text on another subject.
+ * from those that are ignored or do not occur in the index, a passage that contains all of them is an exact match. A
+ * compound such as snake_case is one word. If the lexical list contains at most AOEI_EXACT_MOST exact matches, their
+ * lexical weight is AOEI_EXACT_FACTOR times the dense weight, if this is more than the lexical weight. In questions of
+ * more words, such a passage is often a long text on another subject.
  */
 #pragma once
 
@@ -38,6 +39,7 @@ typedef struct aoei_fusion_list {
     size_t n;
     double weight;
     size_t words; /* lexical list: number of words of the query that are not ignored and occur in the index */
+    size_t names; /* the same without the parts of compounds (aoei_word.is_part) */
 } aoei_fusion_list;
 
 /* Returns the largest score that a fused list can contain. */

@@ -154,7 +154,7 @@ static int create(aoe_index *index, const aoe_index_options *o, aoe_error *err) 
         rc = aoei_fail_errno(err, errno, "cannot read a random number");
     s.passage_tokens = o->passage_tokens == AOE_AUTO ? DEFAULT_TOKENS : o->passage_tokens;
     s.store = o->store == AOE_AUTO ? AOE_INDEX_F32 : (aoe_index_store)o->store;
-    s.stem = o->stem != AOE_AUTO && o->stem;
+    s.stem = o->stem == AOE_AUTO || o->stem;
     aoei_time_now(s.created);
     if (!rc)
         rc = aoei_schema_create(&index->writer->db, &s, err);

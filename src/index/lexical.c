@@ -150,6 +150,7 @@ static int score_words(search *s, size_t most, int *any) {
         if (!code && !s->postings.is_common && s->postings.n) {
             s->l->found[i] = s->postings.n;
             s->l->n_found++;
+            s->l->n_names += !w->word[i].is_part;
             *any = 1;
             code = add_scores(s);
         }
@@ -239,7 +240,8 @@ int aoei_lexical_search(aoei_lexical *l, aoei_db *d, const aoei_lengths *lengths
 }
 
 aoei_fusion_list aoei_lexical_list(const aoei_lexical *l, double weight) {
-    return (aoei_fusion_list){.best = l->best, .n = l->n_best, .weight = weight, .words = l->n_found};
+    return (aoei_fusion_list){
+        .best = l->best, .n = l->n_best, .weight = weight, .words = l->n_found, .names = l->n_names};
 }
 
 void aoei_lexical_free(aoei_lexical *l) {

@@ -31,6 +31,7 @@ typedef struct aoei_lexical {
     aoei_words words;  /* words of the query */
     size_t *found;     /* [words.n] passages that contain the word; 0: the word was ignored or does not occur; owned */
     size_t n_found;    /* number of words with `found` */
+    size_t n_names;    /* the same without the parts of compounds */
     double *score;     /* [n] score of each passage id, 0 for passages without a word of the query; owned; NULL: none */
     uint8_t *matched;  /* [n] number of words of the query in each passage, without ignored ones; owned */
     size_t n;          /* aoei_lengths.n */

@@ -18,6 +18,7 @@ int aoei_word_index_create(aoei_word_index *w, aoe_error *err) {
     char none[] = "";
     const aoei_index_settings settings = {.dims = 1,
                                           .passage_tokens = 1,
+                                          .stem = 1,
                                           .model = none,
                                           .pooling = none,
                                           .query_prompt = none,

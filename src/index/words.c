@@ -380,7 +380,11 @@ static int add_word(aoei_words *w, size_t at, size_t len, aoe_error *err) {
     uint32_t c = 0;
     const size_t first = aoei_utf8_decode(s + at, len, &c);
     const kind k = kind_of(c);
-    w->word[w->n++] = (aoei_word){at, len, first == len && (k == PAIRED || k == KOREAN)};
+    int is_part = 0;
+    for (size_t i = 0; i < w->n; i++)
+        is_part |= memmem(s + w->word[i].at, w->word[i].len, s + at, len) != NULL;
+    w->word[w->n++] = (aoei_word){
+        .at = at, .len = len, .is_prefix = first == len && (k == PAIRED || k == KOREAN), .is_part = is_part};
     return 0;
 }
 

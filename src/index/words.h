@@ -28,6 +28,7 @@ int aoei_words_text(aoei_buffer *out, aoe_text text, aoe_error *err);
 typedef struct aoei_word {
     size_t at, len; /* bytes of the word in aoei_words.text */
     int is_prefix;  /* 1: one Chinese, Japanese or Korean character, which must match all pairs that begin with it */
+    int is_part;    /* 1: an earlier word contains this word, as a compound contains its parts */
 } aoei_word;
 
 /* The words of a query, in the order of the query, without repetitions (letters of both cases are equal). */

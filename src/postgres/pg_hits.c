@@ -70,14 +70,17 @@ static void rank(const pool *p, const aoei_pg_candidates *list, aoei_ranked *ran
 }
 
 static size_t fuse(const aoe_index_search_options *o, pool *p, const aoei_pg_candidates *dense,
-                   const aoei_pg_candidates *lexical, size_t n_words) {
+                   const aoei_pg_candidates *lexical, const aoei_pg_words *of_query) {
     aoei_ranked *words = p->ranked + dense->n;
     rank(p, dense, p->ranked);
     rank(p, lexical, words);
     if (o->mode == AOE_INDEX_HYBRID)
-        return aoei_fuse(
-            p->found, (aoei_fusion_list){.best = p->ranked, .n = dense->n, .weight = o->dense_weight},
-            (aoei_fusion_list){.best = words, .n = lexical->n, .weight = o->lexical_weight, .words = n_words});
+        return aoei_fuse(p->found, (aoei_fusion_list){.best = p->ranked, .n = dense->n, .weight = o->dense_weight},
+                         (aoei_fusion_list){.best = words,
+                                            .n = lexical->n,
+                                            .weight = o->lexical_weight,
+                                            .words = of_query->n_found,
+                                            .names = of_query->n_names});
     if (o->mode == AOE_INDEX_DENSE)
         aoei_found_dense(p->found, p->ranked, dense->n);
     else
@@ -93,7 +96,7 @@ int aoei_pg_combine(const aoe_index_search_options *o, const aoei_pg_candidates 
     *n = 0;
     int rc = fill_pool(&p, dense, lexical, err);
     if (!rc) {
-        size_t count = fuse(o, &p, dense, lexical, words->n_found);
+        size_t count = fuse(o, &p, dense, lexical, words);
         count = count < o->k ? count : o->k;
         while (count && p.found[count - 1].ranked.score < o->min_score)
             count--;

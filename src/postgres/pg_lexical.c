@@ -115,8 +115,10 @@ static int count_passages(search *s, int64_t most) {
 static void keep_used_terms(search *s) {
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++)
-        if (s->w->found[s->term[i].word])
+        if (s->w->found[s->term[i].word]) {
+            s->w->n_names += !s->w->words.word[s->term[i].word].is_part;
             s->term[n++] = s->term[i];
+        }
     s->n = s->w->n_found = n;
 }
 

@@ -13,6 +13,7 @@ typedef struct aoei_pg_words {
     aoei_words words; /* words of the query, owned */
     size_t *found;    /* [words.n] passages that contain the word; 0: the word was ignored or does not occur; owned */
     size_t n_found;   /* number of words with `found` */
+    size_t n_names;   /* the same without the parts of compounds */
 } aoei_pg_words;
 
 /* Finds the q->k best passages. A transaction is open. The caller frees *w and *list, also after a failure. */

@@ -121,7 +121,9 @@ static void call_model_functions(const char *dir, const char *path) {
     aoe_index_hits_free(&hits);
     CALL(aoe_index_search_many, (index, &query, 1, NULL, &hits, &err));
     aoe_index_hits_free(&hits);
+    int is_current;
     CALL(aoe_index_update, (index, &source, 1, NULL, NULL, &err));
+    CALL(aoe_index_is_current, (index, NULL, &is_current, &err));
     aoe_error err = {0}; /* there is no server, so both functions must fail with any options */
     aoe_postgres *p;
     called[n_called++] = "aoe_postgres_write";

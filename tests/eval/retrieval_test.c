@@ -361,7 +361,7 @@ static void test_modes(void **state) {
     aoe_error err = {0};
     aoe_retrieval_options_defaults(&o);
     assert_true(o.mode == AOE_RETRIEVAL_DENSE && o.dense_weight == 1 && o.lexical_weight == 0.8);
-    static const double mrr[] = {1 / 3.0, 1, 1 / 2.0}; /* hybrid: d1 has the ranks 1 and 2, d3 the ranks 3 and 1 */
+    static const double mrr[] = {1 / 3.0, 1, 1}; /* hybrid: both texts with the word are exact matches */
     for (int m = AOE_RETRIEVAL_DENSE; m <= AOE_RETRIEVAL_HYBRID; m++) {
         o.mode = (aoe_retrieval_mode)m;
         if (run(&r, path, &o, &err))
@@ -372,6 +372,9 @@ static void test_modes(void **state) {
     o.lexical_weight = 100;
     assert_int_equal(run(&r, path, &o, &err), 0);
     assert_near(r.result[0].mrr, 1, "MRR");
+    o.lexical_weight = 0;
+    assert_int_equal(run(&r, path, &o, &err), 0);
+    assert_near(r.result[0].mrr, 1 / 3.0, "MRR");
     o.lexical_weight = -1;
     assert_int_equal(run(&r, path, &o, &err), AOE_EARG);
     o.lexical_weight = 1;

@@ -16,8 +16,9 @@ static aoei_ranked at(int64_t passage, double score) {
 /* Fuses a dense and a lexical list of a query of two words, of which every passage contains one. */
 static size_t fuse(aoei_found *found, const aoei_ranked *dense, size_t n_dense, double dense_weight,
                    const aoei_ranked *lexical, size_t n_lexical, double lexical_weight) {
-    return aoei_fuse(found, (aoei_fusion_list){dense, n_dense, dense_weight, 0},
-                     (aoei_fusion_list){lexical, n_lexical, lexical_weight, 2});
+    return aoei_fuse(
+        found, (aoei_fusion_list){.best = dense, .n = n_dense, .weight = dense_weight},
+        (aoei_fusion_list){.best = lexical, .n = n_lexical, .weight = lexical_weight, .words = 2, .names = 2});
 }
 
 static void check(const aoei_found *x, int64_t passage, double score, size_t dense_rank, size_t lexical_rank) {
@@ -72,7 +73,8 @@ static void lifts_exact_matches(void **state) {
     for (int i = 0; i < 12; i++)
         lexical[i] = at(10 + i, 5);
     aoei_found found[32];
-    aoei_fusion_list d = {dense, 20, 1, 0}, l = {lexical, 12, 0.8, 2};
+    aoei_fusion_list d = {.best = dense, .n = 20, .weight = 1},
+                     l = {.best = lexical, .n = 12, .weight = 0.8, .words = 2, .names = 2};
     assert_int_equal(aoei_fuse(found, d, l), 32);
     check(&found[0], 100, 1 / 61.0, 1, 0); /* no exact match */
     lexical[0].words = lexical[3].words = 2;
@@ -96,10 +98,13 @@ static void lifts_exact_matches(void **state) {
     check(&found[0], 10, 2 / 61.0 + 1 / 80.0, 20, 1);
     for (int i = 0; i < 12; i++)
         lexical[i].words = i == 0 ? 4 : 1;
-    l.words = 4; /* too many words */
+    l.words = l.names = 4; /* too many words */
     assert_int_equal(aoei_fuse(found, d, l), 31);
     check(&found[0], 10, 0.8 / 61 + 1 / 80.0, 20, 1);
-    l.words = 2;
+    l.names = 3; /* one word is a part of another one */
+    assert_int_equal(aoei_fuse(found, d, l), 31);
+    check(&found[0], 10, 2 / 61.0 + 1 / 80.0, 20, 1);
+    l.words = l.names = 2;
     for (int i = 0; i < 11; i++)
         lexical[i].words = 2;
     assert_int_equal(aoei_fuse(found, d, l), 31); /* 11 are too many */

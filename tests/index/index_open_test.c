@@ -92,7 +92,7 @@ static void test_settings(void **state) {
     assert_int_equal(open_code(path, AOE_INDEX_READ, &o), AOE_EMISMATCH);
     assert_message("bf16, not f32");
     o.store = AOE_AUTO;
-    o.stem = 1;
+    o.stem = 0;
     assert_int_equal(open_code(path, AOE_INDEX_WRITE, &o), AOE_EMISMATCH);
     o.stem = AOE_AUTO;
     o.create_only = 1;

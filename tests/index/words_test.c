@@ -273,6 +273,20 @@ static void stems_words(void **state) {
     sqlite3_close(db);
 }
 
+static void marks_parts(void **state) {
+    (void)state;
+    aoei_words w = {0};
+    assert_int_equal(aoei_words_query(&w, text_of("aoei_params_pack the fooBar.c them"), NULL), 0);
+    size_t names = 0;
+    for (size_t i = 0; i < w.n; i++)
+        names += !w.word[i].is_part;
+    assert_true(w.n >= 9);
+    assert_int_equal(names, 4); /* both compounds, the, them */
+    assert_int_equal(w.word[0].is_part, 0);
+    assert_int_equal(w.word[1].is_part, 1);
+    aoei_words_free(&w);
+}
+
 /* A query with the maximum number of words is not too long for FTS5. */
 static void accepts_long_queries(void **state) {
     (void)state;
@@ -338,6 +352,7 @@ int main(void) {
         cmocka_unit_test(limits_long_words),
         cmocka_unit_test(finds_words_in_fts5),
         cmocka_unit_test(stems_words),
+        cmocka_unit_test(marks_parts),
         cmocka_unit_test(accepts_long_queries),
         cmocka_unit_test(ordinary_words_follow_the_rules),
         cmocka_unit_test(reports_failed_allocations),
