@@ -129,3 +129,9 @@ index notes --filter '*.pdf' || echo "exit $?"
 index notes --filter '*.pdf=cat' || echo "exit $?"
 index notes --filter "*.pdf=cat ' -" || echo "exit $?"
 index notes more --vectors other.npy || echo "exit $?"
+# Words are reduced to stems, unless --no-stem is given.
+for stem in --stem --no-stem; do
+    index -o "s$stem" other.tsv $stem >/dev/null
+    index -o "s$stem" --stats | grep '^words'
+    "$AOE" search -i "s$stem" --mode lexical --files wolves tigers || echo "exit $?"
+done
