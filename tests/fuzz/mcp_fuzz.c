@@ -26,7 +26,7 @@ static void search(void *user, const json_t *arguments, cli_mcp_result *result) 
     const json_t *k = json_object_get(arguments, "k"), *mode = json_object_get(arguments, "mode");
     const char *query = json_string_value(json_object_get(arguments, "query"));
     (void)user;
-    if (!query || strlen(query) > 100 || (k && (json_integer_value(k) < 1 || json_integer_value(k) > 50)) ||
+    if (!query || strlen(query) > 100 || (k && !(json_number_value(k) >= 1 && json_number_value(k) <= 50)) ||
         (mode && strcmp(json_string_value(mode), "hybrid") != 0 && strcmp(json_string_value(mode), "dense") != 0 &&
          strcmp(json_string_value(mode), "lexical") != 0))
         abort();
