@@ -12,7 +12,8 @@
  *
  * A word that occurs in more than AOEI_COMMON_SHARE of the passages is ignored, unless no other word of the query
  * occurs in the index. Words in at most AOEI_COMMON_LEAST passages are never ignored, so that small indexes find all
- * words.
+ * words. The share was chosen on the queries of cranfield with even numbers: with stems, of nine shares from 0.1 to 1,
+ * it has the largest mean nDCG@10 of lexical search, and of hybrid search over aoe-small-en and all-MiniLM-L6-v2.
  */
 #pragma once
 
@@ -23,7 +24,7 @@
 
 #define AOEI_BM25_K1      1.2
 #define AOEI_BM25_B       0.75
-#define AOEI_COMMON_SHARE 0.2
+#define AOEI_COMMON_SHARE 0.4
 #define AOEI_COMMON_LEAST 50
 
 /* Result of a search. A zeroed struct is empty. */
