@@ -6,12 +6,13 @@
 
 BASE.npy [N, D] contains float32 unit vectors, for example from `aoe embed --normalize --format npy`. The queries are
 every (N / QUERIES)-th row, and a query's own row does not count as a result. First every engine builds its index with
-all CPUs and writes it to DIR, unless DIR contains it from an earlier run. Then every engine, in a process of its own,
+all CPUs and writes it to DIR (default: a temporary folder), unless DIR contains it from an earlier run. Then every engine, in a process of its own,
 opens its index and answers one query at a time with one thread. The table shows the recall of the k nearest vectors
 against exact float32 scores, the queries per second (median of the rounds, and fastest), the time of the build, the
 bytes of the index on disk, and the memory of the process that is not a mapped file. Times are CPU times, which hardly
 depend on other processes: the time of a build is the sum over all threads. The rows of aoe come from
-build/bench/scan_bench. Engines that are not installed are left out, and the output says so.
+build/bench/scan_bench: 25 queries for the rates, 1,000 for the recall of the fast scan, and 100 for that of the exact
+scan; the bytes are those of the rows in the files of an index, and the memory is not measured. Engines that are not installed are left out, and the output says so.
 """
 import argparse
 import json
@@ -181,9 +182,10 @@ def build(name, arguments, path):
     base = numpy.load(arguments.base)
     start = time.process_time()
     ENGINES[name][1]().build(base, path + '.new')
-    with open(path + '.json', 'w', encoding='utf-8') as f:
-        json.dump({'seconds': time.process_time() - start}, f)
+    seconds = time.process_time() - start
     os.replace(path + '.new', path)
+    with open(path + '.json', 'w', encoding='utf-8') as f:
+        json.dump({'seconds': seconds}, f)
 
 
 def measure(name, arguments, path):
@@ -230,8 +232,9 @@ def write_truth(arguments):
 
 
 def print_row(r):
+    memory = f'{r["memory"] / 1e6:.0f}' if 'memory' in r else ''
     print(f'| {r["engine"]} | {r["setting"]} | {r["recall"]:.4f} | {r["rate"]:.1f} | {r["best"]:.1f} | '
-          f'{r["build"]:.0f} | {r["disk"] / 1e6:.0f} | {r["memory"] / 1e6:.0f} |', flush=True)
+          f'{r["build"]:.0f} | {r["disk"] / 1e6:.0f} | {memory} |', flush=True)
 
 
 def measure_aoe(arguments):
@@ -247,27 +250,11 @@ def measure_aoe(arguments):
     for name, bytes_, found in ('exact', dims + 8, 1 - wrong / 100), ('fast', dims + 8 + dims / 8, recall):
         best, median = re.search(rf'\| {name} +\| +1 \|.*', out).group(0).split('|')[4:6]
         print_row({'engine': f'aoe, {name}', 'setting': '', 'recall': found, 'rate': 1000 / float(median),
-                   'best': 1000 / float(best), 'build': n * float(encoding) / 1e6, 'disk': n * (bytes_ + 4 * dims),
-                   'memory': 0})
+                   'best': 1000 / float(best), 'build': n * float(encoding) / 1e6, 'disk': n * (bytes_ + 4 * dims)})
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('base')
-    parser.add_argument('--k', type=int, default=10)
-    parser.add_argument('--queries', type=int, default=200)
-    parser.add_argument('--rounds', type=int, default=3)
-    parser.add_argument('--only', default='')
-    parser.add_argument('--work')
-    parser.add_argument('--build', help=argparse.SUPPRESS)
-    parser.add_argument('--measure', help=argparse.SUPPRESS)
-    parser.add_argument('--build-only', action='store_true', help='builds the indexes in DIR, without measuring')
-    arguments = parser.parse_args()
-    arguments.work = arguments.work or tempfile.mkdtemp(prefix='vectors-')
-    for step, name in (build, arguments.build), (measure, arguments.measure):
-        if name:
-            return step(name, arguments, os.path.join(arguments.work, name.replace(' ', '-')))
-    os.makedirs(arguments.work, exist_ok=True)
+def compare(arguments):
+    """Builds and measures all engines."""
     names = [n for n in ENGINES if not arguments.only or any(o in n for o in arguments.only.split(','))]
 
     def step(option, name, threads):
@@ -293,6 +280,28 @@ def main():
     for name in names:
         step('--measure', name, '1')
     return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('base')
+    parser.add_argument('--k', type=int, default=10)
+    parser.add_argument('--queries', type=int, default=200)
+    parser.add_argument('--rounds', type=int, default=3)
+    parser.add_argument('--only', default='')
+    parser.add_argument('--work')
+    parser.add_argument('--build', help=argparse.SUPPRESS)
+    parser.add_argument('--measure', help=argparse.SUPPRESS)
+    parser.add_argument('--build-only', action='store_true', help='builds the indexes in DIR, without measuring')
+    arguments = parser.parse_args()
+    for run, name in (build, arguments.build), (measure, arguments.measure):
+        if name:
+            return run(name, arguments, os.path.join(arguments.work, name.replace(' ', '-')))
+    if arguments.work:
+        os.makedirs(arguments.work, exist_ok=True)
+        return compare(arguments)
+    with tempfile.TemporaryDirectory(prefix='vectors-') as arguments.work:
+        return compare(arguments)
 
 
 if __name__ == '__main__':
