@@ -322,11 +322,13 @@ def test_other_model(aoe, small, database, peers):
 def test_python_reads_the_table(aoe, small, database):
     """The example of docs/postgres.md: another program finds the passages with a vector of aoe embed."""
     url = database()
-    copy(aoe, small / "index", url)
+    index = small / "no-stem"
+    aoe.run("index", "-q", "-o", index, small / "table.jsonl", "--id-column", "id", "--no-stem")
+    copy(aoe, index, url)
     query = "renew the certificate of the server"
     done = aoe.run("embed", "-q", "--input-format", "jsonl", "-f", "jsonl", stdin=json.dumps({"text": query}) + "\n")
     vector = json.dumps(json.loads(done.stdout)["embedding"])
-    local = find(aoe, ["-i", small / "index", "--refresh", "never"], query, "--mode", "dense")
+    local = find(aoe, ["-i", index, "--refresh", "never"], query, "--mode", "dense")
     with psycopg.connect(url) as c:
         c.execute("SET enable_indexscan = off")
         rows = c.execute("SELECT id FROM aoe_passages ORDER BY embedding <=> %s::vector LIMIT 10", [vector]).fetchall()
