@@ -91,9 +91,9 @@ static int run_command(int argc, char **argv) {
         .operands = "NAME[:LINE[:COUNT]]|ID...",
         .about = "Prints text from an index (aoe index): COUNT lines of a document from LINE, the passages with this\n"
                  "line if there is no COUNT, the whole document if there is no LINE, or the passage with an id. NAME\n"
-                 "is a name that aoe search prints. The files are not read. With --json, the passages with these\n"
-                 "lines are printed as objects, one per line. The exit code is 0 if all places were found,\n"
-                 "1 if one was not found, and 2 after another error.\n",
+                 "is a name that aoe search prints. The text is that of the index, also if the file has changed. With\n"
+                 "--json, the passages with these lines are printed as objects, one per line. The exit code is 0 if\n"
+                 "all places were found, 1 if one was not found, and 2 after another error.\n",
         .examples = "  aoe get notes/certificates.md:12\n"
                     "  aoe get notes/certificates.md:1:40 --context 0\n",
         CLI_GROUPS(groups),

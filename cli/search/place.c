@@ -194,9 +194,12 @@ int cli_lines_get(cli_lines *l, aoe_index *index, cli_place *p, size_t context, 
         code = aoe_index_get(index, name, l->first, l->last - l->first + 1, &l->hits, err);
         free(name);
     }
-    if (!code)
-        select_passages(l, p);
-    return code;
+    if (code)
+        return code;
+    select_passages(l, p);
+    aoe_index_stats stats = {.struct_size = sizeof stats};
+    l->may_read = !aoe_index_get_stats(index, &stats, NULL) && stats.created_here;
+    return 0;
 }
 
 void cli_lines_free(cli_lines *l) {
@@ -241,9 +244,10 @@ typedef struct joined {
 } joined;
 
 /* The file of a document. The index does not store the white space between two passages of one line, so the file is
- * read, if it still exists, to join them as they were. */
+ * read, if it still exists, to join them as they were. The paths in an index of somebody else are not read. */
 typedef struct source {
-    char *data; /* [size] contents, owned; NULL if the file cannot be read */
+    int may_read; /* cli_lines.may_read */
+    char *data;   /* [size] contents, owned; NULL if the file cannot be read */
     size_t size;
     size_t at, line; /* the line [at] is line `line`; 0: the file has not been opened */
 } source;
@@ -251,7 +255,8 @@ typedef struct source {
 /* Returns the line of the file in which a passage begins, or an empty text. */
 static aoe_text source_line(source *s, const aoe_index_hit *hit) {
     aoe_error err;
-    if (!s->line && cli_hit_is_file(hit) && aoei_read_regular(&s->data, &s->size, hit->path, SOURCE_BYTES, &err))
+    if (!s->line && s->may_read && cli_hit_is_file(hit) &&
+        aoei_read_regular(&s->data, &s->size, hit->path, SOURCE_BYTES, &err))
         s->size = 0;
     if (!s->line || hit->line < s->line) {
         s->at = 0;
@@ -378,7 +383,7 @@ static void append_joined(aoei_buffer *b, const cli_hit_output *o, const joined 
 
 void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *l, int numbers) {
     joined j = {.first = NULL};
-    source file = {.line = 0};
+    source file = {.may_read = l->may_read};
     const char *between = NULL;
     const cli_snippet whole = {0};
     for (size_t i = l->begin; i < l->end; i++) {

@@ -28,7 +28,8 @@ void cli_place_free(cli_place *p); /* accepts a zeroed struct */
 typedef struct cli_lines {
     aoe_index_hits hits; /* at least one; owned */
     size_t begin, end;   /* the passages [begin, end) of the hits belong to the place */
-    size_t first, last;  /* lines that were asked for, with their context */
+    int may_read;       /* 1: the files may be read to join passages, because their recorded paths are the user's own */
+    size_t first, last; /* lines that were asked for, with their context */
 } cli_lines;
 
 /* Gets the passages of a place with `context` additional lines before and after it. A document whose name is the whole

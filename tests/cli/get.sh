@@ -54,6 +54,12 @@ done
 } >divided.md
 "$AOE" index -q -o divided.index divided.md --passage-tokens 40 >/dev/null
 get -i divided.index divided.md | grep -v '^divided.md:[0-9]' | cmp - divided.md
+# The paths in a copied index may be those of somebody else: the files are not read, so a space is a guess.
+cp -r divided.index copied.index
+get -i copied.index divided.md | grep -v '^divided.md:[0-9]' >copied.md
+cmp -s copied.md divided.md && echo "the file was read"
+tr -d ' \n' <divided.md >divided
+tr -d ' \n' <copied.md | cmp - divided
 for name in annotate experiments github-issues hub tasks; do cp "$SRC/docs/$name.md" .; done
 "$AOE" index -q -o docs.index annotate.md experiments.md github-issues.md hub.md tasks.md \
     --passage-tokens 40 >/dev/null
