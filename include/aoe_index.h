@@ -222,12 +222,13 @@ typedef struct aoe_index_update_result {
 AOE_API int aoe_index_update(aoe_index *index, const aoe_index_source *AOE_NULLABLE sources, size_t n,
                              const aoe_index_update_options *AOE_NULLABLE o,
                              aoe_index_update_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
-/* Sets *is_current to 1 if aoe_index_update without sources would change nothing and log nothing. Otherwise, to 0, also
- * if an update would find that no contents changed. Compares the files of the recorded sources with the records of the
- * last commit, and reads no file. Writes nothing and takes no lock, so the index can be open for reading, and other
- * threads can search it during the call. o: filter, n_filters, own_only, progress and user as in aoe_index_update; the
- * other options are ignored. Errors: AOE_ENOENT (a source does not exist), AOE_EFORMAT (the index or an ignore file is
- * damaged), AOE_EARG (the index has no source), AOE_EIO, AOE_ECANCELLED. */
+/* Sets *is_current to 1 if aoe_index_update without sources would change nothing and log nothing, otherwise to 0. It is
+ * also 0 if files have new times, but an update would find that their contents did not change. Compares the files of
+ * the recorded sources with the records of the last commit, and reads no file. Writes nothing and takes no lock, so the
+ * index can be open for reading, and other threads can search it during the call. o: filter, n_filters, own_only,
+ * progress and user as in aoe_index_update; the other options are ignored. Errors: AOE_ENOENT (a source does not
+ * exist), AOE_EFORMAT (the index or an ignore file is damaged), AOE_EARG (the index has no source), AOE_EIO,
+ * AOE_ECANCELLED. */
 AOE_API int aoe_index_is_current(aoe_index *index, const aoe_index_update_options *AOE_NULLABLE o, int *is_current,
                                  aoe_error *AOE_NULLABLE err);
 /* Removes the record of the source with this path, which need not exist any more, and its documents. *removed is set to

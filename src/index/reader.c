@@ -20,10 +20,10 @@
 #include "index/place.h"
 
 enum {
-    MAX_IDLE = 32 /* open connections that no thread uses */,
-    TRIES = 20,
-    /* attempts during a compaction */ REPEAT = 5,
-    /* attempts while the index changes */ NETWORK_MS = 5000 /* minimum of aoei_reader_wait there */
+    MAX_IDLE = 32,    /* open connections that no thread uses */
+    TRIES = 20,       /* attempts to open the vector files during a compaction */
+    REPEAT = 5,       /* attempts to read while the index changes */
+    NETWORK_MS = 5000 /* minimum of aoei_reader_wait on a network file system */
 };
 
 /* Returns 1 if the header of the database says that it has a write-ahead log. */
