@@ -6,13 +6,14 @@
 
 BASE.npy [N, D] contains float32 unit vectors, for example from `aoe embed --normalize --format npy`. The queries are
 every (N / QUERIES)-th row, and a query's own row does not count as a result. First every engine builds its index with
-all CPUs and writes it to DIR (default: a temporary folder), unless DIR contains it from an earlier run. Then every engine, in a process of its own,
-opens its index and answers one query at a time with one thread. The table shows the recall of the k nearest vectors
-against exact float32 scores, the queries per second (median of the rounds, and fastest), the time of the build, the
-bytes of the index on disk, and the memory of the process that is not a mapped file. Times are CPU times, which hardly
-depend on other processes: the time of a build is the sum over all threads. The rows of aoe come from
-build/bench/scan_bench: 25 queries for the rates, 1,000 for the recall of the fast scan, and 100 for that of the exact
-scan; the bytes are those of the rows in the files of an index, and the memory is not measured. Engines that are not installed are left out, and the output says so.
+all CPUs and writes it to DIR (default: a temporary folder), unless DIR contains it from an earlier run. Then every
+engine, in a process of its own, opens its index and answers one query at a time with one thread. The table shows the
+recall of the k nearest vectors against exact float32 scores, the queries per second (median of the rounds, and
+fastest), the time of the build, the bytes of the index on disk, and the memory of the process that is not a mapped
+file. Times are CPU times, which hardly depend on other processes: the time of a build is the sum over all threads.
+The rows of aoe come from build/bench/scan_bench: 25 queries for the rates, 1,000 for the recall of the fast scan, and
+100 for that of the exact scan; the bytes are those of the rows in the files of an index, and the memory is not
+measured. Engines that are not installed are left out, and the output says so.
 """
 import argparse
 import json
