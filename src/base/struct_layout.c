@@ -19,6 +19,7 @@
 #include "aoe_objective.h"
 #include "aoe_plan.h"
 #include "aoe_postgres.h"
+#include "aoe_sequence.h"
 #include "aoe_tokenizer.h"
 #include "aoe_train.h"
 #include "base/error.h"
@@ -58,6 +59,7 @@ OPTIONS(aoe_index_options, NONE);
 OPTIONS(aoe_index_search_options, NONE);
 OPTIONS(aoe_index_update_options, NONE);
 OPTIONS(aoe_layer_options, NONE);
+OPTIONS(aoe_sequence_options, NONE);
 OPTIONS(aoe_lora, NONE);
 OPTIONS(aoe_model_options, NONE);
 OPTIONS(aoe_objective_options, NONE);
@@ -133,6 +135,7 @@ RESULT(aoe_model_info, NONE);
 RESULT(aoe_objective_result, NONE);
 RESULT(aoe_postgres_write_result, NONE);
 RESULT(aoe_rerank_result, NONE);
+RESULT(aoe_sequence_info, NONE);
 RESULT(aoe_similar_result, NONE);
 RESULT(aoe_sts_result, NONE);
 RESULT(aoe_train_sizes, NONE);

@@ -79,6 +79,8 @@
     X(aoe_retrieval_options)                                                                                           \
     X(aoe_score_options)                                                                                               \
     X(aoe_score_result)                                                                                                \
+    X(aoe_sequence_info)                                                                                               \
+    X(aoe_sequence_options)                                                                                            \
     X(aoe_shape)                                                                                                       \
     X(aoe_similar_options)                                                                                             \
     X(aoe_similar_result)                                                                                              \

@@ -210,7 +210,7 @@ static int embed_queries(miner *m, aoe_error *err) {
     for (size_t i = 0; i < n; i++)
         texts[i] = m->t.text[m->t.representative[i]];
     const aoe_model *model = aoe_embedder_model(m->embedder);
-    int code = aoei_encode_for_inference(model->ctx, model, texts, n, m->o->query_prompt, &lists, &failed, err);
+    int code = aoei_encode_for_inference(model->ctx, model, texts, n, m->o->query_prompt, 0, &lists, &failed, err);
     if (code && failed < n)
         code = aoei_mine_prefix_error(&m->t, m->t.representative[failed], code, err);
     if (!code)

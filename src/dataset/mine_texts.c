@@ -211,7 +211,7 @@ static int tokenize(aoei_mine_texts *t, const aoe_model *m, const aoe_mine_optio
         if (t->file[f].n_texts)
             memcpy(t->text + n, t->file[f].text, t->file[f].n_texts * sizeof *t->text);
     aoei_token_lists all;
-    int code = aoei_encode_for_inference(m->ctx, m, t->text, t->n_texts, NULL, &all, &failed, err);
+    int code = aoei_encode_for_inference(m->ctx, m, t->text, t->n_texts, NULL, 0, &all, &failed, err);
     if (code)
         return failed == (size_t)-1 ? code : aoei_mine_prefix_error(t, failed, code, err);
     code = find_classes(t, &all, o, err);

@@ -46,6 +46,7 @@ typedef struct workspace {
     const char *prompt;             /* prompt of the current call, borrowed */
     const aoei_empty_prompt *empty; /* this prompt without a text, if its vectors are subtracted, borrowed; zeroed: it
                                        is not subtracted */
+    const uint8_t *unit;            /* [texts] 1: the vector is normalized; borrowed; NULL: as the model does */
     aoe_context ctx;                /* scratch buffers, and the threads of the embedder; owned */
     aoei_arena arena;               /* owned */
     aoei_encoder_state state;       /* activations of the current batch, in the arena */
@@ -212,6 +213,7 @@ static int begin_call(workspace **w, aoe_embedder *e, aoe_error *err) {
     (*w)->failed = (size_t)-1;
     (*w)->prompt = e->model->settings.prompt;
     (*w)->empty = &e->empty;
+    (*w)->unit = NULL;
     return AOE_OK;
 }
 
@@ -316,6 +318,15 @@ int aoe_embedder_set_dims(aoe_embedder *e, size_t dims, aoe_error *err) {
                          e->model->files.dir, all, dims);
     e->dims = dims;
     return AOE_OK;
+}
+
+void aoei_embedder_set_failed(const aoe_embedder *e, size_t text) {
+    forget_failure(e);
+    failure.text = text;
+}
+
+aoe_chunk aoei_embedder_chunk(const aoe_embedder *e) {
+    return e->chunk;
 }
 
 size_t aoe_embed_failed_text(const aoe_embedder *e) {
@@ -451,8 +462,8 @@ static void subtract_empty_prompts(workspace *w, const chunk *chunks, size_t n) 
 }
 
 /* Adds x[n], the vector of a chunk, to v[n], the sum for its text. After the last chunk of the text, v is divided by
- * the number of chunks. If the model normalizes embeddings, v is then normalized to unit length. */
-static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, const float *x, size_t n) {
+ * the number of chunks. If `unit` is 1, v is then normalized to unit length. */
+static void add_chunk_vector(const chunk *c, float *v, const float *x, size_t n, int unit) {
     double squares = 0;
     for (size_t k = 0; k < n; k++)
         v[k] = c->index ? v[k] + x[k] : x[k];
@@ -463,8 +474,13 @@ static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, co
         squares += (double)v[k] * (double)v[k];
     }
     const double norm = sqrt(squares) > 1e-12 ? sqrt(squares) : 1e-12;
-    for (size_t k = 0; k < n && e->model->settings.normalize; k++)
+    for (size_t k = 0; k < n && unit; k++)
         v[k] = (float)((double)v[k] / norm);
+}
+
+/* Returns 1 if the vector of a text is normalized. */
+static int has_unit_length(const workspace *w, size_t text) {
+    return w->unit ? w->unit[text] : w->e->model->settings.normalize;
 }
 
 /* Computes the vectors of the n_chunks chunks in the batch w->buffer. Element i of the batch is chunks[i]. vectors: [n,
@@ -493,13 +509,14 @@ static int run_batch(workspace *w, const chunk *chunks, size_t n_chunks, float *
     for (size_t i = 0; i < n_chunks; i++) {
         const aoei_tensor row = aoei_tensor_rows(w->chain.value[w->chain.n], i, 1);
         float *v = vectors + chunks[i].text * D;
+        const int unit = has_unit_length(w, chunks[i].text);
         if (chunks[i].n_chunks == 1) {
-            if (m->settings.normalize)
+            if (unit)
                 aoei_l2_normalize(ctx, row);
             aoei_tensor_read(ctx, v, row);
         } else {
             aoei_tensor_read(ctx, w->chunk_vector, row);
-            add_chunk_vector(e, &chunks[i], v, w->chunk_vector, D);
+            add_chunk_vector(&chunks[i], v, w->chunk_vector, D, unit);
         }
     }
     for (size_t i = 0; i < n_chunks; i++)
@@ -533,8 +550,9 @@ static chunk *list_chunks(const aoe_embedder *e, const aoei_token_lists *lists, 
     return chunks;
 }
 
-/* Writes the vector of a text without tokens to v[D]. The output of the pooling is the zero vector, as in Model2Vec. */
-static int embed_empty(workspace *w, float *v, aoe_error *err) {
+/* Writes the vector of a text without tokens to v[D]. The output of the pooling is the zero vector, as in Model2Vec.
+ * unit: 1: the vector is normalized. */
+static int embed_empty(workspace *w, float *v, int unit, aoe_error *err) {
     const aoe_model *m = w->e->model;
     const aoe_context *ctx = &w->ctx;
     const int code = layout(ctx, m, &w->state, &w->chain, &w->arena, 1, 1, 1, 0, err);
@@ -543,7 +561,7 @@ static int embed_empty(workspace *w, float *v, aoe_error *err) {
     aoei_tensor_zero(ctx, aoei_tensor_rows(w->chain.value[0], 0, 1));
     aoei_module_chain_forward(ctx, &w->chain, 1, m->weights + aoei_pooled_slot(&m->config, 0), NULL);
     const aoei_tensor row = aoei_tensor_rows(w->chain.value[w->chain.n], 0, 1);
-    if (m->settings.normalize)
+    if (unit)
         aoei_l2_normalize(ctx, row);
     aoei_tensor_read(ctx, v, row);
     return AOE_OK;
@@ -560,7 +578,7 @@ static int embed_complete(workspace *w, const aoei_token_lists *lists, float *ve
     int code = AOE_OK;
     size_t i = 0;
     for (; i < total && !chunks[i].length && !code; i++)
-        code = embed_empty(w, vectors + chunks[i].text * D, err);
+        code = embed_empty(w, vectors + chunks[i].text * D, has_unit_length(w, chunks[i].text), err);
     while (i < total && !code) {
         const size_t needed = chunks[i].length + w->empty->n;
         if (needed > w->buffer.max_tokens && (code = reserve(w, needed, needed, err)))
@@ -616,15 +634,19 @@ static void normalize(float *v, size_t n) {
         v[k] = (float)((double)v[k] * scale);
 }
 
-/* Truncates an embedding as the model directory requests, and then to the components that the caller requests. The
- * result is normalized if the model normalizes embeddings. The contents of `complete` are overwritten. */
-static void truncate_for_caller(const workspace *w, float *v, float *complete) {
-    const aoe_model *m = w->e->model;
-    const size_t D = aoe_embedder_dims(w->e), own = aoei_settings_dims(&m->settings, aoei_vector_dims(&m->config));
-    truncate_vector(&w->ctx, m, complete, own, complete);
+void aoei_embed_finish(const aoe_context *ctx, const aoe_model *m, float *v, size_t D, float *complete, int unit,
+                       int unit_truncated) {
+    const size_t all = aoei_vector_dims(&m->config), own = aoei_settings_dims(&m->settings, all);
+    if (unit_truncated && own < all)
+        aoei_l2_normalize(ctx, aoei_tensor_wrap(complete, 1, own));
     memcpy(v, complete, D * sizeof *v);
-    if (D < own && m->settings.normalize)
+    if (D < own && unit)
         normalize(v, D);
+}
+
+static void truncate_for_caller(const workspace *w, float *v, float *complete) {
+    const aoei_settings *s = &w->e->model->settings;
+    aoei_embed_finish(&w->ctx, w->e->model, v, aoe_embedder_dims(w->e), complete, s->normalize, s->unit_truncated);
 }
 
 /* Computes embeddings of aoe_embedder_dims components, which the function `truncate` writes to v. */
@@ -651,6 +673,52 @@ int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vect
     return code;
 }
 
+int aoei_embed_prompted(aoe_embedder *e, const aoei_token_lists *lists, const char *prompt, const uint8_t *unit,
+                        float *vectors, aoe_error *err) {
+    workspace *w;
+    aoei_empty_prompt empty = {0};
+    int code = begin_call(&w, e, err);
+    if (code)
+        return code;
+    if (prompt && e->model->settings.subtract_empty_prompt) {
+        code = aoei_empty_prompt_create(&empty, e->model, prompt, err);
+        w->prompt = prompt;
+        w->empty = &empty;
+    }
+    w->unit = unit;
+    if (!code)
+        code = embed_complete(w, lists, vectors, err);
+    aoei_empty_prompt_destroy(&empty);
+    end_call(w, e);
+    return code;
+}
+
+int aoei_embed_states(aoe_embedder *e, const aoei_token_lists *lists, float *states, aoe_error *err) {
+    aoe_model *m = e->model;
+    const size_t n = aoei_token_count(lists, 0);
+    workspace *w;
+    aoei_chosen_weights chosen;
+    if (!n)
+        return AOE_OK;
+    int code = begin_call(&w, e, err);
+    if (code)
+        return code;
+    if (n > w->buffer.max_tokens)
+        code = reserve(w, n, n, err);
+    if (!code) {
+        aoei_batch_clear(&w->buffer);
+        aoei_batch_add(&w->buffer, lists->ids, n, 0);
+        code = aoei_model_choose_weights(&chosen, &w->ctx, m, n, err);
+    }
+    if (!code)
+        code = layout(&w->ctx, m, &w->state, &w->chain, &w->arena, n, 1, n, chosen.unpacked, err);
+    if (!code)
+        aoei_tensor_read(&w->ctx, states,
+                         aoei_encoder_forward(&w->ctx, &m->config, chosen.weights, &w->buffer.batch, &w->state, NULL));
+    end_call(w, e);
+    return code;
+}
+
 /* Tokenizes n texts and computes their vectors. prompt: prompt template; "": no prompt; NULL: that of the model.
  * complete: 1: the vectors are not truncated. info: [n], or NULL. */
 static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, const char *prompt, int complete,
@@ -660,12 +728,9 @@ static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, const c
     aoei_token_lists lists = {0};
     aoei_empty_prompt empty = {0};
     forget_failure(e);
-    if (m->config.modules.classes)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: the model was opened as a cross-encoder, which scores text pairs and computes no "
-                         "embeddings; use aoe_score_pairs, or open it with options.cross_encoder = 0",
-                         m->files.dir);
-    int code = begin_call(&w, e, err);
+    int code = aoei_embedder_check_kind(e, 0, err);
+    if (!code)
+        code = begin_call(&w, e, err);
     if (code)
         return code;
     if (prompt && m->settings.subtract_empty_prompt) {
@@ -674,8 +739,9 @@ static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, const c
         w->empty = &empty;
     }
     if (!code)
-        code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks : aoei_encode_for_inference)(
-            &w->ctx, m, texts, n, prompt, &lists, &w->failed, err);
+        code = e->chunk == AOE_CHUNK_MEAN
+                   ? aoei_encode_for_chunks(&w->ctx, m, texts, n, prompt, &lists, &w->failed, err)
+                   : aoei_encode_for_inference(&w->ctx, m, texts, n, prompt, 0, &lists, &w->failed, err);
     if (!code) {
         describe_texts(e, &lists, info);
         code = complete ? embed_complete(w, &lists, vectors, err)
@@ -698,6 +764,22 @@ int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, 
     if (n)
         AOEI_CHECK(err, texts, vectors);
     return embed_texts(e, texts, n, NULL, 0, vectors, info, err);
+}
+
+int aoei_embedder_check_kind(const aoe_embedder *e, int cross_encoder, aoe_error *err) {
+    const aoe_model *m = e->model;
+    if (cross_encoder == (m->config.modules.classes != 0))
+        return AOE_OK;
+    if (!cross_encoder)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the model was opened as a cross-encoder, which scores text pairs and computes no "
+                         "embeddings; use aoe_score_pairs, or open it with options.cross_encoder = 0",
+                         m->files.dir);
+    return aoei_fail(
+        err, AOE_EARG,
+        "%s: the model was opened as an embedding model, which computes no scores of pairs; compare texts with "
+        "aoe_similarity, or open a cross-encoder with options.cross_encoder = 1",
+        m->files.dir);
 }
 
 /* Returns the prompt template for queries or documents (name: "query" or "document"); "": no prompt; NULL: that of the
@@ -725,8 +807,7 @@ int aoe_embed_documents(aoe_embedder *e, const aoe_text *texts, size_t n, float 
     return embed_texts(e, texts, n, prompt_for(e->model, "document"), 0, vectors, info, err);
 }
 
-/* Applies the activation function of a cross-encoder to the outputs x[n] of one pair. */
-static void activate_scores(aoe_score_activation activation, float *x, size_t n) {
+void aoei_activate_scores(aoe_score_activation activation, float *x, size_t n) {
     double highest = (double)x[0], sum = 0;
     for (size_t k = 1; k < n; k++)
         highest = (double)x[k] > highest ? (double)x[k] : highest;
@@ -748,24 +829,20 @@ int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *seco
     if (n)
         AOEI_CHECK(err, first, second, scores);
     const size_t classes = e->model->config.modules.classes;
-    if (!classes)
-        return aoei_fail(
-            err, AOE_EARG,
-            "%s: the model was opened as an embedding model, which computes no scores of pairs; compare texts with "
-            "aoe_similarity, or open a cross-encoder with options.cross_encoder = 1",
-            e->model->files.dir);
     workspace *w;
     aoei_token_lists lists = {0};
-    int code = begin_call(&w, e, err);
+    int code = aoei_embedder_check_kind(e, 1, err);
+    if (!code)
+        code = begin_call(&w, e, err);
     if (code)
         return code;
-    code = aoei_encode_pairs(&w->ctx, e->model, first, second, n, NULL, &lists, &w->failed, err);
+    code = aoei_encode_pairs(&w->ctx, e->model, first, second, n, NULL, 0, &lists, &w->failed, err);
     if (!code) {
         describe_texts(e, &lists, info);
         code = embed_complete(w, &lists, scores, err);
     }
     for (size_t i = 0; i < n && !code; i++)
-        activate_scores(e->model->settings.activation, scores + i * classes, classes);
+        aoei_activate_scores(e->model->settings.activation, scores + i * classes, classes);
     aoei_token_lists_free(&lists);
     end_call(w, e);
     return code;

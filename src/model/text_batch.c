@@ -314,11 +314,13 @@ static int mark_prompts(const job *j, aoei_token_lists *out, aoe_error *err) {
 }
 
 /* Tokenizes texts, or pairs if `second` is not NULL, with the settings of the model. `flags` is a combination of
- * MAY_BE_EMPTY and COMPLETE. For `prompts` and `prompt_index`, see aoei_encode_with_prompts. */
+ * MAY_BE_EMPTY and COMPLETE. max_length: maximum number of tokens; 0: that of the model. For `prompts` and
+ * `prompt_index`, see aoei_encode_with_prompts. */
 static int encode_prompted(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, const aoe_text *second,
                            size_t n, const char *const prompts[2], const uint8_t *prompt_index, int flags,
-                           aoei_token_lists *out, size_t *failed, aoe_error *err) {
+                           size_t max_length, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const aoei_settings *s = &m->settings;
+    const size_t limit = max_length ? max_length : s->max_length;
     const int plain = m->config.arch->plain_tokens;
     job j = {.ctx = ctx,
              .model = m,
@@ -330,9 +332,9 @@ static int encode_prompted(const aoe_context *ctx, const aoe_model *m, const aoe
              .prompt_index = prompt_index,
              .mask = !second && s->pooling == AOE_POOLING_MASK ? m->config.mask_id : -1,
              .may_be_empty = flags & MAY_BE_EMPTY};
-    j.max_length = flags & COMPLETE ? s->max_length : 0;
+    j.max_length = flags & COMPLETE ? limit : 0;
     j.max_chars = flags & COMPLETE ? 0 : max_characters(m, texts, n);
-    j.max_end = m->config.arch->truncates_end && !(flags & COMPLETE) ? s->max_length : 0;
+    j.max_end = m->config.arch->truncates_end && !(flags & COMPLETE) ? limit : 0;
     aoei_reranker_template template = {{0}, {0}};
     int code = AOE_OK;
     memset(out, 0, sizeof *out);
@@ -345,7 +347,7 @@ static int encode_prompted(const aoe_context *ctx, const aoe_model *m, const aoe
     for (size_t i = 0; i < 2 && !code; i++) {
         const char *prompt = prompts[i] ? prompts[i] : s->prompt;
         j.o[i] = (aoe_encode_options){.struct_size = sizeof(aoe_encode_options),
-                                      .max_length = flags & COMPLETE || j.max_end ? 0 : s->max_length,
+                                      .max_length = flags & COMPLETE || j.max_end || limit == SIZE_MAX ? 0 : limit,
                                       .prompt = *prompt ? prompt : NULL,
                                       .lowercase = s->lowercase,
                                       .no_special_tokens = plain,
@@ -362,14 +364,14 @@ static int encode_prompted(const aoe_context *ctx, const aoe_model *m, const aoe
 
 int aoei_encode_with_prompts(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
                              const uint8_t *prompt_index, aoei_token_lists *out, size_t *failed, aoe_error *err) {
-    return encode_prompted(m->ctx, m, texts, NULL, n, prompts, prompt_index, 0, out, failed, err);
+    return encode_prompted(m->ctx, m, texts, NULL, n, prompts, prompt_index, 0, 0, out, failed, err);
 }
 
 static const char *const model_prompts[2] = {NULL, NULL};
 
 int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                       aoe_error *err) {
-    return encode_prompted(m->ctx, m, texts, NULL, n, model_prompts, NULL, 0, out, failed, err);
+    return encode_prompted(m->ctx, m, texts, NULL, n, model_prompts, NULL, 0, 0, out, failed, err);
 }
 
 int aoei_allows_no_tokens(const aoe_model *m) {
@@ -377,23 +379,25 @@ int aoei_allows_no_tokens(const aoe_model *m) {
 }
 
 int aoei_encode_for_inference(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, size_t n,
-                              const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+                              const char *prompt, size_t max_length, aoei_token_lists *out, size_t *failed,
+                              aoe_error *err) {
     const char *const prompts[2] = {prompt, NULL};
-    return encode_prompted(ctx, m, texts, NULL, n, prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out,
-                           failed, err);
+    return encode_prompted(ctx, m, texts, NULL, n, prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0,
+                           max_length, out, failed, err);
 }
 
 int aoei_encode_for_chunks(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, size_t n,
                            const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const char *const prompts[2] = {prompt, NULL};
     return encode_prompted(ctx, m, texts, NULL, n, prompts, NULL,
-                           COMPLETE | (aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0), out, failed, err);
+                           COMPLETE | (aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0), 0, out, failed, err);
 }
 
 int aoei_encode_pairs(const aoe_context *ctx, const aoe_model *m, const aoe_text *first, const aoe_text *second,
-                      size_t n, const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+                      size_t n, const char *prompt, size_t max_length, aoei_token_lists *out, size_t *failed,
+                      aoe_error *err) {
     const char *const prompts[2] = {prompt, NULL};
-    return encode_prompted(ctx, m, first, second, n, prompts, NULL, 0, out, failed, err);
+    return encode_prompted(ctx, m, first, second, n, prompts, NULL, 0, max_length, out, failed, err);
 }
 
 int aoei_encode_with_options(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,

@@ -43,18 +43,21 @@ int aoei_encode_with_options(const aoe_model *m, const aoe_text *texts, size_t n
 /* Tokenizes texts as aoei_encode_texts does, but allows texts without tokens if the model is static. The only weights
  * of a static model are the token embeddings. This function is used for inference. The threads of ctx tokenize the
  * texts; functions without this parameter use the threads of the model's context. prompt: prompt template; "": no
- * prompt; NULL: that of the model. */
+ * prompt; NULL: that of the model. max_length: maximum number of tokens; 0: that of the model. */
 int aoei_encode_for_inference(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, size_t n,
-                              const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err);
+                              const char *prompt, size_t max_length, aoei_token_lists *out, size_t *failed,
+                              aoe_error *err);
 /* Tokenizes texts as aoei_encode_for_inference does, but does not truncate the texts, and sets out->affixes. The
  * embedder splits these texts into chunks. */
 int aoei_encode_for_chunks(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, size_t n,
                            const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err);
 /* Tokenizes n text pairs for a cross-encoder, with the maximum sequence length of the model. prompt: template for the
- * first text of each pair; NULL: prompt of the model. Element i of *out is the pair of first[i] and second[i]. Token
+ * first text of each pair; NULL: prompt of the model. max_length: maximum number of tokens; 0: that of the model;
+ * SIZE_MAX: pairs are not truncated. Element i of *out is the pair of first[i] and second[i]. Token
  * types for which the model has no embedding are 0. Errors: see aoei_encode_texts. */
 int aoei_encode_pairs(const aoe_context *ctx, const aoe_model *m, const aoe_text *first, const aoe_text *second,
-                      size_t n, const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err);
+                      size_t n, const char *prompt, size_t max_length, aoei_token_lists *out, size_t *failed,
+                      aoe_error *err);
 void aoei_token_lists_free(aoei_token_lists *l);
 /* Returns the number of tokens of text i. */
 static inline size_t aoei_token_count(const aoei_token_lists *l, size_t i) {

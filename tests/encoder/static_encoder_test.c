@@ -278,7 +278,7 @@ static void truncates_after_dropping(void **state) {
         aoe_model *m = test_model_open(test_model_context, dir, &o);
         const aoe_text text = aoe_text_of(truncations[i].text);
         aoei_token_lists l;
-        assert_int_equal(aoei_encode_for_inference(m->ctx, m, &text, 1, NULL, &l, NULL, NULL), 0);
+        assert_int_equal(aoei_encode_for_inference(m->ctx, m, &text, 1, NULL, 0, &l, NULL, NULL), 0);
         assert_int_equal(aoei_token_count(&l, 0), truncations[i].n);
         assert_memory_equal(l.ids, truncations[i].id, truncations[i].n * sizeof *l.ids);
         assert_int_equal(l.truncated[0], truncations[i].truncated);
