@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../support/sqlite_fault.h"
+#include "../support/checks.h"
 #include "../support/support.h"
 #include "../support/tiny_index.h"
 #include "base/alloc.h"
@@ -22,13 +23,6 @@
 
 /* Allocations that must fail one by one before some are skipped. */
 #define DENSE 300
-
-static aoe_error err;
-
-static void check(int rc) {
-    if (rc)
-        fail_msg("%s", err.message);
-}
 
 /* A change of an index: replaces, adds and removes documents, and commits. */
 static int change(aoe_index *index, aoe_error *e) {

@@ -16,24 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../support/checks.h"
 #include "../support/support.h"
 #include "../support/tiny_index.h"
 #include "base/dir.h"
 #include "base/lock.h"
 #include "index/place.h"
 #include "index/reader.h"
-
-static aoe_error err;
-
-static void check(int rc) {
-    if (rc)
-        fail_msg("%s", err.message);
-}
-
-static void assert_message(const char *part) {
-    if (!strstr(err.message, part))
-        fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
-}
 
 static int open_code(const char *path, aoe_index_access access, const aoe_index_options *o) {
     aoe_index *index;

@@ -8,23 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/checks.h"
 #include "../support/support.h"
 #include "../support/tiny_index.h"
 #include "base/random.h"
 #include "index/index_write.h"
 #include "index/reader.h"
-
-static aoe_error err;
-
-static void check(int rc) {
-    if (rc)
-        fail_msg("%s", err.message);
-}
-
-static void assert_message(const char *part) {
-    if (!strstr(err.message, part))
-        fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
-}
 
 static aoe_index_stats stats_of(aoe_index *index) {
     aoe_index_stats stats = {.struct_size = sizeof stats};

@@ -12,22 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../support/checks.h"
 #include "../support/support.h"
 #include "../support/tiny_index.h"
 #include "base/clock.h"
 #include "index/place.h"
-
-static aoe_error err;
-
-static void check(int rc) {
-    if (rc)
-        fail_msg("%s", err.message);
-}
-
-static void assert_message(const char *part) {
-    if (!strstr(err.message, part))
-        fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
-}
 
 /* ------------------------------------------------- an event during a statement */
 

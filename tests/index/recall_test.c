@@ -4,16 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../support/checks.h"
 #include "../support/support.h"
 #include "../support/tiny_index.h"
 #include "../support/tiny_model.h"
-
-static aoe_error err;
-
-static void check(int rc) {
-    if (rc)
-        fail_msg("%s", err.message);
-}
 
 static void test_recall(void **state) {
     (void)state;

@@ -5,16 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/checks.h"
 #include "../support/support.h"
 #include "../support/tiny_index.h"
 #include "index/records.h"
-
-static aoe_error err;
-
-static void check(int rc) {
-    if (rc)
-        fail_msg("%s", err.message);
-}
 
 static int add_path(void *user, const aoei_file_record *f, aoe_error *e) {
     (void)e;

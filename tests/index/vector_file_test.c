@@ -6,18 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../support/checks.h"
 #include "../support/support.h"
 #include "index/vector_file.h"
 
-static aoe_error err;
-
 static aoei_vector_header header_of(void) {
     return (aoei_vector_header){.type = AOEI_VECTORS_F32, .dims = 4, .stride = 16, .generation = 3, .index_id = 77};
-}
-
-static void assert_message(const char *part) {
-    if (!strstr(err.message, part))
-        fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
 }
 
 /* Creates a file with n rows; row i has the values i, i, i, i. */

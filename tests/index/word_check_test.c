@@ -7,18 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/checks.h"
 #include "../support/support.h"
 #include "../support/tiny_index.h"
 #include "base/hash.h"
 #include "index/lengths.h"
 #include "index/word_check.h"
-
-static aoe_error err;
-
-static void check(int rc) {
-    if (rc)
-        fail_msg("%s", err.message);
-}
 
 /* Returns the path of an index with 12 documents, of which some were changed and removed. */
 static char *new_index(int stem) {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../support/http_server.h"
+#include "../support/checks.h"
 #include "../support/support.h"
 #include "net/fetch.h"
 
@@ -23,7 +24,6 @@ static aoei_fetch *fetch;
 static aoei_store *store;
 static char *store_path;
 static aoei_http_response answer;
-static aoe_error err;
 
 /* --------------------------------------------------------------------- clock */
 
@@ -139,11 +139,6 @@ static int get_cached(const char *path, double max_age, int *from_store) {
     const aoei_http_request q = {.url = url_on(path), .token = TOKEN};
     return aoei_fetch_cached(fetch, client, store, aoe_text_of(q.url), max_age, &q, aoei_classify_json, NULL, &answer,
                              from_store, &err);
-}
-
-static void assert_message(const char *part) {
-    if (!strstr(err.message, part))
-        fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
 }
 
 /* Asserts that the simulated clock has advanced by low to high seconds. Only waits of the fetcher advance this

@@ -16,16 +16,10 @@
 
 #include <sqlite3.h>
 
+#include "../support/checks.h"
 #include "../support/support.h"
 #include "net/libraries.h"
 #include "net/store.h"
-
-static aoe_error err;
-
-static void assert_message(const char *part) {
-    if (!strstr(err.message, part))
-        fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
-}
 
 static aoei_store *open_store(const char *path) {
     aoei_store *s;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../support/http_server.h"
+#include "../support/checks.h"
 #include "../support/support.h"
 #include "net/http.h"
 
@@ -21,7 +22,6 @@ static pid_t tls;         /* process id of the server; 0 if openssl is not insta
 static int port;          /* port of the server */
 static FILE *output;      /* standard output of the server */
 static char *certificate; /* path of the server's certificate */
-static aoe_error err;
 
 /* Runs a shell command in the test directory. Returns its status as system() does. */
 static int run(const char *command) {
@@ -100,11 +100,6 @@ static int get(const char *host, const char *path, const char *ca, aoei_http_res
     if (rc)
         assert_null(strstr(err.message, TOKEN));
     return rc;
-}
-
-static void assert_message(const char *part) {
-    if (!strstr(err.message, part))
-        fail_msg("the message \"%s\" does not contain \"%s\"", err.message, part);
 }
 
 static void test_unknown_certificate(void **state) {

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/dir.h"
+#include "checks.h"
 #include "support.h"
 #include "tiny_index.h"
 
-static aoe_error err;
 static char *base; /* folder of the current test, which contains the index and the sources */
 static aoe_index *index_;
 static char messages[8192]; /* messages of the log, one per line */
@@ -25,11 +25,6 @@ static inline void record(void *user, aoe_log_level level, const char *message) 
     (void)level;
     const size_t len = strlen(messages);
     snprintf(messages + len, sizeof messages - len, "%s\n", message);
-}
-
-static inline void check(int rc) {
-    if (rc)
-        fail_msg("%s", err.message);
 }
 
 static inline void assert_has(const char *text, const char *part) {
