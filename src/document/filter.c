@@ -118,6 +118,7 @@ void aoei_filters_free(aoei_filters *f) {
     for (size_t i = 0; i < f->n; i++) {
         aoei_ignore_free(&f->row[i].names);
         aoei_free(f->row[i].program);
+        aoei_free(f->row[i].left_out_path);
     }
     aoei_free(f->row);
     *f = (aoei_filters){.row = NULL};
@@ -182,6 +183,11 @@ int aoei_filter_is_missing(aoei_filter *filter, const char *folder) {
     return !filter->program;
 }
 
+void aoei_filter_leave_out(aoei_filter *filter, const char *folder, const char *path) {
+    if (!filter->left_out++)
+        filter->left_out_path = folder ? aoei_path_join(folder, path) : aoei_strdup(path);
+}
+
 /* Returns the last line of a text that is not blank, and cuts the text after it. */
 static const char *last_line(char *text) {
     size_t len = strlen(text);
@@ -225,7 +231,7 @@ int aoei_filter_convert(aoei_filter *filter, aoei_filter_run *run, char **text, 
         return code;
     if (!filter->program) {
         run->result = AOEI_FILTER_MISSING;
-        filter->left_out++;
+        aoei_filter_leave_out(filter, NULL, run->path);
         return 0;
     }
     assert(*run->path == '/' && filter->n < MAX_ARGUMENTS);

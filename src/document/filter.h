@@ -35,6 +35,7 @@ typedef struct aoei_filter {
     char *program;       /* absolute path, owned; NULL: not found or not searched */
     int searched;        /* 1: the program was searched */
     size_t left_out;     /* files that were left out because the program is missing */
+    char *left_out_path; /* absolute path of the first of them, owned; NULL: none, or out of memory */
 } aoei_filter;
 
 typedef struct aoei_filters {
@@ -51,11 +52,13 @@ aoei_filter *aoei_filters_find(const aoei_filters *f, const char *path);
 
 /* Returns 1 if the program is not installed; see aoei_filter_run.folder. Programs are searched once. */
 int aoei_filter_is_missing(aoei_filter *filter, const char *folder);
+/* Counts a file that is left out because the program is missing. path: in the folder, or absolute if it is NULL. */
+void aoei_filter_leave_out(aoei_filter *filter, const char *folder, const char *path);
 
 /* What became of a conversion. */
 typedef enum aoei_filter_result {
     AOEI_FILTER_DONE,
-    AOEI_FILTER_MISSING, /* the program is not installed; filter->left_out was increased */
+    AOEI_FILTER_MISSING, /* the program is not installed; the file was counted in filter->left_out */
     AOEI_FILTER_FAILED   /* the program failed or exceeded a limit; `why` says so */
 } aoei_filter_result;
 

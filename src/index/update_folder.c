@@ -170,7 +170,7 @@ static int lacks_program(const folder_update *f, const char *path) {
     aoei_filter *filter = aoei_filters_find(&f->u->filters, path);
     if (!filter || !aoei_filter_is_missing(filter, f->s->folder->root))
         return 0;
-    filter->left_out++;
+    aoei_filter_leave_out(filter, f->s->folder->root, path);
     return 1;
 }
 

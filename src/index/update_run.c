@@ -3,6 +3,7 @@
  */
 #include "index/update_run.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -53,8 +54,10 @@ int aoei_update_begin(aoei_update *u, aoe_index *index, const aoe_index_update_o
 
 /* ---------------------------------------------------------------------- messages */
 
-/* Logs one line per missing program. Several rows can have the same program; the first of them stands for all. */
+/* Logs one line per missing program, with one of the files that were left out. Several rows can have the same program;
+ * the first of them stands for all. */
 static void log_missing_programs(aoei_update *u) {
+    char files[PATH_MAX + 64];
     aoei_filter *row = u->filters.row;
     for (size_t i = 0; i < u->filters.n; i++) {
         size_t n = row[i].left_out;
@@ -63,15 +66,22 @@ static void log_missing_programs(aoei_update *u) {
                 n += row[k].left_out;
                 row[k].left_out = 0;
             }
-        if (n && row[i].package)
+        if (!n)
+            continue;
+        const char *path = row[i].left_out_path ? row[i].left_out_path : "1 file";
+        if (n == 1)
+            (void)snprintf(files, sizeof files, "%s was left out", path);
+        else
+            (void)snprintf(files, sizeof files, "%zu files were left out, such as %s", n, path);
+        if (row[i].package)
             aoei_log_write(&u->index->log, AOE_LOG_WARNING,
-                           "%zu file%s left out, because the program %s is missing; install the Debian package %s", n,
-                           n == 1 ? " was" : "s were", row[i].argv[0], row[i].package);
-        else if (n)
+                           "%s, because the program %s is missing; install the Debian package %s", files,
+                           row[i].argv[0], row[i].package);
+        else
             aoei_log_write(&u->index->log, AOE_LOG_WARNING,
-                           "%zu file%s left out, because the program %s is missing; install it in a folder of PATH "
-                           "outside the indexed folder, or give its absolute path",
-                           n, n == 1 ? " was" : "s were", row[i].argv[0]);
+                           "%s, because the program %s is missing; install it in a folder of PATH outside the indexed "
+                           "folder, or give its absolute path",
+                           files, row[i].argv[0]);
     }
 }
 
