@@ -139,7 +139,8 @@ LIBFUZZER_BIN := $(FUZZ_ALL:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
 # The selected tests of a folder are linked into one program, build/tests/FOLDER/$(TESTS), and
 # build/tests/FOLDER/NAME_test is a link to it (tests/support/program.h). Tests of TEST_SINGLE are linked alone.
 TESTS := tests$(TAGS:%=-%)$(SKIP:%=-without-%)
-TEST_SINGLE := tests/api/host_process_test.c $(addprefix tests/cli/,hints_test.c mcp_server_test.c snippet_test.c)
+TEST_SINGLE := tests/api/host_process_test.c \
+  $(addprefix tests/cli/,hints_test.c mcp_server_test.c snippet_test.c stem_test.c)
 TEST_LINKS := $(filter-out $(TEST_SINGLE:%.c=$(BUILD)/%),$(TEST_BIN) $(FUZZ_BIN))
 TEST_FOLDERS := $(sort $(patsubst $(BUILD)/tests/%/,%,$(dir $(TEST_LINKS))))
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
@@ -286,9 +287,13 @@ $(BUILD)/tests/cli/hints_test: $(BUILD)/tests/cli/hints_test.o $(filter-out $(BU
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
 $(BUILD)/tests/cli/snippet_test: $(BUILD)/tests/cli/snippet_test.o \
-  $(patsubst %,$(BUILD)/cli/%.o,search/snippet search/hit_json search/hit_output) \
+  $(patsubst %,$(BUILD)/cli/%.o,search/snippet search/stem search/hit_json search/hit_output) \
   $(patsubst %,$(BUILD)/cli/%.o,common/visible common/output common/progress) \
   $(TEST_SUPPORT) $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
+
+$(BUILD)/tests/cli/stem_test: $(BUILD)/tests/cli/stem_test.o $(BUILD)/cli/search/stem.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
 

@@ -289,6 +289,7 @@ typedef struct aoe_index_hits {
     const aoe_index_hit *hit; /* [n] best first; owned by this struct, with all strings */
     const char *const *term;  /* [n_terms] words of the query that were searched; owned by this struct */
     size_t n_terms;
+    int stems; /* 1: passages were searched for words with the same English stems as these words */
 } aoe_index_hits;
 
 /* Finds the best passages for a query. hits: the caller sets struct_size and calls aoe_index_hits_free; after a

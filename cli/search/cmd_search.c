@@ -276,7 +276,7 @@ static int print_hits(job *j, aoe_text query, const aoe_index_hits *found) {
         while (n && hits[n - 1].score < o->search.min_score)
             n--;
     }
-    cli_terms_create(&terms, found->term, found->n_terms, query);
+    cli_terms_create(&terms, found, query);
     if (!code)
         cli_hit_output_write(&j->output, query, j->queries, found, hits, n, &terms);
     cli_terms_free(&terms);

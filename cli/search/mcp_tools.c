@@ -263,7 +263,7 @@ static void search(void *user, const json_t *arguments, cli_mcp_result *result) 
         return;
     }
     json_t *list = json_array();
-    cli_terms_create(&terms, hits.term, hits.n_terms, query_of(arguments));
+    cli_terms_create(&terms, &hits, query_of(arguments));
     for (size_t i = 0; i < hits.n; i++)
         json_array_append_new(list, take_hit(m, &hits.hit[i], i + 1, &terms, &result->text));
     cli_terms_free(&terms);

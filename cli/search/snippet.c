@@ -14,13 +14,15 @@
 #include "base/utf8.h"
 #include "cli/common/output.h"
 #include "cli/common/visible.h"
+#include "cli/search/stem.h"
 
 enum {
-    MAX_TERMS = 64,  /* number of words that are searched; the time is proportional to it */
-    LONG_WORD = 5,   /* letters of a word whose beginning is searched, too */
-    WORD = 1000,     /* score of a word; that of a beginning is below it */
-    MAX_FOLDED = 18, /* maximum number of code points of a folded character (U+FDFA) */
-    TAB = 4          /* a tab continues at the next column that is a multiple of TAB */
+    MAX_TERMS = 64,   /* number of words that are searched; the time is proportional to it */
+    LONG_WORD = 5,    /* letters of a word whose beginning is searched, too */
+    WORD = 1000,      /* score of a word; that of a beginning is below it */
+    MAX_STEMMED = 64, /* code points of the longest word with a stem */
+    MAX_FOLDED = 18,  /* maximum number of code points of a folded character (U+FDFA) */
+    TAB = 4           /* a tab continues at the next column that is a multiple of TAB */
 };
 #define HIGHLIGHT "\033[1;31m"
 #define PLAIN     "\033[0m"
@@ -106,8 +108,40 @@ static void add_beginnings(cli_terms *t, aoe_text query, size_t used) {
     }
 }
 
-void cli_terms_create(cli_terms *t, const char *const *terms, size_t n, aoe_text query) {
-    *t = (cli_terms){.n = n < MAX_TERMS ? n : MAX_TERMS};
+/* Writes the stem of the word that begins at text[at], without case and diacritics, to out[MAX_STEMMED]. Returns the
+ * length of the stem, and sets *end to the end of the word; returns 0 if it has no stem. */
+static size_t stem_of(aoe_text text, size_t at, uint32_t *out, size_t *end) {
+    uint32_t before = 'a', c, folded[MAX_FOLDED];
+    size_t n = 0;
+    for (*end = at; *end < text.len;) {
+        const size_t bytes = decode(text.data + *end, text.len - *end, &c), folds = fold(c, folded);
+        if (folds && (*end == at ? !is_word(c) : is_boundary(before, c)))
+            break;
+        if (is_cjk(c) || folds > MAX_STEMMED - n)
+            return 0;
+        memcpy(out + n, folded, folds * sizeof *out);
+        n += folds;
+        before = folds ? c : before; /* combining marks belong to the word */
+        *end += bytes;
+    }
+    return cli_stem(out, n);
+}
+
+/* Adds the stems of the first words. A word with joiners, such as a path, has no stem. */
+static void add_stems(cli_terms *t, const char *const *terms) {
+    size_t used = 0, end;
+    t->stem = cli_calloc(t->n_words + 1, MAX_STEMMED * sizeof *t->stem);
+    t->stem_end = cli_calloc(t->n_words + 1, sizeof *t->stem_end);
+    for (size_t i = 0; i < t->n_words; i++) {
+        const size_t n = stem_of(aoe_text_of(terms[i]), 0, t->stem + used, &end);
+        used += end == strlen(terms[i]) ? n : 0;
+        t->stem_end[i] = used;
+    }
+}
+
+void cli_terms_create(cli_terms *t, const aoe_index_hits *found, aoe_text query) {
+    const char *const *terms = found->term;
+    *t = (cli_terms){.n = found->n_terms < MAX_TERMS ? found->n_terms : MAX_TERMS};
     size_t used = 0, bytes = query.len + 1;
     for (size_t i = 0; i < t->n; i++)
         bytes += strlen(terms[i]);
@@ -124,11 +158,15 @@ void cli_terms_create(cli_terms *t, const char *const *terms, size_t n, aoe_text
         t->end[i] = used;
     }
     add_beginnings(t, query, used);
+    if (found->stems)
+        add_stems(t, terms);
 }
 
 void cli_terms_free(cli_terms *t) {
     free(t->point);
     free(t->end);
+    free(t->stem);
+    free(t->stem_end);
     *t = (cli_terms){0};
 }
 
@@ -180,6 +218,20 @@ void cli_append_unused_words(aoei_buffer *b, const cli_terms *t, aoe_text query)
     }
 }
 
+/* Returns the end of the word at `at` if it has the stem of a word of the query, and sets *term to this word; otherwise
+ * 0. */
+static size_t match_stem(aoe_text text, size_t at, const cli_terms *t, size_t *term) {
+    uint32_t word[MAX_STEMMED];
+    size_t end, start = 0;
+    const size_t n = t->stem ? stem_of(text, at, word, &end) : 0;
+    for (size_t i = 0; n && i < t->n_words; start = t->stem_end[i++])
+        if (t->stem_end[i] - start == n && memcmp(word, t->stem + start, n * sizeof *word) == 0) {
+            *term = i;
+            return end;
+        }
+    return 0;
+}
+
 static void find_matches(layout *l, const cli_terms *t) {
     uint32_t before = ' ', c;
     for (size_t at = 0; t && at < l->text.len;) {
@@ -191,6 +243,10 @@ static void find_matches(layout *l, const cli_terms *t) {
                 end = e;
                 best = i;
             }
+        }
+        if ((!end || best >= t->n_words) && is_boundary(before, c)) {
+            const size_t e = match_stem(l->text, at, t, &best);
+            end = e ? e : end;
         }
         before = c;
         if (!end) {

@@ -12,15 +12,19 @@
 #include <stdint.h>
 
 #include <aoe.h>
+#include <aoe_index.h>
 
 #include "base/buffer.h"
 
-/* Words that are searched in passages, without case and diacritics. A zeroed struct contains no words. */
+/* Words that are searched in passages, without case and diacritics. A zeroed struct contains no words. In an index with
+ * stems, a word of a passage also matches if it has the stem of a word of the query. */
 typedef struct cli_terms {
-    uint32_t *point; /* code points of all words, owned */
-    size_t *end;     /* [n] end of each word in `point`, owned */
-    size_t n;        /* number of words and beginnings */
-    size_t n_words;  /* the first words are searched as they are; the others are beginnings of words */
+    uint32_t *point;  /* code points of all words, owned */
+    size_t *end;      /* [n] end of each word in `point`, owned */
+    size_t n;         /* number of words and beginnings */
+    size_t n_words;   /* the first words are searched as they are; the others are beginnings of words */
+    uint32_t *stem;   /* code points of the stems of the first words, owned; NULL: stems are not searched */
+    size_t *stem_end; /* [n_words] end of each stem in `stem`, owned; an empty stem is not searched */
 } cli_terms;
 
 typedef struct cli_snippet {
@@ -32,9 +36,9 @@ typedef struct cli_snippet {
     const char *heading;    /* headings that are shown with the snippet, "A > B"; NULL: none */
 } cli_snippet;
 
-/* Sets *t to the first words of terms[n], which the search has used, and to the beginnings of long words of the query;
- * their number is limited. */
-void cli_terms_create(cli_terms *t, const char *const *terms, size_t n, aoe_text query);
+/* Sets *t to the first words of found->term, which the search has used, and to the beginnings of long words of the
+ * query; their number is limited. */
+void cli_terms_create(cli_terms *t, const aoe_index_hits *found, aoe_text query);
 void cli_terms_free(cli_terms *t); /* accepts a zeroed struct */
 /* Appends each word of the query, after a space, of which no part was searched: words that are too common or that do
  * not occur. */

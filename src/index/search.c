@@ -94,6 +94,7 @@ static int search_query(search *s, aoe_text query, const aoei_dense *dense, cons
         if (s->o->mode == AOE_INDEX_HYBRID)
             complete(s, found, n, &words, vector);
         code = aoei_hits_load(hits, &s->reader->db, found, n, s->lengths ? &words : NULL, s->err);
+        hits->stems = !code && s->index->settings.stem;
     }
     aoei_free(found);
     aoei_lexical_free(&words);

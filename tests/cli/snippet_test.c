@@ -14,6 +14,7 @@
 
 static const char *query_of_test = ""; /* query whose long words are searched by their beginnings */
 static const char *headings_of_test;   /* headings of the passage, or NULL */
+static int stems_of_test;              /* 1: words with equal stems match */
 
 /* Checks the snippet of a text. terms: words separated by spaces. Highlighted words are printed in brackets. */
 static void check_snippet(const char *text, size_t len, const char *terms, size_t width, size_t rows,
@@ -26,7 +27,8 @@ static void check_snippet(const char *text, size_t len, const char *terms, size_
     snprintf(copy, sizeof copy, "%s", terms);
     for (char *w = strtok(copy, " "); w; w = strtok(NULL, " "))
         term[n++] = w;
-    cli_terms_create(&t, term, n, aoe_text_of(query_of_test));
+    const aoe_index_hits found = {.struct_size = sizeof found, .term = term, .n_terms = n, .stems = stems_of_test};
+    cli_terms_create(&t, &found, aoe_text_of(query_of_test));
     const cli_snippet o = {.width = width, .rows = rows, .highlight = 1, .terms = &t, .heading = headings_of_test};
     cli_append_snippet(&b, (aoe_text){text, len}, &o);
     for (size_t i = 0; i < b.len; i++) {
@@ -144,10 +146,35 @@ static void test_rows_by_meaning(void **state) {
     headings_of_test = NULL;
 }
 
+static void test_stems(void **state) {
+    (void)state;
+    static const char text[] =
+        "Certificates, renewed_certificate, CertificateFile certify pre-certified x/certificates.c";
+    check(text, "certificate renewing", 0, 0,
+          "Certificates, renewed_[certificate], [Certificate]File certify pre-certified x/certificates.c\n");
+    stems_of_test = 1;
+    check(text, "certificate renewing", 0, 0,
+          "[Certificates], [renewed]_[certificate], [Certificate]File certify pre-certified x/[certificates].c\n");
+    check("R\xC3\xA9sum\xC3\xA9s cafe\xCC\x81s caf\xC3\xA9\xE5\x8C\x97\n", "resume cafe", 0, 0,
+          "[R\xC3\xA9sum\xC3\xA9s] [cafe\xCC\x81s] [caf\xC3\xA9]\xE5\x8C\x97\n");
+    /* words with joiners, Chinese words and words without a stem match as they are */
+    check("a.cats a.cat \xE5\x8C\x97\xE4\xBA\xAC is i s ss\n", "a.cat \xE5\x8C\x97 i", 0, 0,
+          "a.cats [a.cat] [\xE5\x8C\x97]\xE4\xBA\xAC is [i] s ss\n");
+    /* the rows with words of equal stem are chosen */
+    check("one\ntwo\nrenewed certificates\nfour\nrenew\nsix\n", "certificate renewal", 0, 1,
+          "[renewed] [certificates]\n");
+    /* the beginning of a word of the query counts less than its stem */
+    query_of_test = "renewing";
+    check("renewtown\none\ntwo\nrenewed\n", "renewing", 0, 1, "[renewed]\n");
+    query_of_test = "";
+    stems_of_test = 0;
+}
+
 static void check_unused(const char *query, const char *const *terms, size_t n, const char *expected) {
     aoei_buffer b = {0};
     cli_terms t;
-    cli_terms_create(&t, terms, n, aoe_text_of(query));
+    const aoe_index_hits found = {.struct_size = sizeof found, .term = terms, .n_terms = n};
+    cli_terms_create(&t, &found, aoe_text_of(query));
     cli_append_unused_words(&b, &t, aoe_text_of(query));
     aoei_buffer_putc(&b, 0);
     assert_string_equal(b.data, expected);
@@ -243,9 +270,14 @@ static void test_metadata(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_visible),         cmocka_unit_test(test_json),
-                                       cmocka_unit_test(test_words),           cmocka_unit_test(test_rows),
-                                       cmocka_unit_test(test_rows_by_meaning), cmocka_unit_test(test_place),
-                                       cmocka_unit_test(test_metadata),        cmocka_unit_test(test_unused_words)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_visible),
+                                       cmocka_unit_test(test_json),
+                                       cmocka_unit_test(test_words),
+                                       cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_rows_by_meaning),
+                                       cmocka_unit_test(test_place),
+                                       cmocka_unit_test(test_metadata),
+                                       cmocka_unit_test(test_unused_words),
+                                       cmocka_unit_test(test_stems)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
