@@ -20,7 +20,6 @@
 enum {
     SOURCE_BYTES = 64 << 20, /* largest file that is read to join passages */
     LINE_BYTES = 1 << 16,    /* longest line that is searched in it */
-    CONTEXT = 256,           /* bytes of each of two passages that are searched in their file */
     LONG_OVERLAP = 16        /* bytes; so many equal bytes are no coincidence */
 };
 
@@ -243,17 +242,22 @@ typedef struct joined {
     size_t line, last;
 } joined;
 
-/* The file of a document. The index does not store the white space between two passages of one line, so the file is
- * read, if it still exists, to join them as they were. The paths in an index of somebody else are not read. */
+/* The file of a document. The index does not store where in a line a passage begins, nor the white space between two
+ * passages of one line, so the file is read, if it still exists, to join them as they were. The paths in an index of
+ * somebody else are not read. */
 typedef struct source {
     int may_read; /* cli_lines.may_read */
+    int complete; /* 1: the passages begin with the first one of their first line */
     char *data;   /* [size] contents, owned; NULL if the file cannot be read */
     size_t size;
-    size_t at, line; /* the line [at] is line `line`; 0: the file has not been opened */
+    size_t at, line;      /* the line [at] is line `line`; 0: the file has not been opened */
+    size_t end_line, end; /* the passage before ends at byte `end` of this line; NOWHERE: it is not known where */
 } source;
 
-/* Returns the line of the file in which a passage begins, or an empty text. */
-static aoe_text source_line(source *s, const aoe_index_hit *hit) {
+#define NOWHERE SIZE_MAX
+
+/* Returns a line of the file, from the first line of a passage on, or an empty text. */
+static aoe_text source_line(source *s, const aoe_index_hit *hit, size_t line) {
     aoe_error err;
     if (!s->line && s->may_read && cli_hit_is_file(hit) &&
         aoei_read_regular(&s->data, &s->size, hit->path, SOURCE_BYTES, &err))
@@ -262,44 +266,95 @@ static aoe_text source_line(source *s, const aoe_index_hit *hit) {
         s->at = 0;
         s->line = 1;
     }
-    const char *data = s->data, *nl = NULL;
-    while (s->at < s->size && s->line < hit->line && (nl = memchr(data + s->at, '\n', s->size - s->at))) {
-        s->at = (size_t)(nl - data) + 1;
-        s->line++;
+    size_t at = s->at;
+    for (size_t i = s->line; i < line && at < s->size;) {
+        const char *nl = memchr(s->data + at, '\n', s->size - at);
+        at = nl ? (size_t)(nl - s->data) + 1 : s->size;
+        if (++i == hit->line) {
+            s->at = at;
+            s->line = i;
+        }
     }
-    if (s->at >= s->size || s->line != hit->line)
+    if (at >= s->size)
         return (aoe_text){NULL, 0};
-    nl = memchr(data + s->at, '\n', s->size - s->at);
-    const size_t len = nl ? (size_t)(nl - data) - s->at : s->size - s->at;
-    return (aoe_text){data + s->at, len <= LINE_BYTES ? len : 0};
+    const char *nl = memchr(s->data + at, '\n', s->size - at);
+    size_t len = nl ? (size_t)(nl - s->data) - at : s->size - at;
+    len -= len && s->data[at + len - 1] == '\r';
+    return (aoe_text){s->data + at, len <= LINE_BYTES ? len : 0};
 }
 
-/* Returns 1 if a line contains the end of `j`, then the text `between`, and then the passage without its first `skip`
- * bytes. The line must also begin or end there if they do. */
-static int continues(aoe_text line, const joined *j, const char *between, const aoe_index_hit *hit, size_t skip) {
-    char text[2 * CONTEXT + 2];
-    const size_t gap = strlen(between);
-    size_t before = 0, after = 0;
-    while (before < CONTEXT && before < j->text.len && j->text.data[j->text.len - 1 - before] != '\n')
-        before++;
-    while (after < CONTEXT && skip + after < hit->text.len && hit->text.data[skip + after] != '\n')
-        after++;
-    memcpy(text, j->text.data + j->text.len - before, before);
-    memcpy(text + before, between, gap);
-    memcpy(text + before + gap, hit->text.data + skip, after);
-    const size_t n = before + gap + after;
-    const int begins = before < CONTEXT && before < j->text.len, ends = after < CONTEXT && skip + after < hit->text.len;
-    for (size_t i = 0; n && i + n <= line.len; i++)
-        if (line.data[i] == *text && memcmp(line.data + i, text, n) == 0 &&
-            (!begins || aoei_utf8_is_blank(line.data, i)) &&
-            (!ends || aoei_utf8_is_blank(line.data + i + n, line.len - i - n)))
-            return 1;
-    return 0;
+/* Returns the part of the first line of a passage, or of its last line. */
+static aoe_text first_part(const aoe_index_hit *hit) {
+    const char *s = hit->text.data, *nl = memchr(s, '\n', hit->text.len);
+    return (aoe_text){s, nl ? (size_t)(nl - s) : hit->text.len};
 }
 
-/* Returns the number of bytes at the beginning of a passage that are the end of `j`. line: their line in the file,
- * which must confirm it; empty: an overlap must begin with a word or be long. */
-static size_t overlap(const joined *j, const aoe_index_hit *hit, aoe_text line) {
+static aoe_text last_part(const aoe_index_hit *hit) {
+    const char *s = hit->text.data;
+    size_t end = hit->text.len, at;
+    end -= end && s[end - 1] == '\n';
+    for (at = end; at && s[at - 1] != '\n';)
+        at--;
+    return (aoe_text){s + at, end - at};
+}
+
+static int is_at(aoe_text line, size_t at, aoe_text part) {
+    return at <= line.len && part.len <= line.len - at && memcmp(line.data + at, part.data, part.len) == 0;
+}
+
+/* Returns the last position of `part` in a line from which on, except for white space, no text between `end` and it is
+ * left out. The line can repeat itself, as the rule below the names of a table does. Each part is then at its true
+ * position or later, so that no text is lost: the last part of the line cannot be later. */
+static size_t find_after(aoe_text line, aoe_text part, size_t end, int ends_line) {
+    const size_t least = end > part.len ? end - part.len : 0;
+    size_t at = end;
+    while (at < line.len && (line.data[at] == ' ' || line.data[at] == '\t'))
+        at++;
+    for (at++; at-- > least;)
+        if (is_at(line, at, part) && (!ends_line || at + part.len == line.len))
+            return at;
+    return NOWHERE;
+}
+
+/* Returns the position of `part` if the line contains it once. */
+static size_t find_single(aoe_text line, aoe_text part) {
+    size_t found = NOWHERE;
+    for (size_t at = 0; at + part.len <= line.len; at++)
+        if (is_at(line, at, part)) {
+            if (found != NOWHERE)
+                return NOWHERE;
+            found = at;
+        }
+    return found;
+}
+
+/* Returns the position of a passage in its first line, or NOWHERE. */
+static size_t find_passage(source *s, const aoe_index_hit *hit) {
+    const aoe_text line = source_line(s, hit, hit->line), part = first_part(hit);
+    size_t at = NOWHERE;
+    if (!line.len || !part.len)
+        return NOWHERE;
+    if (hit->line == s->end_line && s->end != NOWHERE)
+        at = find_after(line, part, s->end, hit->last_line > hit->line);
+    else if (hit->line > s->end_line && s->complete)
+        at = find_after(line, part, 0, hit->last_line > hit->line);
+    return at == NOWHERE ? find_single(line, part) : at;
+}
+
+/* Continues after a passage. at: find_passage. */
+static void pass(source *s, const aoe_index_hit *hit, size_t at) {
+    const aoe_text part = last_part(hit);
+    if (hit->last_line > hit->line)
+        s->end = is_at(source_line(s, hit, hit->last_line), 0, part) ? part.len : NOWHERE;
+    else if (at == NOWHERE || hit->line > s->end_line || s->end == NOWHERE || at + part.len > s->end)
+        s->end = at == NOWHERE ? NOWHERE : at + part.len;
+    s->end_line = hit->last_line;
+    s->complete = 1;
+}
+
+/* Returns the number of bytes at the beginning of a passage that are the end of `j`, without the file: an overlap must
+ * begin with a word or be long. */
+static size_t overlap(const joined *j, const aoe_index_hit *hit) {
     const char *at = j->text.data, *end = at + j->text.len;
     for (size_t l = j->line; l < hit->line; l++) {
         const char *nl = memchr(at, '\n', (size_t)(end - at));
@@ -311,38 +366,43 @@ static size_t overlap(const joined *j, const aoe_index_hit *hit, aoe_text line) 
     for (; at <= stop && at < end; at++) {
         const size_t n = (size_t)(end - at);
         if (memcmp(at, hit->text.data, n) == 0 &&
-            (line.len ? continues(line, j, "", hit, n)
-                      : n >= LONG_OVERLAP || at == j->text.data || !isalnum((unsigned char)at[-1])))
+            (n >= LONG_OVERLAP || at == j->text.data || !isalnum((unsigned char)at[-1])))
             return n;
     }
     return 0;
 }
 
-/* Returns the number of bytes at the beginning of a passage that `j` contains: passages overlap. Sets *between to
- * the text between passages of one line, which is empty in a long word, or to NULL if it is not known. */
-static size_t shared_bytes(const joined *j, const aoe_index_hit *hit, source *s, const char **between) {
-    const aoe_text none = {NULL, 0};
-    *between = NULL;
+/* Returns the number of bytes at the beginning of a passage that `j` contains: passages overlap. at: find_passage. Sets
+ * *between to the white space between passages of one line, which is empty in a long word; its data is NULL if it is
+ * not known. */
+static size_t shared_bytes(const joined *j, const aoe_index_hit *hit, source *s, size_t at, aoe_text *between) {
+    *between = (aoe_text){NULL, 0};
     if (!j->first || hit->line > j->last || !j->text.len)
         return 0;
-    const aoe_text line = hit->line == j->last ? source_line(s, hit) : none;
-    const size_t shared = line.len ? overlap(j, hit, line) : 0;
-    if (shared)
-        return shared;
-    *between = !line.len ? NULL : continues(line, j, "", hit, 0) ? "" : continues(line, j, " ", hit, 0) ? " " : NULL;
-    return *between ? 0 : overlap(j, hit, none);
+    if (hit->line < j->last || at == NOWHERE || s->end == NOWHERE || s->end_line != hit->line)
+        return overlap(j, hit);
+    const aoe_text line = source_line(s, hit, hit->line), part = first_part(hit);
+    if (at < s->end)
+        return s->end - at < part.len ? s->end - at : part.len;
+    for (size_t i = s->end; i < at; i++)
+        if (line.data[i] != ' ' && line.data[i] != '\t')
+            return 0;
+    *between = (aoe_text){line.data + s->end, at - s->end};
+    return 0;
 }
 
-/* Appends the rest of a passage, without its first `skip` bytes. Passages end without white space. between: the
- * white space between the passages; NULL: not known. */
-static void join(joined *j, const aoe_index_hit *hit, size_t skip, const char *between) {
+/* Appends the rest of a passage, without its first `skip` bytes. Passages end without white space. between: see
+ * shared_bytes. */
+static void join(joined *j, const aoe_index_hit *hit, size_t skip, aoe_text between) {
     size_t len = hit->text.len;
     len -= len > skip && hit->text.data[len - 1] == '\n';
     for (size_t line = j->last; line < hit->line; line++)
         aoei_buffer_putc(&j->text, '\n');
     const int words = len && j->text.len && isgraph((unsigned char)j->text.data[j->text.len - 1]) &&
                       isgraph((unsigned char)hit->text.data[0]);
-    if (!skip && hit->line == j->last && (between ? *between : words))
+    if (between.data)
+        aoei_buffer_append(&j->text, between.data, between.len);
+    else if (!skip && hit->line == j->last && words)
         aoei_buffer_putc(&j->text, ' ');
     aoei_buffer_append(&j->text, hit->text.data + skip, len - skip);
     j->last = hit->last_line;
@@ -362,7 +422,7 @@ static void begin_joined(joined *j, const aoe_index_hit *hit, size_t skip) {
     j->last = j->line;
     aoe_index_hit rest = *hit;
     rest.line = j->line;
-    join(j, &rest, skip, NULL);
+    join(j, &rest, skip, (aoe_text){NULL, 0});
 }
 
 /* Appends the lines [first, last] of the joined passages, with their place. */
@@ -383,13 +443,16 @@ static void append_joined(aoei_buffer *b, const cli_hit_output *o, const joined 
 
 void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *l, int numbers) {
     joined j = {.first = NULL};
-    source file = {.may_read = l->may_read};
-    const char *between = NULL;
+    source file = {.may_read = l->may_read, .complete = !l->begin};
+    aoe_text between;
     const cli_snippet whole = {0};
     for (size_t i = l->begin; i < l->end; i++) {
         const aoe_index_hit *hit = &l->hits.hit[i];
         const int lines = has_lines(hit);
-        const size_t skip = lines ? shared_bytes(&j, hit, &file, &between) : 0;
+        const size_t at = lines ? find_passage(&file, hit) : NOWHERE;
+        const size_t skip = lines ? shared_bytes(&j, hit, &file, at, &between) : 0;
+        if (lines)
+            pass(&file, hit, at);
         const int follows = lines && j.first && hit->line <= j.last + 1 && (skip || hit->line >= j.last);
         if (follows && strcmp(hit->heading, j.first->heading) == 0) {
             join(&j, hit, skip, between);

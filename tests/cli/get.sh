@@ -54,16 +54,32 @@ done
 } >divided.md
 "$AOE" index -q -o divided.index divided.md --passage-tokens 40 >/dev/null
 get -i divided.index divided.md | grep -v '^divided.md:[0-9]' | cmp - divided.md
+# A row that repeats itself, and rows of equal cells, are printed whole, with the white space between two passages.
+{
+    for i in $(seq 1 40); do printf '| column %d ' "$i"; done
+    printf '|\n'
+    for i in $(seq 1 40); do printf '| --- '; done
+    printf '|\n'
+    for i in $(seq 1 40); do printf '| cat '; done
+    printf '|   end\n'
+    for i in $(seq 1 60); do printf 'dog   '; done
+    printf 'wolf\n'
+} >columns.md
+for n in 20 33 40 60 100; do
+    "$AOE" index -q -o columns.index columns.md --passage-tokens $n >/dev/null
+    get -i columns.index columns.md | grep -v '^columns.md:[0-9]' | cmp - columns.md
+    rm -r columns.index
+done
 # The paths in a copied index may be those of somebody else: the files are not read, so a space is a guess.
 cp -r divided.index copied.index
 get -i copied.index divided.md | grep -v '^divided.md:[0-9]' >copied.md
 cmp -s copied.md divided.md && echo "the file was read"
 tr -d ' \n' <divided.md >divided
 tr -d ' \n' <copied.md | cmp - divided
-for name in annotate experiments github-issues hub tasks; do cp "$SRC/docs/$name.md" .; done
-"$AOE" index -q -o docs.index annotate.md experiments.md github-issues.md hub.md tasks.md \
-    --passage-tokens 40 >/dev/null
-for name in annotate experiments github-issues hub tasks; do
+for name in annotate experiments github-issues hub numerics results tasks; do cp "$SRC/docs/$name.md" .; done
+"$AOE" index -q -o docs.index annotate.md experiments.md github-issues.md hub.md numerics.md results.md \
+    tasks.md --passage-tokens 40 >/dev/null
+for name in annotate experiments github-issues hub numerics results tasks; do
     get -i docs.index $name.md | grep -v "^$name.md:[0-9]" | tr -s ' \n' '\n\n' >words
     tr -s ' \n' '\n\n' <$name.md | cmp - words
 done
