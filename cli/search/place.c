@@ -299,7 +299,7 @@ static aoe_text last_part(const aoe_index_hit *hit) {
 }
 
 static int is_at(aoe_text line, size_t at, aoe_text part) {
-    return at <= line.len && part.len <= line.len - at && memcmp(line.data + at, part.data, part.len) == 0;
+    return line.data && at <= line.len && part.len <= line.len - at && memcmp(line.data + at, part.data, part.len) == 0;
 }
 
 /* Returns the last position of `part` in a line from which on, except for white space, no text between `end` and it is

@@ -454,6 +454,27 @@ static void limits_scores_and_numbers(void **state) {
 
 /* ---------------------------------------------------------- contents of hits */
 
+static void says_whether_words_match_by_stems(void **state) {
+    (void)state;
+    for (int stem = 0; stem < 2; stem++) {
+        char *path = tiny_index_path();
+        aoe_index_options o;
+        aoe_error err;
+        aoe_index_options_defaults(&o);
+        o.stem = stem;
+        aoe_index *index = tiny_index_open(path, AOE_INDEX_WRITE, &o);
+        if (tiny_index_add(index, "a", "renewed certificates", &err) || aoe_index_commit(index, &err))
+            fail_msg("%s", err.message);
+        const aoe_index_search_options lexical = options_of(AOE_INDEX_LEXICAL, 10);
+        aoe_index_hits h = search(index, "certificate", &lexical);
+        assert_int_equal(h.n, stem);
+        assert_int_equal(h.stems, stem);
+        aoe_index_hits_free(&h);
+        aoe_index_close(index);
+        free(path);
+    }
+}
+
 static void fills_hits_and_gets_passages(void **state) {
     (void)state;
     char *path = tiny_index_path();
@@ -595,6 +616,7 @@ int main(void) {
         cmocka_unit_test(checks_options),
         cmocka_unit_test(limits_scores_and_numbers),
         cmocka_unit_test(fills_hits_and_gets_passages),
+        cmocka_unit_test(says_whether_words_match_by_stems),
         cmocka_unit_test(gets_all_passages_with_an_id),
         cmocka_unit_test(sees_the_last_commit),
     };

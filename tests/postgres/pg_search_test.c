@@ -87,6 +87,7 @@ static void finds_words(void **state) {
     /* "the" occurs in more than two fifths of the passages, and "certificate" in none */
     assert_int_equal(hits.n_terms, 1);
     assert_string_equal(hits.term[0], "Renew");
+    assert_int_equal(hits.stems, 0);
     assert_memory_equal(fake_pq_parameter("AS MATERIALIZED", 4, &n), "('renew')", 9);
     assert_int_equal(n, 9);
     assert_string_equal(fake_pq_parameter("AS MATERIALIZED", 5, &n), "7");
