@@ -38,7 +38,8 @@ enum {
     AOEI_STREAM_FLOW = 21,
     AOEI_STREAM_REPLACE = 22,
     AOEI_STREAM_FLOW_NOISE = 23,
-    AOEI_STREAM_TEACHER_MAP = 24
+    AOEI_STREAM_TEACHER_MAP = 24,
+    AOEI_STREAM_PCA = 25
 };
 
 /* A sequential generator for one stream: counter = (index low, index high, substream, stream), key = seed. */
