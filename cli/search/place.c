@@ -298,20 +298,27 @@ static aoe_text last_part(const aoe_index_hit *hit) {
     return (aoe_text){s + at, end - at};
 }
 
+static int is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
 static int is_at(aoe_text line, size_t at, aoe_text part) {
     return line.data && at <= line.len && part.len <= line.len - at && memcmp(line.data + at, part.data, part.len) == 0;
 }
 
 /* Returns the last position of `part` in a line from which on, except for white space, no text between `end` and it is
  * left out. The line can repeat itself, as the rule below the names of a table does. Each part is then at its true
- * position or later, so that no text is lost: the last part of the line cannot be later. */
+ * position or later, so that no text is lost: the last part of the line cannot be later. It can then be before `end`,
+ * by less than its length. */
 static size_t find_after(aoe_text line, aoe_text part, size_t end, int ends_line) {
-    const size_t least = end > part.len ? end - part.len : 0;
-    size_t at = end;
-    while (at < line.len && (line.data[at] == ' ' || line.data[at] == '\t'))
+    const size_t least = end > 2 * part.len ? end - 2 * part.len : 0;
+    size_t at = end, last = line.len; /* the text of the line ends at `last` */
+    while (last && is_blank(line.data[last - 1]))
+        last--;
+    while (at < line.len && is_blank(line.data[at]))
         at++;
     for (at++; at-- > least;)
-        if (is_at(line, at, part) && (!ends_line || at + part.len == line.len))
+        if (is_at(line, at, part) && (!ends_line || at + part.len >= last))
             return at;
     return NOWHERE;
 }
@@ -355,18 +362,19 @@ static void pass(source *s, const aoe_index_hit *hit, size_t at) {
 /* Returns the number of bytes at the beginning of a passage that are the end of `j`, without the file: an overlap must
  * begin with a word or be long. */
 static size_t overlap(const joined *j, const aoe_index_hit *hit) {
-    const char *at = j->text.data, *end = at + j->text.len;
-    for (size_t l = j->line; l < hit->line; l++) {
-        const char *nl = memchr(at, '\n', (size_t)(end - at));
-        at = nl ? nl + 1 : end;
+    const char *start = j->text.data, *end = start + j->text.len, *at = end;
+    for (size_t l = j->last;; l--, at--) { /* moves to the beginning of the line in which the passage begins */
+        while (at > start && at[-1] != '\n')
+            at--;
+        if (l <= hit->line || at == start)
+            break;
     }
     const char *nl = memchr(at, '\n', (size_t)(end - at)), *stop = nl ? nl : end;
     if ((size_t)(end - at) > hit->text.len)
         at = end - hit->text.len;
     for (; at <= stop && at < end; at++) {
         const size_t n = (size_t)(end - at);
-        if (memcmp(at, hit->text.data, n) == 0 &&
-            (n >= LONG_OVERLAP || at == j->text.data || !isalnum((unsigned char)at[-1])))
+        if (memcmp(at, hit->text.data, n) == 0 && (n >= LONG_OVERLAP || at == start || !isalnum((unsigned char)at[-1])))
             return n;
     }
     return 0;
@@ -385,7 +393,7 @@ static size_t shared_bytes(const joined *j, const aoe_index_hit *hit, source *s,
     if (at < s->end)
         return s->end - at < part.len ? s->end - at : part.len;
     for (size_t i = s->end; i < at; i++)
-        if (line.data[i] != ' ' && line.data[i] != '\t')
+        if (!is_blank(line.data[i]))
             return 0;
     *between = (aoe_text){line.data + s->end, at - s->end};
     return 0;

@@ -64,6 +64,10 @@ get -i divided.index divided.md | grep -v '^divided.md:[0-9]' | cmp - divided.md
     printf '|   end\n'
     for i in $(seq 1 60); do printf 'dog   '; done
     printf 'wolf\n'
+    for line in 1 2 3; do
+        for i in $(seq 1 150); do printf 'cat dog '; done
+        printf 'cat\n'
+    done
 } >columns.md
 for n in 20 33 40 60 100; do
     "$AOE" index -q -o columns.index columns.md --passage-tokens $n >/dev/null
