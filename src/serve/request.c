@@ -448,7 +448,7 @@ static void add_ignored(reader *x, const char *key) {
     char name[64];
     char *list = x->r->ignored;
     const size_t used = strlen(list), size = sizeof x->r->ignored;
-    copy_key(name, sizeof name, x->within, key);
+    copy_key(name, sizeof name, x->within, *key ? key : "\"\"");
     const size_t n = strlen(name);
     x->r->n_ignored++;
     if (used + n + 2 + sizeof ", ..." <= size) {

@@ -172,6 +172,8 @@ static void test_ignored_keys(void **state) {
     parse("{\"user\": 1, \"inputs\": \"\", \"a,b\\n\xC3\xA4\": [], \"parameters\": {\"prompt_name\": \"\", \"z\": 1}}");
     assert_string_equal(request.ignored, "user, a?b???, parameters.z");
     assert_int_equal(request.n_ignored, 3);
+    parse("{\"\": 1, \"inputs\": \"\"}");
+    assert_string_equal(request.ignored, "\"\"");
     aoei_buffer text = {0};
     (void)aoei_buffer_printf(&text, "{\"inputs\": \"\"");
     for (int i = 0; i < 500; i++)
