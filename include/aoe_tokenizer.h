@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * aoe_tokenizer.h: token ids of texts and of text pairs.
+ * aoe_tokenizer.h: token ids of texts and of text pairs, and the texts of token ids.
  */
 #ifndef AOE_TOKENIZER_H
 #define AOE_TOKENIZER_H
@@ -42,6 +42,13 @@ typedef struct aoe_ids {
                         0 */
 } aoe_ids;
 
+/* The text of token ids. */
+typedef struct aoe_decoded {
+    char *text;     /* [len] UTF-8, owned by this struct, followed by a NUL; aoe_decoded_free frees it */
+    size_t len;     /* length in bytes; the text may contain NUL characters */
+    size_t unknown; /* number of ids that no token has; they were left out */
+} aoe_decoded;
+
 /* Opens the tokenizer of the model directory `dir`, or of the default model if dir is NULL. The directory must contain
  * tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with merges.txt. Errors: AOE_ENOENT,
  * AOE_EFORMAT, AOE_EUNSUPPORTED (names the feature, for example a construct of a chat template). */
@@ -69,6 +76,15 @@ AOE_API int aoe_tokenizer_encode_pair(const aoe_tokenizer *t, aoe_text first, ao
  * template. Otherwise, and if `dir` contains no known model, *o is set to the defaults. Reads no weights. */
 AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_ids_free(aoe_ids *AOE_NULLABLE ids);
+/* Replaces the contents of *out with the text of ids[n]. Set all bytes of *out to 0 before the first call. If
+ * skip_special_tokens is 1, the special tokens, such as [CLS], are left out. The text equals that of
+ * Tokenizer.decode(ids, skip_special_tokens) of the Hugging Face tokenizers library, and is usually not the text that
+ * was encoded: normalization cannot be undone, and WordPiece does not record where spaces were. Bytes that form no
+ * character become U+FFFD. Ids that no token has are left out. Errors: AOE_EUNSUPPORTED and AOE_EFORMAT if the
+ * tokenizer has a decoder of an unknown type or with a wrong value, which are named; AOE_ENOMEM. */
+AOE_API int aoe_tokenizer_decode(const aoe_tokenizer *t, const int32_t *ids, size_t n, int skip_special_tokens,
+                                 aoe_decoded *out, aoe_error *AOE_NULLABLE err);
+AOE_API void aoe_decoded_free(aoe_decoded *AOE_NULLABLE d);
 AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest token id + 1 */
 /* Returns the text of a token, which is borrowed and not NUL-terminated. For an unknown id, data is NULL and len is
  * 0. */

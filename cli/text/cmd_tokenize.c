@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe tokenize`: prints one JSON array of token ids per text. Only the files of the tokenizer are opened;
- * the model weights are not read. Each text is tokenized as soon as it is read, so the command can be used as a
- * coprocess.
+ * Implements `aoe tokenize`: prints one JSON array of token ids per text, or, with --decode, the text of each array of
+ * token ids. Only the files of the tokenizer are opened; the model weights are not read. Each line is processed as soon
+ * as it is read, so the command can be used as a coprocess.
  */
 #include "aoe_tokenizer.h"
 #include "cli/common/common.h"
@@ -18,6 +18,8 @@ typedef struct options {
     aoe_encode_options encode;
     int jsonl;  /* 1: each input line is a JSON string */
     int tokens; /* 1: tokens are printed as text */
+    int decode; /* 1: each input line contains token ids, which are converted to text */
+    int keep;   /* 1: --decode keeps special tokens */
     aoe_table_options table;
 } options;
 
@@ -29,6 +31,10 @@ typedef struct job {
     aoe_encode_options encode; /* encoding options from the command line and from the settings of the model */
     char *line;                /* [line_capacity] buffer for an output line, owned */
     size_t line_capacity;
+    aoe_decoded decoded;
+    int32_t *id; /* [id_capacity] ids of an input line of --decode, owned */
+    size_t id_capacity;
+    size_t unknown;      /* number of ids of --decode that no token has */
     size_t texts, empty; /* texts: number of texts; empty: number of empty texts */
     int bare;            /* 1: an empty text had no tokens, not even special tokens */
 } job;
@@ -51,6 +57,17 @@ static const aoei_option table[] = {
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, tokens),
      .help = "print tokens instead of token ids; with --json, print both"},
+    {.name = "decode",
+     .kind = AOEI_OPTION_FLAG,
+     .offset = offsetof(options, decode),
+     .excludes = "tokens",
+     .help =
+         "convert token ids to text: read each line as a JSON array of token ids, or as an object with the key ids, "
+         "and print its text as a JSON string, as Tokenizer.decode of the Hugging Face tokenizers library does"},
+    {.name = "keep-specials",
+     .kind = AOEI_OPTION_FLAG,
+     .offset = offsetof(options, keep),
+     .help = "with --decode: keep special tokens such as [CLS] in the text"},
 };
 
 static const aoei_option column_table[] = {
@@ -174,9 +191,54 @@ static int take_json(job *j, aoe_text line) {
     return code;
 }
 
+/* Sets j->id to the `n` integers of a JSON array. Returns 0 if an element is no token id. */
+static int take_ids(job *j, const json_t *list, size_t n) {
+    if (n > j->id_capacity) {
+        j->id_capacity = 2 * n;
+        j->id = cli_realloc(j->id, j->id_capacity * sizeof *j->id);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const json_t *v = json_array_get(list, i);
+        if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > INT32_MAX)
+            return 0;
+        j->id[i] = (int32_t)json_integer_value(v);
+    }
+    return 1;
+}
+
+/* Prints the text of the token ids in a line. */
+static int decode_line(job *j, aoe_text line) {
+    json_error_t e;
+    aoe_error err;
+    json_t *root = json_loadb(line.data, line.len, JSON_REJECT_DUPLICATES, &e);
+    const json_t *list = json_is_object(root) ? json_object_get(root, "ids") : root;
+    const size_t n = json_array_size(list);
+    char message[256];
+    if (!root)
+        snprintf(message, sizeof message, "invalid JSON: %.150s; write an array of token ids", e.text);
+    else
+        snprintf(message, sizeof message,
+                 "neither a JSON array of token ids nor an object with such an array under "
+                 "\"ids\"; token ids are integers from 0 to %d",
+                 INT32_MAX);
+    const int valid = json_is_array(list) && take_ids(j, list, n);
+    json_decref(root);
+    if (!valid)
+        return fail_text(j, message);
+    if (aoe_tokenizer_decode(j->tokenizer, n ? j->id : &(int32_t){0}, n, !j->o->keep, &j->decoded, &err))
+        return cli_fail("%s", err.message);
+    j->unknown += j->decoded.unknown;
+    json_t *text = cli_json_text(j->decoded.text, j->decoded.len);
+    cli_print_json(j->o->general.json ? json_pack("{s:o,s:I}", "text", text, "unknown", (json_int_t)j->decoded.unknown)
+                                      : text);
+    return 0;
+}
+
 /* Receives a batch of one text. */
 static int take_text(void *user, const cli_batch *batch) {
     job *j = user;
+    if (j->o->decode)
+        return decode_line(j, batch->text[0]) || ferror(stdout);
     return (j->o->jsonl ? take_json(j, batch->text[0]) : print_text(j, batch->text[0], NULL)) || ferror(stdout);
 }
 
@@ -199,7 +261,7 @@ static int run_tokenize(job *j, const cli_args *args) {
     free(dir);
     if (code)
         return 1;
-    if (j->o->jsonl)
+    if (j->o->jsonl || j->o->decode)
         t.input_format = AOE_TABLE_TXT;
     cli_batch_create(&j->input.batch, 1, 1);
     j->input.use = take_text;
@@ -208,7 +270,21 @@ static int run_tokenize(job *j, const cli_args *args) {
     if (!code && j->empty)
         cli_warn("%zu of %zu text%s %s empty: %s", j->empty, j->texts, cli_plural(j->texts),
                  j->empty == 1 ? "is" : "are", j->bare ? "no tokens" : "special tokens only");
+    if (!code && j->unknown)
+        cli_warn("%zu token id%s not in the vocabulary and left out", j->unknown, j->unknown == 1 ? " is" : "s are");
     return code;
+}
+
+/* Returns CLI_GO, or the exit code after reporting an option that would have no effect. */
+static int check_options(const options *o, const cli_args *args) {
+    static const char *const of_texts[] = {"jsonl",   "max-length", "prompt",    "no-specials", "input-format",
+                                           "columns", "delimiter",  "no-header", "quoting",     "whole-files"};
+    if (!o->decode)
+        return o->keep ? cli_usage("tokenize", "--keep-specials requires --decode") : CLI_GO;
+    for (size_t i = 0; i < sizeof of_texts / sizeof *of_texts; i++)
+        if (cli_given(args, of_texts[i]))
+            return cli_usage("tokenize", "--%s applies to texts, but --decode reads token ids", of_texts[i]);
+    return CLI_GO;
 }
 
 static int run_command(int argc, char **argv) {
@@ -228,19 +304,25 @@ static int run_command(int argc, char **argv) {
         .operands = "[FILE...]",
         .about = "Prints a JSON array of token ids for each text of the files.\n" CLI_FILES_HELP
                  "With --json, an object with the keys ids and truncated is printed for each text; truncated is true\n"
-                 "if the text was truncated to --max-length.\n",
-        .examples = "  echo 'A plane is taking off.' | aoe tokenize -m model --tokens\n",
+                 "if the text was truncated to --max-length. With --decode, the object has the keys text and\n"
+                 "unknown, the number of ids that no token has.\n",
+        .examples = "  echo 'A plane is taking off.' | aoe tokenize -m model --tokens\n"
+                    "  echo 'A plane is taking off.' | aoe tokenize -m model | aoe tokenize -m model --decode\n",
         CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO)
+        code = check_options(&o, &args);
     if (code == CLI_GO) {
         job j = {.o = &o, .encode = o.encode};
         cli_set_quiet(o.general.quiet);
         code = run_tokenize(&j, &args);
         cli_batch_destroy(&j.input.batch);
         aoe_ids_free(&j.ids);
+        aoe_decoded_free(&j.decoded);
+        free(j.id);
         free(j.line);
         aoe_tokenizer_close(j.tokenizer);
     }
@@ -250,6 +332,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_tokenize_command = {
     .name = "tokenize",
-    .summary = "convert texts to token ids",
+    .summary = "convert texts to token ids, and token ids to texts",
     .run = run_command,
 };

@@ -21,3 +21,11 @@ static inline uint32_t aoei_byte_letter(unsigned char byte) {
     /* the bytes that are not printable: 0 to 32, 127 to 160, and 173 */
     return b <= 32 ? 256 + b : b <= 160 ? 256 + 33 + (b - 127) : 256 + 33 + 34;
 }
+
+/* Returns the byte of a letter, or -1 if the code point is no letter of a byte. */
+static inline int aoei_letter_byte(uint32_t cp) {
+    if (cp < 256)
+        return aoei_byte_is_letter(cp) ? (int)cp : -1;
+    const int i = cp < 256 + 68 ? (int)cp - 256 : -1;
+    return i < 33 ? i : i < 67 ? 127 + (i - 33) : 173;
+}

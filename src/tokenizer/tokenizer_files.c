@@ -268,6 +268,7 @@ void aoe_tokenizer_close(aoe_tokenizer *t) {
     aoei_pretokenizer_free(&t->pretokenizer);
     aoei_subword_free(&t->model);
     aoei_postprocessor_free(&t->post);
+    aoei_token_decoder_free(&t->decoder);
     for (int i = 0; i < AOEI_FILE_COUNT; i++)
         aoei_free(t->file[i].data);
     aoei_free(t);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads tokenizer.json of Hugging Face tokenizers, version 1.0. The section "decoder" is ignored, because it is not
- * needed for encoding. The section "truncation" is ignored, because the caller sets the maximum length. The section
- * "padding" is ignored, because texts are never padded. The vocabulary is the largest part of the file and is read
- * without the JSON parser if possible.
+ * Reads tokenizer.json of Hugging Face tokenizers, version 1.0. An error in the section "decoder" is reported when
+ * tokens are decoded, because the section is not needed for encoding. The section "truncation" is ignored, because the
+ * caller sets the maximum length. The section "padding" is ignored, because texts are never padded. The vocabulary is
+ * the largest part of the file and is read without the JSON parser if possible.
  */
 #include "tokenizer/tokenizer_json.h"
 
@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "tokenizer/class_tokens.h"
+#include "tokenizer/decoder_read.h"
 #include "tokenizer/input_names.h"
 #include "tokenizer/listed_tokens.h"
 #include "tokenizer/pretokenizer_read.h"
@@ -69,6 +70,7 @@ static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, json_t *root, const 
         (rc = aoei_normalizer_read(&t->normalizer, json_object_get(root, "normalizer"), path, err)) ||
         (rc = aoei_pretokenizer_read(&t->pretokenizer, json_object_get(root, "pre_tokenizer"), path, err)) ||
         (rc = aoei_postprocessor_read(&t->post, json_object_get(root, "post_processor"), path, err)) ||
+        (rc = aoei_token_decoder_read(&t->decoder, json_object_get(root, "decoder"), path, err)) ||
         (rc = aoei_subword_read(&t->model, scanned, json_object_get(root, "model"), path, err)) ||
         (rc = aoei_added_tokens_read(&t->added, aoei_subword_vocab(&t->model), json_object_get(root, "added_tokens"),
                                      path, err)) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Finds keys of tokenizer.json that are on no list. The section "decoder" is not needed for encoding, so its keys are
- * ignored.
+ * not checked.
  */
 #include "tokenizer/tokenizer_keys.h"
 

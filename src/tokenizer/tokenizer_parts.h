@@ -7,6 +7,7 @@
 #include "aoe_tokenizer.h"
 #include "base/json_keys.h"
 #include "tokenizer/added_tokens.h"
+#include "tokenizer/decoder.h"
 #include "tokenizer/normalizer.h"
 #include "tokenizer/postprocessor.h"
 #include "tokenizer/pretokenizer.h"
@@ -26,6 +27,7 @@ struct aoe_tokenizer {
     aoei_pretokenizer pretokenizer;
     aoei_subword model;
     aoei_postprocessor post;
+    aoei_token_decoder decoder; /* converts tokens back to text */
     int truncate_left; /* 1: texts that are too long are truncated at their start; 0: at their end */
     int token_types;   /* 1: transformers passes token types of pairs to the model, 0: it does not; AOE_AUTO: see
                           input_names.h */

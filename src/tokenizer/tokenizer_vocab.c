@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "base/utf8.h"
 #include "tokenizer/bpe_read.h"
+#include "tokenizer/decoder_read.h"
 #include "tokenizer/input_names.h"
 #include "tokenizer/listed_tokens.h"
 #include "tokenizer/pretokenizer_read.h"
@@ -98,7 +99,7 @@ static int find_family(reader *r, int from_txt) {
         from_txt ? "BertTokenizer" : "RobertaTokenizer, GPT2Tokenizer and Qwen2Tokenizer");
 }
 
-/* Builds the normalizer and the pre-tokenizer of BERT. */
+/* Builds the normalizer, the pre-tokenizer and the decoder of BERT. */
 static int read_bert(const reader *r) {
     int lowercase = 1, strip_accents = -1, chinese = 1, rc;
     if ((rc = aoei_json_bool(r->config, "do_lower_case", &lowercase, r->config_path, r->err)) ||
@@ -106,13 +107,15 @@ static int read_bert(const reader *r) {
         (rc = aoei_json_bool(r->config, "tokenize_chinese_chars", &chinese, r->config_path, r->err)) ||
         (rc = aoei_normalizer_add_bert(&r->t->normalizer, 1, chinese, strip_accents, lowercase, r->err)))
         return rc;
-    return aoei_pretokenizer_add_bert(&r->t->pretokenizer, r->err);
+    rc = aoei_token_decoder_add_wordpiece(&r->t->decoder, r->err);
+    return rc ? rc : aoei_pretokenizer_add_bert(&r->t->pretokenizer, r->err);
 }
 
-/* Builds the normalizer and the pre-tokenizer of a byte-level BPE tokenizer. */
+/* Builds the normalizer, the pre-tokenizer and the decoder of a byte-level BPE tokenizer. */
 static int read_byte_level(const reader *r) {
     int prefix = 0, rc;
-    if ((rc = aoei_json_bool(r->config, "add_prefix_space", &prefix, r->config_path, r->err)))
+    if ((rc = aoei_json_bool(r->config, "add_prefix_space", &prefix, r->config_path, r->err)) ||
+        (rc = aoei_token_decoder_add_byte_level(&r->t->decoder, r->err)))
         return rc;
     if (r->family != QWEN2)
         return aoei_pretokenizer_add_byte_level(&r->t->pretokenizer, prefix, 1, r->err);

@@ -14,6 +14,14 @@
 
 static const char text[] = "a b\xc3\xa9 [MASK] x\xe4\xb8\xad a\xe3\x80\xae\xf0\x9d\x85\xa5 ab, AB";
 
+static int decode(const aoe_tokenizer *t, const aoe_ids *ids, aoe_error *err) {
+    aoe_decoded d = {0};
+    const int rc = aoe_tokenizer_decode(t, ids->id, ids->n, 0, &d, err);
+    assert_int_equal(d.text != NULL, rc == 0);
+    aoe_decoded_free(&d);
+    return rc;
+}
+
 static int encode(const aoe_tokenizer *t, aoe_error *err) {
     aoe_ids ids = {0};
     int rc = aoe_tokenizer_encode(t, aoe_text_of(text), NULL, &ids, err);
@@ -22,6 +30,8 @@ static int encode(const aoe_tokenizer *t, aoe_error *err) {
             t, aoe_text_of(text),
             &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .prompt = "a {text} b", .max_length = 8},
             &ids, err);
+    if (!rc)
+        rc = decode(t, &ids, err);
     aoe_ids_free(&ids);
     return rc;
 }
@@ -73,7 +83,9 @@ static const char bpe[] =
     "?\\\\p{L}+\"},"
     "\"behavior\":\"Isolated\"},{\"type\":\"Digits\"},{\"type\":\"ByteLevel\",\"use_regex\":false}]},"
     "\"post_processor\":{\"type\":\"Sequence\",\"processors\":[{\"type\":\"RobertaProcessing\",\"sep\":[\"\",0],"
-    "\"cls\":[\"\",1]}]},"
+    "\"cls\":[\"\",1]}]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"ByteFallback\"},"
+    "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"b\"},\"content\":\"c\"},{\"type\":\"WordPiece\"},{\"type\":"
+    "\"ByteLevel\"}]},"
     "\"model\":{\"type\":\"BPE\",\"unk_token\":\"a\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"b\":1,\"\xc4\xa0\":2,"
     "\"\xc4\xa0"
     "a\":3,\"<0xC4>\":4},\"merges\":[\"\xc4\xa0 a\"]}}";
