@@ -220,6 +220,10 @@ $(TIER_OBJ:$(BUILD)/%.o=%.c): ;
 $(BUILD)/src/base/struct_layout.o: CFLAGS_ALL += -fno-eliminate-unused-debug-types
 $(BUILD)/src/base/source_tree.o: CFLAGS_ALL += -DAOEI_SOURCE_TREE='"$(CURDIR)"'
 
+# The library contains the web page of the server. Its policy contains the hashes of its script and of its style.
+$(BUILD)/src/serve/page.o: src/serve/page/index.html tools/page_hashes.sh
+$(BUILD)/src/serve/page.o: PROGRAM = $(shell tools/page_hashes.sh src/serve/page/index.html)
+
 $(LIB): $(OBJ)
 	@rm -f $@
 	$(call say,AR)

@@ -68,6 +68,7 @@ collect: base options net table dataset
 annotate: base options net table dataset
 index: base options net nn vectors model table document
 postgres: base index
+serve: base net
 eval: base options nn vectors index model table stats
 train: base options nn tokenizer encoder model modeldir loss table
 bench: base nn encoder model modeldir train

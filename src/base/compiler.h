@@ -18,6 +18,12 @@
     __attribute__((target(isa)))      /* attribute of a function that uses the instruction set `isa`                   \
                                        */
 #define AOEI_TYPE_OF(x) __typeof__(x) /* type of x, for functions that are loaded with dlsym */
+/* Defines the array `name` of the bytes of a file, and its end `name`_end, in the read-only data of the program. */
+#define AOEI_EMBED(name, file)                                                                                         \
+    __asm__(".pushsection .rodata\n"                                                                                   \
+            ".global " #name "\n.hidden " #name "\n.global " #name "_end\n.hidden " #name "_end\n" #name               \
+            ":\n.incbin \"" file "\"\n" #name "_end:\n.byte 0\n.popsection\n");                                        \
+    extern const char name[], name##_end[];
 #else
 #define AOEI_PRINTF(fmt, args)
 #define AOEI_LIKELY(x)   (x)
