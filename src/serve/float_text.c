@@ -105,35 +105,32 @@ static int power_of(int e) {
     return 8 - (tens >= 0 ? tens / 4096 : -((-tens + 4095) / 4096));
 }
 
-/* Returns the decimal digits of `value` [at most 20] as a decimal that is multiplied by 10^exponent. */
-static decimal decimal_of(uint64_t value, int exponent) {
-    decimal d = {.n = 0};
-    char reversed[20];
-    int n = 0;
-    for (; value; value /= 10)
-        reversed[n++] = (char)('0' + value % 10);
-    d.point = n + exponent;
-    for (int i = n; i-- > 0 && d.n < MOST_DIGITS;)
-        d.digits[d.n++] = reversed[i];
-    while (d.n > 1 && d.digits[d.n - 1] == '0')
-        d.n--;
+/* Returns the digits of a value that is not a multiple of 10, multiplied by 10^exponent, as a decimal. */
+static decimal decimal_of(uint32_t value, int exponent) {
+    decimal d;
+    uint32_t bound = 10;
+    for (d.n = 1; d.n < 10 && value >= bound; bound *= 10) /* 10^10 overflows, but is not compared */
+        d.n++;
+    for (int i = d.n; i-- > 0; value /= 10)
+        d.digits[i] = (char)('0' + value % 10);
+    d.point = d.n + exponent;
     return d;
 }
 
 /* Returns the shortest decimal between low and high that is closest to twice / 2. power: the three numbers are 10^power
- * times as large as the decimal. closed: the bounds themselves are allowed. */
+ * times as large as the decimal, and less than 2^32. closed: the bounds themselves are allowed. */
 static decimal shortest(fixed low, fixed twice, fixed high, int closed, int power) {
-    uint64_t least = low.whole + (low.fraction || !closed), most = high.whole - (!closed && !high.fraction), unit = 1;
-    int exponent = -power;
-    for (uint64_t a, b; (a = (least + 9) / 10) <= (b = most / 10);) {
+    uint32_t least = (uint32_t)low.whole + (low.fraction || !closed), value = (uint32_t)(twice.whole / 2);
+    uint32_t most = (uint32_t)high.whole - (!closed && !high.fraction), digit = twice.whole % 2 ? 5 : 0;
+    int exponent = -power, rest = twice.fraction; /* value, the next digit after it, and 1 if others are not 0 */
+    for (uint32_t a, b; (a = (least + 9) / 10) <= (b = most / 10); exponent++) {
         least = a;
         most = b;
-        unit *= 10;
-        exponent++;
+        rest |= digit != 0;
+        digit = value % 10;
+        value /= 10;
     }
-    uint64_t value = twice.whole / 2 / unit;
-    const uint64_t rest = twice.whole - 2 * value * unit; /* twice the distance to the next lower decimal */
-    if (rest > unit || (rest == unit && (twice.fraction || value % 2)))
+    if (digit > 5 || (digit == 5 && (rest || value % 2)))
         value++;
     value = value < least ? least : value > most ? most : value;
     return decimal_of(value, exponent);
