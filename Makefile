@@ -47,9 +47,9 @@ SYSROOT_FLAG := $(if $(SYSROOT),--sysroot=$(SYSROOT))
 EMULATOR ?= $(if $(CROSS),qemu-$(firstword $(subst -, ,$(CROSS))) -L $(abspath $(SYSROOT)))
 PKG_CONFIG ?= $(if $(SYSROOT),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
   PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(CROSS)/pkgconfig) pkg-config
-PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3
+PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib libcurl libmicrohttpd sqlite3
 DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev \
-  libcurl4-openssl-dev libsqlite3-dev ca-certificates libcmocka-dev gnuplot-nox
+  libcurl4-openssl-dev libmicrohttpd-dev libsqlite3-dev ca-certificates libcmocka-dev gnuplot-nox
 DEPS_PEERS := python3 python3-venv g++ libdnnl-dev
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user abigail-tools python3
 DEPS_ARM64 := gcc-aarch64-linux-gnu qemu-user
@@ -179,8 +179,9 @@ $(error missing packages: $(MISSING).$(if $(CROSS), \
   Run `make deps` as root, or: apt-get install $(DEPS_APT)))
 endif
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
-# libcurl is not linked, because src/net/libraries.c loads it at run time when it is first needed.
-LIBS := $(shell $(PKG_CONFIG) --libs $(filter-out libcurl,$(PACKAGES))) -ldl -lm
+# libcurl and libmicrohttpd are not linked, because src/net/libraries.c and src/serve/mhd.c load them at run time when
+# they are first needed.
+LIBS := $(shell $(PKG_CONFIG) --libs $(filter-out libcurl libmicrohttpd,$(PACKAGES))) -ldl -lm
 endif
 
 # Counts the files to build, after the packages are installed.

@@ -13,6 +13,12 @@ double aoei_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+uint64_t aoei_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
 /* Returns the peak resident memory (VmHWM) in kilobytes, or 0 if /proc is not available. getrusage is only the
  * fallback, because its value includes the peak of the program that ran in this process before exec. */
 static size_t peak_from_proc(void) {
