@@ -73,7 +73,6 @@ eval: base options nn vectors index model table stats
 train: base options nn tokenizer encoder model modeldir loss table
 bench: base nn encoder model modeldir train
 experiment: base options
-serve: base net
 cli: base options vectors cli
 '
 
