@@ -241,7 +241,8 @@ tidy_one() {
             case $flags in
             # pkg-config prints the directories of this machine
             *=neon*) packages="--target=aarch64-linux-gnu --sysroot=build/sysroot/aarch64-linux-gnu" ;;
-            *) packages=$(pkg-config --cflags jansson libutf8proc libpcre2-8 libzstd zlib libcurl libmicrohttpd sqlite3) ;;
+            *) packages=$(pkg-config --cflags jansson libutf8proc libpcre2-8 libzstd zlib libcurl libmicrohttpd \
+                sqlite3) ;;
             esac
             # max-nodes: the analyzer explores at most 75,000 states of a function (default: 225,000). It can find fewer
             # errors, but takes less than half of the time.

@@ -49,7 +49,7 @@ static void add(aoei_acceptor *a, int fd, const struct sockaddr *address, sockle
     if (aoei_mhd.add_connection(a->daemon, fd, address, len) == MHD_YES)
         return;
     (void)atomic_fetch_sub(&a->open, 1);
-    pause_accepting(a, "libmicrohttpd refused a connection");
+    pause_accepting(a, "libmicrohttpd rejected a connection");
 }
 
 static void accept_some(aoei_acceptor *a) {

@@ -162,12 +162,13 @@ void aoei_exchange_answer(aoei_exchange *x, int status, const char *type, aoei_b
     if (atomic_exchange(&x->state, AOEI_EXCHANGE_ANSWERED) == AOEI_EXCHANGE_SUSPENDED)
         aoei_mhd.resume_connection(mhd);
     aoei_mutex_lock(&shared->lock);
-    if (--shared->handling == 0)
+    shared->handling -= 1;
+    if (shared->handling == 0)
         aoei_condition_broadcast(&shared->changed);
     aoei_mutex_unlock(&shared->lock);
 }
 
-void aoei_exchange_refuse(aoei_exchange *x, int status, const char *kind, const char *message) {
+void aoei_exchange_reject(aoei_exchange *x, int status, const char *kind, const char *message) {
     aoei_buffer body = {0};
     aoei_exchange_error_text(&body, kind, message);
     store(x, status, "application/json", &body);

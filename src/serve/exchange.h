@@ -47,6 +47,6 @@ void aoei_exchange_answer(aoei_exchange *x, int status, const char *type, aoei_b
 typedef struct aoei_exchange_shared aoei_exchange_shared;
 void aoei_exchange_free(aoei_exchange *x); /* accepts NULL */
 /* Stores the answer {"error": message, "error_type": kind} of a request that is not passed to `handle`. */
-void aoei_exchange_refuse(aoei_exchange *x, int status, const char *kind, const char *message);
+void aoei_exchange_reject(aoei_exchange *x, int status, const char *kind, const char *message);
 /* Appends {"error": message, "error_type": kind}. */
 void aoei_exchange_error_text(aoei_buffer *b, const char *kind, const char *message);

@@ -5,11 +5,14 @@
  */
 #pragma once
 
+#include "base/buffer.h"
 #include "base/thread.h"
 #include "serve/connections.h"
-#include "serve/exchange.h"
 #include "serve/framing.h"
 #include "serve/mhd.h"
+
+typedef struct aoei_exchange aoei_exchange; /* as in serve/exchange.h, which includes nothing of this file */
+typedef struct aoei_exchange_shared aoei_exchange_shared;
 
 /* Each change of the state is one atomic operation, so the thread that answers and the thread of libmicrohttpd agree on
  * which of them continues the connection. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The server: starts libmicrohttpd, follows each request from its first line to the end of its answer, and refuses
+ * The server: starts libmicrohttpd, follows each request from its first line to the end of its answer, and rejects
  * requests that no handler should see. libmicrohttpd calls on_request several times for a request: when its headers
  * are complete, for each part of its body, when it is complete, and, if the connection was suspended, when it was
  * resumed.
@@ -24,7 +24,7 @@
 #include "serve/request_threads.h"
 
 #define CONNECTION_MEMORY 32768 /* bytes of a connection for the headers of a request and of its answer */
-#define DISCARD_BYTES     ((uint64_t)64 << 20) /* of the body of a refused request; then the connection is closed */
+#define DISCARD_BYTES     ((uint64_t)64 << 20) /* of the body of a rejected request; then the connection is closed */
 #define DISCARD_SECONDS   10
 #define ANSWER_SECONDS    600 /* to send an answer; without progress, idle_timeout */
 #define RESERVED_FILES    128 /* open files of the process that are not connections */
@@ -49,10 +49,10 @@ static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* ----------------------------------------------------------------- refusals */
+/* ----------------------------------------------------------------- rejections */
 
-static void refuse(aoei_exchange *x, int status, const char *fmt, ...) AOEI_PRINTF(3, 4);
-static void refuse(aoei_exchange *x, int status, const char *fmt, ...) {
+static void reject(aoei_exchange *x, int status, const char *fmt, ...) AOEI_PRINTF(3, 4);
+static void reject(aoei_exchange *x, int status, const char *fmt, ...) {
     char message[512];
     va_list args;
     va_start(args, fmt);
@@ -60,15 +60,15 @@ static void refuse(aoei_exchange *x, int status, const char *fmt, ...) {
     va_end(args);
     if (status == 429)
         aoei_exchange_add_header(x, "Retry-After", "1");
-    aoei_exchange_refuse(x, status, status == 429 ? "Overloaded" : "Validation", message);
+    aoei_exchange_reject(x, status, status == 429 ? "Overloaded" : "Validation", message);
 }
 
-static void refuse_size(const aoei_http *h, aoei_exchange *x) {
+static void reject_size(const aoei_http *h, aoei_exchange *x) {
     if (x->framing.n_length)
-        refuse(x, 413, "the body of the request has %llu bytes; the maximum is %zu",
+        reject(x, 413, "the body of the request has %llu bytes; the maximum is %zu",
                (unsigned long long)x->framing.length, h->o.body_limit);
     else
-        refuse(x, 413, "the body of the request has more than %zu bytes, the maximum", h->o.body_limit);
+        reject(x, 413, "the body of the request has more than %zu bytes, the maximum", h->o.body_limit);
 }
 
 /* Passes the stored answer to libmicrohttpd. */
@@ -83,9 +83,9 @@ static enum MHD_Result send_answer(aoei_exchange *x) {
     return result;
 }
 
-/* Sends the refusal of a body that is too large before the body has arrived. libmicrohttpd can answer early only before
- * it reads the body, and then closes the connection with a reset, so that many clients report the reset instead of the
- * answer. The answer is therefore sent directly, and the body is read and discarded for a while. */
+/* Sends the rejection of a body that is too large before the body has arrived. libmicrohttpd can answer early only
+ * before it reads the body, and then closes the connection with a reset, so that many clients report the reset instead
+ * of the answer. The answer is therefore sent directly, and the body is read and discarded for a while. */
 static int send_early(aoei_exchange *x, size_t limit) {
     char message[128], text[512], date[64] = "";
     const time_t now = time(NULL);
@@ -104,9 +104,9 @@ static int send_early(aoei_exchange *x, size_t limit) {
     return aoei_connections_send(&x->shared->connections, x->connection, text, (size_t)all);
 }
 
-/* Continues a refused request whose headers are complete. If it has a body, the connection stays usable only if the
+/* Continues a rejected request whose headers are complete. If it has a body, the connection stays usable only if the
  * body is read. */
-static enum MHD_Result send_refusal(const aoei_http *h, aoei_exchange *x) {
+static enum MHD_Result send_rejection(const aoei_http *h, aoei_exchange *x) {
     const aoei_framing *f = &x->framing;
     const int has_body = f->length > 0 || f->is_chunked, is_large = f->length > h->o.body_limit;
     if (!has_body || f->expects || f->problem)
@@ -146,10 +146,10 @@ static void check_framing(aoei_exchange *x, const char *version) {
     if (!aoei_framing_end(&x->framing, version))
         return;
     x->closes = 1;
-    refuse(x, 400, "%s; the connection is closed", x->framing.problem);
+    reject(x, 400, "%s; the connection is closed", x->framing.problem);
 }
 
-static int is_refused(aoei_exchange *x) {
+static int is_rejected(aoei_exchange *x) {
     return atomic_load(&x->state) == AOEI_EXCHANGE_ANSWERED;
 }
 
@@ -158,14 +158,14 @@ static void answer_preflight(aoei_exchange *x) {
     aoei_exchange_add_header(x, "Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE, OPTIONS");
     aoei_exchange_add_header(x, "Access-Control-Allow-Headers", "authorization, content-type, x-api-key, api-key");
     aoei_exchange_add_header(x, "Access-Control-Max-Age", "600");
-    aoei_exchange_refuse(x, 204, "", "");
+    aoei_exchange_reject(x, 204, "", "");
 }
 
 static void check_names(const aoei_http *h, aoei_exchange *x) {
     const aoei_framing *f = &x->framing;
     const char *cors = x->shared->cors_origin;
     if (f->host.data && !aoei_listener_allows(&h->listener, f->host)) {
-        refuse(x, 403,
+        reject(x, 403,
                "the host '%.*s' is not a name of this server; to allow it, add it to the allowed hosts when the "
                "server is started",
                (int)(f->host.len < 100 ? f->host.len : 100), f->host.data);
@@ -176,7 +176,7 @@ static void check_names(const aoei_http *h, aoei_exchange *x) {
     const int is_allowed = cors && (strcmp(cors, "*") == 0 || (strlen(cors) == f->origin.len &&
                                                                strncasecmp(cors, f->origin.data, f->origin.len) == 0));
     if (!is_allowed)
-        refuse(x, 403,
+        reject(x, 403,
                "pages of the origin '%.*s' may not use this server; to allow it, set it as the CORS origin when "
                "the server is started",
                (int)(f->origin.len < 100 ? f->origin.len : 100), f->origin.data);
@@ -190,14 +190,14 @@ static void check_key(const aoei_http *h, aoei_exchange *x) {
                         aoei_exchange_header(x, "Api-Key")))
         return;
     aoei_exchange_add_header(x, "WWW-Authenticate", "Bearer");
-    refuse(x, 401, "the API key is missing or wrong; send it in the header 'Authorization: Bearer KEY'");
+    reject(x, 401, "the API key is missing or wrong; send it in the header 'Authorization: Bearer KEY'");
 }
 
 static void check_size(const aoei_http *h, aoei_exchange *x) {
     if (x->framing.length > h->o.body_limit)
-        refuse_size(h, x);
+        reject_size(h, x);
     else if (x->framing.length > h->o.bodies_limit - smaller(atomic_load(&x->shared->body_bytes), h->o.bodies_limit))
-        refuse(x, 429, "the server is reading too many requests; try again later");
+        reject(x, 429, "the server is reading too many requests; try again later");
 }
 
 /* ------------------------------------------------------------------ requests */
@@ -219,13 +219,13 @@ static enum MHD_Result begin(const aoei_http *h, aoei_exchange *x, const char *u
     if (aoei_connections_enter(&x->shared->connections, x->connection, AOEI_PHASE_BODY))
         return MHD_NO;
     check_framing(x, version);
-    if (!is_refused(x))
+    if (!is_rejected(x))
         check_names(h, x);
-    if (!is_refused(x))
+    if (!is_rejected(x))
         check_key(h, x);
-    if (!is_refused(x))
+    if (!is_rejected(x))
         check_size(h, x);
-    return is_refused(x) ? send_refusal(h, x) : MHD_YES;
+    return is_rejected(x) ? send_rejection(h, x) : MHD_YES;
 }
 
 /* A part of the body has arrived. */
@@ -234,7 +234,7 @@ static enum MHD_Result receive(const aoei_http *h, aoei_exchange *x, const char 
     if (x->is_discarded)
         return x->received > DISCARD_BYTES ? MHD_NO : MHD_YES;
     if (x->received > h->o.body_limit) {
-        refuse_size(h, x);
+        reject_size(h, x);
         x->is_discarded = x->closes = 1;
         x->is_sent_early = send_early(x, h->o.body_limit);
         return aoei_connections_enter(&x->shared->connections, x->connection, AOEI_PHASE_DISCARD) ? MHD_NO : MHD_YES;
@@ -242,10 +242,10 @@ static enum MHD_Result receive(const aoei_http *h, aoei_exchange *x, const char 
     if (x->body.len == 0)
         (void)aoei_buffer_reserve(&x->body, (size_t)x->framing.length);
     if (atomic_fetch_add(&x->shared->body_bytes, len) + len > h->o.bodies_limit) {
-        refuse(x, 429, "the server is reading too many requests; try again later");
+        reject(x, 429, "the server is reading too many requests; try again later");
         x->is_discarded = 1;
     } else if (aoei_buffer_append(&x->body, data, len)) {
-        refuse(x, 503, "out of memory; try again later");
+        reject(x, 503, "out of memory; try again later");
         x->is_discarded = 1;
     }
     if (x->is_discarded)
@@ -273,7 +273,7 @@ static enum MHD_Result complete(aoei_http *h, aoei_exchange *x) {
     if (aoei_connections_enter(&x->shared->connections, x->connection, AOEI_PHASE_HANDLE))
         return MHD_NO;
     if (dispatch(h, x)) {
-        refuse(x, 429, "too many requests are waiting; try again later");
+        reject(x, 429, "too many requests are waiting; try again later");
         aoei_mutex_lock(&h->shared.lock);
         h->shared.handling--;
         aoei_mutex_unlock(&h->shared.lock);
@@ -360,7 +360,8 @@ static void on_end(void *user, struct MHD_Connection *mhd, void **exchange, enum
     if (!was_counted)
         return;
     aoei_mutex_lock(&h->shared.lock);
-    if (--h->shared.in_flight == 0)
+    h->shared.in_flight -= 1;
+    if (h->shared.in_flight == 0)
         aoei_condition_broadcast(&h->shared.changed);
     aoei_mutex_unlock(&h->shared.lock);
 }

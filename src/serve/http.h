@@ -3,7 +3,7 @@
  * thread of libmicrohttpd reads requests and sends answers for all connections with epoll. The server checks the
  * framing of requests (serve/framing.h), the host, the origin and the API key, collects the body, and passes the
  * request to `handle`. Answers may come later from any thread; meanwhile the connection is suspended. Requests that
- * the server refuses itself are answered with {"error": MESSAGE, "error_type": KIND} and never reach `handle`.
+ * the server rejects itself are answered with {"error": MESSAGE, "error_type": KIND} and never reach `handle`.
  */
 #pragma once
 

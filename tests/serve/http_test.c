@@ -2,7 +2,7 @@
  * tags: threads network
  * covers: serve/mhd serve/exchange serve/connections serve/listener serve/acceptor serve/request_threads
  * Tests the HTTP server over raw sockets: framing, limits, slow and broken clients, answers from other threads,
- * pipelining, draining, and refusals. Each test starts a server on a free port of 127.0.0.1.
+ * pipelining, draining, and rejections. Each test starts a server on a free port of 127.0.0.1.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -242,7 +242,7 @@ static void keys_hosts_and_origins_are_checked(void **state) {
     expect(ask("GET /health HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"), " 403 ");
     expect(ask("GET /health HTTP/1.1\r\n" HOST "Origin: http://evil.com\r\n\r\n"), " 403 ");
     expect(ask("GET /health HTTP/1.1\r\n" HOST "Origin: http://127.0.0.1\r\n\r\n"), " 200 ");
-    /* a refused request with a body leaves the connection usable */
+    /* a rejected request with a body leaves the connection usable */
     const int fd = client();
     say(fd, "POST / HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello"
             "GET /health HTTP/1.1\r\n" HOST "\r\n");
