@@ -6,7 +6,9 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -77,6 +79,7 @@ int aoei_connections_enter(aoei_connections *t, aoei_connection *c, aoei_phase p
     if (!expired) {
         c->phase = phase;
         c->deadline = deadline;
+        c->has_ended = 0;
     }
     aoei_mutex_unlock(&t->lock);
     return expired;
@@ -95,6 +98,20 @@ int aoei_connections_send(aoei_connections *t, aoei_connection *c, const char *t
     return sent;
 }
 
+/* Returns 1 if the client has ended its side before its request was complete. libmicrohttpd 0.9.75 does not notice an
+ * end that arrives together with the last bytes, because it then neither reads again nor gets another event of epoll.
+ * The end must be seen in two calls, because libmicrohttpd may still be processing the last bytes in the first. */
+static int is_broken(aoei_connection *c) {
+    if (c->phase != AOEI_PHASE_HEADERS && c->phase != AOEI_PHASE_BODY && c->phase != AOEI_PHASE_DISCARD)
+        return 0;
+    struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+    int unread = 0;
+    const int has_ended = poll(&p, 1, 0) > 0 && ioctl(c->fd, FIONREAD, &unread) == 0 && unread == 0;
+    const int is_second = has_ended && c->has_ended;
+    c->has_ended = has_ended;
+    return is_second;
+}
+
 void aoei_connections_expire(aoei_connections *t, uint64_t now) {
     static const char body[] = "{\"error\":\"the request did not arrive in time\",\"error_type\":\"Validation\"}";
     char answer[256];
@@ -104,9 +121,10 @@ void aoei_connections_expire(aoei_connections *t, uint64_t now) {
                              sizeof body - 1, body);
     aoei_mutex_lock(&t->lock);
     for (aoei_connection *c = t->first; c; c = c->next) {
-        if (c->deadline == 0 || c->deadline > now)
+        const int broken = is_broken(c);
+        if (!broken && (c->deadline == 0 || c->deadline > now))
             continue;
-        if (c->phase == AOEI_PHASE_HEADERS || c->phase == AOEI_PHASE_BODY)
+        if (!broken && (c->phase == AOEI_PHASE_HEADERS || c->phase == AOEI_PHASE_BODY))
             (void)send_raw(c, answer, (size_t)len);
         c->phase = AOEI_PHASE_EXPIRED;
         c->deadline = 0;

@@ -28,6 +28,7 @@ typedef struct aoei_connection {
     uint64_t number;                         /* counted from 1 */
     uint64_t deadline;                       /* aoei_now_ns(); 0: none */
     aoei_phase phase;
+    int has_ended;   /* 1: the last aoei_connections_expire found the end of an incomplete request */
     int fd;          /* socket; belongs to libmicrohttpd */
     int is_tls;      /* 1: bytes may be sent only by libmicrohttpd */
     char remote[64]; /* address of the client, such as "127.0.0.1" */
@@ -54,6 +55,6 @@ int aoei_connections_enter(aoei_connections *t, aoei_connection *c, aoei_phase p
 /* Sends text[len] in the current phase, outside of libmicrohttpd, which must not be sending. Returns 1 if all of it was
  * sent, otherwise 0, for example always with TLS. */
 int aoei_connections_send(aoei_connections *t, aoei_connection *c, const char *text, size_t len);
-/* Shuts the connections down whose deadline is before `now`. A client that was slow with a request gets the answer 408
- * before. */
+/* Shuts the connections down whose deadline is before `now`, or whose client has closed them within a request. A client
+ * that was slow with a request gets the answer 408 before. */
 void aoei_connections_expire(aoei_connections *t, uint64_t now);

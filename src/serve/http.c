@@ -336,7 +336,7 @@ static void log_access(aoei_http *h, const aoei_exchange *x, int is_complete) {
                            .path = x->path,
                            .status = is_sent ? x->status : 499,
                            .bytes_in = x->received,
-                           .bytes_out = is_sent ? x->answer_bytes : 0,
+                           .bytes_out = is_sent && strcmp(x->method, "HEAD") != 0 ? x->answer_bytes : 0,
                            .seconds = (double)(aoei_now_ns() - x->start) * 1e-9,
                            .model = x->model,
                            .texts = x->texts,

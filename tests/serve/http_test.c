@@ -253,11 +253,520 @@ static void keys_hosts_and_origins_are_checked(void **state) {
     free(key);
 }
 
+static void bodies_have_a_limit(void **state) {
+    (void)state;
+    aoei_http_options o = options();
+    o.body_limit = 100000;
+    o.bodies_limit = 150000;
+    start(&o);
+    char *body = malloc(200000);
+    assert_non_null(body);
+    memset(body, 'a', 200000);
+    int fd = client(); /* the answer comes before the body, which is read and discarded */
+    say(fd, "POST / HTTP/1.1\r\n" HOST "Content-Length: 200000\r\n\r\n");
+    const char *a = hear(fd);
+    expect(a, " 413 ");
+    expect(a, "100000 bytes");
+    expect(a, CLOSE);
+    assert_int_equal(put(fd, body, 200000), 0);
+    assert_true(is_closed(fd));
+    close(fd);
+    fd = client(); /* in chunks, which never end */
+    say(fd, "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n30d40\r\n");
+    assert_int_equal(put(fd, body, 150000), 0);
+    expect(hear(fd), " 413 ");
+    assert_int_equal(put(fd, body, 50000), 0);
+    close(fd);
+    fd = client();
+    say(fd, "POST / HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 200000\r\n\r\n");
+    a = hear(fd);
+    expect(a, "HTTP/1.1 413 ");
+    assert_null(strstr(a, "100 Continue"));
+    assert_true(is_closed(fd));
+    close(fd);
+    fd = client();
+    say(fd, "POST / HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+    assert_true(readable(fd, 20));
+    say(fd, "abc");
+    a = hear(fd);
+    expect(a, "HTTP/1.1 100 Continue\r\n");
+    expect(a, "POST / 3:96354");
+    close(fd);
+    fd = client(); /* the largest body, in the threads for requests */
+    say(fd, "POST / HTTP/1.1\r\n" HOST "Content-Length: 100000\r\n\r\n");
+    assert_int_equal(put(fd, body, 100000), 0);
+    expect(hear(fd), "POST / 100000:");
+    int other = client(); /* all bodies together */
+    say(fd, "POST / HTTP/1.1\r\n" HOST "Content-Length: 100000\r\n\r\n");
+    assert_int_equal(put(fd, body, 99999), 0);
+    usleep(300000); /* the server reads them */
+    say(other, "POST / HTTP/1.1\r\n" HOST "Content-Length: 100000\r\n\r\n");
+    assert_int_equal(put(other, body, 100000), 0);
+    a = hear(other);
+    expect(a, " 429 ");
+    expect(a, "Retry-After: 1\r\n");
+    say(other, "GET / HTTP/1.1\r\n" HOST "\r\n"); /* the connection is still usable */
+    expect(hear(other), "GET / 0:0");
+    say(fd, "a");
+    expect(hear(fd), "POST / 100000:");
+    close(fd);
+    close(other);
+    free(body);
+    stop();
+}
+
+/* Sends one byte every 0.2 s until the connection ends. Returns the seconds that this took. */
+static double dribble(int fd, const char *first) {
+    const double begin = aoei_now();
+    say(fd, first);
+    while (!readable(fd, 0.2) && aoei_now() < begin + 20)
+        if (put(fd, "a", 1))
+            break;
+    return aoei_now() - begin;
+}
+
+static void slow_clients_are_disconnected(void **state) {
+    (void)state;
+    aoei_http_options o = options();
+    o.header_timeout = o.body_timeout = o.idle_timeout = 1;
+    start(&o);
+    static const char *const first[] = {
+        "G", "GET / HTTP/1.1\r\n" HOST "X: ", "POST / HTTP/1.1\r\n" HOST "Content-Length: 100\r\n\r\n"};
+    for (int i = 0; i < 3; i++) {
+        const int fd = client();
+        const double seconds = dribble(fd, first[i]);
+        if (seconds < 0.9 || seconds > 5)
+            fail_msg("case %d: %g s", i, seconds);
+        const char *a = hear(fd);
+        if (i > 0)
+            expect(a, " 408 ");
+        assert_true(i > 0 || a[0] == '\0');
+        close(fd);
+    }
+    const int fd = client(); /* an idle connection */
+    say(fd, "GET / HTTP/1.1\r\n" HOST "\r\n");
+    expect(hear(fd), " 200 ");
+    const double begin = aoei_now();
+    assert_true(is_closed(fd));
+    assert_true(aoei_now() - begin < 5);
+    close(fd);
+    assert_int_equal(atomic_load(&n_handled), 1);
+    stop();
+}
+
+static aoei_exchange *take_kept(void) {
+    aoei_exchange *x = NULL;
+    for (int i = 0; i < 4000 && !x; i++) {
+        x = atomic_exchange(&kept, NULL);
+        if (!x)
+            usleep(5000);
+    }
+    assert_non_null(x);
+    return x;
+}
+
+static void answer(aoei_exchange *x) {
+    aoei_buffer b = {0};
+    aoei_buffer_printf(&b, "late");
+    aoei_exchange_answer(x, 200, "text/plain", &b);
+}
+
+/* Returns 1 if the exchange reports within 20 s that its client is gone. */
+static int becomes_gone(aoei_exchange *x) {
+    for (int i = 0; i < 4000; i++) {
+        if (aoei_exchange_is_gone(x))
+            return 1;
+        usleep(5000);
+    }
+    return 0;
+}
+
+static void closed_connections_are_noticed(void **state) {
+    (void)state;
+    const aoei_http_options o = options();
+    start(&o);
+    int fd = client();
+    say(fd, "GET /keep HTTP/1.1\r\n" HOST "\r\n");
+    aoei_exchange *x = take_kept();
+    assert_true(aoei_exchange_connection(x) > 0);
+    assert_true(aoei_exchange_start(x) <= aoei_now_ns());
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(aoei_exchange_is_gone(x), 0);
+    say(fd, "GET /next HTTP/1.1\r\n" HOST "\r\n"); /* bytes of the next request change nothing */
+    assert_int_equal(aoei_exchange_is_gone(x), 0);
+    shutdown(fd, SHUT_WR); /* the client still reads */
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(aoei_exchange_is_gone(x), 0);
+        usleep(5000);
+    }
+    answer(x);
+    const char *a = hear(fd);
+    expect(a, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n");
+    expect(a, "\r\n\r\nlate");
+    expect(hear(fd), "GET /next 0:0");
+    assert_true(is_closed(fd));
+    close(fd);
+    for (int i = 0; i < 3; i++) {
+        fd = client();
+        say(fd, i == 2 ? "GET /keep HTTP/1.0\r\n\r\n" : "GET /keep HTTP/1.1\r\n" HOST "\r\n");
+        x = take_kept();
+        if (i > 0) /* a reset */
+            setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
+        close(fd);
+        assert_true(becomes_gone(x));
+        answer(x);
+    }
+    assert_int_equal(aoei_http_wait(server, 20), 0);
+    stop();
+}
+
+static void pipelined_requests_are_answered_in_order(void **state) {
+    (void)state;
+    const aoei_http_options o = options();
+    start(&o);
+    const int fd = client();
+    char *large = malloc(20001);
+    assert_non_null(large);
+    memset(large, 'b', 20000);
+    large[20000] = '\0';
+    for (int i = 0; i < 20; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "POST /%d HTTP/1.1\r\n" HOST "Content-Length: %d\r\n\r\n", i, i % 3 ? i : 20000);
+        say(fd, text);
+        assert_int_equal(put(fd, large, i % 3 ? (size_t)i : 20000), 0);
+    }
+    shutdown(fd, SHUT_WR);
+    for (int i = 0; i < 20; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "POST /%d %d:", i, i % 3 ? i : 20000);
+        expect(hear(fd), text);
+    }
+    assert_true(is_closed(fd));
+    close(fd);
+    free(large);
+    stop();
+}
+
+static void draining_finishes_what_is_in_flight(void **state) {
+    (void)state;
+    const aoei_http_options o = options();
+    start(&o);
+    const int fd = client(), idle = client();
+    say(idle, "GET / HTTP/1.1\r\n" HOST "\r\n");
+    expect(hear(idle), " 200 ");
+    say(fd, "GET /keep HTTP/1.1\r\n" HOST "\r\n");
+    aoei_exchange *x = take_kept();
+    aoei_http_drain(server);
+    assert_int_equal(aoei_http_wait(server, 0.05), 1);
+    const struct sockaddr_in a = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)aoei_http_port(server)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int connected = 1;
+    for (int i = 0; i < 1000 && connected; i++) {
+        const int late = socket(AF_INET, SOCK_STREAM, 0);
+        connected = connect(late, (const struct sockaddr *)&a, sizeof a) == 0;
+        close(late);
+        usleep(1000);
+    }
+    assert_int_equal(connected, 0);
+    say(idle, "GET / HTTP/1.1\r\n" HOST "\r\n"); /* an open connection is still served once */
+    expect(hear(idle), CLOSE);
+    assert_true(is_closed(idle));
+    answer(x);
+    const char *late = hear(fd);
+    expect(late, CLOSE);
+    expect(late, "\r\n\r\nlate");
+    assert_true(is_closed(fd));
+    assert_int_equal(aoei_http_wait(server, 20), 0);
+    close(fd);
+    close(idle);
+    stop();
+}
+
+static void memory_does_not_grow(void **state) {
+    (void)state;
+    aoei_http_options o = options();
+    start(&o);
+    const int fd = client();
+    int64_t live = 0;
+    for (int i = 0; i < 3000; i++) {
+        say(fd, i % 2 ? "GET /x?q=1 HTTP/1.1\r\n" HOST "X-Test: y\r\n\r\n"
+                      : "POST / HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc");
+        expect(hear(fd), " 200 ");
+        assert_int_equal(aoei_http_wait(server, 20), 0);
+        if (i == 99)
+            live = aoei_alloc_live();
+    }
+    assert_int_equal(aoei_alloc_live(), live);
+    assert_int_equal(aoei_http_connections(server), 1);
+    close(fd);
+    for (int i = 0; i < 200; i++) { /* clients that disconnect in the middle of a request */
+        const int broken = client();
+        say(broken, i % 2 ? "POST / HTTP/1.1\r\n" HOST "Content-Length: 30000\r\n\r\nabc" : "GET / HTTP/1.1\r\nHo");
+        close(broken);
+    }
+    for (int i = 0; i < 4000 && aoei_http_connections(server); i++)
+        usleep(5000);
+    assert_int_equal(aoei_http_connections(server), 0);
+    assert_int_equal(aoei_http_wait(server, 20), 0);
+    assert_int_equal(aoei_alloc_live(), live - 1); /* without the connection */
+    stop();
+}
+
+static atomic_int released;
+
+static void block(void *user, aoei_exchange *x) {
+    (void)user;
+    while (!atomic_load(&released))
+        usleep(1000);
+    handle(NULL, x);
+}
+
+static void a_full_queue_is_reported(void **state) {
+    (void)state;
+    aoei_http_options o = {.handle = block, .request_threads = 1, .request_queue = 1};
+    char *body = calloc(1, 9000);
+    assert_non_null(body);
+    atomic_store(&released, 0);
+    start(&o);
+    int fd[4];
+    for (int i = 0; i < 4; i++) { /* one request is handled, one waits */
+        fd[i] = client();
+        say(fd[i], "POST / HTTP/1.1\r\n" HOST "Content-Length: 9000\r\n\r\n");
+        assert_int_equal(put(fd[i], body, 9000), 0);
+        usleep(20000);
+    }
+    expect(hear(fd[3]), " 429 ");
+    atomic_store(&released, 1);
+    expect(hear(fd[0]), " 200 ");
+    expect(hear(fd[1]), " 200 ");
+    for (int i = 0; i < 4; i++)
+        close(fd[i]);
+    free(body);
+    stop();
+}
+
+static double cpu_seconds(void) {
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static void connections_beyond_a_limit_wait(void **state) {
+    (void)state;
+    aoei_http_options o = options();
+    o.max_connections = 2;
+    start(&o);
+    const int a = client(), b = client(), c = client();
+    say(a, "GET / HTTP/1.1\r\n" HOST "\r\n");
+    say(b, "GET / HTTP/1.1\r\n" HOST "\r\n");
+    say(c, "GET / HTTP/1.1\r\n" HOST "\r\n");
+    expect(hear(a), " 200 ");
+    expect(hear(b), " 200 ");
+    assert_int_equal(readable(c, 0.3), 0);
+    close(a);
+    expect(hear(c), " 200 ");
+    close(b);
+    close(c);
+    stop();
+}
+
+static atomic_int n_warnings;
+
+static void on_log(void *user, aoe_log_level level, const char *message) {
+    (void)user;
+    (void)level;
+    if (strstr(message, "cannot accept connections"))
+        (void)atomic_fetch_add(&n_warnings, 1);
+}
+
+/* The test and the server share the files of one process, so the socket of the waiting client is opened before. */
+static void a_lack_of_files_does_not_stop_the_server(void **state) {
+    (void)state;
+    for (int keep = 0; keep <= 1; keep++) { /* with and without an open connection */
+        aoei_http_options o = options();
+        o.log = on_log;
+        start(&o);
+        atomic_store(&n_warnings, 0);
+        const int open = keep ? client() : -1;
+        if (keep) {
+            say(open, "GET / HTTP/1.1\r\n" HOST "\r\n");
+            expect(hear(open), " 200 ");
+        }
+        const int waiting = socket(AF_INET, SOCK_STREAM, 0), next = dup(waiting);
+        struct rlimit before, none;
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+        none = before;
+        none.rlim_cur = (rlim_t)next;
+        close(next);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+        const struct sockaddr_in a = {.sin_family = AF_INET,
+                                      .sin_port = htons((uint16_t)aoei_http_port(server)),
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        assert_int_equal(connect(waiting, (const struct sockaddr *)&a, sizeof a), 0);
+        say(waiting, "GET / HTTP/1.1\r\n" HOST "\r\n");
+        const double cpu = cpu_seconds();
+        assert_int_equal(readable(waiting, 0.5), 0);
+        const double used = cpu_seconds() - cpu;
+        if (keep) {
+            say(open, "GET / HTTP/1.1\r\n" HOST "\r\n");
+            expect(hear(open), " 200 ");
+        }
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        expect(hear(waiting), " 200 ");
+        assert_int_equal(atomic_load(&n_warnings), 1);
+        assert_true(used < 0.25);
+        close(waiting);
+        if (keep)
+            close(open);
+        stop();
+    }
+}
+
+static void pages_of_another_origin_can_be_allowed(void **state) {
+    (void)state;
+    char *key = test_write_text(test_dir, "key", "secret\n");
+    aoei_http_options o = options();
+    o.cors_origin = "https://example.org";
+    o.api_key_file = key;
+    start(&o);
+    const char *a = ask("OPTIONS /embed HTTP/1.1\r\n" HOST "Origin: https://example.org\r\n"
+                        "Access-Control-Request-Method: POST\r\n\r\n");
+    expect(a, " 204 ");
+    expect(a, "Access-Control-Allow-Origin: https://example.org\r\n");
+    expect(a, "Access-Control-Allow-Methods: GET, HEAD, POST, DELETE, OPTIONS\r\n");
+    assert_string_equal(strstr(a, "\r\n\r\n"), "\r\n\r\n");
+    a = ask("GET / HTTP/1.1\r\n" HOST "Origin: https://example.org\r\nAuthorization: Bearer secret\r\n\r\n");
+    expect(a, " 200 ");
+    expect(a, "Access-Control-Allow-Origin: https://example.org\r\n");
+    expect(a, "Vary: Origin\r\n");
+    expect(ask("GET / HTTP/1.1\r\n" HOST "Origin: https://example.org\r\n\r\n"), " 401 ");
+    expect(ask("GET / HTTP/1.1\r\n" HOST "Origin: null\r\n\r\n"), " 403 ");
+    a = ask("GET / HTTP/1.1\r\n" HOST "Authorization: Bearer secret\r\n\r\n");
+    assert_null(strstr(a, "Access-Control"));
+    stop();
+    free(key);
+}
+
+static void requests_are_logged(void **state) {
+    (void)state;
+    char *path = test_path(test_dir, "log");
+    aoei_http_options o = options();
+    o.access_log = path;
+    start(&o);
+    const int fd = client();
+    say(fd, "HEAD /head?text=private HTTP/1.1\r\n" HOST CLOSE "\r\n");
+    char head[4096];
+    size_t len = 0;
+    ssize_t n;
+    while ((n = recv(fd, head + len, sizeof head - 1 - len, 0)) > 0)
+        len += (size_t)n;
+    head[len] = '\0';
+    expect(head, "Content-Length: 14\r\n");
+    assert_string_equal(strstr(head, "\r\n\r\n"), "\r\n\r\n"); /* no body */
+    close(fd);
+    const int gone = client();
+    say(gone, "GET /keep HTTP/1.1\r\n" HOST "Authorization: Bearer private\r\n\r\n");
+    aoei_exchange *x = take_kept();
+    close(gone);
+    assert_true(becomes_gone(x));
+    answer(x);
+    assert_int_equal(aoei_http_wait(server, 20), 0);
+    assert_int_equal(aoei_http_reopen_log(server, &err), 0);
+    stop();
+    char *text = test_read(path, NULL);
+    expect(text, "\"method\":\"HEAD\",\"path\":\"/head\",\"status\":200,\"bytes_in\":0,\"bytes_out\":0,");
+    expect(text, "\"model\":\"tiny\",\"texts\":1,\"tokens\":2}\n");
+    expect(text, "\"path\":\"/keep\",\"status\":499,");
+    assert_null(strstr(text, "private"));
+    free(text);
+    free(path);
+}
+
+static int start_fails(const aoei_http_options *o, const char *part) {
+    const int rc = aoei_http_start(&server, o, &err);
+    assert_null(server);
+    expect(err.message, part);
+    return rc;
+}
+
+static void failures_of_the_start_are_reported(void **state) {
+    (void)state;
+    aoei_http_options o = options();
+    start(&o);
+    aoei_http *first = server;
+    o.port = aoei_http_port(first);
+    assert_int_equal(start_fails(&o, "in use"), AOE_EIO);
+    aoei_http_stop(first);
+    o = options();
+    o.port = 70000;
+    assert_int_equal(start_fails(&o, "70000"), AOE_EARG);
+    o = options();
+    o.host = "no such host";
+    assert_int_equal(start_fails(&o, "no such host"), AOE_EARG);
+    o = options();
+    o.allow_hosts = (const char *const[]){"a b"};
+    o.n_allow_hosts = 1;
+    assert_int_equal(start_fails(&o, "'a b'"), AOE_EARG);
+    o = options();
+    o.tls_cert = "/nonexistent";
+    assert_int_equal(start_fails(&o, "key"), AOE_EARG);
+    o.tls_key = "/nonexistent";
+    assert_int_equal(start_fails(&o, "/nonexistent"), AOE_ENOENT);
+    char *pem = test_write_text(test_dir, "pem", "no certificate\n");
+    o.tls_cert = o.tls_key = pem;
+    assert_int_equal(start_fails(&o, "certificate"), AOE_EARG);
+    free(pem);
+    o = options();
+    o.api_key_file = "/nonexistent";
+    assert_int_equal(start_fails(&o, "/nonexistent"), AOE_ENOENT);
+    o = options();
+    o.access_log = "/nonexistent/log";
+    assert_int_not_equal(start_fails(&o, "/nonexistent/log"), 0);
+    o = options();
+    o.listen_fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(start_fails(&o, "listening"), AOE_EARG);
+    assert_int_equal(listen(o.listen_fd, 10), 0); /* the failed start has not closed it */
+    start(&o);
+    expect(ask("GET / HTTP/1.1\r\nHost: 10.1.2.3\r\n\r\n"), " 200 "); /* it listens on every address */
+    expect(ask("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"), " 403 ");
+    stop();
+    aoei_mhd_functions f;
+    assert_int_equal(aoei_mhd_load(&f, "libm.so.6", &err), AOE_EIO);
+    expect(err.message, "MHD_");
+    assert_int_equal(aoei_mhd_load(&f, "libnonexistent.so", &err), AOE_EIO);
+    int rc = -1; /* each allocation fails once */
+    for (uint64_t i = 1; rc; i++) {
+        o = options();
+        o.cors_origin = "*";
+        const int64_t live = aoei_alloc_live();
+        aoei_alloc_fail_at(i);
+        rc = aoei_http_start(&server, &o, &err);
+        aoei_alloc_fail_at(0);
+        assert_true(rc == 0 || rc == AOE_ENOMEM);
+        assert_true(rc == 0 || aoei_alloc_live() == live);
+        assert_true(i < 100);
+    }
+    stop();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_are_answered),
         cmocka_unit_test(bad_framing_closes_the_connection),
         cmocka_unit_test(keys_hosts_and_origins_are_checked),
+        cmocka_unit_test(bodies_have_a_limit),
+        cmocka_unit_test(slow_clients_are_disconnected),
+        cmocka_unit_test(closed_connections_are_noticed),
+        cmocka_unit_test(pipelined_requests_are_answered_in_order),
+        cmocka_unit_test(draining_finishes_what_is_in_flight),
+        cmocka_unit_test(memory_does_not_grow),
+        cmocka_unit_test(a_full_queue_is_reported),
+        cmocka_unit_test(connections_beyond_a_limit_wait),
+        cmocka_unit_test(a_lack_of_files_does_not_stop_the_server),
+        cmocka_unit_test(pages_of_another_origin_can_be_allowed),
+        cmocka_unit_test(requests_are_logged),
+        cmocka_unit_test(failures_of_the_start_are_reported),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
