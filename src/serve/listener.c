@@ -43,7 +43,7 @@ static int copy_names(aoei_listener *l, const char *const *names, size_t n, aoe_
 
 /* Stores the address and the port of the socket. */
 static int describe(aoei_listener *l, aoe_error *err) {
-    struct sockaddr_storage a;
+    struct sockaddr_storage a = {0};
     socklen_t len = sizeof a;
     if (getsockname(l->fd, (struct sockaddr *)&a, &len))
         return aoei_fail_errno(err, errno, "cannot read the address of the listening socket");
