@@ -42,6 +42,20 @@ typedef struct aoe_ids {
                         0 */
 } aoe_ids;
 
+/* The part of a text from which a token comes. */
+typedef struct aoe_token_span {
+    size_t start, stop;           /* the characters (code points) [start, stop) of the text */
+    size_t start_byte, stop_byte; /* the same range in bytes */
+    int special;                  /* 1: a special token that was added to the text, or a token of the prompt; the ranges
+                                     are then empty and begin at 0 */
+} aoe_token_span;
+
+typedef struct aoe_token_spans {
+    aoe_token_span *span; /* [n], owned by this struct; aoe_token_spans_free frees it */
+    size_t n;             /* number of tokens */
+    size_t capacity;      /* allocated elements of span */
+} aoe_token_spans;
+
 /* The text of token ids. */
 typedef struct aoe_decoded {
     char *text;     /* [len] UTF-8, owned by this struct, followed by a NUL; aoe_decoded_free frees it */
@@ -62,6 +76,14 @@ AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t);
  * split words wait for it. */
 AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o,
                                  aoe_ids *ids, aoe_error *AOE_NULLABLE err);
+/* Encodes a text as aoe_tokenizer_encode does, and also replaces the contents of *spans with the span of each token.
+ * Set all bytes of *ids and *spans to 0 before the first call. The characters [start, stop) are the `offsets` of the
+ * encoding in the Hugging Face tokenizers library. With o->prompt, they are those of `text`, without the prompt. Tokens
+ * of one character, such as its bytes, have the same span, and a span may be empty. docs/tokenizers.md describes the
+ * ranges, and where they differ. This function is slower than aoe_tokenizer_encode. Errors: see aoe_tokenizer_encode;
+ * AOE_EUNSUPPORTED if o->chat_template is 1. */
+AOE_API int aoe_tokenizer_encode_spans(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o,
+                                       aoe_ids *ids, aoe_token_spans *spans, aoe_error *AOE_NULLABLE err);
 /* Replaces the contents of *ids with the token ids and token types of a text pair, as a cross-encoder reads it, for
  * example [CLS] first [SEP] second [SEP]. If the pair has more than o->max_length tokens, the longer text is truncated
  * first; this is the strategy longest_first of the Hugging Face tokenizers library. o->prompt is inserted into the
@@ -76,6 +98,7 @@ AOE_API int aoe_tokenizer_encode_pair(const aoe_tokenizer *t, aoe_text first, ao
  * template. Otherwise, and if `dir` contains no known model, *o is set to the defaults. Reads no weights. */
 AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_ids_free(aoe_ids *AOE_NULLABLE ids);
+AOE_API void aoe_token_spans_free(aoe_token_spans *AOE_NULLABLE spans);
 /* Replaces the contents of *out with the text of ids[n]. Set all bytes of *out to 0 before the first call. If
  * skip_special_tokens is 1, the special tokens, such as [CLS], are left out. The text equals that of
  * Tokenizer.decode(ids, skip_special_tokens) of the Hugging Face tokenizers library, and is usually not the text that

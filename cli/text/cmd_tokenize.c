@@ -16,10 +16,11 @@ typedef struct options {
     cli_general general;
     const char *dir;
     aoe_encode_options encode;
-    int jsonl;  /* 1: each input line is a JSON string */
-    int tokens; /* 1: tokens are printed as text */
-    int decode; /* 1: each input line contains token ids, which are converted to text */
-    int keep;   /* 1: --decode keeps special tokens */
+    int jsonl;   /* 1: each input line is a JSON string */
+    int tokens;  /* 1: tokens are printed as text */
+    int offsets; /* 1: with --json, the range of each token in the text is printed */
+    int decode;  /* 1: each input line contains token ids, which are converted to text */
+    int keep;    /* 1: --decode keeps special tokens */
     aoe_table_options table;
 } options;
 
@@ -31,6 +32,7 @@ typedef struct job {
     aoe_encode_options encode; /* encoding options from the command line and from the settings of the model */
     char *line;                /* [line_capacity] buffer for an output line, owned */
     size_t line_capacity;
+    aoe_token_spans spans; /* ranges of the tokens, for --offsets */
     aoe_decoded decoded;
     int32_t *id; /* [id_capacity] ids of an input line of --decode, owned */
     size_t id_capacity;
@@ -57,6 +59,12 @@ static const aoei_option table[] = {
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, tokens),
      .help = "print tokens instead of token ids; with --json, print both"},
+    {.name = "offsets",
+     .kind = AOEI_OPTION_FLAG,
+     .offset = offsetof(options, offsets),
+     .help =
+         "with --json: also print the characters [start, stop) of the text from which each token comes, or null for "
+         "tokens that do not come from the text"},
     {.name = "decode",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, decode),
@@ -136,11 +144,31 @@ static json_t *types_json(const job *j) {
     return types;
 }
 
+/* Returns an array [start, stop] for each token of the text, and null for the other tokens. */
+static json_t *offsets_json(const job *j) {
+    json_t *offsets = json_array();
+    for (size_t i = 0; i < j->spans.n; i++) {
+        const aoe_token_span *s = &j->spans.span[i];
+        json_array_append_new(offsets, s->special ? json_null()
+                                                  : json_pack("[I, I]", (json_int_t)s->start, (json_int_t)s->stop));
+    }
+    return offsets;
+}
+
+/* Encodes a text, or a text pair if `second` is not NULL. */
+static int encode(job *j, aoe_text text, const aoe_text *second, aoe_error *err) {
+    if (second)
+        return aoe_tokenizer_encode_pair(j->tokenizer, text, *second, &j->encode, &j->ids, err);
+    return j->o->offsets ? aoe_tokenizer_encode_spans(j->tokenizer, text, &j->encode, &j->ids, &j->spans, err)
+                         : aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, err);
+}
+
 /* Tokenizes a text, or a text pair if `second` is not NULL, and prints its ids, its tokens, or both as JSON. */
 static int print_text(job *j, aoe_text text, const aoe_text *second) {
     aoe_error err;
-    if (second ? aoe_tokenizer_encode_pair(j->tokenizer, text, *second, &j->encode, &j->ids, &err)
-               : aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
+    if (second && j->o->offsets)
+        return fail_text(j, "--offsets applies to single texts, but the line is a pair");
+    if (encode(j, text, second, &err))
         return fail_text(j, err.message);
     /* A text without tokens is an error if special tokens are disabled or if the line is plain text. It is not an error
      * if the tokenizer drops unknown words. */
@@ -161,6 +189,8 @@ static int print_text(job *j, aoe_text text, const aoe_text *second) {
         json_object_set_new(o, "types", types_json(j));
     if (o && j->o->tokens)
         json_object_set_new(o, "tokens", tokens_json(j));
+    if (o && j->o->offsets)
+        json_object_set_new(o, "offsets", offsets_json(j));
     cli_print_json(o);
     return 0;
 }
@@ -277,8 +307,11 @@ static int run_tokenize(job *j, const cli_args *args) {
 
 /* Returns CLI_GO, or the exit code after reporting an option that would have no effect. */
 static int check_options(const options *o, const cli_args *args) {
-    static const char *const of_texts[] = {"jsonl",   "max-length", "prompt",    "no-specials", "input-format",
-                                           "columns", "delimiter",  "no-header", "quoting",     "whole-files"};
+    static const char *const of_texts[] = {"jsonl",       "offsets",      "max-length", "prompt",
+                                           "no-specials", "input-format", "columns",    "delimiter",
+                                           "no-header",   "quoting",      "whole-files"};
+    if (o->offsets && !o->general.json)
+        return cli_usage("tokenize", "--offsets requires --json");
     if (!o->decode)
         return o->keep ? cli_usage("tokenize", "--keep-specials requires --decode") : CLI_GO;
     for (size_t i = 0; i < sizeof of_texts / sizeof *of_texts; i++)
@@ -322,6 +355,7 @@ static int run_command(int argc, char **argv) {
         cli_batch_destroy(&j.input.batch);
         aoe_ids_free(&j.ids);
         aoe_decoded_free(&j.decoded);
+        aoe_token_spans_free(&j.spans);
         free(j.id);
         free(j.line);
         aoe_tokenizer_close(j.tokenizer);

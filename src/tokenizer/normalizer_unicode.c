@@ -17,13 +17,17 @@ enum { FIRST_MARK_LEAD = 0xCC, HANGUL_FIRST = 0xAC00, HANGUL_LAST = 0xD7A3 };
 
 typedef struct letter {
     uint32_t cp;
-    unsigned ccc;  /* combining class */
-    size_t origin; /* byte offset in the input */
+    uint16_t ccc;   /* combining class */
+    int16_t change; /* 1 - change is the number of characters of the input that the letter consumes */
 } letter;
 
 typedef struct pass {
     int compatible, composed; /* arguments of aoei_normalize_unicode */
+    const char *s;            /* [len] input, borrowed */
+    size_t len;
     aoei_normalized *out;
+    size_t start;       /* byte offset in the input of the first character that the run consumes */
+    size_t last;        /* byte offset of the character before it */
     letter *run;        /* [n] characters of the current run, owned */
     size_t n, capacity; /* length and capacity of run */
     letter *sorted;     /* [sorted_capacity] workspace of sort_marks, owned */
@@ -63,6 +67,7 @@ static void compose(pass *p) {
         const uint32_t both = blocked ? 0 : aoei_unicode_compose(p->run[starter].cp, l.cp);
         if (both) {
             p->run[starter].cp = both;
+            p->run[starter].change = (int16_t)(p->run[starter].change + l.change - 1);
             continue;
         }
         if (l.ccc == 0)
@@ -71,6 +76,22 @@ static void compose(pass *p) {
         p->run[to++] = l;
     }
     p->n = to;
+}
+
+/* Writes the run to the output. Its letters get the characters of the input as origins in order, as in the reference,
+ * even if marks were reordered. A letter that consumes no character gets the same origin as the letter before it. */
+static int write_run(pass *p) {
+    size_t next = p->start, origin = p->last;
+    for (size_t i = 0; i < p->n; i++) {
+        for (int k = p->run[i].change; k <= 0 && p->out->track; k++) {
+            uint32_t cp;
+            origin = k == p->run[i].change ? next : origin;
+            next += next < p->len ? aoei_utf8_decode(p->s + next, p->len - next, &cp) : 0;
+        }
+        if (aoei_normalized_put_cp(p->out, p->run[i].cp, origin))
+            return -1;
+    }
+    return 0;
 }
 
 /* Sorts and composes the run, writes it to the output, and empties it. Returns -1 if out of memory. */
@@ -84,20 +105,25 @@ static int flush(pass *p) {
     }
     if (p->composed && p->n > 1)
         compose(p);
-    for (size_t i = 0; i < p->n; i++)
-        if (aoei_normalized_put_cp(p->out, p->run[i].cp, p->run[i].origin))
-            return -1;
+    if (write_run(p))
+        return -1;
     p->n = 0;
     return 0;
 }
 
-static int add(pass *p, uint32_t cp, size_t origin) {
+/* Adds a letter to the run. origin: byte offset in the input. change: see `letter`. */
+static int add(pass *p, uint32_t cp, size_t origin, int change) {
     const unsigned ccc = aoei_unicode_combining_class(cp);
     if (ccc == 0 && !(p->composed && aoei_unicode_composes_back(cp)) && flush(p))
         return -1;
     if (aoei_grow((void **)&p->run, &p->capacity, p->n, sizeof *p->run))
         return -1;
-    p->run[p->n++] = (letter){.cp = cp, .ccc = ccc, .origin = origin};
+    if (p->n == 0) { /* a letter with change 1 belongs to a character that the previous run consumed */
+        uint32_t whole;
+        p->last = origin;
+        p->start = origin + (change ? aoei_utf8_decode(p->s + origin, p->len - origin, &whole) : 0);
+    }
+    p->run[p->n++] = (letter){.cp = cp, .ccc = (uint16_t)ccc, .change = (int16_t)change};
     return 0;
 }
 
@@ -107,7 +133,7 @@ static int add_decomposed(pass *p, uint32_t cp, size_t origin) {
     if (!(p->composed && cp >= HANGUL_FIRST && cp <= HANGUL_LAST)) /* NFC and NFKC do not decompose Hangul syllables */
         n = p->compatible ? aoei_unicode_decompose_compatible(cp, parts) : aoei_unicode_decompose(cp, parts);
     for (size_t i = 0; i < n; i++)
-        if (add(p, parts[i], origin))
+        if (add(p, parts[i], origin, i > 0))
             return -1;
     return 0;
 }
@@ -129,7 +155,7 @@ static size_t unchanged_end(const pass *p, const char *s, size_t i, size_t len) 
 
 int aoei_normalize_unicode(int compatible, int composed, const char *s, size_t len, aoei_normalized *out,
                            aoe_error *err) {
-    pass p = {.compatible = compatible, .composed = composed, .out = out};
+    pass p = {.compatible = compatible, .composed = composed, .s = s, .len = len, .out = out};
     int failed = 0;
     for (size_t i = 0; i < len && !failed;) {
         const size_t end = unchanged_end(&p, s, i, len);

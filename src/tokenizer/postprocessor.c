@@ -46,6 +46,13 @@ int aoei_postprocessor_add_usual_pair(aoei_postprocessor *p, int32_t cls, int32_
     return aoei_postprocessor_add_pair(p, AOEI_PAIR_SPECIAL, sep, second, err);
 }
 
+int aoei_postprocessor_add_trim(aoei_postprocessor *p, int add_prefix_space, aoe_error *err) {
+    if (aoei_grow((void **)&p->trim, &p->trim_capacity, p->n_trims, sizeof *p->trim))
+        return aoei_fail_nomem(err, p->n_trims * 2 * sizeof *p->trim);
+    p->trim[p->n_trims++] = (aoei_span_trim){add_prefix_space, p->n_before};
+    return 0;
+}
+
 static int read_id(int32_t *out, const json_t *id, const char *file, aoe_error *err) {
     if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > AOEI_VOCAB_MAX_ID)
         return aoei_fail(err, AOE_EFORMAT,
@@ -152,11 +159,21 @@ static int read_template(aoei_postprocessor *p, const json_t *section, const cha
     return read_pair_template(p, section, file, err);
 }
 
+/* Reads the settings with which ByteLevel and RobertaProcessing trim the ranges of tokens. */
+static int read_trim(aoei_postprocessor *p, const json_t *section, const char *file, aoe_error *err) {
+    int trim = 1, prefix = 1, rc;
+    if ((rc = aoei_json_bool(section, "trim_offsets", &trim, file, err)) ||
+        (rc = aoei_json_bool(section, "add_prefix_space", &prefix, file, err)))
+        return rc;
+    return trim ? aoei_postprocessor_add_trim(p, prefix, err) : 0;
+}
+
 /* Reads BertProcessing or RobertaProcessing: {"cls": [NAME, ID], "sep": [NAME, ID]}. */
 static int read_bert(aoei_postprocessor *p, const json_t *section, int roberta, const char *file, aoe_error *err) {
     int32_t cls = 0, sep = 0;
     int rc;
-    if ((rc = read_id(&cls, json_array_get(json_object_get(section, "cls"), 1), file, err)) ||
+    if ((roberta && (rc = read_trim(p, section, file, err))) ||
+        (rc = read_id(&cls, json_array_get(json_object_get(section, "cls"), 1), file, err)) ||
         (rc = read_id(&sep, json_array_get(json_object_get(section, "sep"), 1), file, err)) ||
         (rc = aoei_postprocessor_add(p, 0, cls, err)) || (rc = aoei_postprocessor_add(p, 1, sep, err)))
         return rc;
@@ -173,6 +190,15 @@ static void take_pair(aoei_postprocessor *p, aoei_postprocessor *outer) {
     p->pair_capacity = outer->pair_capacity;
     outer->pair = NULL;
     outer->n_pair = outer->pair_capacity = 0;
+}
+
+/* Adds the trimming steps of `outer`, a later part of a Sequence, which also sees the special tokens of p. */
+static int add_trims(aoei_postprocessor *p, const aoei_postprocessor *outer, aoe_error *err) {
+    int rc = 0;
+    for (size_t i = 0; i < outer->n_trims && !rc; i++)
+        if (!(rc = aoei_postprocessor_add_trim(p, outer->trim[i].add_prefix_space, err)))
+            p->trim[p->n_trims - 1].n_before += outer->trim[i].n_before;
+    return rc;
 }
 
 /* Adds the tokens of `outer` before and after the tokens of p. */
@@ -210,7 +236,7 @@ static int read_sequence(aoei_postprocessor *p, const json_t *section, int depth
     for (size_t i = 0; i < json_array_size(list) && !rc; i++) {
         aoei_postprocessor next = {.n_before = 0};
         rc = read_step(&next, json_array_get(list, i), depth + 1, file, err);
-        if (!rc)
+        if (!rc && !(rc = add_trims(p, &next, err)))
             rc = wrap(p, &next, err);
         take_pair(p, &next);
         aoei_postprocessor_free(&next);
@@ -227,8 +253,8 @@ static int read_step(aoei_postprocessor *p, const json_t *section, int depth, co
         return read_template(p, section, file, err);
     if (strcmp(type, "BertProcessing") == 0 || strcmp(type, "RobertaProcessing") == 0)
         return read_bert(p, section, strcmp(type, "RobertaProcessing") == 0, file, err);
-    if (strcmp(type, "ByteLevel") == 0) /* ByteLevel changes offsets and adds no tokens */
-        return 0;
+    if (strcmp(type, "ByteLevel") == 0)
+        return read_trim(p, section, file, err);
     if (strcmp(type, "Sequence") == 0)
         return read_sequence(p, section, depth, file, err);
     return aoei_fail(
@@ -245,5 +271,6 @@ int aoei_postprocessor_read(aoei_postprocessor *p, const json_t *section, const 
 void aoei_postprocessor_free(aoei_postprocessor *p) {
     aoei_free(p->id);
     aoei_free(p->pair);
+    aoei_free(p->trim);
     memset(p, 0, sizeof *p);
 }

@@ -18,6 +18,13 @@ typedef struct aoei_pair_piece {
     uint8_t type;        /* token type of the tokens of the piece */
 } aoei_pair_piece;
 
+/* A step that shortens the ranges of tokens in the text by their white space. */
+typedef struct aoei_span_trim {
+    int add_prefix_space; /* 1: the only leading space of a token at the start of the text was added by the
+                             pre-tokenizer, so it is not part of the range */
+    size_t n_before;      /* number of special tokens before the text when the step runs */
+} aoei_span_trim;
+
 typedef struct aoei_postprocessor {
     int32_t *id;     /* [n_before + n_after] tokens before the text, followed by the tokens after the text; owned */
     size_t n_before; /* number of tokens before the text */
@@ -27,6 +34,8 @@ typedef struct aoei_postprocessor {
      * the second text follow those of the first, with token type 1 */
     aoei_pair_piece *pair;
     size_t n_pair, pair_capacity;
+    aoei_span_trim *trim; /* [n_trims] steps that trim ranges, in the order in which they run; owned */
+    size_t n_trims, trim_capacity;
     int two_pairs; /* 1: two parts of a Sequence have a template of pairs, so pairs cannot be encoded */
 } aoei_postprocessor;
 
@@ -38,6 +47,8 @@ int aoei_postprocessor_add_pair(aoei_postprocessor *p, aoei_pair_part part, int3
 /* Adds the template of BERT (roberta is 0): CLS A SEP B SEP, with token type 1 from B; or of RoBERTa (roberta is 1):
  * CLS A SEP SEP B SEP, with token type 0. */
 int aoei_postprocessor_add_usual_pair(aoei_postprocessor *p, int32_t cls, int32_t sep, int roberta, aoe_error *err);
+/* Adds a step that trims the ranges of tokens. */
+int aoei_postprocessor_add_trim(aoei_postprocessor *p, int add_prefix_space, aoe_error *err);
 /* Reads the "post_processor" section of tokenizer.json into a zeroed postprocessor. If `section` is NULL or JSON null,
  * the postprocessor adds no tokens. In a Sequence, the tokens of a later part surround the tokens of earlier parts.
  * Errors: AOE_ENOMEM; AOE_EFORMAT; AOE_EUNSUPPORTED for unknown types, which the message names. */

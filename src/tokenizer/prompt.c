@@ -64,8 +64,8 @@ void aoei_prompt_ends(const aoei_prompted *p, const aoe_ids *ids, const aoei_spa
     *after = ids->n - end;
 }
 
-int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span, size_t first, size_t budget,
-                         int left, size_t max_length, aoe_error *err) {
+int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, aoei_span *span, size_t first, size_t budget, int left,
+                         size_t max_length, aoe_error *err) {
     size_t of_text = 0, tokens = ids->n - first;
     if (tokens <= budget)
         return 0;
@@ -87,6 +87,7 @@ int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *
             }
             keep--;
         }
+        span[to] = span[i];
         ids->id[to++] = ids->id[i];
     }
     ids->n = to;

@@ -33,8 +33,8 @@ void aoei_prompt_ends(const aoei_prompted *p, const aoe_ids *ids, const aoei_spa
                       size_t *after);
 
 /* Removes the last tokens of the text (left = 0) or its first tokens (left = 1) until ids->id[first, ids->n) has at
- * most `budget` tokens. span: [ids->n] byte range of each token in the formatted string. A token whose span overlaps
- * the template is kept. max_length is used only in the message. Errors: AOE_EARG if the template leaves no space for at
- * least one token of the text. */
-int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span, size_t first, size_t budget,
-                         int left, size_t max_length, aoe_error *err);
+ * most `budget` tokens, and their spans. span: [ids->n] byte range of each token in the formatted string. A token whose
+ * span overlaps the template is kept. max_length is used only in the message. Errors: AOE_EARG if the template leaves
+ * no space for at least one token of the text. */
+int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, aoei_span *span, size_t first, size_t budget, int left,
+                         size_t max_length, aoe_error *err);

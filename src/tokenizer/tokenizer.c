@@ -33,6 +33,7 @@ typedef struct encoder {
     int lowercase; /* 1: the text is lowercased before it is normalized */
     size_t stop;   /* encoding may stop when this number of ids is reached */
     size_t origin; /* byte offset of the current piece of raw text in the whole text */
+    int wide;      /* 1: the span of an added token includes the white space that it strips */
     ends *ends;    /* receives the numbers of special tokens and prompt tokens; NULL if the caller does not need them */
     aoe_error *err;
 } encoder;
@@ -74,10 +75,12 @@ static void drop_unknown(encoder *e, size_t first) {
         l->ids->n = to;
 }
 
-static int push_added(encoder *e, const aoei_match *match) {
+/* Appends the added token `match`. end: end of the match, stripped white space included. */
+static int push_added(encoder *e, const aoei_match *match, size_t end) {
     int rc = aoei_token_list_reserve(&e->tokens, 1, e->err);
     if (rc == 0) {
-        aoei_token_push(&e->tokens, match->token->id, match->start, match->end);
+        aoei_token_push(&e->tokens, match->token->id, e->wide ? match->before_end : match->start,
+                        e->wide ? end : match->end);
         drop_unknown(e, e->tokens.ids->n - 1);
     }
     return rc;
@@ -117,7 +120,7 @@ static int encode_piece(encoder *e, const char *s, size_t len) {
         rc = encode_words(e, match.before_start, match.before_end, s, len);
         if (!rc && !is_complete(e)) {
             const size_t first = e->tokens.ids->n;
-            rc = push_added(e, &match);
+            rc = push_added(e, &match, m.last_end);
             to_original(e, first, e->normalized.origin, s, len);
         }
     }
@@ -136,7 +139,7 @@ static int encode_text(encoder *e, const char *s, size_t len) {
         e->origin = match.before_start;
         rc = encode_piece(e, s + match.before_start, match.before_end - match.before_start);
         if (!rc)
-            rc = push_added(e, &match);
+            rc = push_added(e, &match, m.last_end);
     }
     e->origin = m.last_end;
     if (!rc && m.last_end < len)
@@ -160,8 +163,11 @@ static int encode_limited(encoder *e, const char *s, size_t len, size_t limit) {
     int rc = encode_text(e, s, len);
     if (rc == 0 && e->tokens.ids->n - first > limit) {
         int32_t *id = e->tokens.ids->id + first;
+        const size_t skip = e->tokens.ids->n - first - limit;
         if (e->t->truncate_left)
-            memmove(id, id + (e->tokens.ids->n - first - limit), limit * sizeof *id);
+            memmove(id, id + skip, limit * sizeof *id);
+        if (e->t->truncate_left && e->tokens.track)
+            memmove(e->tokens.span + first, e->tokens.span + first + skip, limit * sizeof *e->tokens.span);
         e->tokens.ids->n = first + limit;
         e->tokens.ids->truncated = 1;
     }
@@ -176,7 +182,7 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
     int rc = aoei_prompt_format(&p, o->prompt, text, e->err);
     if (rc)
         return rc;
-    e->tokens.track = e->ends != NULL;
+    e->tokens.track |= e->ends != NULL;
     rc = aoei_token_list_reserve(&e->tokens, 0, e->err);
     if (rc == 0)
         rc = encode_limited(e, p.data, p.len, limit);
@@ -200,13 +206,16 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
     return rc;
 }
 
+/* Encodes a text. If `around` is not NULL, sets the numbers of special tokens and prompt tokens. If `span` is not NULL,
+ * sets *span to the spans of the tokens, which the caller frees. */
 static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids, ends *around,
-                  aoe_error *err) {
+                  aoei_span **span, aoe_error *err) {
     const aoei_postprocessor *post = &t->post;
     aoei_words words; /* not zeroed, because most elements are never used */
     encoder e = {.t = t,
                  .words = &words,
-                 .tokens = {.ids = ids, .drop_unknown = o->drop_unknown},
+                 .tokens = {.ids = ids, .drop_unknown = o->drop_unknown, .track = span != NULL},
+                 .wide = span && !o->prompt,
                  .lowercase = o->lowercase,
                  .ends = around,
                  .err = err};
@@ -224,6 +233,8 @@ static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_option
     size_t bad = text.len ? aoei_utf8_valid(text.data, text.len) : 0;
     if (bad < text.len)
         return aoei_fail(err, AOE_EFORMAT, "invalid UTF-8 at byte %zu of the text; convert it to UTF-8", bad);
+    if (span && (rc = aoei_token_list_reserve(&e.tokens, 0, err)))
+        goto done;
     if (n_specials && (rc = push_specials(&e, post->id, post->n_before)))
         goto done;
     rc = o->prompt ? encode_prompted(&e, text, o, limit) : encode_limited(&e, text.data, text.len, limit);
@@ -233,6 +244,10 @@ done:
     aoei_normalized_free(&e.normalized);
     aoei_pretokenizing_end(&e.pretokenizing);
     aoei_subword_scratch_free(&e.scratch);
+    if (span && !rc) {
+        *span = e.tokens.span;
+        e.tokens.span = NULL;
+    }
     aoei_token_list_free(&e.tokens);
     if (rc)
         ids->n = 0;
@@ -242,12 +257,18 @@ done:
 int aoei_tokenizer_encode_plain(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                 size_t *before, size_t *after, aoe_error *err) {
     ends e = {0};
-    const int rc = encode(t, text, o, ids, before ? &e : NULL, err);
+    const int rc = encode(t, text, o, ids, before ? &e : NULL, NULL, err);
     if (before) {
         *before = e.before + (o->no_special_tokens ? 0 : t->post.n_before);
         *after = e.after + (o->no_special_tokens ? 0 : t->post.n_after);
     }
     return rc;
+}
+
+int aoei_tokenizer_encode_tracked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
+                                  aoei_span **span, aoe_error *err) {
+    *span = NULL;
+    return encode(t, text, o, ids, NULL, span, err);
 }
 
 int aoei_tokenizer_encode_plain_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second,
@@ -256,10 +277,10 @@ int aoei_tokenizer_encode_plain_pair(const aoe_tokenizer *t, aoe_text first, aoe
     aoe_ids second_ids = {0};
     whole.max_length = 0;
     whole.no_special_tokens = 1;
-    int rc = encode(t, first, &whole, ids, NULL, err);
+    int rc = encode(t, first, &whole, ids, NULL, NULL, err);
     whole.prompt = NULL;
     if (!rc)
-        rc = encode(t, second, &whole, &second_ids, NULL, err);
+        rc = encode(t, second, &whole, &second_ids, NULL, NULL, err);
     if (!rc)
         rc = aoei_pair_join(ids, &second_ids, &t->post, o->no_special_tokens, o->max_length, t->truncate_left, err);
     aoe_ids_free(&second_ids);

@@ -7,12 +7,18 @@
 #include <stdint.h>
 
 #include "aoe_tokenizer.h"
+#include "tokenizer/token_list.h"
 
 /* Encodes a text or a text pair as aoe_tokenizer_encode and aoe_tokenizer_encode_pair do without a chat template. If
  * `before` is not NULL, also sets *before and *after to the number of ids before and after the tokens of the text
  * itself, which belong to special tokens and to the prompt. */
 int aoei_tokenizer_encode_plain(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                 size_t *before, size_t *after, aoe_error *err);
+/* Encodes a text as aoei_tokenizer_encode_plain does, and sets *span to the spans of the ids->n tokens, which the
+ * caller frees with aoei_free. A span is a byte range of the text, or, with a prompt, of the prompt in which the text
+ * was inserted. The spans of special tokens are [0, 0). */
+int aoei_tokenizer_encode_tracked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
+                                  aoei_span **span, aoe_error *err);
 int aoei_tokenizer_encode_plain_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second,
                                      const aoe_encode_options *o, aoe_ids *ids, aoe_error *err);
 

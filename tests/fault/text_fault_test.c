@@ -22,6 +22,15 @@ static int decode(const aoe_tokenizer *t, const aoe_ids *ids, aoe_error *err) {
     return rc;
 }
 
+static int encode_spans(const aoe_tokenizer *t, aoe_ids *ids, aoe_error *err) {
+    aoe_token_spans spans = {0};
+    const aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = "a {text} b", .max_length = 8};
+    const int rc = aoe_tokenizer_encode_spans(t, aoe_text_of(text), &o, ids, &spans, err);
+    assert_int_equal(spans.n, ids->n);
+    aoe_token_spans_free(&spans);
+    return rc;
+}
+
 static int encode(const aoe_tokenizer *t, aoe_error *err) {
     aoe_ids ids = {0};
     int rc = aoe_tokenizer_encode(t, aoe_text_of(text), NULL, &ids, err);
@@ -32,6 +41,8 @@ static int encode(const aoe_tokenizer *t, aoe_error *err) {
             &ids, err);
     if (!rc)
         rc = decode(t, &ids, err);
+    if (!rc)
+        rc = encode_spans(t, &ids, err);
     aoe_ids_free(&ids);
     return rc;
 }

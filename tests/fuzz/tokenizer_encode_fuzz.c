@@ -62,6 +62,26 @@ static void compare(const aoe_tokenizer *t, aoe_text text, const aoe_ids *expect
     aoe_ids_free(&ids);
 }
 
+/* The ids must be the same with spans, which must be inside the text. */
+static void compare_spans(const aoe_tokenizer *t, aoe_text text, const aoe_ids *expected, const char *prompt) {
+    aoe_ids ids = {0};
+    aoe_token_spans spans = {0};
+    const aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = prompt};
+    if (aoe_tokenizer_encode_spans(t, text, &o, &ids, &spans, NULL) || spans.n != ids.n)
+        abort();
+    if (!prompt && (ids.n != expected->n || (ids.n && memcmp(ids.id, expected->id, ids.n * sizeof *ids.id) != 0)))
+        abort();
+    for (size_t i = 0; i < spans.n; i++) {
+        const aoe_token_span *s = &spans.span[i];
+        if (s->start > s->stop || s->start_byte > s->stop_byte || s->stop_byte > text.len ||
+            aoei_utf8_chars(text.data, s->start_byte) != s->start ||
+            aoei_utf8_chars(text.data, s->stop_byte) != s->stop)
+            abort();
+    }
+    aoe_ids_free(&ids);
+    aoe_token_spans_free(&spans);
+}
+
 static void encode(const aoe_tokenizer *t, const uint8_t *data, size_t size) {
     int64_t live = aoei_alloc_live();
     aoe_text text = {(const char *)data, size};
@@ -71,6 +91,8 @@ static void encode(const aoe_tokenizer *t, const uint8_t *data, size_t size) {
     if (rc != (aoei_utf8_valid(text.data, text.len) < size ? AOE_EFORMAT : 0))
         abort();
     if (!rc) {
+        compare_spans(t, text, &ids, NULL);
+        compare_spans(t, text, &ids, "a {text}\xc3\xa9 b");
         compare(t, text, &ids, "{text}", 0);
         compare(t, text, &ids, "{text}", 1);
         compare(t, text, &ids, "{text}", ids.n / 2 + 1);
