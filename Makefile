@@ -194,8 +194,8 @@ endif
 endif
 
 .PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint lint-all check-all format bench \
-  bench-peers deps-peers check-peers install uninstall clean deps deps-lint deps-arm64 help symbols header abi \
-  abi-record tier-flags
+  bench-peers deps-peers check-peers check-browser install uninstall clean deps deps-lint deps-arm64 help symbols \
+  header abi abi-record tier-flags
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -420,6 +420,9 @@ check-peers: all ## compares the results of aoe with transformers, sentence-tran
 	@tests/peers/install.sh $(abspath $(AOE_PEERS))
 	@cd tests/peers && AOE=$(abspath $(BUILD))/aoe AOE_PEERS=$(abspath $(AOE_PEERS)) PYTHONDONTWRITEBYTECODE=1 \
 	  $(abspath $(AOE_PEERS))/venv/bin/python -m pytest -q -p no:cacheprovider $(PEERS)
+
+check-browser: all ## tests the web page of the server in Chromium (PEERS=OPTIONS: options of pytest)
+	@BUILD=$(abspath $(BUILD)) tests/browser/run.sh $(abspath $(AOE_PEERS))/browser $(PEERS)
 
 deps: ## installs the build dependencies with apt (requires root)
 	@tools/deps.sh $(DEPS_APT)
