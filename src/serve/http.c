@@ -26,8 +26,9 @@
 #define CONNECTION_MEMORY 32768 /* bytes of a connection for the headers of a request and of its answer */
 #define DISCARD_BYTES     ((uint64_t)64 << 20) /* of the body of a rejected request; then the connection is closed */
 #define DISCARD_SECONDS   10
-#define ANSWER_SECONDS    600 /* to send an answer; without progress, idle_timeout */
-#define RESERVED_FILES    128 /* open files of the process that are not connections */
+#define ANSWER_SECONDS    600   /* to send an answer; without progress, idle_timeout */
+#define MAX_CONNECTIONS   20000 /* default */
+#define RESERVED_FILES    128   /* open files of the process that are not connections */
 
 struct aoei_http {
     aoei_exchange_shared shared;
@@ -395,7 +396,7 @@ static void on_message(void *user, const char *fmt, va_list args) {
 static void set_defaults(aoei_http_options *o) {
     o->body_limit = o->body_limit ? o->body_limit : 2000000;
     o->bodies_limit = o->bodies_limit ? o->bodies_limit : smaller(SIZE_MAX / 256, o->body_limit) * 256;
-    o->max_connections = o->max_connections ? o->max_connections : 20000;
+    o->max_connections = o->max_connections ? o->max_connections : MAX_CONNECTIONS;
     o->header_timeout = o->header_timeout ? o->header_timeout : 10;
     o->body_timeout = o->body_timeout ? o->body_timeout : 60;
     o->idle_timeout = o->idle_timeout ? o->idle_timeout : 75;
@@ -403,18 +404,20 @@ static void set_defaults(aoei_http_options *o) {
     o->request_queue = o->request_queue ? o->request_queue : 512;
 }
 
-/* The number of connections is limited so that the process can still open files. */
+/* The number of connections is limited so that the process can still open files. If the caller has not asked for more,
+ * that is no reason for a warning. */
 static void limit_connections(aoei_http *h) {
     const size_t files = aoei_raise_open_files();
     const size_t max = files > 2 * RESERVED_FILES ? files - RESERVED_FILES : files / 2;
-    if (h->o.max_connections <= max)
+    const size_t wanted = h->o.max_connections;
+    h->o.max_connections = smaller(wanted, max);
+    if (wanted <= max || wanted == MAX_CONNECTIONS)
         return;
     aoei_log_write(
         &h->log, AOE_LOG_WARNING,
         "at most %zu instead of %zu connections are possible, because this process may open %zu files; raise "
         "its limit (ulimit -n)",
-        max, h->o.max_connections, files);
-    h->o.max_connections = max;
+        max, wanted, files);
 }
 
 static int read_tls(aoei_http *h, aoe_error *err) {

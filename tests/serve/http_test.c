@@ -750,6 +750,53 @@ static void failures_of_the_start_are_reported(void **state) {
     stop();
 }
 
+/* Runs a command of the shell in the directory of the test. Returns 1 if it succeeds. */
+static int run(const char *fmt, unsigned port) {
+    char command[1024], line[900];
+    snprintf(line, sizeof line, fmt, port);
+    snprintf(command, sizeof command, "cd '%s' && { %s; } >output 2>&1", test_dir, line);
+    return system(command) == 0;
+}
+
+/* The client is openssl s_client, which ends when the server closes the connection. */
+static void requests_are_answered_over_tls(void **state) {
+    (void)state;
+    if (!run("openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost",
+             0)) {
+        printf("SKIP: openssl is not installed or cannot create a certificate\n");
+        skip();
+    }
+    char *cert = test_path(test_dir, "cert.pem"), *key = test_path(test_dir, "key.pem");
+    char *output = test_path(test_dir, "output");
+    aoei_http_options o = options();
+    o.tls_cert = cert;
+    o.tls_key = key;
+    o.body_limit = 1000;
+    start(&o);
+    assert_int_equal(strncmp(aoei_http_address(server), "https://", 8), 0);
+    assert_true(
+        run("printf 'POST / HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\nContent-Length: 3\\r\\n\\r\\n"
+            "abc' | openssl s_client -connect 127.0.0.1:%u -CAfile cert.pem -verify_return_error -quiet",
+            aoei_http_port(server)));
+    char *text = test_read(output, NULL);
+    expect(text, "POST / 3:96354");
+    free(text);
+    (void)run("printf 'POST / HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Length: 2000\\r\\n\\r\\n' | "
+              "openssl s_client -connect 127.0.0.1:%u -quiet",
+              aoei_http_port(server));
+    text = test_read(output, NULL);
+    expect(text, "HTTP/1.1 413 ");
+    free(text);
+    const int fd = client(); /* a client without TLS gets no answer */
+    say(fd, "GET / HTTP/1.1\r\n" HOST "\r\n");
+    assert_null(strstr(hear(fd), " 200 "));
+    close(fd);
+    stop();
+    free(output);
+    free(cert);
+    free(key);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_are_answered),
@@ -766,6 +813,7 @@ int main(void) {
         cmocka_unit_test(a_lack_of_files_does_not_stop_the_server),
         cmocka_unit_test(pages_of_another_origin_can_be_allowed),
         cmocka_unit_test(requests_are_logged),
+        cmocka_unit_test(requests_are_answered_over_tls),
         cmocka_unit_test(failures_of_the_start_are_reported),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
