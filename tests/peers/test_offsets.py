@@ -42,8 +42,9 @@ def test_sentencepiece(aoe, tmp_path, corpus, lines, name):
     # The library shifts the offsets after a character that the normalizer Precompiled removes, and after one that it
     # replaces by several characters if a mark follows. Texts with such characters are left out.
     forms = {c: tokenizer.normalizer.normalize_str("a" + c + "a")[1:-1] for c in set("".join(lines))}
+    marks = {c for c in forms if unicodedata.category(c)[0] == "M" or c == "\u0e33"}
     texts = [line for line in lines[::5] if all(forms[c] for c in line) and not any(
-        len(forms[c]) > 1 and unicodedata.category(mark)[0] == "M" for c, mark in zip(line, line[1:]))]
+        len(forms[c]) > 1 and mark in marks for c, mark in zip(line, line[1:]))]
     assert len(texts) > len(lines) / 10
     compare(aoe, save(tokenizer, tmp_path / "model"), tokenizer, texts)
 
