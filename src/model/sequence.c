@@ -186,11 +186,12 @@ static int copy_texts(const aoe_model *m, const aoei_token_lists *lists, const c
 int aoe_sequences_create(aoe_embedder *e, const aoe_text *texts, size_t n, const aoe_sequence_options *o,
                          aoe_sequence **sequences, aoe_error *err) {
     AOEI_CHECK(err, e);
+    if (n)
+        AOEI_CHECK(err, texts, sequences);
     AOEI_OPTIONS(aoe_sequence_options, o, err);
     aoei_embedder_set_failed(e, (size_t)-1);
     if (!n)
         return AOE_OK;
-    AOEI_CHECK(err, texts, sequences);
     const aoe_model *m = aoe_embedder_model(e);
     const aoe_context serial = {0}, *ctx = n < SERIAL_TEXTS ? &serial : m->ctx;
     const char *prompt = NULL;
@@ -221,11 +222,12 @@ int aoe_sequences_create(aoe_embedder *e, const aoe_text *texts, size_t n, const
 int aoe_sequences_create_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *second, size_t n,
                                const aoe_sequence_options *o, aoe_sequence **sequences, aoe_error *err) {
     AOEI_CHECK(err, e);
+    if (n)
+        AOEI_CHECK(err, first, second, sequences);
     AOEI_OPTIONS(aoe_sequence_options, o, err);
     aoei_embedder_set_failed(e, (size_t)-1);
     if (!n)
         return AOE_OK;
-    AOEI_CHECK(err, first, second, sequences);
     const aoe_model *m = aoe_embedder_model(e);
     const aoe_context serial = {0}, *ctx = n < SERIAL_TEXTS ? &serial : m->ctx;
     const char *prompt = NULL;
@@ -270,10 +272,10 @@ static int check_ids(const aoe_model *m, const int32_t *ids, size_t n, aoe_error
 int aoe_sequence_create_ids(aoe_embedder *e, const int32_t *ids, size_t n, const aoe_sequence_options *o,
                             aoe_sequence **sequence, aoe_error *err) {
     AOEI_CHECK(err, e, sequence);
-    AOEI_OPTIONS(aoe_sequence_options, o, err);
-    *sequence = NULL;
     if (n)
         AOEI_CHECK(err, ids);
+    AOEI_OPTIONS(aoe_sequence_options, o, err);
+    *sequence = NULL;
     const aoe_model *m = aoe_embedder_model(e);
     aoe_sequence_options used = *o;
     int code = aoei_embedder_check_kind(e, 0, err);

@@ -22,6 +22,7 @@
 #include "aoe_objective.h"
 #include "aoe_plan.h"
 #include "aoe_postgres.h"
+#include "aoe_sequence.h"
 #include "aoe_tokenizer.h"
 #include "aoe_train.h"
 
