@@ -31,7 +31,7 @@ typedef struct aoei_http_options {
     size_t bodies_limit;      /* bytes of all bodies that are in memory, beyond which requests get 429; 0: 256 times
                                  body_limit */
     size_t max_connections;   /* 0: 20,000, or fewer if the process may open fewer files; further ones wait in the
- queue of the system */
+                                 queue of the system */
     unsigned header_timeout;  /* seconds for the headers of a request, from its first line, or from the start of the
                                  connection; 0: 10 */
     unsigned body_timeout;    /* seconds for the body of a request; 0: 60 */
