@@ -21,6 +21,7 @@
 #include "aoe_objective.h"
 #include "aoe_plan.h"
 #include "aoe_postgres.h"
+#include "aoe_sequence.h"
 #include "aoe_tokenizer.h"
 #include "aoe_train.h"
 #include "base/dir.h"
@@ -102,7 +103,18 @@ static void call_model_functions(const char *dir, const char *path) {
     CALL(aoe_embedder_create, (&e, m, NULL, &err));
     assert_int_equal(aoe_tokenizer_open(&t, dir, NULL), 0);
     CALL(aoe_tokenizer_encode, (t, aoe_text_of("a"), NULL, &ids, &err));
+    aoe_token_spans spans = {0};
+    CALL(aoe_tokenizer_encode_spans, (t, aoe_text_of("a"), NULL, &ids, &spans, &err));
+    aoe_token_spans_free(&spans);
     CALL(aoe_tokenizer_encode_pair, (t, aoe_text_of("a"), aoe_text_of("b"), NULL, &ids, &err));
+    aoe_sequence *sequence;
+    const aoe_text word = aoe_text_of("a");
+    CALL(aoe_sequences_create, (e, &word, 1, NULL, &sequence, &err));
+    aoe_sequence_destroy(sequence);
+    CALL(aoe_sequence_create_ids, (e, ids.id, 1, NULL, &sequence, &err));
+    aoe_sequence_destroy(sequence);
+    /* the model is an embedding model */
+    MISSING(aoe_sequences_create_pairs, "cross_encoder", (e, &word, &word, 1, NULL, &sequence, &err));
     CALL(aoe_model_plan, (m, NULL, &plan, &err));
     assert_int_equal(aoe_shape_named(&shape, "bert-tiny", NULL), 0);
     CALL(aoe_shape_plan, (ctx, &shape, NULL, &plan, &err));
