@@ -28,9 +28,9 @@ struct aoe_tokenizer {
     aoei_subword model;
     aoei_postprocessor post;
     aoei_token_decoder decoder; /* converts tokens back to text */
-    int truncate_left; /* 1: texts that are too long are truncated at their start; 0: at their end */
-    int token_types;   /* 1: transformers passes token types of pairs to the model, 0: it does not; AOE_AUTO: see
-                          input_names.h */
+    int truncate_left;          /* 1: texts that are too long are truncated at their start; 0: at their end */
+    int token_types; /* 1: transformers passes token types of pairs to the model, 0: it does not; AOE_AUTO: see
+                        input_names.h */
     aoei_kept_file file[AOEI_FILE_COUNT];
     struct aoei_chat *chat;           /* parsed chat template (chat_template.h), owned; NULL: not in use */
     struct aoei_chat_ends *chat_ends; /* ends of this template (chat_encode.h), owned; NULL: not in use */
