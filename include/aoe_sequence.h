@@ -37,7 +37,7 @@ typedef struct aoe_sequence_options {
     int truncation;          /* an aoe_truncation; default AOE_TRUNCATE_END */
     int normalize; /* 1: scale the embedding to unit L2 norm; 0: do not; AOE_AUTO (default): as the model does */
     size_t dims;   /* number of components of the embedding, from 1 to aoe_model_dims; 0 (default):
-                      aoe_model_dims */
+                      aoe_embedder_dims */
 } aoe_sequence_options;
 
 AOE_OPTIONS(aoe_sequence_options);
@@ -51,12 +51,12 @@ typedef struct aoe_sequence_info {
     size_t token_dims;  /* number of components of a state of aoe_embed_tokens */
 } aoe_sequence_info;
 
-/* Tokenizes n texts with the same options, with all threads of the embedder. sequences: [n], owned by the caller, who
- * destroys each element. If the function fails, no element is created, and aoe_embed_failed_text returns the index of
- * the text. The embeddings of aoe_embed_sequences are bit-identical to those of aoe_embed with a model that was opened
- * with the same settings. An embedder that divides texts into chunks (AOE_CHUNK_MEAN) is rejected. Errors: AOE_EFORMAT
- * (invalid UTF-8; a text without tokens), AOE_EARG (an unknown prompt_name, which the message lists; a cross-encoder;
- * dims or max_length are too large). */
+/* Tokenizes n texts with the same options: many texts with the threads of the context of the model, few texts with the
+ * calling thread. sequences: [n], owned by the caller, who destroys each element. If the function fails, no element is
+ * created, and aoe_embed_failed_text returns the index of the text. The embeddings of aoe_embed_sequences are
+ * bit-identical to those of aoe_embed with a model that was opened with the same settings. An embedder that divides
+ * texts into chunks (AOE_CHUNK_MEAN) is rejected. Errors: AOE_EFORMAT (invalid UTF-8; a text without tokens), AOE_EARG
+ * (an unknown prompt_name, which the message lists; a cross-encoder; dims or max_length are too large). */
 AOE_API int aoe_sequences_create(aoe_embedder *e, const aoe_text *texts, size_t n,
                                  const aoe_sequence_options *AOE_NULLABLE o, aoe_sequence **sequences,
                                  aoe_error *AOE_NULLABLE err);

@@ -57,7 +57,6 @@ jinja: base
 tokenizer: base jinja
 encoder: base nn
 net: base
-serve: base net
 hub: base kernels nn tokenizer encoder modeldir net
 table: base
 model: base options nn tokenizer encoder modeldir

@@ -707,7 +707,7 @@ int aoei_embed_states(aoe_embedder *e, const aoei_token_lists *lists, float *sta
         code = reserve(w, n, n, err);
     if (!code) {
         aoei_batch_clear(&w->buffer);
-        aoei_batch_add(&w->buffer, lists->ids, n, 0);
+        aoei_batch_add_types(&w->buffer, lists->ids, lists->types, n, 0);
         code = aoei_model_choose_weights(&chosen, &w->ctx, m, n, err);
     }
     if (!code)
