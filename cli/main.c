@@ -29,8 +29,8 @@ const char aoei_source_tree[] = "";
     X(plot_bench)
 #define TOP_COMMANDS(X) \
     X(init) X(pretrain) X(train) X(data) X(grid) X(compare) X(eval) X(plot) X(embed) X(similarity) X(similar) \
-    X(rerank) X(index) X(search) X(get) X(mcp) X(tokenize) X(info) X(pull) X(models) X(convert) X(merge) X(whiten) \
-    X(flow) X(verify) X(bench) X(options) X(completion)
+    X(rerank) X(index) X(search) X(get) X(mcp) X(serve) X(tokenize) X(info) X(pull) X(models) X(convert) \
+    X(merge) X(whiten) X(flow) X(verify) X(bench) X(options) X(completion)
 /* clang-format on */
 
 #define DECLARE(command) extern const cli_command cli_##command##_command;

@@ -20,6 +20,7 @@
 #include "aoe_plan.h"
 #include "aoe_postgres.h"
 #include "aoe_sequence.h"
+#include "aoe_serve.h"
 #include "aoe_tokenizer.h"
 #include "aoe_train.h"
 #include "base/error.h"
@@ -60,6 +61,7 @@ OPTIONS(aoe_index_search_options, NONE);
 OPTIONS(aoe_index_update_options, NONE);
 OPTIONS(aoe_layer_options, NONE);
 OPTIONS(aoe_sequence_options, NONE);
+OPTIONS(aoe_serve_options, NONE);
 OPTIONS(aoe_lora, NONE);
 OPTIONS(aoe_model_options, NONE);
 OPTIONS(aoe_objective_options, NONE);

@@ -81,6 +81,7 @@
     X(aoe_score_result)                                                                                                \
     X(aoe_sequence_info)                                                                                               \
     X(aoe_sequence_options)                                                                                            \
+    X(aoe_serve_options)                                                                                               \
     X(aoe_shape)                                                                                                       \
     X(aoe_similar_options)                                                                                             \
     X(aoe_similar_result)                                                                                              \

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/buffer.h"
-#include "serve/routes.h"
+#include "serve/route.h"
 
 /* Appends the document of routes [n] as JSON. Routes of one path are described together. If several routes have the
  * same path and method, their bodies and answers are alternatives; the first one provides the summary. */

@@ -40,9 +40,9 @@ typedef enum aoei_field_kind {
 typedef struct aoei_field {
     const char *name;                /* key; borrowed */
     aoei_field_kind kind;            /* type of the value */
+    int required;                    /* 1: the key must be present and not null */
     size_t offset;                   /* offset of the member in the struct of the fields; members of an object with
                                         `fields` are relative to this offset */
-    int required;                    /* 1: the key must be present and not null */
     const char *choices;             /* CHOICE, CHOICES: names, separated by '|' */
     const char *help;                /* description for /openapi.json: one sentence; NULL: none */
     const struct aoei_field *fields; /* OBJECT: [n_fields] its fields; NULL: the value is not checked */

@@ -23,6 +23,7 @@
 #include "aoe_plan.h"
 #include "aoe_postgres.h"
 #include "aoe_sequence.h"
+#include "aoe_serve.h"
 #include "aoe_tokenizer.h"
 #include "aoe_train.h"
 

@@ -22,6 +22,7 @@
 #include "aoe_plan.h"
 #include "aoe_postgres.h"
 #include "aoe_sequence.h"
+#include "aoe_serve.h"
 #include "aoe_tokenizer.h"
 #include "aoe_train.h"
 #include "base/dir.h"
@@ -155,6 +156,22 @@ static void call_model_functions(const char *dir, const char *path) {
     aoe_context_destroy(ctx);
 }
 
+/* Starts a server with the model directory as the default model. Another program may use the default port. */
+static void call_server_functions(const char *dir) {
+    aoe_server *server;
+    char text[4096];
+    assert_int_equal(setenv("AOE_MODEL", dir, 1), 0);
+    CALL(aoe_server_check, (NULL, text, sizeof text, &err));
+    aoe_error err = {0};
+    called[n_called++] = "aoe_server_start";
+    const int code = aoe_server_start(&server, NULL, &err);
+    if (code)
+        assert_non_null(strstr(err.message, "8080"));
+    else
+        assert_int_equal(aoe_server_stop(server, 10), 0);
+    assert_int_equal(unsetenv("AOE_MODEL"), 0);
+}
+
 /* Calls the evaluation functions whose input is not a table of pairs. */
 static void call_evaluations(const char *dir) {
     aoe_model *m;
@@ -267,6 +284,7 @@ static void null_options(void **state) {
     test_model_write(dir, NULL);
     char *path = test_write_text(dir, "pairs.tsv", "text1\ttext2\tlabel\nthe\tcat\t1\nthe cat\ta\t0\ncat\truns\t1\n");
     call_model_functions(dir, path);
+    call_server_functions(dir);
     call_evaluations(dir);
     call_data_functions(path);
     call_training_functions(dir);

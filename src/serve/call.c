@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ * The functions with which routes read the body of a call, get their model, and answer.
+ */
+#include "serve/call.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+aoei_error_kind aoei_call_error_kind(int code) {
+    switch (code) {
+    case AOE_EARG:
+        return AOEI_VALIDATION;
+    case AOE_ENOENT:
+        return AOEI_NOT_FOUND;
+    case AOE_ENOMEM:
+        return AOEI_INTERNAL;
+    default:
+        return AOEI_BACKEND;
+    }
+}
+
+void aoei_call_fail_exchange(aoei_exchange *x, const aoei_route *route, aoei_error_kind kind, const char *message,
+                             const char *param) {
+    const aoei_family family = route ? route->family : AOEI_TEI;
+    const int status = aoei_answer_status(family, kind);
+    aoei_buffer body = {0};
+    aoei_answer_error_of(&body, family, status, kind, message, param);
+    if (status == 429)
+        aoei_exchange_add_header(x, "Retry-After", "1");
+    aoei_exchange_answer(x, status, "application/json", &body);
+}
+
+void aoei_call_fail(aoei_call *c, aoei_error_kind kind, const char *fmt, ...) {
+    char message[1200];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(message, sizeof message, fmt, args);
+    va_end(args);
+    aoei_call_fail_exchange(c->x, c->route, kind, message, NULL);
+}
+
+void aoei_call_fail_code(aoei_call *c, int code, const aoe_error *err) {
+    aoei_call_fail(c, aoei_call_error_kind(code), "%s", err->message);
+}
+
+void aoei_call_answer(aoei_call *c, aoei_buffer *body) {
+    if (c->request.n_ignored)
+        aoei_exchange_add_header(c->x, "x-aoe-ignored", "%s", c->request.ignored);
+    aoei_exchange_answer(c->x, 200, "application/json", body);
+}
+
+int aoei_call_parse(aoei_call *c, void *out) {
+    aoe_error err = {0};
+    const int code =
+        aoei_request_parse(&c->request, aoei_exchange_body(c->x), c->route->fields, c->route->n_fields, out, &err);
+    if (!code)
+        return 0;
+    aoei_metrics_count(c->server->metrics, AOEI_REQUEST_FAILURE, AOEI_FAILED_VALIDATION);
+    aoei_call_fail_exchange(c->x, c->route,
+                            code == AOE_ENOMEM        ? AOEI_INTERNAL
+                            : c->request.is_malformed ? AOEI_MALFORMED
+                                                      : AOEI_VALIDATION,
+                            err.message, c->request.key);
+    return 1;
+}
+
+aoei_served *aoei_call_model(aoei_call *c, const char *name, aoei_task_kind kind) {
+    aoe_error err = {0};
+    aoei_served *served = aoei_models_acquire(c->server->models, name, c->may_wait, &c->would_wait, &err);
+    if (!served && !c->would_wait)
+        aoei_call_fail(c, err.code == AOE_ENOENT ? AOEI_NOT_FOUND : AOEI_UNHEALTHY, "%s", err.message);
+    if (!served || kind == AOEI_TASK_STATES || served->is_cross_encoder == (kind == AOEI_TASK_SCORE))
+        return served;
+    aoei_metrics_count(c->server->metrics, AOEI_REQUEST_FAILURE, AOEI_FAILED_MODEL_TYPE);
+    aoei_call_fail(c, AOEI_BACKEND,
+                   served->is_cross_encoder
+                       ? "the model '%.100s' is a cross-encoder, which computes no embeddings; use /rerank or /predict"
+                       : "the model '%.100s' is an embedding model, which scores no pairs; use /similarity, or name a "
+                         "cross-encoder",
+                   served->name);
+    aoei_models_release(c->server->models, served);
+    return NULL;
+}

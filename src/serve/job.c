@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ * The texts of a job are tokenized with one call, except those that are in the cache. If a model has prompts for
+ * several kinds of texts in one request, texts with the same prompt are tokenized together.
+ */
+#include "serve/job.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void destroy_job(aoei_job *j) {
+    for (size_t i = 0; j->task && i < j->n; i++)
+        aoe_sequence_destroy(j->task[i].sequence);
+    for (size_t i = 0; j->row && i < j->n && j->list.kind == AOEI_TASK_STATES; i++)
+        aoei_free(j->row[i]);
+    aoei_models_release(j->server->models, j->served);
+    aoei_request_free(&j->request);
+    aoei_free(j->task);
+    aoei_free(j->row);
+    aoei_free(j->values);
+    aoei_free(j->is_cut);
+    aoei_free(j->is_known);
+    aoei_free(j->user);
+    aoei_free(j);
+}
+
+void aoei_job_fail(aoei_job *j, aoei_error_kind kind, const char *message) {
+    aoe_server *s = j->server;
+    aoei_exchange *x = j->x;
+    const aoei_route *route = j->route;
+    destroy_job(j);
+    atomic_fetch_sub(&s->requests, 1);
+    aoei_call_fail_exchange(x, route, kind, message, NULL);
+}
+
+aoei_job *aoei_job_create(aoei_call *c, aoei_served *served, size_t n, aoei_task_kind kind, aoei_job_answer_fn answer) {
+    aoei_job *j = aoei_calloc(1, sizeof *j);
+    if (!j) {
+        aoei_models_release(c->server->models, served);
+        aoei_call_fail(c, AOEI_INTERNAL, "out of memory for the request");
+        return NULL;
+    }
+    *j = (aoei_job){.list = {.kind = kind, .activation = AOE_AUTO, .n = n},
+                    .server = c->server,
+                    .x = c->x,
+                    .route = c->route,
+                    .served = served,
+                    .request = c->request,
+                    .n = n,
+                    .answer = answer};
+    aoe_sequence_options_defaults(&j->o);
+    c->request = (aoei_request){0};
+    c->counted = 0; /* the job counts instead */
+    return j;
+}
+
+int aoei_call_check_count(aoei_call *c, size_t n, int is_native, const char *key) {
+    const size_t max = is_native ? c->server->o.max_texts : c->server->o.max_list;
+    if (!n) {
+        aoei_call_fail(c, AOEI_EMPTY, "`%s` cannot be empty", key);
+        return 1;
+    }
+    if (n > max) {
+        aoei_metrics_count(c->server->metrics, AOEI_REQUEST_FAILURE, AOEI_FAILED_BATCH_SIZE);
+        aoei_call_fail(c, AOEI_VALIDATION, "batch size %zu > maximum allowed batch size %zu", n, max);
+        return 1;
+    }
+    return 0;
+}
+
+/* ----------------------------------------------------------------- cache */
+
+/* Writes what the vectors of the job depend on, besides the text, to key[size]. Returns the length; 0: no cache. */
+static size_t cache_key(const aoei_job *j, const char *prompt_name, char *key, size_t size) {
+    const aoe_sequence_options *o = &j->o;
+    const int n = snprintf(key, size, "%llu %d %d %zu %zu %s%s%s%s", (unsigned long long)j->served->serial,
+                           o->truncation, o->normalize, o->max_length, o->dims, prompt_name ? "n" : "",
+                           prompt_name ? prompt_name : "", o->prompt ? "p" : "", o->prompt ? o->prompt : "");
+    return n > 0 && (size_t)n < size ? (size_t)n : 0;
+}
+
+static const char *prompt_name_of(const aoei_job *j, size_t i) {
+    return j->prompt_names ? j->prompt_names[i] : j->o.prompt_name;
+}
+
+static int uses_cache(const aoei_job *j) {
+    return j->server->cache && j->text && j->list.kind == AOEI_TASK_EMBED;
+}
+
+/* Copies the known embeddings from the cache. */
+static void read_cache(aoei_job *j) {
+    char key[512];
+    size_t hits = 0;
+    if (!uses_cache(j))
+        return;
+    for (size_t i = 0; i < j->n; i++) {
+        aoei_cached found;
+        const size_t len = cache_key(j, prompt_name_of(j, i), key, sizeof key);
+        if (!len || !aoei_cache_get(j->server->cache, (aoe_text){key, len}, j->text[i], j->row[i], j->dims, &found))
+            continue;
+        j->is_known[i] = 1;
+        j->is_cut[i] = found.truncated;
+        j->task[i].tokens = found.tokens;
+        hits++;
+    }
+    aoei_metrics_add(j->server->metrics, AOEI_CACHE_HITS, 0, hits);
+    aoei_metrics_add(j->server->metrics, AOEI_CACHE_MISSES, 0, j->n - hits);
+}
+
+static void write_cache(aoei_job *j) {
+    char key[512];
+    for (size_t i = 0; uses_cache(j) && i < j->n; i++) {
+        const size_t len = cache_key(j, prompt_name_of(j, i), key, sizeof key);
+        if (len && !j->is_known[i])
+            aoei_cache_put(j->server->cache, (aoe_text){key, len}, j->text[i], j->row[i], j->dims,
+                           &(aoei_cached){.tokens = j->task[i].tokens, .truncated = j->is_cut[i]});
+    }
+}
+
+/* -------------------------------------------------------------- tokenize */
+
+/* Tokenizes the texts from `begin` to `end` - 1, of which none is known, and which have the same prompt. */
+static int tokenize_range(aoei_job *j, size_t begin, size_t end, aoe_sequence **out, aoe_error *err) {
+    aoe_sequence_options o = j->o;
+    aoe_embedder *e = j->served->one;
+    o.prompt_name = prompt_name_of(j, begin);
+    o.truncation = j->refuses_long ? AOE_TRUNCATE_NONE : o.truncation;
+    if (j->first)
+        return aoe_sequences_create_pairs(e, j->first + begin, j->second + begin, end - begin, &o, out, err);
+    if (j->text)
+        return aoe_sequences_create(e, j->text + begin, end - begin, &o, out, err);
+    int code = AOE_OK;
+    size_t i = begin;
+    for (; i < end && !code; i++)
+        code = aoe_sequence_create_ids(e, j->ids[i], j->n_ids[i], &o, &out[i - begin], err);
+    for (size_t k = begin; k < i && code; k++)
+        aoe_sequence_destroy(out[k - begin]);
+    return code;
+}
+
+static int same_prompt(const char *a, const char *b) {
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Tokenizes the texts that are not known. */
+static int tokenize(aoei_job *j, aoe_error *err) {
+    aoe_sequence **out = aoei_calloc(j->n, sizeof *out);
+    int code = out ? AOE_OK : aoei_fail_nomem(err, j->n * sizeof *out);
+    for (size_t i = 0, end; i < j->n && !code; i = end) {
+        end = i + 1;
+        if (j->is_known[i])
+            continue;
+        while (end < j->n && !j->is_known[end] && same_prompt(prompt_name_of(j, i), prompt_name_of(j, end)))
+            end++;
+        code = tokenize_range(j, i, end, out, err);
+        for (size_t k = i; k < end && !code; k++) {
+            aoe_sequence_info info = {.struct_size = sizeof info};
+            j->task[k].sequence = out[k - i];
+            aoe_sequence_get_info(out[k - i], &info);
+            j->task[k].tokens = (uint32_t)info.tokens;
+            j->is_cut[k] = (uint8_t)info.truncated;
+        }
+    }
+    aoei_free(out);
+    return code;
+}
+
+/* Answers that a text is too long, or that all are, and frees the job. Returns 1 if it did. */
+static int fail_long(aoei_job *j) {
+    char message[200];
+    size_t tokens = 0;
+    const size_t limit = j->o.max_length ? j->o.max_length : j->served->info.max_length;
+    for (size_t i = 0; i < j->n; i++) {
+        tokens += j->task[i].tokens;
+        if (j->refuses_long && j->task[i].tokens > limit) {
+            snprintf(message, sizeof message, "`inputs` must have less than %zu tokens. Given: %u", limit + 1,
+                     (unsigned)j->task[i].tokens);
+            aoei_job_fail(j, AOEI_VALIDATION, message);
+            return 1;
+        }
+    }
+    if (j->max_tokens && tokens > j->max_tokens) {
+        snprintf(message, sizeof message,
+                 "the request has %zu tokens, but at most %zu are allowed; divide the texts among several requests",
+                 tokens, j->max_tokens);
+        aoei_job_fail(j, AOEI_VALIDATION, message);
+        return 1;
+    }
+    return 0;
+}
+
+/* ---------------------------------------------------------------- answer */
+
+static void add_headers(const aoei_job *j, double now) {
+    aoei_exchange *x = j->x;
+    size_t characters = 0;
+    for (size_t i = 0; i < j->n; i++)
+        characters += j->text ? j->text[i].len : j->first ? j->first[i].len + j->second[i].len : 0;
+    const double start = (double)aoei_exchange_start(x) * 1e-9;
+    aoei_exchange_add_header(x, "x-compute-type", "cpu");
+    aoei_exchange_add_header(x, "x-compute-characters", "%zu", characters);
+    aoei_exchange_add_header(x, "x-compute-tokens", "%zu", j->tokens);
+    aoei_exchange_add_header(x, "x-total-time", "%.0f", (now - start) * 1e3);
+    aoei_exchange_add_header(x, "x-compute-time", "%.0f", (now - start) * 1e3);
+    aoei_exchange_add_header(x, "x-tokenization-time", "%.0f", j->tokenization * 1e3);
+    aoei_exchange_add_header(x, "x-queue-time", "%.0f", (j->list.started - j->list.added) * 1e3);
+    aoei_exchange_add_header(x, "x-inference-time", "%.0f", (now - j->list.started) * 1e3);
+    if (j->truncated)
+        aoei_exchange_add_header(x, "x-aoe-truncated", "%zu", j->truncated);
+    if (j->request.n_ignored)
+        aoei_exchange_add_header(x, "x-aoe-ignored", "%s", j->request.ignored);
+    if (j->list.kind == AOEI_TASK_EMBED && j->dims < j->served->dims)
+        aoei_exchange_add_header(x, "x-aoe-dimensions", "truncated from %zu", j->served->dims);
+    aoei_exchange_note(x, j->served->name, j->n, j->tokens);
+}
+
+/* Records a finished job. The durations of the job count for each of its texts, as in text-embeddings-inference. */
+static void observe(const aoei_job *j, double now) {
+    aoei_metrics *m = j->server->metrics;
+    const int scores = j->list.kind == AOEI_TASK_SCORE;
+    const double start = (double)aoei_exchange_start(j->x) * 1e-9;
+    const double duration[] = {now - start, j->tokenization, j->list.started - j->list.added, now - j->list.started};
+    aoei_metrics_count(m, AOEI_REQUEST_SUCCESS, j->n > 1 ? AOEI_BATCH : AOEI_SINGLE);
+    aoei_metrics_add(m, scores ? AOEI_PREDICT_SUCCESS : AOEI_EMBED_SUCCESS, 0, j->n);
+    aoei_metrics_add(m, AOEI_TOKENS, 0, j->computed);
+    aoei_metrics_add(m, AOEI_TRUNCATED, 0, j->truncated);
+    for (int i = 0; i < 4; i++) {
+        aoei_metrics_observe(m, (aoei_histogram)(AOEI_REQUEST_DURATION + i), duration[i]);
+        for (size_t k = 0; k < j->n; k++)
+            aoei_metrics_observe(m, (aoei_histogram)((scores ? AOEI_PREDICT_DURATION : AOEI_EMBED_DURATION) + i),
+                                 duration[i]);
+    }
+    for (size_t i = 0; i < j->n; i++)
+        aoei_metrics_observe(m, AOEI_REQUEST_INPUT_LENGTH, (double)j->task[i].tokens);
+}
+
+/* The function `done` of the list. */
+static void finish(aoei_task_list *list) {
+    aoei_job *j = (aoei_job *)list;
+    aoei_buffer body = {0};
+    char message[sizeof list->err.message];
+    if (list->code == AOE_ECANCELLED) {
+        aoei_metrics_count(j->server->metrics, AOEI_REQUEST_FAILURE, AOEI_FAILED_DROPPED);
+        aoei_job_fail(j, AOEI_UNHEALTHY, "the client closed the connection");
+        return;
+    }
+    if (list->code) {
+        snprintf(message, sizeof message, "%s", list->err.message);
+        aoei_metrics_count(j->server->metrics, AOEI_REQUEST_FAILURE, AOEI_FAILED_INFERENCE);
+        aoei_job_fail(j, AOEI_BACKEND, message);
+        return;
+    }
+    write_cache(j);
+    j->answer(j, &body);
+    const double now = aoei_now();
+    add_headers(j, now);
+    observe(j, now);
+    aoe_server *s = j->server;
+    aoei_exchange *x = j->x;
+    destroy_job(j);
+    atomic_fetch_sub(&s->requests, 1);
+    aoei_exchange_answer(x, 200, "application/json", &body);
+}
+
+static int is_gone(aoei_task_list *list) {
+    return aoei_exchange_is_gone(((aoei_job *)list)->x);
+}
+
+/* Allocates the results. States are allocated when the numbers of tokens are known. */
+static int allocate(aoei_job *j, aoe_error *err) {
+    j->dims = j->list.kind == AOEI_TASK_SCORE ? j->served->dims : j->o.dims ? j->o.dims : j->served->dims;
+    j->task = aoei_calloc(j->n, sizeof *j->task);
+    j->row = aoei_calloc(j->n, sizeof *j->row);
+    j->is_cut = aoei_calloc(j->n, 1);
+    j->is_known = aoei_calloc(j->n, 1);
+    const int has_values = j->list.kind != AOEI_TASK_STATES;
+    j->values = has_values ? aoei_malloc_array(j->n, j->dims * sizeof *j->values) : NULL;
+    if (!j->task || !j->row || !j->is_cut || !j->is_known || (has_values && !j->values))
+        return aoei_fail_nomem(err, j->n * j->dims * sizeof *j->values);
+    for (size_t i = 0; i < j->n && has_values; i++)
+        j->row[i] = j->values + i * j->dims;
+    return AOE_OK;
+}
+
+static int allocate_states(aoei_job *j, aoe_error *err) {
+    for (size_t i = 0; i < j->n; i++) {
+        aoe_sequence_info info = {.struct_size = sizeof info};
+        aoe_sequence_get_info(j->task[i].sequence, &info);
+        j->dims = info.token_dims;
+        j->row[i] = aoei_malloc_array(info.tokens ? info.tokens : 1, info.token_dims * sizeof(float));
+        if (!j->row[i])
+            return aoei_fail_nomem(err, info.tokens * info.token_dims * sizeof(float));
+    }
+    return AOE_OK;
+}
+
+void aoei_job_start(aoei_job *j) {
+    aoe_error err = {0};
+    const double start = aoei_now();
+    if (j->list.kind == AOEI_TASK_EMBED && j->o.dims > j->served->dims) {
+        char message[120];
+        snprintf(message, sizeof message, "`dimensions` is %zu, but the embeddings have %zu components", j->o.dims,
+                 j->served->dims);
+        aoei_job_fail(j, AOEI_VALIDATION, message);
+        return;
+    }
+    aoei_metrics *m = j->server->metrics;
+    aoei_metrics_count(m, AOEI_REQUEST_COUNT, j->n > 1 ? AOEI_BATCH : AOEI_SINGLE);
+    aoei_metrics_add(m, j->list.kind == AOEI_TASK_SCORE ? AOEI_PREDICT_COUNT : AOEI_EMBED_COUNT, 0, j->n);
+    int code = allocate(j, &err);
+    if (!code) {
+        read_cache(j);
+        code = tokenize(j, &err);
+    }
+    if (!code && j->list.kind == AOEI_TASK_STATES)
+        code = allocate_states(j, &err);
+    if (code) {
+        const int is_tokenizer = code == AOE_EFORMAT || code == AOE_EARG;
+        aoei_metrics_count(m, AOEI_REQUEST_FAILURE, is_tokenizer ? AOEI_FAILED_TOKENIZATION : AOEI_FAILED_VALIDATION);
+        aoei_job_fail(j, code == AOE_EFORMAT ? AOEI_TOKENIZER : aoei_call_error_kind(code), err.message);
+        return;
+    }
+    if (fail_long(j))
+        return;
+    for (size_t i = 0; i < j->n; i++) {
+        j->task[i].out = j->row[i];
+        j->tokens += j->task[i].tokens;
+        j->computed += j->is_known[i] ? 0 : j->task[i].tokens;
+        j->truncated += j->is_cut[i];
+    }
+    j->tokenization = aoei_now() - start;
+    j->list.task = j->task;
+    j->list.n = j->n;
+    j->list.is_gone = is_gone;
+    j->list.done = finish;
+    aoei_text_queue_add(j->served->queue, &j->list);
+}

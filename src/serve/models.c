@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ * Each entry of the list has a lock, which a thread holds while it opens the model, so that requests for other models
+ * do not wait. A second lock protects the pointers to the open models; it is held only for the few instructions that
+ * copy a pointer and count its user, so no request can get a model that is being closed.
+ */
+#include "serve/models.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/thread.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A name of the list. */
+typedef struct slot {
+    char *name; /* owned */
+    char *dir;  /* directory or name of the model for aoe_model_open, owned; NULL: the default model of the library */
+    aoei_mutex opening;
+    aoei_served *served; /* owned; NULL: not open */
+} slot;
+
+struct aoei_models {
+    aoe_context *ctx; /* threads of all models, owned */
+    slot *slots;      /* [n] */
+    size_t n;
+    aoei_mutex lock; /* protects slots[i].served */
+    aoei_condition released;
+    uint64_t serial;
+    aoei_metrics *metrics;
+    aoe_dtype dtype;
+    size_t max_batch_tokens;
+};
+
+/* Splits "NAME=MODEL". Without a name, it is the last part of the path. */
+static int read_slot(slot *s, const char *text, aoe_error *err) {
+    const char *equals = text ? strchr(text, '=') : NULL;
+    char path[4096] = "";
+    const char *dir = equals ? equals + 1 : text, *name;
+    size_t len;
+    aoei_mutex_init(&s->opening);
+    if (equals && (equals == text || !equals[1]))
+        return aoei_fail(err, AOE_EARG, "the model '%s' has no name or no directory; write NAME=DIR or DIR", text);
+    if (equals) {
+        name = text;
+        len = (size_t)(equals - text);
+    } else {
+        const int code =
+            text ? (snprintf(path, sizeof path, "%s", text), AOE_OK) : aoe_default_model(path, sizeof path, err);
+        if (code)
+            return code;
+        len = strlen(path);
+        while (len > 1 && path[len - 1] == '/')
+            len--;
+        path[len] = 0;
+        const char *slash = strrchr(path, '/');
+        if (slash && slash[1] && path[0] != '/' && strchr(path, '/') == slash)
+            slash = NULL; /* a name on the Hub, such as ORGANIZATION/MODEL, is kept */
+        name = slash && slash[1] ? slash + 1 : path;
+        len = strlen(name);
+    }
+    s->name = aoei_strndup(name, len);
+    s->dir = dir ? aoei_strdup(dir) : NULL;
+    return s->name && (s->dir || !dir) ? AOE_OK : aoei_fail_nomem(err, len);
+}
+
+static void destroy_served(aoei_served *served) {
+    if (!served)
+        return;
+    aoei_text_queue_destroy(served->queue);
+    aoe_embedder_destroy(served->one);
+    aoe_embedder_destroy(served->all);
+    aoe_model_close(served->model);
+    aoei_free(served);
+}
+
+/* Opens a model. */
+static int open_model(aoei_models *models, slot *s, aoei_served **opened, aoe_error *err) {
+    aoe_model_options mo;
+    aoe_embedder_options eo;
+    aoe_model_options_defaults(&mo);
+    aoe_embedder_options_defaults(&eo);
+    mo.cross_encoder = AOE_AUTO;
+    mo.dtype = models->dtype;
+    aoei_served *served = *opened = aoei_calloc(1, sizeof *served);
+    if (!served)
+        return aoei_fail_nomem(err, sizeof *served);
+    served->name = s->name;
+    served->dir = s->dir ? s->dir : s->name;
+    atomic_init(&served->users, 0);
+    const size_t threads = aoe_context_threads(models->ctx);
+    int code = aoe_model_open(&served->model, models->ctx, s->dir, &mo, err);
+    if (!code)
+        code = aoe_embedder_create(&served->all, served->model, &eo, err);
+    eo.threads = 1;
+    if (!code)
+        code = aoe_embedder_create(&served->one, served->model, &eo, err);
+    if (!code) {
+        served->info.struct_size = sizeof served->info;
+        aoe_model_get_info(served->model, &served->info);
+        served->is_cross_encoder = aoe_model_is_cross_encoder(served->model);
+        served->dims = served->is_cross_encoder ? aoe_model_classes(served->model) : aoe_embedder_dims(served->all);
+        code = aoei_text_queue_create(&served->queue, served->all, served->one, threads, models->max_batch_tokens,
+                                      models->metrics, err);
+    }
+    if (code) {
+        destroy_served(served);
+        *opened = NULL;
+        return code;
+    }
+    aoei_mutex_lock(&models->lock);
+    served->serial = ++models->serial;
+    aoei_mutex_unlock(&models->lock);
+    return AOE_OK;
+}
+
+int aoei_models_create(aoei_models **models, const aoe_serve_options *o, aoei_metrics *metrics, aoe_error *err) {
+    const size_t n = o->n_models ? o->n_models : 1;
+    aoe_context_options co;
+    aoe_context_options_defaults(&co);
+    co.log = o->log;
+    co.log_user = o->log_user;
+    if (o->threads != AOE_AUTO)
+        co.threads = o->threads;
+    aoei_models *m = *models = aoei_calloc(1, sizeof *m);
+    if (!m)
+        return aoei_fail_nomem(err, sizeof *m);
+    m->metrics = metrics;
+    m->dtype = o->dtype;
+    m->max_batch_tokens = o->max_batch_tokens;
+    aoei_mutex_init(&m->lock);
+    aoei_condition_init(&m->released);
+    m->slots = aoei_calloc(n, sizeof *m->slots);
+    int code = m->slots ? aoe_context_create(&m->ctx, &co, err) : aoei_fail_nomem(err, n * sizeof *m->slots);
+    for (; m->n < n && !code; m->n++) {
+        code = read_slot(&m->slots[m->n], o->n_models ? o->models[m->n] : NULL, err);
+        for (size_t i = 0; i < m->n && !code; i++)
+            if (!strcmp(m->slots[i].name, m->slots[m->n].name))
+                code =
+                    aoei_fail(err, AOE_EARG, "two models have the name '%s'; give one of them another name: NAME=DIR",
+                              m->slots[i].name);
+    }
+    if (!code)
+        code = open_model(m, &m->slots[0], &m->slots[0].served, err);
+    if (code) {
+        aoei_models_destroy(m);
+        *models = NULL;
+    }
+    return code;
+}
+
+void aoei_models_destroy(aoei_models *models) {
+    if (!models)
+        return;
+    for (size_t i = 0; models->slots && i < models->n; i++) {
+        destroy_served(models->slots[i].served);
+        aoei_mutex_destroy(&models->slots[i].opening);
+        aoei_free(models->slots[i].name);
+        aoei_free(models->slots[i].dir);
+    }
+    aoei_free(models->slots);
+    aoe_context_destroy(models->ctx);
+    aoei_condition_destroy(&models->released);
+    aoei_mutex_destroy(&models->lock);
+    aoei_free(models);
+}
+
+size_t aoei_models_count(const aoei_models *models) {
+    return models->n;
+}
+
+const char *aoei_models_name(const aoei_models *models, size_t i) {
+    return models->slots[i].name;
+}
+
+const char *aoei_models_dir(const aoei_models *models, size_t i) {
+    return models->slots[i].dir ? models->slots[i].dir : models->slots[i].name;
+}
+
+uint64_t aoei_models_serial(aoei_models *models, size_t i) {
+    aoei_mutex_lock(&models->lock);
+    const uint64_t serial = models->slots[i].served ? models->slots[i].served->serial : 0;
+    aoei_mutex_unlock(&models->lock);
+    return serial;
+}
+
+/* Returns the entry of a name, or NULL after an error. */
+static slot *find_slot(aoei_models *models, const char *name, aoe_error *err) {
+    char names[400] = "";
+    size_t at = 0;
+    if (!name || !*name)
+        return &models->slots[0];
+    for (size_t i = 0; i < models->n; i++)
+        if (!strcmp(models->slots[i].name, name))
+            return &models->slots[i];
+    for (size_t i = 0; i < models->n && at < sizeof names; i++)
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%.100s", i ? ", " : "", models->slots[i].name);
+    aoei_fail(err, AOE_ENOENT, "no model has the name '%.100s'; models: %s", name, names);
+    return NULL;
+}
+
+/* Returns the open model of a slot and counts the user; NULL: it is not open. */
+static aoei_served *use(aoei_models *models, slot *s) {
+    aoei_mutex_lock(&models->lock);
+    aoei_served *served = s->served;
+    if (served)
+        atomic_fetch_add(&served->users, 1);
+    aoei_mutex_unlock(&models->lock);
+    return served;
+}
+
+aoei_served *aoei_models_acquire(aoei_models *models, const char *name, int may_wait, int *would_wait, aoe_error *err) {
+    slot *s = find_slot(models, name, err);
+    aoei_served *served = s ? use(models, s) : NULL;
+    if (!s || served)
+        return served;
+    if (!may_wait) {
+        *would_wait = 1;
+        return NULL;
+    }
+    aoei_mutex_lock(&s->opening);
+    if (!(served = use(models, s)) && !open_model(models, s, &served, err)) {
+        aoei_mutex_lock(&models->lock);
+        s->served = served;
+        atomic_fetch_add(&served->users, 1);
+        aoei_mutex_unlock(&models->lock);
+    }
+    aoei_mutex_unlock(&s->opening);
+    return served;
+}
+
+void aoei_models_retain(aoei_served *served) {
+    atomic_fetch_add(&served->users, 1);
+}
+
+void aoei_models_release(aoei_models *models, aoei_served *served) {
+    if (!served)
+        return;
+    aoei_mutex_lock(&models->lock);
+    if (atomic_fetch_sub(&served->users, 1) == 1)
+        aoei_condition_broadcast(&models->released);
+    aoei_mutex_unlock(&models->lock);
+}
+
+int aoei_models_reload(aoei_models *models, aoe_error *err) {
+    aoei_served **opened = aoei_calloc(models->n, sizeof *opened);
+    int code = opened ? AOE_OK : aoei_fail_nomem(err, models->n * sizeof *opened);
+    for (size_t i = 0; i < models->n && !code; i++)
+        if (aoei_models_serial(models, i))
+            code = open_model(models, &models->slots[i], &opened[i], err);
+    for (size_t i = 0; opened && i < models->n; i++) {
+        if (code) {
+            destroy_served(opened[i]);
+            continue;
+        }
+        if (!opened[i])
+            continue;
+        aoei_mutex_lock(&models->lock);
+        aoei_served *old = models->slots[i].served;
+        models->slots[i].served = opened[i];
+        while (atomic_load(&old->users))
+            aoei_condition_wait(&models->released, &models->lock);
+        aoei_mutex_unlock(&models->lock);
+        destroy_served(old);
+    }
+    aoei_free(opened);
+    return code;
+}

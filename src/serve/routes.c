@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * The table of routes, with the JSON schemas of their answers.
+ */
+#include "serve/routes.h"
+
+#include "serve/openai.h"
+#include "serve/status.h"
+#include "serve/tei_embed.h"
+
+#define VECTORS       "{\"type\":\"array\",\"items\":" SCORES "}"
+#define STATES        "{\"type\":\"array\",\"items\":" VECTORS "}"
+#define SCORES        "{\"type\":\"array\",\"items\":{\"type\":\"number\",\"nullable\":true}}"
+#define EMBED_SUMMARY "Computes embeddings, as text-embeddings-inference does."
+#define OPENAI_ANSWER                                                                                                  \
+    "{\"type\":\"object\",\"required\":[\"object\",\"data\",\"model\",\"usage\"],\"properties\":{\"object\":{"         \
+    "\"type\":\"string\"},\"data\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"object\","       \
+    "\"index\",\"embedding\"],\"properties\":{\"object\":{\"type\":\"string\"},\"index\":{\"type\":\"integer\"},"      \
+    "\"embedding\":{\"oneOf\":[{\"type\":\"array\",\"items\":{\"type\":\"number\",\"nullable\":true}},{\"type\":"      \
+    "\"string\"}]}}}},\"model\":{\"type\":\"string\"},\"usage\":{\"type\":\"object\"}}}"
+#define OBJECT "{\"type\":\"object\"}"
+#define TEXT   "{\"type\":\"string\"}"
+#define POINTS "{\"type\":\"object\",\"required\":[\"points\"],\"properties\":{\"points\":" VECTORS "}}"
+
+const aoei_route aoei_routes[] = {
+    {"GET", "/", aoei_route_page, NULL, 0, "The web page.", TEXT, "text/html", AOEI_TEI, AOEI_ROUTE_OPEN},
+    {"POST", "/", aoei_route_embed, aoei_embed_fields, AOEI_EMBED_FIELDS, "The same as /embed.", NULL, NULL, AOEI_TEI,
+     0},
+    {"POST", "/embed", aoei_route_embed, aoei_embed_fields, AOEI_EMBED_FIELDS, EMBED_SUMMARY, VECTORS, NULL, AOEI_TEI,
+     0},
+    {"POST", "/embed_all", aoei_route_embed_all, aoei_embed_all_fields, AOEI_EMBED_ALL_FIELDS,
+     "Computes the hidden states of all tokens.", STATES, NULL, AOEI_TEI, 0},
+    {"POST", "/embed_sparse", aoei_route_embed_sparse, NULL, 0, "Not supported: the models are dense.", NULL, NULL,
+     AOEI_TEI, 0},
+    {"POST", "/similarity", aoei_route_similarity, aoei_similarity_fields, AOEI_SIMILARITY_FIELDS,
+     "Compares a text with others.", SCORES, NULL, AOEI_TEI, 0},
+    {"POST", "/map", aoei_route_map, aoei_map_fields, AOEI_MAP_FIELDS,
+     "Computes a map of texts: the two principal components of their embeddings.", POINTS, NULL, AOEI_TEI, 0},
+    {"POST", "/v1/embeddings", aoei_route_openai, aoei_openai_fields, AOEI_OPENAI_FIELDS,
+     "Computes embeddings, as OpenAI does.", OPENAI_ANSWER, NULL, AOEI_OPENAI, 0},
+    {"POST", "/embeddings", aoei_route_openai, aoei_openai_fields, AOEI_OPENAI_FIELDS, "The same as /v1/embeddings.",
+     OPENAI_ANSWER, NULL, AOEI_OPENAI, 0},
+    {"GET", "/v1/models", aoei_route_openai_models, NULL, 0, "Lists the models.", OBJECT, NULL, AOEI_OPENAI, 0},
+    {"GET", "/info", aoei_route_info, NULL, 0, "Describes the first model and the limits of the server.", OBJECT, NULL,
+     AOEI_TEI, 0},
+    {"GET", "/health", aoei_route_health, NULL, 0, "Answers 200 if the server can compute.", OBJECT, NULL, AOEI_TEI,
+     AOEI_ROUTE_OPEN},
+    {"GET", "/ping", aoei_route_health, NULL, 0, "The same as /health.", OBJECT, NULL, AOEI_TEI, 0},
+    {"GET", "/livez", aoei_route_live, NULL, 0, "Answers 200 while the process runs.", OBJECT, NULL, AOEI_TEI,
+     AOEI_ROUTE_OPEN},
+    {"GET", "/readyz", aoei_route_ready, NULL, 0, "Answers 200, or 503 while the server stops.", OBJECT, NULL, AOEI_TEI,
+     AOEI_ROUTE_OPEN},
+    {"GET", "/metrics", aoei_route_metrics, NULL, 0, "Counters and histograms for Prometheus.", TEXT, "text/plain",
+     AOEI_TEI, 0},
+    {"GET", "/openapi.json", aoei_route_openapi, NULL, 0, "This document.", OBJECT, NULL, AOEI_TEI, 0},
+    {"GET", "/docs", aoei_route_docs, NULL, 0, "Lists the routes as a web page.", TEXT, "text/html", AOEI_TEI, 0},
+};
+
+const size_t aoei_n_routes = sizeof aoei_routes / sizeof *aoei_routes;

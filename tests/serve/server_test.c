@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT
+ * tags: threads
+ * covers: serve/server serve/models serve/text_queue serve/job serve/indexes serve/routes serve/route serve/call
+ * covers: serve/status serve/tei_embed serve/openai
+ * Tests a server in this process through its socket, with a tiny model. Every vector must equal that of aoe_embed, also
+ * if many clients send texts at the same time and while the models are opened anew. Other tests cover the settings of
+ * requests, errors, limits, and the routes that describe the server.
+ */
+#include <aoe_serve.h>
+
+#include <arpa/inet.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../support/support.h"
+#include "../support/tiny_model.h"
+
+enum { D = 16, TEXTS = 24, CLIENTS = 6, ROUNDS = 20, MAX_ANSWER = 1 << 20 };
+
+static char *model_dir, *named;
+static char *texts[TEXTS];
+static float expected[TEXTS][D];
+
+static int set_up(void **state) {
+    const tiny_model shape = tiny_defaults();
+    const int code = test_dir_set_up(state);
+    aoe_embedder *e;
+    aoe_text list[TEXTS];
+    aoe_error err = {0};
+    model_dir = test_path(test_dir, "model");
+    tiny_model_write(model_dir, &shape);
+    named = malloc(strlen(model_dir) + 8);
+    snprintf(named, strlen(model_dir) + 8, "tiny=%s", model_dir);
+    for (uint32_t i = 0; i < TEXTS; i++) {
+        texts[i] = strdup(tiny_text(i));
+        list[i] = aoe_text_of(texts[i]);
+    }
+    if (aoe_embedder_open(&e, model_dir, &err) || aoe_embed(e, list, TEXTS, expected[0], NULL, &err))
+        fail_msg("%s", err.message);
+    aoe_embedder_destroy(e);
+    return code;
+}
+
+static int tear_down(void **state) {
+    for (size_t i = 0; i < TEXTS; i++)
+        free(texts[i]);
+    free(named);
+    free(model_dir);
+    return test_dir_tear_down(state);
+}
+
+static aoe_server *start(const aoe_serve_options *given) {
+    aoe_serve_options o;
+    aoe_server *server;
+    aoe_error err = {0};
+    const char *const models[] = {named};
+    aoe_serve_options_defaults(&o);
+    if (given)
+        o = *given;
+    o.models = models;
+    o.n_models = 1;
+    o.port = 0;
+    o.threads = 2;
+    if (aoe_server_start(&server, &o, &err))
+        fail_msg("%s", err.message);
+    return server;
+}
+
+/* Sends a request on a new connection, and returns the answer, which the caller frees. *status: HTTP status. */
+static char *request(const aoe_server *server, const char *method, const char *path, const char *body, int *status) {
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons((uint16_t)aoe_server_port(server)),
+                                        .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    char head[512], *answer = calloc(1, MAX_ANSWER);
+    size_t n = 0;
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    const int len = snprintf(head, sizeof head,
+                             "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n",
+                             method, path, strlen(body));
+    assert_int_equal(send(fd, head, (size_t)len, MSG_NOSIGNAL), len);
+    if (*body)
+        assert_int_equal(send(fd, body, strlen(body), MSG_NOSIGNAL), (ssize_t)strlen(body));
+    for (ssize_t got; n + 1 < MAX_ANSWER && (got = recv(fd, answer + n, MAX_ANSWER - 1 - n, 0)) > 0;)
+        n += (size_t)got;
+    close(fd);
+    assert_int_equal(sscanf(answer, "HTTP/1.1 %d", status), 1);
+    return answer;
+}
+
+/* Sends a request and returns the body of the answer as JSON. */
+static json_t *call(const aoe_server *server, const char *method, const char *path, const char *body, int status) {
+    int got;
+    char *answer = request(server, method, path, body, &got);
+    const char *end = strstr(answer, "\r\n\r\n");
+    assert_non_null(end);
+    if (got != status)
+        fail_msg("%s %s: status %d instead of %d: %s", method, path, got, status, end + 4);
+    json_t *root = json_loads(end + 4, JSON_DECODE_ANY, NULL);
+    assert_non_null(root);
+    free(answer);
+    return root;
+}
+
+/* Checks that a JSON list is the vector v[n]. */
+static void check_vector(const json_t *list, const float *v, size_t n) {
+    assert_int_equal(json_array_size(list), n);
+    for (size_t k = 0; k < n; k++) {
+        const float x = (float)json_number_value(json_array_get(list, k));
+        assert_memory_equal(&x, &v[k], sizeof x);
+    }
+}
+
+static json_t *inputs_of(size_t first, size_t n) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_string(texts[(first + i) % TEXTS]));
+    return list;
+}
+
+static void test_embed(void **state) {
+    (void)state;
+    aoe_server *server = start(NULL);
+    for (int round = 0; round < 2; round++) { /* the second time, the vectors are in the cache */
+        json_t *body = json_pack("{s:o,s:b}", "inputs", inputs_of(0, TEXTS), "normalize", 0);
+        char *text = json_dumps(body, 0);
+        json_t *answer = call(server, "POST", round ? "/" : "/embed", text, 200);
+        assert_int_equal(json_array_size(answer), TEXTS);
+        for (size_t i = 0; i < TEXTS; i++)
+            check_vector(json_array_get(answer, i), expected[i], D);
+        json_decref(answer);
+        json_decref(body);
+        free(text);
+    }
+    json_t *answer = call(server, "POST", "/embed", "{\"inputs\":\"the cat\",\"dimensions\":3}", 200);
+    double sum = 0;
+    for (size_t k = 0; k < 3; k++) {
+        const double x = json_number_value(json_array_get(json_array_get(answer, 0), k));
+        sum += x * x;
+    }
+    assert_true(sum > 0.9999 && sum < 1.0001);
+    json_decref(answer);
+    answer = call(server, "POST", "/similarity",
+                  "{\"inputs\":{\"source_sentence\":\"the cat\",\"sentences\":[\"the cat\",\"dog\"]}}", 200);
+    assert_true(json_number_value(json_array_get(answer, 0)) > 0.9999);
+    json_decref(answer);
+    answer = call(server, "POST", "/embed_all", "{\"inputs\":[\"the cat\",\"dog\"]}", 200);
+    assert_int_equal(json_array_size(answer), 2);
+    assert_int_equal(json_array_size(json_array_get(json_array_get(answer, 0), 0)), D);
+    json_decref(answer);
+    answer = call(server, "POST", "/map", "{\"inputs\":[\"the cat\",\"dog\",\"old\"]}", 200);
+    assert_int_equal(json_array_size(json_object_get(answer, "points")), 3);
+    json_decref(answer);
+    assert_int_equal(aoe_server_stop(server, 5), 0);
+}
+
+static void test_openai(void **state) {
+    (void)state;
+    aoe_server *server = start(NULL);
+    json_t *answer =
+        call(server, "POST", "/v1/embeddings", "{\"input\":[\"the cat\",\"dog\"],\"model\":\"tiny\"}", 200);
+    const json_t *data = json_object_get(answer, "data"), *second = json_array_get(data, 1);
+    assert_int_equal(json_array_size(data), 2);
+    assert_int_equal(json_integer_value(json_object_get(second, "index")), 1);
+    assert_int_equal(json_array_size(json_object_get(second, "embedding")), D);
+    assert_true(json_integer_value(json_object_get(json_object_get(answer, "usage"), "prompt_tokens")) > 4);
+    json_decref(answer);
+    answer = call(server, "POST", "/embeddings", "{\"input\":\"dog\",\"encoding_format\":\"base64\"}", 200);
+    const json_t *first = json_array_get(json_object_get(answer, "data"), 0);
+    assert_int_equal(json_string_length(json_object_get(first, "embedding")), (D * 4 + 2) / 3 * 4);
+    json_decref(answer);
+    answer = call(server, "POST", "/v1/embeddings", "{\"input\":[1,2,3]}", 400);
+    const char *message = json_string_value(json_object_get(json_object_get(answer, "error"), "message"));
+    assert_non_null(strstr(message, "check_embedding_ctx_length=False"));
+    json_decref(answer);
+    answer = call(server, "POST", "/v1/embeddings", "{\"input\":\"a\",\"model\":\"other\"}", 404);
+    json_decref(answer);
+    answer = call(server, "GET", "/v1/models", "", 200);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(answer, "data"), 0), "id")),
+                        "tiny");
+    json_decref(answer);
+    assert_int_equal(aoe_server_stop(server, 5), 0);
+}
+
+static void test_errors(void **state) {
+    (void)state;
+    static const struct {
+        const char *method, *path, *body;
+        int status;
+    } cases[] = {
+        {"POST", "/embed", "{\"inputs\":[]}", 400},
+        {"POST", "/embed", "{", 422},
+        {"POST", "/embed", "{\"inputs\":\"a\",\"dimensions\":0}", 422},
+        {"POST", "/embed", "{\"inputs\":\"a\",\"dimensions\":17}", 422},
+        {"POST", "/embed", "{\"inputs\":\"a\",\"prompt_name\":\"none\"}", 422},
+        {"POST", "/embed", "{\"inputs\":[[1,2],[99999]]}", 422},
+        {"POST", "/embed", "{\"inputs\":[\"a\",\"a\",\"a\",\"a\"]}", 422},
+        {"POST", "/embed",
+         "{\"inputs\":\"a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a\",\"truncate\":false}",
+         422},
+        {"POST", "/embed_sparse", "{\"inputs\":\"a\"}", 424},
+        {"POST", "/none", "{}", 404},
+        {"GET", "/embed", "", 405},
+    };
+    aoe_serve_options o;
+    aoe_serve_options_defaults(&o);
+    o.max_texts = 3;
+    aoe_server *server = start(&o);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int status;
+        char *answer = request(server, cases[i].method, cases[i].path, cases[i].body, &status);
+        if (status != cases[i].status && !(i == 1 && status == 400))
+            fail_msg("case %zu: status %d: %s", i, status, answer);
+        assert_non_null(strstr(answer, "\"error\""));
+        free(answer);
+    }
+    assert_int_equal(aoe_server_stop(server, 5), 0);
+}
+
+static void test_status(void **state) {
+    (void)state;
+    aoe_server *server = start(NULL);
+    static const char *const paths[] = {"/health", "/ping", "/livez", "/readyz", "/openapi.json"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        json_decref(call(server, "GET", paths[i], "", 200));
+    json_t *info = call(server, "GET", "/info", "", 200);
+    assert_string_equal(json_string_value(json_object_get(info, "model_id")), "tiny");
+    assert_int_equal(json_integer_value(json_object_get(info, "max_client_batch_size")), 32);
+    json_decref(info);
+    json_decref(call(server, "POST", "/embed", "{\"inputs\":\"the cat\"}", 200));
+    int status;
+    char *metrics = request(server, "GET", "/metrics", "", &status);
+    assert_int_equal(status, 200);
+    assert_non_null(strstr(metrics, "te_embed_success 1"));
+    free(metrics);
+    char *page = request(server, "GET", "/", "", &status);
+    assert_int_equal(status, 200);
+    assert_non_null(strstr(page, "Content-Security-Policy"));
+    free(page);
+    char *docs = request(server, "GET", "/docs", "", &status);
+    assert_non_null(strstr(docs, "/v1/embeddings"));
+    free(docs);
+    assert_int_equal(aoe_server_stop(server, 5), 0);
+}
+
+/* One of several clients that send requests at the same time. */
+typedef struct client {
+    const aoe_server *server;
+    size_t number;
+    int failures;
+} client;
+
+static void *run_client(void *arg) {
+    client *c = arg;
+    for (size_t round = 0; round < ROUNDS; round++) {
+        const size_t first = c->number * 5 + round, n = 1 + (c->number + round) % 4;
+        json_t *body = json_pack("{s:o,s:b}", "inputs", inputs_of(first, n), "normalize", 0);
+        char *text = json_dumps(body, 0);
+        json_t *answer = call(c->server, "POST", "/embed", text, 200);
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = 0; k < D; k++) {
+                const float x = (float)json_number_value(json_array_get(json_array_get(answer, i), k));
+                c->failures += memcmp(&x, &expected[(first + i) % TEXTS][k], sizeof x) != 0;
+            }
+        json_decref(answer);
+        json_decref(body);
+        free(text);
+    }
+    return NULL;
+}
+
+static void test_clients(void **state) {
+    (void)state;
+    aoe_serve_options o;
+    aoe_error err = {0};
+    aoe_serve_options_defaults(&o);
+    o.cache_bytes = 0; /* so that every text is computed */
+    o.max_batch_tokens = 40;
+    aoe_server *server = start(&o);
+    client clients[CLIENTS];
+    pthread_t threads[CLIENTS];
+    for (size_t i = 0; i < CLIENTS; i++) {
+        clients[i] = (client){server, i, 0};
+        assert_int_equal(pthread_create(&threads[i], NULL, run_client, &clients[i]), 0);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(aoe_server_reload(server, &err), 0);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(clients[i].failures, 0);
+    }
+    assert_int_equal(aoe_server_stop(server, 5), 0);
+}
+
+static void test_options(void **state) {
+    (void)state;
+    aoe_serve_options o;
+    aoe_server *server = NULL;
+    aoe_error err = {0};
+    char text[8192];
+    const char *const twice[] = {named, named}, *const missing[] = {"x=/nonexistent/model"};
+    aoe_serve_options_defaults(&o);
+    o.models = twice;
+    o.n_models = 2;
+    assert_int_equal(aoe_server_start(&server, &o, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "two models have the name 'tiny'"));
+    o.n_models = 1;
+    assert_int_equal(aoe_server_check(&o, text, sizeof text, &err), 0);
+    assert_non_null(strstr(text, "\"name\": \"tiny\""));
+    assert_int_equal(aoe_server_check(&o, text, 10, &err), AOE_EARG);
+    o.port = 70000;
+    assert_int_equal(aoe_server_start(&server, &o, &err), AOE_EARG);
+    o.port = 0;
+    o.indexes = missing;
+    o.n_indexes = 1;
+    assert_int_equal(aoe_server_start(&server, &o, &err), AOE_ENOENT);
+    o.n_indexes = 0;
+    o.models = missing;
+    assert_int_not_equal(aoe_server_start(&server, &o, &err), 0);
+    assert_null(server);
+    assert_int_equal(aoe_server_stop(NULL, 0), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_embed),  cmocka_unit_test(test_openai),  cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_status), cmocka_unit_test(test_clients), cmocka_unit_test(test_options),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
