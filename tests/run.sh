@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # run.sh PROGRAM...: runs the given test programs (cmocka tests and fuzz drivers) and the command-line cases in
-# tests/cli, two in parallel. Prints one line per program or case. If a program or case fails, also prints its output.
-# The last line is:
+# tests/cli, two in parallel. Prints one line per program or case. The output of the programs and cases that failed is
+# printed at the end. The last line is:
 #     aoe: N passed, M failed, K skipped
 # N counts the cmocka test functions, fuzz drivers and cases. The exit code is 0 only if nothing failed. Environment
 # variables:
@@ -168,7 +168,12 @@ if [ "${1-}" = --one ]; then
     */tests/cli/*.sh) run_case "$2" ;;
     *) run_program "$2" ;;
     esac >"$report"
-    cat "$report" # in one piece, because another process prints at the same time
+    if [ "$(head -c 6 "$report")" = FAILED ]; then
+        head -n 1 "$report"
+        mv "$report" "$report.failed"
+    else
+        cat "$report" # in one piece, because another process prints at the same time
+    fi
     exit 0
 fi
 
@@ -227,6 +232,7 @@ if [ ! -s "$WORK/items" ]; then
     exit 2
 fi
 tr '\n' '\0' <"$WORK/items" | xargs -0 -n 1 -P 2 sh "$SRC/tests/run.sh" --one
+cat "$WORK"/report.*.failed 2>/dev/null
 # If the process of a program or case was killed, there is no result. Such a program or case is counted as failed.
 cat "$WORK"/*.result 2>/dev/null | awk -v items="$(wc -l <"$WORK/items")" '
     { passed += $1; failed += $2; skipped += $3 }
