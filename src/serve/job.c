@@ -99,7 +99,8 @@ static void read_cache(aoei_job *j) {
     for (size_t i = 0; i < j->n; i++) {
         aoei_cached found;
         const size_t len = cache_key(j, prompt_name_of(j, i), key, sizeof key);
-        if (!len || !aoei_cache_get(j->server->cache, (aoe_text){key, len}, j->text[i], j->row[i], j->dims, &found))
+        if (!len || !aoei_cache_get(j->server->cache, (aoe_text){key, len}, j->text[i], j->row[i], j->dims, &found) ||
+            (found.truncated && j->refuses_long))
             continue;
         j->is_known[i] = 1;
         j->is_cut[i] = found.truncated;
@@ -170,26 +171,24 @@ static int tokenize(aoei_job *j, aoe_error *err) {
 
 /* Answers that a text is too long, or that all are, and frees the job. Returns 1 if it did. */
 static int fail_long(aoei_job *j) {
-    char message[200];
+    char message[200] = "";
     size_t tokens = 0;
     const size_t limit = j->o.max_length ? j->o.max_length : j->served->info.max_length;
-    for (size_t i = 0; i < j->n; i++) {
+    for (size_t i = 0; i < j->n && !*message; i++) {
         tokens += j->task[i].tokens;
-        if (j->refuses_long && j->task[i].tokens > limit) {
+        if (j->refuses_long && j->task[i].tokens > limit)
             snprintf(message, sizeof message, "`inputs` must have less than %zu tokens. Given: %u", limit + 1,
                      (unsigned)j->task[i].tokens);
-            aoei_job_fail(j, AOEI_VALIDATION, message);
-            return 1;
-        }
     }
-    if (j->max_tokens && tokens > j->max_tokens) {
+    if (!*message && j->max_tokens && tokens > j->max_tokens)
         snprintf(message, sizeof message,
                  "the request has %zu tokens, but at most %zu are allowed; divide the texts among several requests",
                  tokens, j->max_tokens);
-        aoei_job_fail(j, AOEI_VALIDATION, message);
-        return 1;
-    }
-    return 0;
+    if (!*message)
+        return 0;
+    aoei_metrics_count(j->server->metrics, AOEI_REQUEST_FAILURE, AOEI_FAILED_VALIDATION);
+    aoei_job_fail(j, AOEI_VALIDATION, message);
+    return 1;
 }
 
 /* ---------------------------------------------------------------- answer */
