@@ -23,7 +23,7 @@
  *
  * Requests are built before the run, with texts in order, so request i has the texts from i * N on. A server that
  * caches vectors should have no cache, unless there are more texts than the cache holds. The exit status is 1 if an
- * answer was wrong, refused or missing.
+ * answer was wrong, rejected or missing.
  */
 #include <arpa/inet.h>
 #include <getopt.h>
@@ -240,15 +240,16 @@ static void report(const settings *s, const load_result *r, const server_state *
     const double p[] = {load_quantile(sorted, n, 0.5) * 1e3, load_quantile(sorted, n, 0.9) * 1e3,
                         load_quantile(sorted, n, 0.99) * 1e3, load_quantile(sorted, n, 1) * 1e3};
     const double seconds = r->seconds > 0 ? r->seconds : 1, cpu = server->cpu - before->cpu;
-    const char *f = s->json ? "{\"requests\":%zu,\"texts\":%zu,\"seconds\":%.6f,\"requests_per_second\":%.2f,"
-                              "\"texts_per_second\":%.2f,\"p50_ms\":%.4f,\"p90_ms\":%.4f,\"p99_ms\":%.4f,"
-                              "\"max_ms\":%.4f,\"refused\":%zu,\"broken\":%zu,\"wrong\":%zu,\"bytes\":%zu,"
-                              "\"client_cpu_seconds\":%.3f"
-                            : "%zu requests with %zu texts in %.3f s: %.1f requests/s, %.1f texts/s\n"
-                              "latency in ms: p50 %.3f, p90 %.3f, p99 %.3f, maximum %.3f\n"
-                              "refused %zu, broken %zu, wrong %zu; %zu bytes received; CPU time of this program %.3f s";
+    const char *f = s->json
+                        ? "{\"requests\":%zu,\"texts\":%zu,\"seconds\":%.6f,\"requests_per_second\":%.2f,"
+                          "\"texts_per_second\":%.2f,\"p50_ms\":%.4f,\"p90_ms\":%.4f,\"p99_ms\":%.4f,"
+                          "\"max_ms\":%.4f,\"rejected\":%zu,\"broken\":%zu,\"wrong\":%zu,\"bytes\":%zu,"
+                          "\"client_cpu_seconds\":%.3f"
+                        : "%zu requests with %zu texts in %.3f s: %.1f requests/s, %.1f texts/s\n"
+                          "latency in ms: p50 %.3f, p90 %.3f, p99 %.3f, maximum %.3f\n"
+                          "rejected %zu, broken %zu, wrong %zu; %zu bytes received; CPU time of this program %.3f s";
     printf(f, n, r->texts, r->seconds, (double)n / seconds, (double)r->texts / seconds, p[0], p[1], p[2], p[3],
-           r->refused, r->broken, r->wrong, r->bytes, r->cpu);
+           r->rejected, r->broken, r->wrong, r->bytes, r->cpu);
     if (server->pid) {
         f = s->json
                 ? ",\"server_cpu_seconds\":%.2f,\"rss_before\":%zu,\"rss_first\":%zu,\"rss_after\":%zu"
@@ -314,7 +315,7 @@ static int run(settings *s, const texts *t) {
     report(s, &r, &before, &server);
     if (u.expected && !s->json)
         printf("largest difference of a component: %g\n", e.largest);
-    const int failed = r.refused || r.broken || r.wrong || !r.answers || r.idle_open < s->load.idle;
+    const int failed = r.rejected || r.broken || r.wrong || !r.answers || r.idle_open < s->load.idle;
     load_result_free(&r);
     free_requests(requests, n);
     expected_free(&e);

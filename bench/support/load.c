@@ -157,7 +157,7 @@ static void take_answer(run *u, client *c) {
     const double now = aoei_now();
     c->in[c->body + len] = 0;
     if (c->status != 200) {
-        r->refused++;
+        r->rejected++;
         if (!r->message[0])
             snprintf(r->message, sizeof r->message, "status %d: %.400s", c->status, body);
     } else {

@@ -35,14 +35,14 @@ typedef struct load_result {
     size_t answers;    /* complete answers with status 200 */
     size_t texts;      /* of these answers */
     size_t bytes;      /* of their bodies */
-    size_t refused;    /* answers with another status */
+    size_t rejected;   /* answers with another status */
     size_t broken;     /* requests whose connection was closed before the answer */
     size_t wrong;      /* answers for which is_wrong returned 1 */
     size_t idle_open;  /* idle connections that were still open after the run */
     double seconds;    /* from the first request to the last answer */
     double cpu;        /* CPU time of this process meanwhile, in seconds */
     double *latency;   /* [answers] in seconds, in the order of completion; owned */
-    char message[512]; /* first refused answer, or why the run has ended early; "": none */
+    char message[512]; /* first rejected answer, or why the run has ended early; "": none */
 } load_result;
 
 /* Runs the load. Returns 0; or -1 with a message if it could not start. Frees nothing of an earlier result. */
