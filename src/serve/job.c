@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -176,8 +177,9 @@ static int fail_long(aoei_job *j) {
     const size_t limit = j->o.max_length ? j->o.max_length : j->served->info.max_length;
     for (size_t i = 0; i < j->n && !*message; i++) {
         tokens += j->task[i].tokens;
+        /* clients read both numbers from this message of text-embeddings-inference, where the first is the limit */
         if (j->refuses_long && j->task[i].tokens > limit)
-            snprintf(message, sizeof message, "`inputs` must have less than %zu tokens. Given: %u", limit + 1,
+            snprintf(message, sizeof message, "`inputs` must have less than %zu tokens. Given: %u", limit,
                      (unsigned)j->task[i].tokens);
     }
     if (!*message && j->max_tokens && tokens > j->max_tokens)
@@ -193,11 +195,17 @@ static int fail_long(aoei_job *j) {
 
 /* ---------------------------------------------------------------- answer */
 
+static size_t characters_of(const aoe_text *texts, size_t n) {
+    size_t characters = 0;
+    for (size_t i = 0; texts && i < n; i++)
+        characters += aoei_utf8_chars(texts[i].data, texts[i].len);
+    return characters;
+}
+
 static void add_headers(const aoei_job *j, double now) {
     aoei_exchange *x = j->x;
-    size_t characters = 0;
-    for (size_t i = 0; i < j->n; i++)
-        characters += j->text ? j->text[i].len : j->first ? j->first[i].len + j->second[i].len : 0;
+    const size_t characters =
+        characters_of(j->text, j->n) + characters_of(j->first, j->n) + characters_of(j->second, j->n);
     const double start = (double)aoei_exchange_start(x) * 1e-9;
     aoei_exchange_add_header(x, "x-compute-type", "cpu");
     aoei_exchange_add_header(x, "x-compute-characters", "%zu", characters);

@@ -41,6 +41,8 @@ if WRONG:
 import numpy as np
 import pytest
 
+from serve import Server
+
 
 class Aoe:
     """Runs the program aoe."""
@@ -87,6 +89,33 @@ def peers():
     path = pathlib.Path(os.environ["AOE_PEERS"])
     assert (path / "models").is_dir(), f"{path}/models does not exist; run tests/peers/install.sh {path}"
     return path
+
+
+class Served:
+    """A server and the models that it serves.
+
+    server, url: the server (serve.py).
+    minilm: directory of the model all-MiniLM-L6-v2, the first model of the server, with the name "minilm".
+    prompted: directory of the same weights with the prompts "query", "document" and "long", with the name "prompted".
+    """
+
+    def __init__(self, server, minilm, prompted):
+        self.server, self.url, self.minilm, self.prompted = server, server.url, minilm, prompted
+
+
+@pytest.fixture(scope="session")
+def served(aoe, peers, tmp_path_factory):
+    """A server that all tests share, with the default options and the default data type."""
+    minilm = peers / "models" / "all-MiniLM-L6-v2"
+    prompted = tmp_path_factory.mktemp("serve") / "prompted"
+    prompted.mkdir()
+    for file in minilm.iterdir():
+        (prompted / file.name).symlink_to(file)
+    (prompted / "config_sentence_transformers.json").unlink()
+    prompts = {"query": "query: ", "document": "passage: ", "long": "Represent this sentence for retrieval: "}
+    (prompted / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
+    with Server(aoe.program, "-m", f"minilm={minilm}", "-m", f"prompted={prompted}") as server:
+        yield Served(server, minilm, prompted)
 
 
 @pytest.fixture(scope="session")
