@@ -170,6 +170,20 @@ static int tokenize(aoei_job *j, aoe_error *err) {
     return code;
 }
 
+/* Writes that text i has more than `limit` tokens, in the words of the family of the route. */
+static void describe_long(const aoei_job *j, size_t i, size_t limit, char *message, size_t size) {
+    const unsigned tokens = j->task[i].tokens;
+    if (j->route->family == AOEI_OLLAMA)
+        snprintf(message, size,
+                 "the input length exceeds the context length: text %zu has %u tokens, the maximum is %zu", i, tokens,
+                 limit);
+    else if (j->route->family == AOEI_COHERE)
+        snprintf(message, size, "too many tokens: text %zu has %u tokens, the maximum is %zu; set `truncate` to END", i,
+                 tokens, limit);
+    else /* clients read both numbers from this message of text-embeddings-inference, where the first is the limit */
+        snprintf(message, size, "`inputs` must have less than %zu tokens. Given: %u", limit, tokens);
+}
+
 /* Answers that a text is too long, or that all are, and frees the job. Returns 1 if it did. */
 static int fail_long(aoei_job *j) {
     char message[200] = "";
@@ -177,10 +191,8 @@ static int fail_long(aoei_job *j) {
     const size_t limit = j->o.max_length ? j->o.max_length : j->served->info.max_length;
     for (size_t i = 0; i < j->n && !*message; i++) {
         tokens += j->task[i].tokens;
-        /* clients read both numbers from this message of text-embeddings-inference, where the first is the limit */
         if (j->refuses_long && j->task[i].tokens > limit)
-            snprintf(message, sizeof message, "`inputs` must have less than %zu tokens. Given: %u", limit,
-                     (unsigned)j->task[i].tokens);
+            describe_long(j, i, limit, message, sizeof message);
     }
     if (!*message && j->max_tokens && tokens > j->max_tokens)
         snprintf(message, sizeof message,

@@ -3,6 +3,8 @@
  */
 #include "serve/routes.h"
 
+#include "serve/cohere.h"
+#include "serve/ollama.h"
 #include "serve/openai.h"
 #include "serve/status.h"
 #include "serve/tei_embed.h"
@@ -17,9 +19,31 @@
     "\"index\",\"embedding\"],\"properties\":{\"object\":{\"type\":\"string\"},\"index\":{\"type\":\"integer\"},"      \
     "\"embedding\":{\"oneOf\":[{\"type\":\"array\",\"items\":{\"type\":\"number\",\"nullable\":true}},{\"type\":"      \
     "\"string\"}]}}}},\"model\":{\"type\":\"string\"},\"usage\":{\"type\":\"object\"}}}"
-#define OBJECT "{\"type\":\"object\"}"
-#define TEXT   "{\"type\":\"string\"}"
-#define POINTS "{\"type\":\"object\",\"required\":[\"points\"],\"properties\":{\"points\":" VECTORS "}}"
+#define INTEGER "{\"type\":\"integer\"}"
+#define CODES   "{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":" INTEGER "}}"
+#define COHERE_ANSWER                                                                                                  \
+    "{\"type\":\"object\",\"required\":[\"id\",\"embeddings\",\"texts\",\"meta\",\"response_type\"],"                  \
+    "\"properties\":{\"id\":" TEXT ",\"texts\":" TEXTS ",\"meta\":" OBJECT ",\"response_type\":" TEXT                  \
+    ",\"embeddings\":{\"type\":\"object\",\"properties\":{\"float\":" VECTORS ",\"int8\":" CODES ",\"uint8\":" CODES   \
+    ",\"binary\":" CODES ",\"ubinary\":" CODES ",\"base64\":" TEXTS "}}}}"
+#define OLLAMA_ANSWER                                                                                                  \
+    "{\"type\":\"object\",\"required\":[\"model\",\"embeddings\",\"total_duration\",\"load_duration\","                \
+    "\"prompt_eval_count\"],\"properties\":{\"model\":" TEXT ",\"embeddings\":" VECTORS ",\"total_duration\":" INTEGER \
+    ",\"load_duration\":" INTEGER ",\"prompt_eval_count\":" INTEGER "}}"
+#define OLLAMA_VECTOR "{\"type\":\"object\",\"required\":[\"embedding\"],\"properties\":{\"embedding\":" SCORES "}}"
+#define OLLAMA_MODELS                                                                                                  \
+    "{\"type\":\"object\",\"required\":[\"models\"],\"properties\":{\"models\":{\"type\":\"array\",\"items\":{"        \
+    "\"type\":\"object\",\"required\":[\"name\",\"model\",\"size\",\"digest\",\"details\"],\"properties\":{"           \
+    "\"name\":" TEXT ",\"model\":" TEXT ",\"modified_at\":{\"type\":\"string\",\"nullable\":true},"                    \
+    "\"size\":" INTEGER ",\"digest\":" TEXT ",\"details\":" OBJECT "}}}}}"
+#define OLLAMA_SHOW                                                                                                    \
+    "{\"type\":\"object\",\"required\":[\"details\",\"model_info\",\"capabilities\"],\"properties\":{"                 \
+    "\"details\":" OBJECT ",\"model_info\":" OBJECT ",\"capabilities\":" TEXTS "}}"
+#define OLLAMA_VERSION "{\"type\":\"object\",\"required\":[\"version\"],\"properties\":{\"version\":" TEXT "}}"
+#define OBJECT         "{\"type\":\"object\"}"
+#define TEXT           "{\"type\":\"string\"}"
+#define TEXTS          "{\"type\":\"array\",\"items\":" TEXT "}"
+#define POINTS         "{\"type\":\"object\",\"required\":[\"points\"],\"properties\":{\"points\":" VECTORS "}}"
 
 const aoei_route aoei_routes[] = {
     {"GET", "/", aoei_route_page, NULL, 0, "The web page.", TEXT, "text/html", AOEI_TEI, AOEI_ROUTE_OPEN},
@@ -40,6 +64,19 @@ const aoei_route aoei_routes[] = {
     {"POST", "/embeddings", aoei_route_openai, aoei_openai_fields, AOEI_OPENAI_FIELDS, "The same as /v1/embeddings.",
      OPENAI_ANSWER, NULL, AOEI_OPENAI, 0},
     {"GET", "/v1/models", aoei_route_openai_models, NULL, 0, "Lists the models.", OBJECT, NULL, AOEI_OPENAI, 0},
+    {"POST", "/v2/embed", aoei_route_cohere, aoei_cohere_fields, AOEI_COHERE_FIELDS,
+     "Computes embeddings, as Cohere does.", COHERE_ANSWER, NULL, AOEI_COHERE, 0},
+    {"POST", "/api/embed", aoei_route_ollama_embed, aoei_ollama_embed_fields, AOEI_OLLAMA_EMBED_FIELDS,
+     "Computes embeddings, as ollama does.", OLLAMA_ANSWER, NULL, AOEI_OLLAMA, 0},
+    {"POST", "/api/embeddings", aoei_route_ollama_embeddings, aoei_ollama_embeddings_fields,
+     AOEI_OLLAMA_EMBEDDINGS_FIELDS, "Computes one embedding that is not scaled, as older versions of ollama do.",
+     OLLAMA_VECTOR, NULL, AOEI_OLLAMA, 0},
+    {"POST", "/api/show", aoei_route_ollama_show, aoei_ollama_show_fields, AOEI_OLLAMA_SHOW_FIELDS,
+     "Describes a model, as ollama does.", OLLAMA_SHOW, NULL, AOEI_OLLAMA, 0},
+    {"GET", "/api/tags", aoei_route_ollama_tags, NULL, 0, "Lists the models, as ollama does.", OLLAMA_MODELS, NULL,
+     AOEI_OLLAMA, 0},
+    {"GET", "/api/version", aoei_route_ollama_version, NULL, 0, "Version of ollama whose routes are offered.",
+     OLLAMA_VERSION, NULL, AOEI_OLLAMA, 0},
     {"GET", "/info", aoei_route_info, NULL, 0, "Describes the first model and the limits of the server.", OBJECT, NULL,
      AOEI_TEI, 0},
     {"GET", "/health", aoei_route_health, NULL, 0, "Answers 200 if the server can compute.", OBJECT, NULL, AOEI_TEI,
