@@ -16,6 +16,7 @@
 #                  their size
 #   PEERS=OPTIONS  bench-peers: options of the benchmark (bench/README.md); check-peers: options of pytest, such as
 #                  -k bert
+#   MINUTES=N      soak: duration of the test (default: 30)
 #   AOE_PEERS=DIR  check-peers: directory of the Python packages and models (default: ~/.cache/aoe/peers)
 #   PREFIX, DESTDIR  directories of install
 
@@ -194,7 +195,7 @@ endif
 endif
 
 .PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint lint-all check-all format bench \
-  bench-peers deps-peers check-peers check-browser install uninstall clean deps deps-lint deps-arm64 help symbols \
+  bench-peers deps-peers check-peers check-browser soak install uninstall clean deps deps-lint deps-arm64 help symbols \
   header abi abi-record tier-flags
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
@@ -423,6 +424,9 @@ check-peers: all ## compares the results of aoe with transformers, sentence-tran
 
 check-browser: all ## tests the web page of the server in Chromium (PEERS=OPTIONS: options of pytest)
 	@BUILD=$(abspath $(BUILD)) tests/browser/run.sh $(abspath $(AOE_PEERS))/browser $(PEERS)
+
+soak: all ## sends mixed requests and faults to the server for MINUTES (30); also with SAN=address,undefined or thread
+	@nice -n 5 python3 -B tests/soak/serve.py $(BUILD)/aoe $(or $(MINUTES),30) $(SEED)
 
 deps: ## installs the build dependencies with apt (requires root)
 	@tools/deps.sh $(DEPS_APT)
