@@ -279,8 +279,13 @@ static enum MHD_Result complete(aoei_http *h, aoei_exchange *x) {
         h->shared.handling--;
         aoei_mutex_unlock(&h->shared.lock);
     }
-    if (atomic_load(&x->state) == AOEI_EXCHANGE_ANSWERED)
-        return send_answer(x);
+    return atomic_load(&x->state) == AOEI_EXCHANGE_ANSWERED ? send_answer(x) : MHD_YES;
+}
+
+/* Suspends the connection until the request is answered. This happens in the call after `complete`, because
+ * libmicrohttpd 0.9.75 reads from a connection that is resumed if it was suspended in the call for which it had read.
+ * If the client has ended its side, libmicrohttpd would then close the connection instead of sending the answer. */
+static enum MHD_Result wait_for_answer(aoei_exchange *x) {
     aoei_mhd.suspend_connection(x->mhd);
     int state = AOEI_EXCHANGE_HANDLE;
     if (!atomic_compare_exchange_strong(&x->state, &state, AOEI_EXCHANGE_SUSPENDED))
@@ -302,10 +307,16 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *mhd, const 
         *len = 0;
         return receive(h, x, data, n);
     }
-    const int state = atomic_load(&x->state);
-    if (state == AOEI_EXCHANGE_ANSWERED)
+    switch (atomic_load(&x->state)) {
+    case AOEI_EXCHANGE_RECEIVE:
+        return complete(h, x);
+    case AOEI_EXCHANGE_HANDLE:
+        return wait_for_answer(x);
+    case AOEI_EXCHANGE_ANSWERED:
         return send_answer(x);
-    return state == AOEI_EXCHANGE_RECEIVE ? complete(h, x) : MHD_YES;
+    default:
+        return MHD_YES;
+    }
 }
 
 /* ---------------------------------------------------------------- connections */

@@ -420,6 +420,42 @@ static void closed_connections_are_noticed(void **state) {
     stop();
 }
 
+/* Sends requests without a pause, so that events of other connections arrive while one is resumed. */
+static void *keep_busy(void *arg) {
+    const int fd = client();
+    while (!atomic_load((atomic_int *)arg)) {
+        char answer_text[4096];
+        say(fd, "GET /busy HTTP/1.1\r\n" HOST "\r\n");
+        if (recv(fd, answer_text, sizeof answer_text, 0) <= 0)
+            break;
+    }
+    close(fd);
+    return NULL;
+}
+
+static void clients_that_end_their_side_are_answered(void **state) {
+    (void)state;
+    const aoei_http_options o = options();
+    pthread_t busy[2];
+    atomic_int stops = 0;
+    start(&o);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&busy[i], NULL, keep_busy, &stops), 0);
+    for (int i = 0; i < 200; i++) {
+        const int fd = client();
+        say(fd, "POST /keep HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc");
+        shutdown(fd, SHUT_WR);
+        answer(take_kept());
+        expect(hear(fd), "\r\n\r\nlate");
+        assert_true(is_closed(fd));
+        close(fd);
+    }
+    atomic_store(&stops, 1);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(busy[i], NULL), 0);
+    stop();
+}
+
 static void pipelined_requests_are_answered_in_order(void **state) {
     (void)state;
     const aoei_http_options o = options();
@@ -805,6 +841,7 @@ int main(void) {
         cmocka_unit_test(bodies_have_a_limit),
         cmocka_unit_test(slow_clients_are_disconnected),
         cmocka_unit_test(closed_connections_are_noticed),
+        cmocka_unit_test(clients_that_end_their_side_are_answered),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
         cmocka_unit_test(draining_finishes_what_is_in_flight),
         cmocka_unit_test(memory_does_not_grow),
