@@ -338,27 +338,41 @@ static void put_tagged(aoei_buffer *b, const char *key, const char *name) {
     aoei_buffer_putc(b, ',');
 }
 
-void aoei_route_ollama_tags(aoei_call *c) {
+/* Answers with the list of the models, or only of those that are open. */
+static void answer_models(aoei_call *c, int only_open) {
     aoei_models *models = c->server->models;
     aoei_buffer b = {0};
+    int written = 0;
     aoei_buffer_printf(&b, "{\"models\":[");
     for (size_t i = 0; i < aoei_models_count(models); i++) {
         const char *name = aoei_models_name(models, i);
         int is_closed = 0; /* a model that is not open is not opened to be listed */
         model_files files;
         aoei_served *m = aoei_models_acquire(models, name, 0, &is_closed, NULL);
+        if (!m && only_open)
+            continue;
         describe_files(models, i, &files);
-        aoei_buffer_printf(&b, "%s{", i ? "," : "");
+        aoei_buffer_printf(&b, "%s{", written++ ? "," : "");
         put_tagged(&b, "name", name);
         put_tagged(&b, "model", name);
         put_modified(&b, files.modified);
         aoei_buffer_printf(&b, ",\"size\":%llu,\"digest\":\"%s\",", (unsigned long long)files.bytes, files.digest);
+        if (only_open)
+            aoei_buffer_printf(&b, "\"size_vram\":0,\"context_length\":%zu,", m->info.max_length);
         put_details(&b, m);
         aoei_buffer_putc(&b, '}');
         aoei_models_release(models, m);
     }
     aoei_buffer_printf(&b, "]}");
     aoei_call_answer(c, &b);
+}
+
+void aoei_route_ollama_tags(aoei_call *c) {
+    answer_models(c, 0);
+}
+
+void aoei_route_ollama_ps(aoei_call *c) {
+    answer_models(c, 1);
 }
 
 typedef struct show_body {

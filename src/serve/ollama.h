@@ -16,5 +16,6 @@ extern const aoei_field aoei_ollama_show_fields[AOEI_OLLAMA_SHOW_FIELDS];
 void aoei_route_ollama_embed(aoei_call *c);
 void aoei_route_ollama_embeddings(aoei_call *c);
 void aoei_route_ollama_tags(aoei_call *c);
+void aoei_route_ollama_ps(aoei_call *c);
 void aoei_route_ollama_show(aoei_call *c);
 void aoei_route_ollama_version(aoei_call *c);

@@ -75,6 +75,8 @@ const aoei_route aoei_routes[] = {
      "Describes a model, as ollama does.", OLLAMA_SHOW, NULL, AOEI_OLLAMA, 0},
     {"GET", "/api/tags", aoei_route_ollama_tags, NULL, 0, "Lists the models, as ollama does.", OLLAMA_MODELS, NULL,
      AOEI_OLLAMA, 0},
+    {"GET", "/api/ps", aoei_route_ollama_ps, NULL, 0, "Lists the models that are open, as ollama does.", OLLAMA_MODELS,
+     NULL, AOEI_OLLAMA, 0},
     {"GET", "/api/version", aoei_route_ollama_version, NULL, 0, "Version of ollama whose routes are offered.",
      OLLAMA_VERSION, NULL, AOEI_OLLAMA, 0},
     {"GET", "/info", aoei_route_info, NULL, 0, "Describes the first model and the limits of the server.", OBJECT, NULL,

@@ -254,6 +254,9 @@ static void test_tags(void **state) {
     (void)state;
     aoe_server *server = start(NULL);
     char digest[65];
+    json_t *running = serve_call(server, "GET", "/api/ps", "", 200);
+    assert_int_equal(json_array_size(json_object_get(running, "models")), 1);
+    json_decref(running);
     for (int round = 0; round < 2; round++) {
         json_t *answer = serve_call(server, "GET", "/api/tags", "", 200);
         const json_t *list = json_object_get(answer, "models"), *model = json_array_get(list, 0);
@@ -278,6 +281,14 @@ static void test_tags(void **state) {
         } else {
             assert_string_not_equal(string(model, "digest"), digest); /* the directory has one more file */
         }
+        json_decref(answer);
+        answer = serve_call(server, "GET", "/api/ps", "", 200);
+        list = json_object_get(answer, "models");
+        assert_int_equal(json_array_size(list), 2); /* the second model was opened by the request above */
+        model = json_array_get(list, 0);
+        assert_string_equal(string(model, "name"), "tiny:latest");
+        assert_int_equal(integer(model, "context_length"), 32);
+        assert_int_equal(integer(model, "size_vram"), 0);
         json_decref(answer);
     }
     serve_stop(server);
