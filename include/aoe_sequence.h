@@ -60,10 +60,12 @@ typedef struct aoe_sequence_info {
 AOE_API int aoe_sequences_create(aoe_embedder *e, const aoe_text *texts, size_t n,
                                  const aoe_sequence_options *AOE_NULLABLE o, aoe_sequence **sequences,
                                  aoe_error *AOE_NULLABLE err);
-/* Tokenizes n text pairs for a cross-encoder, as aoe_score_pairs does. The options `normalize` and `dims` have no
- * meaning for pairs and must have their defaults. Errors: see aoe_sequences_create; AOE_EARG (an embedding model). */
-AOE_API int aoe_sequences_create_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *second, size_t n,
-                                       const aoe_sequence_options *AOE_NULLABLE o, aoe_sequence **sequences,
+/* Tokenizes n text pairs for a cross-encoder, as aoe_score_pairs does. If `second` is NULL, the model reads each first
+ * text alone, as a classifier of single texts does. The options `normalize` and `dims` have no meaning for pairs and
+ * must have their defaults. Errors: see aoe_sequences_create; AOE_EARG (an embedding model; `second` is NULL, and the
+ * model is a language model whose template contains both texts). */
+AOE_API int aoe_sequences_create_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *AOE_NULLABLE second,
+                                       size_t n, const aoe_sequence_options *AOE_NULLABLE o, aoe_sequence **sequences,
                                        aoe_error *AOE_NULLABLE err);
 /* Creates a sequence from the token ids ids[n] of the model's tokenizer, special tokens included. The ids are used as
  * they are: the options `prompt` and `prompt_name` must have their defaults, and truncation removes ids at the end or

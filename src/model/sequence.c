@@ -223,7 +223,7 @@ int aoe_sequences_create_pairs(aoe_embedder *e, const aoe_text *first, const aoe
                                const aoe_sequence_options *o, aoe_sequence **sequences, aoe_error *err) {
     AOEI_CHECK(err, e);
     if (n)
-        AOEI_CHECK(err, first, second, sequences);
+        AOEI_CHECK(err, first, sequences);
     AOEI_OPTIONS(aoe_sequence_options, o, err);
     aoei_embedder_set_failed(e, (size_t)-1);
     if (!n)
@@ -241,6 +241,8 @@ int aoe_sequences_create_pairs(aoe_embedder *e, const aoe_text *first, const aoe
         return aoei_fail(err, AOE_EARG, "options.normalize and options.dims have no meaning for pairs; omit them");
     if (o->truncation == AOE_TRUNCATE_START)
         return aoei_fail(err, AOE_EARG, "the beginning of pairs cannot be truncated; truncate their end");
+    if (!second && (m->settings.reranker_template || m->settings.chat))
+        return aoei_fail(err, AOE_EARG, "the model scores only pairs; a text has no second text");
     used.dims = 1; /* embedding sizes are not those of a cross-encoder */
     if ((code = check_options(e, &used, err)) || (code = choose_prompt(m, o, &prompt, err)))
         return code;

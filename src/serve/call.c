@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -51,10 +52,8 @@ void aoei_call_answer(aoei_call *c, aoei_buffer *body) {
     aoei_exchange_answer(c->x, 200, "application/json", body);
 }
 
-int aoei_call_parse(aoei_call *c, void *out) {
-    aoe_error err = {0};
-    const int code =
-        aoei_request_parse(&c->request, aoei_exchange_body(c->x), c->route->fields, c->route->n_fields, out, &err);
+/* Answers that the body is wrong, if code is not 0. Returns 1 if it did. */
+static int fail_body(aoei_call *c, int code, const aoe_error *err) {
     if (!code)
         return 0;
     aoei_metrics_count(c->server->metrics, AOEI_REQUEST_FAILURE, AOEI_FAILED_VALIDATION);
@@ -62,8 +61,30 @@ int aoei_call_parse(aoei_call *c, void *out) {
                             code == AOE_ENOMEM        ? AOEI_INTERNAL
                             : c->request.is_malformed ? AOEI_MALFORMED
                                                       : AOEI_VALIDATION,
-                            err.message, c->request.key);
+                            err->message, c->request.key);
     return 1;
+}
+
+int aoei_call_load(aoei_call *c) {
+    aoe_error err = {0};
+    const aoei_route *r = c->route;
+    return fail_body(c, aoei_request_load(&c->request, aoei_exchange_body(c->x), r->fields, r->n_fields, &err), &err);
+}
+
+int aoei_call_parse(aoei_call *c, void *out) {
+    aoe_error err = {0};
+    const aoei_route *r = c->route;
+    if (!c->request.root && aoei_call_load(c))
+        return 1;
+    return fail_body(c, aoei_request_read(&c->request, r->fields, r->n_fields, out, &err), &err);
+}
+
+const aoei_route *aoei_call_next_route(const aoei_call *c) {
+    const aoe_server *s = c->server;
+    for (const aoei_route *r = c->route + 1; r < s->routes + s->n_routes; r++)
+        if (!strcmp(r->path, c->route->path) && !strcmp(r->method, c->route->method))
+            return r;
+    return NULL;
 }
 
 aoei_served *aoei_call_model(aoei_call *c, const char *name, aoei_task_kind kind) {

@@ -54,6 +54,12 @@ struct aoei_call {
 
 /* Parses the body by the fields of the route into *out. Returns 0, or 1 after answering that it is wrong. */
 int aoei_call_parse(aoei_call *c, void *out);
+/* Parses the body, an object, into c->request.root, so that a route can choose the fields by the keys of the body. Then
+ * aoei_call_parse reads it. Returns 0, or 1 after answering that it is wrong. */
+int aoei_call_load(aoei_call *c);
+/* Returns the next route of the table with the same path and method, which describes another form of the body; NULL:
+ * there is none. */
+const aoei_route *aoei_call_next_route(const aoei_call *c);
 /* Returns the model `name` (NULL: the default), or NULL after answering the error, or with c->would_wait set. The
  * caller calls aoei_models_release. kind: AOEI_TASK_EMBED: an embedding model is needed; AOEI_TASK_SCORE: a
  * cross-encoder; AOEI_TASK_STATES: any model. */

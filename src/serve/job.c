@@ -124,14 +124,21 @@ static void write_cache(aoei_job *j) {
 
 /* -------------------------------------------------------------- tokenize */
 
-/* Tokenizes the texts from `begin` to `end` - 1, of which none is known, and which have the same prompt. */
+/* Returns 1 if text i is scored alone, not as a pair. */
+static int is_alone(const aoei_job *j, size_t i) {
+    return j->second && !j->second[i].data;
+}
+
+/* Tokenizes the texts from `begin` to `end` - 1, of which none is known, and which have the same prompt. All are pairs,
+ * or none is. */
 static int tokenize_range(aoei_job *j, size_t begin, size_t end, aoe_sequence **out, aoe_error *err) {
     aoe_sequence_options o = j->o;
     aoe_embedder *e = j->served->one;
     o.prompt_name = prompt_name_of(j, begin);
     o.truncation = j->refuses_long ? AOE_TRUNCATE_NONE : o.truncation;
     if (j->first)
-        return aoe_sequences_create_pairs(e, j->first + begin, j->second + begin, end - begin, &o, out, err);
+        return aoe_sequences_create_pairs(e, j->first + begin, is_alone(j, begin) ? NULL : j->second + begin,
+                                          end - begin, &o, out, err);
     if (j->text)
         return aoe_sequences_create(e, j->text + begin, end - begin, &o, out, err);
     int code = AOE_OK;
@@ -155,7 +162,8 @@ static int tokenize(aoei_job *j, aoe_error *err) {
         end = i + 1;
         if (j->is_known[i])
             continue;
-        while (end < j->n && !j->is_known[end] && same_prompt(prompt_name_of(j, i), prompt_name_of(j, end)))
+        while (end < j->n && !j->is_known[end] && is_alone(j, end) == is_alone(j, i) &&
+               same_prompt(prompt_name_of(j, i), prompt_name_of(j, end)))
             end++;
         code = tokenize_range(j, i, end, out, err);
         for (size_t k = i; k < end && !code; k++) {
@@ -348,7 +356,7 @@ void aoei_job_start(aoei_job *j) {
         j->task[i].out = j->row[i];
         j->tokens += j->task[i].tokens;
         j->computed += j->is_known[i] ? 0 : j->task[i].tokens;
-        j->truncated += j->is_cut[i];
+        j->truncated += j->is_cut[i] || (j->is_shortened && j->is_shortened[i]);
     }
     j->tokenization = aoei_now() - start;
     j->list.task = j->task;

@@ -23,11 +23,12 @@ struct aoei_job {
     const aoe_text *text; /* [n], NULL: ids */
     const int32_t *const *ids;
     const size_t *n_ids;
-    const aoe_text *first, *second; /* [n] */
+    const aoe_text *first, *second; /* [n]; second[i].data is NULL for a text that is scored alone */
     size_t n;
     aoe_sequence_options o;          /* settings of all texts */
     const char *const *prompt_names; /* [n] prompt of each text, instead of o.prompt_name; NULL: the same for all */
     int refuses_long;                /* 1: texts that are too long are errors */
+    const uint8_t *is_shortened;     /* [n] 1: the route has shortened the text; NULL: none; borrowed until `answer` */
     size_t max_tokens;               /* tokens of all texts; 0: no limit */
     aoei_job_answer_fn answer;
     void *user; /* of the route; freed with aoei_free */

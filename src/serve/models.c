@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,6 +75,14 @@ static void destroy_served(aoei_served *served) {
     aoei_free(served);
 }
 
+/* Reads how a model tokenizes texts. dir: directory or name of the model; NULL: the default */
+static int read_encode_options(aoei_served *served, const char *dir, aoe_error *err) {
+    char found[PATH_MAX];
+    aoe_encode_options_defaults(&served->encode);
+    const int code = dir ? aoe_model_find(found, sizeof found, dir, err) : AOE_OK;
+    return code ? code : aoe_encode_options_of(&served->encode, dir ? found : NULL, err);
+}
+
 /* Opens a model. */
 static int open_model(aoei_models *models, slot *s, aoei_served **opened, aoe_error *err) {
     aoe_model_options mo;
@@ -95,6 +104,8 @@ static int open_model(aoei_models *models, slot *s, aoei_served **opened, aoe_er
     eo.threads = 1;
     if (!code)
         code = aoe_embedder_create(&served->one, served->model, &eo, err);
+    if (!code)
+        code = read_encode_options(served, s->dir, err);
     if (!code) {
         served->info.struct_size = sizeof served->info;
         aoe_model_get_info(served->model, &served->info);

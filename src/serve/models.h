@@ -11,6 +11,7 @@
 
 #include "aoe.h"
 #include "aoe_serve.h"
+#include "aoe_tokenizer.h"
 #include "serve/text_queue.h"
 
 /* An open model. */
@@ -19,6 +20,7 @@ typedef struct aoei_served {
     const char *dir;  /* borrowed from the list of models */
     aoe_model *model; /* owned */
     aoe_model_info info;
+    aoe_encode_options encode; /* how the model tokenizes texts, without truncation and without a prompt */
     int is_cross_encoder;
     size_t dims;            /* components of an embedding */
     uint64_t serial;        /* differs for all models that a server has opened; part of the keys of the cache */

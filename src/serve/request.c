@@ -549,17 +549,27 @@ static int parse_document(aoei_request *r, aoe_text body, const aoei_field *fiel
     return 0;
 }
 
-int aoei_request_parse(aoei_request *r, aoe_text body, const aoei_field *fields, size_t n_fields, void *out,
-                       aoe_error *err) {
-    aoe_error own = {0};
+int aoei_request_load(aoei_request *r, aoe_text body, const aoei_field *fields, size_t n_fields, aoe_error *err) {
     *r = (aoei_request){0};
-    reader x = {r, err ? err : &own, ""};
-    int rc = parse_document(r, body, fields, n_fields, x.err);
-    if (!rc)
-        rc = read_object(&x, r->root, fields, n_fields, out);
+    const int rc = parse_document(r, body, fields, n_fields, err);
     if (rc)
         aoei_request_free(r);
     return rc;
+}
+
+int aoei_request_read(aoei_request *r, const aoei_field *fields, size_t n_fields, void *out, aoe_error *err) {
+    aoe_error own = {0};
+    reader x = {r, err ? err : &own, ""};
+    const int rc = read_object(&x, r->root, fields, n_fields, out);
+    if (rc)
+        aoei_request_free(r);
+    return rc;
+}
+
+int aoei_request_parse(aoei_request *r, aoe_text body, const aoei_field *fields, size_t n_fields, void *out,
+                       aoe_error *err) {
+    const int rc = aoei_request_load(r, body, fields, n_fields, err);
+    return rc ? rc : aoei_request_read(r, fields, n_fields, out, err);
 }
 
 void aoei_request_free(aoei_request *r) {

@@ -93,5 +93,10 @@ typedef struct aoei_request {
  * AOE_ENOMEM. */
 int aoei_request_parse(aoei_request *r, aoe_text body, const aoei_field *fields, size_t n_fields, void *out,
                        aoe_error *err);
+/* The two steps of aoei_request_parse, for routes that choose the fields by the keys of the body. aoei_request_load
+ * parses the document, which is an object, into r->root; the fields are only examples in messages. aoei_request_read
+ * reads it once. After a failure, r is empty as above. */
+int aoei_request_load(aoei_request *r, aoe_text body, const aoei_field *fields, size_t n_fields, aoe_error *err);
+int aoei_request_read(aoei_request *r, const aoei_field *fields, size_t n_fields, void *out, aoe_error *err);
 /* Frees the document and the arrays. Accepts a zeroed request, and one for which parsing failed. */
 void aoei_request_free(aoei_request *r);

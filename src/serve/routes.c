@@ -6,8 +6,11 @@
 #include "serve/cohere.h"
 #include "serve/ollama.h"
 #include "serve/openai.h"
+#include "serve/predict.h"
+#include "serve/rerank.h"
 #include "serve/status.h"
 #include "serve/tei_embed.h"
+#include "serve/tei_tokens.h"
 
 #define VECTORS       "{\"type\":\"array\",\"items\":" SCORES "}"
 #define STATES        "{\"type\":\"array\",\"items\":" VECTORS "}"
@@ -19,6 +22,35 @@
     "\"index\",\"embedding\"],\"properties\":{\"object\":{\"type\":\"string\"},\"index\":{\"type\":\"integer\"},"      \
     "\"embedding\":{\"oneOf\":[{\"type\":\"array\",\"items\":{\"type\":\"number\",\"nullable\":true}},{\"type\":"      \
     "\"string\"}]}}}},\"model\":{\"type\":\"string\"},\"usage\":{\"type\":\"object\"}}}"
+#define TOKENS                                                                                                         \
+    "{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"id\",\"text\","  \
+    "\"special\",\"start\",\"stop\"],\"properties\":{\"id\":{\"type\":\"integer\"},\"text\":{\"type\":\"string\"},"    \
+    "\"special\":{\"type\":\"boolean\"},\"start\":{\"type\":\"integer\",\"nullable\":true},\"stop\":{\"type\":"        \
+    "\"integer\",\"nullable\":true}}}}}"
+#define SCORE "{\"type\":\"number\",\"nullable\":true}"
+#define PREDICTION                                                                                                     \
+    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"score\",\"label\"],\"properties\":{"           \
+    "\"score\":" SCORE ",\"label\":{\"type\":\"string\"}}}}"
+#define PREDICTIONS "{\"anyOf\":[" PREDICTION ",{\"type\":\"array\",\"items\":" PREDICTION "}]}"
+#define RANKS                                                                                                           \
+    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"index\",\"score\"],\"properties\":{\"index\":{" \
+    "\"type\":\"integer\"},\"score\":" SCORE ",\"text\":{\"type\":\"string\"}}}}"
+#define RERANK_ANSWER                                                                                                    \
+    "{\"type\":\"object\",\"required\":[\"model\",\"results\",\"usage\",\"meta\"],\"properties\":{\"object\":{\"type\":" \
+    "\"string\"},\"model\":{\"type\":\"string\"},\"results\":{\"type\":\"array\",\"items\":{\"type\":\"object\","        \
+    "\"required\":[\"index\",\"relevance_score\"],\"properties\":{\"index\":{\"type\":\"integer\"},"                     \
+    "\"relevance_score\":" SCORE                                                                                         \
+    ",\"document\":{\"type\":\"object\",\"required\":[\"text\"],\"properties\":{\"text\":{"                              \
+    "\"type\":\"string\"}}}}}},\"usage\":{\"type\":\"object\"},\"meta\":{\"type\":\"object\"}}}"
+#define RERANK_SUMMARY "Ranks texts by their scores with a query, as text-embeddings-inference, Jina and Cohere do."
+/* The routes of one path that ranks texts, for both forms of the body */
+#define RERANK(path, summary)                                                                                          \
+    {"POST",   path, aoei_route_rerank, aoei_rerank_texts_fields, AOEI_RERANK_TEXTS_FIELDS, summary, RANKS, NULL,      \
+     AOEI_TEI, 0},                                                                                                     \
+    {                                                                                                                  \
+        "POST", path, aoei_route_rerank_documents, aoei_rerank_documents_fields, AOEI_RERANK_DOCUMENTS_FIELDS,         \
+            summary, RERANK_ANSWER, NULL, AOEI_COHERE, 0                                                               \
+    }
 #define INTEGER "{\"type\":\"integer\"}"
 #define CODES   "{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":" INTEGER "}}"
 #define COHERE_ANSWER                                                                                                  \
@@ -47,8 +79,12 @@
 
 const aoei_route aoei_routes[] = {
     {"GET", "/", aoei_route_page, NULL, 0, "The web page.", TEXT, "text/html", AOEI_TEI, AOEI_ROUTE_OPEN},
-    {"POST", "/", aoei_route_embed, aoei_embed_fields, AOEI_EMBED_FIELDS, "The same as /embed.", NULL, NULL, AOEI_TEI,
-     0},
+    {"POST", "/", aoei_route_root, aoei_embed_fields, AOEI_EMBED_FIELDS,
+     "The same as /embed; with a cross-encoder, the same as /rerank or /predict.", VECTORS, NULL, AOEI_TEI, 0},
+    {"POST", "/", aoei_route_predict, aoei_predict_fields, AOEI_PREDICT_FIELDS, "The same as /predict.", PREDICTIONS,
+     NULL, AOEI_TEI, 0},
+    {"POST", "/", aoei_route_rerank_texts, aoei_rerank_texts_fields, AOEI_RERANK_TEXTS_FIELDS, "The same as /rerank.",
+     RANKS, NULL, AOEI_TEI, 0},
     {"POST", "/embed", aoei_route_embed, aoei_embed_fields, AOEI_EMBED_FIELDS, EMBED_SUMMARY, VECTORS, NULL, AOEI_TEI,
      0},
     {"POST", "/embed_all", aoei_route_embed_all, aoei_embed_all_fields, AOEI_EMBED_ALL_FIELDS,
@@ -57,6 +93,17 @@ const aoei_route aoei_routes[] = {
      AOEI_TEI, 0},
     {"POST", "/similarity", aoei_route_similarity, aoei_similarity_fields, AOEI_SIMILARITY_FIELDS,
      "Compares a text with others.", SCORES, NULL, AOEI_TEI, 0},
+    {"POST", "/predict", aoei_route_predict, aoei_predict_fields, AOEI_PREDICT_FIELDS,
+     "Classifies texts or pairs with a cross-encoder.", PREDICTIONS, NULL, AOEI_TEI, 0},
+    RERANK("/rerank", RERANK_SUMMARY),
+    RERANK("/v1/rerank", "The same as /rerank."),
+    RERANK("/v2/rerank", "The same as /rerank."),
+    RERANK("/v1/reranking", "The same as /rerank."),
+    RERANK("/reranking", "The same as /rerank."),
+    {"POST", "/tokenize", aoei_route_tokenize, aoei_tokenize_fields, AOEI_TOKENIZE_FIELDS,
+     "Returns the tokens of texts, with their ranges in bytes.", TOKENS, NULL, AOEI_TEI, 0},
+    {"POST", "/decode", aoei_route_decode, aoei_decode_fields, AOEI_DECODE_FIELDS, "Returns the texts of token ids.",
+     TEXTS, NULL, AOEI_TEI, 0},
     {"POST", "/map", aoei_route_map, aoei_map_fields, AOEI_MAP_FIELDS,
      "Computes a map of texts: the two principal components of their embeddings.", POINTS, NULL, AOEI_TEI, 0},
     {"POST", "/v1/embeddings", aoei_route_openai, aoei_openai_fields, AOEI_OPENAI_FIELDS,

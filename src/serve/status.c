@@ -5,6 +5,7 @@
 
 #include "serve/openapi.h"
 #include "serve/page.h"
+#include "serve/scores.h"
 
 static void answer_state(aoei_call *c, int is_ok, const char *text) {
     aoei_buffer b = {0};
@@ -31,18 +32,15 @@ static void add_model_type(aoei_buffer *b, const aoei_served *m) {
         aoei_buffer_printf(b, "{\"embedding\":{\"pooling\":\"%s\"}}", aoe_pooling_name(m->info.pooling));
         return;
     }
-    const char *name;
     aoei_buffer_printf(b, "{\"%s\":{\"id2label\":{", m->dims == 1 ? "reranker" : "classifier");
     for (size_t i = 0; i < m->dims; i++) {
         aoei_buffer_printf(b, "%s\"%zu\":", i ? "," : "", i);
-        name = aoe_model_class_name(m->model, i);
-        aoei_answer_cstring(b, name ? name : "LABEL_0");
+        aoei_scores_label(b, m, i);
     }
     aoei_buffer_printf(b, "},\"label2id\":{");
     for (size_t i = 0; i < m->dims; i++) {
-        name = aoe_model_class_name(m->model, i);
         aoei_buffer_printf(b, "%s", i ? "," : "");
-        aoei_answer_cstring(b, name ? name : "LABEL_0");
+        aoei_scores_label(b, m, i);
         aoei_buffer_printf(b, ":%zu", i);
     }
     aoei_buffer_printf(b, "}}}");

@@ -13,20 +13,21 @@ typedef struct aoei_tei_settings {
     const char *prompt_name;
 } aoei_tei_settings;
 
-enum { AOEI_TEI_SETTINGS = 3 };
-
-/* Fields of a struct of the type `type` whose member `field` is an aoei_tei_settings. */
-#define AOEI_TEI_SETTINGS_FIELDS(type, field)                                                                          \
+/* Fields of the truncation in a struct of the type `type` whose member `field` is an aoei_tei_settings. */
+#define AOEI_TEI_TRUNCATION_FIELDS(type, field)                                                                        \
     {.name = "truncate",                                                                                               \
      .kind = AOEI_FIELD_BOOL,                                                                                          \
      .offset = offsetof(type, field) + offsetof(aoei_tei_settings, truncate),                                          \
      .help = "Truncate texts that are longer than the maximum sequence length."},                                      \
-        {.name = "truncation_direction",                                                                               \
-         .kind = AOEI_FIELD_CHOICE,                                                                                    \
-         .offset = offsetof(type, field) + offsetof(aoei_tei_settings, direction),                                     \
-         .choices = "Left|Right",                                                                                      \
-         .help = "Side at which tokens are removed."},                                                                 \
     {                                                                                                                  \
+        .name = "truncation_direction", .kind = AOEI_FIELD_CHOICE,                                                     \
+        .offset = offsetof(type, field) + offsetof(aoei_tei_settings, direction), .choices = "Left|Right",             \
+        .help = "Side at which tokens are removed."                                                                    \
+    }
+
+/* The same fields, and the name of a prompt. */
+#define AOEI_TEI_SETTINGS_FIELDS(type, field)                                                                          \
+    AOEI_TEI_TRUNCATION_FIELDS(type, field), {                                                                         \
         .name = "prompt_name", .kind = AOEI_FIELD_STRING,                                                              \
         .offset = offsetof(type, field) + offsetof(aoei_tei_settings, prompt_name),                                    \
         .help = "Name of a prompt of the model."                                                                       \
