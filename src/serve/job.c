@@ -186,8 +186,9 @@ static void describe_long(const aoei_job *j, size_t i, size_t limit, char *messa
                  "the input length exceeds the context length: text %zu has %u tokens, the maximum is %zu", i, tokens,
                  limit);
     else if (j->route->family == AOEI_COHERE)
-        snprintf(message, size, "too many tokens: text %zu has %u tokens, the maximum is %zu; set `truncate` to END", i,
-                 tokens, limit);
+        snprintf(message, size, "too many tokens: %s %zu has %u tokens%s, the maximum is %zu; set `truncate` to %s",
+                 j->first ? "document" : "text", i, tokens, j->first ? " with the query" : "", limit,
+                 j->first ? "true" : "END");
     else /* clients read both numbers from this message of text-embeddings-inference, where the first is the limit */
         snprintf(message, size, "`inputs` must have less than %zu tokens. Given: %u", limit, tokens);
 }

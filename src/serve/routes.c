@@ -23,25 +23,26 @@
     "\"embedding\":{\"oneOf\":[{\"type\":\"array\",\"items\":{\"type\":\"number\",\"nullable\":true}},{\"type\":"      \
     "\"string\"}]}}}},\"model\":{\"type\":\"string\"},\"usage\":{\"type\":\"object\"}}}"
 #define TOKENS                                                                                                         \
-    "{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"id\",\"text\","  \
-    "\"special\",\"start\",\"stop\"],\"properties\":{\"id\":{\"type\":\"integer\"},\"text\":{\"type\":\"string\"},"    \
-    "\"special\":{\"type\":\"boolean\"},\"start\":{\"type\":\"integer\",\"nullable\":true},\"stop\":{\"type\":"        \
-    "\"integer\",\"nullable\":true}}}}}"
-#define SCORE "{\"type\":\"number\",\"nullable\":true}"
+    "{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"id\","           \
+    "\"text\",\"special\",\"start\",\"stop\"],\"properties\":{\"id\":" INTEGER ",\"text\":" TEXT ","                   \
+    "\"special\":{\"type\":\"boolean\"},\"start\":" INTEGER_OR_NULL ",\"stop\":" INTEGER_OR_NULL "}}}}"
+#define INTEGER_OR_NULL "{\"type\":\"integer\",\"nullable\":true}"
+#define SCORE           "{\"type\":\"number\",\"nullable\":true}"
 #define PREDICTION                                                                                                     \
     "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"score\",\"label\"],\"properties\":{"           \
-    "\"score\":" SCORE ",\"label\":{\"type\":\"string\"}}}}"
+    "\"score\":" SCORE ",\"label\":" TEXT "}}}"
 #define PREDICTIONS "{\"anyOf\":[" PREDICTION ",{\"type\":\"array\",\"items\":" PREDICTION "}]}"
-#define RANKS                                                                                                           \
-    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"index\",\"score\"],\"properties\":{\"index\":{" \
-    "\"type\":\"integer\"},\"score\":" SCORE ",\"text\":{\"type\":\"string\"}}}}"
-#define RERANK_ANSWER                                                                                                    \
-    "{\"type\":\"object\",\"required\":[\"model\",\"results\",\"usage\",\"meta\"],\"properties\":{\"object\":{\"type\":" \
-    "\"string\"},\"model\":{\"type\":\"string\"},\"results\":{\"type\":\"array\",\"items\":{\"type\":\"object\","        \
-    "\"required\":[\"index\",\"relevance_score\"],\"properties\":{\"index\":{\"type\":\"integer\"},"                     \
-    "\"relevance_score\":" SCORE                                                                                         \
-    ",\"document\":{\"type\":\"object\",\"required\":[\"text\"],\"properties\":{\"text\":{"                              \
-    "\"type\":\"string\"}}}}}},\"usage\":{\"type\":\"object\"},\"meta\":{\"type\":\"object\"}}}"
+#define RANKS                                                                                                          \
+    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"index\",\"score\"],\"properties\":{"           \
+    "\"index\":" INTEGER ",\"score\":" SCORE ",\"text\":" TEXT "}}}"
+#define RERANK_RESULT                                                                                                  \
+    "{\"type\":\"object\",\"required\":[\"index\",\"relevance_score\"],\"properties\":{\"index\":" INTEGER ","         \
+    "\"relevance_score\":" SCORE ",\"document\":{\"type\":\"object\",\"required\":[\"text\"],"                         \
+    "\"properties\":{\"text\":" TEXT "}}}}"
+#define RERANK_ANSWER                                                                                                  \
+    "{\"type\":\"object\",\"required\":[\"model\",\"results\",\"usage\",\"meta\"],\"properties\":{"                    \
+    "\"object\":" TEXT ",\"model\":" TEXT ",\"results\":{\"type\":\"array\",\"items\":" RERANK_RESULT "},"             \
+    "\"usage\":" OBJECT ",\"meta\":" OBJECT "}}"
 #define RERANK_SUMMARY "Ranks texts by their scores with a query, as text-embeddings-inference, Jina and Cohere do."
 /* The routes of one path that ranks texts, for both forms of the body */
 #define RERANK(path, summary)                                                                                          \

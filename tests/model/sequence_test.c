@@ -6,12 +6,15 @@
  */
 #include <aoe_sequence.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "modeldir/safetensors.h"
 
 #define CROSS_ENCODER "tests/golden/cross_encoders/bert"
 
@@ -312,6 +315,107 @@ static void test_pairs(void **state) {
     embedder_close(embedding);
 }
 
+/* Returns the product of row `row` of a matrix with n columns and x[n], plus the element `row` of a vector. */
+static double linear(const aoei_safetensors *s, const char *name, size_t row, const double *x, size_t n) {
+    char tensor[64];
+    float w[D * D], b[D];
+    snprintf(tensor, sizeof tensor, "%s.weight", name);
+    aoei_st_to_float(w, aoei_safetensors_find(s, tensor));
+    snprintf(tensor, sizeof tensor, "%s.bias", name);
+    aoei_st_to_float(b, aoei_safetensors_find(s, tensor));
+    double sum = (double)b[row];
+    for (size_t k = 0; k < n; k++)
+        sum += (double)w[row * n + k] * x[k];
+    return sum;
+}
+
+/* Computes the hidden states of a pair with a copy of the cross-encoder. types: 1: its tokenizer passes token types to
+ * the model. logits: [2] those of aoe_score_sequences. Returns the states [*n, D], which the caller frees. */
+static float *pair_states(const char *name, int types, size_t *n, float *logits) {
+    aoe_error err = {0};
+    aoe_model_options o;
+    aoe_sequence *s;
+    aoe_sequence_info info = {.struct_size = sizeof info};
+    const aoe_text first = aoe_text_of("w1 w2 w3"), second = aoe_text_of("w4 w5");
+    char *dir = test_path(test_dir, name);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    test_copy_dir(CROSS_ENCODER, dir);
+    if (!types)
+        free(test_write_text(dir, "tokenizer_config.json",
+                             "{\"model_input_names\": [\"input_ids\", \"attention_mask\"]}"));
+    aoe_model_options_defaults(&o);
+    o.cross_encoder = 1;
+    o.dtype = AOE_DTYPE_F32;
+    aoe_embedder *e = embedder_open(dir, &o);
+    assert_int_equal(aoe_sequences_create_pairs(e, &first, &second, 1, NULL, &s, &err), 0);
+    aoe_sequence_get_info(s, &info);
+    float *h = malloc(info.tokens * D * sizeof *h);
+    assert_int_equal(info.token_dims, D);
+    assert_int_equal(aoe_embed_tokens(e, s, h, &err), 0);
+    assert_int_equal(aoe_score_sequences(e, (const aoe_sequence *const *)&s, 1, AOE_SCORE_LOGIT, &logits, &err), 0);
+    *n = info.tokens;
+    aoe_sequence_destroy(s);
+    embedder_close(e);
+    free(dir);
+    return h;
+}
+
+/* The hidden states of a pair depend on the token types: the head of the model (pooler and classifier), applied to the
+ * first of them, gives the logits of the pair. */
+static void test_pair_states(void **state) {
+    (void)state;
+    size_t n[2];
+    float logits[2][2], *states[2];
+    aoei_safetensors *s;
+    assert_int_equal(aoei_safetensors_open(&s, CROSS_ENCODER "/model.safetensors", NULL), 0);
+    for (int types = 0; types < 2; types++) {
+        states[types] = pair_states(types ? "typed" : "untyped", types, &n[types], logits[types]);
+        double h[D], pooled[D];
+        for (size_t k = 0; k < D; k++)
+            h[k] = (double)states[types][k];
+        for (size_t k = 0; k < D; k++)
+            pooled[k] = tanh(linear(s, "bert.pooler.dense", k, h, D));
+        for (size_t k = 0; k < 2; k++)
+            assert_float_equal((float)linear(s, "classifier", k, pooled, D), logits[types][k], 1e-5F);
+    }
+    assert_int_equal(n[0], 8);
+    assert_int_equal(n[1], 8);
+    assert_memory_not_equal(states[0], states[1], n[0] * D * sizeof *states[0]);
+    assert_true(fabsf(logits[0][0] - logits[1][0]) > 1e-4F);
+    free(states[0]);
+    free(states[1]);
+    aoei_safetensors_close(s);
+}
+
+/* Texts that a cross-encoder reads alone. */
+static void test_single_texts(void **state) {
+    (void)state;
+    aoe_error err = {0};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.cross_encoder = 1;
+    aoe_embedder *e = embedder_open(CROSS_ENCODER, &o);
+    const aoe_text text = aoe_text_of("w1 w2 w3"), empty = aoe_text_of("");
+    aoe_sequence *s[2];
+    size_t n[2];
+    float scores[2][2], *rows[2] = {scores[0], scores[1]};
+    assert_int_equal(aoe_sequences_create_pairs(e, &text, NULL, 1, NULL, &s[0], &err), 0);
+    assert_int_equal(aoe_sequences_create_pairs(e, &text, &empty, 1, NULL, &s[1], &err), 0);
+    const int32_t *ids = aoe_sequence_ids(s[0], &n[0]), *pair = aoe_sequence_ids(s[1], &n[1]);
+    assert_int_equal(n[0], 5); /* [CLS] w1 w2 w3 [SEP]; a pair has a second [SEP] */
+    assert_int_equal(n[1], 6);
+    assert_memory_equal(ids, pair, 5 * sizeof *ids);
+    assert_int_equal(aoe_score_sequences(e, (const aoe_sequence *const *)s, 2, AOE_AUTO, rows, &err), 0);
+    assert_memory_not_equal(scores[0], scores[1], sizeof scores[0]);
+    aoe_sequence_destroy(s[0]);
+    aoe_sequence_destroy(s[1]);
+    embedder_close(e);
+    e = embedder_open("tests/golden/cross_encoders/qwen3_reranker", &o);
+    assert_int_equal(aoe_sequences_create_pairs(e, &text, NULL, 1, NULL, &s[0], &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "scores only pairs"));
+    embedder_close(e);
+}
+
 static void test_errors(void **state) {
     (void)state;
     aoe_error err = {0};
@@ -341,7 +445,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_prompt_name), cmocka_unit_test(test_truncation),
         cmocka_unit_test(test_ids),       cmocka_unit_test(test_states),      cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_errors),    cmocka_unit_test(test_pair_states), cmocka_unit_test(test_single_texts),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -213,7 +213,8 @@ static void test_truncation(void **state) {
     snprintf(body, sizeof body, "{\"query\":\"w1\",\"texts\":[\"%s\"],\"truncate\":false}", longest);
     serve_fail(server, "/rerank", body, 422, "error", "must have less than 64 tokens. Given: 104");
     snprintf(body, sizeof body, "{\"query\":\"w1\",\"documents\":[\"%s\"],\"truncate\":false}", longest);
-    serve_fail(server, "/rerank", body, 400, "message", "must have less than 64 tokens. Given: 104");
+    serve_fail(server, "/rerank", body, 400, "message",
+               "too many tokens: document 0 has 104 tokens with the query, the maximum is 64; set `truncate` to true");
     serve_stop(server);
     aoe_serve_options o;
     aoe_serve_options_defaults(&o);
