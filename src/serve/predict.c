@@ -21,7 +21,7 @@ const aoei_field aoei_predict_fields[AOEI_PREDICT_FIELDS] = {
      .kind = AOEI_FIELD_PAIRS,
      .offset = offsetof(predict_body, inputs),
      .required = 1,
-     .help = "Text, pair of texts, or list of lists of one or two texts."},
+     .help = "Text, text pair, or list of lists of one or two texts."},
     AOEI_TEI_TRUNCATION_FIELDS(predict_body, settings),
     {.name = "raw_scores",
      .kind = AOEI_FIELD_BOOL,
