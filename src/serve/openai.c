@@ -37,6 +37,7 @@ const aoei_field aoei_openai_fields[AOEI_OPENAI_FIELDS] = {
      .help = "Numbers, or base64 of float32 values (little endian)."},
     {.name = "dimensions",
      .kind = AOEI_FIELD_COUNT,
+     .min = 1,
      .offset = offsetof(openai_body, dimensions),
      .help = "Number of components, of which the first are kept."},
     {.name = "prompt_name",

@@ -25,10 +25,12 @@ static void put_comma(aoei_buffer *b, int *n) {
 
 /* ----------------------------------------------------------------- schemas */
 
-#define TEXT     "{\"type\":\"string\"}"
-#define TEXTS    "{\"type\":\"array\",\"items\":" TEXT "}"
-#define IDS      "{\"type\":\"array\",\"items\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":2147483647}}"
-#define ID_LISTS "{\"type\":\"array\",\"items\":" IDS "}"
+#define TEXT           "{\"type\":\"string\"}"
+#define FILLED         "\"type\":\"array\",\"minItems\":1" /* a list that is not empty */
+#define TEXTS          "{" FILLED ",\"items\":" TEXT "}"
+#define IDS            "{" FILLED ",\"items\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":2147483647}}"
+#define EMPTY_OR_TEXTS "\"anyOf\":[" TEXT ",{\"type\":\"array\",\"items\":" TEXT "}]"
+#define ID_LISTS       "{" FILLED ",\"items\":" IDS "}"
 #define DOCUMENT                                                                                                       \
     "{\"anyOf\":[" TEXT ",{\"type\":\"object\",\"required\":[\"text\"],\"properties\":{\"text\":" TEXT "}}]}"
 #define PAIR "{\"type\":\"array\",\"items\":" TEXT ",\"minItems\":1,\"maxItems\":2}"
@@ -38,15 +40,15 @@ static const char *const schemas[] = {
     [AOEI_FIELD_STRING] = "\"type\":\"string\"",
     [AOEI_FIELD_TEXT] = "\"type\":\"string\"",
     [AOEI_FIELD_BOOL] = "\"type\":\"boolean\"",
-    [AOEI_FIELD_COUNT] = "\"type\":\"integer\",\"minimum\":0,\"maximum\":2147483648",
+    [AOEI_FIELD_COUNT] = NULL,
     [AOEI_FIELD_NUMBER] = "\"type\":\"number\"",
     [AOEI_FIELD_CHOICE] = NULL,
     [AOEI_FIELD_CHOICES] = NULL,
     [AOEI_FIELD_INPUTS] = "\"anyOf\":[" TEXT "," TEXTS "," IDS "," ID_LISTS "]",
     [AOEI_FIELD_TEXTS] = "\"anyOf\":[" TEXT "," TEXTS "]",
-    [AOEI_FIELD_DOCUMENTS] = "\"type\":\"array\",\"items\":" DOCUMENT,
+    [AOEI_FIELD_DOCUMENTS] = FILLED ",\"items\":" DOCUMENT,
     [AOEI_FIELD_IDS] = "\"anyOf\":[" IDS "," ID_LISTS "]",
-    [AOEI_FIELD_PAIRS] = "\"anyOf\":[" TEXT "," PAIR ",{\"type\":\"array\",\"items\":" PAIR "}]",
+    [AOEI_FIELD_PAIRS] = "\"anyOf\":[" TEXT "," PAIR ",{" FILLED ",\"items\":" PAIR "}]",
     [AOEI_FIELD_STRINGS] = "\"type\":\"array\",\"items\":" TEXT,
     [AOEI_FIELD_OBJECT] = NULL,
     [AOEI_FIELD_ANY] = "",
@@ -89,10 +91,12 @@ static void put_object(aoei_buffer *b, const aoei_field *fields, size_t n_fields
 
 /* Appends the schema of a field. nullable: null is allowed, too */
 static void put_field(aoei_buffer *b, const aoei_field *f, int nullable) {
-    const char *schema = schemas[f->kind];
+    const char *schema = f->may_be_empty ? EMPTY_OR_TEXTS : schemas[f->kind];
     put(b, "{");
     if (schema)
         put(b, schema);
+    else if (f->kind == AOEI_FIELD_COUNT)
+        (void)aoei_buffer_printf(b, "\"type\":\"integer\",\"minimum\":%zu,\"maximum\":%.0f", f->min, AOEI_COUNT_MAX);
     else if (f->kind == AOEI_FIELD_CHOICE)
         put_choices(b, f->choices, nullable);
     else if (f->kind == AOEI_FIELD_OBJECT)
@@ -222,9 +226,11 @@ static int can_fail(const aoei_route *r, aoei_error_kind kind, int has_body) {
     case AOEI_FORBIDDEN:
         return (r->flags & AOEI_ROUTE_WRITES) != 0;
     case AOEI_NOT_FOUND:
-        return strchr(r->path, '{') != NULL || (has_body && r->family != AOEI_TEI);
+        return strchr(r->path, '{') != NULL || has_body;
     case AOEI_METHOD:
         return 0;
+    case AOEI_BACKEND:
+        return strcmp(r->method, "GET") != 0;
     default:
         return has_body;
     }

@@ -43,6 +43,8 @@ typedef struct aoei_field {
     int required;                    /* 1: the key must be present and not null */
     size_t offset;                   /* offset of the member in the struct of the fields; members of an object with
                                         `fields` are relative to this offset */
+    size_t min;                      /* COUNT: smallest value; /openapi.json contains it, and the route checks it */
+    int may_be_empty;                /* TEXTS: 1 if the route accepts an empty list, for /openapi.json */
     const char *choices;             /* CHOICE, CHOICES: names, separated by '|' */
     const char *help;                /* description for /openapi.json: one sentence; NULL: none */
     const struct aoei_field *fields; /* OBJECT: [n_fields] its fields; NULL: the value is not checked */

@@ -41,6 +41,7 @@ const aoei_field aoei_embed_fields[AOEI_EMBED_FIELDS] = {
      .help = "Scale vectors to unit length (default true)."},
     {.name = "dimensions",
      .kind = AOEI_FIELD_COUNT,
+     .min = 1,
      .offset = offsetof(embed_body, dimensions),
      .help = "Number of components, of which the first are kept."},
     {.name = "prompt",

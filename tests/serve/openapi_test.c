@@ -21,11 +21,12 @@ static const aoei_field fields[] = {
     {.name = "name", .kind = AOEI_FIELD_STRING},
     {.name = "query", .kind = AOEI_FIELD_TEXT, .required = 1},
     {.name = "normalize", .kind = AOEI_FIELD_BOOL},
-    {.name = "dimensions", .kind = AOEI_FIELD_COUNT},
+    {.name = "dimensions", .kind = AOEI_FIELD_COUNT, .min = 1},
     {.name = "threshold", .kind = AOEI_FIELD_NUMBER},
     {.name = "direction", .kind = AOEI_FIELD_CHOICE, .choices = "Left|Right"},
     {.name = "types", .kind = AOEI_FIELD_CHOICES, .choices = "float|int8"},
     {.name = "texts", .kind = AOEI_FIELD_TEXTS},
+    {.name = "input", .kind = AOEI_FIELD_TEXTS, .may_be_empty = 1},
     {.name = "documents", .kind = AOEI_FIELD_DOCUMENTS},
     {.name = "ids", .kind = AOEI_FIELD_IDS},
     {.name = "pairs", .kind = AOEI_FIELD_PAIRS},
@@ -131,12 +132,16 @@ static void test_fields(void **state) {
         {"name", "{\"type\":\"string\",\"nullable\":true}"},
         {"query", "{\"type\":\"string\"}"},
         {"normalize", "{\"type\":\"boolean\",\"nullable\":true}"},
-        {"dimensions", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":2147483648,\"nullable\":true}"},
+        {"dimensions", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":2147483648,\"nullable\":true}"},
         {"threshold", "{\"type\":\"number\",\"nullable\":true}"},
         {"direction", "{\"type\":\"string\",\"enum\":[\"Left\",\"Right\",null],\"nullable\":true}"},
         {"types",
          "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"enum\":[\"float\",\"int8\"]},\"nullable\":true}"},
-        {"texts", "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"array\",\"items\":{\"type\":\"string\"}}]}"},
+        {"input", "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"array\",\"items\":{\"type\":\"string\"}}]}"},
+        {"texts", "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"array\",\"minItems\":1,\"items\":{\"type\":"
+                  "\"string\"}}]}"},
+        {"inputs anyOf 3 items minItems", "1"},
+        {"documents minItems", "1"},
         {"strings", "{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"nullable\":true}"},
         {"options", "{\"type\":\"object\",\"nullable\":true}"},
         {"parameters",
@@ -210,13 +215,13 @@ static void test_errors(void **state) {
     static const char ref[] = "{\"$ref\":\"#/components/responses/%s\"}";
     char want[100];
     snprintf(want, sizeof want, ref, "TextEmbeddingsInferenceError");
-    static const char *const statuses[] = {"400", "401", "413", "422", "424", "429", "500", "503"};
+    static const char *const statuses[] = {"400", "401", "404", "413", "422", "424", "429", "500", "503"};
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
         char path[60];
         snprintf(path, sizeof path, "paths /embed post responses %s", statuses[i]);
         assert_at(path, want);
     }
-    assert_int_equal(json_object_size(at("paths /embed post responses")), 9);
+    assert_int_equal(json_object_size(at("paths /embed post responses")), 10);
     snprintf(want, sizeof want, ref, "OpenAIError");
     assert_at("paths /v1/embeddings post responses 404", want);
     assert_at("paths /v1/embeddings post responses 422", "nothing");
