@@ -66,6 +66,7 @@ const aoei_field aoei_ollama_embed_fields[AOEI_OLLAMA_EMBED_FIELDS] = {
     MODEL_FIELD(embed_body),
     {.name = "input",
      .kind = AOEI_FIELD_TEXTS,
+     .may_be_empty = 1,
      .offset = offsetof(embed_body, input),
      .help = "Text or list of texts; without it, the model is only loaded."},
     {.name = "truncate",
