@@ -51,7 +51,7 @@ PKG_CONFIG ?= $(if $(SYSROOT),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
 PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib libcurl libmicrohttpd sqlite3
 DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev \
   libcurl4-openssl-dev libmicrohttpd-dev libsqlite3-dev ca-certificates libcmocka-dev gnuplot-nox
-DEPS_PEERS := python3 python3-venv g++ libdnnl-dev
+DEPS_PEERS := python3 python3-venv g++ libdnnl-dev curl prometheus
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user abigail-tools python3
 DEPS_ARM64 := gcc-aarch64-linux-gnu qemu-user
 
@@ -417,7 +417,7 @@ bench-peers: all $(PEER_BIN) ## compares the speed of aoe and of other libraries
 	  $(abspath $(AOE_PEERS))/venv/bin/python -B bench/peers/run.py $(PEERS)
 
 check-peers: $(BUILD)/tests/servers/chat_template $(BUILD)/tests/servers/hub $(BUILD)/tests/servers/json_keys
-check-peers: all ## compares the results of aoe with transformers, sentence-transformers, peft and tokenizers
+check-peers: all | deps-peers ## compares the results of aoe with transformers, sentence-transformers, peft and tokenizers
 	@tests/peers/install.sh $(abspath $(AOE_PEERS))
 	@cd tests/peers && AOE=$(abspath $(BUILD))/aoe AOE_PEERS=$(abspath $(AOE_PEERS)) PYTHONDONTWRITEBYTECODE=1 \
 	  $(abspath $(AOE_PEERS))/venv/bin/python -m pytest -q -p no:cacheprovider $(PEERS)
@@ -431,7 +431,7 @@ soak: all ## sends mixed requests and faults to the server for MINUTES (30); als
 deps: ## installs the build dependencies with apt (requires root)
 	@tools/deps.sh $(DEPS_APT)
 
-deps-peers: | deps # libraries for bench-peers
+deps-peers: | deps # packages for check-peers and bench-peers
 	@tools/deps.sh $(DEPS_PEERS)
 
 deps-lint: | deps # linters, sanitizer runtimes, qemu

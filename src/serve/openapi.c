@@ -26,6 +26,7 @@ static void put_comma(aoei_buffer *b, int *n) {
 /* ----------------------------------------------------------------- schemas */
 
 #define TEXT           "{\"type\":\"string\"}"
+#define ANY_OF         "\"anyOf\":["
 #define FILLED         "\"type\":\"array\",\"minItems\":1" /* a list that is not empty */
 #define TEXTS          "{" FILLED ",\"items\":" TEXT "}"
 #define IDS            "{" FILLED ",\"items\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":2147483647}}"
@@ -93,7 +94,12 @@ static void put_object(aoei_buffer *b, const aoei_field *fields, size_t n_fields
 static void put_field(aoei_buffer *b, const aoei_field *f, int nullable) {
     const char *schema = f->may_be_empty ? EMPTY_OR_TEXTS : schemas[f->kind];
     put(b, "{");
-    if (schema)
+    /* OpenAPI 3.0 allows `nullable` only in a schema with a type, so null is one more alternative of others */
+    const int alternatives = schema && !strncmp(schema, ANY_OF, sizeof ANY_OF - 1);
+    if (nullable && alternatives) {
+        put(b, ANY_OF "{\"type\":\"string\",\"enum\":[null],\"nullable\":true},");
+        put(b, schema + sizeof ANY_OF - 1);
+    } else if (schema)
         put(b, schema);
     else if (f->kind == AOEI_FIELD_COUNT)
         (void)aoei_buffer_printf(b, "\"type\":\"integer\",\"minimum\":%zu,\"maximum\":%.0f", f->min, AOEI_COUNT_MAX);
@@ -106,8 +112,7 @@ static void put_field(aoei_buffer *b, const aoei_field *f, int nullable) {
         put_choices(b, f->choices, 0);
         put(b, "}");
     }
-    /* OpenAPI 3.0 allows `nullable` only in a schema with a type */
-    if (nullable && f->kind != AOEI_FIELD_ANY && !(schema && !strncmp(schema, "\"anyOf\"", 7)))
+    if (nullable && f->kind != AOEI_FIELD_ANY && !alternatives)
         put(b, ",\"nullable\":true");
     if (f->help) {
         put(b, f->kind == AOEI_FIELD_ANY ? "" : ",");
