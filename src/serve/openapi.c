@@ -241,22 +241,48 @@ static int can_fail(const aoei_route *r, aoei_error_kind kind, int has_body) {
     }
 }
 
-static void put_responses(aoei_buffer *b, const operation *o, int has_body) {
+/* Returns 1 if a route can fail with this status. */
+static int has_status(const aoei_route *r, int status) {
+    const int has_body = r->n_fields > 0 && strcmp(r->method, "GET") != 0;
+    int used = 0;
+    for (int kind = AOEI_UNHEALTHY; kind <= AOEI_INTERNAL; kind++)
+        used |= aoei_answer_status(r->family, (aoei_error_kind)kind) == status &&
+                can_fail(r, (aoei_error_kind)kind, has_body);
+    return used;
+}
+
+/* Appends the errors of the operation with this status, if there are any. The routes of an operation may have errors of
+ * several families. */
+static void put_error(aoei_buffer *b, const operation *o, int status) {
+    unsigned used = 0;
+    int n = 0;
+    for (const aoei_route *r = o->first; r; r = next_of(o, r))
+        used |= has_status(r, status) ? 1U << r->family : 0;
+    if (!used)
+        return;
+    (void)aoei_buffer_printf(b, ",\"%d\":{", status);
+    if (!(used & (used - 1))) { /* one family */
+        while (used >>= 1)
+            n++;
+        (void)aoei_buffer_printf(b, "\"$ref\":\"#/components/responses/%s\"}", families[n]);
+        return;
+    }
+    put(b, "\"description\":\"The request failed.\",\"content\":{\"application/json\":{\"schema\":{\"anyOf\":[");
+    for (int i = 0; i < N_FAMILIES; i++)
+        if (used & 1U << i)
+            (void)aoei_buffer_printf(b, "%s{\"$ref\":\"#/components/schemas/%s\"}", n++ ? "," : "", families[i]);
+    put(b, "]}}}}");
+}
+
+static void put_responses(aoei_buffer *b, const operation *o) {
     const aoei_route *r = o->first;
     put(b, ",\"responses\":{\"200\":{\"description\":\"The answer.\",\"content\":{");
     put_key(b, r->type ? r->type : "application/json");
     put(b, "{\"schema\":");
     put_schemas(b, o, put_answer_schema);
     put(b, "}}}");
-    for (int status = 400; status < 600; status++) {
-        int used = 0;
-        for (int kind = AOEI_UNHEALTHY; kind <= AOEI_INTERNAL; kind++)
-            used |= aoei_answer_status(r->family, (aoei_error_kind)kind) == status &&
-                    can_fail(r, (aoei_error_kind)kind, has_body);
-        if (used)
-            (void)aoei_buffer_printf(b, ",\"%d\":{\"$ref\":\"#/components/responses/%s\"}", status,
-                                     families[r->family]);
-    }
+    for (int status = 400; status < 600; status++)
+        put_error(b, o, status);
     put(b, "}");
 }
 
@@ -278,7 +304,7 @@ static void put_operation(aoei_buffer *b, const operation *o) {
         put_schemas(b, o, put_body_schema);
         put(b, "}}}");
     }
-    put_responses(b, o, has_body);
+    put_responses(b, o);
     put(b, "}");
 }
 

@@ -17,7 +17,7 @@ static const char *read_part(const char *path, int rest, char *out, size_t size)
     return path + n;
 }
 
-/* Returns 1 if a path matches that of a route. The last parameter may contain '/'. */
+/* Returns 1 if a path matches that of a route. The second parameter may contain '/'. */
 static int match(const char *pattern, const char *path, char *first, size_t first_size, char *second,
                  size_t second_size) {
     const char *brace = strchr(pattern, '{');
@@ -27,10 +27,9 @@ static int match(const char *pattern, const char *path, char *first, size_t firs
     const size_t fixed = (size_t)(brace - pattern);
     if (strncmp(pattern, path, fixed) != 0)
         return 0;
-    const int has_second = strchr(brace + 1, '{') != NULL;
-    const char *at = read_part(path + fixed, !has_second, first, first_size);
-    if (!at || !has_second)
-        return at != NULL;
+    const char *at = read_part(path + fixed, 0, first, first_size);
+    if (!at || !strchr(brace + 1, '{'))
+        return at && !*at;
     return *at == '/' && read_part(at + 1, 1, second, second_size);
 }
 

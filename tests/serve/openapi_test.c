@@ -231,6 +231,9 @@ static void test_errors(void **state) {
     assert_at("paths /v1/embeddings post responses 404", want);
     assert_at("paths /v1/embeddings post responses 422", "nothing");
     assert_at("paths / get responses 401", "nothing");
+    assert_at("paths /rerank post responses 400 content application/json schema",
+              "{\"anyOf\":[{\"$ref\":\"#/components/schemas/TextEmbeddingsInferenceError\"},{\"$ref\":"
+              "\"#/components/schemas/CohereError\"}]}");
     assert_non_null(at("paths /index/{name}/{id} delete responses 403"));
     assert_non_null(at("paths /index/{name}/{id} delete responses 404"));
 }
