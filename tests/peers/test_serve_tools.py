@@ -70,7 +70,11 @@ def narrow(schema, models, mode):
             field["minimum"] = 3
         elif name == "keep_alive" and mode == "positive":
             field["type"] = "string"
-        elif name != "ids":
+        elif name == "query" and "index" in properties:  # a search needs a word
+            field["pattern"] = "^[a-z]+$" if mode == "positive" else "."
+        elif name == "ids":  # the text of no ids is empty
+            field["anyOf"][-1]["items"].pop("minItems", None)
+        else:
             narrow(field, models, mode)
     if "output_dimension" in properties:  # of Cohere, whose `texts` may be missing only with `inputs`
         schema["required"] = ["texts"]
@@ -103,7 +107,7 @@ def index(aoe, tmp_path_factory):
     folder = tmp_path_factory.mktemp("notes")
     (folder / "certificates.md").write_text("# Certificates\n\nThe certificate expires every 90 days.\n")
     (folder / "garden.md").write_text("# Garden\n\nWater the tomatoes in the evening.\n")
-    aoe.run("index", "-q", folder)
+    aoe.run("index", "-q", "-o", folder / ".aoe-index", folder)
     return folder / ".aoe-index"
 
 
