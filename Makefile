@@ -417,7 +417,7 @@ bench-peers: all $(PEER_BIN) ## compares the speed of aoe and of other libraries
 	  $(abspath $(AOE_PEERS))/venv/bin/python -B bench/peers/run.py $(PEERS)
 
 check-peers: $(BUILD)/tests/servers/chat_template $(BUILD)/tests/servers/hub $(BUILD)/tests/servers/json_keys
-check-peers: all | deps-peers ## compares the results of aoe with transformers, sentence-transformers, peft and tokenizers
+check-peers: all | deps-peers ## compares results with transformers, sentence-transformers, and clients of servers
 	@tests/peers/install.sh $(abspath $(AOE_PEERS))
 	@cd tests/peers && AOE=$(abspath $(BUILD))/aoe AOE_PEERS=$(abspath $(AOE_PEERS)) PYTHONDONTWRITEBYTECODE=1 \
 	  $(abspath $(AOE_PEERS))/venv/bin/python -m pytest -q -p no:cacheprovider $(PEERS)
