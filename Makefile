@@ -293,13 +293,9 @@ $(BUILD)/tests/cli/hints_test: $(BUILD)/tests/cli/hints_test.o $(filter-out $(BU
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
 $(BUILD)/tests/cli/snippet_test: $(BUILD)/tests/cli/snippet_test.o \
-  $(patsubst %,$(BUILD)/cli/%.o,search/snippet search/stem search/hit_json search/hit_output) \
+  $(patsubst %,$(BUILD)/cli/%.o,search/snippet search/hit_json search/hit_output) \
   $(patsubst %,$(BUILD)/cli/%.o,common/visible common/output common/progress) \
   $(TEST_SUPPORT) $(LIB)
-	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
-
-$(BUILD)/tests/cli/stem_test: $(BUILD)/tests/cli/stem_test.o $(BUILD)/cli/search/stem.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
 

@@ -264,7 +264,7 @@ static int rerank(job *j, aoe_text query, cli_hit *hits, size_t n) {
 /* Prints the answer to a query. */
 static int print_hits(job *j, aoe_text query, const aoe_index_hits *found) {
     const options *o = j->o;
-    cli_terms terms;
+    aoei_query_words terms;
     cli_hit *hits = cli_calloc(found->n + 1, sizeof *hits);
     size_t n = found->n;
     int code = 0;
@@ -276,10 +276,10 @@ static int print_hits(job *j, aoe_text query, const aoe_index_hits *found) {
         while (n && hits[n - 1].score < o->search.min_score)
             n--;
     }
-    cli_terms_create(&terms, found, query);
+    cli_query_words(&terms, found, query);
     if (!code)
         cli_hit_output_write(&j->output, query, j->queries, found, hits, n, &terms);
-    cli_terms_free(&terms);
+    aoei_query_words_free(&terms);
     free(hits);
     j->found |= n > 0;
     j->queries++;

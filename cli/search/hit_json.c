@@ -9,14 +9,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hit_lines.h"
 #include "base/json.h"
-#include "base/path.h"
 #include "base/plain_number.h"
 #include "cli/common/output.h"
 #include "cli/common/progress.h"
 #include "cli/common/visible.h"
-
-enum { NUMBER_DIGITS = 15 /* so many digits are the same after a conversion to a double and back */ };
 
 /* What a JSON value is. */
 typedef enum value_kind { OTHER, METADATA, METADATA_VALUE } value_kind;
@@ -96,21 +94,13 @@ void cli_print_hit_json(json_t *value) {
 
 /* ---------------------------------------------------------------------- hits */
 
-/* Returns 1 if the value is printed as a number, with the same characters. */
-static int is_number(aoe_text value) {
-    size_t digits = 0;
-    for (size_t i = 0; i < value.len; i++)
-        digits += value.data[i] >= '0' && value.data[i] <= '9';
-    return digits <= NUMBER_DIGITS && aoei_is_plain_number(value);
-}
-
 /* Returns metadata as an object. Several values of a key are an array, in their order. */
 static json_t *fields_json(const aoe_index_hit *hit) {
     json_t *fields = json_object();
     for (size_t i = 0; i < hit->n_fields; i++) {
         const aoe_index_field *f = &hit->field[i];
         json_t *value = cli_json_text(f->value.data, f->value.len), *earlier = json_object_get(fields, f->key);
-        if (is_number(f->value))
+        if (aoei_is_exact_number(f->value))
             value = json_pack("{s:o}", "", value);
         if (json_is_array(earlier))
             json_array_append_new(earlier, value);
@@ -126,28 +116,10 @@ static json_t *name_json(const char *s) {
     return s ? cli_json_text(s, strlen(s)) : json_null();
 }
 
-int cli_hit_is_file(const aoe_index_hit *hit) {
-    return hit->path && aoei_name_ends_with(hit->path, hit->name);
-}
-
-int cli_hit_lines(const aoe_index_hit *hit, size_t *first, size_t *last) {
-    const char *colon = strrchr(hit->name, ':');
-    *first = hit->line;
-    *last = hit->last_line;
-    if (!hit->path || cli_hit_is_file(hit))
-        return 1;
-    *first = *last = 0;
-    const size_t path = strlen(hit->path), file = colon ? (size_t)(colon - hit->name) : 0;
-    if (file && file < path && memcmp(hit->path + path - file, hit->name, file) == 0 &&
-        hit->path[path - file - 1] == '/' && strspn(colon + 1, "0123456789") == strlen(colon + 1) && strlen(colon) < 19)
-        *first = *last = (size_t)strtoull(colon + 1, NULL, 10);
-    return 0;
-}
-
 json_t *cli_hit_json(const aoe_index_hit *hit, double score, int explain) {
     json_t *o = json_object();
     size_t line, last_line;
-    (void)cli_hit_lines(hit, &line, &last_line);
+    (void)aoei_hit_lines(hit, &line, &last_line);
     json_object_set_new(o, "id", name_json(hit->id));
     json_object_set_new(o, "name", name_json(hit->name));
     json_object_set_new(o, "path", name_json(hit->path));

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/distinct.h"
+#include "base/hit_lines.h"
 #include "cli/common/output.h"
 #include "cli/common/progress.h"
 #include "cli/common/visible.h"
@@ -101,7 +102,7 @@ static const char *shown_path(const cli_hit_output *o, const aoe_index_hit *hit)
 
 /* Appends the name of a document: the path of a file, or the name of any other document. */
 static void append_name(aoei_buffer *b, const cli_hit_output *o, const aoe_index_hit *hit) {
-    const char *name = cli_hit_is_file(hit) ? shown_path(o, hit) : hit->name;
+    const char *name = aoei_hit_is_file(hit) ? shown_path(o, hit) : hit->name;
     cli_append_visible(b, name, strlen(name));
 }
 
@@ -127,7 +128,7 @@ void cli_append_hit_place(aoei_buffer *b, const cli_hit_output *o, const aoe_ind
     aoei_buffer_printf(b, "%s", o->color ? BOLD : "");
     append_name(b, o, hit);
     aoei_buffer_printf(b, "%s", o->color ? PLAIN : "");
-    if (hit->line && cli_hit_is_file(hit)) {
+    if (hit->line && aoei_hit_is_file(hit)) {
         aoei_buffer_printf(b, ":%zu", hit->line);
         if (hit->last_line > hit->line)
             aoei_buffer_printf(b, "-%zu", hit->last_line);
@@ -169,7 +170,7 @@ static void append_explanation(aoei_buffer *b, const cli_hit_output *o, const ao
 
 /* Appends the line of --explain with the words of a query. */
 static void append_words(aoei_buffer *b, const cli_hit_output *o, aoe_text query, const aoe_index_hits *found,
-                         const cli_terms *terms) {
+                         const aoei_query_words *terms) {
     aoei_buffer unused = {0};
     if (found->n_terms == terms->n_words) /* all words fit into `terms` */
         cli_append_unused_words(&unused, terms, query);
@@ -196,7 +197,7 @@ static void append_query(aoei_buffer *b, aoe_text query, size_t number, size_t n
 }
 
 static void write_text(const cli_hit_output *o, aoe_text query, size_t number, const aoe_index_hits *found,
-                       const cli_hit *hits, size_t n, const cli_terms *terms) {
+                       const cli_hit *hits, size_t n, const aoei_query_words *terms) {
     aoei_buffer b = {0};
     cli_snippet snippet = {
         .width = o->width, .rows = o->snippet, .indent = INDENT, .highlight = o->color, .terms = terms};
@@ -250,7 +251,7 @@ static void write_files(const cli_hit_output *o, aoe_text query, size_t number, 
 }
 
 void cli_hit_output_write(const cli_hit_output *o, aoe_text query, size_t number, const aoe_index_hits *found,
-                          const cli_hit *hits, size_t n, const cli_terms *terms) {
+                          const cli_hit *hits, size_t n, const aoei_query_words *terms) {
     if (o->format == CLI_HITS_TEXT)
         write_text(o, query, number, found, hits, n, terms);
     else if (o->format == CLI_HITS_FILES || o->format == CLI_HITS_FILES_JSON)

@@ -45,7 +45,7 @@ void cli_hit_output_begin(cli_hit_output *o);
 /* Prints the answer to query `number`, counted from 0, to stdout and flushes stdout. found: result of the search, with
  * the words that were searched; hits[n]: its passages that are printed; terms: words of the query. */
 void cli_hit_output_write(const cli_hit_output *o, aoe_text query, size_t number, const aoe_index_hits *found,
-                          const cli_hit *hits, size_t n, const cli_terms *terms);
+                          const cli_hit *hits, size_t n, const aoei_query_words *terms);
 void cli_hit_output_end(cli_hit_output *o); /* frees the memory; accepts a zeroed struct */
 
 /* Appends the line with name, line numbers and heading of a passage, without a line end. The name of a file is its

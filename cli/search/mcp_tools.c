@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hit_lines.h"
 #include "base/path.h"
 #include "cli/common/output.h"
 #include "cli/search/path_patterns.h"
@@ -180,7 +181,7 @@ static json_t *metadata(const aoe_index_hit *hit) {
 }
 
 /* Appends the lines of a passage to the text and returns its object. */
-static json_t *take_hit(const cli_mcp_index *m, const aoe_index_hit *hit, size_t number, const cli_terms *terms,
+static json_t *take_hit(const cli_mcp_index *m, const aoe_index_hit *hit, size_t number, const aoei_query_words *terms,
                         aoei_buffer *text) {
     cli_snippet snippet = {.width = WIDTH, .rows = ROWS, .terms = terms, .heading = hit->heading};
     aoei_buffer rows = {0};
@@ -253,7 +254,7 @@ static int find_hits(cli_mcp_index *m, const json_t *arguments, aoe_index_hits *
 static void search(void *user, const json_t *arguments, cli_mcp_result *result) {
     cli_mcp_index *m = user;
     aoe_index_hits hits = {.struct_size = sizeof hits};
-    cli_terms terms;
+    aoei_query_words terms;
     begin(m);
     result->failed = find_hits(m, arguments, &hits);
     const char *message = end(m);
@@ -263,10 +264,10 @@ static void search(void *user, const json_t *arguments, cli_mcp_result *result) 
         return;
     }
     json_t *list = json_array();
-    cli_terms_create(&terms, &hits, query_of(arguments));
+    cli_query_words(&terms, &hits, query_of(arguments));
     for (size_t i = 0; i < hits.n; i++)
         json_array_append_new(list, take_hit(m, &hits.hit[i], i + 1, &terms, &result->text));
-    cli_terms_free(&terms);
+    aoei_query_words_free(&terms);
     if (!hits.n)
         aoei_buffer_printf(&result->text, "nothing found; use other words, or another path or condition\n");
     result->structured = json_pack("{s:o}", "hits", list);
@@ -319,7 +320,7 @@ static void get(void *user, const json_t *arguments, cli_mcp_result *result) {
         shorten(&result->text);
         json_t *o = cli_hit_json(first, (double)NAN, 0);
         size_t from, to;
-        if (cli_hit_lines(first, &from, &to)) {
+        if (aoei_hit_lines(first, &from, &to)) {
             from = from > lines.first ? from : lines.first;
             to = last->last_line < lines.last ? last->last_line : lines.last;
         }

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hit_lines.h"
 #include "base/path.h"
 #include "base/utf8.h"
 #include "cli/common/output.h"
@@ -68,7 +69,7 @@ char *cli_absolute_path(const char *name) {
 static int get_row(aoe_index *index, const aoe_index_hit *row, size_t line, aoe_index_hits *hits) {
     const char *colon = strrchr(row->name, ':');
     size_t first, last;
-    if (cli_hit_lines(row, &first, &last) || !first)
+    if (aoei_hit_lines(row, &first, &last) || !first)
         return 0;
     char *name = cli_format("%.*s:%zu", (int)(colon - row->name), row->name, line);
     aoe_index_hits_free(hits);
@@ -84,7 +85,7 @@ static int get_path(aoe_index *index, cli_place *p, aoe_index_hits *hits, int *e
     char *path = cli_absolute_path(p->name);
     int code = aoe_index_get(index, path, p->line, p->count ? p->count : 1, hits, err) ? AOE_ENOENT : 0;
     *exists = !code || (p->line && !aoe_index_get(index, path, 0, 0, hits, NULL));
-    if (*exists && p->line && hits->n && !cli_hit_lines(&hits->hit[0], &first, &last)) {
+    if (*exists && p->line && hits->n && !aoei_hit_lines(&hits->hit[0], &first, &last)) {
         code = get_row(index, &hits->hit[0], p->line, hits) ? 0 : AOE_ENOENT;
         if (code)
             (void)aoei_fail(err, code, "%s: the index contains no row of this table at line %zu", path, p->line);
@@ -259,7 +260,7 @@ typedef struct source {
 /* Returns a line of the file, from the first line of a passage on, or an empty text. */
 static aoe_text source_line(source *s, const aoe_index_hit *hit, size_t line) {
     aoe_error err;
-    if (!s->line && s->may_read && cli_hit_is_file(hit) &&
+    if (!s->line && s->may_read && aoei_hit_is_file(hit) &&
         aoei_read_regular(&s->data, &s->size, hit->path, SOURCE_BYTES, &err))
         s->size = 0;
     if (!s->line || hit->line < s->line) {
@@ -446,7 +447,7 @@ static void append_joined(aoei_buffer *b, const cli_hit_output *o, const joined 
     aoe_index_hit all = *j->first;
     all.text = (aoe_text){j->text.data, j->text.len};
     all.line = j->line;
-    append_lines(b, &all, place.line, place.last_line, numbers && cli_hit_lines(&place, &from, &to));
+    append_lines(b, &all, place.line, place.last_line, numbers && aoei_hit_lines(&place, &from, &to));
 }
 
 void cli_append_lines(aoei_buffer *b, const cli_hit_output *o, const cli_lines *l, int numbers) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Divides a passage into rows, finds the words of a query in it, and selects the rows to print. A word matches if the
- * text contains its letters, without regard to case and diacritics, between two word boundaries. In identifiers, the
- * parts of snake_case and camelCase are words, too. Chinese, Japanese and Korean text has no word boundaries.
+ * Divides a passage into rows, finds the words of a query in it (base/query_words.h), and selects the rows to print.
  */
 #include "cli/search/snippet.h"
 
@@ -11,27 +9,15 @@
 #include <utf8proc.h>
 
 #include "base/alloc.h"
-#include "base/utf8.h"
 #include "cli/common/output.h"
 #include "cli/common/visible.h"
-#include "cli/search/stem.h"
 
 enum {
-    MAX_TERMS = 64,   /* number of words that are searched; the time is proportional to it */
-    LONG_WORD = 5,    /* letters of a word whose beginning is searched, too */
-    WORD = 1000,      /* score of a word; that of a beginning is below it */
-    MAX_STEMMED = 64, /* code points of the longest word with a stem */
-    MAX_FOLDED = 18,  /* maximum number of code points of a folded character (U+FDFA) */
-    TAB = 4           /* a tab continues at the next column that is a multiple of TAB */
+    WORD = 1000, /* score of a word; that of a beginning is below it */
+    TAB = 4      /* a tab continues at the next column that is a multiple of TAB */
 };
 #define HIGHLIGHT "\033[1;31m"
 #define PLAIN     "\033[0m"
-
-/* A word of the query in the text. */
-typedef struct match {
-    size_t start, end; /* the word is text[start] to text[end - 1] */
-    size_t term;       /* index of the word in the query */
-} match;
 
 /* A row of the output: text[start] to text[end - 1]. */
 typedef struct row {
@@ -40,224 +26,41 @@ typedef struct row {
 
 typedef struct layout {
     aoe_text text;
-    match *match; /* [matches] in the order of the text, owned */
-    size_t matches, match_capacity;
+    aoei_word_match *match; /* [matches] in the order of the text, owned */
+    size_t matches;
     row *row; /* [rows] owned */
     size_t rows, row_capacity;
 } layout;
 
 /* ------------------------------------------------------------------- words */
 
-/* Writes the code points of a character without case and diacritics to out[MAX_FOLDED]. Returns their number. */
-static size_t fold(uint32_t c, uint32_t *out) {
-    utf8proc_int32_t folded[MAX_FOLDED];
-    int last = UTF8PROC_BOUNDCLASS_START;
-    if (c < 0x80) {
-        out[0] = c >= 'A' && c <= 'Z' ? c + 32 : c;
-        return 1;
-    }
-    const utf8proc_ssize_t n = utf8proc_decompose_char(
-        (utf8proc_int32_t)c, folded, MAX_FOLDED, UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD | UTF8PROC_STRIPMARK, &last);
-    for (utf8proc_ssize_t i = 0; i < n && i < MAX_FOLDED; i++)
-        out[i] = (uint32_t)folded[i];
-    return n > 0 && n <= MAX_FOLDED ? (size_t)n : 0;
+void cli_query_words(aoei_query_words *w, const aoe_index_hits *found, aoe_text query) {
+    aoe_error err;
+    if (!aoei_query_words_create(w, found, query, &err))
+        return;
+    cli_fail("%s", err.message);
+    exit(1);
 }
 
-/* Decodes a character. An invalid byte is the character U+FFFD. */
-static size_t decode(const char *s, size_t len, uint32_t *c) {
-    const size_t n = aoei_utf8_decode(s, len, c);
-    if (n)
-        return n;
-    *c = 0xfffd;
-    return 1;
-}
-
-static int is_cjk(uint32_t c) {
-    return (c >= 0x2e80 && c <= 0x9fff && !(c >= 0x3000 && c <= 0x3004)) || (c >= 0xac00 && c <= 0xd7af) ||
-           (c >= 0xf900 && c <= 0xfaff) || (c >= 0x20000 && c <= 0x3ffff);
-}
-
-static int is_word(uint32_t c) {
-    const utf8proc_category_t k = utf8proc_category((utf8proc_int32_t)c);
-    return k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NO;
-}
-
-/* Returns 1 if a word can end before the character `after` and start with it. */
-static int is_boundary(uint32_t before, uint32_t after) {
-    return !is_word(before) || !is_word(after) || is_cjk(before) || is_cjk(after) ||
-           (utf8proc_category((utf8proc_int32_t)before) == UTF8PROC_CATEGORY_LL &&
-            utf8proc_category((utf8proc_int32_t)after) == UTF8PROC_CATEGORY_LU);
-}
-
-/* Adds the beginnings of the long words of a query: two thirds of their letters. used: length of t->point. */
-static void add_beginnings(cli_terms *t, aoe_text query, size_t used) {
-    uint32_t c = 0;
-    for (size_t at = 0; at < query.len && t->n < MAX_TERMS;) {
-        size_t letters = 0, n = 0;
-        while (at < query.len) {
-            at += decode(query.data + at, query.len - at, &c);
-            if (!is_word(c) || is_cjk(c))
-                break;
-            n += fold(c, t->point + used + n);
-            letters++;
-        }
-        if (letters < LONG_WORD)
-            continue;
-        used += n > 6 ? n * 2 / 3 : 4;
-        t->end[t->n++] = used;
-    }
-}
-
-/* Writes the stem of the word that begins at text[at], without case and diacritics, to out[MAX_STEMMED]. Returns the
- * length of the stem, and sets *end to the end of the word; returns 0 if it has no stem. */
-static size_t stem_of(aoe_text text, size_t at, uint32_t *out, size_t *end) {
-    uint32_t before = 'a', c, folded[MAX_FOLDED];
-    size_t n = 0;
-    for (*end = at; *end < text.len;) {
-        const size_t bytes = decode(text.data + *end, text.len - *end, &c), folds = fold(c, folded);
-        if (folds && (*end == at ? !is_word(c) : is_boundary(before, c)))
-            break;
-        if (is_cjk(c) || folds > MAX_STEMMED - n)
-            return 0;
-        memcpy(out + n, folded, folds * sizeof *out);
-        n += folds;
-        before = folds ? c : before; /* combining marks belong to the word */
-        *end += bytes;
-    }
-    return cli_stem(out, n);
-}
-
-/* Adds the stems of the first words. A word with joiners, such as a path, has no stem. */
-static void add_stems(cli_terms *t, const char *const *terms) {
-    size_t used = 0, end;
-    t->stem = cli_calloc(t->n_words + 1, MAX_STEMMED * sizeof *t->stem);
-    t->stem_end = cli_calloc(t->n_words + 1, sizeof *t->stem_end);
-    for (size_t i = 0; i < t->n_words; i++) {
-        const size_t n = stem_of(aoe_text_of(terms[i]), 0, t->stem + used, &end);
-        used += end == strlen(terms[i]) ? n : 0;
-        t->stem_end[i] = used;
-    }
-}
-
-void cli_terms_create(cli_terms *t, const aoe_index_hits *found, aoe_text query) {
-    const char *const *terms = found->term;
-    *t = (cli_terms){.n = found->n_terms < MAX_TERMS ? found->n_terms : MAX_TERMS};
-    size_t used = 0, bytes = query.len + 1;
-    for (size_t i = 0; i < t->n; i++)
-        bytes += strlen(terms[i]);
-    t->point = cli_calloc(bytes, MAX_FOLDED * sizeof *t->point);
-    t->end = cli_calloc(MAX_TERMS, sizeof *t->end);
-    t->n_words = t->n;
-    for (size_t i = 0; i < t->n; i++) {
-        const size_t len = strlen(terms[i]);
-        uint32_t c;
-        for (size_t at = 0; at < len;) {
-            at += decode(terms[i] + at, len - at, &c);
-            used += fold(c, t->point + used);
-        }
-        t->end[i] = used;
-    }
-    add_beginnings(t, query, used);
-    if (found->stems)
-        add_stems(t, terms);
-}
-
-void cli_terms_free(cli_terms *t) {
-    free(t->point);
-    free(t->end);
-    free(t->stem);
-    free(t->stem_end);
-    *t = (cli_terms){0};
-}
-
-/* Returns the end of the word `term`, or of the beginning of a word, if the text contains it at `at`, otherwise 0. */
-static size_t match_term(aoe_text text, size_t at, const cli_terms *t, size_t term) {
-    size_t next = term ? t->end[term - 1] : 0;
-    const size_t end = t->end[term];
-    uint32_t c = 0, folded[MAX_FOLDED];
-    if (next == end)
-        return 0;
-    while (next < end && at < text.len) {
-        at += decode(text.data + at, text.len - at, &c);
-        const size_t n = fold(c, folded);
-        if (n > end - next || memcmp(folded, t->point + next, n * sizeof *folded) != 0)
-            return 0;
-        next += n;
-    }
-    if (term >= t->n_words)
-        return next == end ? at : 0;
-    uint32_t after;
-    while (at < text.len) { /* combining marks belong to the word */
-        const size_t n = decode(text.data + at, text.len - at, &after);
-        if (fold(after, folded))
-            return next == end && is_boundary(c, after) ? at : 0;
-        at += n;
-    }
-    return next == end ? at : 0;
-}
-
-void cli_append_unused_words(aoei_buffer *b, const cli_terms *t, aoe_text query) {
+void cli_append_unused_words(aoei_buffer *b, const aoei_query_words *t, aoe_text query) {
     uint32_t before = ' ', c;
     size_t start = 0, covered = 0; /* start of the current word, and end of the words that were searched */
     for (size_t at = 0, n; at < query.len; at += n) {
-        n = decode(query.data + at, query.len - at, &c);
-        if (!is_word(before))
+        n = aoei_word_decode(query, at, &c);
+        if (!aoei_is_word_char(before))
             start = at;
-        for (size_t i = 0; i < t->n_words && is_boundary(before, c); i++) {
-            const size_t end = match_term(query, at, t, i);
+        for (size_t i = 0; i < t->n_words && aoei_is_word_boundary(before, c); i++) {
+            const size_t end = aoei_query_words_match(t, query, at, i);
             covered = end > covered ? end : covered;
         }
         uint32_t after = ' ';
         if (at + n < query.len)
-            (void)decode(query.data + at + n, query.len - at - n, &after);
-        if (is_word(c) && !is_word(after) && covered <= start) {
+            (void)aoei_word_decode(query, at + n, &after);
+        if (aoei_is_word_char(c) && !aoei_is_word_char(after) && covered <= start) {
             aoei_buffer_putc(b, ' ');
             cli_append_visible(b, query.data + start, at + n - start);
         }
         before = c;
-    }
-}
-
-/* Returns the end of the word at `at` if it has the stem of a word of the query, and sets *term to this word; otherwise
- * 0. */
-static size_t match_stem(aoe_text text, size_t at, const cli_terms *t, size_t *term) {
-    uint32_t word[MAX_STEMMED];
-    size_t end, start = 0;
-    const size_t n = t->stem ? stem_of(text, at, word, &end) : 0;
-    for (size_t i = 0; n && i < t->n_words; start = t->stem_end[i++])
-        if (t->stem_end[i] - start == n && memcmp(word, t->stem + start, n * sizeof *word) == 0) {
-            *term = i;
-            return end;
-        }
-    return 0;
-}
-
-static void find_matches(layout *l, const cli_terms *t) {
-    uint32_t before = ' ', c;
-    for (size_t at = 0; t && at < l->text.len;) {
-        const size_t n = decode(l->text.data + at, l->text.len - at, &c);
-        size_t end = 0, best = 0;
-        for (size_t i = 0; i < t->n && is_boundary(before, c); i++) {
-            const size_t e = end && i >= t->n_words ? 0 : match_term(l->text, at, t, i);
-            if (e > end) { /* the longest word */
-                end = e;
-                best = i;
-            }
-        }
-        if ((!end || best >= t->n_words) && is_boundary(before, c)) {
-            const size_t e = match_stem(l->text, at, t, &best);
-            end = e ? e : end;
-        }
-        before = c;
-        if (!end) {
-            at += n;
-            continue;
-        }
-        if (aoei_grow((void **)&l->match, &l->match_capacity, l->matches, sizeof *l->match))
-            return; /* without memory, the other words are not highlighted */
-        l->match[l->matches++] = (match){at, end, best};
-        while (at < end)
-            at += decode(l->text.data + at, l->text.len - at, &before);
     }
 }
 
@@ -267,8 +70,8 @@ static void find_matches(layout *l, const cli_terms *t) {
 static int says_something(const char *s, size_t len) {
     uint32_t c;
     for (size_t at = 0; at < len;) {
-        at += decode(s + at, len - at, &c);
-        if (is_word(c))
+        at += aoei_word_decode((aoe_text){s, len}, at, &c);
+        if (aoei_is_word_char(c))
             return 1;
     }
     return 0;
@@ -326,11 +129,11 @@ static void find_rows(layout *l, size_t width, int all) {
 
 /* Returns the score of the rows from `first` to `first` + n - 1: the number of different words of the query decides,
  * then beginnings of words, the longest ones most, and the number of words. */
-static size_t score_window(const layout *l, size_t first, size_t n, const cli_terms *t) {
-    unsigned char seen[MAX_TERMS] = {0};
+static size_t score_window(const layout *l, size_t first, size_t n, const aoei_query_words *t) {
+    unsigned char seen[AOEI_QUERY_WORDS] = {0};
     size_t score = 0;
     for (size_t i = 0; i < l->matches; i++) {
-        const match *m = &l->match[i];
+        const aoei_word_match *m = &l->match[i];
         if (m->start < l->row[first].start || m->start >= l->row[first + n - 1].end)
             continue;
         if (m->term < t->n_words)
@@ -344,7 +147,7 @@ static size_t score_window(const layout *l, size_t first, size_t n, const cli_te
 
 /* Sets *first to the first row of the best window of n rows; of equal neighbors, to the middle one. Returns its score.
  */
-static size_t best_window(const layout *l, size_t n, const cli_terms *t, size_t *first) {
+static size_t best_window(const layout *l, size_t n, const aoei_query_words *t, size_t *first) {
     size_t best = 0, equal = 0, best_score = 0; /* equal: windows after the best one with the same score */
     for (size_t i = 0; t && i + n <= l->rows; i++) {
         const size_t score = score_window(l, i, n, t);
@@ -395,7 +198,7 @@ static int begins_inside(const layout *l) {
     const char *s = l->text.data + l->row[0].start;
     const size_t len = l->row[0].end - l->row[0].start;
     uint32_t c;
-    (void)decode(s, len, &c);
+    (void)aoei_word_decode((aoe_text){s, len}, 0, &c);
     for (size_t i = 0; i < len; i++)
         if (strchr("{};=", s[i]) && s[i])
             return 0;
@@ -442,7 +245,8 @@ static void append_row(aoei_buffer *b, const layout *l, const row *r, const cli_
 void cli_append_snippet(aoei_buffer *b, aoe_text text, const cli_snippet *o) {
     layout l = {.text = text};
     size_t first = 0;
-    find_matches(&l, o->terms);
+    if (o->terms) /* without memory, the words are not highlighted */
+        (void)aoei_query_words_find(o->terms, text, &l.match, &l.matches, NULL);
     /* A row has at least 20 columns, even if the terminal is narrower. */
     const size_t width = !o->width ? 0 : o->width > o->indent + 20 ? o->width - o->indent : 20;
     find_rows(&l, width, !o->rows);

@@ -3,7 +3,7 @@
  */
 #include "base/plain_number.h"
 
-enum { MAX_DIGITS = 30 };
+enum { MAX_DIGITS = 30, EXACT_DIGITS = 15 };
 
 /* Returns the number of digits at s. */
 static size_t digits(const char *s, size_t len) {
@@ -28,4 +28,11 @@ int aoei_is_plain_number(aoe_text text) {
         return 0;
     const size_t fraction = digits(s + i, text.len - i);
     return fraction > 0 && i + fraction == text.len;
+}
+
+int aoei_is_exact_number(aoe_text text) {
+    size_t n = 0;
+    for (size_t i = 0; i < text.len; i++)
+        n += text.data[i] >= '0' && text.data[i] <= '9';
+    return n <= EXACT_DIGITS && aoei_is_plain_number(text);
 }

@@ -23,12 +23,12 @@ static void check_snippet(const char *text, size_t len, const char *terms, size_
     char copy[256];
     const char *term[16];
     size_t n = 0;
-    cli_terms t;
+    aoei_query_words t;
     snprintf(copy, sizeof copy, "%s", terms);
     for (char *w = strtok(copy, " "); w; w = strtok(NULL, " "))
         term[n++] = w;
     const aoe_index_hits found = {.struct_size = sizeof found, .term = term, .n_terms = n, .stems = stems_of_test};
-    cli_terms_create(&t, &found, aoe_text_of(query_of_test));
+    cli_query_words(&t, &found, aoe_text_of(query_of_test));
     const cli_snippet o = {.width = width, .rows = rows, .highlight = 1, .terms = &t, .heading = headings_of_test};
     cli_append_snippet(&b, (aoe_text){text, len}, &o);
     for (size_t i = 0; i < b.len; i++) {
@@ -39,7 +39,7 @@ static void check_snippet(const char *text, size_t len, const char *terms, size_
     assert_string_equal(shown.data ? shown.data : "", expected);
     aoei_buffer_free(&b);
     aoei_buffer_free(&shown);
-    cli_terms_free(&t);
+    aoei_query_words_free(&t);
 }
 
 static void check(const char *text, const char *terms, size_t width, size_t rows, const char *expected) {
@@ -172,14 +172,14 @@ static void test_stems(void **state) {
 
 static void check_unused(const char *query, const char *const *terms, size_t n, const char *expected) {
     aoei_buffer b = {0};
-    cli_terms t;
+    aoei_query_words t;
     const aoe_index_hits found = {.struct_size = sizeof found, .term = terms, .n_terms = n};
-    cli_terms_create(&t, &found, aoe_text_of(query));
+    cli_query_words(&t, &found, aoe_text_of(query));
     cli_append_unused_words(&b, &t, aoe_text_of(query));
     aoei_buffer_putc(&b, 0);
     assert_string_equal(b.data, expected);
     aoei_buffer_free(&b);
-    cli_terms_free(&t);
+    aoei_query_words_free(&t);
 }
 
 static void test_unused_words(void **state) {

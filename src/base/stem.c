@@ -2,7 +2,7 @@
  * The steps of Porter's algorithm (stem.h). Each step removes or replaces the longest suffix of a list. The conditions
  * depend on the rest, the word without this suffix: its measure is the number of changes from a vowel to a consonant.
  */
-#include "cli/search/stem.h"
+#include "base/stem.h"
 
 #include <string.h>
 
@@ -135,7 +135,7 @@ static size_t step_5(const uint32_t *w, size_t n) {
     return n > 1 && w[n - 1] == 'l' && w[n - 2] == 'l' && measure(w, n - 1) > 1 ? n - 1 : n;
 }
 
-size_t cli_stem(uint32_t *word, size_t n) {
+size_t aoei_stem(uint32_t *word, size_t n) {
     if (n < SHORTEST || n > LONGEST)
         return n;
     n = step_1a(word, n);

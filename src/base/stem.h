@@ -9,4 +9,4 @@
 
 /* Replaces word[n], the code points of a word in small letters, by its stem, and returns the length of the stem. Words
  * of less than 3 or more than 64 characters are their own stems. Letters other than a to z count as consonants. */
-size_t cli_stem(uint32_t *word, size_t n);
+size_t aoei_stem(uint32_t *word, size_t n);

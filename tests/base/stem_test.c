@@ -2,7 +2,7 @@
  * Compares stems with those of SQLite FTS5, for words that are combinations of beginnings and suffixes, and checks a
  * few words whose stems are known.
  */
-#include "cli/search/stem.h"
+#include "base/stem.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void stem(const char *word, char out[WORD]) {
     assert_true(len < WORD);
     for (size_t i = 0; i < len; i++)
         point[i] = (unsigned char)word[i];
-    const size_t n = cli_stem(point, len);
+    const size_t n = aoei_stem(point, len);
     assert_true(n <= len);
     for (size_t i = 0; i < n; i++)
         out[i] = (char)point[i];
