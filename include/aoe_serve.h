@@ -24,7 +24,8 @@ typedef struct aoe_serve_options {
                                   their first request. Without models, the default model of the library is served */
     size_t n_models;
     const char *const *indexes; /* [n_indexes] "NAME=DIR" or "DIR", the directory of an index (aoe_index.h); the model
-                                   of an index is opened at the first search */
+                                   of an index is opened at the first search. If `writable` is 1, an index that does
+                                   not exist is created, with the first model */
     size_t n_indexes;
     const char *host;               /* address or name to listen on; default 127.0.0.1 */
     size_t port;                    /* default 8080; 0: a free port */
@@ -71,9 +72,9 @@ AOE_API int aoe_server_check(const aoe_serve_options *AOE_NULLABLE o, char *text
                              aoe_error *AOE_NULLABLE err);
 AOE_API size_t aoe_server_port(const aoe_server *server);         /* port on which the server listens */
 AOE_API const char *aoe_server_address(const aoe_server *server); /* such as "http://127.0.0.1:8080"; borrowed */
-/* Opens the models and indexes that are in use, and the access log, anew. Requests that are in flight finish with the
- * old models. If the function fails, the old models, indexes and log remain in use. One thread at a time may call it.
- * Errors: see aoe_model_open. */
+/* Opens the models that are in use and the access log anew; an index is opened anew at its next use. Requests that are
+ * in flight finish with the old models and indexes. If the function fails, the old models, indexes and log remain in
+ * use. One thread at a time may call it. Errors: see aoe_model_open. */
 AOE_API int aoe_server_reload(aoe_server *server, aoe_error *AOE_NULLABLE err);
 /* Stops a server and frees it: /readyz answers 503, no connection is accepted any more, and the requests in flight are
  * finished for at most `seconds`. Returns 0, or 1 if requests were left unanswered. Accepts NULL. */

@@ -117,16 +117,8 @@ int cli_index_open_read(cli_index *x, aoe_error *err) {
 /* Returns 1 if the recorded model may come from whoever made this copy of an index: its path leads into the folder that
  * contains the index, or may lead there because it is relative or has links. The user can give a model instead. */
 static int is_foreign_model(const cli_index *x) {
-    char full[PATH_MAX];
-    if (x->model->dir || x->recorded.created_here || !x->recorded_model || !aoei_exists(x->recorded_model))
-        return 0;
-    if (!realpath(x->recorded_model, full) || strcmp(full, x->recorded_model) != 0)
-        return 1;
-    char *dir = aoei_full_path(x->dir), *folder = dir ? aoei_path_parent(dir) : NULL;
-    const int is_inside = !folder || aoei_path_within(full, folder);
-    aoei_free(folder);
-    aoei_free(dir);
-    return is_inside;
+    return !x->model->dir && !x->recorded.created_here && x->recorded_model && aoei_exists(x->recorded_model) &&
+           aoei_path_is_foreign(x->recorded_model, x->dir);
 }
 
 int cli_index_load_model(cli_index *x) {

@@ -188,3 +188,14 @@ int aoei_follow_links(char **target, const char *path, aoe_error *err) {
     *target = NULL;
     return aoei_fail_errno(err, errnum, "cannot follow the symbolic link %s", path);
 }
+
+int aoei_path_is_foreign(const char *path, const char *dir) {
+    char full[PATH_MAX];
+    if (!realpath(path, full) || strcmp(full, path) != 0)
+        return 1;
+    char *own = aoei_full_path(dir), *folder = own ? aoei_path_parent(own) : NULL;
+    const int is_inside = !folder || aoei_path_within(full, folder);
+    aoei_free(folder);
+    aoei_free(own);
+    return is_inside;
+}

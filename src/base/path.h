@@ -48,3 +48,6 @@ int aoei_path_within(const char *path, const char *dir);
  * need not exist. If `path` is not a link, *target is a copy of `path`. The caller frees *target with aoei_free.
  * Errors: AOE_EIO for a loop of links, AOE_ENOMEM. */
 int aoei_follow_links(char **target, const char *path, aoe_error *err);
+/* Returns 1 if an existing path that a file in `dir` contains may lead into the folder that contains `dir`: the path is
+ * relative, has symbolic links, or is inside this folder. Whoever made `dir` could have put something there. */
+int aoei_path_is_foreign(const char *path, const char *dir);

@@ -32,6 +32,7 @@ static const error_names errors[] = {
     [AOEI_FORBIDDEN] = {403, 403, "Validation", "invalid_request_error", "forbidden"},
     [AOEI_NOT_FOUND] = {404, 404, "Validation", "invalid_request_error", "not_found"},
     [AOEI_METHOD] = {405, 405, "Validation", "invalid_request_error", "method_not_allowed"},
+    [AOEI_CONFLICT] = {409, 409, "Validation", "invalid_request_error", "conflict"},
     [AOEI_TOO_LARGE] = {413, 413, "Validation", "invalid_request_error", "request_too_large"},
     [AOEI_INTERNAL] = {500, 500, "Backend", "server_error", NULL},
 };

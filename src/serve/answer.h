@@ -32,6 +32,7 @@ typedef enum aoei_error_kind {
     AOEI_NOT_FOUND,    /* the path, the model or the index does not exist */
     AOEI_METHOD,       /* the path exists, but not with this method */
     AOEI_TOO_LARGE,    /* the body is too large */
+    AOEI_CONFLICT,     /* the state of an index does not allow the change */
     AOEI_INTERNAL      /* out of memory, or a fault of the server */
 } aoei_error_kind;
 

@@ -65,10 +65,14 @@ static int fail_body(aoei_call *c, int code, const aoe_error *err) {
     return 1;
 }
 
-int aoei_call_load(aoei_call *c) {
+int aoei_call_load_body(aoei_call *c, aoe_text body) {
     aoe_error err = {0};
     const aoei_route *r = c->route;
-    return fail_body(c, aoei_request_load(&c->request, aoei_exchange_body(c->x), r->fields, r->n_fields, &err), &err);
+    return fail_body(c, aoei_request_load(&c->request, body, r->fields, r->n_fields, &err), &err);
+}
+
+int aoei_call_load(aoei_call *c) {
+    return aoei_call_load_body(c, aoei_exchange_body(c->x));
 }
 
 int aoei_call_parse(aoei_call *c, void *out) {

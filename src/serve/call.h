@@ -22,7 +22,12 @@
 typedef struct aoei_indexes aoei_indexes;
 
 /* State of a server for /readyz. */
-typedef enum aoei_server_state { AOEI_LOADING, AOEI_READY, AOEI_DRAINING } aoei_server_state;
+typedef enum aoei_server_state {
+    AOEI_LOADING,
+    AOEI_READY,
+    AOEI_DRAINING, /* requests in flight are finished */
+    AOEI_STOPPING  /* requests that take long are given up */
+} aoei_server_state;
 
 struct aoe_server {
     aoe_serve_options o; /* the strings are borrowed */
@@ -35,6 +40,7 @@ struct aoe_server {
     const aoei_route *routes; /* [n_routes] table of all routes, borrowed */
     size_t n_routes;
     aoei_request_threads waiting; /* threads of calls that wait for a model or an index */
+    aoei_request_threads writing; /* the thread of calls that change an index, one after another */
     atomic_int state;             /* an aoei_server_state */
     atomic_size_t requests;       /* requests of routes that compute, in flight */
 };
@@ -57,6 +63,7 @@ int aoei_call_parse(aoei_call *c, void *out);
 /* Parses the body, an object, into c->request.root, so that a route can choose the fields by the keys of the body. Then
  * aoei_call_parse reads it. Returns 0, or 1 after answering that it is wrong. */
 int aoei_call_load(aoei_call *c);
+int aoei_call_load_body(aoei_call *c, aoe_text body); /* the same for a body that the route has changed */
 /* Returns the next route of the table with the same path and method, which describes another form of the body; NULL:
  * there is none. */
 const aoei_route *aoei_call_next_route(const aoei_call *c);

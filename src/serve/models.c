@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/path.h"
 #include "base/thread.h"
 
 #include <limits.h>
@@ -23,9 +24,10 @@ typedef struct slot {
 
 struct aoei_models {
     aoe_context *ctx; /* threads of all models, owned */
-    slot *slots;      /* [n] */
-    size_t n;
-    aoei_mutex lock; /* protects slots[i].served */
+    slot *slots;      /* [capacity]; the first n are the list, the others up to n_all are models of indexes */
+    size_t n, n_all, capacity;
+    aoei_mutex adding; /* held while a slot is added */
+    aoei_mutex lock;   /* protects slots[i].served and n_all */
     aoei_condition released;
     uint64_t serial;
     aoei_metrics *metrics;
@@ -139,11 +141,13 @@ int aoei_models_create(aoei_models **models, const aoe_serve_options *o, aoei_me
     m->metrics = metrics;
     m->dtype = o->dtype;
     m->max_batch_tokens = o->max_batch_tokens;
+    aoei_mutex_init(&m->adding);
     aoei_mutex_init(&m->lock);
     aoei_condition_init(&m->released);
-    m->slots = aoei_calloc(n, sizeof *m->slots);
+    m->capacity = n + o->n_indexes;
+    m->slots = aoei_calloc(m->capacity, sizeof *m->slots);
     int code = m->slots ? aoe_context_create(&m->ctx, &co, err) : aoei_fail_nomem(err, n * sizeof *m->slots);
-    for (; m->n < n && !code; m->n++) {
+    for (; m->n < n && !code; m->n_all = ++m->n) {
         code = read_slot(&m->slots[m->n], o->n_models ? o->models[m->n] : NULL, err);
         for (size_t i = 0; i < m->n && !code; i++)
             if (!strcmp(m->slots[i].name, m->slots[m->n].name))
@@ -163,7 +167,7 @@ int aoei_models_create(aoei_models **models, const aoe_serve_options *o, aoei_me
 void aoei_models_destroy(aoei_models *models) {
     if (!models)
         return;
-    for (size_t i = 0; models->slots && i < models->n; i++) {
+    for (size_t i = 0; models->slots && i < models->n_all; i++) {
         destroy_served(models->slots[i].served);
         aoei_mutex_destroy(&models->slots[i].opening);
         aoei_free(models->slots[i].name);
@@ -173,6 +177,7 @@ void aoei_models_destroy(aoei_models *models) {
     aoe_context_destroy(models->ctx);
     aoei_condition_destroy(&models->released);
     aoei_mutex_destroy(&models->lock);
+    aoei_mutex_destroy(&models->adding);
     aoei_free(models);
 }
 
@@ -220,15 +225,9 @@ static aoei_served *use(aoei_models *models, slot *s) {
     return served;
 }
 
-aoei_served *aoei_models_acquire(aoei_models *models, const char *name, int may_wait, int *would_wait, aoe_error *err) {
-    slot *s = find_slot(models, name, err);
-    aoei_served *served = s ? use(models, s) : NULL;
-    if (!s || served)
-        return served;
-    if (!may_wait) {
-        *would_wait = 1;
-        return NULL;
-    }
+/* Opens the model of a slot unless another thread does, and counts the user. */
+static aoei_served *open_slot(aoei_models *models, slot *s, aoe_error *err) {
+    aoei_served *served;
     aoei_mutex_lock(&s->opening);
     if (!(served = use(models, s)) && !open_model(models, s, &served, err)) {
         aoei_mutex_lock(&models->lock);
@@ -238,6 +237,80 @@ aoei_served *aoei_models_acquire(aoei_models *models, const char *name, int may_
     }
     aoei_mutex_unlock(&s->opening);
     return served;
+}
+
+aoei_served *aoei_models_acquire(aoei_models *models, const char *name, int may_wait, int *would_wait, aoe_error *err) {
+    slot *s = find_slot(models, name, err);
+    aoei_served *served = s ? use(models, s) : NULL;
+    if (!s || served)
+        return served;
+    if (!may_wait) {
+        *would_wait = 1;
+        return NULL;
+    }
+    return open_slot(models, s, err);
+}
+
+/* Returns 1 if the slot is the model in a directory. */
+static int is_in_dir(const slot *s, const char *dir) {
+    char path[4096];
+    const int code =
+        s->dir ? aoe_model_find(path, sizeof path, s->dir, NULL) : aoe_default_model(path, sizeof path, NULL);
+    return !code && aoei_same_path(path, dir);
+}
+
+char *aoei_models_path(const aoei_served *served, aoe_error *err) {
+    char path[4096];
+    const int is_default = served->dir == served->name; /* see open_model */
+    const int code =
+        is_default ? aoe_default_model(path, sizeof path, err) : aoe_model_find(path, sizeof path, served->dir, err);
+    char *full = code ? NULL : aoei_full_path(path);
+    if (!code && !full)
+        aoei_fail_nomem(err, strlen(path));
+    return full;
+}
+
+/* Returns a new slot for the model of an index, or NULL after an error. The caller holds `adding`. */
+static slot *add_slot(aoei_models *models, const char *dir, aoe_error *err) {
+    slot *s = &models->slots[models->n_all];
+    if (models->n_all == models->capacity) {
+        aoei_fail(err, AOE_EARG,
+                  "the indexes of the server have changed their models too often; start the server again");
+        return NULL;
+    }
+    s->name = aoei_strdup(aoei_path_name(dir));
+    s->dir = aoei_strdup(dir);
+    if (!s->name || !s->dir) {
+        aoei_free(s->name);
+        aoei_free(s->dir);
+        *s = (slot){0};
+        aoei_fail_nomem(err, strlen(dir));
+        return NULL;
+    }
+    aoei_mutex_init(&s->opening);
+    aoei_mutex_lock(&models->lock);
+    models->n_all++;
+    aoei_mutex_unlock(&models->lock);
+    return s;
+}
+
+const char *aoei_models_name_of(aoei_models *models, const char *dir) {
+    for (size_t i = 0; i < models->n; i++)
+        if (is_in_dir(&models->slots[i], dir))
+            return models->slots[i].name;
+    return NULL;
+}
+
+aoei_served *aoei_models_acquire_dir(aoei_models *models, const char *dir, aoe_error *err) {
+    slot *s = NULL;
+    aoei_mutex_lock(&models->adding);
+    for (size_t i = 0; i < models->n_all && !s; i++)
+        if (is_in_dir(&models->slots[i], dir))
+            s = &models->slots[i];
+    if (!s)
+        s = add_slot(models, dir, err);
+    aoei_mutex_unlock(&models->adding);
+    return s ? open_slot(models, s, err) : NULL;
 }
 
 void aoei_models_retain(aoei_served *served) {
@@ -253,13 +326,16 @@ void aoei_models_release(aoei_models *models, aoei_served *served) {
     aoei_mutex_unlock(&models->lock);
 }
 
-int aoei_models_reload(aoei_models *models, aoe_error *err) {
-    aoei_served **opened = aoei_calloc(models->n, sizeof *opened);
-    int code = opened ? AOE_OK : aoei_fail_nomem(err, models->n * sizeof *opened);
-    for (size_t i = 0; i < models->n && !code; i++)
+int aoei_models_reload(aoei_models *models, void (*swapped)(void *user), void *user, aoe_error *err) {
+    aoei_mutex_lock(&models->lock);
+    const size_t n = models->n_all;
+    aoei_mutex_unlock(&models->lock);
+    aoei_served **opened = aoei_calloc(n, sizeof *opened);
+    int code = opened ? AOE_OK : aoei_fail_nomem(err, n * sizeof *opened);
+    for (size_t i = 0; i < n && !code; i++)
         if (aoei_models_serial(models, i))
             code = open_model(models, &models->slots[i], &opened[i], err);
-    for (size_t i = 0; opened && i < models->n; i++) {
+    for (size_t i = 0; opened && i < n; i++) { /* swaps the new model and the old one */
         if (code) {
             destroy_served(opened[i]);
             continue;
@@ -269,10 +345,19 @@ int aoei_models_reload(aoei_models *models, aoe_error *err) {
         aoei_mutex_lock(&models->lock);
         aoei_served *old = models->slots[i].served;
         models->slots[i].served = opened[i];
-        while (atomic_load(&old->users))
+        aoei_mutex_unlock(&models->lock);
+        opened[i] = old;
+    }
+    if (!code && swapped)
+        swapped(user);
+    for (size_t i = 0; !code && i < n; i++) {
+        if (!opened[i])
+            continue;
+        aoei_mutex_lock(&models->lock);
+        while (atomic_load(&opened[i]->users))
             aoei_condition_wait(&models->released, &models->lock);
         aoei_mutex_unlock(&models->lock);
-        destroy_served(old);
+        destroy_served(opened[i]);
     }
     aoei_free(opened);
     return code;

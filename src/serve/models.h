@@ -46,12 +46,21 @@ const char *aoei_models_dir(const aoei_models *models, size_t i);
  * not open, *would_wait is set to 1 and NULL is returned; 1: it is opened, and other callers wait for it. Returns NULL
  * after an error: AOE_ENOENT (no model has this name; the message lists the names), and those of aoe_model_open. */
 aoei_served *aoei_models_acquire(aoei_models *models, const char *name, int may_wait, int *would_wait, aoe_error *err);
+/* Returns the model in a directory, which an index records. It is one of the list, or a further model that has no name
+ * for requests; it is opened if necessary. Returns NULL after an error. */
+aoei_served *aoei_models_acquire_dir(aoei_models *models, const char *dir, aoe_error *err);
+/* Returns the absolute path of the directory of a model, which the caller frees with aoei_free, or NULL after an
+ * error. */
+char *aoei_models_path(const aoei_served *served, aoe_error *err);
+/* Returns the name of the model of the list that is in a directory; NULL: there is none. */
+const char *aoei_models_name_of(aoei_models *models, const char *dir);
 /* Counts a further user of the model. */
 void aoei_models_retain(aoei_served *served);
 void aoei_models_release(aoei_models *models, aoei_served *served); /* accepts NULL */
 /* Returns the serial number of the open model with the index i; 0: it is not open. */
 uint64_t aoei_models_serial(aoei_models *models, size_t i);
 
-/* Opens all models that are open anew, replaces the old ones, and waits until these are not used any more. If a model
- * cannot be opened, nothing changes. One thread at a time may call it. */
-int aoei_models_reload(aoei_models *models, aoe_error *err);
+/* Opens all models that are open anew, replaces the old ones, calls swapped(user), and waits until the old ones are not
+ * used any more. swapped: lets other parts release the old models; may be NULL. If a model cannot be opened, nothing
+ * changes. One thread at a time may call it. */
+int aoei_models_reload(aoei_models *models, void (*swapped)(void *user), void *user, aoe_error *err);

@@ -229,6 +229,7 @@ static int can_fail(const aoei_route *r, aoei_error_kind kind, int has_body) {
     case AOEI_UNAUTHORIZED:
         return !(r->flags & AOEI_ROUTE_OPEN);
     case AOEI_FORBIDDEN:
+    case AOEI_CONFLICT:
         return (r->flags & AOEI_ROUTE_WRITES) != 0;
     case AOEI_NOT_FOUND:
         return strchr(r->path, '{') != NULL || has_body;

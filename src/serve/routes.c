@@ -8,6 +8,7 @@
 #include "serve/openai.h"
 #include "serve/predict.h"
 #include "serve/rerank.h"
+#include "serve/search_routes.h"
 #include "serve/status.h"
 #include "serve/tei_embed.h"
 #include "serve/tei_tokens.h"
@@ -78,6 +79,28 @@
 #define TEXTS          "{\"type\":\"array\",\"items\":" TEXT "}"
 #define POINTS         "{\"type\":\"object\",\"required\":[\"points\"],\"properties\":{\"points\":" VECTORS "}}"
 
+#define TEXT_OR_NULL    "{\"type\":\"string\",\"nullable\":true}"
+#define INTEGER_OR_NULL "{\"type\":\"integer\",\"nullable\":true}"
+#define HITS                                                                                                           \
+    "{\"type\":\"object\",\"required\":[\"query\",\"hits\"],\"properties\":{\"query\":" TEXT                           \
+    ",\"hits\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"id\",\"name\",\"path\",\"line\","    \
+    "\"last_line\",\"heading\",\"score\",\"text\",\"highlights\"],\"properties\":{\"id\":" TEXT ",\"name\":" TEXT      \
+    ",\"path\":" TEXT_OR_NULL ",\"line\":" INTEGER ",\"last_line\":" INTEGER ",\"heading\":" TEXT                      \
+    ",\"score\":{\"type\":\"number\",\"nullable\":true},\"text\":" TEXT ",\"fields\":" OBJECT ",\"highlights\":" CODES \
+    "}}}}}"
+#define INDEXES                                                                                                        \
+    "{\"type\":\"object\",\"required\":[\"indexes\"],\"properties\":{\"indexes\":{\"type\":\"array\",\"items\":{"      \
+    "\"type\":\"object\",\"required\":[\"name\",\"documents\",\"passages\",\"dims\",\"model\",\"writable\"],"          \
+    "\"properties\":{\"name\":" TEXT ",\"documents\":" INTEGER_OR_NULL ",\"passages\":" INTEGER_OR_NULL                \
+    ",\"dims\":" INTEGER_OR_NULL ",\"model\":" TEXT_OR_NULL ",\"writable\":{\"type\":\"boolean\"},\"error\":" TEXT     \
+    "}}}}}"
+#define ADDED                                                                                                          \
+    "{\"type\":\"object\",\"required\":[\"added\",\"replaced\",\"documents\",\"passages\"],\"properties\":{"           \
+    "\"added\":" INTEGER ",\"replaced\":" INTEGER ",\"documents\":" INTEGER ",\"passages\":" INTEGER "}}"
+#define REMOVED                                                                                                        \
+    "{\"type\":\"object\",\"required\":[\"removed\",\"documents\",\"passages\"],\"properties\":{\"removed\":" INTEGER  \
+    ",\"documents\":" INTEGER ",\"passages\":" INTEGER "}}"
+
 const aoei_route aoei_routes[] = {
     {"GET", "/", aoei_route_page, NULL, 0, "The web page.", TEXT, "text/html", AOEI_TEI, AOEI_ROUTE_OPEN},
     {"POST", "/", aoei_route_root, aoei_embed_fields, AOEI_EMBED_FIELDS,
@@ -127,6 +150,13 @@ const aoei_route aoei_routes[] = {
      NULL, AOEI_OLLAMA, 0},
     {"GET", "/api/version", aoei_route_ollama_version, NULL, 0, "Version of ollama whose routes are offered.",
      OLLAMA_VERSION, NULL, AOEI_OLLAMA, 0},
+    {"POST", "/search", aoei_route_search, aoei_search_fields, AOEI_SEARCH_FIELDS,
+     "Finds the best passages of an index for a query, as aoe search does.", HITS, NULL, AOEI_TEI, AOEI_ROUTE_WAITS},
+    {"GET", "/indexes", aoei_route_indexes, NULL, 0, "Lists the indexes.", INDEXES, NULL, AOEI_TEI, AOEI_ROUTE_WAITS},
+    {"POST", "/index/{name}", aoei_route_index_add, aoei_add_fields, AOEI_ADD_FIELDS,
+     "Adds documents to an index, or replaces them.", ADDED, NULL, AOEI_TEI, AOEI_ROUTE_WAITS | AOEI_ROUTE_WRITES},
+    {"DELETE", "/index/{name}/{id}", aoei_route_index_remove, NULL, 0, "Removes a document from an index.", REMOVED,
+     NULL, AOEI_TEI, AOEI_ROUTE_WAITS | AOEI_ROUTE_WRITES},
     {"GET", "/info", aoei_route_info, NULL, 0, "Describes the first model and the limits of the server.", OBJECT, NULL,
      AOEI_TEI, 0},
     {"GET", "/health", aoei_route_health, NULL, 0, "Answers 200 if the server can compute.", OBJECT, NULL, AOEI_TEI,

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "serve/call.h"
@@ -17,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WAITING_THREADS = 4 };
+enum { LEAST_WAITING_THREADS = 4 };
 
 AOEI_DEFAULTS(aoe_serve_options) {
     *o = (aoe_serve_options){.struct_size = sizeof *o};
@@ -105,8 +106,9 @@ static void handle(void *user, aoei_exchange *x) {
                                 "the server only reads indexes; its operator can allow changes (writable)", NULL);
         return;
     }
+    aoei_request_threads *threads = m.route->flags & AOEI_ROUTE_WRITES ? &s->writing : &s->waiting;
     if ((computes(m.route) && is_overloaded(s, x, m.route)) || !call_route(s, x, &m, 0) ||
-        !aoei_request_threads_add(&s->waiting, x))
+        !aoei_request_threads_add(threads, x))
         return;
     if (computes(m.route))
         atomic_fetch_sub(&s->requests, 1);
@@ -155,12 +157,13 @@ static int create(aoe_server **server, const aoe_serve_options *o, aoe_error *er
     if (!code)
         code = aoei_models_create(&s->models, o, s->metrics, err);
     if (!code)
-        code = aoei_indexes_create(&s->indexes, o, err);
+        code = aoei_indexes_create(&s->indexes, o, s->models, err);
     return code;
 }
 
 static void destroy(aoe_server *s) {
     aoei_request_threads_stop(&s->waiting);
+    aoei_request_threads_stop(&s->writing);
     aoei_indexes_destroy(s->indexes);
     aoei_models_destroy(s->models);
     aoei_cache_destroy(s->cache);
@@ -212,7 +215,13 @@ int aoe_server_start(aoe_server **server, const aoe_serve_options *o, aoe_error 
     if (!code && fd > 0)
         s->o.listen_fd = fd;
     if (!code)
-        code = aoei_request_threads_start(&s->waiting, WAITING_THREADS, o->max_requests, call_waiting, s, err);
+        code = aoei_indexes_create_missing(s->indexes, err);
+    if (!code) {
+        const size_t cpus = aoei_cpu_count(), n = cpus > LEAST_WAITING_THREADS ? cpus : LEAST_WAITING_THREADS;
+        code = aoei_request_threads_start(&s->waiting, n, o->max_requests, call_waiting, s, err);
+    }
+    if (!code)
+        code = aoei_request_threads_start(&s->writing, 1, o->max_requests, call_waiting, s, err);
     if (!code)
         code = listen_at(s, err);
     if (code) {
@@ -275,6 +284,8 @@ int aoe_server_check(const aoe_serve_options *o, char *text, size_t size, aoe_er
             code = aoei_fail(err, inner.code, "%s", inner.message);
         aoei_models_release(s->models, served);
     }
+    if (!code)
+        code = aoei_indexes_check(s->indexes, err);
     if (!code) {
         describe(s, &b);
         if (b.failed)
@@ -302,9 +313,7 @@ const char *aoe_server_address(const aoe_server *server) {
 int aoe_server_reload(aoe_server *server, aoe_error *err) {
     AOEI_CHECK(err, server);
     report(server, aoei_systemd_reloading);
-    int code = aoei_models_reload(server->models, err);
-    if (!code)
-        code = aoei_indexes_reload(server->indexes, err);
+    int code = aoei_models_reload(server->models, aoei_indexes_close, server->indexes, err);
     if (!code)
         code = aoei_http_reopen_log(server->http, err);
     report(server, aoei_systemd_ready);
@@ -318,6 +327,7 @@ int aoe_server_stop(aoe_server *server, double seconds) {
     report(server, aoei_systemd_stopping);
     aoei_http_drain(server->http);
     const int left = aoei_http_wait(server->http, seconds);
+    atomic_store(&server->state, AOEI_STOPPING);
     aoei_http_stop(server->http);
     destroy(server);
     return left;

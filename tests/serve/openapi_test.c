@@ -236,6 +236,8 @@ static void test_errors(void **state) {
               "\"#/components/schemas/CohereError\"}]}");
     assert_non_null(at("paths /index/{name}/{id} delete responses 403"));
     assert_non_null(at("paths /index/{name}/{id} delete responses 404"));
+    assert_non_null(at("paths /index/{name}/{id} delete responses 409"));
+    assert_at("paths /search post responses 409", "nothing");
 }
 
 int main(void) {
