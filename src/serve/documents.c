@@ -58,7 +58,11 @@ static size_t count_values(const json_t *object, int is_document) {
 /* ------------------------------------------------------------------ values */
 
 static int fail_key(const reader *r, const char *key, const char *what) {
-    return aoei_fail(r->err, AOE_EARG, "document %zu: `%.60s` %s", r->i + 1, key, what);
+    char shown[4 * 60];
+    const size_t n = aoei_utf8_prefix(key, strlen(key), sizeof shown / 4);
+    for (size_t i = 0; i < n; i++)
+        shown[i] = (unsigned char)key[i] < 0x20 ? '?' : key[i]; /* a message is one line */
+    return aoei_fail(r->err, AOE_EARG, "document %zu: `%.*s` %s", r->i + 1, (int)n, shown, what);
 }
 
 /* Returns a copy of a text, or NULL after an error. */

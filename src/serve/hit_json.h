@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Passages in the form of `aoe search --json`, with two differences: the path of the file is null, because clients
+ * Passages in the JSON form of `aoe search`, with two differences: the path of the file is null, because clients
  * learn nothing about the file system, and the ranges of the words of the query are added.
  */
 #pragma once

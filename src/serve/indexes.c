@@ -18,9 +18,9 @@
 
 #define DATABASE   "index.db" /* file of an index that is another one if the index was created anew */
 #define WRITE_WAIT 3.0        /* seconds to wait for another process that writes */
-#define FOREIGN                                                                                                         \
-    "%s: the recorded model, %s, is not opened, because its path leads into the folder of the index or has links, and " \
-    "the index was not created here; if you trust the model, serve it, too"
+#define FOREIGN                                                                                                        \
+    "%s: the recorded model, %s, is not opened, because its path leads into the folder of the index or has links, "    \
+    "and the index was not created here; if you trust the model, serve it, too"
 
 typedef struct slot {
     char *name, *dir; /* owned */
@@ -69,8 +69,19 @@ static int is_missing(const slot *s) {
     return !aoei_exists(s->database);
 }
 
-int aoei_indexes_create(aoei_indexes **indexes, const aoe_serve_options *o, aoei_models *models, aoe_error *err) {
+/* Fails if the directory of a slot contains no index. An index that cannot be used now is only a warning. */
+static int check_index(const aoei_indexes *x, const slot *s, aoe_error *err) {
     char model[4096];
+    aoe_error inner = {0};
+    const int code = aoe_index_model(s->dir, model, sizeof model, &inner);
+    if (code == AOE_ENOENT || code == AOE_ENOMEM)
+        return aoei_fail(err, code, "%s", inner.message);
+    if (code)
+        aoei_log_write(&x->log, AOE_LOG_WARNING, "index '%s': %s", s->name, inner.message);
+    return AOE_OK;
+}
+
+int aoei_indexes_create(aoei_indexes **indexes, const aoe_serve_options *o, aoei_models *models, aoe_error *err) {
     aoei_indexes *x = *indexes = aoei_calloc(1, sizeof *x);
     if (!x)
         return aoei_fail_nomem(err, sizeof *x);
@@ -87,7 +98,7 @@ int aoei_indexes_create(aoei_indexes **indexes, const aoe_serve_options *o, aoei
         if (!code && !(s->database = aoei_path_join(s->dir, DATABASE)))
             code = aoei_fail_nomem(err, strlen(s->dir));
         if (!code && !(o->writable && is_missing(s)))
-            code = aoe_index_model(s->dir, model, sizeof model, err);
+            code = check_index(x, s, err);
         for (size_t i = 0; i < x->n && !code; i++)
             if (!strcmp(x->slots[i].name, s->name))
                 code = aoei_fail(err, AOE_EARG,

@@ -29,13 +29,14 @@ typedef struct aoei_open_index {
 } aoei_open_index;
 
 /* Reads the list of options.indexes. models: of the server, borrowed. Errors: AOE_EARG (two indexes of the same name),
- * AOE_ENOENT (a directory is not an index; not with options.writable if it does not exist), AOE_ENOMEM. */
+ * AOE_ENOENT (a directory contains no index; not with options.writable), AOE_ENOMEM. A damaged index is only a
+ * warning. */
 int aoei_indexes_create(aoei_indexes **indexes, const aoe_serve_options *o, aoei_models *models, aoe_error *err);
 void aoei_indexes_destroy(aoei_indexes *indexes); /* accepts NULL */
-/* Creates the indexes of the list that do not exist, with the first model, if options.writable is set. Errors: those of
+/* Creates the indexes of the list that do not exist, with the first model, if options.writable is set. Errors: see
  * aoe_index_open. */
 int aoei_indexes_create_missing(aoei_indexes *indexes, aoe_error *err);
-/* Opens all indexes that exist, to check them; messages contain paths. Errors: those of aoe_index_open. */
+/* Opens all indexes that exist, to check them; messages contain paths. Errors: see aoe_index_open. */
 int aoei_indexes_check(aoei_indexes *indexes, aoe_error *err);
 /* Closes all indexes after their users; the next use opens them anew. `indexes` is an aoei_indexes. */
 void aoei_indexes_close(void *indexes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A search computes the embedding of its query in the thread of its call, and changes of indexes are made by one thread
  * after another (aoe_server.writing). Nothing that a client sends is used as a path, and conditions and patterns on
- * absolute paths are refused, because they would tell where the files are.
+ * absolute paths are rejected, because their answers would tell where the files are.
  */
 #include "serve/search_routes.h"
 

@@ -2,7 +2,7 @@
  * Fuzzes the parser of request bodies with one table that has the keys of every API and every kind of field. A body is
  * either rejected with a message, which every family of errors can contain, or all its fields are in their ranges: the
  * texts are valid and are written so that they are read back, and the token ids are not negative. The same body is then
- * read with the fields of every route. No block may be leaked.
+ * read with the fields of every route, and its documents as those of an index. No block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "serve/answer.h"
+#include "serve/documents.h"
 #include "serve/request.h"
 #include "serve/routes.h"
 
@@ -192,6 +193,28 @@ static void check_routes(aoe_text text) {
     }
 }
 
+/* Reads the value of `documents`, or the whole body, as documents that a client adds to an index. */
+static void check_documents(aoe_text text) {
+    json_t *root = NULL;
+    aoei_documents d;
+    aoe_error err = {0};
+    if (aoei_json_parse(&root, text.data, text.len, "body", NULL))
+        return;
+    const json_t *list = json_object_get(root, "documents");
+    const int rc = aoei_documents_read(&d, list ? list : root, &err);
+    require(rc == err.code && (rc == 0 || (rc == AOE_EARG && *err.message && !strchr(err.message, '\n'))));
+    for (size_t i = 0; i < d.n && !rc; i++) {
+        check_text((aoe_text){d.document[i].name, strlen(d.document[i].name)});
+        check_text(d.document[i].text);
+        for (size_t k = 0; k < d.document[i].n_fields; k++) {
+            require(d.document[i].field[k].key[0] != 0);
+            check_text(d.document[i].field[k].value);
+        }
+    }
+    aoei_documents_free(&d);
+    json_decref(root);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const int64_t live = aoei_alloc_live();
     aoei_request r;
@@ -205,6 +228,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_body(&v, &r);
     aoei_request_free(&r);
     check_routes((aoe_text){(const char *)data, size});
+    check_documents((aoe_text){(const char *)data, size});
     require(aoei_alloc_live() == live);
     return 0;
 }
