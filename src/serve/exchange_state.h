@@ -18,6 +18,7 @@ typedef struct aoei_exchange_shared aoei_exchange_shared;
  * which of them continues the connection. */
 enum {
     AOEI_EXCHANGE_RECEIVE,   /* the request is not complete */
+    AOEI_EXCHANGE_COMPLETE,  /* the request is complete; `handle` was not called yet */
     AOEI_EXCHANGE_HANDLE,    /* `handle` has it; the connection is not yet suspended */
     AOEI_EXCHANGE_SUSPENDED, /* `handle` has it; the thread that answers resumes the connection */
     AOEI_EXCHANGE_ANSWERED,  /* the answer is stored in the exchange */

@@ -269,23 +269,26 @@ static int dispatch(aoei_http *h, aoei_exchange *x) {
     return 0;
 }
 
-/* The request is complete. */
-static enum MHD_Result complete(aoei_http *h, aoei_exchange *x) {
+/* The request is complete. It is dispatched in the next call, because libmicrohttpd 0.9.75 reads from a connection that
+ * is resumed if it was suspended in the call in which it had read. If the client has ended its side, libmicrohttpd
+ * would then close the connection instead of sending the answer. */
+static enum MHD_Result complete(aoei_exchange *x) {
     if (aoei_connections_enter(&x->shared->connections, x->connection, AOEI_PHASE_HANDLE))
         return MHD_NO;
+    atomic_store(&x->state, AOEI_EXCHANGE_COMPLETE);
+    return MHD_YES;
+}
+
+/* Passes the request to `handle`, and suspends the connection until it is answered. */
+static enum MHD_Result handle(aoei_http *h, aoei_exchange *x) {
     if (dispatch(h, x)) {
         reject(x, 429, "too many requests are waiting; try again later");
         aoei_mutex_lock(&h->shared.lock);
         h->shared.handling--;
         aoei_mutex_unlock(&h->shared.lock);
     }
-    return atomic_load(&x->state) == AOEI_EXCHANGE_ANSWERED ? send_answer(x) : MHD_YES;
-}
-
-/* Suspends the connection until the request is answered. This happens in the call after `complete`, because
- * libmicrohttpd 0.9.75 reads from a connection that is resumed if it was suspended in the call for which it had read.
- * If the client has ended its side, libmicrohttpd would then close the connection instead of sending the answer. */
-static enum MHD_Result wait_for_answer(aoei_exchange *x) {
+    if (atomic_load(&x->state) == AOEI_EXCHANGE_ANSWERED)
+        return send_answer(x);
     aoei_mhd.suspend_connection(x->mhd);
     int state = AOEI_EXCHANGE_HANDLE;
     if (!atomic_compare_exchange_strong(&x->state, &state, AOEI_EXCHANGE_SUSPENDED))
@@ -309,9 +312,9 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *mhd, const 
     }
     switch (atomic_load(&x->state)) {
     case AOEI_EXCHANGE_RECEIVE:
-        return complete(h, x);
-    case AOEI_EXCHANGE_HANDLE:
-        return wait_for_answer(x);
+        return complete(x);
+    case AOEI_EXCHANGE_COMPLETE:
+        return handle(h, x);
     case AOEI_EXCHANGE_ANSWERED:
         return send_answer(x);
     default:

@@ -28,7 +28,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 MODEL = ROOT / "models" / "aoe-small-en"
-TIMEOUT = 300  # seconds for an answer; a program with sanitizers is slow
+TIMEOUT = 120  # seconds for an answer; a program with sanitizers is slow
 
 
 def read_texts():
@@ -129,6 +129,8 @@ class Soak:
             answer = connection.getresponse()
             status, body = answer.status, answer.read()
         self.counts[f"{kind} {status}"] += 1
+        if kind == "search" and not inputs[0].strip() and status == 422:
+            status = 200  # a search needs a word
         if status not in (200, 429):
             self.fail(f"{kind}: status {status}: {body[:200]!r}")
 
