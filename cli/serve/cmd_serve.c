@@ -208,7 +208,9 @@ static int wait_for_signals(aoe_server *server, const sigset_t *set) {
             continue;
         }
         cli_message("finishing the requests in flight; a second signal ends the program at once");
-        pthread_sigmask(SIG_UNBLOCK, set, NULL);
+        sigset_t ends = *set;
+        sigdelset(&ends, SIGHUP); /* has no effect any more */
+        pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
         return aoe_server_stop(server, STOP_SECONDS)
                    ? cli_fail("some requests were not finished within %d seconds", STOP_SECONDS)
                    : 0;

@@ -94,8 +94,14 @@ const aoei_route *aoei_call_next_route(const aoei_call *c) {
 aoei_served *aoei_call_model(aoei_call *c, const char *name, aoei_task_kind kind) {
     aoe_error err = {0};
     aoei_served *served = aoei_models_acquire(c->server->models, name, c->may_wait, &c->would_wait, &err);
-    if (!served && !c->would_wait)
-        aoei_call_fail(c, err.code == AOE_ENOENT ? AOEI_NOT_FOUND : AOEI_UNHEALTHY, "%s", err.message);
+    if (!served && !c->would_wait && !aoei_models_has(c->server->models, name))
+        aoei_call_fail(c, AOEI_NOT_FOUND, "%s", err.message);
+    else if (!served && !c->would_wait) { /* the message names files of the server */
+        aoei_log_write(&c->server->log, AOE_LOG_WARNING, "the model '%s' cannot be opened: %s", name ? name : "",
+                       err.message);
+        aoei_call_fail(c, AOEI_UNHEALTHY, "the model '%.100s' cannot be opened; the messages of the server say why",
+                       name ? name : "");
+    }
     if (!served || kind == AOEI_TASK_STATES || served->is_cross_encoder == (kind == AOEI_TASK_SCORE))
         return served;
     aoei_metrics_count(c->server->metrics, AOEI_REQUEST_FAILURE, AOEI_FAILED_MODEL_TYPE);

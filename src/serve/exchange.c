@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "serve/exchange_state.h"
 
+enum { SMALL_ANSWER = 65536 }; /* bytes of an answer that the limit of unread answers ignores */
+
 const char *aoei_exchange_method(const aoei_exchange *x) {
     return x->method;
 }
@@ -130,16 +132,34 @@ static struct MHD_Response *build(aoei_exchange *x, const char *type, aoei_buffe
     return NULL;
 }
 
-/* Stores an answer in the exchange. If memory runs out, answers with 500, or else closes the connection. */
+/* Counts a large answer until it is sent. Returns 1 if the answers that clients do not read need too much memory. */
+static int hold(aoei_exchange *x, size_t len) {
+    if (len <= SMALL_ANSWER)
+        return 0;
+    if (atomic_fetch_add(&x->shared->answer_bytes, len) + len > x->shared->answers_limit) {
+        (void)atomic_fetch_sub(&x->shared->answer_bytes, len);
+        return 1;
+    }
+    x->held_bytes = len;
+    return 0;
+}
+
+/* Stores an answer in the exchange. If memory runs out, answers with an error, or else closes the connection. */
 static void store(aoei_exchange *x, int status, const char *type, aoei_buffer *body) {
+    const int is_too_much = hold(x, body->len);
     x->status = status;
-    x->response = build(x, type, body);
+    if (is_too_much)
+        aoei_buffer_free(body);
+    else
+        x->response = build(x, type, body);
     if (x->response)
         return;
     aoei_buffer error = {0};
-    aoei_exchange_error_text(&error, "Backend", "out of memory");
+    aoei_exchange_error_text(&error, is_too_much ? "Overloaded" : "Backend",
+                             is_too_much ? "too many large answers are not yet read by their clients; try again later"
+                                         : "out of memory");
     aoei_buffer_free(&x->headers);
-    x->status = 500;
+    x->status = is_too_much ? 503 : 500;
     x->closes = 1;
     x->response = build(x, "application/json", &error);
 }
@@ -181,6 +201,7 @@ void aoei_exchange_free(aoei_exchange *x) {
     if (x->response)
         aoei_mhd.destroy_response(x->response);
     drop_body(x);
+    (void)atomic_fetch_sub(&x->shared->answer_bytes, x->held_bytes);
     aoei_buffer_free(&x->headers);
     aoei_free(x->target);
     aoei_free(x);

@@ -28,13 +28,15 @@ enum {
 /* What all exchanges of a server share */
 struct aoei_exchange_shared {
     aoei_connections connections;
-    char *cors_origin;         /* owned; NULL: none */
-    _Atomic int draining;      /* 1: answers close their connection */
-    _Atomic size_t body_bytes; /* bytes of all bodies in memory */
-    aoei_mutex lock;           /* protects the two counts below */
-    aoei_condition changed;    /* signaled when one of the counts becomes 0 */
-    size_t in_flight;          /* requests whose headers are complete and whose answer is not yet sent */
-    size_t handling;           /* calls of `handle` without an answer */
+    char *cors_origin;           /* owned; NULL: none */
+    _Atomic int draining;        /* 1: answers close their connection */
+    _Atomic size_t body_bytes;   /* bytes of all bodies in memory */
+    _Atomic size_t answer_bytes; /* bytes of all large answers that were not sent completely */
+    size_t answers_limit;        /* maximum of answer_bytes */
+    aoei_mutex lock;             /* protects the two counts below */
+    aoei_condition changed;      /* signaled when one of the counts becomes 0 */
+    size_t in_flight;            /* requests whose headers are complete and whose answer is not yet sent */
+    size_t handling;             /* calls of `handle` without an answer */
 };
 
 struct aoei_exchange {
@@ -50,6 +52,7 @@ struct aoei_exchange {
     aoei_buffer headers;           /* of the answer: NAME NUL VALUE NUL ... */
     struct MHD_Response *response; /* owned; NULL with state ANSWERED: the connection is closed */
     uint64_t answer_bytes;         /* bytes of the body of the answer */
+    size_t held_bytes;             /* bytes of the answer that count in shared->answer_bytes */
     int status;                    /* of the answer; 0: none */
     int is_counted;                /* 1: counted in in_flight */
     int is_discarded;              /* 1: the body is not stored */

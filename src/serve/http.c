@@ -499,6 +499,7 @@ static int start(aoei_http *h, aoe_error *err) {
     (void)snprintf(h->address, sizeof h->address, is_ipv6 ? "%s://[%s]:%u" : "%s://%s:%u",
                    h->certificate ? "https" : "http", h->listener.address, h->listener.port);
     limit_connections(h);
+    h->shared.answers_limit = o->bodies_limit;
     rc = aoei_request_threads_start(&h->threads, o->request_threads, o->request_queue, o->handle, o->user, err);
     rc = rc ? rc : start_daemon(h, err);
     h->acceptor.listener = &h->listener;

@@ -294,7 +294,8 @@ static void finish(aoei_task_list *list) {
 }
 
 static int is_gone(aoei_task_list *list) {
-    return aoei_exchange_is_gone(((aoei_job *)list)->x);
+    aoei_job *j = (aoei_job *)list;
+    return atomic_load(&j->server->state) == AOEI_STOPPED || aoei_exchange_is_gone(j->x);
 }
 
 /* Allocates the results. States are allocated when the numbers of tokens are known. */

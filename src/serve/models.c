@@ -215,6 +215,10 @@ static slot *find_slot(aoei_models *models, const char *name, aoe_error *err) {
     return NULL;
 }
 
+int aoei_models_has(aoei_models *models, const char *name) {
+    return find_slot(models, name, NULL) != NULL;
+}
+
 /* Returns the open model of a slot and counts the user; NULL: it is not open. */
 static aoei_served *use(aoei_models *models, slot *s) {
     aoei_mutex_lock(&models->lock);

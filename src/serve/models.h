@@ -38,6 +38,7 @@ int aoei_models_create(aoei_models **models, const aoe_serve_options *o, aoei_me
 /* Closes all models. No request may be in flight. */
 void aoei_models_destroy(aoei_models *models);
 
+int aoei_models_has(aoei_models *models, const char *name); /* 1: requests may use this name; NULL: the default */
 size_t aoei_models_count(const aoei_models *models);
 const char *aoei_models_name(const aoei_models *models, size_t i);
 const char *aoei_models_dir(const aoei_models *models, size_t i);

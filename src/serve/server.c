@@ -44,16 +44,25 @@ AOEI_DEFAULTS(aoe_serve_options) {
 
 /* Answers a path that no route has, or not with this method. allowed: methods of the path; "": none. */
 static void fail_path(aoei_exchange *x, const char *allowed) {
+    static const struct {
+        const char *prefix;
+        const aoei_route route; /* only its family is used */
+    } families[] = {
+        {"/v1/", {.family = AOEI_OPENAI}}, {"/v2/", {.family = AOEI_COHERE}}, {"/api/", {.family = AOEI_OLLAMA}}};
+    const aoei_route *route = NULL;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (!strncmp(aoei_exchange_path(x), families[i].prefix, strlen(families[i].prefix)))
+            route = &families[i].route;
     char message[400];
     if (*allowed) {
         aoei_exchange_add_header(x, "Allow", "%s", allowed);
         snprintf(message, sizeof message, "%.100s does not support the method %.20s; supported: %s",
                  aoei_exchange_path(x), aoei_exchange_method(x), allowed);
-        aoei_call_fail_exchange(x, NULL, AOEI_METHOD, message, NULL);
+        aoei_call_fail_exchange(x, route, AOEI_METHOD, message, NULL);
         return;
     }
     snprintf(message, sizeof message, "there is no path %.100s; GET /docs lists the routes", aoei_exchange_path(x));
-    aoei_call_fail_exchange(x, NULL, AOEI_NOT_FOUND, message, NULL);
+    aoei_call_fail_exchange(x, route, AOEI_NOT_FOUND, message, NULL);
 }
 
 /* Returns 1 if the requests of a route count among those at the same time. */
@@ -327,6 +336,7 @@ int aoe_server_stop(aoe_server *server, double seconds) {
     report(server, aoei_systemd_stopping);
     aoei_http_drain(server->http);
     const int left = aoei_http_wait(server->http, seconds);
+    atomic_store(&server->state, AOEI_STOPPED);
     atomic_store(&server->state, AOEI_STOPPING);
     aoei_http_stop(server->http);
     destroy(server);

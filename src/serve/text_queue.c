@@ -14,6 +14,7 @@
 #include <string.h>
 
 enum {
+    CHECK_TEXTS = 64,     /* texts after which a list is checked again */
     MAX_BATCH = 1024,     /* texts of a batch */
     MIN_SHARE = 128,      /* tokens below which a batch is not divided among threads */
     EMPTY_TEXT_TOKENS = 1 /* what a text without tokens counts, so that batches are finite */
@@ -82,18 +83,22 @@ static void drop_rest(aoei_text_queue *q, aoei_task_list *l) {
     ring_remove(q, l);
 }
 
-/* Checks once whether somebody waits for the results. Returns 1 if the list leaves the ring. */
+/* Checks whether somebody waits for the results, before the first text and again after every CHECK_TEXTS texts. Returns
+ * 1 if the list leaves the ring. It is then complete, unless other threads compute texts of it. */
 static int is_dropped(aoei_text_queue *q, aoei_task_list *l, aoei_task_list **done) {
-    if (l->checked || !l->is_gone)
+    if (!l->is_gone || l->taken < l->next_check)
         return 0;
-    l->checked = 1;
-    l->started = aoei_now();
+    if (!l->next_check)
+        l->started = aoei_now();
+    l->next_check = l->taken + CHECK_TEXTS;
     if (!l->is_gone(l))
         return 0;
     l->code = AOE_ECANCELLED;
     drop_rest(q, l);
-    l->next = *done;
-    *done = l;
+    if (!l->left) {
+        l->next = *done;
+        *done = l;
+    }
     return 1;
 }
 
@@ -294,7 +299,7 @@ void aoei_text_queue_add(aoei_text_queue *queue, aoei_task_list *list) {
     list->code = 0;
     list->failed = SIZE_MAX;
     list->taken = list->left = 0;
-    list->checked = 0;
+    list->next_check = 0;
     list->added = list->started = aoei_now();
     size_t tokens = 0;
     for (size_t i = 0; i < list->n; i++)

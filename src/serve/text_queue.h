@@ -50,7 +50,7 @@ struct aoei_task_list {
     /* fields of the queue */
     aoei_task_list *next, *previous; /* neighbors in the ring of lists with texts that were not taken */
     size_t taken, left;              /* texts that were taken, and texts without a result */
-    int checked;
+    size_t next_check;
 };
 
 /* Creates a queue and its threads. all, one: embedders with all threads of the model, and with one thread; borrowed.

@@ -28,6 +28,8 @@ sed 's/[0-9][0-9]*}$/PORT}/; s/127.0.0.1:[0-9]*/127.0.0.1:PORT/' out
 kill -HUP $pid
 wait_for anew err
 kill -TERM $pid
+wait_for finishing err
+kill -HUP $pid 2>/dev/null || true # must not end the program while it finishes its requests
 code=0
 wait $pid || code=$?
 echo "exit code $code"

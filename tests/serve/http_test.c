@@ -39,6 +39,14 @@ static void handle(void *user, aoei_exchange *x) {
         atomic_store(&kept, x);
         return;
     }
+    if (strcmp(aoei_exchange_path(x), "/large") == 0) { /* 4 MB, more than the buffers of a connection */
+        aoei_buffer large = {0};
+        assert_int_equal(aoei_buffer_reserve(&large, 4000000), 0);
+        memset(large.data, 'l', 4000000);
+        large.len = 4000000;
+        aoei_exchange_answer(x, 200, "text/plain", &large);
+        return;
+    }
     const aoe_text body = aoei_exchange_body(x);
     unsigned sum = 0;
     for (size_t i = 0; i < body.len; i++)
@@ -417,6 +425,34 @@ static void closed_connections_are_noticed(void **state) {
         answer(x);
     }
     assert_int_equal(aoei_http_wait(server, 20), 0);
+    stop();
+}
+
+static void answers_that_nobody_reads_are_limited(void **state) {
+    (void)state;
+    aoei_http_options o = options();
+    o.bodies_limit = 10000000;
+    start(&o);
+    int fds[3];
+    for (int i = 0; i < 3; i++) {
+        fds[i] = client();
+        say(fds[i], "GET /large HTTP/1.1\r\n" HOST "\r\n");
+        assert_true(readable(fds[i], 20));
+    }
+    char first[16] = "";
+    assert_int_equal(recv(fds[2], first, 15, MSG_WAITALL), 15);
+    assert_string_equal(first, "HTTP/1.1 503 Se"); /* the third answer is too much */
+    close(fds[0]);
+    for (int i = 0; i < 400 && aoei_http_connections(server) > 2; i++)
+        usleep(5000);
+    expect(ask("GET /small HTTP/1.1\r\n" HOST "\r\n"), "GET /small 0:0");
+    const int fd = client(); /* the memory of the first answer is free again */
+    say(fd, "GET /large HTTP/1.1\r\n" HOST "\r\n");
+    assert_int_equal(recv(fd, first, 15, MSG_WAITALL), 15);
+    assert_string_equal(first, "HTTP/1.1 200 OK");
+    close(fd);
+    close(fds[1]);
+    close(fds[2]);
     stop();
 }
 
@@ -841,6 +877,7 @@ int main(void) {
         cmocka_unit_test(bodies_have_a_limit),
         cmocka_unit_test(slow_clients_are_disconnected),
         cmocka_unit_test(closed_connections_are_noticed),
+        cmocka_unit_test(answers_that_nobody_reads_are_limited),
         cmocka_unit_test(clients_that_end_their_side_are_answered),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
         cmocka_unit_test(draining_finishes_what_is_in_flight),

@@ -17,10 +17,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../support/serve_client.h"
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 
-enum { D = 16, TEXTS = 24, CLIENTS = 6, ROUNDS = 20, MAX_ANSWER = 1 << 20 };
+enum { D = 16, TEXTS = 24, CLIENTS = 6, ROUNDS = 20 };
 
 static char *model_dir, *named;
 static char *texts[TEXTS];
@@ -55,66 +56,8 @@ static int tear_down(void **state) {
 }
 
 static aoe_server *start(const aoe_serve_options *given) {
-    aoe_serve_options o;
-    aoe_server *server;
-    aoe_error err = {0};
     const char *const models[] = {named};
-    aoe_serve_options_defaults(&o);
-    if (given)
-        o = *given;
-    o.models = models;
-    o.n_models = 1;
-    o.port = 0;
-    o.threads = 2;
-    if (aoe_server_start(&server, &o, &err))
-        fail_msg("%s", err.message);
-    return server;
-}
-
-/* Sends a request on a new connection, and returns the answer, which the caller frees. *status: HTTP status. */
-static char *request(const aoe_server *server, const char *method, const char *path, const char *body, int *status) {
-    const struct sockaddr_in address = {.sin_family = AF_INET,
-                                        .sin_port = htons((uint16_t)aoe_server_port(server)),
-                                        .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    char head[512], *answer = calloc(1, MAX_ANSWER);
-    size_t n = 0;
-    assert_true(fd >= 0);
-    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
-    const int len = snprintf(head, sizeof head,
-                             "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n",
-                             method, path, strlen(body));
-    assert_int_equal(send(fd, head, (size_t)len, MSG_NOSIGNAL), len);
-    if (*body)
-        assert_int_equal(send(fd, body, strlen(body), MSG_NOSIGNAL), (ssize_t)strlen(body));
-    for (ssize_t got; n + 1 < MAX_ANSWER && (got = recv(fd, answer + n, MAX_ANSWER - 1 - n, 0)) > 0;)
-        n += (size_t)got;
-    close(fd);
-    assert_int_equal(sscanf(answer, "HTTP/1.1 %d", status), 1);
-    return answer;
-}
-
-/* Sends a request and returns the body of the answer as JSON. */
-static json_t *call(const aoe_server *server, const char *method, const char *path, const char *body, int status) {
-    int got;
-    char *answer = request(server, method, path, body, &got);
-    const char *end = strstr(answer, "\r\n\r\n");
-    assert_non_null(end);
-    if (got != status)
-        fail_msg("%s %s: status %d instead of %d: %s", method, path, got, status, end + 4);
-    json_t *root = json_loads(end + 4, JSON_DECODE_ANY, NULL);
-    assert_non_null(root);
-    free(answer);
-    return root;
-}
-
-/* Checks that a JSON list is the vector v[n]. */
-static void check_vector(const json_t *list, const float *v, size_t n) {
-    assert_int_equal(json_array_size(list), n);
-    for (size_t k = 0; k < n; k++) {
-        const float x = (float)json_number_value(json_array_get(list, k));
-        assert_memory_equal(&x, &v[k], sizeof x);
-    }
+    return serve_start(models, 1, given);
 }
 
 static json_t *inputs_of(size_t first, size_t n) {
@@ -130,15 +73,15 @@ static void test_embed(void **state) {
     for (int round = 0; round < 2; round++) { /* the second time, the vectors are in the cache */
         json_t *body = json_pack("{s:o,s:b}", "inputs", inputs_of(0, TEXTS), "normalize", 0);
         char *text = json_dumps(body, 0);
-        json_t *answer = call(server, "POST", round ? "/" : "/embed", text, 200);
+        json_t *answer = serve_call(server, "POST", round ? "/" : "/embed", text, 200);
         assert_int_equal(json_array_size(answer), TEXTS);
         for (size_t i = 0; i < TEXTS; i++)
-            check_vector(json_array_get(answer, i), expected[i], D);
+            serve_check_vector(json_array_get(answer, i), expected[i], D);
         json_decref(answer);
         json_decref(body);
         free(text);
     }
-    json_t *answer = call(server, "POST", "/embed", "{\"inputs\":\"the cat\",\"dimensions\":3}", 200);
+    json_t *answer = serve_call(server, "POST", "/embed", "{\"inputs\":\"the cat\",\"dimensions\":3}", 200);
     double sum = 0;
     for (size_t k = 0; k < 3; k++) {
         const double x = json_number_value(json_array_get(json_array_get(answer, 0), k));
@@ -146,15 +89,15 @@ static void test_embed(void **state) {
     }
     assert_true(sum > 0.9999 && sum < 1.0001);
     json_decref(answer);
-    answer = call(server, "POST", "/similarity",
-                  "{\"inputs\":{\"source_sentence\":\"the cat\",\"sentences\":[\"the cat\",\"dog\"]}}", 200);
+    answer = serve_call(server, "POST", "/similarity",
+                        "{\"inputs\":{\"source_sentence\":\"the cat\",\"sentences\":[\"the cat\",\"dog\"]}}", 200);
     assert_true(json_number_value(json_array_get(answer, 0)) > 0.9999);
     json_decref(answer);
-    answer = call(server, "POST", "/embed_all", "{\"inputs\":[\"the cat\",\"dog\"]}", 200);
+    answer = serve_call(server, "POST", "/embed_all", "{\"inputs\":[\"the cat\",\"dog\"]}", 200);
     assert_int_equal(json_array_size(answer), 2);
     assert_int_equal(json_array_size(json_array_get(json_array_get(answer, 0), 0)), D);
     json_decref(answer);
-    answer = call(server, "POST", "/map", "{\"inputs\":[\"the cat\",\"dog\",\"old\"]}", 200);
+    answer = serve_call(server, "POST", "/map", "{\"inputs\":[\"the cat\",\"dog\",\"old\"]}", 200);
     assert_int_equal(json_array_size(json_object_get(answer, "points")), 3);
     json_decref(answer);
     assert_int_equal(aoe_server_stop(server, 5), 0);
@@ -164,24 +107,24 @@ static void test_openai(void **state) {
     (void)state;
     aoe_server *server = start(NULL);
     json_t *answer =
-        call(server, "POST", "/v1/embeddings", "{\"input\":[\"the cat\",\"dog\"],\"model\":\"tiny\"}", 200);
+        serve_call(server, "POST", "/v1/embeddings", "{\"input\":[\"the cat\",\"dog\"],\"model\":\"tiny\"}", 200);
     const json_t *data = json_object_get(answer, "data"), *second = json_array_get(data, 1);
     assert_int_equal(json_array_size(data), 2);
     assert_int_equal(json_integer_value(json_object_get(second, "index")), 1);
     assert_int_equal(json_array_size(json_object_get(second, "embedding")), D);
     assert_true(json_integer_value(json_object_get(json_object_get(answer, "usage"), "prompt_tokens")) > 4);
     json_decref(answer);
-    answer = call(server, "POST", "/embeddings", "{\"input\":\"dog\",\"encoding_format\":\"base64\"}", 200);
+    answer = serve_call(server, "POST", "/embeddings", "{\"input\":\"dog\",\"encoding_format\":\"base64\"}", 200);
     const json_t *first = json_array_get(json_object_get(answer, "data"), 0);
     assert_int_equal(json_string_length(json_object_get(first, "embedding")), (D * 4 + 2) / 3 * 4);
     json_decref(answer);
-    answer = call(server, "POST", "/v1/embeddings", "{\"input\":[1,2,3]}", 400);
+    answer = serve_call(server, "POST", "/v1/embeddings", "{\"input\":[1,2,3]}", 400);
     const char *message = json_string_value(json_object_get(json_object_get(answer, "error"), "message"));
     assert_non_null(strstr(message, "check_embedding_ctx_length=False"));
     json_decref(answer);
-    answer = call(server, "POST", "/v1/embeddings", "{\"input\":\"a\",\"model\":\"other\"}", 404);
+    answer = serve_call(server, "POST", "/v1/embeddings", "{\"input\":\"a\",\"model\":\"other\"}", 404);
     json_decref(answer);
-    answer = call(server, "GET", "/v1/models", "", 200);
+    answer = serve_call(server, "GET", "/v1/models", "", 200);
     assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(answer, "data"), 0), "id")),
                         "tiny");
     json_decref(answer);
@@ -209,6 +152,7 @@ static void test_errors(void **state) {
         {"POST", "/embed_sparse", "{\"inputs\":\"a\"}", 424},
         {"POST", "/none", "{}", 404},
         {"GET", "/embed", "", 405},
+        {"GET", "/v1/none", "", 404},
     };
     aoe_serve_options o;
     aoe_serve_options_defaults(&o);
@@ -216,7 +160,7 @@ static void test_errors(void **state) {
     aoe_server *server = start(&o);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int status;
-        char *answer = request(server, cases[i].method, cases[i].path, cases[i].body, &status);
+        char *answer = serve_request(server, cases[i].method, cases[i].path, cases[i].body, &status);
         if (status != cases[i].status)
             fail_msg("case %zu: status %d: %s", i, status, answer);
         assert_int_equal(strstr(answer, "\"error\"") != NULL, status != 200);
@@ -230,22 +174,22 @@ static void test_status(void **state) {
     aoe_server *server = start(NULL);
     static const char *const paths[] = {"/health", "/ping", "/livez", "/readyz", "/openapi.json"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        json_decref(call(server, "GET", paths[i], "", 200));
-    json_t *info = call(server, "GET", "/info", "", 200);
+        json_decref(serve_call(server, "GET", paths[i], "", 200));
+    json_t *info = serve_call(server, "GET", "/info", "", 200);
     assert_string_equal(json_string_value(json_object_get(info, "model_id")), "tiny");
     assert_int_equal(json_integer_value(json_object_get(info, "max_client_batch_size")), 32);
     json_decref(info);
-    json_decref(call(server, "POST", "/embed", "{\"inputs\":\"the cat\"}", 200));
+    json_decref(serve_call(server, "POST", "/embed", "{\"inputs\":\"the cat\"}", 200));
     int status;
-    char *metrics = request(server, "GET", "/metrics", "", &status);
+    char *metrics = serve_request(server, "GET", "/metrics", "", &status);
     assert_int_equal(status, 200);
     assert_non_null(strstr(metrics, "te_embed_success 1"));
     free(metrics);
-    char *page = request(server, "GET", "/", "", &status);
+    char *page = serve_request(server, "GET", "/", "", &status);
     assert_int_equal(status, 200);
     assert_non_null(strstr(page, "Content-Security-Policy"));
     free(page);
-    char *docs = request(server, "GET", "/docs", "", &status);
+    char *docs = serve_request(server, "GET", "/docs", "", &status);
     assert_non_null(strstr(docs, "/v1/embeddings"));
     free(docs);
     assert_int_equal(aoe_server_stop(server, 5), 0);
@@ -264,7 +208,7 @@ static void *run_client(void *arg) {
         const size_t first = c->number * 5 + round, n = 1 + (c->number + round) % 4;
         json_t *body = json_pack("{s:o,s:b}", "inputs", inputs_of(first, n), "normalize", 0);
         char *text = json_dumps(body, 0);
-        json_t *answer = call(c->server, "POST", "/embed", text, 200);
+        json_t *answer = serve_call(c->server, "POST", "/embed", text, 200);
         for (size_t i = 0; i < n; i++)
             for (size_t k = 0; k < D; k++) {
                 const float x = (float)json_number_value(json_array_get(json_array_get(answer, i), k));
@@ -300,6 +244,69 @@ static void test_clients(void **state) {
     assert_int_equal(aoe_server_stop(server, 5), 0);
 }
 
+/* A model that cannot be opened does not stop the server, and its path is not in the answer. */
+static void test_broken_model(void **state) {
+    (void)state;
+    char *broken = malloc(strlen(test_dir) + 32);
+    snprintf(broken, strlen(test_dir) + 32, "broken=%s/missing", test_dir);
+    const char *const models[] = {named, broken};
+    aoe_server *server = serve_start(models, 2, NULL);
+    int status;
+    for (int i = 0; i < 2; i++) {
+        char *answer = serve_request(server, "POST", "/embed", "{\"inputs\":\"a\",\"model\":\"broken\"}", &status);
+        assert_int_equal(status, 503);
+        assert_non_null(strstr(answer, "'broken' cannot be opened"));
+        assert_null(strstr(answer, test_dir));
+        free(answer);
+        json_decref(serve_call(server, "POST", "/embed", "{\"inputs\":\"a\"}", 200));
+    }
+    serve_fail(server, "/embed", "{\"inputs\":\"a\",\"model\":\"other\"}", 404, "error", "models: tiny, broken");
+    serve_stop(server);
+    free(broken);
+}
+
+/* Sends a request on a new connection without reading the answer. Returns the socket. */
+static int send_only(const aoe_server *server, const char *path, const char *body) {
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons((uint16_t)aoe_server_port(server)),
+                                        .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    char head[256];
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    const int len = snprintf(head, sizeof head, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\n",
+                             path, strlen(body));
+    assert_int_equal(send(fd, head, (size_t)len, MSG_NOSIGNAL), len);
+    assert_int_equal(send(fd, body, strlen(body), MSG_NOSIGNAL), (ssize_t)strlen(body));
+    return fd;
+}
+
+/* A stop without time gives up the requests that are not finished. */
+static void test_stop_at_once(void **state) {
+    (void)state;
+    aoe_serve_options o;
+    aoe_serve_options_defaults(&o);
+    o.max_batch_tokens = 8;
+    o.cache_bytes = 0;
+    aoe_server *server = start(&o);
+    json_t *body = json_pack("{s:o}", "input", inputs_of(0, 2000));
+    char *text = json_dumps(body, 0);
+    int fds[4];
+    for (size_t i = 0; i < 4; i++)
+        fds[i] = send_only(server, "/v1/embeddings", text);
+    int status;
+    char *metrics;
+    do { /* until a request is computed */
+        metrics = serve_request(server, "GET", "/metrics", "", &status);
+        status = strstr(metrics, "te_embed_count 0") != NULL;
+        free(metrics);
+    } while (status);
+    (void)aoe_server_stop(server, 0);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(close(fds[i]), 0);
+    free(text);
+    json_decref(body);
+}
+
 static void test_options(void **state) {
     (void)state;
     aoe_serve_options o;
@@ -331,8 +338,9 @@ static void test_options(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_embed),  cmocka_unit_test(test_openai),  cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_status), cmocka_unit_test(test_clients), cmocka_unit_test(test_options),
+        cmocka_unit_test(test_embed),        cmocka_unit_test(test_openai),  cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_status),       cmocka_unit_test(test_clients), cmocka_unit_test(test_broken_model),
+        cmocka_unit_test(test_stop_at_once), cmocka_unit_test(test_options),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
