@@ -224,8 +224,8 @@ static void append_row(aoei_buffer *b, const layout *l, const row *r, const cli_
     for (size_t at = r->start; at < r->end; at += v.bytes) {
         while (next < l->matches && l->match[next].end <= at)
             next++;
-        const int inside =
-            o->highlight && next < l->matches && l->match[next].start <= at && l->match[next].term < o->terms->n_words;
+        const int inside = o->highlight && o->terms && next < l->matches && l->match[next].start <= at &&
+                           l->match[next].term < o->terms->n_words;
         if (inside != on)
             aoei_buffer_printf(b, "%s", inside ? HIGHLIGHT : PLAIN);
         on = inside;
