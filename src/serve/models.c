@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Each entry of the list has a lock, which a thread holds while it opens the model, so that requests for other models
  * do not wait. A second lock protects the pointers to the open models; it is held only for the few instructions that
- * copy a pointer and count its user, so no request can get a model that is being closed.
+ * copy a pointer and count its user, so no request can get a model that is being closed. A thread closes the models
+ * that a reload has replaced, because the last user of a model may be a thread of its own queue, which cannot end
+ * itself.
  */
 #include "serve/models.h"
 
@@ -26,9 +28,13 @@ struct aoei_models {
     aoe_context *ctx; /* threads of all models, owned */
     slot *slots;      /* [capacity]; the first n are the list, the others up to n_all are models of indexes */
     size_t n, n_all, capacity;
-    aoei_mutex adding; /* held while a slot is added */
-    aoei_mutex lock;   /* protects slots[i].served and n_all */
-    aoei_condition released;
+    aoei_mutex adding;       /* held while a slot is added */
+    aoei_mutex lock;         /* protects slots[i].served, n_all, old and stops */
+    aoei_condition released; /* signalled when a model has lost its last user, and when `old` or `stops` changes */
+    aoei_served *old;        /* replaced models that are not closed yet, linked by next_old; owned */
+    aoei_thread closer;      /* closes the models in `old` */
+    int closer_runs;         /* 1: `closer` was started, which the first reload does */
+    int stops;               /* 1: `closer` ends when `old` is empty */
     uint64_t serial;
     aoei_metrics *metrics;
     aoe_dtype dtype;
@@ -167,6 +173,13 @@ int aoei_models_create(aoei_models **models, const aoe_serve_options *o, aoei_me
 void aoei_models_destroy(aoei_models *models) {
     if (!models)
         return;
+    if (models->closer_runs) {
+        aoei_mutex_lock(&models->lock);
+        models->stops = 1;
+        aoei_condition_broadcast(&models->released);
+        aoei_mutex_unlock(&models->lock);
+        aoei_thread_join(&models->closer);
+    }
     for (size_t i = 0; models->slots && i < models->n_all; i++) {
         destroy_served(models->slots[i].served);
         aoei_mutex_destroy(&models->slots[i].opening);
@@ -330,39 +343,73 @@ void aoei_models_release(aoei_models *models, aoei_served *served) {
     aoei_mutex_unlock(&models->lock);
 }
 
+/* -------------------------------------------------------------- reload */
+
+/* Removes a model without users from the list of old models. Returns NULL if there is none. The lock is held. */
+static aoei_served *take_unused(aoei_models *models) {
+    aoei_served **at = &models->old, *served;
+    while (*at && atomic_load(&(*at)->users))
+        at = &(*at)->next_old;
+    served = *at;
+    if (served)
+        *at = served->next_old;
+    return served;
+}
+
+/* The thread that closes old models. */
+static void close_old(void *arg) {
+    aoei_models *models = arg;
+    aoei_mutex_lock(&models->lock);
+    for (;;) {
+        aoei_served *unused = take_unused(models);
+        if (unused) {
+            aoei_mutex_unlock(&models->lock);
+            destroy_served(unused);
+            aoei_mutex_lock(&models->lock);
+        } else if (models->stops && !models->old)
+            break;
+        else
+            aoei_condition_wait(&models->released, &models->lock);
+    }
+    aoei_mutex_unlock(&models->lock);
+}
+
+static int start_closer(aoei_models *models, aoe_error *err) {
+    const int code = models->closer_runs ? AOE_OK : aoei_thread_start(&models->closer, close_old, models, err);
+    models->closer_runs |= !code;
+    return code;
+}
+
+/* Puts a model into a slot. The one that it replaces becomes an old model. */
+static void replace(aoei_models *models, slot *s, aoei_served *opened) {
+    aoei_mutex_lock(&models->lock);
+    s->served->next_old = models->old;
+    models->old = s->served;
+    s->served = opened;
+    aoei_mutex_unlock(&models->lock);
+}
+
 int aoei_models_reload(aoei_models *models, void (*swapped)(void *user), void *user, aoe_error *err) {
     aoei_mutex_lock(&models->lock);
     const size_t n = models->n_all;
     aoei_mutex_unlock(&models->lock);
     aoei_served **opened = aoei_calloc(n, sizeof *opened);
-    int code = opened ? AOE_OK : aoei_fail_nomem(err, n * sizeof *opened);
+    int code = opened ? start_closer(models, err) : aoei_fail_nomem(err, n * sizeof *opened);
     for (size_t i = 0; i < n && !code; i++)
         if (aoei_models_serial(models, i))
             code = open_model(models, &models->slots[i], &opened[i], err);
-    for (size_t i = 0; opened && i < n; i++) { /* swaps the new model and the old one */
-        if (code) {
+    for (size_t i = 0; opened && i < n; i++)
+        if (code)
             destroy_served(opened[i]);
-            continue;
-        }
-        if (!opened[i])
-            continue;
-        aoei_mutex_lock(&models->lock);
-        aoei_served *old = models->slots[i].served;
-        models->slots[i].served = opened[i];
-        aoei_mutex_unlock(&models->lock);
-        opened[i] = old;
-    }
-    if (!code && swapped)
-        swapped(user);
-    for (size_t i = 0; !code && i < n; i++) {
-        if (!opened[i])
-            continue;
-        aoei_mutex_lock(&models->lock);
-        while (atomic_load(&opened[i]->users))
-            aoei_condition_wait(&models->released, &models->lock);
-        aoei_mutex_unlock(&models->lock);
-        destroy_served(opened[i]);
-    }
+        else if (opened[i])
+            replace(models, &models->slots[i], opened[i]);
     aoei_free(opened);
-    return code;
+    if (code)
+        return code;
+    if (swapped)
+        swapped(user);
+    aoei_mutex_lock(&models->lock);
+    aoei_condition_broadcast(&models->released);
+    aoei_mutex_unlock(&models->lock);
+    return AOE_OK;
 }

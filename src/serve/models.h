@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The models of a server by name. The first one is the default and is opened when the server starts; the others are
- * opened at their first request. An open model is counted by its users: a reload replaces it, and the old one is closed
- * when its last request is finished.
+ * opened at their first request. An open model counts its users: a reload replaces it, and a thread closes the old one
+ * when its last request is finished. Nobody waits for that.
  */
 #pragma once
 
@@ -28,6 +28,7 @@ typedef struct aoei_served {
     aoe_embedder *all;      /* computes with all threads; owned */
     aoe_embedder *one;      /* computes with the thread that calls; owned */
     atomic_size_t users;
+    struct aoei_served *next_old; /* next model that was replaced and is not closed yet */
 } aoei_served;
 
 typedef struct aoei_models aoei_models;
@@ -35,7 +36,7 @@ typedef struct aoei_models aoei_models;
 /* Reads the list of options.models and opens the first one. metrics: of the server, borrowed. Errors: AOE_EARG (two
  * models of the same name), and those of aoe_model_find and aoe_model_open. */
 int aoei_models_create(aoei_models **models, const aoe_serve_options *o, aoei_metrics *metrics, aoe_error *err);
-/* Closes all models. No request may be in flight. */
+/* Closes all models, also old ones. Nobody may use one any more. */
 void aoei_models_destroy(aoei_models *models);
 
 int aoei_models_has(aoei_models *models, const char *name); /* 1: requests may use this name; NULL: the default */
@@ -61,7 +62,7 @@ void aoei_models_release(aoei_models *models, aoei_served *served); /* accepts N
 /* Returns the serial number of the open model with the index i; 0: it is not open. */
 uint64_t aoei_models_serial(aoei_models *models, size_t i);
 
-/* Opens all models that are open anew, replaces the old ones, calls swapped(user), and waits until the old ones are not
- * used any more. swapped: lets other parts release the old models; may be NULL. If a model cannot be opened, nothing
- * changes. One thread at a time may call it. */
+/* Opens all models that are open anew, replaces the old ones, and calls swapped(user). Each old model is closed in
+ * another thread as soon as nobody uses it. swapped: lets other parts release the old models; may be NULL. If a model
+ * cannot be opened, nothing changes. One thread at a time may call it. */
 int aoei_models_reload(aoei_models *models, void (*swapped)(void *user), void *user, aoe_error *err);
