@@ -22,8 +22,8 @@ typedef struct aoe_sequence aoe_sequence;
 /* Treatment of texts that are longer than the maximum sequence length. */
 typedef enum aoe_truncation {
     AOE_TRUNCATE_END,   /* keep the first tokens */
-    AOE_TRUNCATE_START, /* keep the last tokens; only for texts, not for pairs, and not for models that read texts in a
-                           chat template */
+    AOE_TRUNCATE_START, /* keep the last tokens, of both texts of a pair; not for models that read texts or pairs in a
+                           template */
     AOE_TRUNCATE_NONE   /* keep all tokens. aoe_embed_sequences rejects such a text; aoe_sequence_get_info returns its
                            length, so that a program can do so earlier */
 } aoe_truncation;

@@ -836,7 +836,7 @@ int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *seco
         code = begin_call(&w, e, err);
     if (code)
         return code;
-    code = aoei_encode_pairs(&w->ctx, e->model, first, second, n, NULL, 0, &lists, &w->failed, err);
+    code = aoei_encode_pairs(&w->ctx, e->model, first, second, n, NULL, 0, 0, &lists, &w->failed, err);
     if (!code) {
         describe_texts(e, &lists, info);
         code = embed_complete(w, &lists, scores, err);

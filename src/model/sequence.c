@@ -148,7 +148,7 @@ static uint8_t *types_of(const aoe_sequence *s) {
 static aoe_sequence *copy_text(const aoe_model *m, const aoei_token_lists *lists, size_t i, const char *prompt,
                                const aoe_sequence_options *o) {
     const size_t n = aoei_token_count(lists, i);
-    const int cut = o->truncation == AOE_TRUNCATE_START && n > o->max_length;
+    const int cut = o->truncation == AOE_TRUNCATE_START && lists->affixes && n > o->max_length;
     const size_t kept = cut ? o->max_length : n, prefix = cut ? lists->affixes[i].prefix : kept;
     aoe_sequence *s = allocate(m, kept, lists->types != NULL, prompt, o);
     if (!s)
@@ -183,6 +183,19 @@ static int copy_texts(const aoe_model *m, const aoei_token_lists *lists, const c
     return AOE_OK;
 }
 
+/* Checks that each text that is too long keeps a token besides its prompt and special tokens. */
+static int check_room(const aoei_token_lists *lists, size_t max_length, aoe_error *err) {
+    for (size_t i = 0; i < lists->n; i++) {
+        const aoei_affix_lengths a = lists->affixes[i];
+        if (aoei_token_count(lists, i) > max_length && a.prefix + a.suffix >= max_length)
+            return aoei_fail(err, AOE_EARG,
+                             "options.max_length is %zu, but prompt and special tokens alone have %zu tokens; increase "
+                             "it",
+                             max_length, a.prefix + a.suffix);
+    }
+    return AOE_OK;
+}
+
 int aoe_sequences_create(aoe_embedder *e, const aoe_text *texts, size_t n, const aoe_sequence_options *o,
                          aoe_sequence **sequences, aoe_error *err) {
     AOEI_CHECK(err, e);
@@ -204,14 +217,8 @@ int aoe_sequences_create(aoe_embedder *e, const aoe_text *texts, size_t n, const
     code = used.truncation == AOE_TRUNCATE_END
                ? aoei_encode_for_inference(ctx, m, texts, n, prompt, used.max_length, &lists, &failed, err)
                : aoei_encode_for_chunks(ctx, m, texts, n, prompt, &lists, &failed, err);
-    for (size_t i = 0; i < n && !code && used.truncation == AOE_TRUNCATE_START; i++) {
-        const aoei_affix_lengths a = lists.affixes[i];
-        if (aoei_token_count(&lists, i) > used.max_length && a.prefix + a.suffix >= used.max_length)
-            code = aoei_fail(err, AOE_EARG,
-                             "options.max_length is %zu, but prompt and special tokens alone have %zu tokens; increase "
-                             "it",
-                             used.max_length, a.prefix + a.suffix);
-    }
+    if (!code && used.truncation == AOE_TRUNCATE_START)
+        code = check_room(&lists, used.max_length, err);
     if (!code)
         code = copy_texts(m, &lists, prompt, 0, &used, sequences, err);
     aoei_token_lists_free(&lists);
@@ -239,16 +246,25 @@ int aoe_sequences_create_pairs(aoe_embedder *e, const aoe_text *first, const aoe
         return code;
     if (o->normalize != AOE_AUTO || o->dims)
         return aoei_fail(err, AOE_EARG, "options.normalize and options.dims have no meaning for pairs; omit them");
-    if (o->truncation == AOE_TRUNCATE_START)
-        return aoei_fail(err, AOE_EARG, "the beginning of pairs cannot be truncated; truncate their end");
+    if (o->truncation == AOE_TRUNCATE_START && m->settings.reranker_template)
+        return aoei_fail(err, AOE_EARG,
+                         "the model reads pairs in a template, so their beginning cannot be truncated; truncate their "
+                         "end");
     if (!second && (m->settings.reranker_template || m->settings.chat))
         return aoei_fail(err, AOE_EARG, "the model scores only pairs; a text has no second text");
     used.dims = 1; /* embedding sizes are not those of a cross-encoder */
     if ((code = check_options(e, &used, err)) || (code = choose_prompt(m, o, &prompt, err)))
         return code;
     used.dims = aoe_model_classes(m);
-    code = aoei_encode_pairs(ctx, m, first, second, n, prompt,
-                             used.truncation == AOE_TRUNCATE_NONE ? SIZE_MAX : used.max_length, &lists, &failed, err);
+    const int left = used.truncation == AOE_TRUNCATE_START;
+    if (left && !second) {
+        code = aoei_encode_for_chunks(ctx, m, first, n, prompt, &lists, &failed, err);
+        code = code ? code : check_room(&lists, used.max_length, err);
+    } else {
+        code = aoei_encode_pairs(ctx, m, first, second, n, prompt,
+                                 used.truncation == AOE_TRUNCATE_NONE ? SIZE_MAX : used.max_length, left, &lists,
+                                 &failed, err);
+    }
     if (!code)
         code = copy_texts(m, &lists, prompt, 1, &used, sequences, err);
     aoei_token_lists_free(&lists);

@@ -31,10 +31,11 @@ typedef struct block {
 
 /* The argument of the tasks. */
 typedef struct job {
-    const aoe_context *ctx;                 /* its threads run the tasks; borrowed */
-    const aoe_model *model;                 /* borrowed */
-    const aoe_text *texts;                  /* [n] texts, borrowed */
-    const aoe_text *second;                 /* [n] pairs: second text of each pair, borrowed; NULL: no pairs */
+    const aoe_context *ctx; /* its threads run the tasks; borrowed */
+    const aoe_model *model; /* borrowed */
+    const aoe_text *texts;  /* [n] texts, borrowed */
+    const aoe_text *second; /* [n] pairs: second text of each pair, borrowed; NULL: no pairs */
+    int left; /* pairs: 1: long pairs are truncated at the start of their texts; 0: as the tokenizer does */
     const aoei_reranker_template *template; /* pairs: template into which they are inserted, borrowed; NULL: none */
     size_t n;                               /* number of texts */
     int types; /* 1: the tokens have token types: those of pairs, if the tokenizer passes them to the model */
@@ -148,7 +149,8 @@ static int encode_one(const job *j, block *c, size_t i, aoe_ids *ids) {
     text.len = len;
     int code = j->second && j->template
                    ? aoei_reranker_template_encode(j->template, j->model->tokenizer, text, second, o, ids, &c->error)
-               : j->second  ? aoe_tokenizer_encode_pair(j->model->tokenizer, text, second, o, ids, &c->error)
+               : j->second
+                   ? aoei_tokenizer_encode_pair_side(j->model->tokenizer, text, second, o, j->left, ids, &c->error)
                : j->affixes ? aoei_tokenizer_encode_marked(j->model->tokenizer, text, o, ids, &j->affixes[i].prefix,
                                                            &j->affixes[i].suffix, &c->error)
                             : aoe_tokenizer_encode(j->model->tokenizer, text, o, ids, &c->error);
@@ -266,7 +268,8 @@ done:
 
 enum {
     MAY_BE_EMPTY = 1, /* a text may have no tokens */
-    COMPLETE = 2      /* texts are not truncated, and aoei_token_lists.affixes is set */
+    COMPLETE = 2,     /* texts are not truncated, and aoei_token_lists.affixes is set */
+    LEFT = 4          /* long pairs are truncated at the start of their texts */
 };
 
 /* Sets *n to the number of tokens at the beginning of a text that the pooling excludes, as in sentence-transformers:
@@ -314,7 +317,7 @@ static int mark_prompts(const job *j, aoei_token_lists *out, aoe_error *err) {
 }
 
 /* Tokenizes texts, or pairs if `second` is not NULL, with the settings of the model. `flags` is a combination of
- * MAY_BE_EMPTY and COMPLETE. max_length: maximum number of tokens; 0: that of the model. For `prompts` and
+ * MAY_BE_EMPTY, COMPLETE and LEFT. max_length: maximum number of tokens; 0: that of the model. For `prompts` and
  * `prompt_index`, see aoei_encode_with_prompts. */
 static int encode_prompted(const aoe_context *ctx, const aoe_model *m, const aoe_text *texts, const aoe_text *second,
                            size_t n, const char *const prompts[2], const uint8_t *prompt_index, int flags,
@@ -326,6 +329,7 @@ static int encode_prompted(const aoe_context *ctx, const aoe_model *m, const aoe
              .model = m,
              .texts = texts,
              .second = second,
+             .left = (flags & LEFT) != 0,
              .n = n,
              .types = second && m->config.token_types > 1 && m->tokenizer &&
                       aoei_tokenizer_passes_types(m->tokenizer, m->files.config_json),
@@ -394,10 +398,10 @@ int aoei_encode_for_chunks(const aoe_context *ctx, const aoe_model *m, const aoe
 }
 
 int aoei_encode_pairs(const aoe_context *ctx, const aoe_model *m, const aoe_text *first, const aoe_text *second,
-                      size_t n, const char *prompt, size_t max_length, aoei_token_lists *out, size_t *failed,
+                      size_t n, const char *prompt, size_t max_length, int left, aoei_token_lists *out, size_t *failed,
                       aoe_error *err) {
     const char *const prompts[2] = {prompt, NULL};
-    return encode_prompted(ctx, m, first, second, n, prompts, NULL, 0, max_length, out, failed, err);
+    return encode_prompted(ctx, m, first, second, n, prompts, NULL, left ? LEFT : 0, max_length, out, failed, err);
 }
 
 int aoei_encode_with_options(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,

@@ -53,10 +53,11 @@ int aoei_encode_for_chunks(const aoe_context *ctx, const aoe_model *m, const aoe
                            const char *prompt, aoei_token_lists *out, size_t *failed, aoe_error *err);
 /* Tokenizes n text pairs for a cross-encoder, with the maximum sequence length of the model. prompt: template for the
  * first text of each pair; NULL: prompt of the model. max_length: maximum number of tokens; 0: that of the model;
- * SIZE_MAX: pairs are not truncated. Element i of *out is the pair of first[i] and second[i]. Token
- * types for which the model has no embedding are 0. Errors: see aoei_encode_texts. */
+ * SIZE_MAX: pairs are not truncated. left: 1: the first tokens of the texts of a long pair are removed; 0: those that
+ * the tokenizer chooses; without effect for models that read a pair in a template. Element i of *out is the pair of
+ * first[i] and second[i]. Token types for which the model has no embedding are 0. Errors: see aoei_encode_texts. */
 int aoei_encode_pairs(const aoe_context *ctx, const aoe_model *m, const aoe_text *first, const aoe_text *second,
-                      size_t n, const char *prompt, size_t max_length, aoei_token_lists *out, size_t *failed,
+                      size_t n, const char *prompt, size_t max_length, int left, aoei_token_lists *out, size_t *failed,
                       aoe_error *err);
 void aoei_token_lists_free(aoei_token_lists *l);
 /* Returns the number of tokens of text i. */

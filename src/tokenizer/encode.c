@@ -37,9 +37,14 @@ int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const ao
 int aoe_tokenizer_encode_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second, const aoe_encode_options *o,
                               aoe_ids *ids, aoe_error *err) {
     AOEI_CHECK(err, t, ids);
+    return aoei_tokenizer_encode_pair_side(t, first, second, o, 0, ids, err);
+}
+
+int aoei_tokenizer_encode_pair_side(const aoe_tokenizer *t, aoe_text first, aoe_text second,
+                                    const aoe_encode_options *o, int left, aoe_ids *ids, aoe_error *err) {
     AOEI_OPTIONS(aoe_encode_options, o, err);
     if ((!first.data && first.len) || (!second.data && second.len))
         return aoei_fail(err, AOE_EARG, "the data of a text of the pair is NULL, but its len is not 0");
     return o->chat_template ? aoei_chat_encode(t, first, &second, o, ids, NULL, NULL, err)
-                            : aoei_tokenizer_encode_plain_pair(t, first, second, o, ids, err);
+                            : aoei_tokenizer_encode_plain_pair(t, first, second, o, left, ids, err);
 }

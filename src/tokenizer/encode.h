@@ -12,3 +12,7 @@
  * tokens of the text itself. These ids belong to special tokens, to tokens of the prompt and to the chat template. */
 int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                  size_t *before, size_t *after, aoe_error *err);
+/* Encodes a pair as aoe_tokenizer_encode_pair does. left: 1: if the pair is too long, the first tokens of its texts are
+ * removed; 0: as the tokenizer does. Without effect with a chat template. */
+int aoei_tokenizer_encode_pair_side(const aoe_tokenizer *t, aoe_text first, aoe_text second,
+                                    const aoe_encode_options *o, int left, aoe_ids *ids, aoe_error *err);

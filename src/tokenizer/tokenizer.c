@@ -272,7 +272,7 @@ int aoei_tokenizer_encode_tracked(const aoe_tokenizer *t, aoe_text text, const a
 }
 
 int aoei_tokenizer_encode_plain_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second,
-                                     const aoe_encode_options *o, aoe_ids *ids, aoe_error *err) {
+                                     const aoe_encode_options *o, int left, aoe_ids *ids, aoe_error *err) {
     aoe_encode_options whole = *o;
     aoe_ids second_ids = {0};
     whole.max_length = 0;
@@ -282,7 +282,8 @@ int aoei_tokenizer_encode_plain_pair(const aoe_tokenizer *t, aoe_text first, aoe
     if (!rc)
         rc = encode(t, second, &whole, &second_ids, NULL, NULL, err);
     if (!rc)
-        rc = aoei_pair_join(ids, &second_ids, &t->post, o->no_special_tokens, o->max_length, t->truncate_left, err);
+        rc = aoei_pair_join(ids, &second_ids, &t->post, o->no_special_tokens, o->max_length, left || t->truncate_left,
+                            err);
     aoe_ids_free(&second_ids);
     if (rc)
         ids->n = 0;

@@ -20,7 +20,7 @@ int aoei_tokenizer_encode_plain(const aoe_tokenizer *t, aoe_text text, const aoe
 int aoei_tokenizer_encode_tracked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                   aoei_span **span, aoe_error *err);
 int aoei_tokenizer_encode_plain_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second,
-                                     const aoe_encode_options *o, aoe_ids *ids, aoe_error *err);
+                                     const aoe_encode_options *o, int left, aoe_ids *ids, aoe_error *err);
 
 /* Returns the id of the token token[len], or -1 if the tokenizer has no such token. Added tokens take precedence over
  * the vocabulary. */

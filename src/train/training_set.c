@@ -141,7 +141,7 @@ static int tokenize_pairs(aoei_dataset *d, const aoe_model *m, const aoei_exampl
                           const char *prompt, aoe_error *err) {
     size_t failed;
     aoe_error inner;
-    const int code = aoei_encode_pairs(m->ctx, m, p->first, p->second, p->n, prompt, 0, &d->tokens, &failed, &inner);
+    const int code = aoei_encode_pairs(m->ctx, m, p->first, p->second, p->n, prompt, 0, 0, &d->tokens, &failed, &inner);
     if (!code)
         return AOE_OK;
     return failed == (size_t)-1

@@ -300,8 +300,6 @@ static void test_pairs(void **state) {
     assert_int_equal(aoe_score_sequences(e, pairs, 2, 9, rows, &err), AOE_EARG);
     aoe_sequence_options so;
     aoe_sequence_options_defaults(&so);
-    so.truncation = AOE_TRUNCATE_START;
-    assert_int_equal(aoe_sequences_create_pairs(e, first, second, 1, &so, &text, &err), AOE_EARG);
     so.truncation = AOE_TRUNCATE_NONE;
     so.max_length = 5;
     assert_int_equal(aoe_sequences_create_pairs(e, first, second, 1, &so, &text, &err), 0);
@@ -313,6 +311,61 @@ static void test_pairs(void **state) {
     aoe_sequence_destroy(s[1]);
     embedder_close(e);
     embedder_close(embedding);
+}
+
+/* Tokenizes a pair, or a text if second is NULL, and copies its ids to id[64]. Returns their number. */
+static size_t pair_ids(aoe_embedder *e, const char *first, const char *second, int truncation, size_t max_length,
+                       int32_t *id) {
+    aoe_error err = {0};
+    aoe_sequence_options o;
+    aoe_sequence *s;
+    aoe_sequence_options_defaults(&o);
+    o.truncation = truncation;
+    o.max_length = max_length;
+    const aoe_text a = aoe_text_of(first), b = aoe_text_of(second ? second : "");
+    if (aoe_sequences_create_pairs(e, &a, second ? &b : NULL, 1, &o, &s, &err))
+        fail_msg("%s", err.message);
+    size_t n;
+    const int32_t *ids = aoe_sequence_ids(s, &n);
+    assert_in_range(n, 1, 64);
+    memcpy(id, ids, n * sizeof *id);
+    aoe_sequence_destroy(s);
+    return n;
+}
+
+/* The first tokens of the longer text of a pair are removed, and then those of both, as the strategy longest_first of
+ * the tokenizers library does with the direction "left". */
+static void test_pairs_start(void **state) {
+    (void)state;
+    static const char first[] = "the cat", second[] = "the old dog and the small cat sleep";
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.cross_encoder = 1;
+    aoe_embedder *e = embedder_open(CROSS_ENCODER, &o);
+    int32_t all[64], part[64], alone[64], expected[64];
+    const size_t a = pair_ids(e, first, NULL, AOE_TRUNCATE_NONE, 0, alone) - 2; /* without [CLS] and [SEP] */
+    const size_t n = pair_ids(e, first, second, AOE_TRUNCATE_NONE, 0, all), b = n - a - 3;
+    assert_true(a >= 2 && b > a + 2);
+    for (size_t max = n - 1; max > 2 * a + 3; max--) { /* the second text remains the longer one */
+        const size_t kept = max - a - 3;
+        memcpy(expected, all, (a + 2) * sizeof *all);
+        memcpy(expected + a + 2, all + n - 1 - kept, (kept + 1) * sizeof *all);
+        assert_int_equal(pair_ids(e, first, second, AOE_TRUNCATE_START, max, part), max);
+        assert_memory_equal(part, expected, max * sizeof *part);
+    }
+    expected[0] = all[0]; /* [CLS] last token [SEP] last token [SEP] */
+    expected[1] = all[a];
+    expected[2] = all[a + 1];
+    expected[3] = all[n - 2];
+    expected[4] = all[n - 1];
+    assert_int_equal(pair_ids(e, first, second, AOE_TRUNCATE_START, 5, part), 5);
+    assert_memory_equal(part, expected, 5 * sizeof *part);
+    const size_t m = pair_ids(e, second, NULL, AOE_TRUNCATE_NONE, 0, alone);
+    assert_int_equal(pair_ids(e, second, NULL, AOE_TRUNCATE_START, 4, part), 4);
+    assert_true(part[0] == alone[0] && !memcmp(part + 1, alone + m - 3, 3 * sizeof *part));
+    assert_int_equal(pair_ids(e, first, second, AOE_TRUNCATE_START, n, part), n);
+    assert_memory_equal(part, all, n * sizeof *part);
+    embedder_close(e);
 }
 
 /* Returns the product of row `row` of a matrix with n columns and x[n], plus the element `row` of a vector. */
@@ -443,9 +496,10 @@ static void test_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_prompt_name), cmocka_unit_test(test_truncation),
-        cmocka_unit_test(test_ids),       cmocka_unit_test(test_states),      cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_errors),    cmocka_unit_test(test_pair_states), cmocka_unit_test(test_single_texts),
+        cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_prompt_name), cmocka_unit_test(test_truncation),
+        cmocka_unit_test(test_ids),          cmocka_unit_test(test_states),      cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_pairs_start),  cmocka_unit_test(test_errors),      cmocka_unit_test(test_pair_states),
+        cmocka_unit_test(test_single_texts),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

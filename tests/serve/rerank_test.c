@@ -212,6 +212,19 @@ static void test_truncation(void **state) {
     json_decref(call_with_header(server, "/rerank", "{\"query\":\"w1\",\"texts\":[\"w2\"],\"truncate\":false}", NULL));
     snprintf(body, sizeof body, "{\"query\":\"w1\",\"texts\":[\"%s\"],\"truncate\":false}", longest);
     serve_fail(server, "/rerank", body, 422, "error", "must have less than 64 tokens. Given: 104");
+    /* of the second text, the last 60 of 103 words remain */
+    char *kept = repeat_word(60);
+    memcpy(kept + (size_t)57 * 3, "w9 w3 w4", 9);
+    const char *const end = kept;
+    tiny_reranker_scores(reranker, &first, &end, 1, AOE_SCORE_SIGMOID, &expected);
+    snprintf(body, sizeof body, "{\"query\":\"w1\",\"texts\":[\"%sw9 w3 w4\"],\"truncation_direction\":\"Left\"}",
+             longest);
+    answer = call_with_header(server, "/rerank", body, "x-aoe-truncated: 1\r\n");
+    const float left = (float)json_number_value(json_object_get(json_array_get(answer, 0), "score"));
+    assert_memory_equal(&left, &expected, sizeof left);
+    json_decref(answer);
+    free(kept);
+    snprintf(body, sizeof body, "{\"query\":\"w1\",\"texts\":[\"%s\"],\"truncate\":false}", longest);
     snprintf(body, sizeof body, "{\"query\":\"w1\",\"documents\":[\"%s\"],\"truncate\":false}", longest);
     serve_fail(server, "/rerank", body, 400, "message",
                "too many tokens: document 0 has 104 tokens with the query, the maximum is 64; set `truncate` to true");
