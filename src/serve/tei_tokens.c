@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Bodies and answers are those of text-embeddings-inference, with the further field `model`. A text is tokenized with
- * its prompt and is not truncated. The ranges of the tokens are bytes of the text with its prompt. Both routes answer
- * at once: they need no batch, and are fast compared with a model.
+ * its prompt, without the chat template of the model, and is not truncated. The ranges of the tokens are bytes of the
+ * text with its prompt. Both routes answer at once: they need no batch, and are fast compared with a model.
  */
 #include "serve/tei_tokens.h"
 
@@ -153,6 +153,7 @@ void aoei_route_tokenize(aoei_call *c) {
     if (prompt) {
         aoe_encode_options o = served->encode;
         o.no_special_tokens |= !body.add_special_tokens;
+        o.chat_template = 0; /* ranges of tokens would be those of the rendered template */
         if (!tokenize(c, &body.inputs, t, prompt, &o, &b, &tokens)) {
             aoei_exchange_note(c->x, served->name, body.inputs.n, tokens);
             aoei_call_answer(c, &b);

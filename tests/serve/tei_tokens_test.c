@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <aoe_tokenizer.h>
 
@@ -108,6 +109,42 @@ static void test_prompts(void **state) {
     serve_stop(server);
 }
 
+/* A model that reads texts in a chat template: the text alone is tokenized. */
+static void test_chat_template(void **state) {
+    (void)state;
+    char *chat = test_path(test_dir, "chat");
+    assert_int_equal(mkdir(chat, 0700), 0);
+    test_copy_dir("tests/golden/cross_encoders/logit_score", chat);
+    free(test_write_text(chat, "sentence_bert_config.json",
+                         "{\"transformer_task\": \"text-generation\", \"modality_config\": {"
+                         "\"text\": {\"method\": \"forward\", \"method_output_name\": \"logits\"},"
+                         "\"message\": {\"method\": \"forward\", \"method_output_name\": \"logits\"}}}"));
+    free(test_write_text(chat, "chat_template.jinja",
+                         "{% for m in messages %}{{ m.role }}: {{ m.content }}. {% endfor %}"));
+    aoe_encode_options o;
+    aoe_encode_options_defaults(&o);
+    assert_int_equal(aoe_encode_options_of(&o, chat, NULL), 0);
+    assert_int_equal(o.chat_template, 1);
+    const char *const models[] = {chat};
+    aoe_server *server = serve_start(models, 1, NULL);
+    json_t *answer = serve_call(server, "POST", "/tokenize", "{\"inputs\":[\"a cat\",\"dogs\"]}", 200);
+    aoe_tokenizer *t;
+    aoe_ids ids = {0};
+    assert_int_equal(aoe_tokenizer_open(&t, chat, NULL), 0);
+    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("a cat"), NULL, &ids, NULL), 0);
+    const json_t *list = json_array_get(answer, 0);
+    assert_int_equal(json_array_size(answer), 2);
+    assert_int_equal(json_array_size(list), ids.n);
+    assert_true(ids.n > 0);
+    for (size_t i = 0; i < ids.n; i++)
+        assert_int_equal(json_integer_value(json_object_get(json_array_get(list, i), "id")), ids.id[i]);
+    json_decref(answer);
+    aoe_ids_free(&ids);
+    aoe_tokenizer_close(t);
+    serve_stop(server);
+    free(chat);
+}
+
 static void test_decode(void **state) {
     (void)state;
     aoe_server *server = start(NULL);
@@ -174,10 +211,8 @@ static void test_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tokenize),
-        cmocka_unit_test(test_prompts),
-        cmocka_unit_test(test_decode),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_tokenize), cmocka_unit_test(test_chat_template), cmocka_unit_test(test_prompts),
+        cmocka_unit_test(test_decode),   cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
