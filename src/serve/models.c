@@ -213,15 +213,34 @@ uint64_t aoei_models_serial(aoei_models *models, size_t i) {
     return serial;
 }
 
+/* Returns the length of a name without the tag ":latest", which ollama adds to names. */
+static size_t base_length(const char *name) {
+    static const char latest[] = ":latest";
+    const size_t n = strlen(name), suffix = sizeof latest - 1;
+    return n > suffix && !strcmp(name + n - suffix, latest) ? n - suffix : n;
+}
+
+/* Returns the entry with this name, or, if there is none, with the same name besides the tag; NULL: none. */
+static slot *match_name(aoei_models *models, const char *name) {
+    const size_t n = base_length(name);
+    for (size_t i = 0; i < models->n; i++)
+        if (!strcmp(models->slots[i].name, name))
+            return &models->slots[i];
+    for (size_t i = 0; i < models->n; i++)
+        if (base_length(models->slots[i].name) == n && !strncmp(models->slots[i].name, name, n))
+            return &models->slots[i];
+    return NULL;
+}
+
 /* Returns the entry of a name, or NULL after an error. */
 static slot *find_slot(aoei_models *models, const char *name, aoe_error *err) {
     char names[400] = "";
     size_t at = 0;
     if (!name || !*name)
         return &models->slots[0];
-    for (size_t i = 0; i < models->n; i++)
-        if (!strcmp(models->slots[i].name, name))
-            return &models->slots[i];
+    slot *found = match_name(models, name);
+    if (found)
+        return found;
     for (size_t i = 0; i < models->n && at < sizeof names; i++)
         at += (size_t)snprintf(names + at, sizeof names - at, "%s%.100s", i ? ", " : "", models->slots[i].name);
     aoei_fail(err, AOE_ENOENT, "no model has the name '%.100s'; models: %s", name, names);

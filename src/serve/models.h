@@ -44,7 +44,8 @@ size_t aoei_models_count(const aoei_models *models);
 const char *aoei_models_name(const aoei_models *models, size_t i);
 const char *aoei_models_dir(const aoei_models *models, size_t i);
 
-/* Returns the model `name`; NULL or "": the default. The caller calls aoei_models_release. may_wait: 0: if the model is
+/* Returns the model `name`; NULL or "": the default. Names with and without ":latest" are the same unless the list has
+ * both. The caller calls aoei_models_release. may_wait: 0: if the model is
  * not open, *would_wait is set to 1 and NULL is returned; 1: it is opened, and other callers wait for it. Returns NULL
  * after an error: AOE_ENOENT (no model has this name; the message lists the names), and those of aoe_model_open. */
 aoei_served *aoei_models_acquire(aoei_models *models, const char *name, int may_wait, int *would_wait, aoe_error *err);

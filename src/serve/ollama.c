@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Bodies and answers are those of ollama. "NAME" and "NAME:latest" are the same model. Of the options of a request,
- * only the maximum length of a text (num_ctx) has a meaning for embeddings; the others are listed in the header
- * x-aoe-ignored. A request without texts loads the model and gets an empty list, as in ollama.
+ * Bodies and answers are those of ollama. Of the options of a request, only the maximum length of a text (num_ctx) has
+ * a meaning for embeddings; the others are listed in the header x-aoe-ignored. A request without texts loads the model
+ * and gets an empty list, as in ollama.
  */
 #include "serve/ollama.h"
 
@@ -93,26 +93,6 @@ const aoei_field aoei_ollama_embeddings_fields[AOEI_OLLAMA_EMBEDDINGS_FIELDS] = 
 
 /* ------------------------------------------------------------------ models */
 
-/* Returns the length of a name without ":latest". */
-static size_t base_length(const char *name) {
-    const size_t n = strlen(name), suffix = sizeof LATEST - 1;
-    return n > suffix && !strcmp(name + n - suffix, LATEST) ? n - suffix : n;
-}
-
-/* Returns the name under which the server has the model `name`, or NULL. */
-static const char *find_name(const aoei_models *models, const char *name) {
-    const size_t n = base_length(name);
-    const char *found = NULL;
-    for (size_t i = 0; i < aoei_models_count(models); i++) {
-        const char *served = aoei_models_name(models, i);
-        if (!strcmp(served, name))
-            return served;
-        if (!found && base_length(served) == n && !strncmp(served, name, n))
-            found = served;
-    }
-    return found;
-}
-
 /* Answers that no model has the name. */
 static void fail_name(aoei_call *c, const char *name) {
     const aoei_models *models = c->server->models;
@@ -125,12 +105,11 @@ static void fail_name(aoei_call *c, const char *name) {
 
 /* Like aoei_call_model for a name as clients of ollama write it. */
 static aoei_served *get_model(aoei_call *c, const char *name, aoei_task_kind kind) {
-    const char *served = name && *name ? find_name(c->server->models, name) : NULL;
-    if (name && *name && !served) {
+    if (!aoei_models_has(c->server->models, name)) {
         fail_name(c, name);
         return NULL;
     }
-    return aoei_call_model(c, served, kind);
+    return aoei_call_model(c, name, kind);
 }
 
 /* ------------------------------------------------------------------- embed */
@@ -164,6 +143,7 @@ static void answer_embed(aoei_job *j, aoei_buffer *b) {
 /* Sets the settings of a job that both routes have. */
 static void apply(aoei_job *j, const ollama_options *o, int truncate) {
     j->o.max_length = o->num_ctx < j->served->info.max_length ? o->num_ctx : 0;
+    j->length_key = "options.num_ctx";
     j->refuses_long = !(truncate == AOE_AUTO ? j->server->o.truncate : truncate);
     j->max_tokens = j->server->o.max_request_tokens;
 }

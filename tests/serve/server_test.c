@@ -265,6 +265,33 @@ static void test_broken_model(void **state) {
     free(broken);
 }
 
+/* Clients of ollama add the tag "latest" to a name, also on the routes of OpenAI. A name of the list has priority. */
+static void test_names(void **state) {
+    (void)state;
+    char *tagged = malloc(strlen(named) + 32);
+    sprintf(tagged, "other:latest%s", strchr(named, '='));
+    const char *const models[] = {named, tagged};
+    aoe_server *server = serve_start(models, 2, NULL);
+    static const struct {
+        const char *name, *model;
+    } cases[] = {
+        {"tiny", "tiny"}, {"tiny:latest", "tiny"}, {"other", "other:latest"}, {"other:latest", "other:latest"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        sprintf(text, "{\"input\":\"a\",\"model\":\"%s\"}", cases[i].name);
+        json_t *answer = serve_call(server, "POST", "/v1/embeddings", text, 200);
+        assert_string_equal(json_string_value(json_object_get(answer, "model")), cases[i].model);
+        json_decref(answer);
+        sprintf(text, "{\"inputs\":\"a\",\"model\":\"%s\"}", cases[i].name);
+        json_decref(serve_call(server, "POST", "/embed", text, 200));
+    }
+    serve_fail(server, "/embed", "{\"inputs\":\"a\",\"model\":\"tiny:v1\"}", 404, "error",
+               "models: tiny, other:latest");
+    serve_fail(server, "/embed", "{\"inputs\":\"a\",\"model\":\":latest\"}", 404, "error", "no model has the name");
+    serve_stop(server);
+    free(tagged);
+}
+
 /* Sends a request on a new connection without reading the answer. Returns the socket. */
 static int send_only(const aoe_server *server, const char *path, const char *body) {
     const struct sockaddr_in address = {.sin_family = AF_INET,
@@ -338,9 +365,9 @@ static void test_options(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_embed),        cmocka_unit_test(test_openai),  cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_status),       cmocka_unit_test(test_clients), cmocka_unit_test(test_broken_model),
-        cmocka_unit_test(test_stop_at_once), cmocka_unit_test(test_options),
+        cmocka_unit_test(test_embed),        cmocka_unit_test(test_openai),       cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_status),       cmocka_unit_test(test_clients),      cmocka_unit_test(test_names),
+        cmocka_unit_test(test_broken_model), cmocka_unit_test(test_stop_at_once), cmocka_unit_test(test_options),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
