@@ -42,7 +42,8 @@ const aoei_field aoei_cohere_fields[AOEI_COHERE_FIELDS] = {
     {.name = "texts",
      .kind = AOEI_FIELD_TEXTS,
      .offset = offsetof(cohere_body, texts),
-     .help = "List of texts; required."},
+     .required = 1,
+     .help = "List of texts."},
     {.name = "model",
      .kind = AOEI_FIELD_STRING,
      .offset = offsetof(cohere_body, model),
@@ -123,23 +124,25 @@ static void answer(aoei_job *j, aoei_buffer *b) {
                        j->tokens);
 }
 
-/* Returns 1 if the value of a key is something other than an empty list. */
-static int is_given(const json_t *v) {
-    return v && !(json_is_array(v) && !json_array_size(v));
+/* Returns 1 if a key of the body has a value other than null or an empty list. */
+static int is_given(const aoei_call *c, const char *key) {
+    const json_t *v = json_object_get(c->request.root, key);
+    return v && !json_is_null(v) && !(json_is_array(v) && !json_array_size(v));
+}
+
+/* Checks, before the other fields are read, that the body has no other inputs than texts. Returns 0, or 1 after
+ * answering an error. */
+static int check_kind(aoei_call *c) {
+    const char *key = is_given(c, "images") ? "images" : is_given(c, "inputs") ? "inputs" : NULL;
+    if (key)
+        aoei_call_fail(c, AOEI_VALIDATION,
+                       "`%s` is not supported, because the models read only text; send the texts as a list in `texts`",
+                       key);
+    return key != NULL;
 }
 
 /* Checks the body. Returns 0, or 1 after answering an error. */
 static int check_body(aoei_call *c, const cohere_body *body) {
-    if (is_given(body->images) || is_given(body->inputs)) {
-        aoei_call_fail(c, AOEI_VALIDATION,
-                       "`%s` is not supported, because the models read only text; send the texts as a list in `texts`",
-                       is_given(body->images) ? "images" : "inputs");
-        return 1;
-    }
-    if (!body->texts.is_set) {
-        aoei_call_fail(c, AOEI_VALIDATION, "`texts` is missing; add it, such as \"texts\": [\"a text\"]");
-        return 1;
-    }
     if (!body->output_dimension || !body->max_tokens) {
         aoei_call_fail(c, AOEI_VALIDATION, "`%s` must be at least 1",
                        body->max_tokens ? "output_dimension" : "max_tokens");
@@ -161,7 +164,7 @@ static void set_prompt(aoei_job *j, int input_type) {
 void aoei_route_cohere(aoei_call *c) {
     cohere_body body = {
         .input_type = AOE_AUTO, .output_dimension = AOE_AUTO, .max_tokens = AOE_AUTO, .truncate = AOE_AUTO};
-    if (aoei_call_parse(c, &body) || check_body(c, &body))
+    if (aoei_call_load(c) || check_kind(c) || aoei_call_parse(c, &body) || check_body(c, &body))
         return;
     aoei_served *served = aoei_call_model(c, body.model, AOEI_TASK_EMBED);
     aoei_job *j = served ? aoei_job_create(c, served, body.texts.n, AOEI_TASK_EMBED, answer) : NULL;
@@ -179,6 +182,7 @@ void aoei_route_cohere(aoei_call *c) {
     j->o.normalize = 1;
     j->o.dims = body.output_dimension == AOE_AUTO ? 0 : body.output_dimension;
     j->o.max_length = body.max_tokens < served->info.max_length ? body.max_tokens : 0;
+    j->length_key = "max_tokens";
     j->o.truncation = body.truncate == START ? AOE_TRUNCATE_START : AOE_TRUNCATE_END;
     j->refuses_long = body.truncate == AOE_AUTO ? !c->server->o.truncate : body.truncate == NONE;
     j->max_tokens = c->server->o.max_request_tokens;

@@ -30,6 +30,7 @@ struct aoei_job {
     int refuses_long;                /* 1: texts that are too long are errors */
     const uint8_t *is_shortened;     /* [n] 1: the route has shortened the text; NULL: none; borrowed until `answer` */
     size_t max_tokens;               /* tokens of all texts; 0: no limit */
+    const char *length_key;          /* key of the body that sets o.max_length, for messages; NULL: none */
     aoei_job_answer_fn answer;
     void *user; /* of the route; freed with aoei_free */
     int format; /* of the route */

@@ -250,6 +250,10 @@ static void test_errors(void **state) {
         {"{\"texts\":[\"a\"],\"output_dimension\":0}", 400, "`output_dimension` must be at least 1"},
         {"{\"texts\":[\"a\"],\"output_dimension\":17}", 400, "`output_dimension` is 17, but the embeddings have 16"},
         {"{\"texts\":[\"a\"],\"max_tokens\":0}", 400, "`max_tokens` must be at least 1"},
+        {"{\"texts\":[\"a\"],\"max_tokens\":2}", 400,
+         "`max_tokens` is 2, but must be larger than the number of special tokens, 2"},
+        {"{\"inputs\":[{\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}]}", 400, "`inputs` is not supported"},
+        {"{\"texts\":null,\"images\":[]}", 400, "`texts` is missing"},
         {"{\"images\":[\"data:image/png;base64,AA==\"]}", 400, "`images` is not supported"},
         {"{\"texts\":[\"a\"],\"inputs\":[{\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}]}", 400,
          "`inputs` is not supported"},
@@ -270,9 +274,25 @@ static void test_errors(void **state) {
     serve_stop(server);
 }
 
+/* The document says that the texts are required. */
+static void test_document(void **state) {
+    (void)state;
+    static const char *const path[] = {"paths",   "/v2/embed",        "post",   "requestBody",
+                                       "content", "application/json", "schema", "required"};
+    aoe_server *server = start(NULL);
+    json_t *document = serve_call(server, "GET", "/openapi.json", "", 200);
+    const json_t *at = document;
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++)
+        at = json_object_get(at, path[i]);
+    assert_int_equal(json_array_size(at), 1);
+    assert_string_equal(json_string_value(json_array_get(at, 0)), "texts");
+    json_decref(document);
+    serve_stop(server);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_answer), cmocka_unit_test(test_prompts),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_answer),    cmocka_unit_test(test_prompts),
                                        cmocka_unit_test(test_encodings), cmocka_unit_test(test_truncation),
-                                       cmocka_unit_test(test_errors)};
+                                       cmocka_unit_test(test_errors),    cmocka_unit_test(test_document)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
