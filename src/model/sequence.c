@@ -184,7 +184,7 @@ static int copy_texts(const aoe_model *m, const aoei_token_lists *lists, const c
 }
 
 /* Checks that each text that is too long keeps a token besides its prompt and special tokens. */
-static int check_room(const aoei_token_lists *lists, size_t max_length, aoe_error *err) {
+static int check_text_fits(const aoei_token_lists *lists, size_t max_length, aoe_error *err) {
     for (size_t i = 0; i < lists->n; i++) {
         const aoei_affix_lengths a = lists->affixes[i];
         if (aoei_token_count(lists, i) > max_length && a.prefix + a.suffix >= max_length)
@@ -218,7 +218,7 @@ int aoe_sequences_create(aoe_embedder *e, const aoe_text *texts, size_t n, const
                ? aoei_encode_for_inference(ctx, m, texts, n, prompt, used.max_length, &lists, &failed, err)
                : aoei_encode_for_chunks(ctx, m, texts, n, prompt, &lists, &failed, err);
     if (!code && used.truncation == AOE_TRUNCATE_START)
-        code = check_room(&lists, used.max_length, err);
+        code = check_text_fits(&lists, used.max_length, err);
     if (!code)
         code = copy_texts(m, &lists, prompt, 0, &used, sequences, err);
     aoei_token_lists_free(&lists);
@@ -259,7 +259,7 @@ int aoe_sequences_create_pairs(aoe_embedder *e, const aoe_text *first, const aoe
     const int left = used.truncation == AOE_TRUNCATE_START;
     if (left && !second) {
         code = aoei_encode_for_chunks(ctx, m, first, n, prompt, &lists, &failed, err);
-        code = code ? code : check_room(&lists, used.max_length, err);
+        code = code ? code : check_text_fits(&lists, used.max_length, err);
     } else {
         code = aoei_encode_pairs(ctx, m, first, second, n, prompt,
                                  used.truncation == AOE_TRUNCATE_NONE ? SIZE_MAX : used.max_length, left, &lists,
