@@ -7,6 +7,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <aoe_serve.h>
 
@@ -15,8 +18,10 @@
 #include "cli/common/option_rows.h"
 
 enum {
-    STOP_SECONDS = 30,        /* time that requests in flight have after a signal */
-    MAX_DESCRIPTION = 1 << 18 /* bytes of the resolved configuration */
+    STOP_SECONDS = 30,         /* time that requests in flight have after a signal */
+    MAX_DESCRIPTION = 1 << 18, /* bytes of the resolved configuration */
+    LARGE_BLOCK = 1 << 20,     /* see set_allocator */
+    KEPT_MEMORY = 4 << 20      /* bytes of unused memory that the allocator keeps at the end of a heap */
 };
 
 typedef struct options {
@@ -217,10 +222,21 @@ static int wait_for_signals(aoe_server *server, const sigset_t *set) {
     }
 }
 
+/* Lets blocks of at least LARGE_BLOCK bytes be mapped separately, so that their memory is returned when they are freed.
+ * By default, glibc raises this limit to 32 MiB when large blocks are freed. The weights of models then share heaps
+ * with small blocks, and after each reload, more of the memory of the old models would stay allocated. */
+static void set_allocator(void) {
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+    (void)mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY);
+#endif
+}
+
 static int serve(const options *o) {
     aoe_server *server;
     aoe_error err;
     sigset_t set;
+    set_allocator();
     /* blocked before threads are created, which inherit the mask, so that only sigwait receives the signals */
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);

@@ -6,6 +6,9 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <string.h>
 #include <sys/mman.h>
 
@@ -103,6 +106,12 @@ void aoei_aligned_free(void *p) {
 void aoei_alloc_fail_at(uint64_t n) {
     atomic_store(&calls, 0);
     atomic_store(&fail_at, n);
+}
+
+void aoei_alloc_trim(void) {
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
 }
 
 uint64_t aoei_alloc_count(void) {

@@ -21,6 +21,8 @@ char *aoei_strdup(const char *s);
 void aoei_free(void *p);          /* frees memory of all functions above */
 void *aoei_aligned(size_t bytes); /* returns memory aligned to AOEI_ALIGN; requests huge pages for large blocks */
 void aoei_aligned_free(void *p);  /* frees memory of aoei_aligned */
+/* Returns unused memory to the system, as far as the allocator of the process can. Takes milliseconds. */
+void aoei_alloc_trim(void);
 
 /* Returns 1 if an allocation of these functions has failed in this thread since the last call of this function.
  * Libraries often report failed allocations with other errors. */

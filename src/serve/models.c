@@ -384,6 +384,7 @@ static void close_old(void *arg) {
         if (unused) {
             aoei_mutex_unlock(&models->lock);
             destroy_served(unused);
+            aoei_alloc_trim();
             aoei_mutex_lock(&models->lock);
         } else if (models->stops && !models->old)
             break;
