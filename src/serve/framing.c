@@ -83,6 +83,15 @@ static int is_value(aoe_text t) {
     return 1;
 }
 
+void aoei_framing_method(aoei_framing *f, const char *method) {
+    if (!is_token(aoe_text_of(method)))
+        (void)fail(f, "the method of the request contains a character that is not allowed");
+}
+
+void aoei_framing_line(aoei_framing *f) {
+    (void)fail(f, "a header contains a NUL or continues on the next line, or a line does not end with CR LF");
+}
+
 static int read_length(aoe_text t, uint64_t *length) {
     uint64_t n = 0;
     for (size_t i = 0; i < t.len; i++) {
@@ -117,6 +126,8 @@ void aoei_framing_header(aoei_framing *f, aoe_text name, aoe_text value) {
         f->origin = value;
     } else if (equals(name, "expect") && equals(value, "100-continue")) {
         f->expects = 1;
+    } else if (equals(name, "content-encoding") && value.len && !equals(value, "identity")) {
+        f->is_encoded = 1;
     }
 }
 

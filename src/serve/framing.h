@@ -20,6 +20,7 @@ typedef struct aoei_framing {
     uint64_t length;                                 /* value of Content-Length; 0 if there is none */
     int is_chunked;                                  /* 1: Transfer-Encoding: chunked */
     int expects;                                     /* 1: Expect: 100-continue */
+    int is_encoded;      /* 1: Content-Encoding is not "identity", for example a body that is compressed */
     aoe_text host;       /* value of Host, or the authority of the target; borrowed; data is NULL if there is neither */
     aoe_text origin;     /* value of Origin; borrowed; data is NULL if there is none */
     const char *problem; /* the first violation, as the end of a message; static; NULL: none */
@@ -28,6 +29,10 @@ typedef struct aoei_framing {
 /* Checks the target of the first line, as sent. A target of the form http://HOST/PATH sets host. Returns the part from
  * the path on, or "" if there is a violation. */
 const char *aoei_framing_target(aoei_framing *f, const char *target);
+/* Checks the characters of the method. */
+void aoei_framing_method(aoei_framing *f, const char *method);
+/* Records that the lines of the head are not separated as they must be. */
+void aoei_framing_line(aoei_framing *f);
 /* Checks one header. The texts must stay valid while *f is used. */
 void aoei_framing_header(aoei_framing *f, aoe_text name, aoe_text value);
 /* Checks the headers as a whole. version: "HTTP/1.1". Returns 0, or 1 if there was a violation (f->problem). */

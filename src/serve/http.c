@@ -21,6 +21,7 @@
 #include "serve/access_log.h"
 #include "serve/auth.h"
 #include "serve/exchange_state.h"
+#include "serve/head.h"
 #include "serve/request_threads.h"
 
 #define CONNECTION_MEMORY 32768 /* bytes of a connection for the headers of a request and of its answer */
@@ -123,14 +124,6 @@ static enum MHD_Result send_rejection(const aoei_http *h, aoei_exchange *x) {
 
 /* -------------------------------------------------------------------- checks */
 
-static enum MHD_Result on_header(void *user, enum MHD_ValueKind kind, const char *name, size_t name_len,
-                                 const char *value, size_t value_len) {
-    (void)kind;
-    aoei_framing_header(user, (aoe_text){.data = name, .len = name_len},
-                        (aoe_text){.data = value ? value : "", .len = value ? value_len : 0});
-    return MHD_YES;
-}
-
 /* libmicrohttpd has decoded the path. The part of an absolute target before the path is removed. */
 static const char *path_of(const char *url) {
     const size_t scheme = strncasecmp(url, "http://", 7) == 0 ? 7 : strncasecmp(url, "https://", 8) == 0 ? 8 : 0;
@@ -141,10 +134,8 @@ static const char *path_of(const char *url) {
 }
 
 static void check_framing(aoei_exchange *x, const char *version) {
-    (void)aoei_framing_target(&x->framing, x->target);
-    (void)aoei_mhd.get_connection_values_n(x->mhd, MHD_HEADER_KIND, on_header, &x->framing);
     x->is_http10 = strcmp(version, "HTTP/1.1") != 0;
-    if (!aoei_framing_end(&x->framing, version))
+    if (!aoei_head_check(&x->framing, x->mhd, x->target, x->method, version))
         return;
     x->closes = 1;
     reject(x, 400, "%s; the connection is closed", x->framing.problem);
@@ -194,8 +185,11 @@ static void check_key(const aoei_http *h, aoei_exchange *x) {
     reject(x, 401, "the API key is missing or wrong; send it in the header 'Authorization: Bearer KEY'");
 }
 
-static void check_size(const aoei_http *h, aoei_exchange *x) {
-    if (x->framing.length > h->o.body_limit)
+static void check_body(const aoei_http *h, aoei_exchange *x) {
+    if (x->framing.is_encoded)
+        reject(x, 415,
+               "the body has a Content-Encoding, such as gzip, which this server does not read; send it as it is");
+    else if (x->framing.length > h->o.body_limit)
         reject_size(h, x);
     else if (x->framing.length > h->o.bodies_limit - smaller(atomic_load(&x->shared->body_bytes), h->o.bodies_limit))
         reject(x, 429, "the server is reading too many requests; try again later");
@@ -225,7 +219,7 @@ static enum MHD_Result begin(const aoei_http *h, aoei_exchange *x, const char *u
     if (!is_rejected(x))
         check_key(h, x);
     if (!is_rejected(x))
-        check_size(h, x);
+        check_body(h, x);
     return is_rejected(x) ? send_rejection(h, x) : MHD_YES;
 }
 

@@ -45,8 +45,9 @@ int aoei_route_find(const aoei_route *routes, size_t n, const char *method, cons
             m->route = r;
             return 0;
         }
-        if (at < sizeof m->allowed)
-            at += (size_t)snprintf(m->allowed + at, sizeof m->allowed - at, "%s%s", at ? ", " : "", r->method);
+        if (!strstr(m->allowed, r->method) && at < sizeof m->allowed)
+            at += (size_t)snprintf(m->allowed + at, sizeof m->allowed - at, "%s%s%s", at ? ", " : "", r->method,
+                                   strcmp(r->method, "GET") ? "" : ", HEAD");
     }
     *m->first = *m->second = 0;
     return 1;

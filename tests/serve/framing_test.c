@@ -39,6 +39,16 @@ static void valid_requests_pass(void **state) {
     assert_null(f.problem);
     assert_memory_equal(f.host.data, "example.org", f.host.len);
     assert_null(check("/", "HTTP/1.0", "").problem);
+    assert_int_equal(check("/", "HTTP/1.1", "Host: a\nContent-Encoding: GZIP\n").is_encoded, 1);
+    assert_int_equal(check("/", "HTTP/1.1", "Host: a\nContent-Encoding: Identity\n").is_encoded, 0);
+    f = (aoei_framing){0};
+    aoei_framing_method(&f, "M-SEARCH");
+    assert_null(f.problem);
+    aoei_framing_method(&f, "GET\"");
+    assert_non_null(f.problem);
+    f = (aoei_framing){0};
+    aoei_framing_line(&f);
+    assert_non_null(f.problem);
 }
 
 static void invalid_framing_is_found(void **state) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * covers: serve/mhd serve/exchange serve/connections serve/listener serve/acceptor serve/request_threads
+ * covers: serve/mhd serve/head serve/exchange serve/connections serve/listener serve/acceptor serve/request_threads
  * Tests the HTTP server over raw sockets: framing, limits, slow and broken clients, answers from other threads,
  * pipelining, draining, and rejections. Each test starts a server on a free port of 127.0.0.1.
  */
@@ -209,6 +209,20 @@ static void bad_framing_closes_the_connection(void **state) {
         "POST / HTTP/1.0\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
         "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n",
+        /* libmicrohttpd 0.9.75 appends the second line to the name of the header */
+        "POST / HTTP/1.1\r\n" HOST "Content-Length:\r\n 40\r\n\r\n",
+        "POST / HTTP/1.1\r\n" HOST "Content-Length: 0\r\nTransfer-Encoding:\r\n\tchunked\r\n\r\n",
+        "POST / HTTP/1.1\r\n" HOST "Content-Lengt: 40\r\n h\r\n\r\n",
+        "GET / HTTP/1.1\r\n" HOST "X-A: b\r\n \r\n\r\n",
+        "GET / HTTP/1.1\r\n" HOST "X-A: b\r\n c\r\n d\r\nX-B: c\r\n\r\n",
+        /* it also ends lines at a LF */
+        "GET / HTTP/1.1\n" HOST "\r\n",
+        "GET / HTTP/1.1\r\nX-A: b\n" HOST "\r\n",
+        "POST / HTTP/1.1\r\n" HOST "X-A: b\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "GET / HTTP/1.1\r\nX-A: b\r\n" HOST "\n",
+        "GET / HTTP/1.1\r\nHost: 127.0.0.1\n\n",
+        "GE(T / HTTP/1.1\r\n" HOST "\r\n",
+        "{\"a\":GET / HTTP/1.1\r\n" HOST "\r\n",
     };
     const aoei_http_options o = options();
     start(&o);
@@ -223,7 +237,34 @@ static void bad_framing_closes_the_connection(void **state) {
         assert_true(is_closed(fd));
         close(fd);
     }
+    static const char nul[] = "GET / HTTP/1.1\r\n" HOST "X-A: b\0Transfer-Encoding: chunked\r\n\r\n";
+    const int fd = client();
+    assert_int_equal(put(fd, nul, sizeof nul - 1), 0);
+    expect(hear(fd), " 400 ");
+    assert_true(is_closed(fd));
+    close(fd);
     assert_int_equal(atomic_load(&n_handled), 0);
+    /* unusual, but correct */
+    expect(ask("GET /x HTTP/1.1\r\nhost:127.0.0.1\r\nX-A:\r\nX-B: \t \r\nX-C: \t b \t \r\nCookie: a=b; "
+               "c=\"d\"\r\nX-E:e\r\n\r\n"),
+           "GET /x 0:0");
+    expect(ask("GET /x HTTP/1.1\r\nX-A: b\r\n" HOST "X-B:\r\n\r\n"), "GET /x 0:0");
+    stop();
+}
+
+/* Bodies that are compressed are rejected, and the connection can be used further. */
+static void encoded_bodies_are_rejected(void **state) {
+    (void)state;
+    const aoei_http_options o = options();
+    start(&o);
+    const int fd = client();
+    say(fd, "POST /x HTTP/1.1\r\n" HOST "Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello"
+            "POST /x HTTP/1.1\r\n" HOST "Content-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello");
+    const char *a = hear(fd);
+    expect(a, " 415 ");
+    expect(a, "Content-Encoding");
+    expect(hear(fd), "POST /x 5:");
+    close(fd);
     stop();
 }
 
@@ -873,6 +914,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_are_answered),
         cmocka_unit_test(bad_framing_closes_the_connection),
+        cmocka_unit_test(encoded_bodies_are_rejected),
         cmocka_unit_test(keys_hosts_and_origins_are_checked),
         cmocka_unit_test(bodies_have_a_limit),
         cmocka_unit_test(slow_clients_are_disconnected),

@@ -166,6 +166,15 @@ static void test_errors(void **state) {
         assert_int_equal(strstr(answer, "\"error\"") != NULL, status != 200);
         free(answer);
     }
+    static const char *const allowed[][2] = {
+        {"/", "Allow: GET, HEAD, POST\r\n"}, {"/embed", "Allow: POST\r\n"}, {"/health", "Allow: GET, HEAD\r\n"}};
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
+        int status;
+        char *answer = serve_request(server, "PUT", allowed[i][0], "", &status);
+        assert_int_equal(status, 405);
+        assert_non_null(strstr(answer, allowed[i][1]));
+        free(answer);
+    }
     assert_int_equal(aoe_server_stop(server, 5), 0);
 }
 
