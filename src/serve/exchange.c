@@ -37,6 +37,10 @@ aoe_text aoei_exchange_body(const aoei_exchange *x) {
     return (aoe_text){.data = x->body.data ? x->body.data : "", .len = x->body.len};
 }
 
+void aoei_exchange_free_body(aoei_exchange *x) {
+    aoei_buffer_free(&x->body);
+}
+
 uint64_t aoei_exchange_connection(const aoei_exchange *x) {
     return x->connection->number;
 }
@@ -166,8 +170,9 @@ static void store(aoei_exchange *x, int status, const char *type, aoei_buffer *b
 
 /* Frees the body of the request, which nobody needs while the answer is being sent. */
 static void drop_body(aoei_exchange *x) {
-    (void)atomic_fetch_sub(&x->shared->body_bytes, x->body.len);
-    aoei_buffer_free(&x->body);
+    (void)atomic_fetch_sub(&x->shared->body_bytes, x->body_bytes);
+    x->body_bytes = 0;
+    aoei_exchange_free_body(x);
 }
 
 void aoei_exchange_answer(aoei_exchange *x, int status, const char *type, aoei_buffer *body) {

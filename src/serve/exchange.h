@@ -22,6 +22,9 @@ const char *aoei_exchange_path(const aoei_exchange *x);   /* decoded; without th
 const char *aoei_exchange_header(const aoei_exchange *x, const char *name);
 const char *aoei_exchange_query(const aoei_exchange *x, const char *name);
 aoe_text aoei_exchange_body(const aoei_exchange *x);
+/* Frees the memory of the body, which is then empty. Its bytes still count towards the limit for all bodies until the
+ * answer, for the texts that the caller has copied from it. */
+void aoei_exchange_free_body(aoei_exchange *x);
 uint64_t aoei_exchange_connection(const aoei_exchange *x); /* number of the connection, counted from 1 */
 uint64_t aoei_exchange_start(const aoei_exchange *x);      /* aoei_now_ns() when the headers were complete */
 

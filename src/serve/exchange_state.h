@@ -30,7 +30,7 @@ struct aoei_exchange_shared {
     aoei_connections connections;
     char *cors_origin;           /* owned; NULL: none */
     _Atomic int draining;        /* 1: answers close their connection */
-    _Atomic size_t body_bytes;   /* bytes of all bodies in memory */
+    _Atomic size_t body_bytes;   /* bytes of the bodies of all requests without an answer */
     _Atomic size_t answer_bytes; /* bytes of all large answers that were not sent completely */
     size_t answers_limit;        /* maximum of answer_bytes */
     aoei_mutex lock;             /* protects the two counts below */
@@ -47,6 +47,7 @@ struct aoei_exchange {
     const char *method, *path;    /* belong to libmicrohttpd */
     aoei_framing framing;
     aoei_buffer body;              /* what has been received */
+    size_t body_bytes;             /* bytes that count in shared->body_bytes */
     uint64_t received;             /* bytes of the body, also if it is discarded */
     uint64_t start;                /* aoei_now_ns() when the headers were complete */
     aoei_buffer headers;           /* of the answer: NAME NUL VALUE NUL ... */

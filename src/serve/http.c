@@ -245,6 +245,8 @@ static enum MHD_Result receive(const aoei_http *h, aoei_exchange *x, const char 
     }
     if (x->is_discarded)
         (void)atomic_fetch_sub(&x->shared->body_bytes, len);
+    else
+        x->body_bytes += len;
     return MHD_YES;
 }
 

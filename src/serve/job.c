@@ -53,6 +53,8 @@ aoei_job *aoei_job_create(aoei_call *c, aoei_served *served, size_t n, aoei_task
                     .n = n,
                     .answer = answer};
     aoe_sequence_options_defaults(&j->o);
+    aoei_exchange_free_body(c->x);
+    aoei_request_free_document(&j->request);
     c->request = (aoei_request){0};
     c->counted = 0; /* the job counts instead */
     return j;

@@ -47,7 +47,8 @@ struct aoei_job {
     double tokenization; /* seconds */
 };
 
-/* Creates a job for n texts, which takes over c->request and the use of the model. Answers an error and returns NULL if
+/* Creates a job for n texts, which takes over c->request and the use of the model. The body and the JSON document are
+ * freed. Answers an error and returns NULL if
  * memory runs out. */
 aoei_job *aoei_job_create(aoei_call *c, aoei_served *served, size_t n, aoei_task_kind kind, aoei_job_answer_fn answer);
 /* Answers with an error, and frees the job, which was not started. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Reads the JSON body of a request by a table of fields. The nesting depth is checked by a scan of the bytes before the
- * document is parsed. The keys of an object are then read in their order, in one pass over the document; arrays of
- * texts and ids are stored in one block per field. Texts stay in the document.
+ * document is parsed. The keys of an object are then read in their order, in one pass over the document; texts, and
+ * arrays of texts and ids, are copied to one block each. The document, which can need many times the memory of the
+ * body, can then be freed, so that requests which wait for a model do not keep it.
  */
 #include "serve/request.h"
 
@@ -184,6 +185,30 @@ static aoe_text text_of(const json_t *v) {
     return (aoe_text){json_string_value(v), json_string_length(v)};
 }
 
+/* Copies the bytes of texts to the end of one another, each followed by NUL. Elements without data stay as they are. */
+static void copy_texts(aoe_text *texts, size_t n, char **to) {
+    for (size_t i = 0; i < n; i++)
+        if (texts[i].data) {
+            memcpy(*to, texts[i].data, texts[i].len);
+            (*to)[texts[i].len] = 0;
+            texts[i].data = *to;
+            *to += texts[i].len + 1;
+        }
+}
+
+/* Moves n texts of the document to a block of the request. Their bytes are those of a body, so that sums of their
+ * lengths do not overflow. */
+static int keep_texts(reader *x, aoe_text *texts, size_t n) {
+    size_t bytes = n;
+    for (size_t i = 0; i < n; i++)
+        bytes += texts[i].len;
+    char *block = take(x, bytes, 1);
+    if (!block)
+        return AOE_ENOMEM;
+    copy_texts(texts, n, &block);
+    return 0;
+}
+
 /* Reads v, a list of texts, or one text. If f is a list of documents, objects with the key "text" are texts, too. */
 static int read_texts(reader *x, const aoei_field *f, const json_t *v, aoei_inputs *in) {
     const int one = json_is_string(v), documents = f->kind == AOEI_FIELD_DOCUMENTS;
@@ -201,7 +226,7 @@ static int read_texts(reader *x, const aoei_field *f, const json_t *v, aoei_inpu
         in->text[i] = text_of(item);
         in->total_bytes += in->text[i].len;
     }
-    return 0;
+    return keep_texts(x, in->text, in->n);
 }
 
 /* Copies list i of a field to `to`. i: NONE if the client sent only one list */
@@ -286,7 +311,7 @@ static int read_pairs(reader *x, const aoei_field *f, const json_t *v, aoei_pair
         if (one ? store_pair(pairs, 0, item) : !json_is_array(item) || store_pair(pairs, i, item))
             return one ? fail_type(x, f, v) : fail_element(x, f, i, NONE, "a list of one or two texts", item);
     }
-    return 0;
+    return keep_texts(x, pairs->first, n) || keep_texts(x, pairs->second, n) ? AOE_ENOMEM : 0;
 }
 
 static int read_strings(reader *x, const aoei_field *f, const json_t *v, aoei_strings *out) {
@@ -298,9 +323,12 @@ static int read_strings(reader *x, const aoei_field *f, const json_t *v, aoei_st
         return AOE_ENOMEM;
     for (size_t i = 0; i < out->n; i++) {
         const json_t *item = json_array_get(v, i);
-        if (!json_is_string(item) || memchr(json_string_value(item), 0, json_string_length(item)))
+        aoe_text text = text_of(item);
+        if (!json_is_string(item) || memchr(text.data, 0, text.len))
             return fail_element(x, f, i, NONE, "a string without NUL", item);
-        out->value[i] = json_string_value(item);
+        if (keep_texts(x, &text, 1))
+            return AOE_ENOMEM;
+        out->value[i] = text.data;
     }
     return 0;
 }
@@ -372,9 +400,12 @@ static int read_count(reader *x, const aoei_field *f, const json_t *v, size_t *o
 static int read_string(reader *x, const aoei_field *f, const json_t *v, const char **out) {
     if (!json_is_string(v))
         return fail_type(x, f, v);
-    if (memchr(json_string_value(v), 0, json_string_length(v)))
+    aoe_text text = text_of(v);
+    if (memchr(text.data, 0, text.len))
         return fail_value(x, f, "", "a string without NUL", "a string with NUL");
-    *out = json_string_value(v);
+    if (keep_texts(x, &text, 1))
+        return AOE_ENOMEM;
+    *out = text.data;
     return 0;
 }
 
@@ -403,7 +434,7 @@ static int read_value(reader *x, const aoei_field *f, json_t *v, char *out) {
         if (!json_is_string(v))
             return fail_type(x, f, v);
         *(aoe_text *)member = text_of(v);
-        return 0;
+        return keep_texts(x, member, 1);
     case AOEI_FIELD_BOOL:
         if (!json_is_boolean(v))
             return fail_type(x, f, v);
@@ -572,12 +603,16 @@ int aoei_request_parse(aoei_request *r, aoe_text body, const aoei_field *fields,
     return rc ? rc : aoei_request_read(r, fields, n_fields, out, err);
 }
 
+void aoei_request_free_document(aoei_request *r) {
+    json_decref(r->root);
+    r->root = NULL;
+}
+
 void aoei_request_free(aoei_request *r) {
     for (size_t i = 0; i < r->n_blocks; i++)
         aoei_free(r->blocks[i]);
     aoei_free(r->blocks);
-    json_decref(r->root);
-    r->root = NULL;
+    aoei_request_free_document(r);
     r->blocks = NULL;
     r->n_blocks = r->capacity = 0;
 }

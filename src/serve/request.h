@@ -17,8 +17,8 @@
 #define AOEI_REQUEST_DEPTH 32           /* maximum depth of nested values */
 #define AOEI_COUNT_MAX     2147483648.0 /* largest value of an AOEI_FIELD_COUNT */
 
-/* Kinds of fields. The type in brackets is the type of the member at `offset`. A pointer to a text is borrowed from the
- * JSON document, and arrays are owned by the request; both are valid until aoei_request_free. */
+/* Kinds of fields. The type in brackets is the type of the member at `offset`. The request owns texts and arrays; they
+ * are valid until aoei_request_free. Values of the type json_t * belong to the document. */
 typedef enum aoei_field_kind {
     AOEI_FIELD_STRING,    /* string without NUL [const char *] */
     AOEI_FIELD_TEXT,      /* string, which may contain NUL [aoe_text] */
@@ -80,7 +80,7 @@ typedef struct aoei_strings {
 /* A parsed body. */
 typedef struct aoei_request {
     json_t *root;      /* document, owned */
-    void **blocks;     /* [n_blocks] arrays of the fields, owned */
+    void **blocks;     /* [n_blocks] texts and arrays of the fields, owned */
     size_t n_blocks;   /* number of blocks */
     size_t capacity;   /* allocated elements of blocks */
     size_t n_ignored;  /* number of keys without a field */
@@ -100,5 +100,7 @@ int aoei_request_parse(aoei_request *r, aoe_text body, const aoei_field *fields,
  * reads it once. After a failure, r is empty as above. */
 int aoei_request_load(aoei_request *r, aoe_text body, const aoei_field *fields, size_t n_fields, aoe_error *err);
 int aoei_request_read(aoei_request *r, const aoei_field *fields, size_t n_fields, void *out, aoe_error *err);
-/* Frees the document and the arrays. Accepts a zeroed request, and one for which parsing failed. */
+/* Frees the document. Texts and arrays stay valid, but not members of the type json_t *. */
+void aoei_request_free_document(aoei_request *r);
+/* Frees everything. Accepts a zeroed request, and one for which parsing failed. */
 void aoei_request_free(aoei_request *r);

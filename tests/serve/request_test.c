@@ -341,6 +341,31 @@ static void test_many_texts(void **state) {
     aoei_buffer_free(&text);
 }
 
+/* Texts and arrays do not belong to the document, and are still there when it is freed. */
+static void test_document_is_freed(void **state) {
+    (void)state;
+    parse("{\"inputs\": [\"a\", \"\", \"b\\u0000c\"], \"name\": \"a name\", \"query\": \"q\\u0000\", \"ids\": [[1, 2], "
+          "[3]], \"documents\": [{\"text\": \"d\"}, \"e\"], \"pairs\": [[\"f\", \"\"], [\"g\"]], \"strings\": [\"s\", "
+          "\"\"], \"parameters\": {\"prompt_name\": \"p\"}}");
+    aoei_request_free_document(&request);
+    assert_null(request.root);
+    assert_true(is_text(out.inputs.text[0], "a") && is_text(out.inputs.text[1], ""));
+    assert_memory_equal(out.inputs.text[2].data, "b\0c", 4);
+    assert_int_equal(out.inputs.text[2].len, 3);
+    assert_string_equal(out.name, "a name");
+    assert_int_equal(out.query.len, 2);
+    assert_memory_equal(out.query.data, "q\0", 3);
+    assert_int_equal(out.ids.ids[1][0], 3);
+    assert_true(is_text(out.documents.text[0], "d") && is_text(out.documents.text[1], "e"));
+    assert_true(is_text(out.pairs.first[0], "f") && is_text(out.pairs.second[0], "") &&
+                is_text(out.pairs.first[1], "g"));
+    assert_non_null(out.pairs.second[0].data);
+    assert_null(out.pairs.second[1].data);
+    assert_string_equal(out.strings.value[0], "s");
+    assert_string_equal(out.strings.value[1], "");
+    assert_string_equal(out.parameters.prompt_name, "p");
+}
+
 static int parse_all(void *arg) {
     static const char text[] = "{\"inputs\": [[1, 2], [3]], \"documents\": [\"a\"], \"pairs\": [[\"a\"]], \"strings\": "
                                "[\"a\"], \"types\": [\"int8\"], \"parameters\": {\"prompt_name\": \"q\"}, \"x\": 1}";
@@ -369,7 +394,7 @@ int main(void) {
         cmocka_unit_test(test_ignored_keys),  cmocka_unit_test(test_null_keeps_the_default),
         cmocka_unit_test(test_messages),      cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_depth),         cmocka_unit_test(test_many_texts),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_document_is_freed),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }
