@@ -22,11 +22,23 @@ aoei_error_kind aoei_call_error_kind(int code) {
     }
 }
 
+/* Copies the key of the body with which a message begins, such as "`input`". Returns it, or NULL if there is none. */
+static const char *read_key(const char *message, char *key, size_t size) {
+    const char *end = *message == '`' ? strchr(message + 1, '`') : NULL;
+    if (!end || end == message + 1 || (size_t)(end - message) > size)
+        return NULL;
+    snprintf(key, size, "%.*s", (int)(end - message - 1), message + 1);
+    return key;
+}
+
 void aoei_call_fail_exchange(aoei_exchange *x, const aoei_route *route, aoei_error_kind kind, const char *message,
                              const char *param) {
     const aoei_family family = route ? route->family : AOEI_TEI;
     const int status = aoei_answer_status(family, kind);
+    char key[64];
     aoei_buffer body = {0};
+    if (!param || !*param)
+        param = read_key(message, key, sizeof key);
     aoei_answer_error_of(&body, family, status, kind, message, param);
     if (status == 429)
         aoei_exchange_add_header(x, "Retry-After", "1");
@@ -95,7 +107,7 @@ aoei_served *aoei_call_model(aoei_call *c, const char *name, aoei_task_kind kind
     aoe_error err = {0};
     aoei_served *served = aoei_models_acquire(c->server->models, name, c->may_wait, &c->would_wait, &err);
     if (!served && !c->would_wait && !aoei_models_has(c->server->models, name))
-        aoei_call_fail(c, AOEI_NOT_FOUND, "%s", err.message);
+        aoei_call_fail_exchange(c->x, c->route, AOEI_NOT_FOUND, err.message, "model");
     else if (!served && !c->would_wait) { /* the message names files of the server */
         aoei_log_write(&c->server->log, AOE_LOG_WARNING, "the model '%s' cannot be opened: %s", name ? name : "",
                        err.message);

@@ -83,7 +83,12 @@ void aoei_exchange_note(aoei_exchange *x, const char *model, size_t texts, size_
     x->tokens = tokens;
 }
 
-void aoei_exchange_error_text(aoei_buffer *b, const char *kind, const char *message) {
+void aoei_exchange_write_error(const aoei_exchange *x, aoei_buffer *b, int status, const char *kind,
+                               const char *message) {
+    if (x->shared->write_error) {
+        x->shared->write_error(b, x->path, status, message);
+        return;
+    }
     (void)aoei_buffer_printf(b, "{\"error\":\"");
     for (const char *p = message; *p; p++)
         if (*p == '"' || *p == '\\')
@@ -159,11 +164,11 @@ static void store(aoei_exchange *x, int status, const char *type, aoei_buffer *b
     if (x->response)
         return;
     aoei_buffer error = {0};
-    aoei_exchange_error_text(&error, is_too_much ? "Overloaded" : "Backend",
-                             is_too_much ? "too many large answers are not yet read by their clients; try again later"
-                                         : "out of memory");
-    aoei_buffer_free(&x->headers);
     x->status = is_too_much ? 503 : 500;
+    aoei_exchange_write_error(x, &error, x->status, is_too_much ? "Overloaded" : "Backend",
+                              is_too_much ? "too many large answers are not yet read by their clients; try again later"
+                                          : "out of memory");
+    aoei_buffer_free(&x->headers);
     x->closes = 1;
     x->response = build(x, "application/json", &error);
 }
@@ -195,7 +200,7 @@ void aoei_exchange_answer(aoei_exchange *x, int status, const char *type, aoei_b
 
 void aoei_exchange_reject(aoei_exchange *x, int status, const char *kind, const char *message) {
     aoei_buffer body = {0};
-    aoei_exchange_error_text(&body, kind, message);
+    aoei_exchange_write_error(x, &body, status, kind, message);
     store(x, status, "application/json", &body);
     atomic_store(&x->state, AOEI_EXCHANGE_ANSWERED);
 }

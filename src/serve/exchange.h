@@ -49,7 +49,9 @@ void aoei_exchange_answer(aoei_exchange *x, int status, const char *type, aoei_b
 /* For serve/http.c: */
 typedef struct aoei_exchange_shared aoei_exchange_shared;
 void aoei_exchange_free(aoei_exchange *x); /* accepts NULL */
-/* Stores the answer {"error": message, "error_type": kind} of a request that is not passed to `handle`. */
+/* Stores the answer of a request that is not passed to `handle`: an error in the form of aoei_exchange_write_error. */
 void aoei_exchange_reject(aoei_exchange *x, int status, const char *kind, const char *message);
-/* Appends {"error": message, "error_type": kind}. */
-void aoei_exchange_error_text(aoei_buffer *b, const char *kind, const char *message);
+/* Appends the body of an error in the form of the path: options.write_error, or otherwise {"error": message,
+ * "error_type": kind}. */
+void aoei_exchange_write_error(const aoei_exchange *x, aoei_buffer *b, int status, const char *kind,
+                               const char *message);

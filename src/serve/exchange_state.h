@@ -28,7 +28,8 @@ enum {
 /* What all exchanges of a server share */
 struct aoei_exchange_shared {
     aoei_connections connections;
-    char *cors_origin;           /* owned; NULL: none */
+    char *cors_origin;                                                                      /* owned; NULL: none */
+    void (*write_error)(aoei_buffer *b, const char *path, int status, const char *message); /* see aoei_http_options */
     _Atomic int draining;        /* 1: answers close their connection */
     _Atomic size_t body_bytes;   /* bytes of the bodies of all requests without an answer */
     _Atomic size_t answer_bytes; /* bytes of all large answers that were not sent completely */

@@ -89,21 +89,24 @@ static enum MHD_Result send_answer(aoei_exchange *x) {
  * before it reads the body, and then closes the connection with a reset, so that many clients report the reset instead
  * of the answer. The answer is therefore sent directly, and the body is read and discarded for a while. */
 static int send_early(aoei_exchange *x, size_t limit) {
-    char message[128], text[512], date[64] = "";
+    char message[128], date[64] = "";
+    aoei_buffer body = {0}, text = {0};
     const time_t now = time(NULL);
     struct tm t;
     if (gmtime_r(&now, &t))
         (void)strftime(date, sizeof date, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &t);
-    const int len = snprintf(message, sizeof message,
-                             "{\"error\":\"the body of the request has more than %zu bytes, the "
-                             "maximum\",\"error_type\":\"Validation\"}",
-                             limit);
-    const int all = snprintf(text, sizeof text,
+    (void)snprintf(message, sizeof message, "the body of the request has more than %zu bytes, the maximum", limit);
+    aoei_exchange_write_error(x, &body, 413, "Validation", message);
+    (void)aoei_buffer_printf(&text,
                              "HTTP/1.1 413 Content Too Large\r\n%sContent-Type: application/json\r\n"
-                             "Content-Length: %d\r\nConnection: close\r\n\r\n%s",
-                             date, len, message);
-    x->answer_bytes = (uint64_t)len;
-    return aoei_connections_send(&x->shared->connections, x->connection, text, (size_t)all);
+                             "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
+                             date, body.len, body.data ? body.data : "");
+    x->answer_bytes = body.len;
+    const int sent = !body.failed && !text.failed &&
+                     aoei_connections_send(&x->shared->connections, x->connection, text.data, text.len);
+    aoei_buffer_free(&body);
+    aoei_buffer_free(&text);
+    return sent;
 }
 
 /* Continues a rejected request whose headers are complete. If it has a body, the connection stays usable only if the
@@ -147,8 +150,12 @@ static int is_rejected(aoei_exchange *x) {
 
 /* Answers the question of a browser whether a page of another origin may send a request. */
 static void answer_preflight(aoei_exchange *x) {
+    const char *headers = aoei_exchange_header(x, "Access-Control-Request-Headers"); /* clients have headers of their
+                                                                                        own */
+    const int is_usable = headers && *headers && strlen(headers) < 1000;
     aoei_exchange_add_header(x, "Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE, OPTIONS");
-    aoei_exchange_add_header(x, "Access-Control-Allow-Headers", "authorization, content-type, x-api-key, api-key");
+    aoei_exchange_add_header(x, "Access-Control-Allow-Headers", "%s",
+                             is_usable ? headers : "authorization, content-type, x-api-key, api-key");
     aoei_exchange_add_header(x, "Access-Control-Max-Age", "600");
     aoei_exchange_reject(x, 204, "", "");
 }
@@ -496,6 +503,7 @@ static int start(aoei_http *h, aoe_error *err) {
                    h->certificate ? "https" : "http", h->listener.address, h->listener.port);
     limit_connections(h);
     h->shared.answers_limit = o->bodies_limit;
+    h->shared.write_error = o->write_error;
     rc = aoei_request_threads_start(&h->threads, o->request_threads, o->request_queue, o->handle, o->user, err);
     rc = rc ? rc : start_daemon(h, err);
     h->acceptor.listener = &h->listener;

@@ -48,6 +48,9 @@ typedef struct aoei_http_options {
     void (*handle)(void *user, aoei_exchange *x);
     void *user;
     int (*is_open)(const char *method, const char *path); /* returns 1 if the route needs no key; NULL: all need it */
+    /* Appends the body of an error with which this unit answers a request for a path, so that it has the form of the
+     * other errors of the path; NULL: {"error": message, "error_type": kind} */
+    void (*write_error)(aoei_buffer *b, const char *path, int status, const char *message);
 } aoei_http_options;
 
 typedef struct aoei_http aoei_http;

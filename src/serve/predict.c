@@ -85,12 +85,13 @@ void aoei_route_root(aoei_call *c) {
         return;
     const int is_cross_encoder = served->is_cross_encoder;
     aoei_models_release(c->server->models, served);
-    if (!is_cross_encoder) {
-        aoei_route_embed(c);
-        return;
-    }
-    c->route = aoei_call_next_route(c);
-    if (json_object_get(c->request.root, "query"))
+    /* the routes of this path in the table: embed, similarity, predict, rerank */
+    int next = is_cross_encoder ? 2 : json_is_object(json_object_get(c->request.root, "inputs"));
+    next += is_cross_encoder && json_object_get(c->request.root, "query");
+    for (; next; next--)
         c->route = aoei_call_next_route(c);
-    c->route->fn(c);
+    if (c->route->fn == aoei_route_root)
+        aoei_route_embed(c);
+    else
+        c->route->fn(c);
 }

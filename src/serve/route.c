@@ -33,6 +33,18 @@ static int match(const char *pattern, const char *path, char *first, size_t firs
     return *at == '/' && read_part(at + 1, 1, second, second_size);
 }
 
+aoei_family aoei_route_family(const char *path) {
+    static const struct {
+        const char *prefix; /* the first one that fits decides */
+        aoei_family family;
+    } families[] = {{"/v1/rerank", AOEI_COHERE}, {"/reranking", AOEI_COHERE},  {"/v2/", AOEI_COHERE},
+                    {"/v1/", AOEI_OPENAI},       {"/embeddings", AOEI_OPENAI}, {"/api/", AOEI_OLLAMA}};
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (!strncmp(path, families[i].prefix, strlen(families[i].prefix)))
+            return families[i].family;
+    return AOEI_TEI;
+}
+
 int aoei_route_find(const aoei_route *routes, size_t n, const char *method, const char *path, aoei_route_match *m) {
     const char *used = !strcmp(method, "HEAD") ? "GET" : method;
     size_t at = 0;

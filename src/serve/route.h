@@ -41,5 +41,7 @@ typedef struct aoei_route_match {
     char second[1024];
 } aoei_route_match;
 
+/* Returns the family whose form the errors of a path have, also if no route has the path. */
+aoei_family aoei_route_family(const char *path);
 /* Looks for the route of a method and a path in a table. HEAD is a GET. Returns 0, or 1 if there is none. */
 int aoei_route_find(const aoei_route *routes, size_t n, const char *method, const char *path, aoei_route_match *m);

@@ -104,7 +104,10 @@
 const aoei_route aoei_routes[] = {
     {"GET", "/", aoei_route_page, NULL, 0, "The web page.", TEXT, "text/html", AOEI_TEI, AOEI_ROUTE_OPEN},
     {"POST", "/", aoei_route_root, aoei_embed_fields, AOEI_EMBED_FIELDS,
-     "The same as /embed; with a cross-encoder, the same as /rerank or /predict.", VECTORS, NULL, AOEI_TEI, 0},
+     "The same as /embed or /similarity; with a cross-encoder, the same as /rerank or /predict.", VECTORS, NULL,
+     AOEI_TEI, 0},
+    {"POST", "/", aoei_route_similarity, aoei_similarity_fields, AOEI_SIMILARITY_FIELDS, "The same as /similarity.",
+     SCORES, NULL, AOEI_TEI, 0},
     {"POST", "/", aoei_route_predict, aoei_predict_fields, AOEI_PREDICT_FIELDS, "The same as /predict.", PREDICTIONS,
      NULL, AOEI_TEI, 0},
     {"POST", "/", aoei_route_rerank_texts, aoei_rerank_texts_fields, AOEI_RERANK_TEXTS_FIELDS, "The same as /rerank.",

@@ -42,27 +42,36 @@ AOEI_DEFAULTS(aoe_serve_options) {
 
 /* ---------------------------------------------------------------- dispatch */
 
+/* Answers with an error in the form of the path. */
+static void fail(aoei_exchange *x, aoei_error_kind kind, const char *message) {
+    const aoei_route route = {.family = aoei_route_family(aoei_exchange_path(x))};
+    aoei_call_fail_exchange(x, &route, kind, message, NULL);
+}
+
+/* Appends the body of an error that the unit serve/http answers before the route is known. */
+static void write_error(aoei_buffer *b, const char *path, int status, const char *message) {
+    const aoei_error_kind kind = status == 401   ? AOEI_UNAUTHORIZED
+                                 : status == 403 ? AOEI_FORBIDDEN
+                                 : status == 413 ? AOEI_TOO_LARGE
+                                 : status == 429 ? AOEI_OVERLOADED
+                                 : status == 500 ? AOEI_INTERNAL
+                                 : status == 503 ? AOEI_UNHEALTHY
+                                                 : AOEI_MALFORMED;
+    aoei_answer_error(b, aoei_route_family(path), status, kind, message);
+}
+
 /* Answers a path that no route has, or not with this method. allowed: methods of the path; "": none. */
 static void fail_path(aoei_exchange *x, const char *allowed) {
-    static const struct {
-        const char *prefix;
-        const aoei_route route; /* only its family is used */
-    } families[] = {
-        {"/v1/", {.family = AOEI_OPENAI}}, {"/v2/", {.family = AOEI_COHERE}}, {"/api/", {.family = AOEI_OLLAMA}}};
-    const aoei_route *route = NULL;
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (!strncmp(aoei_exchange_path(x), families[i].prefix, strlen(families[i].prefix)))
-            route = &families[i].route;
     char message[400];
     if (*allowed) {
         aoei_exchange_add_header(x, "Allow", "%s", allowed);
         snprintf(message, sizeof message, "%.100s does not support the method %.20s; supported: %s",
                  aoei_exchange_path(x), aoei_exchange_method(x), allowed);
-        aoei_call_fail_exchange(x, route, AOEI_METHOD, message, NULL);
+        fail(x, AOEI_METHOD, message);
         return;
     }
     snprintf(message, sizeof message, "there is no path %.100s; GET /docs lists the routes", aoei_exchange_path(x));
-    aoei_call_fail_exchange(x, route, AOEI_NOT_FOUND, message, NULL);
+    fail(x, AOEI_NOT_FOUND, message);
 }
 
 /* Returns 1 if the requests of a route count among those at the same time. */
@@ -71,13 +80,12 @@ static int computes(const aoei_route *route) {
 }
 
 /* Counts a request. Returns 1 after answering that there are too many. */
-static int is_overloaded(aoe_server *s, aoei_exchange *x, const aoei_route *route) {
+static int is_overloaded(aoe_server *s, aoei_exchange *x) {
     if (atomic_fetch_add(&s->requests, 1) < s->o.max_requests)
         return 0;
     atomic_fetch_sub(&s->requests, 1);
     aoei_metrics_count(s->metrics, AOEI_REQUEST_FAILURE, AOEI_FAILED_OVERLOADED);
-    aoei_call_fail_exchange(x, route, AOEI_OVERLOADED,
-                            "Model is overloaded: too many requests at the same time; try again later", NULL);
+    fail(x, AOEI_OVERLOADED, "Model is overloaded: too many requests at the same time; try again later");
     return 1;
 }
 
@@ -111,17 +119,15 @@ static void handle(void *user, aoei_exchange *x) {
         return;
     }
     if (m.route->flags & AOEI_ROUTE_WRITES && !s->o.writable) {
-        aoei_call_fail_exchange(x, m.route, AOEI_FORBIDDEN,
-                                "the server only reads indexes; its operator can allow changes (writable)", NULL);
+        fail(x, AOEI_FORBIDDEN, "the server only reads indexes; its operator can allow changes (writable)");
         return;
     }
     aoei_request_threads *threads = m.route->flags & AOEI_ROUTE_WRITES ? &s->writing : &s->waiting;
-    if ((computes(m.route) && is_overloaded(s, x, m.route)) || !call_route(s, x, &m, 0) ||
-        !aoei_request_threads_add(threads, x))
+    if ((computes(m.route) && is_overloaded(s, x)) || !call_route(s, x, &m, 0) || !aoei_request_threads_add(threads, x))
         return;
     if (computes(m.route))
         atomic_fetch_sub(&s->requests, 1);
-    aoei_call_fail_exchange(x, m.route, AOEI_OVERLOADED, "too many requests wait for models or indexes", NULL);
+    fail(x, AOEI_OVERLOADED, "too many requests wait for models or indexes");
 }
 
 static int is_open(const char *method, const char *path) {
@@ -202,7 +208,8 @@ static int listen_at(aoe_server *s, aoe_error *err) {
                                  .log_user = o->log_user,
                                  .handle = handle,
                                  .user = s,
-                                 .is_open = is_open};
+                                 .is_open = is_open,
+                                 .write_error = write_error};
     return aoei_http_start(&s->http, &h, err);
 }
 

@@ -124,6 +124,15 @@ static void test_root(void **state) {
     answer = serve_call(server, "POST", "/", "{\"inputs\":\"the cat\",\"model\":\"embedding\"}", 200);
     assert_int_equal(json_array_size(json_array_get(answer, 0)), 16);
     json_decref(answer);
+    answer = serve_call(server, "POST", "/",
+                        "{\"inputs\":{\"source_sentence\":\"the cat\",\"sentences\":[\"dog\",\"the cat\"]},"
+                        "\"model\":\"embedding\"}",
+                        200);
+    assert_int_equal(json_array_size(answer), 2);
+    assert_true(json_number_value(json_array_get(answer, 1)) > 0.999);
+    json_decref(answer);
+    serve_fail(server, "/", "{\"inputs\":{\"sentences\":[\"dog\"]},\"model\":\"embedding\"}", 422, "error",
+               "`inputs.source_sentence` is missing");
     serve_fail(server, "/", "{\"inputs\":[1,2]}", 422, "error", "`inputs`[0] must be");
     serve_fail(server, "/", "{\"inputs\":\"a\",\"model\":3}", 422, "error", "`model` must be");
     serve_fail(server, "/", "{\"inputs\":\"a\",\"model\":\"other\"}", 404, "error", "no model has the name");

@@ -274,6 +274,64 @@ static void test_broken_model(void **state) {
     free(broken);
 }
 
+/* Errors have the form of the API of their path, also if they occur before the route is known. */
+static void test_forms(void **state) {
+    (void)state;
+    static const struct {
+        const char *path, *begin;
+    } cases[] = {
+        {"/embed", "{\"error\":\"the API key"},
+        {"/rerank", "{\"error\":\"the API key"},
+        {"/none", "{\"error\":\"the API key"},
+        {"/v1/embeddings", "{\"error\":{\"message\":\"the API key"},
+        {"/embeddings", "{\"error\":{\"message\":\"the API key"},
+        {"/v1/none", "{\"error\":{\"message\":\"the API key"},
+        {"/v1/rerank", "{\"message\":\"the API key"},
+        {"/v1/reranking", "{\"message\":\"the API key"},
+        {"/v2/embed", "{\"message\":\"the API key"},
+        {"/api/embed", "{\"error\":\"the API key"},
+    };
+    char *key = test_write_text(test_dir, "key", "secret\n");
+    aoe_serve_options o;
+    aoe_serve_options_defaults(&o);
+    o.api_key_file = key;
+    aoe_server *server = start(&o);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int status;
+        char *answer = serve_request(server, "POST", cases[i].path, "{}", &status), *body = strstr(answer, "\r\n\r\n");
+        assert_int_equal(status, 401);
+        if (!body || strncmp(body + 4, cases[i].begin, strlen(cases[i].begin)) != 0)
+            fail_msg("%s: %s", cases[i].path, answer);
+        assert_int_equal(strstr(body, "\"code\":\"invalid_api_key\"") != NULL, strstr(body, "{\"message") == body + 13);
+        assert_int_equal(strstr(body, "error_type") != NULL,
+                         strncmp(cases[i].begin, "{\"error\":\"", 10) == 0 && !strstr(cases[i].path, "/api/"));
+        free(answer);
+    }
+    serve_stop(server);
+    free(key);
+    server = start(NULL);
+    static const struct {
+        const char *body, *param;
+    } params[] = {
+        {"{\"input\":[]}", "input"},
+        {"{\"input\":\"a\",\"dimensions\":99}", "dimensions"},
+        {"{\"input\":\"a\",\"encoding_format\":\"x\"}", "encoding_format"},
+        {"{\"input\":\"" LONG "\",\"truncate\":false}", "input"},
+        {"{\"input\":\"a\",\"model\":\"none\"}", "model"},
+        {"{}", "input"},
+        {"[]", NULL},
+    };
+    for (size_t i = 0; i < sizeof params / sizeof *params; i++) {
+        int status;
+        char *answer = serve_request(server, "POST", "/v1/embeddings", params[i].body, &status), text[64];
+        snprintf(text, sizeof text, params[i].param ? "\"param\":\"%s\"" : "\"param\":null", params[i].param);
+        if (status < 400 || status > 404 || !strstr(answer, text))
+            fail_msg("%s: %s", params[i].body, answer);
+        free(answer);
+    }
+    serve_stop(server);
+}
+
 /* Clients of ollama add the tag "latest" to a name, also on the routes of OpenAI. A name of the list has priority. */
 static void test_names(void **state) {
     (void)state;
@@ -374,9 +432,10 @@ static void test_options(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_embed),        cmocka_unit_test(test_openai),       cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_status),       cmocka_unit_test(test_clients),      cmocka_unit_test(test_names),
-        cmocka_unit_test(test_broken_model), cmocka_unit_test(test_stop_at_once), cmocka_unit_test(test_options),
+        cmocka_unit_test(test_embed),   cmocka_unit_test(test_openai),       cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_status),  cmocka_unit_test(test_clients),      cmocka_unit_test(test_names),
+        cmocka_unit_test(test_forms),   cmocka_unit_test(test_broken_model), cmocka_unit_test(test_stop_at_once),
+        cmocka_unit_test(test_options),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
