@@ -765,10 +765,10 @@ static void pages_of_another_origin_can_be_allowed(void **state) {
     expect(a, "Access-Control-Allow-Methods: GET, HEAD, POST, DELETE, OPTIONS\r\n");
     assert_string_equal(strstr(a, "\r\n\r\n"), "\r\n\r\n");
     expect(a, "Access-Control-Allow-Headers: authorization, content-type, x-api-key, api-key\r\n");
-    expect(
-        ask("OPTIONS /embed HTTP/1.1\r\n" HOST "Origin: https://example.org\r\n"
-            "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization,x-stainless-os\r\n\r\n"),
-        "Access-Control-Allow-Headers: authorization,x-stainless-os\r\n");
+    expect(ask("OPTIONS /embed HTTP/1.1\r\n" HOST "Origin: https://example.org\r\n"
+               "Access-Control-Request-Method: POST\r\n"
+               "Access-Control-Request-Headers: authorization,x-stainless-os\r\n\r\n"),
+           "Access-Control-Allow-Headers: authorization,x-stainless-os\r\n");
     a = ask("GET / HTTP/1.1\r\n" HOST "Origin: https://example.org\r\nAuthorization: Bearer secret\r\n\r\n");
     expect(a, " 200 ");
     expect(a, "Access-Control-Allow-Origin: https://example.org\r\n");
