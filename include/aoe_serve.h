@@ -58,6 +58,8 @@ typedef struct aoe_serve_options {
     int writable;        /* 1: requests may add documents to indexes and remove them; default 0 */
     aoe_log_fn log;      /* receives each message; NULL (default): messages are discarded */
     void *log_user;      /* first argument of log */
+    size_t answer_bytes; /* memory for the results of all requests in progress and for answers that clients have not
+                            read, beyond which requests get the status 429; default 512 MiB */
 } aoe_serve_options;
 
 AOE_OPTIONS(aoe_serve_options);

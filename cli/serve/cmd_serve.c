@@ -30,7 +30,7 @@ typedef struct options {
     aoei_text_list models, indexes, allow_hosts;
     int no_truncate;
     int check;
-    size_t cache_mb;
+    size_t cache_mb, answer_mb;
 } options;
 
 static const aoei_option what_table[] = {
@@ -160,6 +160,12 @@ static const aoei_option limit_table[] = {
      .max = 1 << 20,
      .offset = offsetof(options, cache_mb),
      .help = "MiB for the embeddings of recent texts; 0: none"},
+    {.name = "answer-mb",
+     .kind = AOEI_OPTION_SIZE,
+     .min = 1,
+     .max = 1 << 20,
+     .offset = offsetof(options, answer_mb),
+     .help = "MiB for the results of requests in progress and for answers that clients have not read"},
     {.name = "header-timeout",
      .kind = AOEI_OPTION_SIZE,
      .min = 1,
@@ -271,6 +277,7 @@ static int run(options *o) {
     s->allow_hosts = o->allow_hosts.item;
     s->n_allow_hosts = o->allow_hosts.n;
     s->cache_bytes = o->cache_mb << 20;
+    s->answer_bytes = o->answer_mb << 20;
     s->truncate = !o->no_truncate;
     s->threads = o->general.threads ? o->general.threads : AOE_AUTO;
     s->log = cli_log_once;
@@ -284,6 +291,7 @@ static int run_command(int argc, char **argv) {
     cli_general_defaults(&o.general);
     aoe_serve_options_defaults(&o.serve);
     o.cache_mb = o.serve.cache_bytes >> 20;
+    o.answer_mb = o.serve.answer_bytes >> 20;
     const cli_group groups[] = {
         CLI_GROUP("models and indexes", what_table, &o),
         CLI_GROUP("connections", where_table, &o),

@@ -35,8 +35,13 @@ static const struct {
 static const struct {
     const char *name; /* key of the answer */
     aoei_encoding encoding;
-} encodings[] = {{"float", AOEI_ENCODE_FLOAT},   {"int8", AOEI_ENCODE_INT8},       {"uint8", AOEI_ENCODE_UINT8},
-                 {"binary", AOEI_ENCODE_BINARY}, {"ubinary", AOEI_ENCODE_UBINARY}, {"base64", AOEI_ENCODE_BASE64}};
+    size_t bytes; /* of a component in the answer, about */
+} encodings[] = {{"float", AOEI_ENCODE_FLOAT, AOEI_FLOAT_TEXT},
+                 {"int8", AOEI_ENCODE_INT8, 4},
+                 {"uint8", AOEI_ENCODE_UINT8, 4},
+                 {"binary", AOEI_ENCODE_BINARY, 1},
+                 {"ubinary", AOEI_ENCODE_UBINARY, 1},
+                 {"base64", AOEI_ENCODE_BASE64, AOEI_FLOAT_BASE64}};
 
 const aoei_field aoei_cohere_fields[AOEI_COHERE_FIELDS] = {
     {.name = "texts",
@@ -178,6 +183,9 @@ void aoei_route_cohere(aoei_call *c) {
         return;
     }
     j->format = (int)(body.embedding_types ? body.embedding_types : 1);
+    j->value_bytes = 0;
+    for (size_t k = 0; k < sizeof encodings / sizeof *encodings; k++)
+        j->value_bytes += (unsigned)j->format >> k & 1 ? encodings[k].bytes : 0;
     j->text = body.texts.text;
     j->o.normalize = 1;
     j->o.dims = body.output_dimension == AOE_AUTO ? 0 : body.output_dimension;

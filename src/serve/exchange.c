@@ -141,7 +141,7 @@ static struct MHD_Response *build(aoei_exchange *x, const char *type, aoei_buffe
     return NULL;
 }
 
-/* Counts a large answer until it is sent. Returns 1 if the answers that clients do not read need too much memory. */
+/* Counts the bytes of a large answer. Returns 1 if there is too little left of the limit. */
 static int hold(aoei_exchange *x, size_t len) {
     if (len <= SMALL_ANSWER)
         return 0;
@@ -153,9 +153,30 @@ static int hold(aoei_exchange *x, size_t len) {
     return 0;
 }
 
+int aoei_exchange_reserve(aoei_exchange *x, size_t bytes, size_t *limit) {
+    *limit = x->shared->answers_limit;
+    if (bytes > *limit && bytes > SMALL_ANSWER)
+        return 1;
+    if (hold(x, bytes))
+        return 2;
+    x->is_reserved = x->held_bytes > 0;
+    return 0;
+}
+
+/* Counts a large answer until it is sent, instead of the bytes that were reserved for it. Returns 1 if the answers that
+ * clients do not read need too much memory. */
+static int hold_answer(aoei_exchange *x, size_t len) {
+    if (!x->is_reserved)
+        return hold(x, len);
+    (void)atomic_fetch_add(&x->shared->answer_bytes, len);
+    (void)atomic_fetch_sub(&x->shared->answer_bytes, x->held_bytes);
+    x->held_bytes = len;
+    return 0;
+}
+
 /* Stores an answer in the exchange. If memory runs out, answers with an error, or else closes the connection. */
 static void store(aoei_exchange *x, int status, const char *type, aoei_buffer *body) {
-    const int is_too_much = hold(x, body->len);
+    const int is_too_much = hold_answer(x, body->len);
     x->status = status;
     if (is_too_much)
         aoei_buffer_free(body);

@@ -39,6 +39,11 @@ int aoei_exchange_is_gone(aoei_exchange *x);
 /* Adds a header to the answer. Control characters in the value are replaced by '?'. If memory runs out, the answer has
  * status 500. */
 void aoei_exchange_add_header(aoei_exchange *x, const char *name, const char *fmt, ...) AOEI_PRINTF(3, 4);
+/* Reserves memory for the results of a request and for its answer. The bytes count as those of an answer that was not
+ * read. When the request is answered, the bytes of the answer count instead, whatever their number is. Small numbers of
+ * bytes always succeed. Returns 0; 1 if they exceed *limit, the maximum for all requests; 2 if they exceed what is left
+ * of it. May be called once. */
+int aoei_exchange_reserve(aoei_exchange *x, size_t bytes, size_t *limit);
 /* Sets what the access log tells about the request. model: NULL if there is none; at most 63 bytes are kept. */
 void aoei_exchange_note(aoei_exchange *x, const char *model, size_t texts, size_t tokens);
 /* Answers the request, from any thread. type: value of Content-Type, or NULL. Takes over the memory of body and zeroes

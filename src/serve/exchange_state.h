@@ -32,7 +32,7 @@ struct aoei_exchange_shared {
     void (*write_error)(aoei_buffer *b, const char *path, int status, const char *message); /* see aoei_http_options */
     _Atomic int draining;        /* 1: answers close their connection */
     _Atomic size_t body_bytes;   /* bytes of the bodies of all requests without an answer */
-    _Atomic size_t answer_bytes; /* bytes of all large answers that were not sent completely */
+    _Atomic size_t answer_bytes; /* bytes that are reserved, and of all large answers that were not sent completely */
     size_t answers_limit;        /* maximum of answer_bytes */
     aoei_mutex lock;             /* protects the two counts below */
     aoei_condition changed;      /* signaled when one of the counts becomes 0 */
@@ -54,7 +54,8 @@ struct aoei_exchange {
     aoei_buffer headers;           /* of the answer: NAME NUL VALUE NUL ... */
     struct MHD_Response *response; /* owned; NULL with state ANSWERED: the connection is closed */
     uint64_t answer_bytes;         /* bytes of the body of the answer */
-    size_t held_bytes;             /* bytes of the answer that count in shared->answer_bytes */
+    size_t held_bytes;             /* bytes that count in shared->answer_bytes */
+    int is_reserved;               /* 1: held_bytes were reserved before the answer */
     int status;                    /* of the answer; 0: none */
     int is_counted;                /* 1: counted in in_flight */
     int is_discarded;              /* 1: the body is not stored */

@@ -413,6 +413,7 @@ static void on_message(void *user, const char *fmt, va_list args) {
 static void set_defaults(aoei_http_options *o) {
     o->body_limit = o->body_limit ? o->body_limit : 2000000;
     o->bodies_limit = o->bodies_limit ? o->bodies_limit : smaller(SIZE_MAX / 256, o->body_limit) * 256;
+    o->answers_limit = o->answers_limit ? o->answers_limit : (size_t)512 << 20;
     o->max_connections = o->max_connections ? o->max_connections : MAX_CONNECTIONS;
     o->header_timeout = o->header_timeout ? o->header_timeout : 10;
     o->body_timeout = o->body_timeout ? o->body_timeout : 60;
@@ -502,7 +503,7 @@ static int start(aoei_http *h, aoe_error *err) {
     (void)snprintf(h->address, sizeof h->address, is_ipv6 ? "%s://[%s]:%u" : "%s://%s:%u",
                    h->certificate ? "https" : "http", h->listener.address, h->listener.port);
     limit_connections(h);
-    h->shared.answers_limit = o->bodies_limit;
+    h->shared.answers_limit = o->answers_limit;
     h->shared.write_error = o->write_error;
     rc = aoei_request_threads_start(&h->threads, o->request_threads, o->request_queue, o->handle, o->user, err);
     rc = rc ? rc : start_daemon(h, err);

@@ -28,15 +28,15 @@ typedef struct aoei_http_options {
     const char *cors_origin;  /* origin whose pages may send requests, such as "https://example.org", or "*"; NULL: none
                                */
     size_t body_limit;        /* bytes; 0: 2,000,000 */
-    size_t bodies_limit;      /* bytes of all bodies that are in memory, beyond which requests get 429, and of all large
-                                 answers that clients have not read, beyond which they get 503; 0: 256 times body_limit
-                               */
-    size_t max_connections;   /* 0: 20,000, or fewer if the process may open fewer files; further ones wait in the
-                                 queue of the system */
-    unsigned header_timeout;  /* seconds for the headers of a request, from its first line, or from the start of the
-                                 connection; 0: 10 */
-    unsigned body_timeout;    /* seconds for the body of a request; 0: 60 */
-    unsigned idle_timeout;    /* seconds between two requests, and without progress in any state; 0: 75 */
+    size_t bodies_limit;     /* bytes of all bodies in memory, beyond which requests get 429; 0: 256 times body_limit */
+    size_t answers_limit;    /* bytes of all reserved memory (aoei_exchange_reserve) and of all large answers that
+                                clients have not read, beyond which requests get 429 or 503; 0: 512 MiB */
+    size_t max_connections;  /* 0: 20,000, or fewer if the process may open fewer files; further ones wait in the
+                                queue of the system */
+    unsigned header_timeout; /* seconds for the headers of a request, from its first line, or from the start of the
+                                connection; 0: 10 */
+    unsigned body_timeout;   /* seconds for the body of a request; 0: 60 */
+    unsigned idle_timeout;   /* seconds between two requests, and without progress in any state; 0: 75 */
     unsigned request_threads; /* threads that handle requests with bodies of more than AOEI_HTTP_SMALL_BODY bytes; 0: 1
                                */
     size_t request_queue;     /* requests that wait for these threads, beyond which requests get 429; 0: 512 */

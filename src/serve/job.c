@@ -51,6 +51,7 @@ aoei_job *aoei_job_create(aoei_call *c, aoei_served *served, size_t n, aoei_task
                     .served = served,
                     .request = c->request,
                     .n = n,
+                    .value_bytes = AOEI_FLOAT_TEXT,
                     .answer = answer};
     aoe_sequence_options_defaults(&j->o);
     aoei_exchange_free_body(c->x);
@@ -324,7 +325,6 @@ static int is_gone(aoei_task_list *list) {
 
 /* Allocates the results. States are allocated when the numbers of tokens are known. */
 static int allocate(aoei_job *j, aoe_error *err) {
-    j->dims = j->list.kind == AOEI_TASK_SCORE ? j->served->dims : j->o.dims ? j->o.dims : j->served->dims;
     j->task = aoei_calloc(j->n, sizeof *j->task);
     j->row = aoei_calloc(j->n, sizeof *j->row);
     j->is_cut = aoei_calloc(j->n, 1);
@@ -338,23 +338,67 @@ static int allocate(aoei_job *j, aoe_error *err) {
     return AOE_OK;
 }
 
-static int allocate_states(aoei_job *j, aoe_error *err) {
+/* Reserves memory for the components of the results, and for the answer, which replaces them when it is complete.
+ * Returns 0, or 1 after answering an error and freeing the job. */
+static int reserve(aoei_job *j, size_t components) {
+    const size_t each = j->value_bytes > sizeof(float) ? j->value_bytes : sizeof(float);
+    const size_t bytes = components < SIZE_MAX / each ? components * each : SIZE_MAX;
+    char message[200] = "the answers to other requests need too much memory; try again later";
+    size_t limit;
+    const int code = aoei_exchange_reserve(j->x, bytes, &limit), is_too_large = code == 1;
+    if (!code)
+        return 0;
+    if (is_too_large)
+        snprintf(message, sizeof message,
+                 "the answer would have about %zu bytes, but all answers in memory may have only %zu bytes; divide the "
+                 "texts among several requests",
+                 bytes, limit);
+    aoei_metrics_count(j->server->metrics, AOEI_REQUEST_FAILURE,
+                       is_too_large ? AOEI_FAILED_VALIDATION : AOEI_FAILED_OVERLOADED);
+    aoei_job_fail(j, is_too_large ? AOEI_TOO_LARGE : AOEI_OVERLOADED, message);
+    return 1;
+}
+
+/* Answers an error of the library, and frees the job. */
+static void fail_code(aoei_job *j, int code, const aoe_error *err) {
+    char message[sizeof err->message];
+    const int is_tokenizer = code == AOE_EFORMAT || code == AOE_EARG;
+    aoei_metrics_count(j->server->metrics, AOEI_REQUEST_FAILURE,
+                       is_tokenizer ? AOEI_FAILED_TOKENIZATION : AOEI_FAILED_VALIDATION);
+    name_keys(j, err->message, message, sizeof message);
+    aoei_job_fail(j, code == AOE_EFORMAT ? AOEI_TOKENIZER : aoei_call_error_kind(code), message);
+}
+
+/* Reserves and allocates the hidden states of all texts. Returns 0, or 1 after answering an error and freeing the job.
+ */
+static int allocate_states(aoei_job *j) {
+    aoe_sequence_info info = {.struct_size = sizeof info};
+    aoe_error err = {0};
+    size_t components = 0;
     for (size_t i = 0; i < j->n; i++) {
-        aoe_sequence_info info = {.struct_size = sizeof info};
         aoe_sequence_get_info(j->task[i].sequence, &info);
-        j->dims = info.token_dims;
-        j->row[i] = aoei_malloc_array(info.tokens ? info.tokens : 1, info.token_dims * sizeof(float));
-        if (!j->row[i])
-            return aoei_fail_nomem(err, info.tokens * info.token_dims * sizeof(float));
+        components += info.tokens * info.token_dims;
     }
-    return AOE_OK;
+    j->dims = info.token_dims;
+    if (reserve(j, components))
+        return 1;
+    for (size_t i = 0; i < j->n; i++) {
+        const size_t tokens = j->task[i].tokens ? j->task[i].tokens : 1;
+        j->row[i] = aoei_malloc_array(tokens, j->dims * sizeof *j->row[i]);
+        if (!j->row[i]) {
+            fail_code(j, aoei_fail_nomem(&err, tokens * j->dims * sizeof *j->row[i]), &err);
+            return 1;
+        }
+    }
+    return 0;
 }
 
 void aoei_job_start(aoei_job *j) {
     aoe_error err = {0};
-    char message[sizeof err.message];
+    const int has_states = j->list.kind == AOEI_TASK_STATES;
     const double start = aoei_now();
     if (j->list.kind == AOEI_TASK_EMBED && j->o.dims > j->served->dims) {
+        char message[120];
         snprintf(message, sizeof message, "`dimensions` is %zu, but the embeddings have %zu components", j->o.dims,
                  j->served->dims);
         aoei_job_fail(j, AOEI_VALIDATION, message);
@@ -363,21 +407,19 @@ void aoei_job_start(aoei_job *j) {
     aoei_metrics *m = j->server->metrics;
     aoei_metrics_count(m, AOEI_REQUEST_COUNT, j->n > 1 ? AOEI_BATCH : AOEI_SINGLE);
     aoei_metrics_add(m, j->list.kind == AOEI_TASK_SCORE ? AOEI_PREDICT_COUNT : AOEI_EMBED_COUNT, 0, j->n);
+    j->dims = j->list.kind == AOEI_TASK_EMBED && j->o.dims ? j->o.dims : j->served->dims;
+    if (!has_states && reserve(j, j->n * j->dims))
+        return;
     int code = allocate(j, &err);
     if (!code) {
         read_cache(j);
         code = tokenize(j, &err);
     }
-    if (!code && j->list.kind == AOEI_TASK_STATES)
-        code = allocate_states(j, &err);
     if (code) {
-        const int is_tokenizer = code == AOE_EFORMAT || code == AOE_EARG;
-        aoei_metrics_count(m, AOEI_REQUEST_FAILURE, is_tokenizer ? AOEI_FAILED_TOKENIZATION : AOEI_FAILED_VALIDATION);
-        name_keys(j, err.message, message, sizeof message);
-        aoei_job_fail(j, code == AOE_EFORMAT ? AOEI_TOKENIZER : aoei_call_error_kind(code), message);
+        fail_code(j, code, &err);
         return;
     }
-    if (fail_long(j))
+    if (fail_long(j) || (has_states && allocate_states(j)))
         return;
     for (size_t i = 0; i < j->n; i++) {
         j->task[i].out = j->row[i];

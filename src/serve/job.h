@@ -8,6 +8,9 @@
 
 typedef struct aoei_job aoei_job;
 
+/* About how many bytes of an answer a component needs: as a number, and in base64. */
+enum { AOEI_FLOAT_TEXT = 12, AOEI_FLOAT_BASE64 = 6 };
+
 /* Writes the answer to *body, from the results in the job. Called on a thread of the queue, or on that of the route if
  * nothing had to be computed. */
 typedef void (*aoei_job_answer_fn)(aoei_job *job, aoei_buffer *body);
@@ -32,8 +35,9 @@ struct aoei_job {
     size_t max_tokens;               /* tokens of all texts; 0: no limit */
     const char *length_key;          /* key of the body that sets o.max_length, for messages; NULL: none */
     aoei_job_answer_fn answer;
-    void *user; /* of the route; freed with aoei_free */
-    int format; /* of the route */
+    void *user;         /* of the route; freed with aoei_free */
+    int format;         /* of the route */
+    size_t value_bytes; /* bytes of the answer for each component, about; AOEI_FLOAT_TEXT unless the route changes it */
     /* results */
     size_t dims;       /* components of each vector, or scores of each pair; hidden states: components of each state */
     float *values;     /* embeddings and scores: [n, dims], owned */

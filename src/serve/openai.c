@@ -120,6 +120,7 @@ void aoei_route_openai(aoei_call *c) {
     if (!j)
         return;
     j->format = body.encoding;
+    j->value_bytes = body.encoding ? AOEI_FLOAT_BASE64 : AOEI_FLOAT_TEXT;
     j->text = body.input.text;
     j->ids = (const int32_t *const *)body.input.ids;
     j->n_ids = body.input.n_ids;

@@ -38,6 +38,7 @@ AOEI_DEFAULTS(aoe_serve_options) {
     o->body_timeout = 60;
     o->idle_timeout = 75;
     o->truncate = 1;
+    o->answer_bytes = (size_t)512 << 20;
 }
 
 /* ---------------------------------------------------------------- dispatch */
@@ -144,10 +145,10 @@ static int check_options(const aoe_serve_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG,
                          "TLS needs both the certificate (options.tls_cert) and its key "
                          "(options.tls_key)");
-    if (!o->max_batch_tokens || !o->max_texts || !o->max_list || !o->max_requests)
+    if (!o->max_batch_tokens || !o->max_texts || !o->max_list || !o->max_requests || !o->answer_bytes)
         return aoei_fail(err, AOE_EARG,
-                         "a limit of the server is 0; set options.max_batch_tokens, max_texts, max_list "
-                         "and max_requests to at least 1");
+                         "a limit of the server is 0; set options.max_batch_tokens, max_texts, max_list, max_requests "
+                         "and answer_bytes to at least 1");
     return AOE_OK;
 }
 
@@ -198,6 +199,7 @@ static int listen_at(aoe_server *s, aoe_error *err) {
                                  .api_key_file = o->api_key_file,
                                  .cors_origin = o->cors_origin,
                                  .body_limit = o->max_body,
+                                 .answers_limit = o->answer_bytes,
                                  .max_connections = o->max_connections,
                                  .header_timeout = (unsigned)o->header_timeout,
                                  .body_timeout = (unsigned)o->body_timeout,
@@ -278,12 +280,12 @@ static void describe(const aoe_server *s, aoei_buffer *b) {
         b,
         "],\n  \"writable\": %s,\n  \"max_batch_tokens\": %zu,\n  \"max_texts\": %zu,\n  \"max_list\": %zu,\n"
         "  \"max_request_tokens\": %zu,\n  \"max_requests\": %zu,\n  \"max_connections\": %zu,\n"
-        "  \"max_body\": %zu,\n  \"cache_bytes\": %zu,\n  \"truncate\": %s,\n  \"allow_token_ids\": %s,\n"
+        "  \"max_body\": %zu,\n  \"cache_bytes\": %zu,\n  \"answer_bytes\": %zu,\n  \"truncate\": %s,\n  \"allow_token_ids\": %s,\n"
         "  \"timeouts\": {\"header\": %zu, \"body\": %zu, \"idle\": %zu},\n  \"libmicrohttpd\": \"%s\"\n}",
         o->writable ? "true" : "false", o->max_batch_tokens, o->max_texts, o->max_list, o->max_request_tokens,
-        o->max_requests, o->max_connections, o->max_body, o->cache_bytes, o->truncate ? "true" : "false",
-        o->allow_token_ids ? "true" : "false", o->header_timeout, o->body_timeout, o->idle_timeout,
-        aoei_http_version());
+        o->max_requests, o->max_connections, o->max_body, o->cache_bytes, o->answer_bytes,
+        o->truncate ? "true" : "false", o->allow_token_ids ? "true" : "false", o->header_timeout, o->body_timeout,
+        o->idle_timeout, aoei_http_version());
 }
 
 int aoe_server_check(const aoe_serve_options *o, char *text, size_t size, aoe_error *err) {

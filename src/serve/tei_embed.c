@@ -221,6 +221,7 @@ void aoei_route_similarity(aoei_call *c) {
     texts[0] = body.inputs.source;
     memcpy(texts + 1, body.inputs.sentences.text, (n - 1) * sizeof *texts);
     j->text = j->user = texts;
+    j->value_bytes = 0; /* the answer has only one number for each text */
     aoei_tei_apply(j, &body.parameters);
     aoei_job_start(j);
 }
@@ -268,6 +269,7 @@ void aoei_route_map(aoei_call *c) {
     if (!j)
         return;
     j->text = body.inputs.text;
+    j->value_bytes = 0; /* the answer has only two numbers for each text */
     j->max_tokens = c->server->o.max_request_tokens;
     j->refuses_long = !c->server->o.truncate;
     aoei_job_start(j);

@@ -487,7 +487,7 @@ static void closed_connections_are_noticed(void **state) {
 static void answers_that_nobody_reads_are_limited(void **state) {
     (void)state;
     aoei_http_options o = options();
-    o.bodies_limit = 10000000;
+    o.answers_limit = 10000000;
     start(&o);
     int fds[3];
     for (int i = 0; i < 3; i++) {
@@ -509,6 +509,43 @@ static void answers_that_nobody_reads_are_limited(void **state) {
     close(fd);
     close(fds[1]);
     close(fds[2]);
+    stop();
+}
+
+static void memory_is_reserved_for_answers(void **state) {
+    (void)state;
+    aoei_http_options o = options();
+    o.answers_limit = 10000000;
+    start(&o);
+    size_t limit;
+    int fds[3];
+    aoei_exchange *x[3];
+    for (int i = 0; i < 3; i++) {
+        fds[i] = client();
+        say(fds[i], "GET /keep HTTP/1.1\r\n" HOST "\r\n");
+        x[i] = take_kept();
+    }
+    assert_int_equal(aoei_exchange_reserve(x[0], 10000001, &limit), 1);
+    assert_int_equal(limit, 10000000);
+    assert_int_equal(aoei_exchange_reserve(x[0], 6000000, &limit), 0);
+    assert_int_equal(aoei_exchange_reserve(x[1], 6000000, &limit), 2);
+    assert_int_equal(aoei_exchange_reserve(x[1], 1000, &limit), 0); /* small */
+    assert_int_equal(aoei_exchange_reserve(x[2], 4000000, &limit), 0);
+    answer(x[2]);
+    expect(hear(fds[2]), "late");
+    answer(x[1]);
+    expect(hear(fds[1]), "late");
+    const int fd = client(); /* what the third request did not need is free again, but not enough for two */
+    say(fd, "GET /large HTTP/1.1\r\n" HOST "\r\n");
+    char first[16] = "";
+    assert_int_equal(recv(fd, first, 15, MSG_WAITALL), 15);
+    assert_string_equal(first, "HTTP/1.1 200 OK");
+    expect(ask("GET /large HTTP/1.1\r\n" HOST "\r\n"), " 503 ");
+    answer(x[0]);
+    expect(hear(fds[0]), "late");
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+    close(fd);
     stop();
 }
 
@@ -940,6 +977,7 @@ int main(void) {
         cmocka_unit_test(slow_clients_are_disconnected),
         cmocka_unit_test(closed_connections_are_noticed),
         cmocka_unit_test(answers_that_nobody_reads_are_limited),
+        cmocka_unit_test(memory_is_reserved_for_answers),
         cmocka_unit_test(clients_that_end_their_side_are_answered),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
         cmocka_unit_test(draining_finishes_what_is_in_flight),

@@ -401,6 +401,63 @@ static void test_stop_at_once(void **state) {
     json_decref(body);
 }
 
+/* Reads the status of an answer, and the rest of it up to the end of the connection. */
+static int hear_status(int fd) {
+    char text[65536];
+    int status = 0;
+    assert_int_equal(recv(fd, text, 12, MSG_WAITALL), 12);
+    text[12] = 0;
+    assert_int_equal(sscanf(text, "HTTP/1.1 %d", &status), 1);
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    while (recv(fd, text, sizeof text, 0) > 0)
+        ;
+    return status;
+}
+
+/* The memory for results and answers has a limit: a request whose answer is larger gets 413 before it is computed, and
+ * one for which too little is left gets 429. */
+static void test_answer_memory(void **state) {
+    (void)state;
+    enum { REQUESTS = 8 };
+    aoe_serve_options o;
+    aoe_serve_options_defaults(&o);
+    o.max_batch_tokens = 8;
+    o.cache_bytes = 0;
+    o.answer_bytes = 1000000;
+    aoe_server *server = start(&o);
+    json_t *body = json_pack("{s:o}", "input", inputs_of(0, 2000)); /* the answer has about 2000 * D * 12 bytes */
+    char *text = json_dumps(body, 0);
+    int fds[REQUESTS], answered = 0, rejected = 0, status;
+    for (size_t i = 0; i < REQUESTS; i++)
+        fds[i] = send_only(server, "/v1/embeddings", text);
+    for (size_t i = 0; i < REQUESTS; i++) {
+        status = hear_status(fds[i]);
+        answered += status == 200;
+        rejected += status == 429;
+        assert_int_equal(close(fds[i]), 0);
+    }
+    assert_int_equal(answered + rejected, REQUESTS);
+    assert_true(answered >= 2 && rejected >= 1);
+    free(serve_request(server, "POST", "/v1/embeddings", text, &status));
+    assert_int_equal(status, 200); /* the memory is free again */
+    free(text);
+    json_decref(body);
+    serve_stop(server);
+    o.answer_bytes = 100000;
+    server = start(&o);
+    body = json_array();
+    for (size_t i = 0; i < 32; i++)
+        json_array_append_new(body, json_string(LONG));
+    body = json_pack("{s:o}", "inputs", body);
+    text = json_dumps(body, 0);
+    serve_fail(server, "/embed_all", text, 413, "error", "all answers in memory may have only 100000 bytes");
+    json_decref(serve_call(server, "POST", "/embed_all", "{\"inputs\":\"" LONG "\"}", 200));
+    json_decref(serve_call(server, "POST", "/embed", text, 200));
+    free(text);
+    json_decref(body);
+    serve_stop(server);
+}
+
 static void test_options(void **state) {
     (void)state;
     aoe_serve_options o;
@@ -432,10 +489,10 @@ static void test_options(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_embed),   cmocka_unit_test(test_openai),       cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_status),  cmocka_unit_test(test_clients),      cmocka_unit_test(test_names),
-        cmocka_unit_test(test_forms),   cmocka_unit_test(test_broken_model), cmocka_unit_test(test_stop_at_once),
-        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_embed),   cmocka_unit_test(test_openai),        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_status),  cmocka_unit_test(test_clients),       cmocka_unit_test(test_names),
+        cmocka_unit_test(test_forms),   cmocka_unit_test(test_broken_model),  cmocka_unit_test(test_stop_at_once),
+        cmocka_unit_test(test_options), cmocka_unit_test(test_answer_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
