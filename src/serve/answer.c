@@ -202,7 +202,8 @@ void aoei_answer_error_of(aoei_buffer *b, aoei_family family, int status, aoei_e
         put(b, ",\"param\":");
         aoei_answer_cstring(b, param && *param ? param : NULL);
         put(b, ",\"code\":");
-        aoei_answer_cstring(b, names->code);
+        aoei_answer_cstring(b, kind == AOEI_NOT_FOUND && param && !strcmp(param, "model") ? "model_not_found"
+                                                                                          : names->code);
         put(b, "}");
     }
     put(b, "}");

@@ -512,7 +512,10 @@ static int start(aoei_http *h, aoe_error *err) {
     h->acceptor.connections = &h->shared.connections;
     h->acceptor.max_connections = o->max_connections;
     h->acceptor.log = &h->log;
-    return rc ? rc : aoei_acceptor_start(&h->acceptor, err);
+    rc = rc ? rc : aoei_acceptor_start(&h->acceptor, err);
+    if (rc == 0)
+        aoei_log_write(&h->log, AOE_LOG_INFO, "libmicrohttpd %s", aoei_mhd.get_version());
+    return rc;
 }
 
 int aoei_http_start(aoei_http **result, const aoei_http_options *o, aoe_error *err) {

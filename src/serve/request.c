@@ -110,6 +110,8 @@ static const char *sample(aoei_field_kind kind) {
         return "[\"a text\", \"another text\"]";
     case AOEI_FIELD_OBJECT:
         return "{...}";
+    case AOEI_FIELD_ANY:
+        return "...";
     default:
         return "\"a text\"";
     }

@@ -317,7 +317,7 @@ static void test_forms(void **state) {
         {"{\"input\":\"a\",\"dimensions\":99}", "dimensions"},
         {"{\"input\":\"a\",\"encoding_format\":\"x\"}", "encoding_format"},
         {"{\"input\":\"" LONG "\",\"truncate\":false}", "input"},
-        {"{\"input\":\"a\",\"model\":\"none\"}", "model"},
+        {"{\"input\":\"a\",\"model\":\"none\"}", "model\",\"code\":\"model_not_found"},
         {"{}", "input"},
         {"[]", NULL},
     };
