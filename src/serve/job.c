@@ -12,6 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
+enum {
+    EXPANSION = 4,       /* largest quotient of the bytes that are tokenized and those that a body may have */
+    LEAST_BODY = 2000000 /* bytes from which EXPANSION counts if a body may have fewer */
+};
+
 static void destroy_job(aoei_job *j) {
     for (size_t i = 0; j->task && i < j->n; i++)
         aoe_sequence_destroy(j->task[i].sequence);
@@ -338,6 +343,40 @@ static int allocate(aoei_job *j, aoe_error *err) {
     return AOE_OK;
 }
 
+/* Returns the bytes that are tokenized: those of all texts with their prompts. Pairs contain the query once per text.
+ */
+static size_t bytes_to_tokenize(const aoei_job *j) {
+    const char *prompt = j->o.prompt ? j->o.prompt : j->served->info.prompt, *name = NULL;
+    size_t len = prompt && !j->ids ? strlen(prompt) : 0, sum = 0;
+    for (size_t i = 0; i < j->n; i++) {
+        if (prompt_name_of(j, i) && prompt_name_of(j, i) != name) {
+            name = prompt_name_of(j, i);
+            prompt = aoe_model_prompt(j->served->model, name);
+            len = prompt ? strlen(prompt) : 0;
+        }
+        sum += len + (j->text ? j->text[i].len : 0) + (j->first ? j->first[i].len : 0) +
+               (j->second ? j->second[i].len : 0);
+    }
+    return sum;
+}
+
+/* Answers that a prompt or query, together with the texts, is too long, and frees the job. Returns 1 if it did. A body
+ * in which a long prompt or query applies to many short texts would otherwise need thousands of times its size. */
+static int fail_bytes(aoei_job *j, size_t bytes) {
+    const size_t body = j->server->o.max_body > LEAST_BODY ? j->server->o.max_body : LEAST_BODY;
+    const size_t limit = body < SIZE_MAX / EXPANSION ? EXPANSION * body : SIZE_MAX;
+    char message[200];
+    if (bytes <= limit)
+        return 0;
+    snprintf(message, sizeof message,
+             "the texts with their %s have %zu bytes, but at most %zu are allowed; shorten the %s, or divide the texts "
+             "among several requests",
+             j->first ? "query" : "prompt", bytes, limit, j->first ? "query" : "prompt");
+    aoei_metrics_count(j->server->metrics, AOEI_REQUEST_FAILURE, AOEI_FAILED_VALIDATION);
+    aoei_job_fail(j, AOEI_TOO_LARGE, message);
+    return 1;
+}
+
 /* Reserves memory for the components of the results, and for the answer, which replaces them when it is complete.
  * Returns 0, or 1 after answering an error and freeing the job. */
 static int reserve(aoei_job *j, size_t components) {
@@ -408,7 +447,7 @@ void aoei_job_start(aoei_job *j) {
     aoei_metrics_count(m, AOEI_REQUEST_COUNT, j->n > 1 ? AOEI_BATCH : AOEI_SINGLE);
     aoei_metrics_add(m, j->list.kind == AOEI_TASK_SCORE ? AOEI_PREDICT_COUNT : AOEI_EMBED_COUNT, 0, j->n);
     j->dims = j->list.kind == AOEI_TASK_EMBED && j->o.dims ? j->o.dims : j->served->dims;
-    if (!has_states && reserve(j, j->n * j->dims))
+    if (fail_bytes(j, bytes_to_tokenize(j)) || (!has_states && reserve(j, j->n * j->dims)))
         return;
     int code = allocate(j, &err);
     if (!code) {

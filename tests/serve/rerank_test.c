@@ -146,6 +146,30 @@ static void test_documents(void **state) {
     serve_stop(server);
 }
 
+/* A long query for many documents is rejected before the pairs are tokenized. */
+static void test_long_query(void **state) {
+    (void)state;
+    enum { LEN = 50000, DOCUMENTS = 200 };
+    static char long_query[LEN + 1];
+    aoe_server *server = start(NULL);
+    json_t *documents = json_array();
+    memset(long_query, 'w', LEN);
+    for (size_t i = 0; i < DOCUMENTS; i++)
+        json_array_append_new(documents, json_string("w1"));
+    json_t *body = json_pack("{s:s,s:o}", "query", long_query, "documents", documents);
+    char *text = json_dumps(body, 0);
+    serve_fail(server, "/v1/rerank", text, 413, "message",
+               "the texts with their query have 10000400 bytes, but at most 8000000 are allowed; shorten the query");
+    free(text);
+    long_query[LEN / 2] = 0;
+    json_object_set_new(body, "query", json_string(long_query));
+    text = json_dumps(body, 0);
+    json_decref(serve_call(server, "POST", "/v1/rerank", text, 200));
+    free(text);
+    json_decref(body);
+    serve_stop(server);
+}
+
 /* Sends a request whose answer must have the status 200 and, if it is not NULL, the line `header`. */
 static json_t *call_with_header(const aoe_server *server, const char *path, const char *body, const char *header) {
     int status;
@@ -311,8 +335,9 @@ static void test_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),      cmocka_unit_test(test_documents), cmocka_unit_test(test_max_tokens),
-        cmocka_unit_test(test_truncation), cmocka_unit_test(test_limits),    cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_texts),      cmocka_unit_test(test_documents),  cmocka_unit_test(test_long_query),
+        cmocka_unit_test(test_max_tokens), cmocka_unit_test(test_truncation), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

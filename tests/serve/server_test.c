@@ -458,6 +458,31 @@ static void test_answer_memory(void **state) {
     serve_stop(server);
 }
 
+/* A long prompt for many texts is rejected before they are tokenized. */
+static void test_long_prompt(void **state) {
+    (void)state;
+    enum { LEN = 100000 };
+    static char prompt[LEN + 1];
+    aoe_server *server = start(NULL);
+    memset(prompt, 'a', LEN);
+    memcpy(prompt, "{text}", 6);
+    for (size_t i = 0; i < 3; i++) {
+        const char *path = i < 2 ? "/v1/embeddings" : "/embed";
+        prompt[i == 1 ? LEN / 8 : LEN] = 0;
+        json_t *body =
+            json_pack("{s:o,s:s}", i < 2 ? "input" : "inputs", inputs_of(0, i < 2 ? 200 : 32), "prompt", prompt);
+        char *text = json_dumps(body, 0);
+        json_t *answer = serve_call(server, "POST", path, text, i == 0 ? 413 : 200);
+        const char *message = json_string_value(json_object_get(json_object_get(answer, "error"), "message"));
+        assert_int_equal(i == 0, message && strstr(message, "the texts with their prompt have ") != NULL);
+        json_decref(answer);
+        prompt[LEN / 8] = 'a';
+        free(text);
+        json_decref(body);
+    }
+    serve_stop(server);
+}
+
 static void test_options(void **state) {
     (void)state;
     aoe_serve_options o;
@@ -492,7 +517,7 @@ int main(void) {
         cmocka_unit_test(test_embed),   cmocka_unit_test(test_openai),        cmocka_unit_test(test_errors),
         cmocka_unit_test(test_status),  cmocka_unit_test(test_clients),       cmocka_unit_test(test_names),
         cmocka_unit_test(test_forms),   cmocka_unit_test(test_broken_model),  cmocka_unit_test(test_stop_at_once),
-        cmocka_unit_test(test_options), cmocka_unit_test(test_answer_memory),
+        cmocka_unit_test(test_options), cmocka_unit_test(test_answer_memory), cmocka_unit_test(test_long_prompt),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
