@@ -40,7 +40,7 @@ struct aoe_server {
     aoei_metrics *metrics;    /* owned */
     const aoei_route *routes; /* [n_routes] table of all routes, borrowed */
     size_t n_routes;
-    aoei_request_threads waiting; /* threads of calls that wait for a model or an index */
+    aoei_request_threads waiting; /* threads of calls that wait for a model or an index, or take long */
     aoei_request_threads writing; /* the thread of calls that change an index, one after another */
     atomic_int state;             /* an aoei_server_state */
     atomic_size_t requests;       /* requests of routes that compute, in flight */

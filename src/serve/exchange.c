@@ -100,6 +100,14 @@ void aoei_exchange_write_error(const aoei_exchange *x, aoei_buffer *b, int statu
     (void)aoei_buffer_printf(b, "\",\"error_type\":\"%s\"}", kind);
 }
 
+void aoei_exchange_set_work(aoei_exchange *x, void *work) {
+    x->work = work;
+}
+
+void *aoei_exchange_work(const aoei_exchange *x) {
+    return x->work;
+}
+
 /* ------------------------------------------------------------------ answer */
 
 /* Adds all headers to the answer. Returns 0, or 1 if out of memory. */

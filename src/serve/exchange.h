@@ -44,6 +44,9 @@ void aoei_exchange_add_header(aoei_exchange *x, const char *name, const char *fm
  * bytes always succeed. Returns 0; 1 if they exceed *limit, the maximum for all requests; 2 if they exceed what is left
  * of it. May be called once. */
 int aoei_exchange_reserve(aoei_exchange *x, size_t bytes, size_t *limit);
+/* Stores what another thread of the caller shall do for the request; NULL (default): nothing. Borrowed. */
+void aoei_exchange_set_work(aoei_exchange *x, void *work);
+void *aoei_exchange_work(const aoei_exchange *x);
 /* Sets what the access log tells about the request. model: NULL if there is none; at most 63 bytes are kept. */
 void aoei_exchange_note(aoei_exchange *x, const char *model, size_t texts, size_t tokens);
 /* Answers the request, from any thread. type: value of Content-Type, or NULL. Takes over the memory of body and zeroes

@@ -57,6 +57,7 @@ struct aoei_exchange {
     size_t held_bytes;             /* bytes that count in shared->answer_bytes */
     int is_reserved;               /* 1: held_bytes were reserved before the answer */
     int status;                    /* of the answer; 0: none */
+    void *work;                    /* see aoei_exchange_set_work */
     int is_counted;                /* 1: counted in in_flight */
     int is_discarded;              /* 1: the body is not stored */
     int is_sent_early;             /* 1: the answer was sent before the body was complete; the connection is closed */

@@ -13,8 +13,11 @@
 #include <string.h>
 
 enum {
-    EXPANSION = 4,       /* largest quotient of the bytes that are tokenized and those that a body may have */
-    LEAST_BODY = 2000000 /* bytes from which EXPANSION counts if a body may have fewer */
+    EXPANSION = 4,        /* largest quotient of the bytes that are tokenized and those that a body may have */
+    LEAST_BODY = 2000000, /* bytes from which EXPANSION counts if a body may have fewer */
+    /* largest job that starts in the thread of the connections; each of the limits takes about a millisecond */
+    SHORT_BYTES = 16384,     /* bytes that are tokenized */
+    SHORT_COMPONENTS = 32768 /* components of embeddings, which may all be in the cache */
 };
 
 static void destroy_job(aoei_job *j) {
@@ -59,6 +62,7 @@ aoei_job *aoei_job_create(aoei_call *c, aoei_served *served, size_t n, aoei_task
                     .value_bytes = AOEI_FLOAT_TEXT,
                     .answer = answer};
     aoe_sequence_options_defaults(&j->o);
+    j->must_be_short = !c->may_wait && aoei_exchange_body(c->x).len <= AOEI_HTTP_SMALL_BODY;
     aoei_exchange_free_body(c->x);
     aoei_request_free_document(&j->request);
     c->request = (aoei_request){0};
@@ -433,9 +437,7 @@ static int allocate_states(aoei_job *j) {
 }
 
 void aoei_job_start(aoei_job *j) {
-    aoe_error err = {0};
-    const int has_states = j->list.kind == AOEI_TASK_STATES;
-    const double start = aoei_now();
+    const size_t bytes = bytes_to_tokenize(j);
     if (j->list.kind == AOEI_TASK_EMBED && j->o.dims > j->served->dims) {
         char message[120];
         snprintf(message, sizeof message, "`dimensions` is %zu, but the embeddings have %zu components", j->o.dims,
@@ -447,7 +449,22 @@ void aoei_job_start(aoei_job *j) {
     aoei_metrics_count(m, AOEI_REQUEST_COUNT, j->n > 1 ? AOEI_BATCH : AOEI_SINGLE);
     aoei_metrics_add(m, j->list.kind == AOEI_TASK_SCORE ? AOEI_PREDICT_COUNT : AOEI_EMBED_COUNT, 0, j->n);
     j->dims = j->list.kind == AOEI_TASK_EMBED && j->o.dims ? j->o.dims : j->served->dims;
-    if (fail_bytes(j, bytes_to_tokenize(j)) || (!has_states && reserve(j, j->n * j->dims)))
+    if (fail_bytes(j, bytes))
+        return;
+    if (!j->must_be_short || (bytes <= SHORT_BYTES && j->n * j->dims <= SHORT_COMPONENTS)) {
+        aoei_job_continue(j);
+        return;
+    }
+    aoei_exchange_set_work(j->x, j);
+    if (aoei_request_threads_add(&j->server->waiting, j->x))
+        aoei_job_fail(j, AOEI_OVERLOADED, "too many requests wait for threads of the server; try again later");
+}
+
+void aoei_job_continue(aoei_job *j) {
+    aoe_error err = {0};
+    const int has_states = j->list.kind == AOEI_TASK_STATES;
+    const double start = aoei_now();
+    if (!has_states && reserve(j, j->n * j->dims))
         return;
     int code = allocate(j, &err);
     if (!code) {

@@ -30,10 +30,11 @@ struct aoei_job {
     size_t n;
     aoe_sequence_options o;          /* settings of all texts */
     const char *const *prompt_names; /* [n] prompt of each text, instead of o.prompt_name; NULL: the same for all */
-    int refuses_long;                /* 1: texts that are too long are errors */
-    const uint8_t *is_shortened;     /* [n] 1: the route has shortened the text; NULL: none; borrowed until `answer` */
-    size_t max_tokens;               /* tokens of all texts; 0: no limit */
-    const char *length_key;          /* key of the body that sets o.max_length, for messages; NULL: none */
+    int must_be_short; /* 1: the job starts in the thread of the connections, which does only a little work at a time */
+    int refuses_long;  /* 1: texts that are too long are errors */
+    const uint8_t *is_shortened; /* [n] 1: the route has shortened the text; NULL: none; borrowed until `answer` */
+    size_t max_tokens;           /* tokens of all texts; 0: no limit */
+    const char *length_key;      /* key of the body that sets o.max_length, for messages; NULL: none */
     aoei_job_answer_fn answer;
     void *user;         /* of the route; freed with aoei_free */
     int format;         /* of the route */
@@ -57,8 +58,10 @@ struct aoei_job {
 aoei_job *aoei_job_create(aoei_call *c, aoei_served *served, size_t n, aoei_task_kind kind, aoei_job_answer_fn answer);
 /* Answers with an error, and frees the job, which was not started. */
 void aoei_job_fail(aoei_job *job, aoei_error_kind kind, const char *message);
-/* Starts the job, which answers the request later and frees itself. */
+/* Starts the job, which answers the request later and frees itself. A job that must be short, but needs more than about
+ * a millisecond until its texts are in the queue, is passed to the threads that may wait. */
 void aoei_job_start(aoei_job *job);
+void aoei_job_continue(aoei_job *job); /* continues a job that was passed to another thread */
 /* Checks the number of texts of a request against the limit of the server. Returns 0, or 1 after answering the error.
  * is_native: 1: the limit is options.max_texts, otherwise options.max_list. key: name of the texts in the body. */
 int aoei_call_check_count(aoei_call *c, size_t n, int is_native, const char *key);

@@ -17,7 +17,7 @@ typedef void (*aoei_route_fn)(aoei_call *call);
 enum {
     AOEI_ROUTE_OPEN = 1,   /* needs no API key */
     AOEI_ROUTE_WRITES = 2, /* changes an index; the server must allow it */
-    AOEI_ROUTE_WAITS = 4   /* may take long before a job is started; runs in a thread that may wait */
+    AOEI_ROUTE_WAITS = 4   /* may take long until it answers or starts a job; runs in a thread that may wait */
 };
 
 typedef struct aoei_route {

@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "serve/call.h"
 #include "serve/indexes.h"
+#include "serve/job.h"
 #include "serve/routes.h"
 #include "serve/systemd.h"
 
@@ -104,10 +105,14 @@ static int call_route(aoe_server *s, aoei_exchange *x, const aoei_route_match *m
     return c.would_wait;
 }
 
-/* Repeats a call in a thread that may wait. */
+/* Continues a job, or repeats a call, in a thread that may wait. */
 static void call_waiting(void *user, aoei_exchange *x) {
     aoe_server *s = user;
     aoei_route_match m;
+    if (aoei_exchange_work(x)) {
+        aoei_job_continue(aoei_exchange_work(x));
+        return;
+    }
     aoei_route_find(s->routes, s->n_routes, aoei_exchange_method(x), aoei_exchange_path(x), &m);
     call_route(s, x, &m, 1);
 }

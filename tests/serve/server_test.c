@@ -17,6 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "serve/call.h"
+
 #include "../support/serve_client.h"
 #include "../support/support.h"
 #include "../support/tiny_model.h"
@@ -483,6 +485,70 @@ static void test_long_prompt(void **state) {
     serve_stop(server);
 }
 
+static atomic_int n_passed;
+static void (*handle_passed)(void *user, aoei_exchange *x);
+
+static void count_passed(void *user, aoei_exchange *x) {
+    (void)atomic_fetch_add(&n_passed, 1);
+    handle_passed(user, x);
+}
+
+/* Returns a body with n short texts. prompt: NULL: none */
+static char *short_texts(const char *key, size_t n, const char *prompt) {
+    json_t *list = json_array(), *body = json_object();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_string(i % 2 ? "a" : "b"));
+    json_object_set_new(body, key, list);
+    if (prompt)
+        json_object_set_new(body, "prompt", json_string(prompt));
+    char *text = json_dumps(body, JSON_COMPACT);
+    assert_true(strlen(text) <= AOEI_HTTP_SMALL_BODY);
+    json_decref(body);
+    return text;
+}
+
+/* The thread of the connections passes small bodies that need much work to other threads, and handles the others. */
+static void test_long_work(void **state) {
+    (void)state;
+    static char prompt[2048];
+    memset(prompt, 'a', sizeof prompt - 1);
+    memcpy(prompt, "{text}", 6);
+    const struct {
+        const char *path, *key, *prompt;
+        size_t n;
+        int passes;
+    } cases[] = {
+        {"/embed", "inputs", NULL, 1, 0},
+        {"/embed", "inputs", NULL, 32, 0},
+        {"/embed", "inputs", prompt, 1, 0},
+        {"/embed", "inputs", prompt, 32, 1},
+        {"/v1/embeddings", "input", NULL, 32, 0},
+        {"/v1/embeddings", "input", NULL, 2000, 1}, /* also when all embeddings are in the cache */
+        {"/v1/embeddings", "input", NULL, 2000, 1},
+        {"/map", "inputs", NULL, 3, 1},
+        {"/tokenize", "inputs", NULL, 3, 1},
+    };
+    tiny_model shape = tiny_defaults();
+    shape.hidden = 32;
+    char *wide = test_path(test_dir, "wide");
+    tiny_model_write(wide, &shape);
+    aoe_server *server = serve_start((const char *const[]){wide}, 1, NULL);
+    aoei_mutex_lock(&server->waiting.lock);
+    handle_passed = server->waiting.handle;
+    server->waiting.handle = count_passed;
+    aoei_mutex_unlock(&server->waiting.lock);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = short_texts(cases[i].key, cases[i].n, cases[i].prompt);
+        atomic_store(&n_passed, 0);
+        json_decref(serve_call(server, "POST", cases[i].path, text, 200));
+        if (atomic_load(&n_passed) != cases[i].passes)
+            fail_msg("case %zu: passed %d times", i, atomic_load(&n_passed));
+        free(text);
+    }
+    free(wide);
+    serve_stop(server);
+}
+
 static void test_options(void **state) {
     (void)state;
     aoe_serve_options o;
@@ -514,10 +580,11 @@ static void test_options(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_embed),   cmocka_unit_test(test_openai),        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_status),  cmocka_unit_test(test_clients),       cmocka_unit_test(test_names),
-        cmocka_unit_test(test_forms),   cmocka_unit_test(test_broken_model),  cmocka_unit_test(test_stop_at_once),
-        cmocka_unit_test(test_options), cmocka_unit_test(test_answer_memory), cmocka_unit_test(test_long_prompt),
+        cmocka_unit_test(test_embed),     cmocka_unit_test(test_openai),        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_status),    cmocka_unit_test(test_clients),       cmocka_unit_test(test_names),
+        cmocka_unit_test(test_forms),     cmocka_unit_test(test_broken_model),  cmocka_unit_test(test_stop_at_once),
+        cmocka_unit_test(test_options),   cmocka_unit_test(test_answer_memory), cmocka_unit_test(test_long_prompt),
+        cmocka_unit_test(test_long_work),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
