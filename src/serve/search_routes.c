@@ -56,6 +56,7 @@ const aoei_field aoei_search_fields[AOEI_SEARCH_FIELDS] = {
      .help = "Name of the index (GET /indexes); without it, the first index of the server."},
     {.name = "k",
      .kind = AOEI_FIELD_COUNT,
+     .min = 1,
      .offset = offsetof(search_body, k),
      .help = "Maximum number of passages, from 1 to 1000 (default 10)."},
     {.name = "mode",

@@ -52,8 +52,6 @@ def narrow(schema, models, mode):
     dropped = {"prompt_name", "where", "path"}
     if {"input", "inputs"} & set(properties):
         dropped |= {"prompt", "input_type"}
-    if models[0] == "cross":  # pairs are truncated at their end
-        dropped.add("truncation_direction")
     for name in dropped & set(properties):
         del properties[name]
     for name in NOT_SUPPORTED & set(properties):
@@ -76,9 +74,6 @@ def narrow(schema, models, mode):
             field["anyOf"][-1]["items"].pop("minItems", None)
         else:
             narrow(field, models, mode)
-    if "output_dimension" in properties:  # of Cohere, whose `texts` may be missing only with `inputs`
-        schema["required"] = ["texts"]
-        properties["texts"]["anyOf"] = [one for one in properties["texts"]["anyOf"] if one.get("enum") != [None]]
     if schema.get("type") == "object" and mode == "positive":
         schema["additionalProperties"] = {"type": "string"}
     if schema.get("type") == "integer" and schema.get("maximum") == 2147483647:
