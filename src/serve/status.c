@@ -105,10 +105,12 @@ static void add_html(aoei_buffer *b, const char *text) {
 
 void aoei_route_docs(aoei_call *c) {
     aoei_buffer b = {0};
-    aoei_buffer_printf(&b, "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
-                           "<meta name=\"viewport\" content=\"width=device-width\"><title>Routes of aoe</title></head>"
-                           "<body><h1>Routes</h1><p>The document <a href=\"openapi.json\">openapi.json</a> describes "
-                           "them for programs.</p><dl>");
+    aoei_buffer_printf(&b,
+                       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
+                       "<meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" "
+                       "content=\"light dark\"><title>Routes of aoe</title></head>"
+                       "<body><main><h1>Routes</h1><p>The document <a href=\"openapi.json\">openapi.json</a> describes "
+                       "them for programs.</p><dl>");
     for (size_t i = 0; i < c->server->n_routes; i++) {
         const aoei_route *r = &c->server->routes[i];
         aoei_buffer_printf(&b, "<dt><code>%s ", r->method);
@@ -122,7 +124,7 @@ void aoei_route_docs(aoei_call *c) {
         }
         aoei_buffer_printf(&b, "</dd>");
     }
-    aoei_buffer_printf(&b, "</dl></body></html>");
+    aoei_buffer_printf(&b, "</dl></main></body></html>");
     aoei_exchange_add_header(c->x, "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
     aoei_exchange_add_header(c->x, "X-Content-Type-Options", "nosniff");
     aoei_exchange_answer(c->x, 200, "text/html; charset=utf-8", &b);

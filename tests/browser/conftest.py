@@ -3,6 +3,7 @@ import pytest
 
 from browser import Page
 from mock_server import MockServer
+from real_server import Data
 
 
 @pytest.fixture(scope="session")
@@ -10,6 +11,12 @@ def page():
     p = Page()
     yield p
     p.close()
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
+    """Indexes, a cross-encoder and a key for `aoe serve`."""
+    return Data(str(tmp_path_factory.mktemp("data")))
 
 
 @pytest.fixture
