@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Bodies and answers are those of text-embeddings-inference, with the further field `model`. A text is tokenized with
  * its prompt, without the chat template of the model, and is not truncated. The ranges of the tokens are bytes of the
- * text with its prompt. Both routes answer
- * without a batch, in a thread that may wait, because the answer to a small body can be large.
+ * text with its prompt. Both routes answer without a batch, in a thread that may wait, because the answer to a small
+ * body can be large.
  */
 #include "serve/tei_tokens.h"
 
