@@ -26,8 +26,7 @@ typedef enum aoei_server_state {
     AOEI_LOADING,
     AOEI_READY,
     AOEI_DRAINING, /* requests in flight are finished */
-    AOEI_STOPPED,  /* requests in flight are given up */
-    AOEI_STOPPING  /* requests that take long are given up */
+    AOEI_STOPPING  /* requests in flight are given up */
 } aoei_server_state;
 
 struct aoe_server {

@@ -329,7 +329,7 @@ static void finish(aoei_task_list *list) {
 
 static int is_gone(aoei_task_list *list) {
     aoei_job *j = (aoei_job *)list;
-    return atomic_load(&j->server->state) == AOEI_STOPPED || aoei_exchange_is_gone(j->x);
+    return atomic_load(&j->server->state) == AOEI_STOPPING || aoei_exchange_is_gone(j->x);
 }
 
 /* Allocates the results. States are allocated when the numbers of tokens are known. */
@@ -464,6 +464,10 @@ void aoei_job_continue(aoei_job *j) {
     aoe_error err = {0};
     const int has_states = j->list.kind == AOEI_TASK_STATES;
     const double start = aoei_now();
+    if (atomic_load(&j->server->state) == AOEI_STOPPING) {
+        aoei_job_fail(j, AOEI_UNHEALTHY, "the server is stopping");
+        return;
+    }
     if (!has_states && reserve(j, j->n * j->dims))
         return;
     int code = allocate(j, &err);

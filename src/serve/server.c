@@ -105,6 +105,14 @@ static int call_route(aoe_server *s, aoei_exchange *x, const aoei_route_match *m
     return c.would_wait;
 }
 
+/* Returns 1 after answering that the server stops, if it does not finish requests any more. */
+static int is_given_up(const aoe_server *s, aoei_exchange *x) {
+    if (atomic_load(&s->state) != AOEI_STOPPING)
+        return 0;
+    fail(x, AOEI_UNHEALTHY, "the server is stopping");
+    return 1;
+}
+
 /* Continues a job, or repeats a call, in a thread that may wait. */
 static void call_waiting(void *user, aoei_exchange *x) {
     aoe_server *s = user;
@@ -114,7 +122,12 @@ static void call_waiting(void *user, aoei_exchange *x) {
         return;
     }
     aoei_route_find(s->routes, s->n_routes, aoei_exchange_method(x), aoei_exchange_path(x), &m);
-    call_route(s, x, &m, 1);
+    if (!is_given_up(s, x)) {
+        call_route(s, x, &m, 1);
+        return;
+    }
+    if (computes(m.route))
+        atomic_fetch_sub(&s->requests, 1);
 }
 
 static void handle(void *user, aoei_exchange *x) {
@@ -129,7 +142,8 @@ static void handle(void *user, aoei_exchange *x) {
         return;
     }
     aoei_request_threads *threads = m.route->flags & AOEI_ROUTE_WRITES ? &s->writing : &s->waiting;
-    if ((computes(m.route) && is_overloaded(s, x)) || !call_route(s, x, &m, 0) || !aoei_request_threads_add(threads, x))
+    if ((computes(m.route) && (is_given_up(s, x) || is_overloaded(s, x))) || !call_route(s, x, &m, 0) ||
+        !aoei_request_threads_add(threads, x))
         return;
     if (computes(m.route))
         atomic_fetch_sub(&s->requests, 1);
@@ -350,7 +364,6 @@ int aoe_server_stop(aoe_server *server, double seconds) {
     report(server, aoei_systemd_stopping);
     aoei_http_drain(server->http);
     const int left = aoei_http_wait(server->http, seconds);
-    atomic_store(&server->state, AOEI_STOPPED);
     atomic_store(&server->state, AOEI_STOPPING);
     aoei_http_stop(server->http);
     destroy(server);
