@@ -88,8 +88,10 @@ class Page:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def overflow(self):
-        """Returns by how many pixels the page is wider than the window. innerWidth of a phone grows with the page."""
-        return self.run("const e = document.documentElement; return e.scrollWidth - e.clientWidth")
+        """Returns by how many pixels the page is wider than the window, or the contents of a panel than the panel.
+        innerWidth of a phone grows with the page."""
+        return self.run("return Math.max(...Array.from(document.querySelectorAll('html, [role=tabpanel]'),"
+                        "e => e.scrollWidth - e.clientWidth))")
 
     def screenshot(self, name):
         width, height = self.run("return [innerWidth, document.documentElement.scrollHeight]")
