@@ -136,9 +136,10 @@ static const char *path_of(const char *url) {
     return path ? path : "/";
 }
 
-static void check_framing(aoei_exchange *x, const char *version) {
+static void check_framing(aoei_exchange *x, const char *url, const char *version) {
+    const aoei_head_line line = {x->target, x->method, url, version};
     x->is_http10 = strcmp(version, "HTTP/1.1") != 0;
-    if (!aoei_head_check(&x->framing, x->mhd, x->target, x->method, version))
+    if (!aoei_head_check(&x->framing, x->mhd, &line))
         return;
     x->closes = 1;
     reject(x, 400, "%s; the connection is closed", x->framing.problem);
@@ -220,7 +221,7 @@ static enum MHD_Result begin(const aoei_http *h, aoei_exchange *x, const char *u
     count(x);
     if (aoei_connections_enter(&x->shared->connections, x->connection, AOEI_PHASE_BODY))
         return MHD_NO;
-    check_framing(x, version);
+    check_framing(x, url, version);
     if (!is_rejected(x))
         check_names(h, x);
     if (!is_rejected(x))
