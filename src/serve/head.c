@@ -17,8 +17,8 @@ typedef struct head {
     const char *end;  /* end of the last line so far */
 } head;
 
-/* Returns 1 if `to` is n bytes behind `from`. The pointers may belong to different objects. */
-static int is_behind(const char *to, const char *from, size_t n) {
+/* Returns 1 if `to` is n bytes after `from`. The pointers may belong to different objects. */
+static int is_after(const char *to, const char *from, size_t n) {
     return (uintptr_t)to == (uintptr_t)from + n;
 }
 
@@ -28,18 +28,18 @@ static int is_line_end(const char *end) {
 
 /* Returns 1 if the memory contains a header as one line that directly follows the line that ends at `end`. */
 static int is_next_line(const char *end, const char *name, size_t name_len, const char *value, size_t value_len) {
-    if (!is_behind(name, end, 2))
+    if (!is_after(name, end, 2))
         return 0;
     size_t at = name_len + 1;
     while (name[at] == ' ' || name[at] == '\t')
         at++;
-    return is_behind(value, name, at) && is_line_end(value + value_len);
+    return is_after(value, name, at) && is_line_end(value + value_len);
 }
 
 /* Compares the first line with the memory. url: the decoded target. Returns its end; NULL if it is different. */
 static const char *first_line(const char *target, const char *method, const char *url, const char *version) {
     const char *end = version + strlen(version);
-    return is_behind(url, method, strlen(method) + 1) && is_behind(version, url, strlen(target) + 1) && is_line_end(end)
+    return is_after(url, method, strlen(method) + 1) && is_after(version, url, strlen(target) + 1) && is_line_end(end)
                ? end
                : NULL;
 }
