@@ -125,7 +125,8 @@ static void test_rejected(void **state) {
 static void test_accepted(void **state) {
     (void)state;
     static const char *const heads[] = {
-        "GET /livez HTTP/1.1\r\nhost:127.0.0.1\r\nX-A:\r\nX-B: \t \r\nX-C: \t b \t \r\nCookie: a=b; c=\"d\"\r\nX-E:e\r\n\r\n",
+        "GET /livez HTTP/1.1\r\nhost:127.0.0.1\r\nX-A:\r\nX-B: \t \r\nX-C: \t b \t \r\nCookie: a=b; c=\"d\"\r\n"
+        "X-E:e\r\n\r\n",
         "GET /livez?x=%41&y=+#z HTTP/1.1\r\nX-A: b\r\n" HOST "X-B:\r\n\r\n",
         "GET /live%7A HTTP/1.1\r\n" HOST "\r\n",
         "GET http://127.0.0.1/livez HTTP/1.1\r\n" HOST "\r\n",
