@@ -54,6 +54,25 @@ void aoei_call_fail(aoei_call *c, aoei_error_kind kind, const char *fmt, ...) {
     aoei_call_fail_exchange(c->x, c->route, kind, message, NULL);
 }
 
+void aoei_call_name_keys(const char *message, const char *length_key, char *text, size_t size) {
+    static const char option[] = "options.", longest[] = "max_length";
+    size_t at = 0;
+    *text = 0;
+    while (*message && at < size) {
+        const size_t n = strncmp(message, option, sizeof option - 1) ? 0 : sizeof option - 1;
+        const char *name = message + n;
+        const size_t len = n ? strspn(name, "abcdefghijklmnopqrstuvwxyz_") : 1;
+        const int is_length = n && len == sizeof longest - 1 && !memcmp(name, longest, len);
+        if (is_length && !length_key)
+            at += (size_t)snprintf(text + at, size - at, "the maximum sequence length");
+        else if (is_length)
+            at += (size_t)snprintf(text + at, size - at, "`%s`", length_key);
+        else
+            at += (size_t)snprintf(text + at, size - at, n ? "`%.*s`" : "%.*s", (int)len, name);
+        message = name + len;
+    }
+}
+
 void aoei_call_fail_code(aoei_call *c, int code, const aoe_error *err) {
     aoei_call_fail(c, aoei_call_error_kind(code), "%s", err->message);
 }

@@ -73,6 +73,9 @@ const aoei_route *aoei_call_next_route(const aoei_call *c);
 aoei_served *aoei_call_model(aoei_call *c, const char *name, aoei_task_kind kind);
 /* Answers with an error in the form of the route's family. */
 void aoei_call_fail(aoei_call *c, aoei_error_kind kind, const char *fmt, ...) AOEI_PRINTF(3, 4);
+/* Copies a message of the library to text[size], with the keys of the request instead of the options of the library:
+ * "options.NAME" becomes "`NAME`". length_key: key of the maximum length of a text; NULL: the request has none */
+void aoei_call_name_keys(const char *message, const char *length_key, char *text, size_t size);
 /* Answers with an error of the library. */
 void aoei_call_fail_code(aoei_call *c, int code, const aoe_error *err);
 /* Answers with JSON. Takes over the memory of body. */

@@ -190,27 +190,6 @@ static int tokenize(aoei_job *j, aoe_error *err) {
     return code;
 }
 
-/* Copies a message of the library to text[size], with the keys of the request instead of the options of the library:
- * "options.NAME" becomes "`NAME`", except that the key of the maximum length depends on the route. */
-static void name_keys(const aoei_job *j, const char *message, char *text, size_t size) {
-    static const char option[] = "options.", longest[] = "max_length";
-    size_t at = 0;
-    *text = 0;
-    while (*message && at < size) {
-        const size_t n = strncmp(message, option, sizeof option - 1) ? 0 : sizeof option - 1;
-        const char *name = message + n;
-        const size_t len = n ? strspn(name, "abcdefghijklmnopqrstuvwxyz_") : 1;
-        const int is_length = n && len == sizeof longest - 1 && !memcmp(name, longest, len);
-        if (is_length && !j->length_key)
-            at += (size_t)snprintf(text + at, size - at, "the maximum sequence length");
-        else if (is_length)
-            at += (size_t)snprintf(text + at, size - at, "`%s`", j->length_key);
-        else
-            at += (size_t)snprintf(text + at, size - at, n ? "`%.*s`" : "%.*s", (int)len, name);
-        message = name + len;
-    }
-}
-
 /* Writes that text i has more than `limit` tokens, in the words of the family of the route. */
 static void describe_long(const aoei_job *j, size_t i, size_t limit, char *message, size_t size) {
     const unsigned tokens = j->task[i].tokens;
@@ -408,7 +387,7 @@ static void fail_code(aoei_job *j, int code, const aoe_error *err) {
     const int is_tokenizer = code == AOE_EFORMAT || code == AOE_EARG;
     aoei_metrics_count(j->server->metrics, AOEI_REQUEST_FAILURE,
                        is_tokenizer ? AOEI_FAILED_TOKENIZATION : AOEI_FAILED_VALIDATION);
-    name_keys(j, err->message, message, sizeof message);
+    aoei_call_name_keys(err->message, j->length_key, message, sizeof message);
     aoei_job_fail(j, code == AOE_EFORMAT ? AOEI_TOKENIZER : aoei_call_error_kind(code), message);
 }
 

@@ -19,16 +19,16 @@ enum { ADD_AT_ONCE = 32 /* documents that are added before the server looks whet
 
 /* Answers with an error of an index. */
 static void fail(aoei_call *c, int code, const aoe_error *err) {
-    static const char options[] = "options.";
-    const char *message = err->message;
-    if (!strncmp(message, options, sizeof options - 1))
-        message += sizeof options - 1; /* the keys of the body have the names of the options */
+    static const char condition[] = "condition: ";
+    char message[sizeof err->message];
+    const int is_condition = !strncmp(err->message, condition, sizeof condition - 1);
+    aoei_call_name_keys(err->message + (is_condition ? sizeof condition - 1 : 0), NULL, message, sizeof message);
     aoei_call_fail(c,
                    code == AOE_EARG     ? AOEI_VALIDATION
                    : code == AOE_ENOENT ? AOEI_NOT_FOUND
                    : code == AOE_ENOMEM ? AOEI_INTERNAL
                                         : AOEI_UNHEALTHY,
-                   "%s", message);
+                   "%s%s", is_condition ? "`where`: " : "", message);
 }
 
 /* ------------------------------------------------------------------ search */
