@@ -213,12 +213,12 @@ static int wait_for_signals(aoe_server *server, const sigset_t *set) {
         if (sigwait(set, &number))
             continue;
         if (number == SIGHUP) {
-            cli_message("opening the models and indexes anew");
+            cli_note("opening the models and indexes anew");
             if (aoe_server_reload(server, &err))
                 cli_warn("the old models and indexes remain in use: %s", err.message);
             continue;
         }
-        cli_message("finishing the requests in flight; a second signal ends the program at once");
+        cli_note("finishing the requests in flight; a second signal ends the program at once");
         sigset_t ends = *set;
         sigdelset(&ends, SIGHUP); /* has no effect any more */
         pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
@@ -256,7 +256,7 @@ static int serve(const options *o) {
             json_pack("{s:s,s:I}", "address", aoe_server_address(server), "port", (json_int_t)aoe_server_port(server)));
         fflush(stdout);
     } else
-        cli_message("listening on %s; press Ctrl-C to stop", aoe_server_address(server));
+        cli_note("listening on %s; press Ctrl-C to stop", aoe_server_address(server));
     return wait_for_signals(server, &set);
 }
 
@@ -317,8 +317,10 @@ static int run_command(int argc, char **argv) {
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO)
+    if (code == CLI_GO) {
+        cli_set_quiet(o.general.quiet);
         code = run(&o);
+    }
     cli_args_free(&args);
     return code;
 }

@@ -34,3 +34,10 @@ code=0
 wait $pid || code=$?
 echo "exit code $code"
 sed "s/^libmicrohttpd .*/libmicrohttpd VERSION/" err
+# with --quiet, the server prints no notes
+"$AOE" serve -q -m tiny=model --port 0 --json >out 2>err &
+pid=$!
+wait_for address out
+kill -TERM $pid
+wait $pid || code=$?
+echo "quiet: exit code $code, $(wc -l <err) lines"
