@@ -14,6 +14,7 @@ static const struct {
     const char *other, *own;
 } synonyms[] = {
     {"adam-epsilon", "optimizer-eps"},
+    {"api-key", "api-key-file"},
     {"batch", "batch-size"},
     {"bf16", "dtype"},
     {"bs", "batch-size"},
@@ -129,7 +130,9 @@ static const struct {
     {"cache-dir cache-folder huggingface-hub-cache local-dir", "the environment variable HF_HOME sets the model cache"},
     {"hf-token hf-api-token huggingface-token use-auth-token", "the environment variable HF_TOKEN contains the token"},
     {"local-files-only", "only aoe pull downloads models"},
-    {"host hostname port", "aoe has no server; aoe embed --flush answers line by line on standard output"},
+    {"host hostname port", "aoe serve is the server; aoe embed --flush answers line by line on standard output"},
+    {"auto-truncate", "texts are truncated unless aoe serve has the option --no-truncate"},
+    {"served-model-name alias", "aoe serve -m NAME=MODEL gives a model a name"},
     {"show-progress-bar progress", "a terminal shows progress unless --quiet is given"},
     {"load-in-4bit", "adapters are trained on weights of 8 or 16 bits"},
 };

@@ -49,7 +49,9 @@ static int choose_format(aoe_table_options *one, const char *path) {
     aoe_error err;
     if (strcmp(path, "-") != 0 && stat(path, &st) != 0)
         return errno == ENOENT || errno == ENOTDIR
-                   ? cli_fail("%s: no such file; check the path", path)
+                   ? cli_fail("%s: no such file; %s", path,
+                              strchr(path, ' ') ? "texts, instead of files, are read from standard input"
+                                                : "check the path")
                    : cli_fail("%s: cannot open: %s; check the path", path, strerror(errno));
     if (strcmp(path, "-") != 0 && S_ISDIR(st.st_mode))
         return cli_fail("%s: is a directory; give the files in it, for example %s%s*%s", path, path,

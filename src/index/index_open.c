@@ -260,7 +260,7 @@ static int open_writer(aoe_index *index, const aoe_index_options *o, aoe_error *
 /* --------------------------------------------------------------------- open */
 
 static int fail_missing(const char *dir, aoe_error *err) {
-    return aoei_fail(err, AOE_ENOENT, "%s: there is no index; create it first", dir);
+    return aoei_fail(err, AOE_ENOENT, "%s: there is no index; create it, for example with `aoe index`", dir);
 }
 
 /* Reads the settings without an open index. */

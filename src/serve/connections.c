@@ -85,6 +85,13 @@ int aoei_connections_enter(aoei_connections *t, aoei_connection *c, aoei_phase p
     return expired;
 }
 
+int aoei_connections_was_slow(aoei_connections *t, const aoei_connection *c) {
+    aoei_mutex_lock(&t->lock);
+    const int was_slow = c->was_slow;
+    aoei_mutex_unlock(&t->lock);
+    return was_slow;
+}
+
 /* The caller holds the lock. */
 static int send_raw(const aoei_connection *c, const char *text, size_t len) {
     return !c->is_tls && c->phase != AOEI_PHASE_EXPIRED &&
@@ -126,6 +133,7 @@ void aoei_connections_expire(aoei_connections *t, uint64_t now) {
             continue;
         if (!broken && (c->phase == AOEI_PHASE_HEADERS || c->phase == AOEI_PHASE_BODY))
             (void)send_raw(c, answer, (size_t)len);
+        c->was_slow = !broken && c->phase != AOEI_PHASE_IDLE && c->phase != AOEI_PHASE_ANSWER;
         c->phase = AOEI_PHASE_EXPIRED;
         c->deadline = 0;
         (void)shutdown(c->fd, SHUT_RDWR);

@@ -29,6 +29,7 @@ typedef struct aoei_connection {
     uint64_t deadline;                       /* aoei_now_ns(); 0: none */
     aoei_phase phase;
     int has_ended;   /* 1: the last aoei_connections_expire found the end of an incomplete request */
+    int was_slow;    /* 1: expired because its request did not arrive in time */
     int fd;          /* socket; belongs to libmicrohttpd */
     int is_tls;      /* 1: bytes may be sent only by libmicrohttpd */
     char remote[64]; /* address of the client, such as "127.0.0.1" */
@@ -52,6 +53,8 @@ void aoei_connections_remove(aoei_connections *t, aoei_connection *c);
 size_t aoei_connections_count(aoei_connections *t);
 /* Begins a phase and sets its deadline. Returns 0, or 1 if the connection has expired. */
 int aoei_connections_enter(aoei_connections *t, aoei_connection *c, aoei_phase phase);
+/* Returns 1 if the connection has expired because its request did not arrive in time. */
+int aoei_connections_was_slow(aoei_connections *t, const aoei_connection *c);
 /* Sends text[len] in the current phase, outside of libmicrohttpd, which must not be sending. Returns 1 if all of it was
  * sent, otherwise 0, for example always with TLS. */
 int aoei_connections_send(aoei_connections *t, aoei_connection *c, const char *text, size_t len);

@@ -166,8 +166,7 @@ static void check_names(const aoei_http *h, aoei_exchange *x) {
     const char *cors = x->shared->cors_origin;
     if (f->host.data && !aoei_listener_allows(&h->listener, f->host)) {
         reject(x, 403,
-               "the host '%.*s' is not a name of this server; to allow it, add it to the allowed hosts when the "
-               "server is started",
+               "the host '%.*s' is not a name of this server; to allow it, start the server with the option allow-host",
                (int)(f->host.len < 100 ? f->host.len : 100), f->host.data);
         return;
     }
@@ -177,9 +176,10 @@ static void check_names(const aoei_http *h, aoei_exchange *x) {
                                                                strncasecmp(cors, f->origin.data, f->origin.len) == 0));
     if (!is_allowed)
         reject(x, 403,
-               "pages of the origin '%.*s' may not use this server; to allow it, set it as the CORS origin when "
-               "the server is started",
-               (int)(f->origin.len < 100 ? f->origin.len : 100), f->origin.data);
+               "pages of the origin '%.*s' may not use this server, whose host is '%.*s' in this request; a proxy must "
+               "forward the host with its port; to allow another site, start the server with the option cors-origin",
+               (int)(f->origin.len < 100 ? f->origin.len : 100), f->origin.data,
+               (int)(f->host.len < 100 ? f->host.len : 100), f->host.data ? f->host.data : "");
     else if (strcmp(x->method, "OPTIONS") == 0 && aoei_exchange_header(x, "Access-Control-Request-Method"))
         answer_preflight(x);
 }
@@ -350,10 +350,11 @@ static void *on_line(void *user, const char *target, struct MHD_Connection *mhd)
 
 static void log_access(aoei_http *h, const aoei_exchange *x, int is_complete) {
     const int is_sent = is_complete || x->is_sent_early;
+    const int broken = aoei_connections_was_slow(&h->shared.connections, x->connection) ? 408 : 499;
     const aoei_access a = {.remote = x->connection->remote,
                            .method = x->method,
                            .path = x->path,
-                           .status = is_sent ? x->status : 499,
+                           .status = is_sent ? x->status : broken,
                            .bytes_in = x->received,
                            .bytes_out = is_sent && strcmp(x->method, "HEAD") != 0 ? x->answer_bytes : 0,
                            .seconds = (double)(aoei_now_ns() - x->start) * 1e-9,

@@ -202,8 +202,8 @@ static void describe_long(const aoei_job *j, size_t i, size_t limit, char *messa
                  j->first ? "document" : "text", i, tokens, j->first ? " with the query" : "", limit,
                  j->first ? "true" : "END");
     else /* clients read both numbers from this message of text-embeddings-inference, where the first is the limit */
-        snprintf(message, size, "`%s` must have less than %zu tokens. Given: %u",
-                 j->route->family == AOEI_OPENAI ? "input" : "inputs", limit, tokens);
+        snprintf(message, size, "`%s` must have less than %zu tokens. Given: %u (text %zu)",
+                 j->route->family == AOEI_OPENAI ? "input" : "inputs", limit, tokens, i);
 }
 
 /* Answers that a text is too long, or that all are, and frees the job. Returns 1 if it did. */

@@ -93,7 +93,7 @@ static int check_input(aoei_call *c, const openai_body *body) {
             c, AOEI_VALIDATION,
             "`input` contains token ids, which the server rejects because clients often send those of another "
             "tokenizer; send texts (LangChain: OpenAIEmbeddings(check_embedding_ctx_length=False)). The operator of "
-            "the server can allow token ids of this model (allow_token_ids)");
+            "the server can allow token ids of this model (the option allow-token-ids)");
         return 1;
     }
     if (!body->dimensions) {

@@ -384,7 +384,9 @@ static double dribble(int fd, const char *first) {
 static void slow_clients_are_disconnected(void **state) {
     (void)state;
     aoei_http_options o = options();
+    char *path = test_path(test_dir, "slow.log");
     o.header_timeout = o.body_timeout = o.idle_timeout = 1;
+    o.access_log = path;
     start(&o);
     static const char *const first[] = {
         "G", "GET / HTTP/1.1\r\n" HOST "X: ", "POST / HTTP/1.1\r\n" HOST "Content-Length: 100\r\n\r\n"};
@@ -408,6 +410,10 @@ static void slow_clients_are_disconnected(void **state) {
     close(fd);
     assert_int_equal(atomic_load(&n_handled), 1);
     stop();
+    char *text = test_read(path, NULL);
+    expect(text, "\"method\":\"POST\",\"path\":\"/\",\"status\":408,");
+    free(text);
+    free(path);
 }
 
 /* Returns 1 if the exchange reports within 20 s that its client is gone. */
