@@ -35,9 +35,9 @@ wait $pid || code=$?
 echo "exit code $code"
 sed "s/^libmicrohttpd .*/libmicrohttpd VERSION/" err
 # with --quiet, the server prints no notes
-"$AOE" serve -q -m tiny=model --port 0 --json >out 2>err &
+"$AOE" serve -q -m tiny=model --port 0 --json >quiet 2>quiet.err &
 pid=$!
-wait_for address out
+wait_for address quiet
 kill -TERM $pid
 wait $pid || code=$?
-echo "quiet: exit code $code, $(wc -l <err) lines"
+echo "quiet: exit code $code, $(wc -l <quiet.err) lines"
