@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""Text embeddings on CPUs, without PyTorch, with the calls of sentence-transformers.
+
+    import aoe
+    model = aoe.SentenceTransformer()                    # the default model, which is part of the package
+    vectors = model.encode(["She cooks rice.", "She boils rice."])
+    print(model.similarity(vectors, vectors))
+"""
+from . import util
+from ._model import download
+from ._native import (AoeError, AoeFileExistsError, AoeFileNotFoundError, AoeMemoryError, AoeOSError,
+                      AoeUnsupportedError, AoeValueError, load as _load)
+from .cross_encoder import CrossEncoder
+from .sentence_transformer import SentenceTransformer
+
+__version__: str = _load().aoe_version().decode()
+__all__ = ["AoeError", "AoeFileExistsError", "AoeFileNotFoundError", "AoeMemoryError", "AoeOSError",
+           "AoeUnsupportedError", "AoeValueError", "CrossEncoder", "SentenceTransformer", "download", "util"]

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""Models that score text pairs, with the interface of the CrossEncoder of sentence-transformers 6."""
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from . import _inputs, _native
+from ._model import Model, _check_device, check_unsupported
+from .sentence_transformer import SLICE_BYTES, SentenceTransformer
+
+ACTIVATIONS = ("logit", "sigmoid", "softmax", "tanh")
+
+
+class CrossEncoder(Model):
+    """A model that scores pairs of texts, such as a query and a document.
+
+    model_name_or_path: as in SentenceTransformer. max_length: maximum number of tokens of a pair; activation_fn: the
+    function that is applied to the outputs of the model: "logit", "sigmoid", "softmax" or "tanh", or a module of
+    torch.nn with the name of one of them (Identity is "logit"); None: that of the model.
+    """
+
+    _cross_encoder = 1
+
+    def __init__(self, model_name_or_path: str | os.PathLike[str], *, modules: Any = None, device: str | None = None,
+                 prompts: dict[str, str] | None = None, default_prompt_name: str | None = None,
+                 cache_folder: str | None = None, trust_remote_code: bool = False, revision: str | None = None,
+                 local_files_only: bool = False, token: bool | str | None = None,
+                 model_kwargs: dict[str, Any] | None = None, processor_kwargs: dict[str, Any] | None = None,
+                 config_kwargs: dict[str, Any] | None = None, model_card_data: Any = None, backend: str = "torch",
+                 num_labels: int | None = None, max_length: int | None = None, activation_fn: Any = None,
+                 threads: int | None = None, dtype: str = "auto") -> None:
+        _check_device(device)
+        check_unsupported(modules=modules, prompts=prompts, default_prompt_name=default_prompt_name,
+                          cache_folder=cache_folder, model_kwargs=model_kwargs, processor_kwargs=processor_kwargs,
+                          config_kwargs=config_kwargs, backend=None if backend == "torch" else backend)
+        del trust_remote_code, model_card_data
+        super().__init__(model_name_or_path, revision=revision, local_files_only=local_files_only, token=token,
+                         threads=threads, dtype=dtype,
+                         fields={"max_length": max_length, "activation": _activation(activation_fn)})
+        if num_labels is not None and num_labels != self.num_labels:
+            have = self.num_labels
+            self.close()
+            raise ValueError(f"num_labels={num_labels}, but the model has {have} outputs")
+
+    @property
+    def num_labels(self) -> int:
+        """Number of scores of a pair."""
+        with self._handle.use() as handle:
+            return int(_native.load().aoe_model_classes(handle.model))
+
+    @property
+    def labels(self) -> list[str | None]:
+        """Names of the scores from the configuration of the model."""
+        lib = _native.load()
+        with self._handle.use() as handle:
+            names = [lib.aoe_model_class_name(handle.model, i) for i in range(self.num_labels)]
+        return [None if name is None else name.decode() for name in names]
+
+    def predict(self, inputs: Any = None, prompt_name: str | None = None, prompt: str | None = None,
+                batch_size: int = 32, show_progress_bar: bool | None = None, activation_fn: Any = None,
+                apply_softmax: bool | None = False, convert_to_numpy: bool = True, convert_to_tensor: bool = False,
+                device: Any = None, pool: Any = None, chunk_size: int | None = None, *, sentences: Any = None) -> Any:
+        """Scores pairs of texts.
+
+        inputs: a pair, or a list of pairs. Returns float32 scores: [n], or [n, C] if the model has C > 1 outputs; for
+        one pair, a number or [C]. batch_size is accepted for compatibility: the library chooses its batches."""
+        if sentences is not None:
+            inputs = sentences
+        _check_device(device)
+        check_unsupported(prompt_name=prompt_name, prompt=prompt, pool=pool, chunk_size=chunk_size)
+        if activation_fn is not None and apply_softmax:
+            raise ValueError("activation_fn and apply_softmax exclude each other")
+        pairs = _inputs.as_list(inputs)
+        single = len(pairs) == 2 and all(isinstance(text, str) for text in pairs)
+        pairs = [pairs] if single else pairs
+        for i, pair in enumerate(pairs):
+            if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
+                raise TypeError(f"inputs[{i}] must be a pair of strings, not {pair!r:.60}")
+        scores = self._scores([p[0] for p in pairs], [p[1] for p in pairs], show_progress_bar,
+                              _activation("softmax" if apply_softmax else activation_fn))
+        result: Any = scores[:, 0] if scores.shape[1] == 1 else scores
+        if convert_to_tensor:
+            result = _inputs.to_tensor(np.ascontiguousarray(result))
+        elif not convert_to_numpy:
+            result = list(result)
+        return result[0] if single else result
+
+    def _scores(self, first: list[str], second: list[str], show: bool | None, activation: int | None) -> Any:
+        import ctypes
+
+        lib = _native.load()
+        scores = np.empty((len(first), self.num_labels), np.float32)
+        sizes = [len(a) + len(b) if isinstance(a, str) and isinstance(b, str) else 0 for a, b in zip(first, second)]
+        bar = _inputs.progress_bar(show, len(first), "Scoring") if first else None
+        with self._handle.use() as handle:
+            for begin, end in _inputs.slices(sizes, SLICE_BYTES):
+                a, b = _inputs.Texts(first[begin:end]), _inputs.Texts(second[begin:end])
+                pairs = (ctypes.c_void_p * len(a))()
+                with SentenceTransformer._named(self, handle, begin):  # type: ignore[arg-type]
+                    _native.check(lib.aoe_sequences_create_pairs, handle.embedder, a.pointer, b.pointer, len(a), None,
+                                  pairs)
+                    try:
+                        pointers, owner = _inputs.row_pointers(scores[begin:end])
+                        _native.check(lib.aoe_score_sequences, handle.embedder, pairs, len(a),
+                                      _native.AUTO if activation is None else activation, pointers)
+                        del owner
+                    finally:
+                        for pair in pairs:
+                            lib.aoe_sequence_destroy(pair)
+                if bar is not None:
+                    bar.update(end - begin)
+        if bar is not None:
+            bar.close()
+        return scores
+
+    def rank(self, query: str, documents: Any, top_k: int | None = None, return_documents: bool = False,
+             **arguments: Any) -> list[dict[str, Any]]:
+        """Orders documents by their score with a query. Returns a list of {"corpus_id": position, "score": score}, best
+        first, with the key "text" if return_documents is True. Documents with equal scores keep their order."""
+        if self.num_labels != 1:
+            raise ValueError("rank needs a model with one score per pair; use predict")
+        documents = _inputs.as_list(documents, "documents")
+        scores = self.predict([[query, text] for text in documents], **arguments) if documents else []
+        found = [{"corpus_id": i, "score": float(s), **({"text": documents[i]} if return_documents else {})}
+                 for i, s in enumerate(scores)]
+        return sorted(found, key=lambda hit: hit["score"], reverse=True)[:top_k]
+
+
+def _activation(function: Any) -> int | None:
+    """Returns the value of an activation function; None: that of the model."""
+    if function is None:
+        return None
+    name = function if isinstance(function, str) else type(function).__name__
+    name = {"identity": "logit"}.get(name.lower(), name.lower())
+    if name not in ACTIVATIONS:
+        raise NotImplementedError(f"activation_fn must be one of {', '.join(ACTIVATIONS)}, not {function!r}")
+    return _native.enum("aoe_score_activation")["AOE_SCORE_" + name.upper()]

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: MIT
+"""Embedding models with the interface of sentence-transformers 6."""
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _inputs, _native, util
+from ._model import Model, _check_device, check_unsupported
+
+SLICE_BYTES = 1 << 18  # bytes of the texts of one call of the library, after which Ctrl-C and progress bars act
+
+Precision = Literal["float32", "int8", "uint8", "binary", "ubinary"]
+OutputValue = Literal["sentence_embedding", "token_embeddings"]
+
+
+class SentenceTransformer(Model):
+    """An embedding model.
+
+    model_name_or_path: a directory, or a name on the Hugging Face Hub such as "sentence-transformers/all-MiniLM-L6-v2",
+    which is downloaded if it is not in the cache of this machine; None: the default model, which is part of the
+    package. prompts: a dictionary of prompts, which replaces those of the model. default_prompt_name: the prompt of
+    `encode` without prompt and prompt_name. similarity_fn_name: "cosine", "dot", "euclidean" or "manhattan"; None: from
+    the model. truncate_dim: number of components that `encode` keeps.
+
+    Only in aoe: threads, the number of threads (None: the CPUs that the process may use, limited by its cgroup and by
+    OMP_NUM_THREADS); dtype, "auto", "f32", "bf16" or "int8"; max_seq_length.
+
+    Several threads may use one model at the same time. A model can be pickled: its name and options are stored, and its
+    weights are mapped again.
+    """
+
+    def __init__(self, model_name_or_path: str | os.PathLike[str] | None = None, *, modules: Any = None,
+                 device: str | None = None, prompts: dict[str, str] | None = None,
+                 default_prompt_name: str | None = None, cache_folder: str | None = None,
+                 trust_remote_code: bool = False, revision: str | None = None, local_files_only: bool = False,
+                 token: bool | str | None = None, use_auth_token: bool | str | None = None,
+                 model_kwargs: dict[str, Any] | None = None, processor_kwargs: dict[str, Any] | None = None,
+                 config_kwargs: dict[str, Any] | None = None, model_card_data: Any = None, backend: str = "torch",
+                 similarity_fn_name: str | None = None, truncate_dim: int | None = None, threads: int | None = None,
+                 dtype: str = "auto", max_seq_length: int | None = None) -> None:
+        _check_device(device)
+        check_unsupported(modules=modules, cache_folder=cache_folder, model_kwargs=model_kwargs,
+                          processor_kwargs=processor_kwargs, config_kwargs=config_kwargs,
+                          use_auth_token=use_auth_token, backend=None if backend == "torch" else backend)
+        del trust_remote_code, model_card_data  # without effect: aoe never runs code of a model
+        if similarity_fn_name is not None and similarity_fn_name not in util.PAIRWISE:
+            raise ValueError(f"similarity_fn_name must be one of {', '.join(util.PAIRWISE)}, not "
+                             f"{similarity_fn_name!r}")
+        super().__init__(model_name_or_path, revision=revision, local_files_only=local_files_only, token=token,
+                         threads=threads, dtype=dtype, fields={"max_length": max_seq_length})
+        self._similarity = similarity_fn_name
+        self.truncate_dim = truncate_dim
+        self.prompts: dict[str, str] = self._find_prompts() if prompts is None else dict(prompts)
+        self._own_prompts = prompts is not None
+        self.default_prompt_name = default_prompt_name
+        if default_prompt_name is not None and default_prompt_name not in self.prompts:
+            raise ValueError(f"default_prompt_name={default_prompt_name!r} is not one of the prompts "
+                             f"{list(self.prompts)}")
+
+    def _find_prompts(self) -> dict[str, str]:
+        lib, found, i = _native.load(), {"query": "", "document": ""}, 0
+        with self._handle.use() as handle:
+            while (name := lib.aoe_model_prompt_name(handle.model, i)) is not None:
+                found[name.decode()] = _prefix(lib.aoe_model_prompt(handle.model, name).decode())
+                i += 1
+        return found
+
+    # ------------------------------------------------------------ embeddings
+
+    def encode(self, inputs: Any = None, prompt_name: str | None = None, prompt: str | None = None,
+               batch_size: int = 32, show_progress_bar: bool | None = None,
+               output_value: OutputValue | None = "sentence_embedding", precision: Precision = "float32",
+               convert_to_numpy: bool = True, convert_to_tensor: bool = False, device: Any = None,
+               normalize_embeddings: bool = False, truncate_dim: int | None = None, pool: Any = None,
+               chunk_size: int | None = None, *, sentences: Any = None, task: str | None = None) -> Any:
+        """Computes the embeddings of texts.
+
+        inputs: a string, or a list, tuple, numpy array, column or generator of strings. Returns a float32 array [D] for
+        one string, and [n, D] otherwise; int8 or uint8 for other values of `precision`; a list of arrays if
+        convert_to_numpy is False; a tensor if convert_to_tensor is True. output_value "token_embeddings": the last
+        hidden states of the tokens, [tokens, H] for each text.
+
+        prompt is put before each text; prompt_name selects one of `prompts`. normalize_embeddings scales the vectors to
+        unit length. truncate_dim keeps the first components. The vectors have the same bits for any batch_size, which
+        is accepted for compatibility: the library chooses its batches. Ctrl-C ends the call between two slices of
+        texts. Raises TypeError for inputs that are no strings, and ValueError for invalid Unicode.
+        """
+        if sentences is not None:
+            if inputs is not None:
+                raise TypeError("`sentences` is the old name of `inputs`; pass only one of them")
+            inputs = sentences
+        _check_device(device if not isinstance(device, list) or len(device) != 1 else device[0])
+        check_unsupported(pool=pool, chunk_size=chunk_size)
+        if not isinstance(batch_size, int) or batch_size <= 0:
+            raise ValueError(f"batch_size must be a positive integer, not {batch_size!r}")
+        if precision not in _inputs.PRECISIONS:
+            raise ValueError(f"precision must be one of {', '.join(_inputs.PRECISIONS)}, not {precision!r}")
+        if output_value not in ("sentence_embedding", "token_embeddings"):
+            raise NotImplementedError(f"output_value={output_value!r} is not supported; use \"sentence_embedding\" or "
+                                      "\"token_embeddings\"")
+        template = self._template(prompt, prompt_name)
+        single = isinstance(inputs, str)
+        texts = [inputs] if single else _inputs.as_list(inputs)
+        if output_value == "token_embeddings":
+            states = self._token_embeddings(texts, template, show_progress_bar)
+            result: Any = [_inputs.to_tensor(s) for s in states] if convert_to_tensor else states
+            return result[0] if single else result
+        truncate_dim = self.truncate_dim if truncate_dim is None else truncate_dim
+        vectors = self._vectors(texts, template, show_progress_bar)
+        if truncate_dim is not None:
+            if truncate_dim < 1:
+                raise ValueError(f"truncate_dim must be positive, not {truncate_dim}")
+            vectors = vectors[:, :truncate_dim]
+        if normalize_embeddings:
+            vectors = util.normalize_embeddings(vectors)
+        result = _inputs.quantize(vectors, precision)
+        if not len(texts):
+            result = np.array([], result.dtype)
+        if convert_to_tensor:
+            result = _inputs.to_tensor(np.ascontiguousarray(result))
+        elif not convert_to_numpy:
+            result = list(result)
+        return result[0] if single else result
+
+    def encode_query(self, inputs: Any = None, prompt_name: str | None = None, prompt: str | None = None,
+                     **arguments: Any) -> Any:
+        """Computes the embeddings of queries: `encode` with the prompt "query" of the model."""
+        if prompt_name is None and prompt is None and "query" in self.prompts:
+            prompt_name = "query"
+        return self.encode(inputs, prompt_name, prompt, **arguments)
+
+    def encode_document(self, inputs: Any = None, prompt_name: str | None = None, prompt: str | None = None,
+                        **arguments: Any) -> Any:
+        """Computes the embeddings of documents: `encode` with the first of the prompts "document", "passage" and
+        "corpus" that the model has."""
+        if prompt_name is None and prompt is None:
+            names = [name for name in ("document", "passage", "corpus") if name in self.prompts]
+            prompt_name = next((name for name in names if self.prompts[name]), names[0] if names else None)
+        return self.encode(inputs, prompt_name, prompt, **arguments)
+
+    def _template(self, prompt: str | None, prompt_name: str | None) -> str | None:
+        """Returns the prompt template of a call; None: the default of the model."""
+        if prompt is None:
+            name = prompt_name if prompt_name is not None else self.default_prompt_name
+            if name is None:
+                return "" if self._own_prompts else None
+            if name not in self.prompts:
+                raise ValueError(f"there is no prompt {name!r}; the model has the prompts {list(self.prompts)}")
+            prompt = self.prompts[name]
+        elif not isinstance(prompt, str):
+            raise TypeError(f"prompt must be a string, not {type(prompt).__name__}")
+        return prompt if "{text}" in prompt or not prompt else prompt + "{text}"
+
+    def _slices(self, texts: list[Any], show: bool | None) -> Iterator[tuple[int, int]]:
+        """Divides texts into slices, and advances the progress bar."""
+        sizes = [len(text) if isinstance(text, str) else 0 for text in texts]
+        bar = _inputs.progress_bar(show, len(texts), "Embedding") if texts else None
+        try:
+            for begin, end in _inputs.slices(sizes, SLICE_BYTES):
+                yield begin, end
+                if bar is not None:
+                    bar.update(end - begin)
+        finally:
+            if bar is not None:
+                bar.close()
+
+    def _vectors(self, texts: list[Any], template: str | None, show: bool | None) -> NDArray[np.float32]:
+        lib = _native.load()
+        with self._handle.use() as handle:
+            dims = int(lib.aoe_embedder_dims(handle.embedder))
+            vectors = np.empty((len(texts), dims), np.float32)
+            for begin, end in self._slices(texts, show):
+                part, rows = _inputs.Texts(texts[begin:end]), vectors[begin:end]
+                with self._named(handle, begin):
+                    if template is None:
+                        out = rows.ctypes.data_as(_native.interface().type("float *"))
+                        _native.check(lib.aoe_embed, handle.embedder, part.pointer, len(part), out, None)
+                    else:
+                        with self._sequences(handle, part, template) as sequences:
+                            pointers, owner = _inputs.row_pointers(rows)
+                            _native.check(lib.aoe_embed_sequences, handle.embedder, sequences, len(part), pointers)
+                            del owner
+        return vectors
+
+    def _token_embeddings(self, texts: list[Any], template: str | None,
+                          show: bool | None) -> list[NDArray[np.float32]]:
+        lib, states = _native.load(), []
+        info = _native.struct("aoe_sequence_info")
+        with self._handle.use() as handle:
+            for begin, end in self._slices(texts, show):
+                part = _inputs.Texts(texts[begin:end])
+                with self._named(handle, begin), self._sequences(handle, part, template) as sequences:
+                    for i in range(len(part)):
+                        lib.aoe_sequence_get_info(sequences[i], ctypes.byref(info))
+                        state = np.empty((info.tokens, info.token_dims), np.float32)
+                        out = state.ctypes.data_as(_native.interface().type("float *"))
+                        _native.check(lib.aoe_embed_tokens, handle.embedder, sequences[i], out)
+                        states.append(state)
+        return states
+
+    @contextmanager
+    def _sequences(self, handle: Any, part: _inputs.Texts, template: str | None) -> Iterator[Any]:
+        lib = _native.load()
+        options = _native.options("aoe_sequence_options", prompt=template)
+        sequences = (ctypes.c_void_p * len(part))()
+        _native.check(lib.aoe_sequences_create, handle.embedder, part.pointer, len(part), ctypes.byref(options),
+                      sequences)
+        try:
+            yield sequences
+        finally:
+            for sequence in sequences:
+                lib.aoe_sequence_destroy(sequence)
+
+    @contextmanager
+    def _named(self, handle: Any, begin: int) -> Iterator[None]:
+        """Adds the index of the text to an error of the library."""
+        try:
+            yield
+        except _native.AoeError as error:
+            failed = int(_native.load().aoe_embed_failed_text(handle.embedder))
+            if failed >= 2**63:
+                raise
+            named = type(error)(f"inputs[{begin + failed}]: {error}")
+            named.code = error.code
+            raise named from None
+
+    # ------------------------------------------------------------ other functions
+
+    def tokenize(self, texts: list[str], **arguments: Any) -> dict[str, NDArray[np.int64]]:
+        """Returns the token ids of texts, without a prompt: {"input_ids": [n, T], "attention_mask": [n, T]}. Shorter
+        rows are filled with zeros at the end, where the mask is 0."""
+        check_unsupported(**arguments)
+        lib, count, rows = _native.load(), ctypes.c_size_t(), []
+        with self._handle.use() as handle:
+            part = _inputs.Texts(_inputs.as_list([texts] if isinstance(texts, str) else texts, "texts"))
+            with self._named(handle, 0), self._sequences(handle, part, "") as sequences:
+                for sequence in sequences:
+                    ids = lib.aoe_sequence_ids(sequence, ctypes.byref(count))
+                    rows.append(np.ctypeslib.as_array(ids, (count.value,)).astype(np.int64))
+        longest = max(map(len, rows), default=0)
+        ids_array, mask = np.zeros((2, len(rows), longest), np.int64)
+        for i, row in enumerate(rows):
+            ids_array[i, :len(row)], mask[i, :len(row)] = row, 1
+        return {"input_ids": ids_array, "attention_mask": mask}
+
+    preprocess = tokenize
+
+    def get_embedding_dimension(self) -> int:
+        """Returns the number of components of an embedding."""
+        with self._handle.use() as handle:
+            dims = int(_native.load().aoe_embedder_dims(handle.embedder))
+        return dims if self.truncate_dim is None else min(dims, self.truncate_dim)
+
+    get_sentence_embedding_dimension = get_embedding_dimension
+
+    @property
+    def similarity_fn_name(self) -> str:
+        """"cosine", "dot", "euclidean" or "manhattan"."""
+        return self._similarity or str(self._info().similarity.decode())
+
+    @similarity_fn_name.setter
+    def similarity_fn_name(self, value: str | None) -> None:
+        if value is not None and value not in util.PAIRWISE:
+            raise ValueError(f"similarity_fn_name must be one of {', '.join(util.PAIRWISE)}, not {value!r}")
+        self._similarity = value
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:
+        """Returns the similarities [n, m] of all pairs of embeddings1[n, D] and embeddings2[m, D]."""
+        return util.ALL_PAIRS[self.similarity_fn_name](embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:
+        """Returns the similarities [n] of the rows of embeddings1[n, D] and embeddings2[n, D]."""
+        return util.PAIRWISE[self.similarity_fn_name](embeddings1, embeddings2)
+
+    @contextmanager
+    def truncate_embeddings(self, truncate_dim: int | None) -> Iterator[None]:
+        """Sets truncate_dim for a block."""
+        before, self.truncate_dim = self.truncate_dim, truncate_dim
+        try:
+            yield
+        finally:
+            self.truncate_dim = before
+
+    truncate_sentence_embeddings = truncate_embeddings
+
+    def save_pretrained(self, path: str | os.PathLike[str], model_name: str | None = None,
+                        create_model_card: bool = True, **arguments: Any) -> None:
+        """Writes the model directory, with the current max_seq_length, prompts, default_prompt_name, similarity
+        function and truncate_dim. The directory is complete or not there. Raises FileExistsError if `path` exists and
+        is not an empty directory."""
+        check_unsupported(**{k: v for k, v in arguments.items() if k not in ("safe_serialization",)})
+        del model_name, create_model_card
+        target = pathlib.Path(path)
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise FileExistsError(f"{target} exists; choose another path, or remove it")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=target.name + ".", dir=target.parent) as folder:
+            part = pathlib.Path(folder) / "model"
+            shutil.copytree(self.directory, part)
+            self._write_settings(part)
+            if target.exists():
+                target.rmdir()
+            part.rename(target)
+
+    save = save_pretrained
+
+    def _write_settings(self, part: pathlib.Path) -> None:
+        _update(part / "config_sentence_transformers.json", {
+            "prompts": self.prompts if any(self.prompts.values()) or self._own_prompts else None,
+            "default_prompt_name": self.default_prompt_name, "similarity_fn_name": self._similarity,
+            "truncate_dim": self.truncate_dim})
+        length = self._fields.get("max_length")
+        if length is not None:
+            _update(part / "sentence_bert_config.json", {"max_seq_length": length})
+            if (part / "aoe.json").exists():
+                _update(part / "aoe.json", {"max_length": length})
+
+
+def _prefix(template: str) -> str:
+    """Returns the prompt of sentence-transformers for a template; templates with text after {text} stay as they are."""
+    return template[:-6] if template.endswith("{text}") and template.count("{text}") == 1 else template
+
+
+def _update(path: pathlib.Path, values: dict[str, Any]) -> None:
+    """Sets the keys of a JSON file whose values are not None."""
+    values = {key: value for key, value in values.items() if value is not None}
+    if values:
+        before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        path.write_text(json.dumps({**before, **values}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
