@@ -32,7 +32,7 @@ class Texts:
 
 def as_list(inputs: Any, what: str = "inputs") -> list[Any]:
     """Returns a list of the elements of a list, tuple, array, column, set or generator."""
-    if isinstance(inputs, (bytes, bytearray)) or not isinstance(inputs, Iterable):
+    if isinstance(inputs, (str, bytes, bytearray)) or not isinstance(inputs, Iterable):
         raise TypeError(f"{what} must be a string or a collection of strings, not {type(inputs).__name__}")
     return inputs.tolist() if isinstance(inputs, np.ndarray) else list(inputs)
 

@@ -316,15 +316,18 @@ class SentenceTransformer(Model):
     save = save_pretrained
 
     def _write_settings(self, part: pathlib.Path) -> None:
-        _update(part / "config_sentence_transformers.json", {
-            "prompts": self.prompts if any(self.prompts.values()) or self._own_prompts else None,
-            "default_prompt_name": self.default_prompt_name, "similarity_fn_name": self._similarity,
-            "truncate_dim": self.truncate_dim})
+        prompts = self.prompts if any(self.prompts.values()) or self._own_prompts else None
         length = self._fields.get("max_length")
-        if length is not None:
+        _update(part / "config_sentence_transformers.json", {
+            "prompts": prompts, "default_prompt_name": self.default_prompt_name,
+            "similarity_fn_name": self._similarity, "truncate_dim": self.truncate_dim})
+        if (part / "sentence_bert_config.json").exists() or not (part / "aoe.json").exists():
             _update(part / "sentence_bert_config.json", {"max_seq_length": length})
-            if (part / "aoe.json").exists():
-                _update(part / "aoe.json", {"max_length": length})
+        if (part / "aoe.json").exists():  # its settings take precedence
+            default = self._template(None, None)
+            templates = None if prompts is None else {name: self._template(text, None) or "{text}"
+                                                      for name, text in prompts.items()}
+            _update(part / "aoe.json", {"max_length": length, "prompts": templates, "prompt": default})
 
 
 def _prefix(template: str) -> str:

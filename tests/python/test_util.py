@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Similarities, search and groups, compared with direct computations."""
+import numpy as np
+import pytest
+
+from aoe import util
+
+RANDOM = np.random.default_rng(7)
+A, B = RANDOM.standard_normal((40, 16), np.float32), RANDOM.standard_normal((30, 16), np.float32)
+
+
+def cosines(a, b):
+    return (a / np.linalg.norm(a, axis=1)[:, None]) @ (b / np.linalg.norm(b, axis=1)[:, None]).T
+
+
+@pytest.mark.parametrize("name, expected", [
+    ("cosine", lambda x, y: x @ y / np.linalg.norm(x) / np.linalg.norm(y)), ("dot", lambda x, y: x @ y),
+    ("euclidean", lambda x, y: -np.linalg.norm(x - y)), ("manhattan", lambda x, y: -np.abs(x - y).sum()),
+])
+def test_similarity_functions(name, expected):
+    matrix = util.ALL_PAIRS[name](A, B)
+    assert np.allclose(matrix, [[expected(x, y) for y in B] for x in A], atol=1e-5)
+    assert np.allclose(util.PAIRWISE[name](A[:30], B), np.diag(matrix[:30]), atol=1e-5)
+    assert util.ALL_PAIRS[name](A[0].tolist(), B).shape == (1, 30)
+    with pytest.raises(ValueError, match="components"):
+        util.ALL_PAIRS[name](A, B[:, :3])
+    with pytest.raises(ValueError, match="equal numbers"):
+        util.PAIRWISE[name](A, B)
+
+
+@pytest.mark.parametrize("function", [util.cos_sim, util.dot_score])
+def test_semantic_search(function):
+    found = util.semantic_search(A, B, top_k=5, score_function=function, query_chunk_size=7)
+    for scores, hits in zip(function(A, B), found):
+        order = np.argsort(-scores, kind="stable")[:5]
+        assert [hit["corpus_id"] for hit in hits] == order.tolist()
+        assert np.allclose([hit["score"] for hit in hits], scores[order], atol=1e-5)
+    assert len(util.semantic_search(A[0], B, top_k=100)[0]) == len(B)
+
+
+def test_paraphrase_mining():
+    pairs = util.paraphrase_mining_embeddings(A, top_k=len(A))
+    expected = sorted(((cosines(A, A)[i, j], i, j) for i in range(40) for j in range(i + 1, 40)), reverse=True)
+    assert len(pairs) == len(expected)
+    assert [p[1:] for p in pairs[:50]] == [[i, j] for _, i, j in expected[:50]]
+    assert util.paraphrase_mining_embeddings(A, max_pairs=3) == util.paraphrase_mining_embeddings(A)[:3]
+    double = np.concatenate([A[:3]] * 3)  # equal vectors
+    assert len(util.paraphrase_mining_embeddings(double, top_k=8)) == 9 * 8 // 2
+    assert util.paraphrase_mining_embeddings(A[:1]) == []
+
+
+def test_communities():
+    centers = np.eye(4, 16, dtype=np.float32)
+    points = np.concatenate([c + 0.05 * RANDOM.standard_normal((n, 16), np.float32)
+                             for c, n in zip(centers, (12, 20, 3, 11))])
+    groups = util.community_detection(points, threshold=0.8, min_community_size=10, batch_size=5)
+    assert [sorted(group) for group in groups] == [list(range(12, 32)), list(range(12)), list(range(35, 46))]
+    assert util.community_detection(points[:5]) == [] and util.community_detection(np.empty((0, 4))) == []
+
+
+def test_values_that_are_no_embeddings():
+    with pytest.raises(TypeError, match="numbers"):
+        util.cos_sim(["a"], B)
+    with pytest.raises(ValueError, match="dimensions"):
+        util.cos_sim(A[None], B)
+    with pytest.raises(ValueError, match="not finite"):
+        util.semantic_search(A * np.nan, B)
