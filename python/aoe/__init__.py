@@ -11,8 +11,10 @@ from ._model import download
 from ._native import (AoeError, AoeFileExistsError, AoeFileNotFoundError, AoeMemoryError, AoeOSError,
                       AoeUnsupportedError, AoeValueError, load as _load)
 from .cross_encoder import CrossEncoder
+from .index import Document, Hit, Hits, Index
 from .sentence_transformer import SentenceTransformer
 
 __version__: str = _load().aoe_version().decode()
 __all__ = ["AoeError", "AoeFileExistsError", "AoeFileNotFoundError", "AoeMemoryError", "AoeOSError",
-           "AoeUnsupportedError", "AoeValueError", "CrossEncoder", "SentenceTransformer", "download", "util"]
+           "AoeUnsupportedError", "AoeValueError", "CrossEncoder", "Document", "Hit",
+           "Hits", "Index", "SentenceTransformer", "download", "util"]
