@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _native
+from ._context import logger
 
 PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
 
@@ -67,6 +68,13 @@ def quantize(vectors: np.ndarray, precision: str, ranges: np.ndarray | None = No
     n, dims = vectors.shape
     floats = _native.interface().type("float *")
     given = np.empty((2, dims), np.float32)
+    if ranges is None and precision in ("int8", "uint8"):
+        if n == 1:
+            raise ValueError(f"the ranges of {precision} components cannot be computed from one embedding; use "
+                             "aoe.util.quantize_embeddings with `ranges` or `calibration_embeddings`")
+        if n < 100:
+            logger.warning("the ranges of %s components are those of only %d embeddings; quantize_embeddings with "
+                           "`ranges` or `calibration_embeddings` is more accurate", precision, n)
     if ranges is not None:
         given[:] = ranges
     else:
@@ -81,8 +89,6 @@ def quantize(vectors: np.ndarray, precision: str, ranges: np.ndarray | None = No
 def progress_bar(show: bool | None, total: int, label: str) -> Any:
     """Returns a progress bar of tqdm, or None if none is shown. None: if the logger "aoe" shows messages of level INFO,
     as in sentence-transformers."""
-    from ._context import logger
-
     if show is None:
         show = 10 <= logger.getEffectiveLevel() <= 20
     if not show:

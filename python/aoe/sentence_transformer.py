@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _inputs, _native, util
+from ._context import logger
 from ._model import Model, _check_device, check_unsupported
 
 SLICE_BYTES = 1 << 18  # bytes of the texts of one call of the library, after which Ctrl-C and progress bars act
@@ -29,7 +30,7 @@ class SentenceTransformer(Model):
 
     model_name_or_path: a directory, or a name on the Hugging Face Hub such as "sentence-transformers/all-MiniLM-L6-v2",
     which is downloaded if it is not in the cache of this machine; None: the default model, which is part of the
-    package. prompts: a dictionary of prompts, which replaces those of the model. default_prompt_name: the prompt of
+    package. prompts: prompts that the model has in addition to its own, or instead of them. default_prompt_name: the prompt of
     `encode` without prompt and prompt_name. similarity_fn_name: "cosine", "dot", "euclidean" or "manhattan"; None: from
     the model. truncate_dim: number of components that `encode` keeps.
 
@@ -61,8 +62,11 @@ class SentenceTransformer(Model):
                          threads=threads, dtype=dtype, fields={"max_length": max_seq_length})
         self._similarity = similarity_fn_name
         self.truncate_dim = truncate_dim
-        self.prompts: dict[str, str] = self._find_prompts() if prompts is None else dict(prompts)
-        self._own_prompts = prompts is not None
+        self.prompts: dict[str, str] = self._find_prompts()
+        if default_prompt_name is None:
+            default = _prefix(self._info().prompt.decode())
+            default_prompt_name = next((name for name, text in self.prompts.items() if text and text == default), None)
+        self.prompts.update(prompts or {})
         self.default_prompt_name = default_prompt_name
         if default_prompt_name is not None and default_prompt_name not in self.prompts:
             raise ValueError(f"default_prompt_name={default_prompt_name!r} is not one of the prompts "
@@ -126,7 +130,7 @@ class SentenceTransformer(Model):
             vectors = util.normalize_embeddings(vectors)
         result = _inputs.quantize(vectors, precision)
         if not len(texts):
-            result = np.array([], result.dtype)
+            result = np.array([], np.float32 if convert_to_tensor else np.float64)
         if convert_to_tensor:
             result = _inputs.to_tensor(np.ascontiguousarray(result))
         elif not convert_to_numpy:
@@ -143,10 +147,14 @@ class SentenceTransformer(Model):
     def encode_document(self, inputs: Any = None, prompt_name: str | None = None, prompt: str | None = None,
                         **arguments: Any) -> Any:
         """Computes the embeddings of documents: `encode` with the first of the prompts "document", "passage" and
-        "corpus" that the model has."""
+        "corpus" that is in `prompts`. As in sentence-transformers, "document" is there by default and is empty, so that
+        a model that has only the prompt "passage" needs prompt_name="passage"; a warning tells so."""
         if prompt_name is None and prompt is None:
-            names = [name for name in ("document", "passage", "corpus") if name in self.prompts]
-            prompt_name = next((name for name in names if self.prompts[name]), names[0] if names else None)
+            prompt_name = next((n for n in ("document", "passage", "corpus") if n in self.prompts), None)
+            other = next((n for n in ("passage", "corpus") if self.prompts.get(n)), None)
+            if prompt_name == "document" and not self.prompts["document"] and other:
+                logger.warning("encode_document uses the prompt \"document\", which is empty, as sentence-transformers "
+                               "does; pass prompt_name=\"%s\" to use the other prompt of the model", other)
         return self.encode(inputs, prompt_name, prompt, **arguments)
 
     def _template(self, prompt: str | None, prompt_name: str | None) -> str | None:
@@ -154,7 +162,7 @@ class SentenceTransformer(Model):
         if prompt is None:
             name = prompt_name if prompt_name is not None else self.default_prompt_name
             if name is None:
-                return "" if self._own_prompts else None
+                return None
             if name not in self.prompts:
                 raise ValueError(f"there is no prompt {name!r}; the model has the prompts {list(self.prompts)}")
             prompt = self.prompts[name]
@@ -316,7 +324,7 @@ class SentenceTransformer(Model):
     save = save_pretrained
 
     def _write_settings(self, part: pathlib.Path) -> None:
-        prompts = self.prompts if any(self.prompts.values()) or self._own_prompts else None
+        prompts = self.prompts if any(self.prompts.values()) else None
         length = self._fields.get("max_length")
         _update(part / "config_sentence_transformers.json", {
             "prompts": prompts, "default_prompt_name": self.default_prompt_name,

@@ -32,7 +32,7 @@ def mixed_texts(count):
         if kind < 0.5:
             texts.append(draw.choice(lines))
         elif kind < 0.8:
-            texts.append(" ".join(draw.choice(lines) for _ in range(draw.randint(2, 25))))
+            texts.append(" ".join(draw.choice(lines) for _ in range(draw.randint(2, 8))))
         else:
             texts.append(" ".join(draw.choice(SCRIPTS + lines) for _ in range(draw.randint(1, 4))))
     return texts
@@ -90,7 +90,8 @@ CALLS = [(method, inputs, arguments) for method in ("encode", "encode_query", "e
     (TEXTS, {"normalize_embeddings": True}), (TEXTS, {"truncate_dim": 100}),
     (TEXTS, {"truncate_dim": 100, "normalize_embeddings": True}), (TEXTS, {"truncate_dim": 10**6}),
     (TEXTS, {"prompt": "search: "}), (TEXTS, {"prompt_name": "long"}), (TEXTS, {"prompt": ""}),
-    (TEXTS, {"precision": "uint8"}), (TEXTS, {"precision": "int8"}), (TEXTS, {"precision": "binary"}),
+    (mixed_texts(100), {"precision": "uint8"}), (mixed_texts(100), {"precision": "int8"}),
+    (TEXTS, {"precision": "binary"}),
     (TEXTS, {"precision": "ubinary", "truncate_dim": 64}), (TEXTS, {"convert_to_tensor": True}),
     (TEXTS[0], {"convert_to_tensor": True}), ([], {}), ([], {"convert_to_numpy": False}),
 )]
@@ -165,7 +166,8 @@ def test_search_and_groups(mini):
     assert len(a) == len(b) and np.allclose([p[0] for p in a], [p[0] for p in b], atol=1e-5)
     for threshold, size in ((0.5, 3), (0.7, 2), (0.3, 10)):
         ours = aoe.util.community_detection(vectors, threshold=threshold, min_community_size=size)
-        assert ours == st_util.community_detection(torch.tensor(vectors), threshold=threshold, min_community_size=size)
+        theirs = st_util.community_detection(torch.tensor(vectors), threshold=threshold, min_community_size=size)
+        assert [(g[0], sorted(g)) for g in ours] == [(g[0], sorted(g)) for g in theirs]  # equal scores have any order
 
 
 def test_cross_encoder():
@@ -174,9 +176,10 @@ def test_cross_encoder():
     ours, theirs = aoe.CrossEncoder(path, dtype="f32"), sentence_transformers.CrossEncoder(str(path), device="cpu")
     pairs = [(a, b) for a in TEXTS[:3] for b in TEXTS[:2]]
     assert ours.num_labels == theirs.num_labels
-    for inputs, arguments in ((pairs, {}), (pairs[0], {}), (pairs, {"apply_softmax": True}),
-                              (pairs, {"convert_to_tensor": True})):
-        a, b = ours.predict(inputs, **arguments), theirs.predict(inputs, **arguments)
-        assert type(a) is type(b)
-        assert_equal(a, b)
-    assert_equal(ours.predict(pairs, activation_fn=torch.nn.Tanh()), theirs.predict(pairs, activation_fn=torch.nn.Tanh()))
+    for pair in pairs:  # one at a time: the tokenizer has no padding token
+        for arguments in ({}, {"apply_softmax": True}, {"convert_to_tensor": True}):
+            a, b = ours.predict(pair, **arguments), theirs.predict(pair, **arguments)
+            assert type(a) is type(b)
+            assert_equal(a, b)
+        assert_equal(ours.predict([pair], activation_fn=torch.nn.Tanh()),
+                     theirs.predict([pair], activation_fn=torch.nn.Tanh()))

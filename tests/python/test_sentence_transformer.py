@@ -84,6 +84,9 @@ def test_precisions(model):
     ranges = np.stack([vectors.min(0) - 1, vectors.max(0) + 1])
     assert not np.array_equal(aoe.util.quantize_embeddings(vectors, "uint8", ranges=ranges), codes)
     assert np.array_equal(aoe.util.quantize_embeddings(vectors, "uint8", calibration_embeddings=vectors), codes)
+    assert np.array_equal(aoe.util.quantize_embeddings(vectors[0], "uint8", calibration_embeddings=vectors)[0], codes[0])
+    with pytest.raises(ValueError, match="one embedding"):
+        model.encode("a", precision="int8")
 
 
 def test_prompts(model):
@@ -93,7 +96,8 @@ def test_prompts(model):
     assert not np.array_equal(model.encode("rice"), a)
     named = aoe.SentenceTransformer(prompts={"query": "query: ", "passage": "passage: "}, default_prompt_name="query")
     assert np.array_equal(named.encode("rice"), a) and np.array_equal(named.encode_query("rice"), a)
-    assert np.array_equal(named.encode_document("rice"), model.encode("passage: rice"))
+    assert np.array_equal(named.encode_document("rice"), model.encode("rice"))  # the prompt "document" is empty
+    assert np.array_equal(named.encode_document("rice", prompt_name="passage"), model.encode("passage: rice"))
     assert np.array_equal(named.encode("rice", prompt=""), model.encode("rice"))
     with pytest.raises(ValueError, match="default_prompt_name"):
         aoe.SentenceTransformer(default_prompt_name="none")
