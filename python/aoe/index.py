@@ -91,12 +91,9 @@ class Index:
         if model is False:
             return None
         if isinstance(model, SentenceTransformer):
-            changed = {"prompts": model._own_prompts, "default_prompt_name": model.default_prompt_name is not None,
-                       "truncate_dim": model.truncate_dim is not None}
-            for name, is_changed in changed.items():
-                if is_changed:
-                    raise NotImplementedError(f"an index uses the settings in the directory of a model, but {name} was "
-                                              "set in the program; write the model with save_pretrained, and open it")
+            for name in model.changed_settings():
+                raise NotImplementedError(f"an index uses the settings in the directory of a model, but {name} was set "
+                                          "in the program; write the model with save_pretrained, and open it")
             return model
         if model is None and exists:
             recorded = ctypes.create_string_buffer(4096)

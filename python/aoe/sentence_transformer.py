@@ -63,9 +63,11 @@ class SentenceTransformer(Model):
         self._similarity = similarity_fn_name
         self.truncate_dim = truncate_dim
         self.prompts: dict[str, str] = self._find_prompts()
-        if default_prompt_name is None:
-            default = _prefix(self._info().prompt.decode())
-            default_prompt_name = next((name for name, text in self.prompts.items() if text and text == default), None)
+        default = _prefix(self._info().prompt.decode())
+        own_default = next((name for name, text in self.prompts.items() if text and text == default), None)
+        default_prompt_name = own_default if default_prompt_name is None else default_prompt_name
+        self._saved = {"prompts": dict(self.prompts), "default_prompt_name": own_default,
+                       "truncate_dim": None}
         self.prompts.update(prompts or {})
         self.default_prompt_name = default_prompt_name
         if default_prompt_name is not None and default_prompt_name not in self.prompts:
@@ -79,6 +81,11 @@ class SentenceTransformer(Model):
                 found[name.decode()] = _prefix(lib.aoe_model_prompt(handle.model, name).decode())
                 i += 1
         return found
+
+    def changed_settings(self) -> list[str]:
+        """Returns the names of the settings that differ from those in the model directory: "prompts",
+        "default_prompt_name" and "truncate_dim"."""
+        return [name for name, saved in self._saved.items() if getattr(self, name) != saved]
 
     # ------------------------------------------------------------ embeddings
 
