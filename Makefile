@@ -19,6 +19,7 @@
 #   MINUTES=N      soak: duration of the test (default: 30)
 #   AOE_PEERS=DIR  check-peers: directory of the Python packages and models (default: ~/.cache/aoe/peers)
 #   PREFIX, DESTDIR  directories of install
+#   DIST=DIR       wheel: directory of the packages (default: dist, or BUILD/dist with CROSS)
 
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-builtin-rules
@@ -53,6 +54,7 @@ DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libz
   libcurl4-openssl-dev libmicrohttpd-dev libsqlite3-dev ca-certificates libcmocka-dev gnuplot-nox
 DEPS_PEERS := python3 python3-venv g++ libdnnl-dev curl prometheus
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user abigail-tools python3
+DEPS_WHEEL := python3 python3-venv
 DEPS_ARM64 := gcc-aarch64-linux-gnu qemu-user
 
 HEADERS := $(sort $(wildcard include/*.h))
@@ -159,10 +161,12 @@ EXAMPLE_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c))) \
   $(if $(CXX),$(patsubst %.cpp,$(BUILD)/%_cpp,$(wildcard examples/*.cpp)))
 LIB := $(BUILD)/libaoe.a
 SHLIB := $(BUILD)/libaoe.so
+# The library and the program of the packages (packaging/README.md)
+PACKAGE := $(BUILD)/package
 
 FUZZ_SECONDS ?= 60
 # The packages are needed only for targets that compile. Missing packages are listed in one line.
-NO_PACKAGES := help deps deps-lint deps-peers deps-arm64 tier-flags clean
+NO_PACKAGES := help deps deps-lint deps-peers deps-wheel deps-arm64 tier-flags clean
 # Directory of the Python packages and models of check-peers and bench-peers. They are installed once.
 AOE_PEERS ?= $(HOME)/.cache/aoe/peers
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
@@ -194,7 +198,7 @@ $(info building $(STEPS) files in $(BUILD); V=1 prints the commands)
 endif
 endif
 
-.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint lint-all check-all format bench \
+.PHONY: all lib package-files wheel deps-wheel demo check build-tests fuzz fuzz-programs aoe-check lint lint-all check-all format bench \
   bench-peers deps-peers check-peers check-browser soak install uninstall clean deps deps-lint deps-arm64 help symbols \
   header abi abi-record tier-flags
 
@@ -239,6 +243,21 @@ $(SHLIB): $(OBJ)
 $(BUILD)/aoe: $(CLI_OBJ) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+# Packages contain no debug information and not the path of the source tree.
+$(PACKAGE)/source_tree.o: src/base/source_tree.c Makefile
+	$(compile)
+
+$(PACKAGE)/libaoe.so.0: $(filter-out $(BUILD)/src/base/source_tree.o,$(OBJ)) $(PACKAGE)/source_tree.o
+	$(call say,LINK)
+	$(Q)$(CC) -shared -s -Wl,-soname,libaoe.so.0 $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+$(PACKAGE)/aoe: $(CLI_OBJ) $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) -s $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+$(PACKAGE)/options.json: $(PACKAGE)/aoe
+	$(Q)$(EMULATOR) $< options --json >$@
 
 $(BUILD)/tests/%_test.o: PROGRAM = -DTEST_NAME='"$(basename $(@F))"' -Dmain=$(basename $(@F))_main \
   -include tests/support/program.h
@@ -341,6 +360,17 @@ $(BUILD)/examples/%: $(BUILD)/examples/%.o $(LIB)
 
 .SECONDARY:
 
+# packaging/python/aoe_backend.py runs this target and reads the paths that it prints.
+package-files: $(PACKAGE)/aoe $(PACKAGE)/libaoe.so.0 $(PACKAGE)/options.json
+	@echo "package=$(abspath $(PACKAGE))"
+	@echo "machine=$(MACHINE)"
+	@echo "documents=$(abspath $(or $(SYSROOT),/))/usr/share/doc"
+
+DIST ?= $(if $(CROSS),$(BUILD)/)dist
+
+wheel: package-files | deps-wheel ## builds the Python packages (a wheel and an sdist) in dist
+	@BUILD=$(BUILD) CROSS=$(CROSS) SYSROOT=$(SYSROOT) packaging/python/wheel.sh $(DIST)
+
 demo: all ## installs missing packages, builds, fine-tunes and evaluates the default model, and searches docs/
 	@BUILD=$(BUILD) examples/demo.sh
 
@@ -429,6 +459,9 @@ deps: ## installs the build dependencies with apt (requires root)
 
 deps-peers: | deps # packages for check-peers and bench-peers
 	@tools/deps.sh $(DEPS_PEERS)
+
+deps-wheel: | deps
+	@tools/deps.sh $(DEPS_WHEEL)
 
 deps-lint: | deps # linters, sanitizer runtimes, qemu
 	@tools/deps.sh $(DEPS_LINT)

@@ -191,13 +191,23 @@ _interface: Interface | None = None
 def _places() -> list[tuple[pathlib.Path, pathlib.Path]]:
     """Returns the places of the library and its record: $AOE_LIBRARY, the package, and the source tree."""
     root = HERE.parent.parent
-    places = [(HERE / "lib" / "libaoe.so", HERE / "abi.txt"),
+    places = [(HERE / "lib" / "libaoe.so.0", HERE / "abi.txt"),
               (root / "build" / "libaoe.so", root / "tools" / "abi.txt")]
     if os.environ.get("AOE_LIBRARY"):
         record = HERE / "abi.txt"
         places.insert(0, (pathlib.Path(os.environ["AOE_LIBRARY"]),
                           record if record.exists() else root / "tools" / "abi.txt"))
     return places
+
+
+def program() -> str:
+    """Returns the path of the program aoe of the package or of the source tree."""
+    places = [HERE / "bin" / "aoe", HERE.parent.parent / "build" / "aoe"]
+    for path in places:
+        if path.exists():
+            return str(path)
+    raise ImportError("the program aoe was not found in " + ", ".join(str(path) for path in places) +
+                      "; install the wheel of aoe-embeddings, or run `make` in the source tree")
 
 
 def interface() -> Interface:

@@ -156,15 +156,22 @@ static void rotate_task(void *arg, size_t task, size_t worker) {
     }
 }
 
+/* Returns the square root of a^2 + b^2 without overflow. hypot() of glibc 2.35 has another version than that of older
+ * releases, so a library that calls it requires glibc 2.35. */
+static double hypotenuse(double a, double b) {
+    const double x = fmax(fabs(a), fabs(b)), y = fmin(fabs(a), fabs(b));
+    return x > 0 ? x * sqrt(1 + (y / x) * (y / x)) : 0;
+}
+
 /* Computes one sweep of QL with Wilkinson's shift over the unreduced block of rows l to m. */
 static void sweep(work *x, size_t l, size_t m) {
     double *d = x->d, *e = x->e, c = 1, s = 1, p = 0;
-    const double half = (d[l + 1] - d[l]) / (2 * e[l]), root = hypot(half, 1);
+    const double half = (d[l + 1] - d[l]) / (2 * e[l]), root = hypotenuse(half, 1);
     double g = d[m] - d[l] + e[l] / (half + copysign(root, half));
     x->m = m;
     x->from = l;
     for (size_t i = m; i-- > l;) {
-        const double f = s * e[i], b = c * e[i], r = hypot(f, g);
+        const double f = s * e[i], b = c * e[i], r = hypotenuse(f, g);
         e[i + 1] = r;
         if (!(r > 0)) { /* e[i + 1] is 0, so the block is divided into two blocks at this row */
             d[i + 1] -= p;
