@@ -7,14 +7,19 @@
     print(model.similarity(vectors, vectors))
 """
 from . import util
+from ._data import Data
 from ._model import download
 from ._native import (AoeError, AoeFileExistsError, AoeFileNotFoundError, AoeMemoryError, AoeOSError,
                       AoeUnsupportedError, AoeValueError, load as _load)
 from .cross_encoder import CrossEncoder
+from .evaluation import evaluate_pairs, evaluate_rerank, evaluate_retrieval, evaluate_sts, evaluate_triplets
 from .index import Document, Hit, Hits, Index
 from .sentence_transformer import SentenceTransformer
+from .training import StopTraining, Trainer, TrainingEvent, train, training_options
 
 __version__: str = _load().aoe_version().decode()
 __all__ = ["AoeError", "AoeFileExistsError", "AoeFileNotFoundError", "AoeMemoryError", "AoeOSError",
-           "AoeUnsupportedError", "AoeValueError", "CrossEncoder", "Document", "Hit",
-           "Hits", "Index", "SentenceTransformer", "download", "util"]
+           "AoeUnsupportedError", "AoeValueError", "CrossEncoder", "Data", "Document", "Hit", "Hits", "Index",
+           "SentenceTransformer", "StopTraining", "Trainer", "TrainingEvent", "download", "evaluate_pairs",
+           "evaluate_rerank", "evaluate_retrieval", "evaluate_sts", "evaluate_triplets", "train", "training_options",
+           "util"]

@@ -19,6 +19,8 @@ DTYPES = ("auto", "f32", "bf16", "int8")
 class Handle:
     """An open model with its embedder. It is destroyed when it was closed and no call uses it."""
 
+    borrowed = False
+
     def __init__(self, directory: str | None, threads: int | None, fields: dict[str, Any]) -> None:
         lib = _native.load()
         self.context = _context.context(threads)
@@ -62,6 +64,26 @@ class Handle:
             self.closed = True
             if not self.users:
                 self.finalizer()
+
+
+class Borrowed(Handle):
+    """The model of an embedder that belongs to the library: the model of a running training. It is closed when the
+    function that received it returns."""
+
+    borrowed = True
+
+    def __init__(self, embedder: Any, context: Any) -> None:
+        lib = _native.load()
+        self.context, self.lock = context, _native.Lock()
+        self.users, self.closed = 0, False
+        self.embedder = ctypes.c_void_p(embedder)
+        self.model = ctypes.c_void_p(lib.aoe_embedder_model(embedder))
+        self.finalizer = weakref.finalize(self, Borrowed._keep, self.model, self.embedder)
+        self.finalizer.atexit = False
+
+    @staticmethod
+    def _keep(model: Any, embedder: Any) -> None:
+        """The library destroys the model."""
 
 
 def download(name: str, token: str | None = None, show_progress_bar: bool | None = None) -> str:
@@ -151,6 +173,7 @@ class Model:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
+        self._check_owned("pickled")
         state = dict(self.__dict__)
         state["_closed"] = state.pop("_handle").closed
         if self._directory is not None:
@@ -164,8 +187,32 @@ class Model:
         if closed:
             self._handle.close()
 
+    @classmethod
+    def _borrow(cls, handle: Handle) -> Any:
+        """Returns a model for the embedder of a running training."""
+        model = cls.__new__(cls)
+        model.name = model._directory = model._threads = None
+        model._fields, model._handle = {}, handle
+        return model
+
+    def _replace(self, directory: str) -> None:
+        """Opens another model directory, with the same options."""
+        before, self._directory = self._directory, directory
+        try:
+            self._reopen()
+        except BaseException:
+            self._directory = before
+            raise
+        self.name = directory
+
+    def _check_owned(self, what: str) -> None:
+        if self._handle.borrowed:
+            raise ValueError(f"the model of a running training cannot be {what}; use the trained model in the output "
+                             "directory")
+
     def _reopen(self, **fields: Any) -> None:
         """Opens the model with other options."""
+        self._check_owned("changed")
         new = Handle(self._directory, self._threads, {**self._fields, **fields})
         self._fields.update(fields)
         self._handle.close()
@@ -205,6 +252,7 @@ class Model:
     @property
     def directory(self) -> pathlib.Path:
         """Directory of the model."""
+        self._check_owned("copied")
         if self._directory is not None:
             return pathlib.Path(self._directory)
         buffer = ctypes.create_string_buffer(4096)

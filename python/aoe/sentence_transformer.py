@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from . import _inputs, _native, util
 from ._context import logger
-from ._model import Model, _check_device, check_unsupported
+from ._model import Handle, Model, _check_device, check_unsupported
 
 SLICE_BYTES = 1 << 18  # bytes of the texts of one call of the library, after which Ctrl-C and progress bars act
 
@@ -62,17 +62,39 @@ class SentenceTransformer(Model):
                          threads=threads, dtype=dtype, fields={"max_length": max_seq_length})
         self._similarity = similarity_fn_name
         self.truncate_dim = truncate_dim
+        self._set_prompts(prompts, default_prompt_name)
+
+    def _set_prompts(self, prompts: dict[str, str] | None, default_prompt_name: str | None) -> None:
+        """Sets the prompts of the model directory, and then those that were given."""
         self.prompts: dict[str, str] = self._find_prompts()
         default = _prefix(self._info().prompt.decode())
         own_default = next((name for name, text in self.prompts.items() if text and text == default), None)
         default_prompt_name = own_default if default_prompt_name is None else default_prompt_name
-        self._saved = {"prompts": dict(self.prompts), "default_prompt_name": own_default,
+        self._saved: dict[str, Any] = {"prompts": dict(self.prompts), "default_prompt_name": own_default,
                        "truncate_dim": None}
         self.prompts.update(prompts or {})
         self.default_prompt_name = default_prompt_name
         if default_prompt_name is not None and default_prompt_name not in self.prompts:
             raise ValueError(f"default_prompt_name={default_prompt_name!r} is not one of the prompts "
                              f"{list(self.prompts)}")
+
+    @classmethod
+    def _borrow(cls, handle: Handle) -> Any:
+        model = super()._borrow(handle)
+        model._similarity = model.truncate_dim = None
+        model._set_prompts(None, None)
+        return model
+
+    def _replace(self, directory: str) -> None:
+        given = {name: text for name, text in self.prompts.items() if self._saved["prompts"].get(name) != text}
+        default = self.default_prompt_name if "default_prompt_name" in self.changed_settings() else None
+        super()._replace(directory)
+        self._set_prompts(given, default)
+
+    def _own_template(self) -> str | None:
+        """Returns the prompt template of `encode`; None: it is that of the model directory."""
+        changed = {"prompts", "default_prompt_name"} & set(self.changed_settings())
+        return self._template(None, None) if changed else None
 
     def _find_prompts(self) -> dict[str, str]:
         lib, found, i = _native.load(), {"query": "", "document": ""}, 0
