@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the adapters for other packages have in common: models that are given by name or opened, and vectors as lists."""
+"""What the adapters for other packages share: models that are given by name or opened, and vectors as lists."""
 from __future__ import annotations
 
 import os
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _native
 from .cross_encoder import CrossEncoder
 from .sentence_transformer import SentenceTransformer
 
@@ -64,3 +65,19 @@ def as_lists(vectors: Any, n: int) -> list[list[float]]:
 def missing(package: str, name: str) -> ImportError:
     """Returns the error for a package that is not installed."""
     return ImportError(f"{name} needs the package {package}, which is not installed; run pip install {package}")
+
+
+def saved_name(model: Any) -> str | None:
+    """Returns the name of a model for a configuration from which it is opened again. Raises ValueError if the model was
+    opened with other settings than those in its directory, which the configuration would lose."""
+    changed = list(model.changed_settings()) if isinstance(model, SentenceTransformer) else []
+    if model._fields.get("max_length") is not None:
+        changed.append("max_seq_length")
+    if model._fields.get("dtype") != _native.enum("aoe_dtype")["AOE_DTYPE_AUTO"]:
+        changed.append("dtype")
+    if model._fields.get("activation") is not None:
+        changed.append("activation_fn")
+    if changed:
+        raise ValueError(f"a configuration stores only the name of the model, but {changed[0]} was set in the program; "
+                         "write the model with save_pretrained, and give its directory")
+    return None if model.name is None else str(model.name)
