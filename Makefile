@@ -198,9 +198,9 @@ $(info building $(STEPS) files in $(BUILD); V=1 prints the commands)
 endif
 endif
 
-.PHONY: all lib package-files wheel deps-wheel demo check build-tests fuzz fuzz-programs aoe-check lint lint-all check-all format bench \
-  bench-peers deps-peers check-peers check-browser soak install uninstall clean deps deps-lint deps-arm64 help symbols \
-  header abi abi-record tier-flags
+.PHONY: all lib package-files wheel deps-wheel demo check build-tests fuzz fuzz-programs aoe-check lint lint-all \
+  check-all format bench bench-peers deps-peers check-peers check-python check-browser soak install uninstall clean \
+  deps deps-lint deps-arm64 help symbols header abi abi-record tier-flags
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -447,6 +447,10 @@ check-peers: all | deps-peers ## compares results with transformers, sentence-tr
 	@tests/peers/install.sh $(abspath $(AOE_PEERS))
 	@cd tests/peers && AOE=$(abspath $(BUILD))/aoe AOE_PEERS=$(abspath $(AOE_PEERS)) PYTHONDONTWRITEBYTECODE=1 \
 	  $(abspath $(AOE_PEERS))/venv/bin/python -m pytest -q -p no:cacheprovider $(PEERS)
+
+# With SAN, the library is built with sanitizers, and the tests of the program are left out.
+check-python: $(if $(SAN),lib,all wheel) | deps-wheel ## tests the Python package and its wheel; also with SAN
+	@BUILD=$(BUILD) SAN=$(SAN) tests/python/run.sh
 
 check-browser: all ## tests the web page of the server in Chromium (PEERS=OPTIONS: options of pytest)
 	@BUILD=$(abspath $(BUILD)) tests/browser/run.sh $(abspath $(AOE_PEERS))/browser $(PEERS)

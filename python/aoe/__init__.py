@@ -8,12 +8,13 @@
 """
 from . import util
 from ._data import Data
+from ._documents import Document, Hit, Hits
 from ._model import download
 from ._native import (AoeError, AoeFileExistsError, AoeFileNotFoundError, AoeMemoryError, AoeOSError,
                       AoeUnsupportedError, AoeValueError, load as _load)
 from .cross_encoder import CrossEncoder
 from .evaluation import evaluate_pairs, evaluate_rerank, evaluate_retrieval, evaluate_sts, evaluate_triplets
-from .index import Document, Hit, Hits, Index
+from .index import Index
 from .sentence_transformer import SentenceTransformer
 from .training import StopTraining, Trainer, TrainingEvent, train, training_options
 

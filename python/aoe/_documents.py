@@ -132,8 +132,9 @@ def _scalar(value: Any) -> str | None:
         return str(int(value))
     if isinstance(value, numbers.Real):
         return np.format_float_positional(float(value), trim="-")
-    if hasattr(value, "isoformat"):
-        return str(value.isoformat())
+    isoformat = getattr(value, "isoformat", None)
+    if isoformat:
+        return str(isoformat())
     raise TypeError(f"a value of metadata must be a string, a number, a boolean, a date, None, or a list of them, not "
                     f"{type(value).__name__}")
 

@@ -130,7 +130,7 @@ class Interface:
         if text in _BASIC:
             return _BASIC[text]
         if "struct " + text in self.lines:
-            struct = type(text, (ctypes.Structure,), {})
+            struct: Any = type(text, (ctypes.Structure,), {})
             self.types[text] = struct  # its fields may contain pointers to it
             fields = self.lines["struct " + text]
             if not fields or not fields[0].startswith("size "):

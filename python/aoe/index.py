@@ -71,6 +71,7 @@ class Index:
         with contextlib.ExitStack() as stack:
             self.model = self._find_model(model, exists, stack)
             self._own_model = self.model is not None and self.model is not model
+            handle = None
             if self.model is not None:
                 handle = stack.enter_context(self.model._handle.use())
             self._log = _native.interface().type("aoe_log_fn")(_context.Context._receive)
@@ -82,7 +83,7 @@ class Index:
             access = _native.enum("aoe_index_access")["AOE_INDEX_READ" if read_only else "AOE_INDEX_WRITE"]
             self._index = ctypes.c_void_p()
             _native.check(_native.load().aoe_index_open, ctypes.byref(self._index), os.fsencode(self.path), access,
-                          None if self.model is None else handle.embedder, ctypes.byref(options))
+                          None if handle is None else handle.embedder, ctypes.byref(options))
             # objects that are alive when Python exits are not closed: other threads may still use them
             self._finalizer = weakref.finalize(self, Index._destroy, self._index, self._pid, stack.pop_all(), self._log)
             self._finalizer.atexit = False
@@ -322,10 +323,11 @@ class Index:
 
     # ------------------------------------------------------------ search
 
-    @overload
-    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", where: str | Mapping[str, Any] | None = None,
-               min_score: float | None = None, path: str | Iterable[str] | None = None, *,
-               dense_weight: float | None = None, lexical_weight: float | None = None, fast: bool = False) -> Hits: ...
+    @overload  # a string is also an Iterable[str], but it is one query
+    def search(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+            self, query: str, k: int = 10, mode: Mode = "hybrid", where: str | Mapping[str, Any] | None = None,
+            min_score: float | None = None, path: str | Iterable[str] | None = None, *,
+            dense_weight: float | None = None, lexical_weight: float | None = None, fast: bool = False) -> Hits: ...
 
     @overload
     def search(self, query: Iterable[str], k: int = 10, mode: Mode = "hybrid",
@@ -421,8 +423,14 @@ class Index:
 
     def passages(self) -> tuple[Hits, Vectors]:
         """Returns all passages of the last commit, and their vectors [n, D], such as for plots or clustering."""
-        hits, rows = Hits(), []
-        self.each(lambda hit, vector: (hits.append(hit), rows.append(vector)))
+        hits = Hits()
+        rows: list[Vectors] = []
+
+        def receive(hit: Hit, vector: Vectors) -> None:
+            hits.append(hit)
+            rows.append(vector)
+
+        self.each(receive)
         return hits, np.stack(rows) if rows else np.empty((0, self._dims()), np.float32)
 
     # ------------------------------------------------------------ maintenance

@@ -46,13 +46,13 @@ def normalize_embeddings(embeddings: Any) -> Array:
 def cos_sim(a: Any, b: Any) -> Array:
     """Returns the cosines [n, m] of the rows of a[n, D] and b[m, D]."""
     x, y = _same_size(a, b)
-    return normalize_embeddings(x) @ normalize_embeddings(y).T
+    return np.asarray(normalize_embeddings(x) @ normalize_embeddings(y).T, np.float32)
 
 
 def dot_score(a: Any, b: Any) -> Array:
     """Returns the dot products [n, m] of the rows of a[n, D] and b[m, D]."""
     x, y = _same_size(a, b)
-    return x @ y.T
+    return np.asarray(x @ y.T, np.float32)
 
 
 def euclidean_sim(a: Any, b: Any) -> Array:
