@@ -16,7 +16,8 @@ from .cross_encoder import CrossEncoder
 from .evaluation import evaluate_pairs, evaluate_rerank, evaluate_retrieval, evaluate_sts, evaluate_triplets
 from .index import Index
 from .sentence_transformer import SentenceTransformer
-from .training import StopTraining, Trainer, TrainingEvent, train, training_options
+from .trainer import Trainer
+from .training import StopTraining, TrainingEvent, train, training_options
 
 __version__: str = _load().aoe_version().decode()
 __all__ = ["AoeError", "AoeFileExistsError", "AoeFileNotFoundError", "AoeMemoryError", "AoeOSError",

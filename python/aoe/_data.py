@@ -57,6 +57,8 @@ def several(data: Any) -> list[tuple[str, Data]]:
         return [("data", data)]
     if isinstance(data, Mapping) and not _is_columns(data):
         _no_splits(data)
+        if not data:
+            raise ValueError("data: the data set is empty")
         return [(f"data[{name!r}]", item if isinstance(item, Data) else Data(item)) for name, item in data.items()]
     if isinstance(data, (list, tuple)) and data and all(_is_set(item) for item in data):
         return [(f"data[{i}]", item if isinstance(item, Data) else Data(item)) for i, item in enumerate(data)]

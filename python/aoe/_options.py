@@ -16,7 +16,6 @@ import math
 import operator
 import os
 import pathlib
-import subprocess
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -29,6 +28,8 @@ def _lines() -> str:
     packaged = _native.HERE / "options.json"
     if packaged.exists():
         return packaged.read_text(encoding="utf-8")
+    import subprocess
+
     program = pathlib.Path(_native.load().path).resolve().parent / "aoe"
     if not program.exists():
         raise ImportError(f"the table of options was found neither in {packaged} nor with the program {program}; "

@@ -1,32 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""Trains models: `train`, and the class `Trainer` for programs that were written for sentence-transformers.
+"""Trains models.
 
     record = aoe.train(data=frame, output="my-model", epochs=3, lr=3e-4, dev="dev.tsv")
     model = aoe.SentenceTransformer("my-model")
 
 The keyword arguments are the options of the command `aoe train`, with underscores: `aoe.training_options()` returns
-them with their types, defaults and help texts, and docs/methods.md explains them. Equal options give equal bits: those
-of the command, of any number of threads, and of an interrupted and resumed run.
+them with their types, defaults and help texts, and docs/objectives.md explains the methods. Equal options give equal
+bits: those of the command, of any number of threads, and of an interrupted and resumed run.
 """
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import dataclasses
 import json
 import math
 import os
 import pathlib
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Union
 
-from . import _context, _data, _inputs, _native, _options, evaluation
+from . import _context, _data, _inputs, _native, _options
 from ._data import Data
 from ._model import Borrowed, Model
 from .cross_encoder import CrossEncoder
@@ -94,10 +91,11 @@ def training_options() -> dict[str, dict[str, Any]]:
     """Returns the options of `train` by name, each with the keys type, default, choices, min, max, methods (None: all
     training methods), group and help."""
     keys = ("type", "default", "default_text", "choices", "min", "max", "methods", "group", "help")
-    return {name: {key: row.get(key) for key in keys} for name, row in _rows().items()}
+    return {name: {key: row.get(key) for key in keys} for name, row in option_rows().items()}
 
 
-def _rows() -> dict[str, _options.Row]:
+def option_rows() -> dict[str, _options.Row]:
+    """Returns the options of the program that are keyword arguments of `train`."""
     return _options.table("train", _OWN)
 
 
@@ -135,7 +133,7 @@ class _Run:
     def __init__(self, data: Any, output: Any, model: ModelLike, dev: Any, given: dict[str, Any],
                  files: _data.Files, context: _context.Context) -> None:
         self.given = {name: value for name, value in given.items() if value is not None}
-        self.rows, self.files, self.context = _rows(), files, context
+        self.rows, self.files, self.context = option_rows(), files, context
         _options.check_names(given, [*self.rows, "data", "model", "dev", "callbacks", "threads", "show_progress_bar"],
                              "train")
         if not _data.is_path(output) or not os.fspath(output):
@@ -312,7 +310,7 @@ class _Run:
             value = self.dev(kind._borrow(handle))
         finally:
             handle.close()
-        value = _primary(self.dev, value)
+        value = primary_score(self.dev, value)
         try:
             score[0] = float(value)
         except (TypeError, ValueError):
@@ -324,7 +322,7 @@ class _Run:
             _native.load().aoe_dev_set_free(self.dev_set)
 
 
-def _primary(function: Any, value: Any) -> Any:
+def primary_score(function: Any, value: Any) -> Any:
     """Returns the score of a dev function: a number, or the primary metric of an evaluator of sentence-transformers."""
     return value.get(getattr(function, "primary_metric", None)) if isinstance(value, Mapping) else value
 
@@ -440,8 +438,8 @@ def train(data: Any, output: str | os.PathLike[str], *, model: ModelLike = None,
     Returns the record: "output"; "interrupted"; "step" and "steps", the completed and all steps; "seconds";
     "best_step", "dev_score", "start_dev_score" and "trained_dev_score" (None without a dev set); "checkpoint", the
     newest checkpoint; "log", the events of OUTPUT/train-log.jsonl; "training", the options and results in
-    OUTPUT/aoe.json, or None if the training was interrupted. Ctrl-C saves a checkpoint and returns the record with "interrupted": True;
-    the same call with resume=True continues, to the same bits.
+    OUTPUT/aoe.json, or None if the training was interrupted. Ctrl-C saves a checkpoint and returns the record with
+    "interrupted": True; the same call with resume=True continues, to the same bits.
 
     Raises TypeError for an unknown option, ValueError for a value out of range or an option without effect,
     FileExistsError if `output` contains a model and neither force nor resume is True, and the errors of the library.
@@ -518,104 +516,3 @@ def _record(output: str, event: TrainingEvent, checkpoint: str | None) -> dict[s
         "start_dev_score": event.start_score, "trained_dev_score": event.trained_score, "checkpoint": checkpoint,
         "log": [json.loads(line) for line in lines], "training": training,
     }  # fmt: skip
-
-
-class Trainer:
-    """Trains a model, in the form of the trainers of sentence-transformers.
-
-        trainer = aoe.Trainer(model, train_dataset=frame, eval_dataset=dev, output="my-model", epochs=3)
-        trainer.train()
-        trainer.evaluate()
-
-    model: as in `train`. If it is a SentenceTransformer or CrossEncoder, this object has the trained weights after
-    `train`. train_dataset, eval_dataset: `data` and `dev` of `train`. All other arguments are those of `train`, which
-    takes the place of the training arguments and of the loss (method) of sentence-transformers.
-    """
-
-    def __init__(self, model: ModelLike = None, train_dataset: Any = None, eval_dataset: Any = None,
-                 callbacks: Callback | Iterable[Callback] | None = None, *, output: str | os.PathLike[str],
-                 show_progress_bar: bool | None = None, threads: int | None = None, **options: Any) -> None:
-        _options.check_names(options, [*_rows(), "model", "train_dataset", "eval_dataset", "callbacks", "threads",
-                                       "show_progress_bar"], "Trainer")
-        if train_dataset is None:
-            raise TypeError("Trainer() needs train_dataset")
-        self._model, self.train_dataset, self.eval_dataset = model, train_dataset, eval_dataset
-        self.callbacks, self.output = callbacks, os.fspath(output)
-        self._general: dict[str, Any] = {"show_progress_bar": show_progress_bar, "threads": threads}
-        self.options = options
-        self.record: dict[str, Any] | None = None
-        self._opened: Any = model if isinstance(model, Model) else None
-
-    def train(self, resume_from_checkpoint: bool | None = None) -> dict[str, Any]:
-        """Trains the model and returns the record of `train`. resume_from_checkpoint: True: continues from the newest
-        checkpoint in the output directory."""
-        options = dict(self.options)
-        if resume_from_checkpoint is not None:
-            if not isinstance(resume_from_checkpoint, bool):
-                raise TypeError("resume_from_checkpoint must be True or False; the newest checkpoint of the output "
-                                "directory is used")
-            options["resume"] = resume_from_checkpoint
-        self.record = train(self.train_dataset, self.output, model=self._model, dev=self.eval_dataset,
-                            callbacks=self.callbacks, **self._general, **options)
-        if not self.record["interrupted"]:
-            if isinstance(self._model, Model) and isinstance(self._model, CrossEncoder) == self._is_pair_model():
-                self._model._replace(self.output)
-            else:
-                self._opened = None
-        return self.record
-
-    def _is_pair_model(self) -> bool:
-        return self.options.get("method") == "cross-encoder"
-
-    @property
-    def model(self) -> Any:
-        """The trained model, or the start model before `train`."""
-        if self._opened is None:
-            trained = self.record is not None and not self.record["interrupted"]
-            kind: Any = CrossEncoder if trained and self._is_pair_model() else SentenceTransformer
-            self._opened = kind(self.output if trained else self._model, threads=self._general["threads"])
-        return self._opened
-
-    def evaluate(self, eval_dataset: Any = None) -> dict[str, Any]:
-        """Evaluates `model` on eval_dataset, or on that of the trainer. Returns the metrics of evaluate_sts, or
-        {"score": ...} if eval_dataset is a function."""
-        data = self.eval_dataset if eval_dataset is None else eval_dataset
-        if data is None:
-            raise ValueError("evaluate() needs eval_dataset")
-        if callable(data):
-            score: Any = _primary(data, data(self.model))
-            return {"score": float(score)}
-        settings: dict[str, Any] = {name: self.options.get(name) for name in ("columns", "label_map", "skip_bad_rows")}
-        if isinstance(data, Data):
-            settings.update({name: value for name in ("columns", "label_map")
-                             if (value := getattr(data, name)) is not None})
-            data = data.source
-        if isinstance(self.model, CrossEncoder) and self.model.num_labels > 1:
-            return evaluation.evaluate_classes(self.model, data, **settings)
-        return evaluation.evaluate_sts(self.model, data, show_progress_bar=self._general["show_progress_bar"],
-                                       **settings)
-
-    def save_model(self, output_dir: str | os.PathLike[str] | None = None) -> None:
-        """Copies the trained model, without checkpoints, to a directory that does not exist or is empty. Without
-        output_dir, it does nothing: the model is in the output directory of the trainer after `train`."""
-        if self.record is None or self.record["interrupted"]:
-            raise ValueError("the model is not trained; call train() first")
-        if output_dir is None:
-            return
-        target = pathlib.Path(output_dir)
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise FileExistsError(f"{target} exists; choose another path, or remove it")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with _part(target) as part:
-            shutil.copytree(self.output, part, ignore=shutil.ignore_patterns("checkpoints"))
-
-
-@contextlib.contextmanager
-def _part(target: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A directory that takes the place of `target` when it is complete."""
-    with tempfile.TemporaryDirectory(prefix=target.name + ".", dir=target.parent) as folder:
-        part = pathlib.Path(folder) / "model"
-        yield part
-        if target.exists():
-            target.rmdir()
-        part.rename(target)

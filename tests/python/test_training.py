@@ -132,6 +132,7 @@ def test_model_object_and_several_data_sets(tmp_path, program, start, files):
     assert same(tmp_path / "a", tmp_path / "b")
 
 
+@pytest.mark.filterwarnings("ignore:no evaluated step")
 def test_texts_survive(tmp_path, start):
     """Tabs, line ends, NUL, quotes and separators of Unicode reach the library unchanged."""
     texts = ["a\tb", "line\nend\r\n", "nul \0 inside", 'a "quoted" text', "\u2028 \x85 separators", " spaces "]
@@ -256,6 +257,34 @@ def test_ctrl_c_twice(tmp_path, start, files):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_ctrl_c_in_a_notebook(tmp_path, start, files):
+    """The interrupt of a kernel saves a checkpoint, and the cell returns the record."""
+    pytest.importorskip("ipykernel")
+    manager, client = pytest.importorskip("jupyter_client.manager").start_new_kernel()
+    try:
+        client.execute(f"""
+import aoe
+def event(e):
+    if e.kind == "step" and e.step == 3:
+        print("running", flush=True)
+record = aoe.train({files[0]!r}, {str(tmp_path / "m")!r}, model={start!r}, epochs=100000, callbacks=event)
+print("returned", record["interrupted"], record["checkpoint"] is not None, flush=True)
+""")
+        text = ""
+        while "returned" not in text:
+            message = client.get_iopub_msg(timeout=60)
+            if message["msg_type"] == "error":
+                pytest.fail("\n".join(message["content"]["traceback"]))
+            if message["msg_type"] == "stream":
+                if "running" in message["content"]["text"]:
+                    manager.interrupt_kernel()
+                text += message["content"]["text"]
+        assert "returned True True" in text and "stopping after this step" in text
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
 def test_in_a_thread(tmp_path, start, files, expected):
     records = []
     thread = threading.Thread(target=lambda: records.append(
@@ -349,7 +378,8 @@ def test_bad_options(options, error, words, tmp_path, start, files):
 
 
 @pytest.mark.parametrize("data, error, words", [
-    ([], ValueError, "data: the data set is empty"), (None, TypeError, "data set must be"), (b"x", TypeError, "bytes"),
+    ([], ValueError, "data: the data set is empty"), ({}, ValueError, "data: the data set is empty"),
+    (None, TypeError, "data set must be"), (b"x", TypeError, "bytes"),
     (7, TypeError, "data set must be"), ([1, 2], TypeError, "row 0 must be"), ("", ValueError, "empty path"),
     ([("a", "b", 1.0), ("c", "d")], ValueError, "row 1 has 2 elements"),
     ([("a", "b", 1.0), ("c", "d", "e")], TypeError, "row 1: label must be a number"),
@@ -396,6 +426,31 @@ def test_plain_texts_and_methods(tmp_path, program, start, files):
     assert same(tmp_path / "a", tmp_path / "b")
 
 
+@pytest.mark.filterwarnings("ignore:no evaluated step")
+def test_frames(tmp_path, start):
+    """Columns with other names, names of labels, missing values and columns that are not used, in DataFrames."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": [1, 2, 3], "a": ["x y", "y z", "z x"], "b": ["x", "y\t", "z\n"],
+                              "verdict": ["same", "other", "same"], "day": pandas.to_datetime(["2026-01-01"] * 3)})
+    settings = {"columns": {"text1": "a", "text2": "b", "label": "verdict"}, "label_map": {"same": 1, "other": 0}}
+    record = aoe.train(frame, tmp_path / "m", model=start, dev=frame, batch_size=2, show_progress_bar=True, **settings)
+    assert record["training"]["pairs"] == 3
+    record = aoe.train([aoe.Data(frame, **settings), aoe.Data(frame, **settings)], tmp_path / "n", model=start,
+                       dev=aoe.Data(frame, **settings), batch_size=2)
+    assert record["training"]["pairs"] == 6
+    frame.loc[1, "b"] = None
+    with pytest.raises(aoe.AoeValueError, match="data, row 1: column 'b'"):
+        aoe.train(frame, tmp_path / "o", model=start, **settings)
+    series = pandas.Series(["a b c", "b c d", "c d e"])
+    assert aoe.train(series, tmp_path / "p", model=start, method="simcse-unsup")["training"]["pairs"] == 3
+
+
+def test_messages_go_to_logging(tmp_path, start, files, caplog):
+    with caplog.at_level("INFO", "aoe"):
+        aoe.train(files[0], tmp_path / "m", model=start, max_steps=1)
+    assert any("text1 from 'sentence1'" in message for message in caplog.messages)
+
+
 # ------------------------------------------------------------ Trainer
 
 
@@ -437,6 +492,7 @@ def test_trainer_by_name(tmp_path, start, files, expected):
         aoe.Trainer(start, files[0], output="m", num_train_epochs=3)
 
 
+@pytest.mark.filterwarnings("ignore:no evaluated step")
 def test_cross_encoder(tmp_path, start, files):
     rows = [{**row, "score": float(row["score"] > 2.5)} for row in files[2]]
     seen = []
