@@ -179,6 +179,19 @@ def test_dev_function(tmp_path, start, files):
         aoe.train(train, tmp_path / "p", model=start, dev=lambda model: None)
 
 
+@pytest.mark.filterwarnings("ignore:no evaluated step")
+def test_evaluator_of_sentence_transformers(tmp_path, start, files):
+    """An evaluator returns a dictionary, and its attribute primary_metric names the score."""
+    class Evaluator:
+        primary_metric = "b"
+
+        def __call__(self, model):
+            return {"a": 0.25, "b": 0.75}
+
+    record = aoe.train(files[0], tmp_path / "m", model=start, dev=Evaluator(), max_steps=1)
+    assert record["dev_score"] == 0.75 and record["training"]["dev"] == "Evaluator"
+
+
 def test_events(tmp_path, start, files):
     events = []
     aoe.train(files[0], tmp_path / "m", model=start, dev=files[1], callbacks=events.append, **OPTIONS)
