@@ -446,7 +446,10 @@ check-peers: $(BUILD)/tests/servers/chat_template $(BUILD)/tests/servers/hub $(B
 check-peers: all | deps-peers ## compares results with transformers, sentence-transformers, and clients of servers
 	@tests/peers/install.sh $(abspath $(AOE_PEERS))
 	@cd tests/peers && AOE=$(abspath $(BUILD))/aoe AOE_PEERS=$(abspath $(AOE_PEERS)) PYTHONDONTWRITEBYTECODE=1 \
-	  $(abspath $(AOE_PEERS))/venv/bin/python -m pytest -q -p no:cacheprovider $(PEERS)
+	  $(abspath $(AOE_PEERS))/venv/bin/python -m pytest -q -p no:cacheprovider --ignore python $(PEERS)
+ifeq ($(PEERS),)
+	@AOE_LIBRARY=$(abspath $(SHLIB)) tests/peers/python/run.sh $(abspath $(AOE_PEERS))/python
+endif
 
 # With SAN, the library is built with sanitizers, and the tests of the program are left out.
 check-python: $(if $(SAN),lib,all wheel) | deps-wheel ## tests the Python package and its wheel; also with SAN

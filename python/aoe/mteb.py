@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _adapters
 from ._model import _check_device, check_unsupported
-from .index import MODES, Index
+from .index import MODES, Index, Mode
 from .sentence_transformer import SentenceTransformer
 
 try:
@@ -134,7 +134,7 @@ class AoeSearch:
     mode: "hybrid", "dense" or "lexical". The score of a document is that of its best passage. directory: where the
     index is created; None: a temporary directory."""
 
-    def __init__(self, model_name: Any = None, revision: str | None = None, *, mode: str = "hybrid",
+    def __init__(self, model_name: Any = None, revision: str | None = None, *, mode: Mode = "hybrid",
                  directory: str | os.PathLike[str] | None = None, device: str | None = None, **options: Any) -> None:
         _check_device(device)
         if mode not in MODES:
@@ -142,7 +142,7 @@ class AoeSearch:
         if revision is not None:
             options["revision"] = revision
         self.model = _adapters.embedder(model_name, options)
-        self.mode = mode
+        self.mode: Mode = mode
         self._directory, self._temporary, self._index = directory, None, None  # type: Any, Any, Index | None
         meta = _meta(self.model, "dense", AoeSearch)
         self._meta = meta.model_copy(update={"name": f"{meta.name}-{mode}"})
