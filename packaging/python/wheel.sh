@@ -23,7 +23,8 @@ fi
 rm -rf "$work"
 mkdir -p "$work" "$dist"
 # The backend requires no packages, so the environment needs no isolation and the build no network.
-BUILD=${BUILD-} CROSS=${CROSS-} $tools/bin/python -m build --no-isolation --sdist --wheel -o "$work" . >"$work/log" 2>&1 ||
+BUILD=${BUILD-} CROSS=${CROSS-} \
+    $tools/bin/python -m build --no-isolation --sdist --wheel -o "$work" . >"$work/log" 2>&1 ||
     { cat "$work/log" && exit 1; }
 if [ -n "${SYSROOT-}" ]; then # auditwheel finds the libraries of another architecture like the dynamic linker
     export LD_LIBRARY_PATH=$PWD/$SYSROOT/usr/lib/$CROSS:$PWD/$SYSROOT/lib/$CROSS

@@ -15,7 +15,7 @@ PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
 
 
 class Texts:
-    """An array of aoe_text, which keeps its strings alive. `pointer` is its address, and `len()` the number of texts."""
+    """An array of aoe_text, which keeps its strings alive. `pointer` is its address."""
 
     def __init__(self, texts: list[str], what: str = "text") -> None:
         parts = [_native.to_bytes(text, what) for text in texts]

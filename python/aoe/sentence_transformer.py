@@ -30,7 +30,7 @@ class SentenceTransformer(Model):
 
     model_name_or_path: a directory, or a name on the Hugging Face Hub such as "sentence-transformers/all-MiniLM-L6-v2",
     which is downloaded if it is not in the cache of this machine; None: the default model, which is part of the
-    package. prompts: prompts that the model has in addition to its own, or instead of them. default_prompt_name: the prompt of
+    package. prompts: prompts in addition to those of the model, or instead of them. default_prompt_name: the prompt of
     `encode` without prompt and prompt_name. similarity_fn_name: "cosine", "dot", "euclidean" or "manhattan"; None: from
     the model. truncate_dim: number of components that `encode` keeps.
 

@@ -10,14 +10,16 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
-os.environ.setdefault("AOE_LIBRARY", str(pathlib.Path(os.environ.get("AOE", ROOT / "build" / "aoe")).with_name("libaoe.so")))
+PROGRAM = pathlib.Path(os.environ.get("AOE", ROOT / "build" / "aoe"))
+os.environ.setdefault("AOE_LIBRARY", str(PROGRAM.with_name("libaoe.so")))
 
 import aoe
 import sentence_transformers
 import torch
 from sentence_transformers import util as st_util
 
-SCRIPTS = ["部署新的服务器", "東京は日本の首都です", "Привет, мир", "مرحبا بالعالم", "नमस्ते दुनिया", "🙂🚀 emoji", "naïve café", "Ωμέγα", "ﬁ ligature",
+SCRIPTS = ["部署新的服务器", "東京は日本の首都です", "Привет, мир", "مرحبا بالعالم", "नमस्ते दुनिया",
+           "🙂🚀 emoji", "naïve café", "Ωμέγα", "ﬁ ligature",
            "zero\u200bwidth", "tab\tand\nnewline", "UPPER lower", "1,234.56 €", "a" * 300, "", " ", "x"]
 
 
@@ -85,7 +87,8 @@ def test_two_thousand_texts(both):
 
 
 TEXTS = ["She cooks rice.", "A plane is taking off in the rain.", "部署", "", "one two three " * 200]
-CALLS = [(method, inputs, arguments) for method in ("encode", "encode_query", "encode_document") for inputs, arguments in (
+METHODS = ("encode", "encode_query", "encode_document")
+CALLS = [(method, inputs, arguments) for method in METHODS for inputs, arguments in (
     (TEXTS, {}), (TEXTS[0], {}), (tuple(TEXTS), {"batch_size": 2}), (np.array(TEXTS), {}),
     (TEXTS, {"normalize_embeddings": True}), (TEXTS, {"truncate_dim": 100}),
     (TEXTS, {"truncate_dim": 100, "normalize_embeddings": True}), (TEXTS, {"truncate_dim": 10**6}),
@@ -102,7 +105,8 @@ def test_calls(mini, method, inputs, arguments):
     """57 combinations of arguments."""
     ours, theirs = (getattr(model, method)(inputs, **arguments) for model in mini)
     assert type(ours) is type(theirs)
-    assert_equal(ours, theirs, {"uint8": 1, "int8": 1, "binary": 255, "ubinary": 255}.get(arguments.get("precision"), 0))
+    steps = {"uint8": 1, "int8": 1, "binary": 255, "ubinary": 255}
+    assert_equal(ours, theirs, steps.get(arguments.get("precision"), 0))
 
 
 @pytest.mark.parametrize("arguments", [{}, {"prompt": "search: "}])
@@ -141,7 +145,8 @@ def test_similarities(mini, function):
         model.similarity_fn_name = None
 
 
-@pytest.mark.parametrize("arguments", [{"batch_size": 0}, {"precision": "int4"}, {"prompt_name": "none"}, {"unknown": 1}])
+@pytest.mark.parametrize("arguments", [{"batch_size": 0}, {"precision": "int4"}, {"prompt_name": "none"},
+                                       {"unknown": 1}])
 def test_errors(mini, arguments):
     for model in mini:
         with pytest.raises((ValueError, TypeError)):
@@ -160,8 +165,9 @@ def test_saved_model(mini, tmp_path):
 def test_search_and_groups(mini):
     vectors = mini[0].encode(mixed_texts(300))
     queries = vectors[:20]
-    ours, theirs = aoe.util.semantic_search(queries, vectors, top_k=7), st_util.semantic_search(queries, vectors, top_k=7)
-    assert np.allclose([[h["score"] for h in hits] for hits in ours], [[h["score"] for h in hits] for hits in theirs], atol=1e-5)
+    scores = [[[hit["score"] for hit in hits] for hits in library.semantic_search(queries, vectors, top_k=7)]
+              for library in (aoe.util, st_util)]
+    assert np.allclose(*scores, atol=1e-5)
     a, b = aoe.util.paraphrase_mining_embeddings(vectors), st_util.paraphrase_mining_embeddings(torch.tensor(vectors))
     assert len(a) == len(b) and np.allclose([p[0] for p in a], [p[0] for p in b], atol=1e-5)
     for threshold, size in ((0.5, 3), (0.7, 2), (0.3, 10)):

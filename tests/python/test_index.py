@@ -104,7 +104,8 @@ def test_pandas(index):
 
 def test_wrong_search(index):
     for arguments in ({"k": 0}, {"k": True}, {"k": 1.5}, {"mode": "fuzzy"}, {"where": "yeer = 2020"},
-                      {"where": "year ="}, {"where": {"year": []}}, {"where": {"year": None}}, {"min_score": "x"}, {"where": "a\0b"},
+                      {"where": "year ="}, {"where": {"year": []}}, {"where": {"year": None}}, {"min_score": "x"},
+                      {"where": "a\0b"},
                       {"dense_weight": -1.0}):
         with pytest.raises((ValueError, TypeError)):
             index.search("food", **arguments)

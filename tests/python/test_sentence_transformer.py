@@ -84,7 +84,8 @@ def test_precisions(model):
     ranges = np.stack([vectors.min(0) - 1, vectors.max(0) + 1])
     assert not np.array_equal(aoe.util.quantize_embeddings(vectors, "uint8", ranges=ranges), codes)
     assert np.array_equal(aoe.util.quantize_embeddings(vectors, "uint8", calibration_embeddings=vectors), codes)
-    assert np.array_equal(aoe.util.quantize_embeddings(vectors[0], "uint8", calibration_embeddings=vectors)[0], codes[0])
+    first = aoe.util.quantize_embeddings(vectors[0], "uint8", calibration_embeddings=vectors)
+    assert np.array_equal(first[0], codes[0])
     with pytest.raises(ValueError, match="one embedding"):
         model.encode("a", precision="int8")
 

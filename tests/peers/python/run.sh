@@ -58,7 +58,8 @@ for name in "$@"; do
             continue ;;
     esac
     version=$(grep -m 1 == "$here/requirements-$name.txt")
-    if output=$("$dir/$name/bin/python" -m pytest -q -p no:cacheprovider --confcutdir="$here" "$here/test_$name.py" 2>&1); then
+    if output=$("$dir/$name/bin/python" -m pytest -q -p no:cacheprovider --confcutdir="$here" \
+        "$here/test_$name.py" 2>&1); then
         echo "ok   $name ($version): $(tail -n 1 <<<"$output")"
         passed=$((passed + 1))
     else
