@@ -6,6 +6,7 @@ import math
 import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -105,8 +106,7 @@ def test_pandas(index):
 def test_wrong_search(index):
     for arguments in ({"k": 0}, {"k": True}, {"k": 1.5}, {"mode": "fuzzy"}, {"where": "yeer = 2020"},
                       {"where": "year ="}, {"where": {"year": []}}, {"where": {"year": None}}, {"min_score": "x"},
-                      {"where": "a\0b"},
-                      {"dense_weight": -1.0}):
+                      {"where": "a\0b"}, {"dense_weight": -1.0}):
         with pytest.raises((ValueError, TypeError)):
             index.search("food", **arguments)
     for query in ("", "\ud800", None, b"food", [None], 5, ["food", ["nested"]]):
@@ -288,14 +288,14 @@ def test_update_of_a_table(tmp_path, model):
             index.update(table, text_column="nothing")
 
 
-def test_an_exception_in_progress_ends_the_update(tmp_path, model):
+def test_ctrl_c_ends_an_update(tmp_path, model):
     folder = tmp_path / "notes"
     folder.mkdir()
     for i in range(40):
         (folder / f"{i:02}.txt").write_text(f"Note {i} about rice and trains.\n" * 20)
 
     def stop(state):
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     with aoe.Index(tmp_path / "i", model) as index:
         with pytest.raises(KeyboardInterrupt):
