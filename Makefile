@@ -452,8 +452,8 @@ ifeq ($(PEERS),)
 endif
 
 # With SAN, the library is built with sanitizers, and the tests of the program are left out.
-check-python: $(if $(SAN),lib,all wheel) | deps-wheel ## tests the Python package and its wheel; also with SAN
-	@BUILD=$(BUILD) SAN=$(SAN) tests/python/run.sh
+check-python: $(if $(SAN),lib,all wheel) | deps-wheel ## tests the Python package and its wheel; also with SAN or CROSS
+	@$(if $(CROSS),tests/python/arm64.sh $(DIST),BUILD=$(BUILD) SAN=$(SAN) tests/python/run.sh)
 
 check-browser: all ## tests the web page of the server in Chromium (PEERS=OPTIONS: options of pytest)
 	@BUILD=$(abspath $(BUILD)) tests/browser/run.sh $(abspath $(AOE_PEERS))/browser $(PEERS)

@@ -26,11 +26,15 @@ mkdir -p "$work" "$dist"
 BUILD=${BUILD-} CROSS=${CROSS-} \
     $tools/bin/python -m build --no-isolation --sdist --wheel -o "$work" . >"$work/log" 2>&1 ||
     { cat "$work/log" && exit 1; }
-if [ -n "${SYSROOT-}" ]; then # auditwheel finds the libraries of another architecture like the dynamic linker
-    export LD_LIBRARY_PATH=$PWD/$SYSROOT/usr/lib/$CROSS:$PWD/$SYSROOT/lib/$CROSS
+# auditwheel finds the libraries of another architecture in the system root.
+[ -z "${SYSROOT-}" ] || export AUDITWHEEL_LD_LIBRARY_PATH=$PWD/$SYSROOT/usr/lib/$CROSS:$PWD/$SYSROOT/lib/$CROSS
+# auditwheel chooses the tag with the oldest glibc that has all symbols; it accepts other names only for this machine.
+PATH=$PWD/$tools/bin:$PATH $tools/bin/auditwheel repair --plat auto --only-plat -w "$work/repaired" "$work"/*.whl \
+    >"$work/log" 2>&1 || { cat "$work/log" && exit 1; }
+if ! ls "$work"/repaired/*-"$platform".whl >/dev/null 2>&1; then
+    echo "wheel: the tag of the wheel is not $platform; build it on Debian 12:" "$work"/repaired/*
+    exit 1
 fi
-PATH=$PWD/$tools/bin:$PATH $tools/bin/auditwheel repair --plat "$platform" --only-plat -w "$work/repaired" \
-    "$work"/*.whl >"$work/log" 2>&1 || { cat "$work/log" && exit 1; }
 rm -f "$dist"/aoe_embeddings-*
 cp "$work"/repaired/*.whl "$work"/*.tar.gz "$dist"
 ls -sh "$dist"/aoe_embeddings-*
