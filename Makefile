@@ -55,6 +55,7 @@ DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libz
 DEPS_PEERS := python3 python3-venv g++ libdnnl-dev curl prometheus
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user abigail-tools python3
 DEPS_WHEEL := python3 python3-venv
+DEPS_DEB := dpkg-dev lintian
 DEPS_ARM64 := gcc-aarch64-linux-gnu qemu-user
 
 HEADERS := $(sort $(wildcard include/*.h))
@@ -166,7 +167,7 @@ PACKAGE := $(BUILD)/package
 
 FUZZ_SECONDS ?= 60
 # The packages are needed only for targets that compile. Missing packages are listed in one line.
-NO_PACKAGES := help deps deps-lint deps-peers deps-wheel deps-arm64 tier-flags clean
+NO_PACKAGES := help deps deps-lint deps-peers deps-wheel deps-deb deps-arm64 tier-flags clean
 # Directory of the Python packages and models of check-peers and bench-peers. They are installed once.
 AOE_PEERS ?= $(HOME)/.cache/aoe/peers
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
@@ -198,7 +199,7 @@ $(info building $(STEPS) files in $(BUILD); V=1 prints the commands)
 endif
 endif
 
-.PHONY: all lib package-files wheel deps-wheel demo check build-tests fuzz fuzz-programs aoe-check lint lint-all \
+.PHONY: all lib package-files wheel deb deps-wheel deps-deb demo check build-tests fuzz fuzz-programs aoe-check lint lint-all \
   check-all format bench bench-peers deps-peers check-peers check-python check-browser soak install uninstall clean \
   deps deps-lint deps-arm64 help symbols header abi abi-record tier-flags
 
@@ -371,6 +372,9 @@ DIST ?= $(if $(CROSS),$(BUILD)/)dist
 wheel: package-files | deps-wheel ## builds the Python packages (a wheel and an sdist) in dist
 	@BUILD=$(BUILD) CROSS=$(CROSS) SYSROOT=$(SYSROOT) packaging/python/wheel.sh $(DIST)
 
+deb: all package-files | deps-deb ## builds Debian packages (aoe and libaoe-dev) in dist
+	@packaging/debian/deb.sh $(BUILD) $(DIST)
+
 demo: all ## installs missing packages, builds, fine-tunes and evaluates the default model, and searches docs/
 	@BUILD=$(BUILD) examples/demo.sh
 
@@ -469,6 +473,9 @@ deps-peers: | deps # packages for check-peers and bench-peers
 
 deps-wheel: | deps
 	@tools/deps.sh $(DEPS_WHEEL)
+
+deps-deb: | deps
+	@tools/deps.sh $(DEPS_DEB)
 
 deps-lint: | deps # linters, sanitizer runtimes, qemu
 	@tools/deps.sh $(DEPS_LINT)
