@@ -199,9 +199,9 @@ $(info building $(STEPS) files in $(BUILD); V=1 prints the commands)
 endif
 endif
 
-.PHONY: all lib package-files wheel deb deps-wheel deps-deb demo check build-tests fuzz fuzz-programs aoe-check lint lint-all \
-  check-all format bench bench-peers deps-peers check-peers check-python check-browser soak install uninstall clean \
-  deps deps-lint deps-arm64 help symbols header abi abi-record tier-flags
+.PHONY: all lib package-files wheel deb static deps-wheel deps-deb demo check build-tests fuzz fuzz-programs \
+  aoe-check lint lint-all check-all format bench bench-peers deps-peers check-peers check-python check-browser soak \
+  install uninstall clean deps deps-lint deps-arm64 help symbols header abi abi-record tier-flags
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -371,6 +371,17 @@ DIST ?= $(if $(CROSS),$(BUILD)/)dist
 
 wheel: package-files | deps-wheel ## builds the Python packages (a wheel and an sdist) in dist
 	@BUILD=$(BUILD) CROSS=$(CROSS) SYSROOT=$(SYSROOT) packaging/python/wheel.sh $(DIST)
+
+# The program without shared libraries. The linker would warn that dlopen and getaddrinfo need those of the same glibc.
+$(PACKAGE)/static/program.o: packaging/static/static_program.c Makefile $(wildcard models/aoe-small-en/*)
+	$(compile)
+
+$(PACKAGE)/static/aoe: $(CLI_OBJ) $(PACKAGE)/static/program.o $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) -static -s $(addprefix -Wl$(comma)--wrap=,aoe_default_model dlopen dlerror) $(LDFLAGS_ALL) $^ $(LIBS) \
+	  -Wl,--no-warnings -o $@
+
+static: $(PACKAGE)/static/aoe ## builds build/package/static/aoe, the program in one file with the default model
 
 deb: all package-files | deps-deb ## builds Debian packages (aoe and libaoe-dev) in dist
 	@packaging/debian/deb.sh $(BUILD) $(DIST)

@@ -45,7 +45,8 @@ Source: aoe
 Package: aoe
 Architecture: any
 END
-depends=$(cd "$work" && dpkg-shlibdeps -O "aoe/usr/bin/aoe" "aoe/$libraries/libaoe.so.0" 2>log | sed -n 's/^shlibs:Depends=//p')
+depends=$(cd "$work" && dpkg-shlibdeps -O "aoe/usr/bin/aoe" "aoe/$libraries/libaoe.so.0" 2>log |
+    sed -n 's/^shlibs:Depends=//p')
 [ -n "$depends" ] || { cat "$work/log" && exit 1; }
 
 finish() { # finish PACKAGE SECTION SYNOPSIS FIELD...: writes the control files from standard input and builds PACKAGE
@@ -70,7 +71,8 @@ finish() { # finish PACKAGE SECTION SYNOPSIS FIELD...: writes the control files 
     } >"$directory/usr/share/doc/$name/copyright"
     gzip -9nc CHANGELOG.md >"$directory/usr/share/doc/$name/changelog.gz"
     printf 'aoe (%s) unstable; urgency=medium\n\n  * Package of version %s.\n\n -- %s  %s\n' \
-        "$version" "${version%-*}" "$maintainer" "$date" | gzip -9n >"$directory/usr/share/doc/$name/changelog.Debian.gz"
+        "$version" "${version%-*}" "$maintainer" "$date" |
+            gzip -9n >"$directory/usr/share/doc/$name/changelog.Debian.gz"
     (cd "$directory" && find usr -type f | LC_ALL=C sort | xargs md5sum >DEBIAN/md5sums)
     dpkg-deb --root-owner-group -Zxz --build "$directory" "$dist/${name}_${version}_$arch.deb" >/dev/null
 }
