@@ -83,7 +83,7 @@ echo "activate-noawait ldconfig" >"$main/DEBIAN/triggers"
 finish aoe utils "text embeddings: training, evaluation, search and a server" "Depends: $depends" \
     "Recommends: libcurl4, libmicrohttpd12, ca-certificates" "Suggests: libpq5, gnuplot-nox" <<'END'
  aoe trains, evaluates, searches and serves text embeddings on CPUs, without
- Python. It opens the models of the Hugging Face Hub and computes the
+ Python. It opens the models on the Hugging Face Hub and computes the
  embeddings of sentence-transformers. The package contains the program, the
  library libaoe and a small English model.
 END
