@@ -4,7 +4,7 @@
 # suggest the option in this row, and each name without a counterpart must get a reason.
 suggest=$SRC/cli/common/suggest.c
 commands="train embed similarity rerank tokenize convert init whiten merge pretrain grid compare pull
-    eval/retrieval eval/sts data/mine data/split data/convert data/annotate plot/lengths"
+    serve eval/retrieval eval/sts data/mine data/split data/convert data/annotate plot/lengths"
 sed -n '/ synonyms\[\] = {/,/^};/s/^ *{"\([^"]*\)", "\([^"]*\)"},$/\1 \2/p' "$suggest" >rows
 [ "$(wc -l <rows)" -gt 100 ]
 while read -r other own; do

@@ -55,7 +55,7 @@ if [ $code != 0 ] || grep -qE 'ERROR: AddressSanitizer|WARNING: ThreadSanitizer|
 fi
 if [ -z "${SAN-}" ]; then
     "$venv/bin/mypy" || failed=$((failed + 1))
-    "$venv/bin/pyright" || failed=$((failed + 1))
+    "$venv/bin/pyright" --pythonpath "$venv/bin/python" || failed=$((failed + 1))
     tests/python/wheel.sh dist || failed=$((failed + 1))
 fi
 echo "python: $(count passed) passed, $failed failed, $(count skipped) skipped"
