@@ -659,13 +659,29 @@ static void memory_does_not_grow(void **state) {
     stop();
 }
 
-static atomic_int released;
+static atomic_int released, blocked;
 
 static void block(void *user, aoei_exchange *x) {
     (void)user;
+    atomic_fetch_add(&blocked, 1);
     while (!atomic_load(&released))
         usleep(1000);
     handle(NULL, x);
+}
+
+/* Waits until `count` of the connections fd[n] have received bytes, and sets has_bytes[n]. */
+static void wait_for_bytes(const int *fd, int *has_bytes, int n, int count) {
+    int found = 0;
+    for (int i = 0; i < 4000 && found < count; i++) {
+        found = 0;
+        for (int k = 0; k < n; k++) {
+            struct pollfd p = {.fd = fd[k], .events = POLLIN};
+            has_bytes[k] = poll(&p, 1, 0) > 0;
+            found += has_bytes[k];
+        }
+        usleep(5000);
+    }
+    assert_int_equal(found, count);
 }
 
 static void a_full_queue_is_reported(void **state) {
@@ -674,21 +690,24 @@ static void a_full_queue_is_reported(void **state) {
     char *body = calloc(1, 9000);
     assert_non_null(body);
     atomic_store(&released, 0);
+    atomic_store(&blocked, 0);
     start(&o);
-    int fd[4];
-    for (int i = 0; i < 4; i++) { /* one request is handled, one waits */
+    int fd[4], is_rejected[3];
+    for (int i = 0; i < 4; i++) { /* the first request is handled; one of the others waits */
         fd[i] = client();
         say(fd[i], "POST / HTTP/1.1\r\n" HOST "Content-Length: 9000\r\n\r\n");
         assert_int_equal(put(fd[i], body, 9000), 0);
-        usleep(20000);
+        for (int k = 0; k < 4000 && !atomic_load(&blocked); k++)
+            usleep(5000);
     }
-    expect(hear(fd[3]), " 429 ");
+    free(body);
+    wait_for_bytes(fd + 1, is_rejected, 3, 2);
     atomic_store(&released, 1);
     expect(hear(fd[0]), " 200 ");
-    expect(hear(fd[1]), " 200 ");
+    for (int i = 1; i < 4; i++)
+        expect(hear(fd[i]), is_rejected[i - 1] ? " 429 " : " 200 ");
     for (int i = 0; i < 4; i++)
         close(fd[i]);
-    free(body);
     stop();
 }
 
