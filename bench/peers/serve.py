@@ -244,8 +244,8 @@ class Comparison:
                 if not self.of(*at):
                     cells += ["", ""]
                     continue
-                cells += [f"{self.fastest(*at) / texts:.4g} ({self.median('requests_per_second', *at):.4g})",
-                          f"{self.median('p50_ms', *at):.3g} / {self.median('p99_ms', *at):.3g}"]
+                cells += [f"{digits(self.fastest(*at) / texts)} ({digits(self.median('requests_per_second', *at))})",
+                          f"{digits(self.median('p50_ms', *at))} / {digits(self.median('p99_ms', *at))}"]
                 rest = [f"{self.median('server_cpu_ms', *at):.3g}", f"{self.median('client_cpu_ms', *at):.2g}",
                         f"{self.median('rss_mb', *at):.0f}"]
             if rest:
@@ -279,7 +279,7 @@ class Comparison:
 
     def markdown(self):
         text = (f"{cpu_name()}, {self.threads} threads, {self.o.rounds} runs of {self.o.seconds:g} s. " +
-                "Versions: " + ", ".join(f"{name} {v}" for name, v in self.versions.items()) + ".\n\n")
+                "Versions:\n" + ", ".join(f"{name} {v}" for name, v in self.versions.items()) + ".\n\n")
         for texts in TEXTS:
             for tokens in TOKENS:
                 text += f"**{texts} text{'s' if texts > 1 else ''} of {tokens} tokens per request**\n\n"
@@ -293,6 +293,11 @@ class Comparison:
 def table(header, rows):
     lines = [header, ["---"] * len(header), *rows]
     return "".join("| " + " | ".join(cells) + " |\n" for cells in lines) + "\n"
+
+
+def digits(value):
+    """Returns a number with three significant digits, or as an integer."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def cpu_name():
