@@ -201,9 +201,13 @@ static void describe_long(const aoei_job *j, size_t i, size_t limit, char *messa
         snprintf(message, size, "too many tokens: %s %zu has %u tokens%s, the maximum is %zu; set `truncate` to %s",
                  j->first ? "document" : "text", i, tokens, j->first ? " with the query" : "", limit,
                  j->first ? "true" : "END");
-    else /* clients read both numbers from this message of text-embeddings-inference, where the first is the limit */
-        snprintf(message, size, "`%s` must have less than %zu tokens. Given: %u (text %zu)",
-                 j->route->family == AOEI_OPENAI ? "input" : "inputs", limit, tokens, i);
+    else { /* clients read both numbers from this message of text-embeddings-inference, where the first is the limit */
+        char which[40] = "";
+        if (j->n > 1)
+            (void)snprintf(which, sizeof which, " (text %zu)", i);
+        snprintf(message, size, "`%s` must have less than %zu tokens. Given: %u%s",
+                 j->route->family == AOEI_OPENAI ? "input" : "inputs", limit, tokens, which);
+    }
 }
 
 /* Answers that a text is too long, or that all are, and frees the job. Returns 1 if it did. */
