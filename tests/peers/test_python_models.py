@@ -190,3 +190,14 @@ def test_cross_encoder():
             assert_equal(a, b)
         assert_equal(ours.predict([pair], activation_fn=torch.nn.Tanh()),
                      theirs.predict([pair], activation_fn=torch.nn.Tanh()))
+
+
+def test_map_of_datasets_in_processes(mini):
+    """`Dataset.map` forks, and sends the function with the model in its closure to the processes."""
+    import datasets
+
+    texts = [f"text {i} about rice" for i in range(120)]
+    model = mini[0]
+    rows = datasets.Dataset.from_dict({"text": texts}).map(
+        lambda batch: {"vector": model.encode(batch["text"])}, batched=True, batch_size=30, num_proc=2)
+    assert np.array_equal(np.array(rows["vector"], np.float32), model.encode(texts))
