@@ -9,16 +9,8 @@ mkdir notes
 printf '# Certificates\n\nThe certificate expires every 90 days.\n' >notes/certificates.md
 "$AOE" index -q -o notes/.aoe-index notes >summary
 cp -r "$SRC/tests/golden/cross_encoders/logit_score" cross
-"$AOE" serve --json --port 0 -m "aoe-small-en=$SRC/models/aoe-small-en" -m rerank=cross -i notes=notes/.aoe-index \
-    -i mail=mail --writable >out 2>err &
-pid=$!
-trap 'kill $pid 2>/dev/null || true' EXIT
-tries=0
-while ! grep -q address out && [ $tries -lt 500 ]; do
-    sleep 0.02
-    tries=$((tries + 1))
-done
-url=$(sed 's/.*"address": *"\([^"]*\)".*/\1/' out)
+. "$SRC/tests/cli/support/serve.sh"
+serve_start -m "aoe-small-en=$SRC/models/aoe-small-en" -m rerank=cross -i notes=notes/.aoe-index -i mail=mail --writable
 
 # normalize: removes what differs from run to run, from an answer in stdin
 normalize() {

@@ -12,15 +12,8 @@ if ! grep -q VmRSS /proc/self/status 2>/dev/null; then
 fi
 export NO_PROXY='*'
 model=$SRC/models/aoe-small-en
-env --default-signal=HUP "$AOE" serve -t 2 --json --port 0 -m "one=$model" -m "two=$model" >out 2>err &
-pid=$!
-trap 'kill $pid 2>/dev/null || true' EXIT
-tries=0
-while ! grep -q address out && [ $tries -lt 500 ]; do
-    sleep 0.02
-    tries=$((tries + 1))
-done
-url=$(sed 's/.*"address": *"\([^"]*\)".*/\1/' out)
+. "$SRC/tests/cli/support/serve.sh"
+serve_start -t 2 -m "one=$model" -m "two=$model"
 for name in one two; do
     awk -v name=$name 'BEGIN { printf "{\"model\":\"%s\",\"inputs\":[", name
         for (i = 0; i < 32; i++) { printf "%s\"text %d", i ? "," : "", i
