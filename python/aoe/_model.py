@@ -118,6 +118,8 @@ def find(name: str | os.PathLike[str] | None, revision: str | None, local_files_
          token: str | bool | None) -> str | None:
     """Returns the directory of a model, which is downloaded if it is not in the cache; None: the default model."""
     if name is None:
+        if revision is not None:
+            raise ValueError(f"revision={revision!r} has no meaning for the default model")
         return None
     text = os.fspath(name)
     if not isinstance(text, str):
@@ -217,6 +219,19 @@ class Model:
         self._fields.update(fields)
         self._handle.close()
         self._handle = new
+
+    @contextlib.contextmanager
+    def _named(self, handle: Any, begin: int) -> Iterator[None]:
+        """Adds the index of the text to an error of the library."""
+        try:
+            yield
+        except _native.AoeError as error:
+            failed = int(_native.load().aoe_embed_failed_text(handle.embedder))
+            if failed >= 2**63:
+                raise
+            named = type(error)(f"inputs[{begin + failed}]: {error}")
+            named.code = error.code
+            raise named from None
 
     # ------------------------------------------------------------ facts
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _inputs, _native
 from ._model import Model, _check_device, check_unsupported
-from .sentence_transformer import SLICE_BYTES, SentenceTransformer
+from .sentence_transformer import SLICE_BYTES
 
 ACTIVATIONS = ("logit", "sigmoid", "softmax", "tanh")
 
@@ -68,6 +68,8 @@ class CrossEncoder(Model):
         inputs: a pair, or a list of pairs. Returns float32 scores: [n], or [n, C] if the model has C > 1 outputs; for
         one pair, a number or [C]. batch_size is accepted for compatibility: the library chooses its batches."""
         if sentences is not None:
+            if inputs is not None:
+                raise TypeError("`sentences` is the old name of `inputs`; pass only one of them")
             inputs = sentences
         _check_device(device)
         check_unsupported(prompt_name=prompt_name, prompt=prompt, pool=pool, chunk_size=chunk_size)
@@ -99,7 +101,7 @@ class CrossEncoder(Model):
             for begin, end in _inputs.slices(sizes, SLICE_BYTES):
                 a, b = _inputs.Texts(first[begin:end]), _inputs.Texts(second[begin:end])
                 pairs = (ctypes.c_void_p * len(a))()
-                with SentenceTransformer._named(self, handle, begin):  # type: ignore[arg-type]
+                with self._named(handle, begin):
                     _native.check(lib.aoe_sequences_create_pairs, handle.embedder, a.pointer, b.pointer, len(a), None,
                                   pairs)
                     try:

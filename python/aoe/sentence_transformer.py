@@ -259,19 +259,6 @@ class SentenceTransformer(Model):
             for sequence in sequences:
                 lib.aoe_sequence_destroy(sequence)
 
-    @contextmanager
-    def _named(self, handle: Any, begin: int) -> Iterator[None]:
-        """Adds the index of the text to an error of the library."""
-        try:
-            yield
-        except _native.AoeError as error:
-            failed = int(_native.load().aoe_embed_failed_text(handle.embedder))
-            if failed >= 2**63:
-                raise
-            named = type(error)(f"inputs[{begin + failed}]: {error}")
-            named.code = error.code
-            raise named from None
-
     # ------------------------------------------------------------ other functions
 
     def tokenize(self, texts: list[str], **arguments: Any) -> dict[str, NDArray[np.int64]]:

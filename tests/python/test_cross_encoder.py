@@ -73,6 +73,8 @@ def test_rank(ranker, pair_model):
 def test_inputs_that_are_no_pairs(pair_model, bad):
     with pytest.raises(TypeError):
         pair_model.predict(bad)
+    with pytest.raises(TypeError, match="only one"):
+        pair_model.predict(PAIRS, sentences=PAIRS)
 
 
 def test_models_of_the_wrong_kind(model):
