@@ -52,7 +52,9 @@ def test_inputs_that_are_no_texts(model, bad, error, words):
 
 @pytest.mark.parametrize("arguments, error", [
     ({"batch_size": 0}, ValueError), ({"precision": "int4"}, ValueError), ({"device": "cuda"}, ValueError),
-    ({"prompt_name": "none"}, ValueError), ({"prompt": 3}, TypeError), ({"pool": {"processes": []}}, NotImplementedError), ({"chunk_size": 5}, NotImplementedError),
+    ({"prompt_name": "none"}, ValueError), ({"prompt": 3}, TypeError),
+    ({"pool": {"processes": []}}, NotImplementedError),
+    ({"chunk_size": 5}, NotImplementedError),
     ({"output_value": None}, NotImplementedError), ({"truncate_dim": 0}, ValueError), ({"other": 1}, TypeError),
 ])
 def test_arguments_that_are_refused(model, arguments, error):
