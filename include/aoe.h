@@ -17,6 +17,7 @@
  *   aoe_data.h        tables and data tools
  *   aoe_collect.h     training pairs from GitHub issues (experimental)
  *   aoe_hub.h         models on the Hugging Face Hub
+ *   aoe_comm.h        communication between the processes of a training run (experimental)
  *   aoe_index.h       search in documents on disk (experimental)
  *   aoe_annotate.h    training data from chat models (experimental)
  *
@@ -127,7 +128,8 @@ extern "C" {
     X(EEXIST, -8, "the output exists")                                                                                 \
     X(ECANCELLED, -9, "cancelled by the caller")                                                                       \
     X(ENUMERIC, -10, "a value is not finite")                                                                          \
-    X(EMISMATCH, -11, "a check failed")
+    X(EMISMATCH, -11, "a check failed")                                                                                \
+    X(ECOMM, -12, "communication with the other processes of a run failed")
 
 typedef enum aoe_code {
 #define AOE_X(name, value, text) AOE_##name = value,

@@ -48,6 +48,7 @@ allowed='
 base:
 options: base
 kernels: base
+comm: base
 nn: base kernels
 vectors: base nn kernels
 document: base
@@ -69,7 +70,7 @@ index: base options net nn vectors model table document
 postgres: base index
 serve: base net
 eval: base options nn vectors index model table stats
-train: base options nn tokenizer encoder model modeldir loss table
+train: base options comm nn tokenizer encoder model modeldir loss table
 bench: base nn encoder model modeldir train
 experiment: base options
 cli: base options vectors cli

@@ -10,6 +10,7 @@
 
 #include "aoe_annotate.h"
 #include "aoe_collect.h"
+#include "aoe_comm.h"
 #include "aoe_convert.h"
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -50,6 +51,7 @@ AOEI_EXTENSIBLE_STRUCTS(AOEI_X)
 OPTIONS(aoe_bootstrap_options, NONE);
 OPTIONS(aoe_chat_model, NONE);
 OPTIONS(aoe_chat_options, NONE);
+RESULT(aoe_comm, NONE);
 OPTIONS(aoe_context_options, NONE);
 OPTIONS(aoe_embedder_options, NONE);
 OPTIONS(aoe_encode_options, NONE);

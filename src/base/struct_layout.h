@@ -21,6 +21,7 @@
     X(aoe_chat_model)                                                                                                  \
     X(aoe_chat_options)                                                                                                \
     X(aoe_chat_result)                                                                                                 \
+    X(aoe_comm)                                                                                                        \
     X(aoe_compare_options)                                                                                             \
     X(aoe_compare_result)                                                                                              \
     X(aoe_configuration)                                                                                               \

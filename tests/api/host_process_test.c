@@ -25,6 +25,7 @@
 #include <sqlite3.h>
 
 #include "aoe_collect.h"
+#include "aoe_comm.h"
 #include "aoe_data.h"
 #include "aoe_hub.h"
 #include "aoe_index.h"

@@ -12,6 +12,7 @@
 #include "aoe.h"
 #include "aoe_annotate.h"
 #include "aoe_collect.h"
+#include "aoe_comm.h"
 #include "aoe_convert.h"
 #include "aoe_data.h"
 #include "aoe_eval.h"
