@@ -146,16 +146,6 @@ static void note_given(cli_args *args, const aoei_option *o) {
     args->given[args->n_given++] = o;
 }
 
-/* Reports an error if two options that exclude each other were given. */
-static int check_exclusions(const parser *p) {
-    for (size_t i = 0; i < p->args->n_given; i++) {
-        const aoei_option *o = p->args->given[i];
-        if (o->excludes && cli_given(p->args, o->excludes))
-            return usage_error(p, "--%s and --%s exclude each other; give only one of them", o->name, o->excludes);
-    }
-    return CLI_GO;
-}
-
 static void add_owned(cli_args *a, char *text) {
     a->owned = cli_realloc(a->owned, (a->n_owned + 1) * sizeof *a->owned);
     a->owned[a->n_owned++] = text;
@@ -288,6 +278,24 @@ static const aoei_option *find(const parser *p, const char *name, size_t len, ch
         }
     }
     return NULL;
+}
+
+/* Reports an error if two options that exclude each other were given, or an option without another one that it
+ * requires. */
+static int check_together(const parser *p) {
+    for (size_t i = 0; i < p->args->n_given; i++) {
+        const aoei_option *o = p->args->given[i];
+        void *target;
+        if (o->excludes && cli_given(p->args, o->excludes))
+            return usage_error(p, "--%s and --%s exclude each other; give only one of them", o->name, o->excludes);
+        const char *name = o->requires && !cli_given(p->args, o->requires) ? o->requires : NULL;
+        const aoei_option *required = name ? find(p, name, strlen(name), 0, &target) : NULL;
+        const char *value = required ? aoei_option_value(required) : NULL;
+        if (required)
+            return usage_error(p, "--%s requires --%s%s%.*s", o->name, name, value ? " " : "",
+                               value ? (int)strcspn(value, " [,.") : 0, value ? value : "");
+    }
+    return CLI_GO;
 }
 
 /* Parses an option of the form --name, --name VALUE or --name=VALUE. */
@@ -442,7 +450,7 @@ int cli_parse(cli_args *args, const cli_syntax *s, int argc, char **argv) {
         return cli_help(s);
     if (args->n < s->min_operands)
         return cli_usage(s->command, "missing argument: %s", s->operands);
-    return check_exclusions(&p);
+    return check_together(&p);
 }
 
 void cli_args_free(cli_args *args) {

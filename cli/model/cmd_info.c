@@ -486,7 +486,7 @@ static int check_training(const options *o, const memory_rows *rows, const cli_a
     const char *alone = o->train.lora.r ? NULL : cli_first_given(args, of_new_adapters, 3);
     if (alone)
         return cli_usage("info", "--%s applies to new adapters; also give their rank with --lora-r N", alone);
-    return cli_check_used("info", args, &o->train);
+    return cli_check_used("info", args, o->train.method);
 }
 
 static int check_options(const options *o, const memory_rows *rows, const cli_args *args) {

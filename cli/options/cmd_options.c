@@ -71,6 +71,15 @@ static json_t *range_end(const aoei_option *o, double x) {
     return o->kind == AOEI_OPTION_SIZE ? json_integer((json_int_t)x) : cli_json_real(x);
 }
 
+/* Returns 1 if a command has an option with this name. name: NULL: no option. */
+static int has_option(const cli_syntax *s, const char *name) {
+    for (size_t g = 0; name && g < s->n_groups; g++)
+        for (size_t i = 0; i < s->groups[g].n; i++)
+            if (strcmp(s->groups[g].options[i].name, name) == 0)
+                return 1;
+    return 0;
+}
+
 static void print_json(const cli_syntax *s, const cli_group *g, const aoei_option *o) {
     const void *target = (const char *)g->base + o->offset;
     const char *value = aoei_option_value(o), letter[] = {o->letter, '\0'};
@@ -95,6 +104,8 @@ static void print_json(const cli_syntax *s, const cli_group *g, const aoei_optio
     json_object_set_new(j, "default", default_value(o, target));
     cli_default_text(text, sizeof text, o, target);
     json_object_set_new(j, "default_text", *text ? json_string(text) : json_null());
+    json_object_set_new(j, "excludes", o->excludes ? json_string(o->excludes) : json_null());
+    json_object_set_new(j, "requires", has_option(s, o->requires) ? json_string(o->requires) : json_null());
     if (strcmp(s->command, "train") == 0)
         json_object_set_new(j, "methods", o->methods ? methods(o) : json_null());
     json_object_set_new(j, "help", json_string(o->help));
@@ -136,7 +147,8 @@ static int run_command(int argc, char **argv) {
         .operands = "[COMMAND [SUBCOMMAND]]",
         .about = "Prints the options of a command, or of all commands, with their types and default values. With\n"
                  "--json, the object of an option also contains the range, the choices, the training methods that\n"
-                 "use the option, the struct and the field of the C library, and the help text.\n",
+                 "use the option, the option that it excludes and the one that it requires, the struct and the\n"
+                 "field of the C library, and the help text.\n",
         .examples = "  aoe options train\n"
                     "  aoe options data mine --json\n",
         CLI_GROUPS(groups),

@@ -230,18 +230,11 @@ static int read_dev(options *o) {
     return CLI_GO;
 }
 
-int cli_check_used(const char *command, const cli_args *args, const aoe_train_options *t) {
-    static const char *const adaptive[] = {"layers-per-step", "layer-prior", "layer-temperature",
-                                           "w-last-layer",    "w-layers",    "w-layer-kl"};
+int cli_check_used(const char *command, const cli_args *args, aoe_method method) {
     for (size_t i = 0; i < args->n_given; i++)
-        if (!aoei_option_is_used(args->given[i], (int)t->method))
+        if (!aoei_option_is_used(args->given[i], (int)method))
             return cli_usage(command, "--%s has no effect with --method %s; leave it out", args->given[i]->name,
-                             aoe_method_name(t->method));
-    const char *alone = t->layers.adaptive ? NULL : cli_first_given(args, adaptive, sizeof adaptive / sizeof *adaptive);
-    if (alone)
-        return cli_usage(command, "--%s requires --adaptive-layers", alone);
-    if (cli_given(args, "ese-dims") && !t->layers.ese)
-        return cli_usage(command, "--ese-dims requires --ese");
+                             aoe_method_name(method));
     return CLI_GO;
 }
 
@@ -251,23 +244,11 @@ int cli_train_config_check(const cli_train_config *o) {
         return cli_usage("train", "missing training data: -d FILE");
     if (!o->t.args.output)
         return cli_usage("train", "missing output directory: -o DIR");
-    static const char *const of_teacher[] = {"w-teacher", "distill", "teacher-cache"};
-    const char *without = o->t.teachers[0] ? NULL : cli_first_given(&o->args, of_teacher, 3);
-    if (cli_check_used("train", &o->args, &o->t) != CLI_GO)
+    if (cli_check_used("train", &o->args, o->t.method) != CLI_GO)
         return 2;
-    if (without)
-        return cli_usage("train", "--%s requires --teacher DIR", without);
-    static const char *const of_new_adapters[] = {"lora-alpha", "lora-targets"};
-    const char *alone = o->t.lora.r ? NULL : cli_first_given(&o->args, of_new_adapters, 2);
-    if (alone)
-        return cli_usage("train", "--%s applies to new adapters; also give their rank with --lora-r N", alone);
     if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 &&
         !(o->t.teachers[0] && o->t.w_teacher > 0))
         return cli_usage("train", "all loss weights are 0; at least one must be above 0");
-    if (!o->prefix_text && o->t.matryoshka_per_step)
-        return cli_usage("train", "--matryoshka-per-step requires --matryoshka DIM,...");
-    if (!o->dev && (o->t.args.eval_every || o->t.args.patience))
-        return cli_usage("train", "--eval-every and --patience require --dev FILE");
     return CLI_GO;
 }
 

@@ -42,9 +42,9 @@ int cli_trains_on_classes(aoe_method method);
 /* Returns the method that the command line names with --method, or AOE_METHOD_COUNT if it names none. Methods in
  * response files are not found. */
 aoe_method cli_named_method(int argc, char **argv);
-/* Rejects options that the method does not use, and options of a loss on layers that is not computed. command: name of
- * the command for messages. Returns CLI_GO, or exit code 2 after reporting an error. */
-int cli_check_used(const char *command, const cli_args *args, const aoe_train_options *t);
+/* Rejects options that the method does not use. command: name of the command for messages. Returns CLI_GO, or exit code
+ * 2 after reporting an error. */
+int cli_check_used(const char *command, const cli_args *args, aoe_method method);
 /* Sets the fields of c->t.args for the model, the options of the model, the number of tokens per batch, and the seed.
  * Also sets c->model_dir. Returns 0, or 1 after reporting that there is no model. */
 int cli_train_config_resolve(cli_train_config *c);

@@ -72,6 +72,9 @@ typedef struct aoei_option {
      * with each '-' replaced by '_' */
     const char *field;
     const char *excludes; /* name of an option that must not be given together with this option; NULL: none */
+    /* name of an option without which this option has no effect; NULL: none. It applies to the commands that have an
+     * option with this name */
+    const char *requires;
     /* name of the field in the C struct of the group, for example "objective.w_ibn"; NULL: the option has no field of a
      * public struct */
     const char *member;

@@ -8,6 +8,10 @@ for option in lr batch-size no-isp w-layers optimizer views directions method lo
 done
 "$AOE" options info --json | grep -o '"option":"stored".*"default":null' | wc -l # a choice without a default
 grep '"option":"new-head"' train.json | grep -o '"methods":[^]]*]'
+# An option that requires another one names it if the command has it, as train has --dev, but pretrain does not.
+for command in train pretrain; do
+    "$AOE" options $command --json | sed -n 's/.*"option":"\([^"]*\)".*"requires":"\([^"]*\)".*/\1 requires \2/p'
+done
 # Every command is listed, and its help has the same options.
 for command in train pretrain "data mine" grid info "eval sts" options; do
     # shellcheck disable=SC2086
