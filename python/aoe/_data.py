@@ -60,7 +60,7 @@ def several(data: Any) -> list[tuple[str, Data]]:
         if not data:
             raise ValueError("data: the data set is empty")
         return [(f"data[{name!r}]", item if isinstance(item, Data) else Data(item)) for name, item in data.items()]
-    if isinstance(data, (list, tuple)) and data and all(_is_set(item) for item in data):
+    if isinstance(data, (list, tuple)) and data and all(is_set(item) for item in data):
         return [(f"data[{i}]", item if isinstance(item, Data) else Data(item)) for i, item in enumerate(data)]
     return [("data", Data(data))]
 
@@ -71,7 +71,7 @@ def _no_splits(data: Any) -> None:
                          f"dataset[{next(iter(data), 'train')!r}]")
 
 
-def _is_set(item: Any) -> bool:
+def is_set(item: Any) -> bool:
     """Returns whether an element of a list is a data set, and not a row or a text."""
     if isinstance(item, str):
         return FILE.search(item) is not None

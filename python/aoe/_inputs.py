@@ -86,7 +86,7 @@ def quantize(vectors: np.ndarray, precision: str, ranges: np.ndarray | None = No
     return out
 
 
-def progress_bar(show: bool | None, total: int, label: str) -> Any:
+def progress_bar(show: bool | None, total: int, label: str, unit: str = "texts") -> Any:
     """Returns a progress bar of tqdm, or None if none is shown. None: if the logger "aoe" shows messages of level INFO,
     as in sentence-transformers."""
     if show is None:
@@ -97,7 +97,7 @@ def progress_bar(show: bool | None, total: int, label: str) -> Any:
         from tqdm.auto import tqdm
     except ImportError:
         from ._progress import Bar as tqdm
-    return tqdm(total=total, desc=label, unit="texts")
+    return tqdm(total=total, desc=label, unit=unit)
 
 
 def to_tensor(array: Any) -> Any:

@@ -68,6 +68,34 @@ def check_names(given: Iterable[str], known: Iterable[str], function: str) -> No
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
 
 
+def described(command: str, without: Iterable[str]) -> dict[str, Row]:
+    """Returns the rows of `table` with the keys that help users."""
+    keys = ("type", "default", "default_text", "choices", "min", "max", "methods", "requires", "excludes", "group",
+            "help")
+    return {name: {key: row.get(key) for key in keys if key in row or key != "methods"}
+            for name, row in table(command, without).items()}
+
+
+def check_together(rows: Mapping[str, Row], given: Mapping[str, Any], arguments: set[str],
+                   method: str | None = None) -> None:
+    """Raises ValueError for an option that the training method does not use, that excludes another one, or that has no
+    effect without another one. given: the values that are not None; arguments: options that are given otherwise."""
+    def is_set(name: str) -> bool:
+        return name in arguments or given.get(name, False) is not False
+
+    for name in given:
+        row = rows[name]
+        if not is_set(name):
+            continue
+        if row.get("methods") is not None and method not in row["methods"]:
+            raise ValueError(f"{name} has no effect with method={method!r}; leave it out")
+        requires, excludes = ((row[key] or "").replace("-", "_") for key in ("requires", "excludes"))
+        if requires and not is_set(requires):
+            raise ValueError(f"{name} has no effect without {requires}")
+        if excludes and is_set(excludes):
+            raise ValueError(f"{name} and {excludes} exclude each other; give only one of them")
+
+
 def find(struct: Any, type_name: str) -> Any:
     """Returns the struct with this type: `struct`, or the first one nested in it; None if there is none."""
     if type(struct).__name__ == type_name:
@@ -174,7 +202,7 @@ def text_of(row: Row, value: Any) -> str:
         value = os.fspath(value)
     if pattern == "TEMPLATE" and isinstance(value, str):
         return template(value)
-    if not isinstance(value, str) and ("," in pattern or "+" in pattern):
+    if not isinstance(value, str) and any(mark in pattern for mark in ",+="):
         separator = "=" if "=" in pattern else ":"
         if isinstance(value, Mapping):
             if separator not in pattern:

@@ -12,6 +12,10 @@ class Bar:
     def __init__(self, total: int, desc: str = "", unit: str = "") -> None:
         self.total, self.label, self.unit = total, desc, unit
         self.n, self.start, self.shown = 0, time.monotonic(), 0.0
+        self.note = ""
+
+    def set_postfix(self, values: dict[str, str], refresh: bool = True) -> None:
+        self.note = "".join(f", {name} {value}" for name, value in values.items())
 
     def update(self, n: int) -> None:
         self.n += n
@@ -21,7 +25,7 @@ class Bar:
             rate = self.n / max(now - self.start, 1e-9)
             left = (self.total - self.n) / rate if rate else 0.0
             sys.stderr.write(f"\r{self.label}: {self.n}/{self.total} {self.unit}, {rate:.0f} per second, "
-                             f"{left:.0f} s left ")
+                             f"{left:.0f} s left{self.note} ")
             sys.stderr.flush()
 
     def close(self) -> None:

@@ -27,8 +27,8 @@ from ._model import Handle, Model, find
 from .sentence_transformer import SentenceTransformer
 
 _PROGRAM = ("model", "verbose", "quiet", "json", "format", "threads")  # options of the program only, or arguments
-_STRUCTS = {"sts": "aoe_sts_options", "pairs": "aoe_binary_options", "triplets": "aoe_triplet_options",
-            "retrieval": "aoe_retrieval_options", "rerank": "aoe_rerank_options"}  # fmt: skip
+_STRUCTS = {"sts": "aoe_sts_options", "suite": "aoe_suite_options", "pairs": "aoe_binary_options",
+            "triplets": "aoe_triplet_options", "retrieval": "aoe_retrieval_options", "rerank": "aoe_rerank_options"}
 
 
 class _Evaluation:
@@ -37,6 +37,8 @@ class _Evaluation:
     def __init__(self, command: str, given: dict[str, Any], threads: int | None, own: tuple[str, ...] = ()) -> None:
         rows = _options.table("eval " + command, (*_PROGRAM, *own))
         _options.check_names(given, [*rows, *own, "threads", "show_progress_bar"], f"evaluate_{command}")
+        known = {name: value for name, value in given.items() if value is not None and name in rows}
+        _options.check_together(rows, known, set())
         self.threads, self.options = threads, _native.options(_STRUCTS[command])
         self.model_fields: dict[str, Any] = {}
         self.embedder_options = None
@@ -182,8 +184,12 @@ def _values(result: Any, fields: str, files: _data.Files) -> dict[str, Any]:
         value = getattr(struct, field)
         if isinstance(value, bytes):
             value = files.named(os.fsdecode(value))
-        found[key] = None if isinstance(value, float) and math.isnan(value) else value
+        found[key] = _defined(value) if isinstance(value, float) else value
     return found
+
+
+def _defined(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
 
 
 # ------------------------------------------------------------ pairs and triplets
@@ -221,6 +227,49 @@ def _plain_sets(data: Any) -> list[tuple[str, _data.Data]]:
         if one != _data.Data(one.source):
             raise ValueError(f"{label}: give columns and label_map as arguments of the evaluation")
     return sets
+
+
+_SETTINGS = ("all", "mean", "wmean")
+
+
+def evaluate_suite(model: Any, folders: Any, *, show_progress_bar: bool | None = None, threads: int | None = None,
+                   **options: Any) -> dict[str, Any]:
+    """Computes the correlations on STS12 to STS16, STS-B and SICK-R, the sets of semantic textual similarity of papers.
+
+    folders: a directory of SentEval, its subdirectory data/downstream, or another directory that contains some of these
+    sets; or a list of directories, of which the first one that contains a set is used.
+
+    Returns the average over the sets that were found: "all", "mean" and "wmean", each {"spearman", "pearson"}, where
+    the subsets of a year are combined as one set of pairs, by the mean of their correlations, or by the mean weighted
+    by their numbers of pairs; the counts "parts" (sets), "pairs", "skipped" and "truncated"; "sets", a list of seven
+    dictionaries with these keys, "name" and "path" (None: the set was not found); and "subsets", the same for the
+    subsets. The logger "aoe" warns about missing sets, and about sets that have another size than the published ones.
+    The options are those of `aoe eval suite`."""
+    e = _Evaluation("suite", options, threads, ("setting", "metric", "subsets"))
+    paths = [folders] if _data.is_path(folders) else list(folders)
+    for path in paths:
+        if not _data.is_path(path) or not os.fspath(path):
+            raise TypeError(f"folders must be the path of a directory, or a list of paths, not {path!r:.60}")
+    rows: dict[int, list[dict[str, Any]]] = {0: [], 1: [], 2: []}  # by the values of aoe_suite_row
+
+    def receive(result: Any) -> None:
+        with _data.Files() as files:
+            row = {**_values(result, "name", files), **e.size,
+                   **_values(result, "path parts pairs skipped truncated", files)}
+        for i, setting in enumerate(_SETTINGS):
+            row[setting] = {"spearman": _defined(result.spearman[i]), "pearson": _defined(result.pearson[i])}
+        rows[result.row].append(row)
+        if result.row < 2 and result.parts == 1 and result.path and result.pairs != result.published_pairs:
+            _context.logger.warning("%s has %d scored pairs, but the published set has %d; the score is not comparable",
+                                    row["name"], result.pairs, result.published_pairs)
+
+    with e.open(model, _native.AUTO) as handle:
+        _call(e, show_progress_bar, _native.load().aoe_eval_suite, [handle.embedder, _paths(paths), len(paths)],
+              "aoe_suite_fn", receive)
+    missing = [row["name"] for row in rows[1] if row["path"] is None]
+    if missing:
+        _context.logger.warning("sets not found and excluded from the average: %s", ", ".join(missing))
+    return {**rows[2][0], "sets": rows[1], "subsets": rows[0]}
 
 
 def _one(command: str, model: Any, data: Any, fields: str, report: str, function: Any, show: bool | None,

@@ -34,7 +34,7 @@ class Trainer:
                  callbacks: Callback | Iterable[Callback] | None = None, *, output: str | os.PathLike[str],
                  show_progress_bar: bool | None = None, threads: int | None = None, **options: Any) -> None:
         own = ["model", "train_dataset", "eval_dataset", "callbacks", "threads", "show_progress_bar"]
-        _options.check_names(options, [*training.option_rows(), *own], "Trainer")
+        _options.check_names(options, [*training.training_options(), *own], "Trainer")
         if train_dataset is None:
             raise TypeError("Trainer() needs train_dataset")
         self._model, self.train_dataset, self.eval_dataset = model, train_dataset, eval_dataset

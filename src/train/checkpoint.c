@@ -549,14 +549,14 @@ done:
 }
 
 /* Returns 1 if the values `now` and `before` of the option `key` are equal. A missing value equals null; both mean "not
- * set". Two paths of the base model are equal if they refer to the same directory. Paths of training data, dev set and
- * teachers count as equal, because fingerprints of the contents are compared instead; only the number of teachers is
- * compared. */
+ * set". Two paths of the base model are equal if they refer to the same directory. Paths of training data, texts, dev
+ * set and teachers count as equal, because fingerprints of the contents are compared instead; only the number of
+ * teachers is compared. */
 static int equal_option(const char *key, const json_t *now, const json_t *before) {
     const int set = now && !json_is_null(now), was_set = before && !json_is_null(before);
     if (!set || !was_set)
         return set == was_set;
-    if (strcmp(key, "data") == 0 || strcmp(key, "dev") == 0)
+    if (strcmp(key, "data") == 0 || strcmp(key, "dev") == 0 || strcmp(key, "texts") == 0)
         return 1;
     if (strcmp(key, "teacher") == 0)
         return json_array_size(now) == json_array_size(before);
@@ -642,7 +642,7 @@ static void put_difference(aoei_buffer *b, const char *key, const json_t *now, c
         {"teacher_fingerprint", "options.teachers is another model, or its files have changed"},
         {"generator_fingerprint", "options.generator is another model, or its files have changed"},
         {"dev_fingerprint", "the dev set is another one, or its contents have changed"},
-        {"data_fingerprint", "the training texts (options.texts) have changed"}};
+        {"data_fingerprint", "the training texts have changed"}};
     for (size_t i = 0; i < sizeof contents / sizeof *contents; i++)
         if (strcmp(key, contents[i][0]) == 0) {
             aoei_buffer_printf(b, "%s", contents[i][1]);

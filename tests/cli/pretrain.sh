@@ -32,6 +32,14 @@ fails "$AOE" pretrain -q -m start -d texts.txt.gz more.tsv -o base $run
 fails "$AOE" pretrain -q -m start -d texts.txt.gz more.tsv -o again $run --resume --mask-rate 0.2
 # shellcheck disable=SC2086
 fails "$AOE" pretrain -q -m start -d texts.txt.gz more.tsv -o again $run --resume --batch-tokens 512
+# The texts may have moved, but must not have changed.
+mkdir moved
+cp texts.txt.gz moved
+# shellcheck disable=SC2086
+"$AOE" pretrain -q -m start -d moved/texts.txt.gz more.tsv -o again $run --resume >/dev/null
+cmp base/model.safetensors again/model.safetensors
+# shellcheck disable=SC2086
+fails "$AOE" pretrain -q -m start -d more.tsv moved/texts.txt.gz -o again $run --resume
 fails "$AOE" pretrain -q -m start -d missing.txt -o other
 # All words of the texts are unknown, so there is no token to predict.
 printf '\347\214\253 \347\212\254\n\347\214\253\n' >foreign.txt

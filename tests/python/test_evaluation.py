@@ -118,6 +118,55 @@ def test_settings_of_the_model_object(program, model, pairs):
             run(program, "sts", pairs[0], "--dims", 16, "--prompt", "", "--max-length", 6)[0])
 
 
+YEARS = {"STS14-en-test": ["deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"]}
+
+
+@pytest.fixture(scope="module")
+def senteval(tmp_path_factory, pairs):
+    """A folder of SentEval with STS14 and STS-B, whose pairs are those of `pairs`."""
+    path, rows = tmp_path_factory.mktemp("senteval"), pairs[1]
+    for year, subsets in YEARS.items():
+        (path / year).mkdir()
+        for i, subset in enumerate(subsets):
+            part = rows[i * 4:i * 4 + 8]
+            (path / year / f"STS.input.{subset}.txt").write_text("".join(f"{a}\t{b}\n" for a, b, _ in part))
+            (path / year / f"STS.gs.{subset}.txt").write_text("".join(f"{score}\n" for _, _, score in part))
+    (path / "STSBenchmark").mkdir()
+    (path / "STSBenchmark" / "sts-test.csv").write_text(
+        "".join(f"main-news\tMSRpar\t2012test\t{i}\t{score}\t{a}\t{b}\n" for i, (a, b, score) in enumerate(rows)))
+    return path
+
+
+@pytest.mark.parametrize("options", [{}, {"dims": 32}, {"prompt": "query: {text}", "max_length": 8}])
+def test_suite(options, program, model, senteval, caplog):
+    arguments = [part for name, value in options.items() for part in ("--" + name.replace("_", "-"), value)]
+    expected = run(program, "suite", senteval, "--subsets", *arguments)
+    with caplog.at_level("WARNING", "aoe"):
+        result = aoe.evaluate_suite(model, senteval, **options)
+    assert result["subsets"] == [row for row in expected if "/" in row["name"]] and len(result["subsets"]) == 6
+    assert result["sets"] == [row for row in expected if "/" not in row["name"]][:-1] and len(result["sets"]) == 7
+    assert {key: result[key] for key in expected[-1]} == expected[-1]
+    assert "sets not found and excluded from the average: STS12, STS13, STS15, STS16, SICK-R" in caplog.messages
+    assert any("STS-B has 40 scored pairs, but the published set has 1379" in line for line in caplog.messages)
+
+
+def test_suite_of_several_folders(model, senteval, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (senteval / "STSBenchmark").rename(other / "STSBenchmark")
+    try:
+        result = aoe.evaluate_suite(model, [senteval, str(other)], threads=1)
+    finally:
+        (other / "STSBenchmark").rename(senteval / "STSBenchmark")
+    assert result["name"] == "average" and result["parts"] == 2
+    with pytest.raises(aoe.AoeFileNotFoundError):
+        aoe.evaluate_suite(model, tmp_path)
+    with pytest.raises(TypeError, match="folders"):
+        aoe.evaluate_suite(model, [3])
+    with pytest.raises(TypeError, match="similar: dims"):
+        aoe.evaluate_suite(model, senteval, dim=3)
+
+
 def test_pairs(program, model, pairs, tmp_path):
     path, rows = pairs
     expected, = run(program, "pairs", path, "--positive-from", 3)
