@@ -17,6 +17,7 @@
 #   PEERS=OPTIONS  bench-peers: options of the benchmark (bench/README.md); check-peers: options of pytest, such as
 #                  -k bert
 #   MINUTES=N      soak: duration of the test (default: 30)
+#   MPICC=mpicc    mpi: compiler of the MPI that starts the program
 #   AOE_PEERS=DIR  check-peers: directory of the Python packages and models (default: ~/.cache/aoe/peers)
 #   PREFIX, DESTDIR  directories of install
 #   DIST=DIR       wheel: directory of the packages (default: dist, or BUILD/dist with CROSS)
@@ -56,6 +57,7 @@ DEPS_PEERS := python3 python3-venv g++ libdnnl-dev curl prometheus
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user abigail-tools python3
 DEPS_WHEEL := python3 python3-venv
 DEPS_DEB := dpkg-dev lintian
+DEPS_MPI := gcc libc6-dev openmpi-bin libopenmpi-dev mpich libmpich-dev openssh-client
 DEPS_ARM64 := gcc-aarch64-linux-gnu qemu-user
 
 HEADERS := $(sort $(wildcard include/*.h))
@@ -167,7 +169,7 @@ PACKAGE := $(BUILD)/package
 
 FUZZ_SECONDS ?= 60
 # The packages are needed only for targets that compile. Missing packages are listed in one line.
-NO_PACKAGES := help deps deps-lint deps-peers deps-wheel deps-deb deps-arm64 tier-flags clean
+NO_PACKAGES := help deps deps-lint deps-peers deps-wheel deps-deb deps-arm64 deps-mpi mpi tier-flags clean
 # Directory of the Python packages and models of check-peers and bench-peers. They are installed once.
 AOE_PEERS ?= $(HOME)/.cache/aoe/peers
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
@@ -201,7 +203,7 @@ endif
 
 .PHONY: all lib package-files wheel deb static deps-wheel deps-deb demo check build-tests fuzz fuzz-programs \
   aoe-check lint lint-all check-all format bench bench-peers deps-peers check-peers check-python check-browser soak \
-  install uninstall clean deps deps-lint deps-arm64 help symbols header abi abi-record tier-flags
+  mpi deps-mpi check-mpi install uninstall clean deps deps-lint deps-arm64 help symbols header abi abi-record tier-flags
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -473,6 +475,26 @@ check-python: $(if $(SAN),lib,all wheel) | deps-wheel ## tests the Python packag
 check-browser: all ## tests the web page of the server in Chromium (PEERS=OPTIONS: options of pytest)
 	@BUILD=$(abspath $(BUILD)) tests/browser/run.sh $(abspath $(AOE_PEERS))/browser $(PEERS)
 
+# The shim between the library and an MPI, the only file that needs mpi.h. Nothing else needs MPI.
+MPICC ?= mpicc
+MPI_FLAGS := -std=c11 -O2 $(WARN) -fPIC -shared -fvisibility=hidden -Isrc
+mpi: ## builds build/libaoe-mpi.so for training on several computers, with the compiler MPICC (mpicc)
+	@mkdir -p $(BUILD)
+	$(MPICC) $(MPI_FLAGS) mpi/aoe_mpi.c -o $(BUILD)/libaoe-mpi.so
+
+$(BUILD)/mpi/%/libaoe-mpi.so: mpi/aoe_mpi.c src/comm/mpi_shim.h Makefile | deps-mpi
+	@mkdir -p $(@D)
+	$(call say,MPI)
+	$(Q)mpicc.$* $(MPI_FLAGS) $< -o $@
+
+$(BUILD)/tests/mpi/ranks: $(BUILD)/tests/mpi/ranks.o $(TEST_SUPPORT) $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
+
+check-mpi: $(BUILD)/tests/mpi/ranks $(foreach m,openmpi mpich,$(BUILD)/mpi/$m/libaoe-mpi.so)
+check-mpi: all | deps-mpi ## tests training on several processes with Open MPI and MPICH (QUICK=1: a part of it)
+	@BUILD=$(BUILD) tests/mpi/run.sh
+
 soak: all ## sends mixed requests and faults to the server for MINUTES (30); also with SAN=address,undefined or thread
 	@nice -n 5 python3 -B tests/soak/serve.py $(BUILD)/aoe $(or $(MINUTES),30) $(SEED)
 
@@ -491,6 +513,9 @@ deps-deb: | deps
 deps-lint: | deps # linters, sanitizer runtimes, qemu
 	@tools/deps.sh $(DEPS_LINT)
 
+deps-mpi: # Open MPI and MPICH
+	@tools/deps.sh $(DEPS_MPI)
+
 deps-arm64: | deps # cross-compiler, qemu, and the libraries for CROSS=aarch64-linux-gnu
 	@tools/deps.sh $(DEPS_ARM64)
 	@tools/sysroot.sh arm64 build/sysroot/aarch64-linux-gnu libc6-dev $(filter %-dev,$(DEPS_APT))
@@ -504,6 +529,8 @@ install: all ## installs the program, library, headers, default model, man page 
 	install -m 755 $(SHLIB) $(DESTDIR)$(PREFIX)/lib/libaoe.so.0
 	ln -sf libaoe.so.0 $(DESTDIR)$(PREFIX)/lib/libaoe.so
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include
+	[ ! -f $(BUILD)/libaoe-mpi.so ] || \
+	  install -D -m 755 $(BUILD)/libaoe-mpi.so $(DESTDIR)$(PREFIX)/lib/aoe/libaoe-mpi.so
 	tools/man_page.sh $(BUILD)/aoe >$(BUILD)/aoe.1
 	install -m 644 $(BUILD)/aoe.1 $(DESTDIR)$(PREFIX)/share/man/man1/aoe.1
 	install -d $(DESTDIR)$(PREFIX)/share/aoe/plot
@@ -515,7 +542,8 @@ install: all ## installs the program, library, headers, default model, man page 
 	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || ldconfig 2>/dev/null || true
 
 uninstall: ## removes the installed files
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so $(HEADERS) \
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so lib/aoe/libaoe-mpi.so \
+		$(HEADERS) \
 		share/man/man1/aoe.1 lib/pkgconfig/aoe.pc $(addprefix share/,$(COMPLETIONS)))
 	rm -rf $(DESTDIR)$(PREFIX)/share/aoe
 

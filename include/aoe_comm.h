@@ -43,6 +43,24 @@ typedef struct aoe_comm {
     void (*absent)(void *self, double seconds, unsigned char *absent);
 } aoe_comm;
 
+/* Opens a transport, which the caller closes with aoe_comm_close. Collective: all ranks call the function, and each of
+ * them uses the transport only in the thread that opened it. transport: "mpi", the only one. It needs the library
+ * libaoe-mpi.so, which `make mpi` compiles for the MPI of a computer: $AOE_MPI, or libaoe-mpi.so in PREFIX/lib/aoe or
+ * next to the program or the library. MPI is initialized with MPI_THREAD_FUNNELED, unless the program has already
+ * initialized it. Signal handlers, umask, locale, working directory and floating-point environment are unchanged. A
+ * process can open a transport once, because MPI cannot be started again. Errors: AOE_EARG (another transport),
+ * AOE_ENOENT (no libaoe-mpi.so), AOE_EIO (it cannot be loaded), AOE_EUNSUPPORTED (it belongs to another version of
+ * aoe), AOE_EMISMATCH (MPI has one rank, but several copies of the program were started), AOE_ECOMM. */
+AOE_API int aoe_comm_open(aoe_comm **comm, const char *transport, aoe_error *AOE_NULLABLE err);
+/* Closes a transport with its function `close`. Collective, except after a failure: MPI then still runs until the
+ * program calls comm->abort or ends. */
+AOE_API void aoe_comm_close(aoe_comm *AOE_NULLABLE comm);
+/* Returns the number of copies of this program that a launcher started, from the environment variables of mpirun
+ * (OMPI_COMM_WORLD_SIZE, PMI_SIZE) and of a step of Slurm (SLURM_STEP_NUM_TASKS), or 1. Sets *variable to the name of
+ * the variable, or to NULL if the result is 1. A program that would write to the same files in each copy uses it to end
+ * with an error, unless it opens a transport. */
+AOE_API int aoe_comm_copies(const char **AOE_NULLABLE variable);
+
 #ifdef __cplusplus
 }
 #endif
