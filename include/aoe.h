@@ -266,7 +266,12 @@ AOE_API const char *aoe_model_prompt(const aoe_model *m, const char *name);
 /* Returns the name of prompt i of the model directory, in the order of the directory, or NULL if there are not more
  * than i prompts. The string is owned by the model. */
 AOE_API const char *aoe_model_prompt_name(const aoe_model *m, size_t i);
-AOE_API size_t aoe_model_dims(const aoe_model *m);          /* D, the embedding size */
+AOE_API size_t aoe_model_dims(const aoe_model *m); /* D, the embedding size */
+/* Sets *fingerprint to a hash of everything in the model that determines the embedding of a text, except the CPU tier:
+ * the weights, the adapters, the configuration, the modules, the tokenizer, the settings, and the data type of
+ * computation. Programs use it to detect that another model was used. The hash reads all weights, and is not
+ * cryptographic. Errors: AOE_ENOMEM. */
+AOE_API int aoe_model_fingerprint(const aoe_model *m, uint64_t *fingerprint, aoe_error *AOE_NULLABLE err);
 AOE_API aoe_context *aoe_model_context(const aoe_model *m); /* the context of the model; borrowed */
 
 /* Writes the directory of the default model to dir[size], NUL-terminated. The default model is the first of these that

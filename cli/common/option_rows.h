@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "cli/common/part.h"
 #include "cli/common/syntax.h"
 #include "options/rows.h"
 
@@ -32,6 +33,22 @@
         .help = "model directory, a directory with LoRA adapters, or the name ORG/NAME[@REVISION] of a model that "    \
                 "aoe pull downloaded",                                                                                 \
         .fallback = usual                                                                                              \
+    }
+/* The options of a command whose work can be divided into parts. The targets are an aoei_part and an int. */
+#define CLI_OPTION_PART(target)                                                                                        \
+    {                                                                                                                  \
+        .name = "part", .kind = AOEI_OPTION_NAMED, .value = "I/N", target, .parse = cli_part_parse,                    \
+        .excludes = "join",                                                                                            \
+        .help =                                                                                                        \
+            "compute only part I of N, with I from 0 to N-1, and write it next to the output; auto/N takes I from "    \
+            "SLURM_ARRAY_TASK_ID, SLURM_PROCID or JOB_COMPLETION_INDEX. A part that is complete is skipped "           \
+            "(docs/cluster.md)",                                                                                       \
+        .fallback = "the whole"                                                                                        \
+    }
+#define CLI_OPTION_JOIN(target)                                                                                        \
+    {                                                                                                                  \
+        .name = "join", .kind = AOEI_OPTION_FLAG, target,                                                              \
+        .help = "check that all parts of the output exist and belong together, and write the output from them"         \
     }
 #define CLI_OPTION_SCORE_CLASS(target, usual)                                                                          \
     {                                                                                                                  \

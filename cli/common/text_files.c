@@ -35,7 +35,10 @@ static int take_text(void *user, aoe_text text, aoe_error *err) {
     cli_text_files *f = user;
     if (f->discard)
         return 0;
-    cli_batch_add(&f->batch, text, f->name, ++f->row, !f->is_table);
+    f->row++;
+    if (f->accept && !f->accept(f->user, f->name, text))
+        return 0;
+    cli_batch_add(&f->batch, text, f->name, f->row, !f->is_table);
     if (!cli_batch_is_full(&f->batch) || !pass_batch(f))
         return 0;
     *err = (aoe_error){.code = AOE_ECANCELLED};

@@ -11,7 +11,8 @@
 typedef struct cli_text_files {
     cli_batch batch;                            /* the texts of the current batch, owned */
     int (*use)(void *user, const cli_batch *b); /* receives each batch; returns 0, or 1 after reporting an error */
-    void *user;                                 /* first argument of use */
+    int (*accept)(void *user, const char *name, aoe_text text); /* returns 0 if a text is skipped; NULL: none is */
+    void *user;                                                 /* first argument of use and accept */
     /* private */
     const char *name; /* name of the current file for messages, borrowed */
     int whole_files;  /* 1: each file is one text */

@@ -10,7 +10,9 @@
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
+#include "cli/common/part.h"
 #include "cli/common/text_files.h"
+#include "cli/text/embed_part.h"
 #include "cli/text/embedding_store.h"
 #include "cli/text/ranges.h"
 #include "cli/text/vector_output.h"
@@ -31,6 +33,8 @@ typedef struct options {
     cli_model_options model;
     cli_vector_format format;
     const char *output; /* path of the output file; NULL: stdout */
+    aoei_part part;     /* part of the texts; part.n 0: all texts */
+    int join;           /* 1: the parts of the output are joined */
     int flush;          /* 1: each embedding is written as soon as its text is read */
     aoe_precision precision;
     const char *ranges;      /* file from which the ranges are read; NULL: none */
@@ -64,6 +68,7 @@ typedef struct job {
      * that were split into chunks */
     size_t texts, empty, truncated, chunked;
     size_t zero; /* number of texts without tokens */
+    cli_embed_part part;
 } job;
 
 static const char *const precisions[] = {"float32", "int8", "uint8", "binary", "ubinary", NULL};
@@ -81,6 +86,8 @@ static const aoei_option table[] = {
          "the file. npy: array of shape [texts, dims]. tsv: one row per text, one column per component",
      .fallback = "from the extension of --output, otherwise jsonl"},
     CLI_OPTION_OUTPUT_FILE(.offset = offsetof(options, output), ""),
+    CLI_OPTION_PART(.offset = offsetof(options, part)),
+    CLI_OPTION_JOIN(.offset = offsetof(options, join)),
     {.name = "flush",
      .kind = AOEI_OPTION_FLAG,
      .offset = offsetof(options, flush),
@@ -124,6 +131,10 @@ static const aoei_option precision_table[] = {
      .offset = offsetof(options, save_ranges),
      .help = "int8, uint8: write the ranges to FILE (.json or .npy), for --ranges of later commands"},
 };
+
+/* Options that are not part of the identity of a part: the format is recorded by its name, and the ranges by their
+ * hash. */
+static const char *const not_identity[] = {"format", "precision", "ranges", "calibrate", "save-ranges", "flush", NULL};
 
 static const aoei_option column_table[] = {
     AOEI_ROW_COLUMNS(AOEI_AT(aoe_table_options, columns), "text=NAME",
@@ -170,9 +181,15 @@ static int embed_batch(void *user, const cli_batch *batch) {
     return code;
 }
 
-/* Embeds the texts of all files. */
+/* Returns 1 if a text belongs to the part of the command. */
+static int accept_text(void *user, const char *name, aoe_text text) {
+    return cli_embed_part_accept(&((job *)user)->part, name, text);
+}
+
+/* Embeds the texts of all files, or of the part of the command. */
 static int embed_all(job *j, const cli_args *args, const aoe_table_options *t, destination to) {
     j->input.use = embed_batch;
+    j->input.accept = j->part.part.n && to == TO_OUTPUT ? accept_text : NULL;
     j->input.user = j;
     j->destination = to;
     cli_progress_begin(&j->progress, to == TO_RANGES ? "calibrating" : "embedding", "texts", 0);
@@ -230,7 +247,9 @@ static int embed_stored(job *j, const options *o, const cli_args *args) {
 /* Prints warnings about missing, empty, truncated and split texts, and a note with the number of embeddings. output:
  * path of the output; NULL: stdout. */
 static void report_counts(const job *j, const char *output) {
-    if (j->texts == 0)
+    if (j->texts == 0 && j->part.part.n)
+        cli_note("part %zu of %zu contains no texts", j->part.part.i, j->part.part.n);
+    else if (j->texts == 0)
         cli_warn("the input contains no texts; the output contains no embeddings");
     if (j->zero) /* only a static model can embed texts without tokens; empty texts are among them */
         cli_warn("%zu of %zu text%s %s no known tokens; the embedding is zero", j->zero, j->texts, cli_plural(j->texts),
@@ -307,7 +326,32 @@ static int run_outputs(job *j, const options *o, const cli_args *args) {
            (o->save_ranges && cli_ranges_write(&j->file[1], j->ranges, j->dims)) || cli_files_commit(j->file, 2);
 }
 
-static int run_job(job *j, const options *o, const cli_args *args) {
+/* Embeds the texts of a part, unless it is complete. all_options: the options of the command, owned by the caller. */
+static int run_part(job *j, const options *o, const cli_args *args, json_t *all_options) {
+    options part = *o;
+    int known = 0, complete = 0;
+    part.format = j->output.format = format_of(o);
+    j->output.precision = o->precision;
+    j->output.dims = j->dims;
+    j->part.part = o->part;
+    if (find_ranges(j, o, &known) || cli_embed_part_scan(&j->part, args, &o->table) ||
+        cli_embed_part_identify(&j->part, j->session.model, json_incref(all_options),
+                                o->ranges || o->calibrate ? j->ranges : NULL, &j->output, o->output) ||
+        cli_part_find(&complete, o->output, o->part, j->part.identity))
+        return 1;
+    if (complete)
+        return 0;
+    part.output = j->part.path;
+    if (begin_output(j, &part) || embed_all(j, args, &o->table, TO_OUTPUT) || cli_vector_output_finish(&j->output) ||
+        cli_files_commit(j->file, 1) || cli_embed_part_complete(&j->part, o->output))
+        return 1;
+    report_counts(j, j->part.path);
+    return 0;
+}
+
+static int run_job(job *j, const options *o, const cli_args *args, json_t *all_options) {
+    if (o->join)
+        return cli_embed_join(o->output);
     if (check_paths(o, args) || cli_session_open(&j->session, &o->general, &o->model))
         return 1;
     cli_session_describe(&j->session, 0);
@@ -317,6 +361,8 @@ static int run_job(job *j, const options *o, const cli_args *args) {
     j->vectors = cli_realloc(NULL, BATCH * j->dims * sizeof *j->vectors);
     j->info = cli_calloc(BATCH, sizeof *j->info);
     j->ranges = cli_realloc(NULL, 2 * j->dims * sizeof *j->ranges);
+    if (o->part.n)
+        return run_part(j, o, args, all_options);
     if (run_outputs(j, o, args))
         return 1;
     report_counts(j, o->output);
@@ -360,6 +406,21 @@ static int check_flush(const options *o) {
     return CLI_GO;
 }
 
+/* Reports options that a part of the texts does not permit. Returns CLI_GO if there are none. */
+static int check_part(const options *o, const cli_args *args) {
+    if (o->part.n && o->save_ranges)
+        return cli_usage("embed",
+                         "--part excludes --save-ranges: write the ranges with one command first, and give them "
+                         "to all parts with --ranges");
+    if (o->part.n && (o->precision == AOE_PRECISION_INT8 || o->precision == AOE_PRECISION_UINT8) && !o->ranges &&
+        !o->calibrate)
+        return cli_usage("embed",
+                         "--part with --precision %s requires --ranges or --calibrate: a part does not know "
+                         "the ranges of all texts",
+                         precisions[o->precision]);
+    return cli_part_usage("embed", args, o->part, o->join, o->output, NULL);
+}
+
 static int run_command(int argc, char **argv) {
     options o = {.format = CLI_VECTORS_BY_NAME};
     aoe_table_options_defaults(&o.table);
@@ -386,6 +447,9 @@ static int run_command(int argc, char **argv) {
                     "  aoe embed -m model --whole-files notes/*.md -o notes.jsonl\n"
                     "  aoe embed -m model --precision int8 --save-ranges ranges.json documents.txt -o documents.npy\n"
                     "  aoe embed -m model --precision int8 --ranges ranges.json queries.txt -o queries.npy\n"
+                    "  aoe embed -m model texts.txt -o vectors.npy --part 0/2\n"
+                    "  aoe embed -m model texts.txt -o vectors.npy --part 1/2\n"
+                    "  aoe embed --join -o vectors.npy\n"
                     "  curl -s URL | aoe embed --input-format jsonl -o vectors.npy\n",
         CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,
@@ -401,10 +465,15 @@ static int run_command(int argc, char **argv) {
         code = check_precision(&o, &args);
     if (code == CLI_GO)
         code = check_flush(&o);
+    if (code == CLI_GO)
+        code = check_part(&o, &args);
     if (code == CLI_GO) {
         job j = {0};
         cli_set_quiet(o.general.quiet);
-        code = run_job(&j, &o, &args);
+        json_t *all_options = cli_part_options_json(&syntax, not_identity);
+        code = run_job(&j, &o, &args, all_options);
+        json_decref(all_options);
+        cli_embed_part_destroy(&j.part);
         cli_file_abort(&j.file[0]);
         cli_file_abort(&j.file[1]);
         cli_vector_output_destroy(&j.output);

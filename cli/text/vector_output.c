@@ -124,6 +124,26 @@ int cli_vector_output_write(cli_vector_output *o, const cli_batch *batch, const 
     return o->to == o->spool ? 0 : cli_file_check(o->out);
 }
 
+int cli_vector_output_append(cli_vector_output *o, const char *path) {
+    const size_t skip = o->format == CLI_VECTORS_NPY ? AOEI_NPY_HEADER : 0;
+    const size_t row = o->precision == AOE_PRECISION_FLOAT32 ? o->dims * sizeof(float) : o->row_bytes;
+    aoei_map m;
+    aoe_error err;
+    if (aoei_map_regular(&m, path, &err))
+        return cli_fail("%s", err.message);
+    const int valid = m.size >= skip && (!skip || (m.size - skip) % row == 0);
+    if (valid) {
+        if (m.size > skip)
+            fwrite(m.data + skip, 1, m.size - skip, o->to);
+        o->rows += skip ? (m.size - skip) / row : 0;
+    }
+    aoei_map_close(&m);
+    return valid ? cli_file_check(o->out)
+                 : cli_fail("%s: the file does not contain embeddings in the format of its marker; delete both, and "
+                            "compute the part again",
+                            path);
+}
+
 int cli_vector_output_finish(cli_vector_output *o) {
     char block[1 << 16];
     size_t n;

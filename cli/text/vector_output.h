@@ -42,6 +42,8 @@ int cli_vector_output_begin(cli_vector_output *o, cli_file *out);
  * reporting the error. */
 int cli_vector_output_write(cli_vector_output *o, const cli_batch *batch, const float *vectors,
                             const aoe_text_info *info);
+/* Appends the embeddings of a file that was written with the same fields. Returns 0, or 1 after reporting the error. */
+int cli_vector_output_append(cli_vector_output *o, const char *path);
 /* Completes the output, which the caller then commits. Returns 0, or 1 after reporting the error. */
 int cli_vector_output_finish(cli_vector_output *o);
 void cli_vector_output_destroy(cli_vector_output *o); /* accepts a zeroed struct */

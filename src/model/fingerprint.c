@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -140,4 +141,9 @@ int aoei_model_hash_embedding(const aoe_model *m, uint64_t *hash, aoe_error *err
     if (s->chat && hash_json(s->chat, hash, err))
         return AOE_ENOMEM;
     return hash_json(m->files.config_json, hash, err);
+}
+
+int aoe_model_fingerprint(const aoe_model *m, uint64_t *fingerprint, aoe_error *err) {
+    AOEI_CHECK(err, m, fingerprint);
+    return aoei_model_hash_embedding(m, fingerprint, err);
 }
