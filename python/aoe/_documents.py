@@ -17,6 +17,7 @@ from . import _inputs, _native
 
 Vectors = NDArray[np.float32]
 
+COLLECTIONS = (list, tuple, set, frozenset)  # several values of a key of metadata
 KINDS = ("auto", "text", "markdown", "html", "code")
 
 
@@ -24,12 +25,13 @@ KINDS = ("auto", "text", "markdown", "html", "code")
 class Document:
     """A document to add. A document with the same id is replaced.
 
-    metadata: numbers, strings, booleans, dates, None (left out), lists of them (several values of a key), and
+    id: a string, or an integer, which stands for its decimal digits. metadata: numbers, strings, booleans, dates, None
+    and NaN (left out), also as scalars and arrays of numpy, lists of them (several values of a key), and
     dictionaries, whose keys become "outer.inner". vector[D]: the embedding of the document, which then is one passage;
     None: it is divided into passages, which the model embeds. title: first part of the heading of each passage. kind:
     "text", "markdown", "html" or "code"; "auto": by the extension of the id."""
 
-    id: str
+    id: str | int
     text: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
     vector: Any = None
@@ -103,7 +105,8 @@ def condition_of(values: Mapping[str, Any]) -> str | None:
         if not isinstance(key, str) or not key:
             raise TypeError(f"a key of a condition must be a string, not {key!r}")
         name = "`" + key.replace("`", "``") + "`"
-        if isinstance(value, (list, tuple, set, frozenset)):
+        value = _array(value)
+        if isinstance(value, COLLECTIONS):
             if not value:
                 raise ValueError(f"the list of accepted values for {key!r} is empty")
             parts.append(f"{name} in ({', '.join(map(_literal, value))})")
@@ -121,22 +124,38 @@ def _literal(value: Any) -> str:
 
 def _scalar(value: Any) -> str | None:
     """Returns the text of a value of metadata; None if there is no value."""
-    is_nan = isinstance(value, float) and math.isnan(value)
+    is_nan = isinstance(value, (float, np.floating)) and math.isnan(value)
     if value is None or is_nan or type(value).__name__ in ("NaTType", "NAType"):  # the last two are of pandas
         return None
     if isinstance(value, str):
-        return value
+        return str(value)
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, numbers.Integral):
+    if isinstance(value, np.datetime64):
+        return _date(value)
+    if is_integer(value):
         return str(int(value))
-    if isinstance(value, numbers.Real):
+    if isinstance(value, np.floating):  # the shortest text with this value of the type: "0.1" for np.float32(0.1)
+        return np.format_float_positional(value, trim="-")
+    if isinstance(value, numbers.Real) and not isinstance(value, np.timedelta64):
         return np.format_float_positional(float(value), trim="-")
     isoformat = getattr(value, "isoformat", None)
     if isoformat:
         return str(isoformat())
     raise TypeError(f"a value of metadata must be a string, a number, a boolean, a date, None, or a list of them, not "
                     f"{type(value).__name__}")
+
+
+def _date(value: Any) -> str | None:
+    """Returns a np.datetime64 as ISO 8601, in the form of `isoformat` of Python and pandas; None for NaT."""
+    if np.isnat(value):
+        return None
+    unit = np.datetime_data(value)[0]
+    if unit in ("Y", "M", "W", "D"):
+        return str(value.astype("datetime64[D]"))
+    text, _, fraction = str(value.astype("datetime64[s]") if unit in ("h", "m") else value).partition(".")
+    fraction = fraction.rstrip("0")
+    return text + ("." + fraction.ljust(6 if len(fraction) <= 6 else 9, "0") if fraction else "")
 
 
 def _pairs(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[bytes, bytes]]:
@@ -146,10 +165,17 @@ def _pairs(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[byte
         if isinstance(value, Mapping):
             yield from _pairs(value, name + ".")
             continue
-        for item in value if isinstance(value, (list, tuple, set, frozenset, np.ndarray)) else [value]:
+        value = _array(value)
+        for item in value if isinstance(value, COLLECTIONS) else [value]:
             text = _scalar(item)
             if text is not None:
                 yield c_string(name, "key"), _native.to_bytes(text, f"value of {name}")
+
+
+def _array(value: Any) -> Any:
+    """Returns the elements of an array of numpy as a list; a value of any other type, and an array without dimensions,
+    is returned as a value."""
+    return value if not isinstance(value, np.ndarray) else value[()] if value.ndim == 0 else list(value)
 
 
 def c_string(text: Any, what: str) -> bytes:
@@ -160,7 +186,22 @@ def c_string(text: Any, what: str) -> bytes:
 
 
 def name_bytes(name: Any) -> bytes:
-    return c_string(str(int(name)) if isinstance(name, numbers.Integral) else name, "id")
+    """Returns the bytes of an id. Integers, also those of numpy, stand for their decimal digits."""
+    if is_integer(name):
+        return c_string(str(int(name)), "id")
+    if not isinstance(name, str):
+        hint = "; a column of integers with missing values has floating-point numbers" if _is_real(name) else ""
+        raise TypeError(f"an id must be a string or an integer, not {type(name).__name__}{hint}")
+    return c_string(name, "id")
+
+
+def is_integer(value: Any) -> bool:
+    """Returns whether a value is an integer of Python or numpy. Booleans and durations are none."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.timedelta64))
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, (numbers.Integral, bool))
 
 
 def document_items(documents: Any) -> list[Any]:
@@ -198,6 +239,10 @@ def as_document(item: Any, i: int) -> Document:
     if not isinstance(item, Document):
         raise TypeError(f"documents[{i}] must be a Document, a dictionary, or a tuple (id, text), not "
                         f"{type(item).__name__}")
+    try:
+        name_bytes(item.id)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"documents[{i}]: {error}") from None
     if not isinstance(item.text, str):
         raise TypeError(f"documents[{i}]: the text must be a string, not {type(item.text).__name__}")
     if item.kind not in KINDS:

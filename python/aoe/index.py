@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import numbers
 import os
 import warnings
 import weakref
@@ -24,7 +23,7 @@ import numpy as np
 
 from . import _context, _inputs, _native
 from ._documents import (Document, DocumentArray, Hit, HitLists, Hits, Vectors, as_document, as_hit, as_hits, as_vector,
-                         c_string, condition_of, document_items, filter_array, name_bytes, strings)
+                         c_string, condition_of, document_items, filter_array, is_integer, name_bytes, strings)
 from .sentence_transformer import SentenceTransformer
 
 Mode = Literal["hybrid", "dense", "lexical"]
@@ -210,10 +209,11 @@ class Index:
                 self.commit()
         return len(items)
 
-    def remove(self, ids: str | Iterable[str], *, commit: bool = True) -> int:
+    def remove(self, ids: str | int | Iterable[str | int], *, commit: bool = True) -> int:
         """Removes documents by id, and returns how many existed. An id that ends with "/" stands for all documents
         whose ids begin with it. The absolute path of a file, or of a folder with "/" at its end, is also accepted."""
-        names = [name_bytes(name) for name in ([ids] if isinstance(ids, str) else _inputs.as_list(ids, "ids"))]
+        single = isinstance(ids, str) or is_integer(ids)
+        names = [name_bytes(name) for name in ([ids] if single else _inputs.as_list(ids, "ids"))]
         removed = ctypes.c_size_t()
         with self._use(change=True) as lib:
             self._pending = True
@@ -352,7 +352,7 @@ class Index:
         wrong condition or option, or if the mode needs a model and the index was opened without one."""
         if mode not in MODES:
             raise ValueError(f"mode must be one of {', '.join(MODES)}, not {mode!r}")
-        if isinstance(k, bool) or not isinstance(k, numbers.Integral) or k < 1:
+        if not is_integer(k) or k < 1:
             raise ValueError(f"k must be a positive integer, not {k!r}")
         single = isinstance(query, str)
         texts = [query] if isinstance(query, str) else _inputs.as_list(query, "query")
@@ -380,7 +380,7 @@ class Index:
                     lib.aoe_index_hits_free(ctypes.byref(hits))
         return lists[0] if single else lists
 
-    def get(self, id: str, line: int = 0, count: int = 1) -> Hits:
+    def get(self, id: str | int, line: int = 0, count: int = 1) -> Hits:
         """Returns the passages of a document in their order. id: the id of the document, the absolute path of its file,
         or the id of a passage. line: only passages with one of `count` lines from this one on; 0: all of them. Raises
         FileNotFoundError if there is none."""
@@ -394,7 +394,7 @@ class Index:
 
     def __contains__(self, id: object) -> bool:
         try:
-            return isinstance(id, str) and bool(self.get(id))
+            return (isinstance(id, str) or is_integer(id)) and bool(self.get(id))  # type: ignore[arg-type]
         except FileNotFoundError:
             return False
 

@@ -151,6 +151,61 @@ def test_metadata(tmp_path, model):
             index.add([("b", "text", {"x": object()})])
 
 
+@pytest.mark.parametrize("value, expected", [
+    (np.int64(3), "3"), (np.uint8(3), "3"), (np.float32(0.1), "0.1"), (np.float16(0.1), "0.1"),
+    (np.float64(0.1), "0.1"),
+    (np.float32(2), "2"), (np.bool_(True), "true"), (np.str_("x"), "x"), (np.array(3), "3"), (np.float32("nan"), None),
+    (np.float16("nan"), None), (np.datetime64("NaT"), None), (np.datetime64("NaT", "s"), None),
+    (np.datetime64("2024-02"), "2024-02-01"), (np.datetime64("2024-01-31"), "2024-01-31"),
+    (np.datetime64("2024-01-31T05"), "2024-01-31T05:00:00"),
+    (np.datetime64("2024-01-31T05:06:07"), "2024-01-31T05:06:07"),
+    (np.datetime64("2024-01-31T05:06:07.000000000"), "2024-01-31T05:06:07"),
+    (np.datetime64("2024-01-31T05:06:07.120"), "2024-01-31T05:06:07.120000"),
+    (np.datetime64("2024-01-31T05:06:07.000000120"), "2024-01-31T05:06:07.000000120"),
+    (np.array([0.1, 2], np.float32), ["0.1", "2"]),
+    (np.array(["2024-01-31", "2024-02-01"], "datetime64[D]"), ["2024-01-31", "2024-02-01"]),
+])
+def test_metadata_of_numpy(value, expected, tmp_path, model):
+    pandas = pytest.importorskip("pandas")
+    with aoe.Index(tmp_path / "i", model) as index:
+        index.add([aoe.Document("a", "text", {"key": value}, np.ones(384))])
+        assert index.get("a")[0].metadata == ({} if expected is None else {"key": expected})
+        if expected is None:
+            with pytest.raises(ValueError, match="not exists key"):
+                index.search("text", mode="lexical", where={"key": value})
+        else:
+            assert index.search("text", mode="lexical", where={"key": value})
+    if isinstance(value, np.datetime64) and expected and value.dtype != "<M8[M]" and len(expected) > 10:
+        assert pandas.Timestamp(value).isoformat() == expected  # a DataFrame gives the same text
+
+
+def test_durations_are_no_numbers(index):
+    for value in (np.timedelta64(3, "D"), datetime.timedelta(3), np.array([3], "timedelta64[s]")):
+        with pytest.raises(TypeError, match="value of metadata"):
+            index.add([("new", "text", {"key": value})])
+
+
+def test_integer_ids(tmp_path, model):
+    pandas = pytest.importorskip("pandas")
+    with aoe.Index(tmp_path / "i", model) as index:
+        assert index.add(pandas.DataFrame({"id": np.array([3, 4]), "text": ["three", "four"]})) == 2
+        for id in ("3", 3, np.int64(3), np.uint8(3)):
+            assert id in index and index.get(id)[0].text == "three"
+        assert 5 not in index and np.int64(5) not in index and 3.0 not in index
+        assert index.add([(np.int64(3), "changed")]) == 1 and index.get(3)[0].text == "changed" and len(index) == 2
+        assert index.remove(np.int64(3)) == 1 and index.remove(np.array([4])) == 1 and index.remove(4) == 0
+        assert index.add([(5, "five")]) == 1 and index.remove([5, "6"]) == 1
+        for wrong in (True, np.bool_(True), 1.5, np.float64(1), np.timedelta64(1, "s"),
+                      np.datetime64("2024-01-31"), None, b"a"):
+            with pytest.raises(TypeError, match=r"documents\[1\]: an id must be a string or an integer"):
+                index.add([("first", "text"), (wrong, "text")])
+            with pytest.raises(TypeError):
+                index.get(wrong)
+        with pytest.raises(TypeError, match="missing values"):
+            index.add(pandas.DataFrame({"id": [1, None], "text": ["one", "two"]}))
+        assert len(index) == 0
+
+
 def test_vectors(tmp_path, model):
     rows = model.encode([d["text"] for d in DOCUMENTS])
     with aoe.Index(tmp_path / "i", model) as index:
