@@ -7,8 +7,10 @@
 `model` is a SentenceTransformer or CrossEncoder, or a name or directory as in SentenceTransformer (None: the default
 model). Data sets are given in the forms of aoe.train. The keyword arguments `options` are the options of the command
 with underscores, such as columns, label_map, skip_bad_rows, prompt, max_length, pooling, layers and dims; None is the
-default. The results are dictionaries with the keys of `aoe eval --json`, with the layers and dims of the model if one
-of them is an option; a metric that is undefined is None. Ctrl-C ends an evaluation with KeyboardInterrupt.
+default. The similarity is always the cosine: another similarity that was set in the program is rejected, and a warning
+names that of a model directory. The results are dictionaries with the keys of `aoe eval --json`, with the layers and
+dims of the model if one of them is an option; a metric that is undefined is None. Ctrl-C ends an evaluation with
+KeyboardInterrupt.
 """
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ import ctypes
 import math
 import os
 import pathlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -85,6 +88,7 @@ class _Evaluation:
         else:
             context = self._of_name(model, {"cross_encoder": cross_encoder, **fields})
         with context as handle:
+            _check_similarity(model, handle)
             if self.model_fields.keys() & {"layers", "dims"}:
                 info = _native.struct("aoe_model_info")
                 _native.load().aoe_model_get_info(handle.model, ctypes.byref(info))
@@ -132,6 +136,22 @@ class _Evaluation:
                 yield again
         finally:
             again.close()
+
+
+def _check_similarity(model: Any, handle: Handle) -> None:
+    """Raises NotImplementedError if another similarity than the cosine was set in the program, and warns if the model
+    directory has one, as `aoe eval` does. Embeddings of unit length have the same order for all similarities, and equal
+    cosines and dot products."""
+    info = _native.struct("aoe_model_info")
+    _native.load().aoe_model_get_info(handle.model, ctypes.byref(info))
+    own = model._similarity if isinstance(model, SentenceTransformer) else None
+    if own in ("euclidean", "manhattan") or own == "dot" and not info.normalize:
+        raise NotImplementedError(f"evaluations use the cosine, but similarity_fn_name={own!r} was set; set "
+                                  "model.similarity_fn_name = \"cosine\"")
+    trained = info.similarity.decode()
+    if own is None and trained != "cosine" and not info.normalize:
+        warnings.warn(f"the evaluation uses the cosine, but the model was trained for the similarity {trained!r}; its "
+                      "order may differ, because the embeddings of the model are not normalized", stacklevel=5)
 
 
 class _Progress:

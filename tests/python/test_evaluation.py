@@ -3,6 +3,7 @@
 import csv
 import json
 import pathlib
+import shutil
 import subprocess
 
 import numpy as np
@@ -299,3 +300,40 @@ def test_ctrl_c(model, pairs, monkeypatch):
     monkeypatch.setattr("aoe.evaluation._Progress.__call__", interrupt)
     with pytest.raises(KeyboardInterrupt):
         aoe.evaluate_sts(model, pairs[0])
+
+
+@pytest.mark.parametrize("name", ["euclidean", "manhattan", "dot"])
+def test_other_similarities_are_not_replaced_silently(name, tmp_path, model, pairs):
+    """All evaluations use the cosine. Normalized embeddings have the same dot products."""
+    path, rows = pairs
+    triplets = [(a, b, "another text") for a, b, _ in rows[:3]]
+    plain = tmp_path / "plain"  # a model without normalization
+    model.save_pretrained(plain)
+    settings = json.loads((plain / "aoe.json").read_text()) if (plain / "aoe.json").exists() else {}
+    (plain / "aoe.json").write_text(json.dumps({**settings, "normalize": False}))
+    calls = [lambda m: aoe.evaluate_sts(m, path), lambda m: aoe.evaluate_triplets(m, triplets),
+             lambda m: aoe.evaluate_pairs(m, path, positive_from=3),
+             lambda m: aoe.evaluate_retrieval(m, queries=QUERIES, corpus=CORPUS, relevant_docs=RELEVANT)]
+    with aoe.SentenceTransformer(plain, similarity_fn_name=name) as other:
+        for call in calls:
+            with pytest.raises(NotImplementedError, match=f"similarity_fn_name='{name}'"):
+                call(other)
+        other.similarity_fn_name = "cosine"
+        expected = [call(other) for call in calls]
+        other.similarity_fn_name = None
+        assert [call(other) for call in calls] == expected
+    (plain / "aoe.json").write_text(json.dumps({**settings, "normalize": False, "similarity": name}))
+    with aoe.SentenceTransformer(plain) as trained:
+        assert trained.similarity_fn_name == name
+        for source in (trained, plain):
+            with pytest.warns(UserWarning, match=f"trained for the similarity '{name}'"):
+                assert calls[0](source) == expected[0]
+    unit = tmp_path / "unit"
+    shutil.copytree(plain, unit)
+    (unit / "aoe.json").write_text(json.dumps({**settings, "normalize": True}))
+    with aoe.SentenceTransformer(unit, similarity_fn_name=name) as other:
+        if name == "dot":
+            assert calls[0](other) == calls[0](unit)
+        else:
+            with pytest.raises(NotImplementedError):
+                calls[0](other)
