@@ -169,9 +169,13 @@ class _Run(Run):
             handle.close()
         value = primary_score(self.dev, value)
         try:
-            score[0] = float(value)
+            number = float(value)
         except (TypeError, ValueError):
             raise TypeError(f"the dev function must return a number, not {value!r:.60}") from None
+        if not math.isfinite(number):
+            raise ValueError(f"the dev function returned {number}, which cannot be compared with other scores; return "
+                             "a finite number")
+        score[0] = number
         return 0
 
     def close(self) -> None:
@@ -201,8 +205,9 @@ def train(data: Any, output: str | os.PathLike[str], *, model: ModelLike = None,
     The names of the columns are recognized as in files (docs/data.md); `columns` selects others.
     model: the start model, a name or directory, or a SentenceTransformer or CrossEncoder, whose directory and settings
     (max_seq_length, dtype, default prompt) are used; None: the default model.
-    dev: the dev set of labeled pairs, in the same forms, or a function that receives the model and returns a score. The
-    model with the highest score is saved; without a dev set, the last one. The start model is also evaluated.
+    dev: the dev set of labeled pairs, in the same forms, or a function that receives the model and returns a score,
+    a finite number. The model with the highest score is saved; without a dev set, the last one. The start model is also
+    evaluated.
     callbacks: functions that receive a TrainingEvent. An exception in one of them stops the training with a checkpoint
     and is raised; StopTraining only stops it.
     show_progress_bar: None: in terminals and notebooks. threads: as in SentenceTransformer.

@@ -177,6 +177,28 @@ def test_dev_function(tmp_path, start, files):
         aoe.train(train, tmp_path / "o", model=start, dev=lambda model: 1 / 0)
     with pytest.raises(TypeError, match="must return a number"):
         aoe.train(train, tmp_path / "p", model=start, dev=lambda model: None)
+    for value in (float("nan"), np.float32("nan"), float("inf"), -np.inf):
+        with pytest.raises(ValueError, match="dev function returned .* finite number"):
+            aoe.train(train, tmp_path / "q", model=start, dev=lambda model, value=value: value)
+    assert not (tmp_path / "q" / "model.safetensors").exists()
+
+
+@pytest.mark.parametrize("missing", ["label", "text2"])
+def test_missing_values_of_dev_sets(missing, tmp_path, start, files):
+    """NaN in a dev set is an error that names the row, and never a label of 0 or an empty text."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([(row["sentence1"], row["sentence2"], float(row["score"])) for row in files[2][:4]],
+                             columns=["text1", "text2", "label"])
+    frame.loc[2, missing] = float("nan")
+    columns = {name: frame[name].to_numpy() for name in frame}
+    for dev in (frame, frame.to_dict("records"), columns):
+        for call in (lambda: aoe.train(files[0], tmp_path / "m", model=start, dev=dev),
+                     lambda: aoe.evaluate_sts(start, dev)):
+            with pytest.raises(aoe.AoeValueError, match=f"row 2: column '{missing}'"):
+                call()
+    with pytest.raises((TypeError, aoe.AoeValueError), match=f"row 2: .*{missing}"):
+        aoe.evaluate_sts(start, list(frame.itertuples(index=False, name=None)))
+    assert not (tmp_path / "m" / "model.safetensors").exists()
 
 
 @pytest.mark.filterwarnings("ignore:no evaluated step")
