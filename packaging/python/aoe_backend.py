@@ -38,7 +38,10 @@ import sys
 spec = importlib.util.find_spec("aoe")
 if spec is None or not spec.origin:
     sys.exit("aoe: the package aoe is not installed")
-os.execv(os.path.join(os.path.dirname(spec.origin), "bin", "aoe"), ["aoe", *sys.argv[1:]])
+folder = os.path.dirname(spec.origin)
+places = [os.path.join(folder, "bin", "aoe"), os.path.join(folder, "..", "..", "build", "aoe")]  # wheel, source tree
+program = next((place for place in places if os.path.exists(place)), places[0])
+os.execv(program, ["aoe", *sys.argv[1:]])
 """
 
 
@@ -146,6 +149,7 @@ def build_editable(wheel_directory: str, config_settings: object = None, metadat
     subprocess.run(["make", "-C", str(ROOT), "--no-print-directory", "all"], check=True)
     wheel = Wheel(wheel_directory, "py3-none-any")
     wheel.add("aoe_embeddings.pth", f"{ROOT / 'python'}\n".encode())
+    wheel.add(stem() + ".data/scripts/aoe", SCRIPT.encode(), 0o755)
     return wheel.finish()
 
 
