@@ -5,6 +5,7 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/train/distributed.h"
 #include "cli/train/training_args.h"
 #include "cli/train/training_run.h"
 #include "options/pretrain.h"
@@ -139,7 +140,7 @@ static int run_command(int argc, char **argv) {
         char *model = NULL;
         cli_set_quiet(o.general.quiet);
         cli_note_parent(o.p.args.output);
-        code = cli_training_args_fill(&o.p.args, &model, &o.model, &o.general)
+        code = cli_check_single(o.p.args.output) || cli_training_args_fill(&o.p.args, &model, &o.model, &o.general)
                    ? 1
                    : cli_training_run(&t, &o.p.args, &o.general);
         free(model);

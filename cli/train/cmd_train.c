@@ -7,6 +7,7 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/train/distributed.h"
 #include "cli/train/train_options.h"
 #include "cli/train/training_run.h"
 
@@ -168,7 +169,9 @@ static int run_command(int argc, char **argv) {
         };
         cli_set_quiet(j.o.general.quiet);
         cli_note_parent(j.o.t.args.output);
-        code = cli_train_config_resolve(&j.o) ? 1 : cli_training_run(&t, &j.o.t.args, &j.o.general);
+        code = cli_check_single(j.o.t.args.output) || cli_train_config_resolve(&j.o)
+                   ? 1
+                   : cli_training_run(&t, &j.o.t.args, &j.o.general);
     }
     cli_train_config_free(&j.o);
     return code;
