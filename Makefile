@@ -17,6 +17,7 @@
 #   PEERS=OPTIONS  bench-peers: options of the benchmark (bench/README.md); check-peers: options of pytest, such as
 #                  -k bert
 #   MINUTES=N      soak: duration of the test (default: 30)
+#   QUICK=1        check-mpi: fewer processes, and no network namespaces
 #   MPICC=mpicc    mpi: compiler of the MPI that starts the program
 #   AOE_PEERS=DIR  check-peers: directory of the Python packages and models (default: ~/.cache/aoe/peers)
 #   PREFIX, DESTDIR  directories of install
@@ -57,7 +58,8 @@ DEPS_PEERS := python3 python3-venv g++ libdnnl-dev curl prometheus
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user abigail-tools python3
 DEPS_WHEEL := python3 python3-venv
 DEPS_DEB := dpkg-dev lintian
-DEPS_MPI := gcc libc6-dev openmpi-bin libopenmpi-dev mpich libmpich-dev openssh-client
+DEPS_MPI := gcc libc6-dev openmpi-bin libopenmpi-dev mpich libmpich-dev openssh-client \
+  iproute2 nftables
 DEPS_ARM64 := gcc-aarch64-linux-gnu qemu-user
 
 HEADERS := $(sort $(wildcard include/*.h))
@@ -492,8 +494,9 @@ $(BUILD)/tests/mpi/ranks: $(BUILD)/tests/mpi/ranks.o $(TEST_SUPPORT) $(LIB)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
 
 check-mpi: $(BUILD)/tests/mpi/ranks $(foreach m,openmpi mpich,$(BUILD)/mpi/$m/libaoe-mpi.so)
-check-mpi: all | deps-mpi ## tests training on several processes with Open MPI and MPICH (QUICK=1: a part of it)
+check-mpi: all | deps-mpi ## tests several processes with Open MPI and MPICH (QUICK=1: a part of the tests)
 	@BUILD=$(BUILD) tests/mpi/run.sh
+	@[ -n "$(QUICK)" ] || BUILD=$(BUILD) tests/mpi/namespaces.sh
 
 soak: all ## sends mixed requests and faults to the server for MINUTES (30); also with SAN=address,undefined or thread
 	@nice -n 5 python3 -B tests/soak/serve.py $(BUILD)/aoe $(or $(MINUTES),30) $(SEED)
