@@ -15,6 +15,7 @@
 #define AOE_TRAIN_H
 
 #include "aoe.h"
+#include "aoe_comm.h"
 #include "aoe_data.h"
 #include "aoe_eval.h"
 #include "aoe_lora.h"
@@ -134,7 +135,18 @@ typedef struct aoe_training_args {
                          are not changed */
     double min_lr;    /* training stops if the learning rate falls below this value because of lr_divide; default 0:
                          never */
+    /* Number of parts whose gradients are added to that of a batch, in a fixed order: a power of two, at most
+     * AOE_MAX_SHARDS; default 1. It changes only the rounding of the gradients. With `comm`, it must be at least the
+     * number of ranks, which does not change the result. */
+    size_t shards;
+    const aoe_comm *comm; /* ranks that train together (aoe_comm.h); all of them call the function with the same
+                             options. Only rank 0 writes to `output` and calls `event`. If the function returns
+                             AOE_ECOMM, the program must call comm->abort. NULL (default): this process alone */
+    double comm_timeout;  /* seconds without progress after which an exchange with other ranks fails; 0: never; default
+                             600 */
 } aoe_training_args;
+
+enum { AOE_MAX_SHARDS = 1024 /* maximum of aoe_training_args.shards */ };
 
 AOE_OPTIONS_WITH(aoe_training_args, aoe_model_options_defaults(&o->model_options));
 

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define AOEI_HASH_START UINT64_C(0xcbf29ce484222325)
 
@@ -14,6 +15,16 @@ static inline uint64_t aoei_hash(uint64_t h, const void *data, size_t bytes) {
     const unsigned char *p = data;
     for (size_t i = 0; i < bytes; i++)
         h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* Continues the hash h with the bits of n floats, four bytes at a time: faster than aoei_hash, with other results. */
+static inline uint64_t aoei_hash_words(uint64_t h, const float *data, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, data + i, sizeof bits);
+        h = (h ^ bits) * UINT64_C(0x100000001b3);
+    }
     return h;
 }
 

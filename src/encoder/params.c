@@ -15,9 +15,12 @@ enum {
     SLOT_ALIGN = 16
 }; /* In the flat tensors, the values of each slot start at a multiple of this number of floats. */
 
-static void views(aoei_tensor *out, aoei_tensor flat, size_t slot, size_t offset, const aoei_slot *d) {
-    if (out)
-        out[slot] = aoei_tensor_slice(flat, offset, d->rows, d->cols);
+/* Allocates n views, which are absent tensors. Returns NULL if the arena is a measuring arena. */
+static aoei_tensor *take_views(aoei_arena *arena, size_t n) {
+    aoei_tensor *views = aoei_arena_take_array(arena, n, sizeof *views);
+    if (views)
+        memset(views, 0, n * sizeof *views);
+    return views;
 }
 
 /* Allocates the packed copy of the linear weight in `slot`. */
@@ -47,17 +50,16 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
         if (!d.absent && !d.frozen)
             p->count += p->encoders * ((d.rows * d.cols + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN);
     }
-    aoei_tensor *const flat[] = {&p->value, &p->grad, &p->m, &p->v};
-    aoei_tensor **const view[] = {&p->values, &p->grads, &p->ms, &p->vs};
     const int moments = aoei_optimizer_moments(o->optimizer);
-    const int present[] = {1, 1, moments > 1, moments > 0};
-    for (int i = 0; i < 4; i++) {
-        if (present[i])
-            *flat[i] = aoei_tensor_take(arena, 1, p->count);
-        *view[i] = aoei_arena_take_array(arena, n, sizeof **view[i]);
-        if (*view[i])
-            memset(*view[i], 0, n * sizeof **view[i]);
-    }
+    p->share = aoei_share_of(p->count, o->rank, o->ranks);
+    p->value = aoei_tensor_take(arena, 1, p->count);
+    p->grad = aoei_tensor_take(arena, 1, p->count);
+    if (moments > 1)
+        p->m = aoei_tensor_take(arena, 1, aoei_share_count(&p->share));
+    if (moments > 0)
+        p->v = aoei_tensor_take(arena, 1, aoei_share_count(&p->share));
+    p->values = take_views(arena, n);
+    p->grads = take_views(arena, n);
     p->segments = aoei_arena_take_array(arena, n, sizeof *p->segments);
     if (arena->overflow)
         return aoei_fail(
@@ -70,9 +72,10 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
         aoei_slot_describe(c, s % p->n_slots, &d);
         const int trained = !d.absent && !d.frozen;
         const size_t end = offset + (!trained ? 0 : (d.rows * d.cols + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN);
-        for (int i = 0; i < 4 && trained; i++)
-            if (present[i])
-                views(*view[i], *flat[i], s, offset, &d);
+        if (trained && p->values && p->grads) {
+            p->values[s] = aoei_tensor_slice(p->value, offset, d.rows, d.cols);
+            p->grads[s] = aoei_tensor_slice(p->grad, offset, d.rows, d.cols);
+        }
         if (p->segments)
             p->segments[s] = (aoei_optimizer_segment){.begin = offset, .end = end, .decay = d.decay};
         if (o->type != AOEI_F32 && d.linear && trained)
@@ -108,6 +111,18 @@ void aoei_params_pack(const aoe_context *ctx, aoei_params *p) {
             aoei_weight_pack(ctx, p->values[s].packed_type, &p->values[s], p->values[s].packed);
 }
 
+void aoei_params_bind_grad(aoei_params *p, aoei_tensor grad) {
+    p->grad = grad;
+    for (size_t s = 0; s < p->encoders * p->n_slots; s++)
+        if (p->grads[s].data)
+            p->grads[s] = aoei_tensor_slice(grad, p->segments[s].begin, p->grads[s].rows, p->grads[s].cols);
+}
+
+double aoei_clip_factor(double norm, double max_norm) {
+    const double clip = max_norm > 0 ? max_norm / (norm + 1e-6) : 1.0;
+    return clip < 1.0 ? clip : 1.0;
+}
+
 double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_optimizer *options, double max_norm) {
     aoei_optimizer o = *options;
     o.segments = p->segments;
@@ -118,9 +133,7 @@ double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_opt
         aoei_tensor_zero(ctx, p->grad);
         return norm;
     }
-    /* clipping factor of PyTorch's clip_grad_norm_: max_norm / (norm + 1e-6), but at most 1 */
-    const double clip = max_norm > 0 ? max_norm / (norm + 1e-6) : 1.0;
-    o.grad_scale = clip < 1.0 ? clip : 1.0;
+    o.grad_scale = aoei_clip_factor(norm, max_norm);
     aoei_optimizer_step(ctx, p->value, p->grad, p->m, p->v, &o);
     return norm;
 }

@@ -61,6 +61,30 @@ static void repack(const aoe_context *ctx, const aoei_tensor *w, size_t n0) {
     pack(w->packed, w->data, AOEI_F32, 1, w->ld, w->cols, n0, n1);
 }
 
+/* Updates the elements [at, at + n). moment: index of the moments of the first element. */
+static void update(const optimizer_job *j, size_t at, size_t moment, size_t n, int decay) {
+    if (j->o->kind == AOEI_ADAMW)
+        aoei_kernels_of(j->ctx)->adamw_f32(j->value + at, j->grad + at, j->m + moment, j->v + moment,
+                                           decay ? &j->decay : &j->plain, n);
+    else if (j->o->kind == AOEI_RMSPROP)
+        aoei_kernels_of(j->ctx)->rmsprop_f32(j->value + at, j->grad + at, j->v + moment,
+                                             decay ? &j->rms_decay : &j->rms_plain, n);
+    else
+        aoei_kernels_of(j->ctx)->sgd_f32(j->value + at, j->grad + at, decay ? &j->rms_decay : &j->rms_plain, n);
+}
+
+/* Updates those of the elements [at, at + n) that belong to the share. */
+static void update_share(const optimizer_job *j, size_t at, size_t n, int decay) {
+    const aoei_share *share = j->o->share;
+    for (const size_t end = at + n; at < end;) {
+        const size_t b = at / share->block, within = at - b * share->block, left = share->block - within;
+        const size_t length = end - at < left ? end - at : left;
+        if (b % share->ranks == share->rank)
+            update(j, at, b / share->ranks * share->block + within, length, decay);
+        at += length;
+    }
+}
+
 /* Updates one block of a segment. If the segment is a weight with a packed form, also packs the rows of the block. */
 static void optimizer_task(void *arg, size_t task, size_t worker) {
     const optimizer_job *j = arg;
@@ -69,14 +93,11 @@ static void optimizer_task(void *arg, size_t task, size_t worker) {
     const size_t block = block_length(s), within = task - s->first_task, at = s->begin + within * block;
     const size_t n = s->end - at < block ? s->end - at : block;
     const int decay = s->decay || j->o->decay_all;
-    if (j->o->kind == AOEI_ADAMW)
-        aoei_kernels_of(j->ctx)->adamw_f32(j->value + at, j->grad + at, j->m + at, j->v + at,
-                                           decay ? &j->decay : &j->plain, n);
-    else if (j->o->kind == AOEI_RMSPROP)
-        aoei_kernels_of(j->ctx)->rmsprop_f32(j->value + at, j->grad + at, j->v + at,
-                                             decay ? &j->rms_decay : &j->rms_plain, n);
-    else
-        aoei_kernels_of(j->ctx)->sgd_f32(j->value + at, j->grad + at, decay ? &j->rms_decay : &j->rms_plain, n);
+    if (j->o->share) {
+        update_share(j, at, n, decay);
+        return;
+    }
+    update(j, at, at, n, decay);
     if (s->weight &&
         /* blocks after the last row of the weight contain only padding, which is not packed */
         within * AOEI_GEMM_PANEL < s->weight->rows)
@@ -115,29 +136,50 @@ void aoei_optimizer_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor 
     aoei_parallel_for(ctx->pool, o->n_tasks, optimizer_task, &j);
 }
 
+/* Returns the number of elements of a block: a multiple of BLOCK, so large that there are at most PARTIALS blocks. */
+static size_t squares_block(size_t count) {
+    return (count / BLOCK / PARTIALS + 1) * BLOCK;
+}
+
+aoei_share aoei_share_of(size_t count, size_t rank, size_t ranks) {
+    return (aoei_share){.rank = rank, .ranks = ranks ? ranks : 1, .count = count, .block = squares_block(count)};
+}
+
+size_t aoei_share_count(const aoei_share *s) {
+    size_t n = 0;
+    for (size_t b = s->rank; b < aoei_share_blocks(s); b += s->ranks)
+        n += aoei_share_length(s, b);
+    return n;
+}
+
 typedef struct squares_job {
     const aoe_context *ctx;
-    const float *x;           /* [n] input */
-    size_t n, block;          /* number of elements of x; number of elements per task */
-    double partial[PARTIALS]; /* sum of the squares of each block */
+    const float *x;          /* [share->count] input */
+    const aoei_share *share; /* blocks to sum; one per task */
+    double *sums;            /* sum of the squares of each block of the share */
 } squares_job;
 
 /* Computes the sum of squares of one block. */
 static void squares_task(void *arg, size_t task, size_t worker) {
-    squares_job *j = arg;
+    const squares_job *j = arg;
     (void)worker;
-    const size_t first = task * j->block, left = j->n - first;
-    j->partial[task] = aoei_kernels_of(j->ctx)->sum_squares_f32(j->x + first, left < j->block ? left : j->block);
+    const size_t b = task * j->share->ranks + j->share->rank;
+    j->sums[task] =
+        aoei_kernels_of(j->ctx)->sum_squares_f32(j->x + b * j->share->block, aoei_share_length(j->share, b));
+}
+
+void aoei_block_squares(const aoe_context *ctx, double *sums, aoei_tensor t, const aoei_share *share) {
+    squares_job j = {.ctx = ctx, .x = aoei_f32(t), .share = share, .sums = sums};
+    const size_t blocks = aoei_share_blocks(share);
+    if (blocks > share->rank)
+        aoei_parallel_for(ctx->pool, (blocks - share->rank + share->ranks - 1) / share->ranks, squares_task, &j);
 }
 
 double aoei_sum_squares(const aoe_context *ctx, aoei_tensor t) {
-    squares_job j = {.ctx = ctx, .x = aoei_f32(t), .n = t.rows * t.cols};
-    /* number of elements per task: a multiple of BLOCK, so large that there are at most PARTIALS tasks */
-    j.block = (j.n / BLOCK / PARTIALS + 1) * BLOCK;
-    const size_t n_tasks = (j.n + j.block - 1) / j.block;
-    aoei_parallel_for(ctx->pool, n_tasks, squares_task, &j);
-    double sum = 0;
-    for (size_t i = 0; i < n_tasks; i++)
-        sum += j.partial[i];
+    double sums[PARTIALS], sum = 0;
+    const aoei_share all = aoei_share_of(t.rows * t.cols, 0, 1);
+    aoei_block_squares(ctx, sums, t, &all);
+    for (size_t i = 0; i < aoei_share_blocks(&all); i++)
+        sum += sums[i];
     return sum;
 }

@@ -157,6 +157,15 @@ static const aoei_option schedule_options[] = {
      .help =
          "gradient checkpointing: recompute activations in the backward pass, which needs less memory and about 1.3 "
          "times the computation"},
+    {.name = "shards",
+     .memory = 1,
+     .record = AOEI_RECORD_OWN,
+     .kind = AOEI_OPTION_SIZE,
+     ARG(shards),
+     .min = 1,
+     .max = AOE_MAX_SHARDS,
+     .help = "number of parts whose gradients are added in a fixed order, a power of two: at least the number of "
+             "processes that will ever train this run together. It changes only the rounding"},
     {.name = "lr", .kind = AOEI_OPTION_REAL, ARG(lr), .most = 1e3, .help = "peak learning rate"},
     {.name = "warmup",
      .kind = AOEI_OPTION_REAL,

@@ -42,45 +42,78 @@ char *aoei_checkpoints_dir(const char *output) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes n one-dimensional tensors of equal size to the file dir/file. The tensors are copied in slices of
- * at most SLICE elements, so that no full copy is in memory. names: [n] names of the tensors. */
-static int write_flat(const aoei_trainer *t, const char *dir, const char *file, const char *const *names,
-                      const aoei_tensor *tensors, size_t n, aoe_error *err) {
-    const size_t count = tensors->cols;
+/* A flat tensor of a checkpoint file. */
+typedef struct flat {
+    const char *name;
+    aoei_tensor tensor; /* [1, count], or [1, aoei_share_count] if the ranks share it */
+    int shared;         /* 1: every rank has the elements of its share (nn/optimizer.h) */
+} flat;
+
+/* Returns the number of elements that are copied at a time. Elements that the ranks share are copied in their blocks.
+ */
+static size_t slice_length(const aoei_trainer *t, const flat *f) {
+    return f->shared && t->params->share.ranks > 1 ? t->params->share.block : SLICE;
+}
+
+/* Copies the elements [at, at + length) of a flat tensor to `slice` in rank 0, from the rank that has them. */
+static int read_slice(aoei_trainer *t, float *slice, const flat *f, size_t at, size_t length, aoe_error *err) {
+    const aoei_share *share = &t->params->share;
+    const size_t block = at / share->block, from = f->shared ? block % share->ranks : 0;
+    if (share->rank == from)
+        aoei_tensor_read(t->ctx, slice,
+                         aoei_tensor_slice(f->tensor,
+                                           f->shared ? at - (block - block / share->ranks) * share->block : at, 1,
+                                           length));
+    return aoei_comm_to_first(&t->comm, slice, length * sizeof *slice, (int)from, err);
+}
+
+/* Writes n flat tensors to the file dir/file, in slices, so that no full copy is in memory. In a distributed run, all
+ * ranks call this function if a tensor is shared; then only rank 0 writes, and the other ranks send their elements to
+ * it, even if it cannot write the file. */
+static int write_flat(aoei_trainer *t, const char *dir, const char *file, const flat *tensors, size_t n,
+                      aoe_error *err) {
+    const size_t count = t->params->count, most = slice_length(t, tensors);
+    const int writes = aoei_trainer_writes(t);
     aoei_st_entry entries[2];
     memset(entries, 0, sizeof entries);
     for (size_t i = 0; i < n; i++) {
-        entries[i].name = names[i];
+        entries[i].name = tensors[i].name;
         entries[i].dtype = AOEI_ST_F32;
         entries[i].n_dims = 1;
-        entries[i].shape[0] = count;
+        entries[i].shape[0] = tensors[i].shared ? count : tensors[i].tensor.cols;
     }
     char *path = aoei_path_join(dir, file);
-    float *slice = aoei_malloc_array(SLICE, sizeof *slice);
+    float *slice = aoei_malloc_array(most, sizeof *slice);
     aoei_st_writer *w = NULL;
-    int code =
-        path && slice ? aoei_st_writer_open(&w, path, entries, n, err) : aoei_fail_nomem(err, SLICE * sizeof *slice);
+    int code = path && slice ? AOE_OK : aoei_fail_nomem(err, most * sizeof *slice);
+    if (tensors->shared) /* a rank without memory could not take part in the exchange */
+        code = aoei_comm_agree(&t->comm, code, err);
+    int failed = code, lost = code; /* failed: the file cannot be written; lost: elements cannot be read */
+    if (!failed && writes)
+        failed = aoei_st_writer_open(&w, path, entries, n, err);
     for (size_t i = 0; i < n; i++)
-        for (size_t at = 0; at < count && !code; at += SLICE) {
-            const size_t length = count - at < SLICE ? count - at : SLICE;
-            aoei_tensor_read(t->ctx, slice, aoei_tensor_slice(tensors[i], at, 1, length));
-            code = aoei_st_writer_write(w, slice, length * sizeof *slice, err);
+        for (size_t at = 0, length; at < entries[i].shape[0] && !lost && (!failed || tensors[i].shared); at += length) {
+            aoe_error unused;
+            length = entries[i].shape[0] - at < most ? entries[i].shape[0] - at : most;
+            lost = read_slice(t, slice, &tensors[i], at, length, failed ? &unused : err);
+            if (!lost && !failed && writes)
+                failed = aoei_st_writer_write(w, slice, length * sizeof *slice, err);
         }
-    if (code)
+    code = failed ? failed : lost;
+    if (w && code)
         aoei_st_writer_abort(w);
-    else
+    else if (w)
         code = aoei_st_writer_commit(w, err);
     aoei_free(slice);
     aoei_free(path);
     return code;
 }
 
-static int write_moments(const aoei_trainer *t, const char *dir, aoe_error *err) {
-    static const char *const names[] = {"m", "v", NULL};
-    const aoei_tensor moments[] = {t->params->m, t->params->v, {0}};
-    const size_t n = (size_t)aoei_optimizer_moments(aoei_optimizer_of(t->o->optimizer)), first = 2 - n; /* RMSprop has
+static int write_moments(aoei_trainer *t, const char *dir, aoe_error *err) {
+    const flat moments[] = {{"m", t->params->m, 1}, {"v", t->params->v, 1}};
+    const size_t n = (size_t)aoei_optimizer_moments(aoei_optimizer_of(t->o->optimizer)), first = n == 1; /* RMSprop has
                                                                                         only the second moment */
-    return write_flat(t, dir, MOMENTS_FILE, names + first, moments + first, n, err);
+    return write_flat(t, dir, MOMENTS_FILE, moments + first, n, err);
 }
 
 /* Returns 1 if the best weights are the current weights. Those of two encoders may be exchanged, so they are always
@@ -95,20 +128,18 @@ static aoei_tensor twin_values(const aoei_trainer *t) {
     return aoei_tensor_slice(t->params->value, half, 1, half);
 }
 
-static int write_twin(const aoei_trainer *t, const char *dir, aoe_error *err) {
-    static const char *const names[] = {"twin"};
+static int write_twin(aoei_trainer *t, const char *dir, aoe_error *err) {
     if (t->params->encoders == 1)
         return AOE_OK;
-    const aoei_tensor twin = twin_values(t);
-    return write_flat(t, dir, TWIN_FILE, names, &twin, 1, err);
+    const flat twin = {"twin", twin_values(t), 0};
+    return write_flat(t, dir, TWIN_FILE, &twin, 1, err);
 }
 
-static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
-    static const char *const names[] = {"best"};
+static int write_best(aoei_trainer *t, const char *dir, aoe_error *err) {
     if (!t->progress.has_best || best_is_current(t))
         return AOE_OK;
-    const aoei_tensor best = aoei_tensor_wrap(t->best, 1, t->params->count);
-    return write_flat(t, dir, "best.safetensors", names, &best, 1, err);
+    const flat best = {"best", aoei_tensor_wrap(t->best, 1, t->params->count), 0};
+    return write_flat(t, dir, "best.safetensors", &best, 1, err);
 }
 
 /* Describes the next weight of the projection or of the training head, starting at *slot, and writes its name in the
@@ -242,12 +273,9 @@ int aoei_checkpoints_prune(const char *dir, size_t keep, aoe_error *err) {
     return code;
 }
 
-static int write_all(aoei_trainer *t, const char *dir, aoe_error *err) {
-    int code = aoei_model_write(t->view[0], dir, t->settings, err);
-    if (!code)
-        code = write_moments(t, dir, err);
-    if (!code)
-        code = write_best(t, dir, err);
+/* Writes the files of rank 0 that need nothing from the other ranks. */
+static int write_own(aoei_trainer *t, const char *dir, aoe_error *err) {
+    int code = write_best(t, dir, err);
     if (!code)
         code = write_twin(t, dir, err);
     if (!code)
@@ -256,6 +284,18 @@ static int write_all(aoei_trainer *t, const char *dir, aoe_error *err) {
         code = write_state(t, dir, err);
     if (!code)
         code = aoei_sync_dir(dir, err);
+    return code;
+}
+
+/* Creates the directory `staging` in rank 0, and writes the model to it. */
+static int begin_staging(aoei_trainer *t, const char *staging, aoe_error *err) {
+    if (!aoei_trainer_writes(t))
+        return AOE_OK;
+    int code = aoei_remove_tree(staging, err);
+    if (!code)
+        code = aoei_make_dir(staging, err);
+    if (!code && (code = aoei_model_write(t->view[0], staging, t->settings, err)))
+        aoei_remove_tree(staging, NULL);
     return code;
 }
 
@@ -271,20 +311,22 @@ int aoei_checkpoint_write(aoei_trainer *t, char **path, aoe_error *err) {
         aoei_fail_nomem(err, 0);
         goto done;
     }
-    code = aoei_remove_tree(staging, err);
-    if (!code)
-        code = aoei_make_dir(staging, err);
+    code = begin_staging(t, staging, err);
+    code = aoei_comm_agree(&t->comm, code, err);
     if (code)
         goto done;
-    code = write_all(t, staging, err);
-    if (!code)
+    code = write_moments(t, staging, err);
+    if (!code && aoei_trainer_writes(t))
+        code = write_own(t, staging, err);
+    if (!code && aoei_trainer_writes(t))
         code = aoei_remove_tree(*path, err);
-    if (!code)
+    if (!code && aoei_trainer_writes(t))
         code = aoei_rename(staging, *path, err);
-    if (code)
+    if (code && aoei_trainer_writes(t))
         aoei_remove_tree(staging, NULL);
-    else
+    if (!code && aoei_trainer_writes(t))
         code = aoei_checkpoints_prune(dir, t->o->keep_checkpoints, err);
+    code = aoei_comm_agree(&t->comm, code, err);
 done:
     aoei_free(dir);
     aoei_free(staging);
@@ -442,21 +484,28 @@ int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log,
     return code;
 }
 
-/* Copies the one-dimensional tensor `name` of the open safetensors file s to the contiguous tensor `to` [1, n]. file:
- * path of the file for messages. slice: [SLICE] workspace. */
-static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const char *file, const aoei_safetensors *s,
-                     const char *name, aoe_error *err) {
-    const size_t count = to.cols;
-    const aoei_st_tensor *from = aoei_safetensors_find(s, name);
+/* Copies the elements of the one-dimensional tensor f->name of the open safetensors file s to f->tensor. If the ranks
+ * share the tensor, only the elements of this rank are copied. file: path of the file for messages. slice: [SLICE]
+ * workspace. */
+static int read_flat(const aoei_trainer *t, const flat *f, float *slice, const char *file, const aoei_safetensors *s,
+                     aoe_error *err) {
+    const aoei_share *share = &t->params->share;
+    const int partly = f->shared && share->ranks > 1;
+    const size_t count = f->shared ? share->count : f->tensor.cols, block = partly ? share->block : count;
+    const aoei_st_tensor *from = aoei_safetensors_find(s, f->name);
     if (!from || from->dtype != AOEI_ST_F32 || aoei_st_elements(from) != count)
         return aoei_fail(
             err, AOE_EFORMAT,
             "%s: tensor \"%s\" must have %zu F32 values; delete this checkpoint and resume from an older one", file,
-            name, count);
-    for (size_t at = 0; at < count; at += SLICE) {
-        const size_t length = count - at < SLICE ? count - at : SLICE;
-        memcpy(slice, (const unsigned char *)from->data + at * sizeof *slice, length * sizeof *slice);
-        aoei_tensor_write(t->ctx, aoei_tensor_slice(to, at, 1, length), slice);
+            f->name, count);
+    for (size_t first = partly ? share->rank * block : 0, to = 0; first < count;
+         first += partly ? share->ranks * block : count) {
+        const size_t end = count - first < block ? count : first + block;
+        for (size_t at = first, length; at < end; at += length, to += length) {
+            length = end - at < SLICE ? end - at : SLICE;
+            memcpy(slice, (const unsigned char *)from->data + at * sizeof *slice, length * sizeof *slice);
+            aoei_tensor_write(t->ctx, aoei_tensor_slice(f->tensor, to, 1, length), slice);
+        }
     }
     return AOE_OK;
 }
@@ -504,7 +553,7 @@ static int read_twin(aoei_trainer *t, const char *dir, aoe_error *err) {
     char *path = aoei_path_join(dir, TWIN_FILE);
     int code = slice && path ? aoei_safetensors_open(&s, path, err) : aoei_fail_nomem(err, SLICE * sizeof *slice);
     if (!code)
-        code = read_flat(t, twin_values(t), slice, path, s, "twin", err);
+        code = read_flat(t, &(flat){"twin", twin_values(t), 0}, slice, path, s, err);
     if (!code)
         aoei_params_pack(t->ctx, t->params);
     aoei_safetensors_close(s);
@@ -526,9 +575,9 @@ static int read_tensors(aoei_trainer *t, const char *dir, aoe_error *err) {
     }
     code = aoei_safetensors_open(&s, moments, err);
     if (!code && p->m.data)
-        code = read_flat(t, p->m, slice, moments, s, "m", err);
+        code = read_flat(t, &(flat){"m", p->m, 1}, slice, moments, s, err);
     if (!code && p->v.data)
-        code = read_flat(t, p->v, slice, moments, s, "v", err);
+        code = read_flat(t, &(flat){"v", p->v, 1}, slice, moments, s, err);
     if (code)
         goto done;
     if (has_best_file) {
@@ -536,7 +585,7 @@ static int read_tensors(aoei_trainer *t, const char *dir, aoe_error *err) {
         s = NULL;
         code = aoei_safetensors_open(&s, best, err);
         if (!code)
-            code = read_flat(t, aoei_tensor_wrap(t->best, 1, p->count), slice, best, s, "best", err);
+            code = read_flat(t, &(flat){"best", aoei_tensor_wrap(t->best, 1, p->count), 0}, slice, best, s, err);
     } else if (t->progress.has_best) {
         aoei_tensor_read(t->ctx, t->best, p->value);
     }

@@ -138,9 +138,9 @@ static int add_chunk(aoei_added_loss *l, const aoe_context *ctx, const aoei_enco
     return code;
 }
 
-/* Adds the gradients of the classifier and the loss. */
-static void end(aoei_added_loss *l, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_params *p,
-                double scale, aoe_objective_result *result) {
+/* Adds the gradients of the classifier. */
+static double end(aoei_added_loss *l, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_params *p,
+                  double scale) {
     aoei_discriminator *d = (aoei_discriminator *)l;
     const size_t weights = CLASSES * c->hidden, slot = aoei_pooled_slot(c, AOEI_PW_HEAD);
     const double factor = scale * d->replacement.weight / (double)d->sums.tokens;
@@ -150,12 +150,17 @@ static void end(aoei_added_loss *l, const aoe_context *ctx, const aoei_encoder_c
         d->head[i] = (float)((double)d->head[i] + factor * d->sum[i]);
     aoei_tensor_write(ctx, p->grads[slot], d->head);
     aoei_tensor_write(ctx, p->grads[slot + 1], d->head + weights);
-    result->detection = d->sums.loss / (double)d->sums.tokens;
+    return d->sums.loss;
+}
+
+static void report(const aoei_added_loss *l, double sum, size_t tokens, aoe_objective_result *result) {
+    const aoei_discriminator *d = (const aoei_discriminator *)l;
+    result->detection = sum / (double)tokens;
     result->total += d->replacement.weight * result->detection;
 }
 
 static const aoei_added_loss_ops ops = {
-    .layout = layout, .create = create, .begin = begin, .chunk = add_chunk, .end = end};
+    .layout = layout, .create = create, .begin = begin, .chunk = add_chunk, .end = end, .report = report};
 
 void aoei_discriminator_init(aoei_discriminator *d, const aoei_replacement *replacement) {
     *d = (aoei_discriminator){.base = {.ops = &ops}, .replacement = *replacement};

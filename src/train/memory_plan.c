@@ -52,15 +52,20 @@ static int measure_encoder(encoder_bytes *bytes, const aoe_model *m, size_t n_to
     return rc;
 }
 
-/* Sets the sizes of the parameters, and *bytes to the memory that a step takes for them, with their descriptions. */
+/* Sets the sizes of the parameters, and *bytes to the memory that a step takes for them, with their descriptions.
+ * keeps_leaves: 1: the step keeps the gradients of all shards. */
 static int measure_params(aoe_memory_plan *plan, size_t *bytes, const aoe_model *m, const aoei_params_options *o,
-                          aoe_error *err) {
+                          const aoei_shards *shards, int keeps_leaves, aoe_error *err) {
     aoei_arena arena;
     aoei_params params;
+    aoei_gradient_tree tree;
     aoei_arena_measure(&arena);
     const int rc = aoei_params_layout(&params, m->ctx, &m->config, o, &arena, err);
+    aoei_gradient_tree_layout(&tree, &params, shards, keeps_leaves, &arena);
     plan->parameters = plan->gradients = params.count * sizeof(float);
     plan->moments = (size_t)aoei_optimizer_moments(o->optimizer) * plan->gradients;
+    if (aoei_shards_are_several(shards))
+        plan->gradients *= tree.buffers;
     plan->training_packed = params.packed_bytes;
     *bytes = arena.used;
     aoei_arena_destroy(&arena);
@@ -142,6 +147,7 @@ typedef struct run {
     aoei_pair_step_options sizes; /* sizes of a step, without recompute */
     aoei_method_run state;        /* state of the method */
     size_t texts;                 /* maximum number of texts in a batch, including references */
+    aoei_shards shards;           /* shards of a run of this process alone */
 } run;
 
 /* Computes the memory for training. Sets *plan, except the fields for inference. */
@@ -158,7 +164,7 @@ static int plan_training(aoe_memory_plan *plan, const run *r, const aoe_plan_opt
     int rc;
     if ((rc = measure_encoder(&training, m, r->sizes.tokens, r->texts, r->sizes.longest, without_recompute, err)) ||
         (rc = measure_encoder(&recompute, m, r->sizes.tokens, r->texts, r->sizes.longest, with_recompute, err)) ||
-        (rc = measure_params(plan, &params, m, &parameters, err)) ||
+        (rc = measure_params(plan, &params, m, &parameters, &r->shards, r->sizes.accumulates || r->sizes.added, err)) ||
         (rc = aoei_pair_step_measure(&arena, &other, m->ctx, &m->config, &r->sizes, err)) ||
         (rc = measure_evaluation(plan, m, err)))
         return rc;
@@ -252,7 +258,7 @@ static int add_teacher_map(run *r, aoe_error *err) {
 static int create_run(run *r, const aoe_model *m, const aoe_train_options *train, const aoe_plan_options *o,
                       size_t n_tokens, aoe_error *err) {
     aoe_model adapted = *m; /* a shallow copy; all pointers are borrowed from *m */
-    *r = (run){.o = train};
+    *r = (run){.o = train, .shards = aoei_shards_of(train->args.shards, NULL)};
     int rc = aoei_method_find(&r->method, train->method, err);
     if (!rc)
         rc = add_adapters(&adapted, train, err);
@@ -278,6 +284,8 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
                                         .type = r->model->type,
                                         .optimizer = aoei_optimizer_of(train->args.optimizer),
                                         .teacher_dims = r->sizes.teacher_dims,
+                                        .shards = &r->shards,
+                                        .accumulates = train->accumulate > 1,
                                         .loss = r->method->step_loss,
                                         .layers = train->layers.adaptive || train->layers.ese ? &train->layers : NULL};
     r->texts = arity * r->sizes.pairs;

@@ -33,10 +33,16 @@ int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_
     s->ctx = ctx;
     s->config = *c;
     s->o = *o;
+    const aoei_shards shards = o->shards ? *o->shards : aoei_shards_of(1, NULL);
     const int code = aoei_params_layout(&s->params, ctx, c,
-                                        &(aoei_params_options){.type = o->type, .optimizer = o->optimizer}, arena, err);
+                                        &(aoei_params_options){.type = o->type,
+                                                               .optimizer = o->optimizer,
+                                                               .rank = (size_t)aoei_comm_rank(shards.comm),
+                                                               .ranks = (size_t)aoei_comm_ranks(shards.comm)},
+                                        arena, err);
     if (code)
         return code;
+    aoei_gradient_tree_layout(&s->tree, &s->params, &shards, 0, arena);
     s->rows = aoei_tensor_take_typed(arena, o->type, n, D);
     s->pre = aoei_tensor_take_typed(arena, o->type, n, E);
     s->act = aoei_tensor_take_typed(arena, o->type, n, E);

@@ -14,6 +14,7 @@
 #include "model/text_batch.h"
 #include "encoder/encoder.h"
 #include "encoder/params.h"
+#include "train/gradient_tree.h"
 
 /* Maximum sizes of a chunk, and settings of the step. */
 typedef struct aoei_mlm_step_options {
@@ -23,6 +24,7 @@ typedef struct aoei_mlm_step_options {
     aoei_dtype type;               /* data type of activations and matmuls */
     aoei_optimizer_kind optimizer; /* optimizer, which determines the moments of the parameters */
     int recompute;                 /* 1: the backward pass recomputes the activations of each layer */
+    const aoei_shards *shards;     /* shards of the batches; NULL: one shard; borrowed */
 } aoei_mlm_step_options;
 
 /* Parameters and buffers that all training steps use. */
@@ -32,6 +34,7 @@ typedef struct aoei_mlm_step {
     aoei_mlm_step_options o;    /* maximum sizes and settings */
     aoei_arena arena;           /* memory of all tensors; owned */
     aoei_params params;         /* weights, gradients and AdamW moments; their memory is in `arena` */
+    aoei_gradient_tree tree;    /* gradients of the shards; its memory is in `arena` */
     aoei_encoder_state state;   /* activations; their memory is in `arena` */
     aoei_batch_buffer buffer;   /* token ids of the chunk after masking; set by the caller */
     size_t n_masked;            /* number of masked tokens of the chunk; set by the caller */

@@ -216,11 +216,13 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
                                         .longest = p->longest,
                                         .type = t->base->type,
                                         .optimizer = aoei_optimizer_of(t->o->optimizer),
-                                        .recompute = t->o->recompute};
+                                        .recompute = t->o->recompute,
+                                        .shards = &t->shards};
     const int rc = aoei_mlm_step_create(&p->step, t->ctx, &t->base->config, &step, err);
     if (rc)
         return rc;
     task->params = &p->step.params;
+    task->tree = &p->step.tree;
     p->epoch = (size_t)-1;
     p->buffer = aoei_calloc(p->o->shuffle, sizeof *p->buffer);
     return p->buffer ? AOE_OK : aoei_fail_nomem(err, p->o->shuffle * sizeof *p->buffer);
@@ -327,14 +329,14 @@ static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t st
     return AOE_OK;
 }
 
-/* Fills p->step.buffer with sequences of the list, starting with sequence `first`, until the chunk is full. Returns the
- * index of the first sequence that is not in the chunk. */
-static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *mask_offsets, size_t first) {
+/* Fills p->step.buffer with the sequences [first, end) of the list until the chunk is full. Returns the index of the
+ * first sequence that is not in the chunk. */
+static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *mask_offsets, size_t first, size_t end) {
     aoei_mlm_step *s = &p->step;
     size_t i = first;
     aoei_batch_clear(&s->buffer);
     s->n_masked = 0;
-    for (; i < list->n; i++) {
+    for (; i < end; i++) {
         const size_t at = list->offsets[i], n = list->offsets[i + 1] - at, base = s->buffer.batch.n_tokens;
         if (base + n > s->o.tokens)
             break;
@@ -347,20 +349,64 @@ static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *m
     return i;
 }
 
-/* Runs the model on masked sequences and sets *result. gradient: 1 to compute gradients, 0 to compute only the loss and
- * the accuracy. */
-static void run_sequences(mlm_task *p, const sequence_list *list, const size_t *mask_offsets,
-                          const aoei_encoder_dropout *drop, int gradient, aoei_task_result *result) {
-    aoei_mlm_sums sums = {0};
-    const double n = (double)mask_offsets[list->n], scale = gradient && n > 0 ? 1 / n : 0;
-    for (size_t i = 0; i < list->n;) {
-        i = fill_chunk(p, list, mask_offsets, i);
-        aoei_mlm_step_gradient(&p->step, drop, scale, &sums);
+/* Runs the model on the masked sequences [first, end) of the list, and adds their losses to *sums. */
+static void run_range(mlm_task *p, const sequence_list *list, const size_t *mask_offsets, size_t first, size_t end,
+                      const aoei_encoder_dropout *drop, double scale, aoei_mlm_sums *sums) {
+    for (size_t i = first; i < end;) {
+        i = fill_chunk(p, list, mask_offsets, i, end);
+        aoei_mlm_step_gradient(&p->step, drop, scale, sums);
     }
-    result->loss.total = n > 0 ? sums.loss / n : 0;
-    result->accuracy = n > 0 ? (double)sums.correct / n : 0;
+}
+
+static void set_result(aoei_task_result *result, const sequence_list *list, const size_t *mask_offsets,
+                       const aoei_mlm_sums *sums) {
+    const double n = (double)mask_offsets[list->n];
+    result->loss.total = n > 0 ? sums->loss / n : 0;
+    result->accuracy = n > 0 ? (double)sums->correct / n : 0;
     result->tokens = list_tokens(list);
     result->examples = list->n;
+}
+
+/* Divides the sequences of a step into shards: sets first[shards + 1] to the first sequence of each shard. */
+static int divide(size_t *first, const aoei_shards *shards, const sequence_list *list, aoe_error *err) {
+    uint32_t *tokens = aoei_malloc_array(list->n, sizeof *tokens);
+    if (!tokens)
+        return aoei_fail_nomem(err, list->n * sizeof *tokens);
+    for (size_t i = 0; i < list->n; i++)
+        tokens[i] = (uint32_t)(list->offsets[i + 1] - list->offsets[i]);
+    aoei_shards_divide(first, shards->n, tokens, list->n);
+    aoei_free(tokens);
+    return AOE_OK;
+}
+
+/* Computes the gradients of the masked sequences of a step for the shards of this process. *result receives the loss of
+ * all shards, which is added in the order of the shards. */
+static int run_shards(mlm_task *p, const aoei_shards *shards, const size_t *mask_offsets,
+                      const aoei_encoder_dropout *drop, aoei_task_result *result, aoe_error *err) {
+    const sequence_list *list = &p->batch;
+    const size_t masked = mask_offsets[list->n], ranks = (size_t)aoei_comm_ranks(shards->comm);
+    const double scale = masked ? 1 / (double)masked : 0;
+    size_t first[AOE_MAX_SHARDS + 1], offset[AOE_MAX_SHARDS + 1];
+    aoei_mlm_sums sums[AOE_MAX_SHARDS], sum = {0};
+    int code = divide(first, shards, list, err);
+    memset(sums, 0, shards->n * sizeof *sums);
+    for (size_t s = shards->begin; s < shards->end && !code; s++) {
+        if (aoei_shards_are_several(shards))
+            aoei_gradient_tree_bind(&p->step.tree, p->step.ctx, s);
+        run_range(p, list, mask_offsets, first[s], first[s + 1], drop, scale, &sums[s]);
+        if (aoei_shards_are_several(shards))
+            aoei_gradient_tree_done(&p->step.tree, p->step.ctx, s);
+    }
+    for (size_t r = 0; r <= ranks; r++)
+        offset[r] = aoei_shards_first(shards->n, r, ranks) * sizeof *sums;
+    if (!code)
+        code = aoei_comm_gather_all(shards->comm, sums, offset, err);
+    for (size_t s = 0; s < shards->n; s++) {
+        sum.loss += sums[s].loss;
+        sum.correct += sums[s].correct;
+    }
+    set_result(result, list, mask_offsets, &sum);
+    return code;
 }
 
 static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_encoder_dropout *drop,
@@ -383,7 +429,7 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
     if (!rc)
         rc = mask_all(p, &p->batch, t->o->seed, AOEI_STREAM_MASK, step * p->o->batch_size, mask_offsets, err);
     if (!rc)
-        run_sequences(p, &p->batch, mask_offsets, drop, 1, result);
+        rc = run_shards(p, &t->shards, mask_offsets, drop, result, err);
     aoei_free(mask_offsets);
     return rc;
 }
@@ -403,7 +449,9 @@ static int evaluate(aoei_task *task, aoei_trainer *t, aoe_embedder *embedder, do
     if (!rc)
         rc = mask_all(p, &masked, t->o->seed, AOEI_STREAM_HELD_OUT, 0, mask_offsets, err);
     if (!rc) {
-        run_sequences(p, &masked, mask_offsets, NULL, 0, result);
+        aoei_mlm_sums sums = {0};
+        run_range(p, &masked, mask_offsets, 0, masked.n, NULL, 0, &sums);
+        set_result(result, &masked, mask_offsets, &sums);
         *score = -result->loss.total;
     }
     list_free(&masked);

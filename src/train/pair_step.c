@@ -7,6 +7,7 @@
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "encoder/slots.h"
 #include "nn/batch.h"
 #include "nn/elementwise.h"
@@ -75,18 +76,23 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
     s->o = *o;
     s->arity = 2;
     s->o.loss = o->loss ? o->loss : &aoei_loss_of_labels;
+    s->shards = o->shards ? *o->shards : aoei_shards_of(1, NULL);
     if (!o->chunk_pairs || o->chunk_pairs >= o->pairs) {
         s->o.chunk_pairs = o->pairs;
         s->o.chunk_tokens = o->tokens;
     }
     const aoei_encoder_mode mode = {
         .type = o->type, .training = 1, .recompute = o->recompute, .taps = o->layers != NULL};
-    int code = aoei_params_layout(
-        &s->params, ctx, c,
-        &(aoei_params_options){.type = o->type, .optimizer = o->optimizer, .second_encoder = o->twin || o->added},
-        arena, err);
+    int code = aoei_params_layout(&s->params, ctx, c,
+                                  &(aoei_params_options){.type = o->type,
+                                                         .optimizer = o->optimizer,
+                                                         .second_encoder = o->twin || o->added,
+                                                         .rank = (size_t)aoei_comm_rank(s->shards.comm),
+                                                         .ranks = (size_t)aoei_comm_ranks(s->shards.comm)},
+                                  arena, err);
     if (code)
         return code;
+    aoei_gradient_tree_layout(&s->tree, &s->params, &s->shards, o->accumulates || o->added, arena);
     lay_out_vectors(s, arena, max_arity(o) * o->pairs + o->references);
     lay_out_taps(s, arena, max_arity(o) * o->pairs);
     const size_t texts = max_chunk_texts(&s->o);
@@ -149,12 +155,21 @@ static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     s->host_grad = aoei_malloc_array(rows, dims * sizeof *s->host_grad);
     s->chunk_offsets = aoei_malloc_array(max_chunk_texts(&s->o) + 1, sizeof *s->chunk_offsets);
     s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
+    s->shard_first = aoei_calloc(s->shards.n + 1, sizeof *s->shard_first);
+    s->shard_first_reference = aoei_calloc(s->shards.n + 1, sizeof *s->shard_first_reference);
+    s->shard_loss = aoei_calloc(s->shards.n, sizeof *s->shard_loss);
+    s->example_tokens = aoei_malloc_array(pairs + s->o.references, sizeof *s->example_tokens);
+    s->chunks = aoei_malloc_array(all, sizeof *s->chunks);
+    const size_t gathered = aoei_pooled_dims(c) > dims ? aoei_pooled_dims(c) : dims;
+    if (aoei_comm_ranks(s->shards.comm) > 1)
+        s->gathered = aoei_malloc_array(all, gathered * sizeof *s->gathered);
     if (s->o.references) {
         s->reference = aoei_malloc_array(texts, sizeof *s->reference);
         s->referenced = aoei_malloc_array(all, aoei_vector_dims(c) * sizeof *s->referenced);
     }
-    if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace ||
-        (s->o.references && (!s->reference || !s->referenced)))
+    if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace || !s->shard_first ||
+        !s->shard_first_reference || !s->shard_loss || !s->example_tokens || !s->chunks ||
+        (aoei_comm_ranks(s->shards.comm) > 1 && !s->gathered) || (s->o.references && (!s->reference || !s->referenced)))
         return aoei_fail(err, AOE_ENOMEM, "out of memory for a batch of %zu examples; lower options.batch_size", pairs);
     if (s->o.added && (code = s->o.added->ops->create(s->o.added, c, s->o.chunk_tokens, err)))
         return code;
@@ -189,6 +204,12 @@ void aoei_pair_step_destroy(aoei_pair_step *s) {
     aoei_free(s->host);
     aoei_free(s->host_grad);
     aoei_free(s->chunk_offsets);
+    aoei_free(s->shard_first);
+    aoei_free(s->shard_first_reference);
+    aoei_free(s->shard_loss);
+    aoei_free(s->example_tokens);
+    aoei_free(s->chunks);
+    aoei_free(s->gathered);
     aoei_free(s->reference);
     aoei_free(s->referenced);
     aoei_matryoshka_destroy(&s->matryoshka);
@@ -231,6 +252,7 @@ typedef struct chunk {
     size_t encoder;   /* 0, or 1 for the second encoder */
     aoei_batch batch; /* the texts */
     size_t first;     /* index of the first text among the texts of the encoder */
+    size_t shard;     /* shard of the texts */
 } chunk;
 
 /* Returns the number of texts in a full chunk. */
@@ -239,19 +261,82 @@ static size_t chunk_texts(const aoei_pair_step *s) {
     return s->arity * s->o.chunk_pairs / text_encoders(s) + references;
 }
 
-/* Returns the number of chunks of one encoder. */
-static size_t chunks_per_encoder(const aoei_pair_step *s) {
-    const size_t texts = s->buffer.batch.n_texts / text_encoders(s), step = chunk_texts(s);
-    return (texts + step - 1) / step;
+/* Appends the texts [first, end) of an encoder to the chunks. */
+static void add_chunks(aoei_pair_step *s, size_t encoder, size_t first, size_t end, size_t shard) {
+    const size_t step = chunk_texts(s);
+    for (size_t n; first < end; first += n) {
+        n = end - first < step ? end - first : step;
+        s->chunks[s->n_chunks++] = (aoei_chunk){.encoder = encoder, .first = first, .texts = n, .shard = shard};
+    }
 }
 
-/* Returns chunk k of the batch. With a second encoder, the first half of the texts in the buffer belongs to the first
- * encoder and the second half to the second encoder, and the rows of s->pooled alternate between the encoders. */
+/* Divides the examples and the references of the batch into shards. */
+static void divide_batch(aoei_pair_step *s) {
+    const aoei_batch *all = &s->buffer.batch;
+    const size_t per_example = s->arity / text_encoders(s), texts = all->n_texts - s->n_references,
+                 examples = texts / s->arity;
+    for (size_t i = 0; i < examples; i++) {
+        s->example_tokens[i] = 0;
+        for (size_t e = 0; e < text_encoders(s); e++) {
+            const uint32_t *at = all->offsets + e * examples * per_example + i * per_example;
+            s->example_tokens[i] += at[per_example] - at[0];
+        }
+    }
+    aoei_shards_divide(s->shard_first, s->shards.n, s->example_tokens, examples);
+    for (size_t i = 0; i < s->n_references; i++)
+        s->example_tokens[i] = all->offsets[texts + i + 1] - all->offsets[texts + i];
+    aoei_shards_divide(s->shard_first_reference, s->shards.n, s->example_tokens, s->n_references);
+}
+
+/* Sets the chunks of the batch that this process computes. The references follow the texts of the examples. With one
+ * shard, a chunk may contain both. */
+static void list_chunks(aoei_pair_step *s) {
+    const size_t encoders = text_encoders(s), per_example = s->arity / encoders,
+                 texts = (s->buffer.batch.n_texts - s->n_references) / encoders;
+    divide_batch(s);
+    s->n_chunks = 0;
+    for (size_t shard = s->shards.begin; shard < s->shards.end; shard++)
+        for (size_t e = 0; e < encoders; e++) {
+            const size_t first = per_example * s->shard_first[shard], end = per_example * s->shard_first[shard + 1],
+                         reference = texts + s->shard_first_reference[shard],
+                         reference_end = texts + s->shard_first_reference[shard + 1];
+            if (end == reference && first < end) {
+                add_chunks(s, e, first, reference_end, shard);
+                continue;
+            }
+            add_chunks(s, e, first, end, shard);
+            add_chunks(s, e, reference, reference_end, shard);
+        }
+}
+
+/* Returns chunk k of this process. With a second encoder, the first half of the texts in the buffer belongs to the
+ * first encoder and the second half to the second encoder, and the rows of s->pooled alternate between the encoders. */
 static chunk chunk_at(const aoei_pair_step *s, size_t k) {
-    const size_t encoders = text_encoders(s), texts = s->buffer.batch.n_texts / encoders, step = chunk_texts(s);
-    const size_t encoder = k / chunks_per_encoder(s), first = k % chunks_per_encoder(s) * step;
-    const size_t n = texts - first < step ? texts - first : step;
-    return (chunk){.encoder = encoder, .batch = chunk_of(s, encoder * texts + first, n), .first = first};
+    const aoei_chunk *c = &s->chunks[k];
+    const size_t texts = s->buffer.batch.n_texts / text_encoders(s);
+    return (chunk){.encoder = c->encoder,
+                   .batch = chunk_of(s, c->encoder * texts + c->first, c->texts),
+                   .first = c->first,
+                   .shard = c->shard};
+}
+
+/* Returns the chunk that is encoded at position i of the forward pass. The first chunk is encoded last, so that its
+ * activations are available when the backward pass begins. */
+static size_t forward_chunk(const aoei_pair_step *s, size_t i) {
+    return i + 1 < s->n_chunks ? i + 1 : 0;
+}
+
+/* Binds the gradients of the parameters to the gradient of a shard. */
+static void bind_shard(aoei_pair_step *s, size_t shard) {
+    if (aoei_shards_are_several(&s->shards))
+        aoei_gradient_tree_bind(&s->tree, s->ctx, shard);
+}
+
+/* The gradients of the shards before the shard `end` are complete for this batch. */
+static void end_shards(aoei_pair_step *s, size_t end) {
+    if (aoei_shards_are_several(&s->shards))
+        for (size_t shard = s->tree.next; shard < end; shard++)
+            aoei_gradient_tree_done(&s->tree, s->ctx, shard);
 }
 
 /* Returns the rows of t [arity * B, hidden] that belong to the texts of a chunk. */
@@ -449,20 +534,47 @@ static int token_loss(aoei_pair_step *s, const aoe_objective_options *o, aoe_obj
     return aoei_step_loss_compute(s->o.loss, &b, result, err);
 }
 
+/* Gathers the token vectors of all ranks in s->host. */
+static int gather_tokens(aoei_pair_step *s, aoe_error *err) {
+    const uint32_t *offsets = s->buffer.batch.offsets;
+    size_t *first = s->shard_first;
+    if (aoei_comm_ranks(s->shards.comm) == 1)
+        return AOE_OK;
+    for (size_t shard = 0; shard <= s->shards.n; shard++) /* the division is not needed after this */
+        first[shard] = offsets[first[shard] * s->arity];
+    return aoei_shards_gather(&s->shards, s->host, loss_dims(s) * sizeof *s->host, first, 1, err);
+}
+
+/* Checks that all ranks have the same vectors and the same loss. vectors: [n] */
+static int check_loss(aoei_pair_step *s, const float *vectors, size_t n, const aoe_objective_result *result,
+                      aoe_error *err) {
+    if (aoei_comm_ranks(s->shards.comm) == 1)
+        return AOE_OK;
+    uint64_t hash = aoei_hash(AOEI_HASH_START, &result->total, sizeof result->total);
+    hash = aoei_hash_words(hash, vectors, n);
+    return aoei_comm_same_hash(s->shards.comm, "the gathered vectors and the loss", hash, err);
+}
+
 /* Runs the forward and the backward pass for a token-level loss. The arguments are the same as in
  * aoei_pair_step_gradient. */
 static int token_gradient(aoei_pair_step *s, const aoe_objective_options *o, const aoei_encoder_dropout *drop,
                           double scale, aoe_objective_result *result, aoe_error *err) {
-    const size_t chunks = chunks_per_encoder(s), D = loss_dims(s);
+    const size_t D = loss_dims(s);
     const uint32_t *offsets = s->buffer.batch.offsets;
-    for (size_t k = 0; k < chunks; k++) {
-        const chunk c = chunk_at(s, k);
+    for (size_t i = 0; i < s->n_chunks; i++) {
+        const chunk c = chunk_at(s, forward_chunk(s, i));
         aoei_tensor_read(s->ctx, s->host + offsets[c.first] * D, encode(s, &c, drop));
     }
-    const int code = token_loss(s, o, result, err);
-    for (size_t k = 0; k < chunks && !code; k++) {
+    int code = gather_tokens(s, err);
+    if (!code)
+        code = token_loss(s, o, result, err);
+    if (!code)
+        code = check_loss(s, s->host, s->buffer.batch.n_tokens * D, result, err);
+    for (size_t k = 0; k < s->n_chunks && !code; k++) {
         const chunk c = chunk_at(s, k);
-        if (chunks > 1)
+        end_shards(s, c.shard);
+        bind_shard(s, c.shard);
+        if (k)
             encode(s, &c, drop);
         const aoei_tensor d = aoei_encoder_grad_tokens(&s->state, &s->config, c.batch.n_tokens);
         aoei_tensor_write(s->ctx, d, s->host_grad + offsets[c.first] * D);
@@ -472,54 +584,120 @@ static int token_gradient(aoei_pair_step *s, const aoe_objective_options *o, con
     return code;
 }
 
+/* Gathers the rows [arity * B, cols] of the texts of all ranks; also those of the references if there are any and
+ * `references` is 1. */
+static int gather_rows(aoei_pair_step *s, aoei_tensor rows, int references, aoe_error *err) {
+    const size_t texts = s->buffer.batch.n_texts - s->n_references, cols = rows.cols, bytes = cols * sizeof(float);
+    const size_t all = texts + (references ? s->n_references : 0);
+    if (aoei_comm_ranks(s->shards.comm) == 1)
+        return AOE_OK;
+    aoei_tensor_read(s->ctx, s->gathered, aoei_tensor_rows(rows, 0, all));
+    int code = aoei_shards_gather(&s->shards, s->gathered, bytes, s->shard_first, s->arity, err);
+    if (!code && references && s->n_references)
+        code = aoei_shards_gather(&s->shards, s->gathered + texts * cols, bytes, s->shard_first_reference, 1, err);
+    if (!code)
+        aoei_tensor_write(s->ctx, aoei_tensor_rows(rows, 0, all), s->gathered);
+    return code;
+}
+
+/* Gathers the pooled vectors of all ranks. */
+static int gather_vectors(aoei_pair_step *s, aoe_error *err) {
+    int code = gather_rows(s, s->pooled, 1, err);
+    for (size_t i = 0; i < s->layers.n_states && !code; i++)
+        code = gather_rows(s, s->tap_pooled[i], 0, err);
+    return code;
+}
+
+/* Sets the weight gradients of the layers after the pooling, and of the training head, to zero unless this process has
+ * shard 0, to which they belong. The gradients are bound to the first shard of this process. */
+static void drop_copies(aoei_pair_step *s) {
+    if (!s->shards.begin)
+        return;
+    const size_t first = aoei_pooled_slot(&s->config, 0);
+    const aoei_tensor *g = s->params.grads + first;
+    for (size_t kind = 0; first + kind < s->params.n_slots; kind++) {
+        const int of_head = (kind == AOEI_PW_HEAD || kind == AOEI_PW_HEAD_BIAS) && !s->o.added,
+                  of_modules = kind < AOEI_PW_HEAD || (kind >= AOEI_PW_PROJECTION && kind < AOEI_PW_TOKEN_MODULE);
+        if (g[kind].data && (of_head || of_modules))
+            aoei_tensor_zero(s->ctx, g[kind]);
+    }
+}
+
 /* Computes the added loss, whose gradient is added to that of the vectors. */
 static int compute_added(aoei_pair_step *s, const aoei_encoder_dropout *drop, double scale,
                          aoe_objective_result *result, aoe_error *err) {
     aoei_added_loss *l = s->o.added;
+    const size_t tokens = s->buffer.batch.n_tokens;
+    size_t offset[AOE_MAX_SHARDS + 1];
     int code = AOE_OK;
-    l->ops->begin(l, s->ctx, &s->config, &s->params, s->buffer.batch.n_tokens);
-    for (size_t k = 0; k < chunks_per_encoder(s) && !code; k++) {
-        const chunk c = chunk_at(s, k);
-        code = l->ops->chunk(l, s->ctx, &s->config, &s->params, &c.batch, chunk_rows(s, &c, s->projected),
-                             chunk_rows(s, &c, s->d_projected), drop, scale, err);
+    for (size_t shard = s->shards.begin, k = 0; shard < s->shards.end && !code; shard++) {
+        bind_shard(s, shard);
+        l->ops->begin(l, s->ctx, &s->config, &s->params, tokens);
+        for (; k < s->n_chunks && s->chunks[k].shard == shard && !code; k++) {
+            const chunk c = chunk_at(s, k);
+            code = l->ops->chunk(l, s->ctx, &s->config, &s->params, &c.batch, chunk_rows(s, &c, s->projected),
+                                 chunk_rows(s, &c, s->d_projected), drop, scale, err);
+        }
+        if (!code)
+            s->shard_loss[shard] = l->ops->end(l, s->ctx, &s->config, &s->params, scale);
     }
+    const size_t ranks = (size_t)aoei_comm_ranks(s->shards.comm);
+    for (size_t r = 0; r <= ranks; r++)
+        offset[r] = aoei_shards_first(s->shards.n, r, ranks) * sizeof *s->shard_loss;
     if (!code)
-        l->ops->end(l, s->ctx, &s->config, &s->params, scale, result);
+        code = aoei_comm_gather_all(s->shards.comm, s->shard_loss, offset, err);
+    if (!code)
+        code = gather_rows(s, s->d_projected, 0, err);
+    double sum = 0;
+    for (size_t shard = 0; shard < s->shards.n; shard++)
+        sum += s->shard_loss[shard];
+    if (!code)
+        l->ops->report(l, sum, tokens, result);
     return code;
 }
 
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale,
                             aoe_objective_result *result, aoe_error *err) {
+    list_chunks(s);
     if (s->o.loss->of_tokens)
         return token_gradient(s, o, drop, scale, result, err);
-    const size_t texts = s->buffer.batch.n_texts - s->n_references, chunks = text_encoders(s) * chunks_per_encoder(s);
+    const size_t texts = s->buffer.batch.n_texts - s->n_references;
     aoei_tensor last = {0};
-    for (size_t k = 0; k < chunks; k++) {
-        const chunk c = chunk_at(s, k);
+    for (size_t i = 0; i < s->n_chunks; i++) {
+        const chunk c = chunk_at(s, forward_chunk(s, i));
         last = encode(s, &c, drop);
         pool(s, &c, pooling, last);
     }
+    int code = gather_vectors(s, err);
+    if (code)
+        return code;
     const aoei_module_dropout modules = {.key = {drop ? drop->key[0] : 0, drop ? drop->key[1] : 0}};
+    bind_shard(s, s->shards.begin);
     if (s->o.layers)
         taps_forward(s, texts, drop ? &modules : NULL);
     layers_forward(s, texts, drop ? &modules : NULL);
-    int code = compute_loss(s, aoei_tensor_rows(s->projected, 0, texts), aoei_tensor_rows(s->d_projected, 0, texts), o,
-                            label, group, scale, result, err);
+    code = compute_loss(s, aoei_tensor_rows(s->projected, 0, texts), aoei_tensor_rows(s->d_projected, 0, texts), o,
+                        label, group, scale, result, err);
+    if (!code)
+        code = check_loss(s, s->host, texts * loss_dims(s), result, err);
     if (!code && s->o.added)
         code = compute_added(s, drop, scale, result, err);
-    if (!code && s->o.layers)
+    if (code)
+        return code;
+    bind_shard(s, s->shards.begin);
+    if (s->o.layers)
         taps_backward(s, texts, drop ? &modules : NULL, scale);
-    if (!code)
-        layers_backward(s, texts, drop ? &modules : NULL);
-    /* The gradient of an encoder is summed in the order of its chunks. If every encoder has one chunk, the last chunk
-     * comes first, because its activations are still available. */
-    const int reversed = chunks == text_encoders(s);
-    for (size_t k = 0; k < chunks && !code; k++) {
-        const chunk c = chunk_at(s, reversed ? chunks - 1 - k : k);
-        if (chunks > 1 && !(reversed && k == 0))
+    layers_backward(s, texts, drop ? &modules : NULL);
+    drop_copies(s);
+    /* The gradient of a shard is summed in the order of its chunks. */
+    for (size_t k = 0; k < s->n_chunks; k++) {
+        const chunk c = chunk_at(s, k);
+        end_shards(s, c.shard);
+        bind_shard(s, c.shard);
+        if (k)
             last = encode(s, &c, drop);
         chunk_backward(s, &c, pooling, last, drop);
     }
-    return code;
+    return AOE_OK;
 }

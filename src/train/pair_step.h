@@ -10,8 +10,10 @@
  * each weight is summed in the order of the tokens of the batch. Therefore, float32 results are bit-identical for all
  * chunk sizes. If there are two encoders (twin), an example has two texts. The first encoder encodes the first text and
  * the second encoder the second text. The buffer contains the first texts of all examples, followed by the second texts
- * of all examples. A method can add a loss with an encoder of its own (train/added_loss.h); the first encoder then
- * encodes all texts.
+ * of all examples. If the batch is divided into shards (train/shards.h), a chunk contains texts of one shard, and the
+ * gradient of the encoder is computed for each shard of this process alone. The layers after the pooling and the loss
+ * process the vectors of the whole batch in every process; their weight gradients belong to shard 0. A method can add a
+ * loss with an encoder of its own (train/added_loss.h); the first encoder then encodes all texts.
  */
 #pragma once
 
@@ -22,6 +24,7 @@
 #include "encoder/params.h"
 #include "loss/distill_objective.h"
 #include "train/added_loss.h"
+#include "train/gradient_tree.h"
 #include "train/layer_loss.h"
 #include "train/matryoshka.h"
 #include "train/step_loss.h"
@@ -46,10 +49,20 @@ typedef struct aoei_pair_step_options {
                                    NULL: the loss is computed for whole vectors; borrowed */
     const aoe_layer_options *layers; /* loss on the hidden states of all layers (train/layer_loss.h); NULL: there is
                                         none; borrowed */
-    size_t references;      /* maximum number of references of a batch (aoei_pair_step.reference); 0: there are none.
-                               `tokens` includes their tokens */
-    aoei_added_loss *added; /* loss that is added; NULL: none; borrowed */
+    size_t references;         /* maximum number of references of a batch (aoei_pair_step.reference); 0: there are none.
+                                  `tokens` includes their tokens */
+    aoei_added_loss *added;    /* loss that is added; NULL: none; borrowed */
+    const aoei_shards *shards; /* shards of the batches; NULL: one shard; borrowed */
+    int accumulates;           /* 1: the gradients of several batches are added before the parameters are updated */
 } aoei_pair_step_options;
+
+/* Texts that one encoder encodes at a time. */
+typedef struct aoei_chunk {
+    size_t encoder; /* 0, or 1 for the second encoder */
+    size_t first;   /* index of the first text among the texts of the encoder */
+    size_t texts;   /* number of texts */
+    size_t shard;   /* shard of the texts */
+} aoei_chunk;
 
 /* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch,
  * hidden is aoei_pooled_dims(config), dims is the number of components after the last module, and D is the embedding
@@ -76,6 +89,17 @@ typedef struct aoei_pair_step {
                                 them */
     aoei_distill distill;    /* distillation term; set by the caller if there is a teacher */
     uint32_t *chunk_offsets; /* [arity * chunk_pairs + 1] offsets of the texts in a chunk; owned */
+    aoei_shards shards;      /* shards of the batches */
+    aoei_gradient_tree tree; /* gradients of the shards; its memory is in `arena` */
+    /* [shards.n + 1] each: first example, and first reference, of each shard of the batch; owned */
+    size_t *shard_first, *shard_first_reference;
+    uint32_t *example_tokens; /* [B] number of tokens of each example of the batch; owned */
+    aoei_chunk *chunks;       /* [arity * B + o.references] chunks of the batch that this process computes; the first
+                                 n_chunks elements are used; owned */
+    size_t n_chunks;
+    float *gathered;         /* [arity * B + o.references, hidden] or, for token-level losses, NULL: rows that the ranks
+                                exchange; NULL if there is one rank; owned */
+    double *shard_loss;      /* [shards.n] sums of the added loss of each shard; owned */
     aoei_module_chain chain; /* modules between the pooling and the loss; their tensors are in `arena` */
     aoei_tensor pooled;      /* [arity * B, hidden] float32 output of the pooling; the backward pass replaces it by its
                                 gradient */
@@ -125,7 +149,9 @@ int aoei_pair_step_measure(size_t *arena_bytes, size_t *other_bytes, aoe_context
  * - group: [2n] for each text of labeled pairs, the number of its group of identical texts (see aoe_objective), or
  *   NULL; not used if the batch has no labels
  * - drop: dropout, or NULL for none
- * If s->distill.weight is above 0, the distillation term is added to the loss. Errors: see aoe_objective. */
+ * If s->distill.weight is above 0, the distillation term is added to the loss. With several shards, the gradients are
+ * added to those of the shards in s->tree, and aoei_partitioned_step_update adds them up. Errors: see aoe_objective;
+ * AOE_ECOMM, AOE_EMISMATCH. */
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale,
                             aoe_objective_result *result, aoe_error *err);

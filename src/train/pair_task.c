@@ -509,6 +509,8 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
                                    .chunk_pairs = factor * p->o->cache_chunk < pairs ? factor * p->o->cache_chunk : 0,
                                    .loss = p->method->step_loss,
                                    .teacher_dims = p->has_teacher ? p->teacher.dims : 0,
+                                   .shards = &t->shards,
+                                   .accumulates = p->o->accumulate > 1,
                                    .prefixes = p->o->n_matryoshka ? p->o->matryoshka : NULL,
                                    .layers = p->o->layers.adaptive || p->o->layers.ese ? &p->o->layers : NULL};
     code = measure(p, pairs, &step.longest, &step.tokens, err);
@@ -521,6 +523,7 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     if (code)
         return code;
     task->params = &p->step.params;
+    task->tree = &p->step.tree;
     task->candidates = step.twin ? 2 : 1;
     p->labels = aoei_malloc_array(pairs, sizeof *p->labels);
     p->groups = aoei_malloc_array(p->arity * pairs, sizeof *p->groups);
@@ -653,6 +656,7 @@ static void create_task(pair_task *p, const aoe_train_options *o, const aoei_met
     p->task = (aoei_task){.self = p,
                           .load = load,
                           .prepare = p->has_teacher ? prepare : NULL,
+                          .writes_cache = p->has_teacher && o->teacher_cache,
                           .describe = describe,
                           .lay_out = lay_out,
                           .gradient = gradient,

@@ -17,6 +17,7 @@
 #include "modeldir/peft.h"
 #include "nn/optimizer.h"
 #include "options/training.h"
+#include "train/agreement.h"
 #include "train/checkpoint.h"
 #include "train/schedule.h"
 #include "model/describe.h"
@@ -45,6 +46,8 @@ AOEI_DEFAULTS(aoe_training_args) {
     o->keep_checkpoints = 1;
     o->optimizer_eps = 1e-8;
     o->lr_epoch_factor = o->lr_divide = 1;
+    o->shards = 1;
+    o->comm_timeout = 600;
 }
 
 int aoei_training_args_check(const aoe_training_args *o, aoe_error *err) {
@@ -64,6 +67,17 @@ int aoei_training_args_check(const aoe_training_args *o, aoe_error *err) {
             err, AOE_EARG,
             "if options.max_minutes is set, options.max_steps must not be set, and options.warmup must be a "
             "fraction below 1");
+    if (o->shards & (o->shards - 1))
+        return aoei_fail(err, AOE_EARG, "options.shards is %zu; give a power of two, such as 8", o->shards);
+    const size_t ranks = o->comm && o->comm->ranks > 1 ? (size_t)o->comm->ranks : 1;
+    if (ranks > o->shards)
+        return aoei_fail(err, AOE_EARG,
+                         "options.shards is %zu, but the run has %zu ranks; give a power of two that is at least the "
+                         "number of ranks",
+                         o->shards, ranks);
+    if (!(o->comm_timeout >= 0))
+        return aoei_fail(err, AOE_EARG, "options.comm_timeout is %g; give a number of seconds, or 0 for no limit",
+                         o->comm_timeout);
     code = aoei_option_check(AOEI_ROW_OF_BATCH_TOKENS, &o->batch_tokens, err);
     return code ? code : aoei_schedule_check(o, err);
 }
@@ -107,6 +121,42 @@ static int open_output(aoei_trainer *t, char **checkpoint, aoe_error *err) {
         aoei_free(*checkpoint);
         *checkpoint = NULL;
     }
+    return code;
+}
+
+/* Opens the output directory in rank 0. All ranks receive the path of the checkpoint. */
+static int share_output(aoei_trainer *t, char **checkpoint, aoe_error *err) {
+    uint64_t length = 0;
+    int code = aoei_trainer_writes(t) ? open_output(t, checkpoint, err) : AOE_OK;
+    code = aoei_comm_agree(&t->comm, code, err);
+    if (code || aoei_comm_ranks(&t->comm) == 1)
+        return code;
+    length = *checkpoint ? strlen(*checkpoint) + 1 : 0;
+    code = aoei_comm_broadcast(&t->comm, &length, sizeof length, err);
+    if (code || !length)
+        return code;
+    if (!aoei_trainer_writes(t))
+        *checkpoint = aoei_malloc_array((size_t)length, 1);
+    code = aoei_comm_agree(&t->comm, *checkpoint ? AOE_OK : aoei_fail_nomem(err, (size_t)length), err);
+    if (!code && *checkpoint)
+        code = aoei_comm_broadcast(&t->comm, *checkpoint, (size_t)length, err);
+    return code;
+}
+
+/* Does the long work of the task. If it writes files that later runs read, the other ranks wait until rank 0 has
+ * written them. */
+static int prepare_task(aoei_trainer *t, aoe_error *err) {
+    const int waits = t->task->writes_cache && !aoei_trainer_writes(t);
+    const double timeout = t->comm.timeout;
+    int code = waits ? AOE_OK : t->task->prepare(t->task, t, err);
+    aoei_comm_phase(&t->comm, "the teacher", 0);
+    t->comm.timeout = 0; /* the work can take long */
+    code = aoei_comm_agree(&t->comm, code, err);
+    if (!code && t->task->writes_cache) {
+        code = waits ? t->task->prepare(t->task, t, err) : AOE_OK;
+        code = aoei_comm_agree(&t->comm, code, err);
+    }
+    t->comm.timeout = timeout;
     return code;
 }
 
@@ -166,6 +216,7 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     bad |= json_object_set_new(r, "hidden_dropout", json_real(t->hidden_dropout));
     bad |= json_object_set_new(r, "attention_dropout", json_real(t->attention_dropout));
     bad |= json_object_set_new(r, "seed", json_integer((json_int_t)o->seed));
+    bad |= json_object_set_new(r, "shards", o->shards > 1 ? json_integer((json_int_t)o->shards) : json_null());
     bad |= json_object_set_new(r, "dtype", json_string(t->base->type == AOEI_BF16 ? "bf16" : "f32"));
     bad = bad || t->task->describe(t->task, r);
     bad |= json_object_set_new(r, "aoe_version", json_string(AOE_VERSION));
@@ -179,6 +230,10 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
     if (code)
         return code;
     t->params = t->task->params;
+    if (aoei_shards_are_several(&t->shards))
+        code = aoei_partitioned_step_create(&t->update, &t->shards, t->params, t->task->tree, err);
+    if (code)
+        return code;
     if (!t->params->count)
         return aoei_fail(
             err, AOE_EARG,
@@ -311,6 +366,34 @@ int aoei_trainer_check(aoei_trainer *t, aoe_context *ctx, const aoe_training_arg
     return code;
 }
 
+/* Opens the model and the data, and describes the run. */
+static int load(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
+    int code = open_base(t, checkpoint, err);
+    if (code)
+        return code;
+    t->resumed = checkpoint != NULL;
+    aoei_model_log_description(t->base);
+    code = load_task(t, err);
+    if (code)
+        return code;
+    log_limitation(t);
+    plan_steps(t);
+    code = describe(t, err);
+    return !code && t->task->prepare && checkpoint ? aoei_checkpoint_check(t, checkpoint, err) : code;
+}
+
+/* Allocates the memory of the run, and restores the checkpoint. */
+static int allocate(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
+    int code = lay_out(t, err);
+    if (!code && aoei_trainer_writes(t))
+        code = check_space(t, err);
+    if (!code && t->o->resume && !checkpoint)
+        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: no checkpoint yet, starting from the beginning", t->o->output);
+    if (!code && checkpoint)
+        code = aoei_checkpoint_read(t, checkpoint, err);
+    return code;
+}
+
 int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task,
                         aoe_error *err) {
     memset(t, 0, sizeof *t);
@@ -320,36 +403,38 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
     char *checkpoint = NULL;
     int code = aoei_training_args_check(o, err);
     if (!code)
-        code = open_output(t, &checkpoint, err);
-    if (!code)
-        code = open_base(t, checkpoint, err);
-    if (!code) {
-        t->resumed = checkpoint != NULL;
-        aoei_model_log_description(t->base);
-        code = load_task(t, err);
+        code = aoei_comm_init(&t->comm, o->comm, o->comm_timeout, err);
+    if (!code && !aoei_trainer_writes(t)) {
+        t->quiet = *o;
+        t->quiet.event = NULL;
+        t->o = &t->quiet;
     }
     if (!code) {
-        log_limitation(t);
-        plan_steps(t);
+        t->shards = aoei_shards_of(o->shards, &t->comm);
+        code = aoei_agree_on_machine(t, err);
     }
     if (!code)
-        code = describe(t, err);
+        code = share_output(t, &checkpoint, err);
+    if (!code) {
+        code = load(t, checkpoint, err);
+        code = aoei_comm_agree(&t->comm, code, err);
+    }
+    if (!code)
+        code = aoei_agree_on_settings(t, err);
     if (!code && t->task->prepare) {
-        code = checkpoint ? aoei_checkpoint_check(t, checkpoint, err) : AOE_OK;
+        code = prepare_task(t, err);
         if (!code)
-            code = t->task->prepare(t->task, t, err);
+            code = aoei_comm_agree(&t->comm, describe(t, err), err);
         if (!code)
-            code = describe(t, err);
+            code = aoei_agree_on_settings(t, err);
     }
     if (!code)
-        code = lay_out(t, err);
+        code = aoei_comm_agree(&t->comm, allocate(t, checkpoint, err), err);
     if (!code)
-        code = check_space(t, err);
-    if (!code && o->resume && !checkpoint)
-        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: no checkpoint yet, starting from the beginning", o->output);
-    if (!code && checkpoint)
-        code = aoei_checkpoint_read(t, checkpoint, err);
+        code = aoei_agree_on_weights(t, "the weights at the start", err);
     aoei_free(checkpoint);
+    if (code)
+        code = aoei_comm_result(&t->comm, code, err);
     if (code)
         aoei_trainer_destroy(t);
     return code;
@@ -363,6 +448,8 @@ void aoei_trainer_destroy(aoei_trainer *t) {
         aoe_model_close(t->view[e]);
     }
     aoe_model_close(t->base);
+    aoei_partitioned_step_destroy(&t->update);
+    aoei_comm_free(&t->comm);
     aoei_free(t->best);
     json_decref(t->settings);
     memset(t, 0, sizeof *t);

@@ -11,9 +11,11 @@
 #include "base/clock.h"
 #include "base/dir.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "nn/optimizer.h"
+#include "train/agreement.h"
 #include "train/checkpoint.h"
 #include "train/schedule.h"
 #include "train/setup.h"
@@ -30,6 +32,7 @@ typedef struct timer {
     double earlier_seconds; /* training time in seconds of earlier processes of this run; used only with a time limit */
     uint64_t first_step;    /* number of steps completed before this process started */
     int cancelled;          /* 1: the event callback requested to stop */
+    int stop;               /* 1: all ranks know that the event callback requested to stop */
     aoe_objective_result loss; /* loss of the last step or evaluation, to which its event points */
 } timer;
 
@@ -67,8 +70,11 @@ int aoei_is_logged_step(const aoei_trainer *t, uint64_t step) {
 }
 
 /* Writes an event to the log and passes it to the event callback. The log contains neither checkpoint events nor the
- * start event of a resumed run. Therefore, the log of a resumed run equals the log of an uninterrupted run. */
+ * start event of a resumed run. Therefore, the log of a resumed run equals the log of an uninterrupted run. In a
+ * distributed run, only rank 0 reports events. */
 static int report_event(aoei_trainer *t, timer *m, const aoe_train_event *e, aoe_error *err) {
+    if (!aoei_trainer_writes(t))
+        return AOE_OK;
     const int is_resume = e->kind == AOE_TRAIN_START && e->step > 0;
     const int is_omitted = e->kind == AOE_TRAIN_STEP && !aoei_is_logged_step(t, e->step);
     if (e->kind != AOE_TRAIN_CHECKPOINT && !is_resume && !is_omitted) {
@@ -98,6 +104,36 @@ static void estimate_steps(aoei_trainer *t, const timer *m) {
                                                       : INT32_MAX);
 }
 
+/* With a time limit, the times of rank 0 determine the number of steps and the learning rate of all ranks. */
+static int share_time(aoei_trainer *t, aoe_error *err) {
+    struct {
+        double seconds;
+        uint64_t steps;
+    } time = {t->progress.seconds, t->total_steps};
+    const int code = aoei_comm_broadcast(&t->comm, &time, sizeof time, err);
+    t->progress.seconds = time.seconds;
+    t->total_steps = (size_t)time.steps;
+    return code;
+}
+
+/* All ranks stop if the event callback of rank 0 requested it. */
+static int agree_on_stop(aoei_trainer *t, timer *m, aoe_error *err) {
+    unsigned char stop = (unsigned char)m->cancelled;
+    const int code = aoei_comm_broadcast(&t->comm, &stop, sizeof stop, err);
+    m->stop = stop;
+    return code;
+}
+
+/* Updates the parameters. *norm receives the norm of the gradient. */
+static int update_weights(aoei_trainer *t, const aoei_optimizer *optimizer, double *norm, aoe_error *err) {
+    if (aoei_shards_are_several(&t->shards))
+        return aoei_partitioned_step_update(&t->update, t->ctx, optimizer, t->o->max_grad_norm, norm, err);
+    *norm = aoei_params_update(t->ctx, t->params, optimizer, t->o->max_grad_norm);
+    return AOE_OK;
+}
+
+enum { CHECK_EVERY = 100 /* number of steps between comparisons of the weights of all ranks */ };
+
 static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const uint64_t step = t->progress.step;
@@ -108,7 +144,8 @@ static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *er
         with_dropout |=
             t->base->config.modules.list[i].kind == AOEI_MODULE_DROPOUT && t->base->config.modules.list[i].dropout > 0;
     aoei_task_result r = {.accuracy = (double)NAN};
-    const int code = t->task->gradient(t->task, t, step, with_dropout ? &drop : NULL, &r, err);
+    aoei_comm_phase(&t->comm, "the vectors", step + 1);
+    int code = t->task->gradient(t->task, t, step, with_dropout ? &drop : NULL, &r, err);
     if (code) {
         aoei_error_prefix(err, "step %llu", (unsigned long long)(step + 1));
         return code;
@@ -122,15 +159,24 @@ static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *er
                                       .no_bias_correction = o->no_bias_correction,
                                       .decay_all = o->decay_all,
                                       .step = step + 1};
-    const double norm = aoei_params_update(t->ctx, t->params, &optimizer, o->max_grad_norm);
+    double norm = 0;
+    code = update_weights(t, &optimizer, &norm, err);
+    if (code)
+        return code;
     if (!isfinite(norm) || !isfinite(r.loss.total))
         return aoei_fail(err, AOE_ENUMERIC,
                          "step %llu: the loss or its gradient is not finite; lower options.lr and train again",
                          (unsigned long long)(step + 1));
     t->progress.step++;
     update_seconds(t, m);
-    if (o->max_minutes > 0)
+    if (o->max_minutes > 0) {
         estimate_steps(t, m);
+        code = share_time(t, err);
+    }
+    if (!code && t->progress.step % CHECK_EVERY == 0)
+        code = aoei_agree_on_weights(t, "the weights", err);
+    if (code)
+        return code;
     *e = new_event(t, m, AOE_TRAIN_STEP);
     const double now = aoei_now(), seconds = now - m->last;
     m->loss = r.loss;
@@ -220,7 +266,11 @@ static int evaluate(aoei_trainer *t, timer *m, aoe_error *err) {
     double score = (double)NAN;
     int second;
     aoei_task_result r = {.accuracy = (double)NAN};
-    const int code = score_encoders(t, &score, &second, &r, err);
+    aoei_comm_phase(&t->comm, "the evaluation", t->progress.step);
+    int code = score_encoders(t, &score, &second, &r, err);
+    if (!code)
+        code = aoei_comm_same_hash(&t->comm, "the scores of the evaluation",
+                                   aoei_hash(AOEI_HASH_START, &score, sizeof score), err);
     if (code)
         return code;
     record_score(t, score, second);
@@ -240,6 +290,7 @@ static int evaluate(aoei_trainer *t, timer *m, aoe_error *err) {
 static int checkpoint(aoei_trainer *t, timer *m, aoe_error *err) {
     char *path;
     update_seconds(t, m);
+    aoei_comm_phase(&t->comm, "the checkpoint", t->progress.step);
     int code = aoei_checkpoint_write(t, &path, err);
     if (code)
         return code;
@@ -257,13 +308,15 @@ static int out_of_patience(const aoei_trainer *t) {
 
 static int run_steps(aoei_trainer *t, timer *m, aoe_error *err) {
     while (t->progress.step < t->total_steps && !out_of_patience(t) && !aoei_schedule_is_finished(t)) {
-        aoe_train_event e;
+        aoe_train_event e = {0};
         int saved = 0;
         int code = run_step(t, m, &e, err);
         if (!code)
             code = report_event(t, m, &e, err);
+        if (!code)
+            code = agree_on_stop(t, m, err);
         const int save = is_due(t, t->o->save_every), score = t->task->evaluate && is_due(t, t->o->eval_every);
-        if (!code && (save || score || m->cancelled))
+        if (!code && (save || score || m->stop))
             code = check_weights(t, err);
         if (!code && score)
             code = evaluate(t, m, err);
@@ -271,14 +324,18 @@ static int run_steps(aoei_trainer *t, timer *m, aoe_error *err) {
             code = checkpoint(t, m, err);
             saved = 1;
         }
+        if (!code && (score || saved))
+            code = agree_on_stop(t, m, err);
         if (code)
             return code;
-        if (m->cancelled && t->progress.step < t->total_steps) {
+        if (m->stop && t->progress.step < t->total_steps) {
             if (!saved)
                 code = checkpoint(t, m, err);
-            return code ? code
-                        : aoei_fail(err, AOE_ECANCELLED, "stopped after step %llu of %zu; continue with options.resume",
-                                    (unsigned long long)t->progress.step, t->total_steps);
+            if (code)
+                return code;
+            code = aoei_fail(err, AOE_ECANCELLED, "stopped after step %llu of %zu; continue with options.resume",
+                             (unsigned long long)t->progress.step, t->total_steps);
+            return aoei_comm_agree(&t->comm, code, err);
         }
     }
     return AOE_OK;
@@ -304,9 +361,8 @@ static json_t *training_record(const aoei_trainer *t) {
     return NULL;
 }
 
-static int finish(aoei_trainer *t, timer *m, aoe_error *err) {
-    if (t->progress.has_best)
-        aoei_tensor_write(t->ctx, t->params->value, t->best);
+/* Saves the trained model. */
+static int save_result(aoei_trainer *t, aoe_error *err) {
     json_t *record = training_record(t);
     if (!record)
         return aoei_fail_nomem(err, 0);
@@ -317,6 +373,13 @@ static int finish(aoei_trainer *t, timer *m, aoe_error *err) {
     contents.limits_logged = t->limits_logged;
     const int code = aoei_contents_save(&contents, t->o->output, &t->ctx->log, err);
     json_decref(record);
+    return code;
+}
+
+static int finish(aoei_trainer *t, timer *m, aoe_error *err) {
+    if (t->progress.has_best)
+        aoei_tensor_write(t->ctx, t->params->value, t->best);
+    const int code = aoei_comm_agree(&t->comm, aoei_trainer_writes(t) ? save_result(t, err) : AOE_OK, err);
     if (code)
         return code;
     aoe_train_event e = new_event(t, m, AOE_TRAIN_DONE);
@@ -339,9 +402,10 @@ static int prepare_checkpoints(const aoei_trainer *t, aoe_error *err) {
 
 static int run(aoei_trainer *t, aoe_error *err) {
     timer m = {.first_step = t->progress.step, .earlier_seconds = t->progress.seconds};
-    int code = prepare_checkpoints(t, err);
-    if (!code)
+    int code = aoei_trainer_writes(t) ? prepare_checkpoints(t, err) : AOE_OK;
+    if (!code && aoei_trainer_writes(t))
         code = aoei_train_log_open(&t->log, t->o->output, t->o->resume, t->progress.step, t->task->metric, err);
+    code = aoei_comm_agree(&t->comm, code, err);
     m.start = m.last = aoei_now();
     if (!code) {
         aoe_train_event e = new_event(t, &m, AOE_TRAIN_START);
@@ -360,6 +424,8 @@ int aoei_train_run(aoe_context *ctx, const aoe_training_args *o, aoei_task *task
     if (code)
         return code;
     code = run(&t, err);
+    if (code)
+        code = aoei_comm_result(&t.comm, code, err);
     aoei_trainer_destroy(&t);
     return code;
 }

@@ -15,6 +15,7 @@
 #include "model/model.h"
 #include "modeldir/cross_encoder.h"
 #include "train/output_dir.h"
+#include "train/partitioned_step.h"
 #include "train/train_log.h"
 
 /* The key of the training record whose value is known only after aoei_task.prepare. */
@@ -57,11 +58,13 @@ typedef struct aoei_task {
     double ibn_threshold;   /* threshold of positive pairs, which the start event reports; NaN if there is none; set by
                                load */
     aoei_params *params;    /* parameters to train; borrowed; set by lay_out */
+    aoei_gradient_tree *tree; /* gradients of the shards; borrowed; set by lay_out */
     int (*load)(struct aoei_task *task, aoei_trainer *t, aoe_error *err); /* reads the data and checks it against
                                                                              t->base */
     /* Does the work of a run that takes long and that a check of its options and data does not need; NULL if there is
      * none. It may change only AOEI_LATE_SETTING in the record of `describe`. */
     int (*prepare)(struct aoei_task *task, aoei_trainer *t, aoe_error *err);
+    int writes_cache; /* 1: `prepare` writes files that later runs read, so rank 0 runs it before the other ranks */
     /* Adds the task's options that affect the result to the record. Returns a nonzero value if out of memory. */
     int (*describe)(const struct aoei_task *task, json_t *record);
     /* Allocates the memory of a step and sets `params`. The values of the parameters are set later. */
@@ -86,9 +89,13 @@ typedef struct aoei_task {
 } aoei_task;
 
 struct aoei_trainer {
-    aoe_context *ctx;           /* context for computations and log messages; borrowed */
-    const aoe_training_args *o; /* checked options; borrowed */
-    aoei_task *task;            /* task that loads the training data and computes losses and gradients; borrowed */
+    aoe_context *ctx;             /* context for computations and log messages; borrowed */
+    const aoe_training_args *o;   /* checked options; borrowed, or `quiet` */
+    aoe_training_args quiet;      /* the options without the event callback, for ranks that report no events */
+    aoei_comm comm;               /* ranks of the run; owned */
+    aoei_shards shards;           /* shards of the run, and those of this process */
+    aoei_partitioned_step update; /* adds the gradients of the shards and updates the parameters; owned */
+    aoei_task *task;              /* task that loads the training data and computes losses and gradients; borrowed */
     /* dropout probability of hidden states, and dropout probability of attention weights */
     double hidden_dropout, attention_dropout;
     int resumed;     /* 1: the run resumes from a checkpoint */
@@ -110,3 +117,9 @@ struct aoei_trainer {
     aoei_train_log *log;    /* training log; owned */
     json_t *settings; /* options that affect the result; written to aoe.json, and compared when a run resumes; owned */
 };
+
+/* Returns 1 if this process writes the files of the run and reports its events: rank 0, or a process that trains
+ * alone. */
+static inline int aoei_trainer_writes(const aoei_trainer *t) {
+    return aoei_comm_rank(&t->comm) == 0;
+}

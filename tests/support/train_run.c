@@ -37,6 +37,7 @@ static int on_evaluate(void *user, aoe_embedder *e, double *score, aoe_error *er
     train_run *r = user;
     if (r->starts) {
         r->start_evaluations++;
+        r->starts = 0;
         *score = r->start_score;
         return 0;
     }

@@ -37,6 +37,7 @@ typedef struct variant {
     aoei_tier tier;
     size_t threads, chunk_pairs;
     int dropout, recompute, batches;
+    size_t shards; /* 0: one shard */
     aoe_pooling pooling;
     const size_t *lengths; /* [TEXTS] length of each text in tokens */
 } variant;
@@ -71,13 +72,16 @@ static outcome run(const variant *v) {
     size_t tokens = 0;
     for (size_t i = 0; i < 2 * v->chunk_pairs; i++)
         tokens += LONGEST;
+    const aoei_shards shards = aoei_shards_of(v->shards ? v->shards : 1, NULL);
     const aoei_pair_step_options o = {.pairs = PAIRS,
                                       .tokens = TEXTS * LONGEST,
                                       .longest = LONGEST,
                                       .type = v->type,
                                       .recompute = v->recompute,
                                       .chunk_pairs = v->chunk_pairs,
-                                      .chunk_tokens = tokens};
+                                      .chunk_tokens = tokens,
+                                      .shards = &shards,
+                                      .accumulates = v->batches > 1};
     tiny_config(&c, &shape);
     assert_int_equal(aoei_pair_step_create(&step, ctx, &c, &o, NULL), 0);
     memset(step.arena.base, 0xff, step.arena.size);
@@ -99,6 +103,8 @@ static outcome run(const variant *v) {
                                                  v->dropout ? &drop : NULL, 1.0 / v->batches, &out.result[k], NULL),
                          0);
     }
+    if (v->shards > 1)
+        aoei_gradient_tree_close(&step.tree, ctx);
     out.count = step.params.count;
     out.bytes = again.used;
     out.grad = malloc(out.count * sizeof *out.grad);
@@ -208,6 +214,37 @@ static void test_bf16_close(void **state) {
 
 /* Tests that dropout changes the loss and the gradient. Without such an effect, the other tests would not detect wrong
  * dropout masks in chunks. */
+/* The sum of the gradients of shards is the gradient of the batch, except for rounding, so no shard is lost or counted
+ * twice. */
+static void test_shards(void **state) {
+    (void)state;
+    for (size_t shards = 2; shards <= 16; shards *= 2)
+        for (int k = 0; k < 8; k++) {
+            variant v = {.type = AOEI_F32,
+                         .tier = test_best_tier(),
+                         .threads = 2,
+                         .dropout = k & 1,
+                         .batches = 1 + (k >> 1 & 1),
+                         .chunk_pairs = k >> 2 & 1 ? 2 : 0,
+                         .pooling = AOE_POOLING_MEAN,
+                         .lengths = k & 1 ? even : uneven};
+            outcome want = run(&v);
+            v.shards = shards;
+            outcome got = run(&v);
+            double difference = 0, norm = 0;
+            assert_int_equal(want.count, got.count);
+            for (size_t i = 0; i < want.count; i++) {
+                const double a = (double)want.grad[i], b = (double)got.grad[i];
+                difference += (a - b) * (a - b);
+                norm += a * a;
+            }
+            assert_true(norm > 0 && sqrt(difference / norm) < 1e-5);
+            assert_memory_equal(want.result, got.result, sizeof want.result);
+            free(want.grad);
+            free(got.grad);
+        }
+}
+
 static void test_dropout_has_effect(void **state) {
     (void)state;
     variant v = {.type = AOEI_F32, .threads = 1, .batches = 1, .pooling = AOE_POOLING_CLS, .lengths = uneven};
@@ -239,8 +276,8 @@ static void test_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_float32), cmocka_unit_test(test_bf16_multiples),
-                                       cmocka_unit_test(test_bf16_close), cmocka_unit_test(test_dropout_has_effect),
-                                       cmocka_unit_test(test_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_float32), cmocka_unit_test(test_bf16_multiples),     cmocka_unit_test(test_bf16_close),
+        cmocka_unit_test(test_shards),  cmocka_unit_test(test_dropout_has_effect), cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
