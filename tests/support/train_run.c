@@ -37,7 +37,6 @@ static int on_evaluate(void *user, aoe_embedder *e, double *score, aoe_error *er
     train_run *r = user;
     if (r->starts) {
         r->start_evaluations++;
-        r->starts = 0;
         *score = r->start_score;
         return 0;
     }

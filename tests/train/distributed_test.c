@@ -14,6 +14,7 @@
 #include "../support/support.h"
 #include "../support/tiny_mlm.h"
 #include "../support/train_run.h"
+#include "aoe_eval.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/dir.h"
@@ -59,6 +60,15 @@ static const variant variants[] = {
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
+/* The score of an evaluation: the Spearman correlation on the dev set. All ranks compute it. */
+static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) {
+    const train_run *r = user;
+    aoe_sts_result result = {.struct_size = sizeof result};
+    const int code = aoe_eval_pairs(e, r->dev, &result, err);
+    *score = result.spearman;
+    return code;
+}
+
 /* DiffCSE needs a generator, and PromptBERT a model with a mask token whose texts are short. */
 static void begin_with_mlm(train_run *r, aoe_method method) {
     static char path[512];
@@ -95,8 +105,7 @@ static void begin(train_run *r, const variant *v) {
     r->o.args.model_options.dtype = v->bf16 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
     if (v->triplets)
         train_run_use_triplets(r);
-    if (v->method == AOE_METHOD_CROSS_ENCODER)
-        r->o.evaluate = NULL;
+    r->o.evaluate = v->method == AOE_METHOD_CROSS_ENCODER ? NULL : evaluate;
     if (v->lora) {
         r->o.lora.r = 3;
         r->o.lora.dropout = 0.2;
@@ -119,7 +128,6 @@ static int train(aoe_comm *comm, void *user, aoe_error *err) {
     train_run *r = user;
     r->o.args.comm = comm;
     r->o.args.comm_timeout = 60;
-    r->starts = comm->rank && !r->o.args.resume;
     return train_run_go(r, 1, err);
 }
 

@@ -30,9 +30,12 @@ static size_t padded(size_t bytes) {
 }
 
 /* Returns the number of bytes of the arena that describe the parameters, which the plan does not include. */
-static size_t descriptions(const aoei_params *p) {
-    const size_t n = p->encoders * p->n_slots;
-    return 4 * padded(n * sizeof(aoei_tensor)) + padded(n * sizeof(aoei_optimizer_segment));
+static size_t descriptions(const aoei_pair_step *s) {
+    const aoei_params *p = &s->params;
+    const size_t n = p->encoders * p->n_slots, tree = s->tree.buffers ? padded(s->tree.buffers * sizeof(aoei_tensor)) +
+                                                                            padded(s->shards.n * sizeof(aoei_tensor))
+                                                                      : 0;
+    return 2 * padded(n * sizeof(aoei_tensor)) + padded(n * sizeof(aoei_optimizer_segment)) + tree;
 }
 
 /* Asserts that the plan of a run equals the memory of its step. arity: number of texts that are encoded for an example.
@@ -60,7 +63,10 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arit
         (method->layer && method->layer(o, trained, 0, &err)) ||
         (method->maps_vectors && aoei_teacher_map_add(o, trained, teacher_dims, &err)))
         fail_msg("%s: %s", method->name, err.message);
+    const aoei_shards shards = aoei_shards_of(o->args.shards, NULL);
     aoei_pair_step_options sizes = {.pairs = TEXTS / arity,
+                                    .shards = &shards,
+                                    .accumulates = o->accumulate > 1,
                                     .arity = labels && arity == 2 ? 0 : arity,
                                     .tokens = (size_t)TEXTS * LENGTH,
                                     .longest = LENGTH,
@@ -94,8 +100,7 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arit
                  host = 2 * rows * width * sizeof(float) + (sizes.references ? texts * D * sizeof(float) : 0);
     assert_int_equal(plan.parameters, step.params.count * sizeof(float));
     assert_int_equal(plan.moments / plan.parameters, aoei_optimizer_moments(sizes.optimizer));
-    assert_int_equal(plan.training - plan.frozen,
-                     step.arena.used - descriptions(&step.params) + host + step.workspace_bytes);
+    assert_int_equal(plan.training - plan.frozen, step.arena.used - descriptions(&step) + host + step.workspace_bytes);
     assert_int_equal(plan.frozen > 0, o->method == AOE_METHOD_INFERSENT);
     aoei_pair_step_destroy(&step);
     aoei_discriminator_destroy(&discriminator);
@@ -146,6 +151,10 @@ static void methods(void **state) {
         o.second_prompt = o.second_prompt ? "{text} : the cat and dog a [MASK]" : NULL;
         o.lstm_dims = 6;
         o.bigrams = 16;
+        check_plan(ctx, &o, compared[i].arity, 0);
+        o.args.shards = 8;
+        check_plan(ctx, &o, compared[i].arity, 0);
+        o.accumulate = 2;
         check_plan(ctx, &o, compared[i].arity, 0);
     }
     aoe_context_destroy(ctx);
