@@ -29,7 +29,7 @@ static void take_packed(aoei_params *p, const aoe_context *ctx, size_t slot, con
     const size_t bytes = aoei_weight_packed_size(ctx, type, d->rows, d->cols);
     void *memory = aoei_arena_take(arena, bytes);
     p->packed_bytes += bytes;
-    if (!p->values || !memory)
+    if (!p->values || !p->segments || !memory)
         return;
     p->values[slot].packed = memory;
     p->values[slot].packed_type = type;

@@ -23,7 +23,7 @@ enum { ROWS = 40, COLS = 72, FUNCTIONS = 256, HEX = 24 };
 /* Continues the hash h with functions of the C library, which differ between its versions. */
 static uint64_t hash_library(uint64_t h) {
     for (int i = 0; i < FUNCTIONS; i++) {
-        const double x = (i - FUNCTIONS / 2 + 0.37) / 17,
+        const double x = (i - 127.63) / 17,
                      y[] = {exp(x), tanh(x), sin(x), cos(x), erf(x), log1p(fabs(x)), sqrt(fabs(x)), pow(1.1, x)};
         const float z = (float)x, w[] = {expf(z), tanhf(z), sinf(z), cosf(z)};
         h = aoei_hash(h, y, sizeof y);
@@ -54,7 +54,7 @@ static uint64_t hash_product(uint64_t h, const aoe_context *ctx, aoei_dtype type
 static int self_test(char *text, const aoe_context *ctx, aoe_error *err) {
     aoei_arena arena;
     const size_t bytes = sizeof(float) * (4 * ROWS * COLS + 2 * ROWS * ROWS);
-    float *host = aoei_malloc_array(ROWS * COLS, sizeof *host);
+    float *host = aoei_calloc(ROWS * COLS, sizeof *host);
     if (!host)
         return aoei_fail_nomem(err, ROWS * COLS * sizeof *host);
     const int code = aoei_arena_create(&arena, bytes, err);
