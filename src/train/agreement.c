@@ -22,12 +22,20 @@ enum { ROWS = 40, COLS = 72, FUNCTIONS = 256, HEX = 24 };
 
 /* Continues the hash h with functions of the C library, which differ between its versions. */
 static uint64_t hash_library(uint64_t h) {
+    static double (*const of_double[])(double) = {exp, log1p, tanh, sin, cos, erf, sqrt};
+    static float (*const of_float[])(float) = {expf, tanhf, sinf, cosf};
     for (int i = 0; i < FUNCTIONS; i++) {
-        const double x = (i - 127.63) / 17,
-                     y[] = {exp(x), tanh(x), sin(x), cos(x), erf(x), log1p(fabs(x)), sqrt(fabs(x)), pow(1.1, x)};
-        const float z = (float)x, w[] = {expf(z), tanhf(z), sinf(z), cosf(z)};
-        h = aoei_hash(h, y, sizeof y);
-        h = aoei_hash(h, w, sizeof w);
+        const double x = (i + 0.37) / 17;
+        for (size_t f = 0; f < sizeof of_double / sizeof *of_double; f++) {
+            uint64_t bits;
+            const double y = of_double[f](x);
+            memcpy(&bits, &y, sizeof bits);
+            h = (h ^ bits) * UINT64_C(0x100000001b3);
+        }
+        for (size_t f = 0; f < sizeof of_float / sizeof *of_float; f++) {
+            const float y = of_float[f]((float)x);
+            h = aoei_hash_words(h, &y, 1);
+        }
     }
     return h;
 }
@@ -44,7 +52,7 @@ static uint64_t hash_product(uint64_t h, const aoe_context *ctx, aoei_dtype type
         aoei_tensor_write(ctx, w, host);
         aoei_linear_forward(ctx, y, x, w, (aoei_tensor){0}, NULL);
         aoei_tensor_read(ctx, host, y);
-        h = aoei_hash(h, host, sizeof(float) * ROWS * ROWS);
+        h = aoei_hash_words(h, host, (size_t)ROWS * ROWS);
     }
     aoei_arena_reset(arena, mark);
     return h;
