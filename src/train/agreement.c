@@ -6,14 +6,15 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/buffer.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "nn/linear.h"
 
 enum { ROWS = 40, COLS = 72, FUNCTIONS = 256, HEX = 24 };
@@ -89,31 +90,30 @@ int aoei_agree_on_machine(aoei_trainer *t, aoe_error *err) {
     return code ? code : aoei_comm_same(&t->comm, facts, sizeof facts / sizeof *facts, err);
 }
 
-/* Fills the facts of the n settings, and the list of their keys. */
-static int list_settings(const json_t *settings, aoei_fact *facts, char **values, char **names) {
+/* Fills facts[n] with the n settings. text: [2 n] their names and values; the caller frees them. */
+static int list_settings(const json_t *settings, aoei_fact *facts, aoei_buffer *text) {
     const char *key;
-    json_t *value;
+    json_t *setting;
     size_t n = 0;
-    json_object_foreach((json_t *)settings, key, value) {
-        values[n] = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
-        const size_t length = strlen(key) + 16;
-        names[n] = aoei_malloc_array(length, 1);
-        if (!values[n] || !names[n])
+    json_object_foreach((json_t *)settings, key, setting) {
+        aoei_buffer *name = &text[2 * n], *value = &text[2 * n + 1];
+        aoei_buffer_printf(name, "has %s =", key);
+        const int failed = aoei_json_append(value, setting, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+        if (failed || name->failed || value->failed)
             return AOE_ENOMEM;
-        snprintf(names[n], length, "has %s =", key);
-        facts[n] = (aoei_fact){names[n], values[n], "start all ranks with the same options and files"};
-        n++;
+        facts[n++] = (aoei_fact){name->data, value->data, "start all ranks with the same options and files"};
     }
     return AOE_OK;
 }
 
 int aoei_agree_on_settings(aoei_trainer *t, aoe_error *err) {
     const size_t n = json_object_size(t->settings);
+    char method[128];
     if (aoei_comm_ranks(&t->comm) == 1)
         return AOE_OK;
     aoei_fact *facts = aoei_calloc(n, sizeof *facts);
-    char **values = aoei_calloc(n, sizeof *values), **names = aoei_calloc(n, sizeof *names), method[128];
-    int code = facts && values && names ? list_settings(t->settings, facts, values, names) : AOE_ENOMEM;
+    aoei_buffer *text = aoei_calloc(2 * n, sizeof *text);
+    int code = facts && text ? list_settings(t->settings, facts, text) : AOE_ENOMEM;
     code = aoei_comm_agree(&t->comm, code ? aoei_fail_nomem(err, n * sizeof *facts) : AOE_OK, err);
     /* methods and tasks differ in the names of their settings */
     const char *name = json_string_value(json_object_get(t->settings, "method"));
@@ -123,13 +123,10 @@ int aoei_agree_on_settings(aoei_trainer *t, aoe_error *err) {
         code = aoei_comm_same(&t->comm, &first, 1, err);
     if (!code)
         code = aoei_comm_same(&t->comm, facts, n, err);
-    for (size_t i = 0; i < n && values && names; i++) {
-        free(values[i]);
-        aoei_free(names[i]);
-    }
+    for (size_t i = 0; text && i < 2 * n; i++)
+        aoei_buffer_free(&text[i]);
     aoei_free(facts);
-    aoei_free(values);
-    aoei_free(names);
+    aoei_free(text);
     return code;
 }
 

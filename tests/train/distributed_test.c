@@ -2,7 +2,7 @@
  * covers: train/agreement train/partitioned_step
  * Training with several ranks, which are processes on this computer. Weights, moments, logs without times, and
  * checkpoints have the bits of one process, for every method and every option that changes how a gradient is computed.
- * Runs can be resumed with another number of ranks. Ranks that differ are refused with one message that names them.
+ * Runs can be resumed with another number of ranks. Ranks that differ are rejected with one message that names them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -344,7 +344,7 @@ static int train_with_flip(aoe_comm *comm, void *user, aoe_error *err) {
     return train(comm, user, err);
 }
 
-static void differences_are_refused(void **state) {
+static void differences_are_rejected(void **state) {
     (void)state;
     train_run r;
     comm_test_result results[4];
@@ -415,7 +415,7 @@ int main(void) {
         cmocka_unit_test(every_number_of_ranks),
         cmocka_unit_test(pretraining_with_ranks),
         cmocka_unit_test(resume_with_other_ranks),
-        cmocka_unit_test(differences_are_refused),
+        cmocka_unit_test(differences_are_rejected),
         cmocka_unit_test(changed_bits_are_noticed),
         cmocka_unit_test(invalid_options),
     };
