@@ -46,9 +46,7 @@ class Context:
 
 def context(threads: int | None = None) -> Context:
     """Returns the context with this number of threads; None: default_threads()."""
-    if threads is not None and (not isinstance(threads, int) or threads < 1):
-        raise ValueError(f"threads must be a positive integer, not {threads!r}")
-    count = default_threads() if threads is None else threads
+    count = default_threads() if threads is None else _native.positive(threads, "threads")
     with _lock:
         if count not in _contexts:
             _contexts[count] = Context(count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,19 @@ PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
 
 
 class Texts:
-    """An array of aoe_text, which keeps its strings alive. `pointer` is its address."""
+    """An array of aoe_text, which keeps its strings alive. `pointer` is its address. what: the name of a text in
+    errors; begin: the index of texts[0] in the argument of a call, which errors then contain."""
 
-    def __init__(self, texts: list[str], what: str = "text") -> None:
-        parts = [_native.to_bytes(text, what) for text in texts]
+    def __init__(self, texts: list[str], what: str = "text", begin: int | None = None,
+                 argument: str = "inputs") -> None:
+        parts = []
+        for i, text in enumerate(texts):
+            try:
+                parts.append(_native.to_bytes(text, what))
+            except (TypeError, ValueError) as error:
+                if begin is None:
+                    raise
+                raise type(error)(f"{argument}[{begin + i}]: {error}") from None
         lengths = np.fromiter(map(len, parts), np.uint64, len(parts))
         self._bytes = b"".join(parts)
         base = ctypes.cast(ctypes.c_char_p(self._bytes), ctypes.c_void_p).value or 0
@@ -33,9 +42,22 @@ class Texts:
 
 def as_list(inputs: Any, what: str = "inputs") -> list[Any]:
     """Returns a list of the elements of a list, tuple, array, column, set or generator."""
+    if isinstance(inputs, Mapping) or hasattr(type(inputs), "columns"):  # iteration would give keys or column names
+        raise TypeError(f"{what} must be a string or a collection of strings, not {type(inputs).__name__}; select the "
+                        f"texts, for example with {what}[\"text\"] or list({what}.values())")
+    if isinstance(inputs, np.ndarray) and not inputs.ndim:
+        raise TypeError(f"{what} must be a string or a collection of strings, not an array without dimensions; pass "
+                        f"{what}.item()")
     if isinstance(inputs, (str, bytes, bytearray)) or not isinstance(inputs, Iterable):
         raise TypeError(f"{what} must be a string or a collection of strings, not {type(inputs).__name__}")
     return inputs.tolist() if isinstance(inputs, np.ndarray) else list(inputs)
+
+
+def check_texts(texts: list[Any], what: str = "inputs") -> None:
+    """Raises TypeError for the first element that is no string, before anything is computed."""
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{what}[{i}]: a text must be a string, not {type(text).__name__}")
 
 
 def slices(sizes: list[int], limit: int) -> Iterator[tuple[int, int]]:
@@ -61,11 +83,17 @@ def quantize(vectors: np.ndarray, precision: str, ranges: np.ndarray | None = No
     largest value of each component, for int8 and uint8; None: those of `vectors`."""
     if precision not in PRECISIONS:
         raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
-    if precision == "float32" or not len(vectors):
+    n, dims = vectors.shape
+    if ranges is not None and np.shape(ranges) != (2, dims):
+        raise ValueError(f"ranges must have the shape (2, {dims}), the smallest and the largest value of each "
+                         f"component, not {np.shape(ranges)}")
+    if precision == "float32":
         return vectors
     lib, value = _native.load(), _native.enum("aoe_precision")["AOE_PRECISION_" + precision.upper()]
+    kind = np.uint8 if precision[0] == "u" else np.int8
+    if not n:
+        return np.empty((0, dims if "int8" in precision else (dims + 7) // 8), kind)
     vectors = np.ascontiguousarray(vectors, np.float32)
-    n, dims = vectors.shape
     floats = _native.interface().type("float *")
     given = np.empty((2, dims), np.float32)
     if ranges is None and precision in ("int8", "uint8"):
@@ -80,7 +108,7 @@ def quantize(vectors: np.ndarray, precision: str, ranges: np.ndarray | None = No
     else:
         lib.aoe_ranges_init(given.ctypes.data_as(floats), dims)
         _native.check(lib.aoe_ranges_add, given.ctypes.data_as(floats), vectors.ctypes.data_as(floats), n, dims)
-    out = np.empty((n, lib.aoe_precision_bytes(value, dims)), np.uint8 if precision[0] == "u" else np.int8)
+    out = np.empty((n, lib.aoe_precision_bytes(value, dims)), kind)
     _native.check(lib.aoe_quantize, value, vectors.ctypes.data_as(floats), n, dims, given.ctypes.data_as(floats),
                   out.ctypes.data)
     return out

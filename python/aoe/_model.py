@@ -7,25 +7,60 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import threading
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _context, _inputs, _native
 
 DTYPES = ("auto", "f32", "bf16", "int8")
 
+_ONE_PROCESS = "the threads of one process use all CPUs, so encode and predict need no pool"
+_OPEN_DTYPE = "open the model with the argument dtype"
+_TRAIN = "use aoe.train or aoe.Trainer"
+_NO_TORCH = "the model contains no modules of PyTorch"
+_PUSH = "write the model with save_pretrained, and upload the directory with the tools of the Hub"
+MISSING = {
+    "start_multi_process_pool": _ONE_PROCESS, "stop_multi_process_pool": _ONE_PROCESS,
+    "encode_multi_process": _ONE_PROCESS, "half": _OPEN_DTYPE, "bfloat16": _OPEN_DTYPE, "float": _OPEN_DTYPE,
+    "double": _OPEN_DTYPE, "cuda": "aoe computes on CPUs only", "fit": _TRAIN, "old_fit": _TRAIN, "train": _TRAIN,
+    "add_adapter": _TRAIN + " with lora_r", "gradient_checkpointing_enable": _TRAIN,
+    "evaluate": "call the evaluator with the model, or use aoe.evaluate_sts and the other evaluation functions",
+    "push_to_hub": _PUSH, "save_to_hub": _PUSH, "compile": "the kernels of aoe are compiled",
+    "forward": "use encode or predict", "modules": _NO_TORCH, "parameters": _NO_TORCH, "state_dict": _NO_TORCH,
+    "load_state_dict": _NO_TORCH, "transformers_model": _NO_TORCH, "model": _NO_TORCH,
+    "tokenizer": "use SentenceTransformer.tokenize", "processor": "use SentenceTransformer.tokenize",
+    "set_pooling_include_prompt": "set include_prompt in 1_Pooling/config.json of the model directory",
+    "merge": "use the command `aoe merge`", "load": "use the constructor",
+}
+
+
+class MissingAttributeError(AttributeError, NotImplementedError):
+    """A method or property of sentence-transformers that aoe does not have."""
+
+
+_handles: "weakref.WeakSet[Handle]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """In a child process, only the thread that called fork() still uses the models."""
+    for handle in list(_handles):
+        handle.users = [thread for thread in handle.users if thread == threading.get_ident()]
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
 
 class Handle:
-    """An open model with its embedder. It is destroyed when it was closed and no call uses it."""
+    """An open model with its embedder. It is destroyed when it was closed and no call uses it. users: the thread of
+    each call that uses it."""
 
     borrowed = False
 
     def __init__(self, directory: str | None, threads: int | None, fields: dict[str, Any]) -> None:
         lib = _native.load()
-        self.context = _context.context(threads)
-        self.lock = _native.Lock()
-        self.users, self.closed = 0, False
+        self._set_up(_context.context(threads))
         options = _native.options("aoe_model_options", **fields)
         self.model, self.embedder = ctypes.c_void_p(), ctypes.c_void_p()
         name = None if directory is None else os.fsencode(directory)
@@ -36,8 +71,14 @@ class Handle:
             lib.aoe_model_close(self.model)
             raise
         # objects that are alive when Python exits are not destroyed: other threads may still use them
-        self.finalizer = weakref.finalize(self, Handle._destroy, self.model, self.embedder)
+        self.finalizer: Any = weakref.finalize(self, Handle._destroy, self.model, self.embedder)
         self.finalizer.atexit = False
+
+    def _set_up(self, context: Any) -> None:
+        self.context, self.lock = context, _native.Lock()
+        self.users: list[int] = []
+        self.closed = False
+        _handles.add(self)
 
     @staticmethod
     def _destroy(model: Any, embedder: Any) -> None:
@@ -50,40 +91,60 @@ class Handle:
         with self.lock:
             if self.closed:
                 raise ValueError("the model is closed")
-            self.users += 1
+            thread = threading.get_ident()
+            self.users.append(thread)
         try:
             yield self
         finally:
             with self.lock:
-                self.users -= 1
+                if thread in self.users:  # another thread may end the use, and fork() removes entries
+                    self.users.remove(thread)
                 if self.closed and not self.users:
                     self.finalizer()
 
-    def close(self) -> None:
+    def close(self, wait: bool = True) -> None:
+        """Rejects later calls, and destroys the model after the calls that use it. wait: see Borrowed."""
+        del wait
         with self.lock:
             self.closed = True
             if not self.users:
                 self.finalizer()
 
+    def check_slice(self) -> None:
+        """Is called between two slices of the texts of a call. Raises ValueError if the call must end early."""
+
 
 class Borrowed(Handle):
     """The model of an embedder that belongs to the library: the model of a running training. It is closed when the
-    function that received it returns."""
+    function that received it returns. The library then continues to train or destroys the model, so `close` waits until
+    no thread uses it; calls of other threads end after their current slice of texts."""
 
     borrowed = True
 
     def __init__(self, embedder: Any, context: Any) -> None:
         lib = _native.load()
-        self.context, self.lock = context, _native.Lock()
-        self.users, self.closed = 0, False
+        self._set_up(context)
+        self.unused = threading.Event()
         self.embedder = ctypes.c_void_p(embedder)
         self.model = ctypes.c_void_p(lib.aoe_embedder_model(embedder))
-        self.finalizer = weakref.finalize(self, Borrowed._keep, self.model, self.embedder)
+        self.finalizer: Any = weakref.finalize(self, self.unused.set)  # the library destroys the model
         self.finalizer.atexit = False
 
-    @staticmethod
-    def _keep(model: Any, embedder: Any) -> None:
-        """The library destroys the model."""
+    def close(self, wait: bool = True) -> None:
+        """Rejects later calls. wait: whether to wait until no thread uses the model, also if Ctrl-C is pressed."""
+        super().close()
+        interrupt: BaseException | None = None
+        while wait and not self.unused.is_set():
+            try:
+                self.unused.wait()
+            except BaseException as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
+
+    def check_slice(self) -> None:
+        if self.closed:
+            raise ValueError("the model is closed, because the function that received it has returned")
 
 
 def download(name: str, token: str | None = None, show_progress_bar: bool | None = None) -> str:
@@ -108,10 +169,11 @@ def download(name: str, token: str | None = None, show_progress_bar: bool | None
         options.progress = callbacks.add_type(fields["progress"], progress)
         options.stop = callbacks.add_type(fields["stop"], lambda user: 0, 1)
         result = _native.struct("aoe_hub_result")
-        _native.check(lib.aoe_hub_pull, _native.to_bytes(name, "name"), ctypes.byref(options), ctypes.byref(result))
+        _native.check(lib.aoe_hub_pull, _native.c_string(name, "model name"), ctypes.byref(options),
+                      ctypes.byref(result))
     if bar is not None:
         bar.close()
-    return str(os.fsdecode(result.dir))
+    return os.path.abspath(os.fsdecode(result.dir))
 
 
 def find(name: str | os.PathLike[str] | None, revision: str | None, local_files_only: bool,
@@ -126,15 +188,17 @@ def find(name: str | os.PathLike[str] | None, revision: str | None, local_files_
         raise TypeError(f"the name of a model must be a string, not {type(text).__name__}")
     if not text:
         raise ValueError("the name of a model must not be empty; leave it out for the default model")
+    if "\0" in text:
+        raise ValueError(f"the name of a model must not contain U+0000: {text!r}")
     if os.path.exists(text):
         if revision is not None:
             raise ValueError(f"revision={revision!r} has no meaning for the directory {text}")
-        return text
+        return os.path.abspath(text)
     text = text if revision is None else f"{text}@{revision}"
     directory = ctypes.create_string_buffer(4096)
     try:
-        _native.check(_native.load().aoe_model_find, directory, len(directory), text.encode())
-        found = os.fsdecode(directory.value)
+        _native.check(_native.load().aoe_model_find, directory, len(directory), _native.c_string(text, "model name"))
+        found = os.path.abspath(os.fsdecode(directory.value))
         if os.path.isdir(found):
             return found
     except _native.AoeFileNotFoundError:
@@ -160,13 +224,17 @@ class Model:
         self._threads = threads
         self._fields = {"dtype": _native.enum("aoe_dtype")["AOE_DTYPE_" + dtype.upper()],
                         "cross_encoder": self._cross_encoder, **fields}
-        self._handle = Handle(self._directory, threads, self._fields)
+        self._handle = self._open(self._fields)
+
+    def _open(self, fields: dict[str, Any]) -> Handle:
+        """Opens the directory with these model options."""
+        return Handle(self._directory, self._threads, fields)
 
     # ------------------------------------------------------------ life
 
     def close(self) -> None:
         """Closes the model and frees its memory, after the calls of other threads. Later calls raise ValueError."""
-        self._handle.close()
+        self._handle.close(wait=False)
 
     def __enter__(self) -> Any:
         return self
@@ -178,14 +246,12 @@ class Model:
         self._check_owned("pickled")
         state = dict(self.__dict__)
         state["_closed"] = state.pop("_handle").closed
-        if self._directory is not None:
-            state["_directory"] = os.path.abspath(self._directory)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         closed = state.pop("_closed")
         self.__dict__.update(state)
-        self._handle = Handle(self._directory, self._threads, self._fields)
+        self._handle = self._open(self._fields)
         if closed:
             self._handle.close()
 
@@ -197,11 +263,11 @@ class Model:
         model._fields, model._handle = {}, handle
         return model
 
-    def _replace(self, directory: str) -> None:
-        """Opens another model directory, with the same options."""
-        before, self._directory = self._directory, directory
+    def _replace(self, directory: str, **fields: Any) -> None:
+        """Opens another model directory, with the same options except `fields`."""
+        before, self._directory = self._directory, os.path.abspath(directory)
         try:
-            self._reopen()
+            self._reopen(**fields)
         except BaseException:
             self._directory = before
             raise
@@ -215,7 +281,9 @@ class Model:
     def _reopen(self, **fields: Any) -> None:
         """Opens the model with other options."""
         self._check_owned("changed")
-        new = Handle(self._directory, self._threads, {**self._fields, **fields})
+        if self._handle.closed:
+            raise ValueError("the model is closed")
+        new = self._open({**self._fields, **fields})
         self._fields.update(fields)
         self._handle.close()
         self._handle = new
@@ -248,7 +316,7 @@ class Model:
 
     @max_seq_length.setter
     def max_seq_length(self, value: int) -> None:
-        self._reopen(max_length=int(value))
+        self._reopen(max_length=_native.positive(value, "max_seq_length"))
 
     def get_max_seq_length(self) -> int:
         """Returns max_seq_length."""
@@ -268,6 +336,9 @@ class Model:
     def directory(self) -> pathlib.Path:
         """Directory of the model."""
         self._check_owned("copied")
+        return self._find_directory()
+
+    def _find_directory(self) -> pathlib.Path:
         if self._directory is not None:
             return pathlib.Path(self._directory)
         buffer = ctypes.create_string_buffer(4096)
@@ -281,9 +352,13 @@ class Model:
             _native.load().aoe_model_describe(handle.model, buffer, len(buffer))
         return buffer.value.decode()
 
-    def to(self, device: Any = None, *arguments: Any, **keywords: Any) -> Any:
-        """Returns the model. Every device but the CPU raises ValueError."""
+    def to(self, device: Any = None, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """Returns the model. Every device except the CPU raises ValueError, and a dtype raises NotImplementedError."""
+        del non_blocking  # without effect
         _check_device(device)
+        if dtype is not None:
+            raise NotImplementedError(f"the data type of an open model cannot be changed to {dtype!r}; open the model "
+                                      "again with the argument dtype, one of " + ", ".join(DTYPES))
         return self
 
     def cpu(self) -> Any:
@@ -293,6 +368,15 @@ class Model:
     def eval(self) -> Any:
         """Returns the model."""
         return self
+
+    if not TYPE_CHECKING:  # type checkers know that these attributes do not exist
+
+        def __getattr__(self, name: str) -> Any:
+            """Explains which attributes of sentence-transformers do not exist. hasattr() returns False for them."""
+            if name in MISSING:
+                raise MissingAttributeError(f"{type(self).__name__}.{name} of sentence-transformers does not exist in "
+                                            f"aoe; {MISSING[name]}; docs/python.md lists all differences")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def _check_device(device: Any) -> None:
@@ -304,6 +388,7 @@ def check_unsupported(**arguments: Any) -> None:
     """Raises NotImplementedError for the first argument of sentence-transformers that has another value than its
     default, because it would change the result."""
     for name, value in arguments.items():
-        if value is not None and value is not False:
+        empty = isinstance(value, (dict, list, tuple)) and not value
+        if value is not None and value is not False and not empty:
             raise NotImplementedError(f"{name}={value!r} is an option of sentence-transformers that aoe does not have; "
                                       "docs/python.md lists all differences")

@@ -12,6 +12,7 @@ repeats a declaration of the headers.
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import pathlib
 import re
@@ -138,7 +139,9 @@ class Interface:
             parsed = [re.fullmatch(r"(\d+) (\w+): (.*)", line) for line in fields[1:]]
             struct._fields_ = [(field[2], self.type(field[3])) for field in parsed if field]
             if ctypes.sizeof(struct) != int(fields[0].split()[1]):
-                raise ImportError(f"the struct {text} has another size than in the library")
+                raise ImportError(f"the fields of the struct {text} need {ctypes.sizeof(struct)} bytes in this Python, "
+                                  f"but {fields[0].split()[1]} in abi.txt, the record of the library; install the "
+                                  "wheel of aoe-embeddings for this platform again")
             return struct
         if "enum " + text in self.lines:
             return ctypes.c_uint if all(v >= 0 for v in self.enum(text).values()) else ctypes.c_int
@@ -162,7 +165,9 @@ class Interface:
             if "struct " + target in self.lines and not self.lines["struct " + target]:
                 return ctypes.c_void_p
             return ctypes.POINTER(self.type(target))
-        raise ImportError(f"the type {text} of the record of the binary interface is unknown")
+        raise ImportError(f"abi.txt, the record of the library, does not define the type {text}; the file is damaged "
+                          "or belongs to another version: install the wheel of aoe-embeddings again, or run `make "
+                          "abi-record` in the source tree")
 
 
 class Library:
@@ -189,14 +194,16 @@ _interface: Interface | None = None
 
 
 def _places() -> list[tuple[pathlib.Path, pathlib.Path]]:
-    """Returns the places of the library and its record: $AOE_LIBRARY, the package, and the source tree."""
+    """Returns the places of the library and its record: only $AOE_LIBRARY, or the package and the source tree."""
     root = HERE.parent.parent
     places = [(HERE / "lib" / "libaoe.so.0", HERE / "abi.txt"),
               (root / "build" / "libaoe.so", root / "tools" / "abi.txt")]
     if os.environ.get("AOE_LIBRARY"):
-        record = HERE / "abi.txt"
-        places.insert(0, (pathlib.Path(os.environ["AOE_LIBRARY"]),
-                          record if record.exists() else root / "tools" / "abi.txt"))
+        path, record = pathlib.Path(os.environ["AOE_LIBRARY"]), HERE / "abi.txt"
+        if not path.exists():
+            raise ImportError(f"the environment variable AOE_LIBRARY is {path}, but this file does not exist; correct "
+                              "it, or unset it to use the library of the package")
+        return [(path, record if record.exists() else root / "tools" / "abi.txt")]
     return places
 
 
@@ -259,7 +266,7 @@ def options(name: str, **fields: Any) -> Any:
     getattr(load(), name + "_fill")(ctypes.byref(value))
     for field, content in fields.items():
         if content is not None:
-            setattr(value, field, content.encode() if isinstance(content, str) else content)
+            setattr(value, field, c_string(content, field) if isinstance(content, str) else content)
     return value
 
 
@@ -333,6 +340,24 @@ def to_bytes(text: object, what: str = "text") -> bytes:
     except UnicodeEncodeError as error:
         raise ValueError(f"a {what} contains the lone surrogate {text[error.start]!r} at index {error.start}; "
                          "it is not valid Unicode") from None
+
+
+def positive(value: Any, what: str) -> int:
+    """Returns an integer of Python or numpy. Raises TypeError for other types, and ValueError for values below 1."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} must be a positive integer, not {value!r:.60} of type {type(value).__name__}")
+    number = operator.index(value)
+    if number < 1:
+        raise ValueError(f"{what} must be a positive integer, not {number}")
+    return number
+
+
+def c_string(text: object, what: str) -> bytes:
+    """Returns the UTF-8 bytes of a string that C reads until its NUL byte. Raises ValueError if it contains U+0000."""
+    data = to_bytes(text, what)
+    if b"\0" in data:
+        raise ValueError(f"a {what} must not contain U+0000: {text!r:.60}")
+    return data
 
 
 if sys.maxsize < 2**32:

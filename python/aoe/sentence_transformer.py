@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import pathlib
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +16,10 @@ from numpy.typing import NDArray
 from . import _inputs, _native, util
 from ._context import logger
 from ._model import Handle, Model, _check_device, check_unsupported
+from ._model_files import SETTINGS, Padding, link_directory, read_json, save_directory, update_json as _update
 
-SLICE_BYTES = 1 << 18  # bytes of the texts of one call of the library, after which Ctrl-C and progress bars act
+SLICE_CHARACTERS = 1 << 18  # of the texts of one call of the library, after which Ctrl-C and progress bars act
+ALL_DIMS = 2**64 - 1  # value of the field "dims": all components, without the truncation of the model directory
 
 Precision = Literal["float32", "int8", "uint8", "binary", "ubinary"]
 OutputValue = Literal["sentence_embedding", "token_embeddings"]
@@ -30,9 +30,10 @@ class SentenceTransformer(Model):
 
     model_name_or_path: a directory, or a name on the Hugging Face Hub such as "sentence-transformers/all-MiniLM-L6-v2",
     which is downloaded if it is not in the cache of this machine; None: the default model, which is part of the
-    package. prompts: prompts in addition to those of the model, or instead of them. default_prompt_name: the prompt of
-    `encode` without prompt and prompt_name. similarity_fn_name: "cosine", "dot", "euclidean" or "manhattan"; None: from
-    the model. truncate_dim: number of components that `encode` keeps.
+    package. prompts: prompts in addition to those of the model, or instead of them; a prompt that contains {text} is a
+    template, in which {text} stands for the text. default_prompt_name: the prompt of `encode` without prompt and
+    prompt_name. similarity_fn_name: "cosine", "dot", "euclidean" or "manhattan"; None: from the model. truncate_dim:
+    number of components that `encode` keeps; None: from the model directory, or all.
 
     Only in aoe: threads, the number of threads (None: the CPUs that the process may use, limited by its cgroup and by
     OMP_NUM_THREADS); dtype, "auto", "f32", "bf16" or "int8"; max_seq_length.
@@ -58,21 +59,34 @@ class SentenceTransformer(Model):
         if similarity_fn_name is not None and similarity_fn_name not in util.PAIRWISE:
             raise ValueError(f"similarity_fn_name must be one of {', '.join(util.PAIRWISE)}, not "
                              f"{similarity_fn_name!r}")
+        if max_seq_length is not None:
+            max_seq_length = _native.positive(max_seq_length, "max_seq_length")
+        if truncate_dim is not None:
+            truncate_dim = _native.positive(truncate_dim, "truncate_dim")
         super().__init__(model_name_or_path, revision=revision, local_files_only=local_files_only, token=token,
                          threads=threads, dtype=dtype, fields={"max_length": max_seq_length})
         self._similarity = similarity_fn_name
-        self.truncate_dim = truncate_dim
+        self._wide: Handle | None = None
+        self._directory_dims: int | None = self._saved_setting("truncate_dim")
+        self._truncate_dim: int | None = self._directory_dims
+        if truncate_dim is not None:
+            self.truncate_dim = truncate_dim
         self._set_prompts(prompts, default_prompt_name)
 
     def _set_prompts(self, prompts: dict[str, str] | None, default_prompt_name: str | None) -> None:
         """Sets the prompts of the model directory, and then those that were given."""
         self.prompts: dict[str, str] = self._find_prompts()
         default = _prefix(self._info().prompt.decode())
-        own_default = next((name for name, text in self.prompts.items() if text and text == default), None)
+        recorded = self._saved_setting("default_prompt_name")
+        own_default = recorded if recorded in self.prompts and self.prompts[recorded] == default else next(
+            (name for name, text in self.prompts.items() if text and text == default), None)
         default_prompt_name = own_default if default_prompt_name is None else default_prompt_name
         self._saved: dict[str, Any] = {"prompts": dict(self.prompts), "default_prompt_name": own_default,
-                       "truncate_dim": None}
-        self.prompts.update(prompts or {})
+                       "truncate_dim": self._directory_dims}
+        for name, text in (prompts or {}).items():
+            self.prompts[name] = "" if text is None else text
+            _native.c_string(name, "name of a prompt")
+            _native.c_string(self.prompts[name], f"prompt {name!r}")
         self.default_prompt_name = default_prompt_name
         if default_prompt_name is not None and default_prompt_name not in self.prompts:
             raise ValueError(f"default_prompt_name={default_prompt_name!r} is not one of the prompts "
@@ -81,15 +95,82 @@ class SentenceTransformer(Model):
     @classmethod
     def _borrow(cls, handle: Handle) -> Any:
         model = super()._borrow(handle)
-        model._similarity = model.truncate_dim = None
+        model._similarity = model._wide = model._directory_dims = model._truncate_dim = None
         model._set_prompts(None, None)
         return model
 
-    def _replace(self, directory: str) -> None:
+    def _replace(self, directory: str, **fields: Any) -> None:
         given = {name: text for name, text in self.prompts.items() if self._saved["prompts"].get(name) != text}
         default = self.default_prompt_name if "default_prompt_name" in self.changed_settings() else None
-        super()._replace(directory)
+        dims = self._truncate_dim if "truncate_dim" in self.changed_settings() else None
+        super()._replace(directory, **fields, dims=None)
+        self._directory_dims = self._truncate_dim = self._saved_setting("truncate_dim")
+        if dims is not None:
+            self.truncate_dim = dims
         self._set_prompts(given, default)
+
+    def _saved_setting(self, name: str) -> Any:
+        """Returns a setting of the model directory that aoe_model_info does not contain; None: it is not there."""
+        if self._handle.borrowed:
+            return None
+        for file in SETTINGS:
+            value = read_json(self.directory / file).get(name)
+            if value is not None:
+                return value
+        return None
+
+    # ------------------------------------------------------------ size of the embeddings
+
+    @property
+    def truncate_dim(self) -> int | None:
+        """Number of components that `encode` keeps; None: all."""
+        return self._truncate_dim
+
+    @truncate_dim.setter
+    def truncate_dim(self, value: int | None) -> None:
+        value = None if value is None else _native.positive(value, "truncate_dim")
+        if self._directory_dims is not None:  # the library truncates vectors, unless they must be longer
+            longer = value is None or value > self._directory_dims
+            if longer != (self._fields.get("dims") is not None):
+                self._reopen(dims=ALL_DIMS if longer else None)
+        self._truncate_dim = value
+
+    def _handle_for(self, dims: int | None) -> Handle:
+        """Returns a handle whose vectors have at least `dims` components, if the model has so many."""
+        short = self._directory_dims
+        if short is None or self._fields.get("dims") is not None or dims is not None and dims <= short:
+            return self._handle
+        with self._handle.use() as handle, handle.lock:
+            if self._wide is None:
+                self._wide = self._open({**self._fields, "dims": ALL_DIMS})
+            return self._wide
+
+    def _open(self, fields: dict[str, Any]) -> Handle:
+        if fields.get("dims") != ALL_DIMS:
+            return super()._open(fields)
+        # the library truncates as the directory says, so it opens links to the files, with other settings
+        with tempfile.TemporaryDirectory(prefix="aoe-model-") as folder:
+            link_directory(self._find_directory(), pathlib.Path(folder), {"truncate_dim": None})
+            return Handle(folder, self._threads, {**fields, "dims": None})
+
+    def _close_wide(self) -> None:
+        if self._wide is not None:
+            self._wide.close()
+            self._wide = None
+
+    def close(self) -> None:
+        """Closes the model and frees its memory, after the calls of other threads. Later calls raise ValueError."""
+        super().close()
+        self._close_wide()
+
+    def _reopen(self, **fields: Any) -> None:
+        super()._reopen(**fields)
+        self._close_wide()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_wide": None}
+
+    # ------------------------------------------------------------ prompts
 
     def _own_template(self) -> str | None:
         """Returns the prompt template of `encode`; None: it is that of the model directory."""
@@ -102,6 +183,9 @@ class SentenceTransformer(Model):
             while (name := lib.aoe_model_prompt_name(handle.model, i)) is not None:
                 found[name.decode()] = _prefix(lib.aoe_model_prompt(handle.model, name).decode())
                 i += 1
+        recorded = self._saved_setting("default_prompt_name")
+        if recorded != "default" and recorded in found and found[recorded] == found.get("default"):
+            del found["default"]  # save_pretrained wrote the default prompt of aoe.json under this second name
         return found
 
     def changed_settings(self) -> list[str]:
@@ -122,26 +206,31 @@ class SentenceTransformer(Model):
         inputs: a string, or a list, tuple, numpy array, column or generator of strings. Returns a float32 array [D] for
         one string, and [n, D] otherwise; int8 or uint8 for other values of `precision`; a list of arrays if
         convert_to_numpy is False; a tensor if convert_to_tensor is True. output_value "token_embeddings": the last
-        hidden states of the tokens, [tokens, H] for each text.
+        hidden states of the tokens, a list of float32 arrays [tokens, H], or of tensors if convert_to_tensor is True;
+        as in sentence-transformers, convert_to_numpy, normalize_embeddings and truncate_dim do not apply to them.
 
-        prompt is put before each text; prompt_name selects one of `prompts`. normalize_embeddings scales the vectors to
-        unit length. truncate_dim keeps the first components. The vectors have the same bits for any batch_size, which
-        is accepted for compatibility: the library chooses its batches. Ctrl-C ends the call between two slices of
-        texts. Raises TypeError for inputs that are no strings, and ValueError for invalid Unicode.
+        prompt is put before each text, or is a template that contains {text}; prompt_name selects one of `prompts`. If
+        the tokenizer truncates texts at their start (truncation_side "left"), a text that is too long keeps its prompt;
+        sentence-transformers removes the prompt first. normalize_embeddings scales the vectors to unit length.
+        truncate_dim keeps the first components. The vectors have the same bits for any batch_size, which is accepted
+        for compatibility: the library chooses its batches. Ctrl-C ends the call between two slices of texts. Raises
+        TypeError for inputs that are no strings, and ValueError for invalid Unicode.
         """
         if sentences is not None:
             if inputs is not None:
                 raise TypeError("`sentences` is the old name of `inputs`; pass only one of them")
             inputs = sentences
         _check_device(device if not isinstance(device, list) or len(device) != 1 else device[0])
-        check_unsupported(pool=pool, chunk_size=chunk_size)
-        if not isinstance(batch_size, int) or batch_size <= 0:
-            raise ValueError(f"batch_size must be a positive integer, not {batch_size!r}")
+        check_unsupported(pool=pool, chunk_size=chunk_size, task=task)
+        _native.positive(batch_size, "batch_size")
         if precision not in _inputs.PRECISIONS:
             raise ValueError(f"precision must be one of {', '.join(_inputs.PRECISIONS)}, not {precision!r}")
         if output_value not in ("sentence_embedding", "token_embeddings"):
             raise NotImplementedError(f"output_value={output_value!r} is not supported; use \"sentence_embedding\" or "
                                       "\"token_embeddings\"")
+        if output_value == "token_embeddings" and precision != "float32":
+            raise NotImplementedError(f"precision={precision!r} does not apply to token embeddings; pass them to "
+                                      "aoe.util.quantize_embeddings")
         template = self._template(prompt, prompt_name)
         single = isinstance(inputs, str)
         texts = [inputs] if single else _inputs.as_list(inputs)
@@ -149,15 +238,13 @@ class SentenceTransformer(Model):
             states = self._token_embeddings(texts, template, show_progress_bar)
             result: Any = [_inputs.to_tensor(s) for s in states] if convert_to_tensor else states
             return result[0] if single else result
-        truncate_dim = self.truncate_dim if truncate_dim is None else truncate_dim
-        vectors = self._vectors(texts, template, show_progress_bar)
-        if truncate_dim is not None:
-            if truncate_dim < 1:
-                raise ValueError(f"truncate_dim must be positive, not {truncate_dim}")
-            vectors = vectors[:, :truncate_dim]
+        dims = self.truncate_dim if truncate_dim is None else _native.positive(truncate_dim, "truncate_dim")
+        vectors = self._vectors(texts, template, show_progress_bar, self._handle_for(dims))
+        if dims is not None:
+            vectors = vectors[:, :dims]
         if normalize_embeddings:
             vectors = util.normalize_embeddings(vectors)
-        result = _inputs.quantize(vectors, precision)
+        result = _inputs.quantize(vectors, precision) if len(texts) else vectors
         if not len(texts):
             result = np.array([], np.float32 if convert_to_tensor else np.float64)
         if convert_to_tensor:
@@ -190,21 +277,24 @@ class SentenceTransformer(Model):
         """Returns the prompt template of a call; None: the default of the model."""
         if prompt is None:
             name = prompt_name if prompt_name is not None else self.default_prompt_name
-            if name is None:
-                return None
+            if name is None:  # the default prompt of the model may have been switched off
+                return None if self._saved["default_prompt_name"] is None else ""
             if name not in self.prompts:
                 raise ValueError(f"there is no prompt {name!r}; the model has the prompts {list(self.prompts)}")
             prompt = self.prompts[name]
         elif not isinstance(prompt, str):
             raise TypeError(f"prompt must be a string, not {type(prompt).__name__}")
+        _native.c_string(prompt, "prompt")
         return prompt if "{text}" in prompt or not prompt else prompt + "{text}"
 
     def _slices(self, texts: list[Any], show: bool | None) -> Iterator[tuple[int, int]]:
         """Divides texts into slices, and advances the progress bar."""
-        sizes = [len(text) if isinstance(text, str) else 0 for text in texts]
+        _inputs.check_texts(texts)
+        sizes = list(map(len, texts))
         bar = _inputs.progress_bar(show, len(texts), "Embedding") if texts else None
         try:
-            for begin, end in _inputs.slices(sizes, SLICE_BYTES):
+            for begin, end in _inputs.slices(sizes, SLICE_CHARACTERS):
+                self._handle.check_slice()
                 yield begin, end
                 if bar is not None:
                     bar.update(end - begin)
@@ -212,13 +302,14 @@ class SentenceTransformer(Model):
             if bar is not None:
                 bar.close()
 
-    def _vectors(self, texts: list[Any], template: str | None, show: bool | None) -> NDArray[np.float32]:
+    def _vectors(self, texts: list[Any], template: str | None, show: bool | None,
+                 opened: Handle) -> NDArray[np.float32]:
         lib = _native.load()
-        with self._handle.use() as handle:
+        with opened.use() as handle:
             dims = int(lib.aoe_embedder_dims(handle.embedder))
             vectors = np.empty((len(texts), dims), np.float32)
             for begin, end in self._slices(texts, show):
-                part, rows = _inputs.Texts(texts[begin:end]), vectors[begin:end]
+                part, rows = _inputs.Texts(texts[begin:end], begin=begin), vectors[begin:end]
                 with self._named(handle, begin):
                     if template is None:
                         out = rows.ctypes.data_as(_native.interface().type("float *"))
@@ -236,7 +327,7 @@ class SentenceTransformer(Model):
         info = _native.struct("aoe_sequence_info")
         with self._handle.use() as handle:
             for begin, end in self._slices(texts, show):
-                part = _inputs.Texts(texts[begin:end])
+                part = _inputs.Texts(texts[begin:end], begin=begin)
                 with self._named(handle, begin), self._sequences(handle, part, template) as sequences:
                     for i in range(len(part)):
                         lib.aoe_sequence_get_info(sequences[i], ctypes.byref(info))
@@ -262,27 +353,34 @@ class SentenceTransformer(Model):
     # ------------------------------------------------------------ other functions
 
     def tokenize(self, texts: list[str], **arguments: Any) -> dict[str, NDArray[np.int64]]:
-        """Returns the token ids of texts, without a prompt: {"input_ids": [n, T], "attention_mask": [n, T]}. Shorter
-        rows are filled with zeros at the end, where the mask is 0."""
+        """Returns the token ids of texts, without a prompt: {"input_ids": [n, T], "attention_mask": [n, T]}, and
+        "token_type_ids": [n, T] if the tokenizer of transformers returns them. Shorter rows are filled with the padding
+        token, where the mask is 0, on the padding side of the tokenizer."""
         check_unsupported(**arguments)
         lib, count, rows = _native.load(), ctypes.c_size_t(), []
         with self._handle.use() as handle:
-            part = _inputs.Texts(_inputs.as_list([texts] if isinstance(texts, str) else texts, "texts"))
+            part = _inputs.Texts(_inputs.as_list([texts] if isinstance(texts, str) else texts, "texts"), begin=0,
+                                 argument="texts")
             with self._named(handle, 0), self._sequences(handle, part, "") as sequences:
                 for sequence in sequences:
                     ids = lib.aoe_sequence_ids(sequence, ctypes.byref(count))
                     rows.append(np.ctypeslib.as_array(ids, (count.value,)).astype(np.int64))
+        self._check_owned("used for batches of token ids")
+        base = self._info().base
+        padding = Padding([self.directory, *([pathlib.Path(os.fsdecode(base))] if base else [])])
         longest = max(map(len, rows), default=0)
-        ids_array, mask = np.zeros((2, len(rows), longest), np.int64)
+        ids_array, mask = np.full((len(rows), longest), padding.id, np.int64), np.zeros((len(rows), longest), np.int64)
         for i, row in enumerate(rows):
-            ids_array[i, :len(row)], mask[i, :len(row)] = row, 1
-        return {"input_ids": ids_array, "attention_mask": mask}
+            begin = longest - len(row) if padding.left else 0
+            ids_array[i, begin:begin + len(row)], mask[i, begin:begin + len(row)] = row, 1
+        types = {"token_type_ids": np.zeros_like(mask)} if padding.types else {}
+        return {"input_ids": ids_array, **types, "attention_mask": mask}
 
     preprocess = tokenize
 
     def get_embedding_dimension(self) -> int:
         """Returns the number of components of an embedding."""
-        with self._handle.use() as handle:
+        with self._handle_for(self.truncate_dim).use() as handle:
             dims = int(_native.load().aoe_embedder_dims(handle.embedder))
         return dims if self.truncate_dim is None else min(dims, self.truncate_dim)
 
@@ -299,12 +397,13 @@ class SentenceTransformer(Model):
             raise ValueError(f"similarity_fn_name must be one of {', '.join(util.PAIRWISE)}, not {value!r}")
         self._similarity = value
 
-    def similarity(self, embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> NDArray[Any]:
         """Returns the similarities [n, m] of all pairs of embeddings1[n, D] and embeddings2[m, D]."""
         return util.ALL_PAIRS[self.similarity_fn_name](embeddings1, embeddings2)
 
-    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:
-        """Returns the similarities [n] of the rows of embeddings1[n, D] and embeddings2[n, D]."""
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Returns the similarities [n] of the rows of embeddings1[n, D] and embeddings2[n, D]; a number for two
+        embeddings [D]."""
         return util.PAIRWISE[self.similarity_fn_name](embeddings1, embeddings2)
 
     @contextmanager
@@ -323,45 +422,43 @@ class SentenceTransformer(Model):
         """Writes the model directory, with the current max_seq_length, prompts, default_prompt_name, similarity
         function and truncate_dim. The directory is complete or not there. Raises FileExistsError if `path` exists and
         is not an empty directory."""
-        check_unsupported(**{k: v for k, v in arguments.items() if k not in ("safe_serialization",)})
+        if not arguments.pop("safe_serialization", True):
+            raise NotImplementedError("safe_serialization=False is not supported; weights are saved as safetensors")
+        check_unsupported(**arguments)
         del model_name, create_model_card
-        target = pathlib.Path(path)
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise FileExistsError(f"{target} exists; choose another path, or remove it")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=target.name + ".", dir=target.parent) as folder:
-            part = pathlib.Path(folder) / "model"
-            shutil.copytree(self.directory, part)
-            self._write_settings(part)
-            if target.exists():
-                target.rmdir()
-            part.rename(target)
+        save_directory(self.directory, path, self._write_settings)
 
     save = save_pretrained
 
     def _write_settings(self, part: pathlib.Path) -> None:
-        prompts = self.prompts if any(self.prompts.values()) else None
-        length = self._fields.get("max_length")
-        _update(part / "config_sentence_transformers.json", {
-            "prompts": prompts, "default_prompt_name": self.default_prompt_name,
-            "similarity_fn_name": self._similarity, "truncate_dim": self.truncate_dim})
-        if (part / "sentence_bert_config.json").exists() or not (part / "aoe.json").exists():
+        templates = {name: self._template(text, None) or "{text}" for name, text in self.prompts.items()}
+        prefixes = {name: _prefix(text) for name, text in templates.items() if "{text}" not in _prefix(text)}
+        default, has_own = self.default_prompt_name, (part / "aoe.json").exists()
+        for name in self.prompts if not has_own else ():
+            if name not in prefixes:
+                raise ValueError(f"the prompt {name!r} contains text after {{text}}, which the files of this model "
+                                 "cannot store; use a prompt that is put before the text")
+        if has_own and "default" in templates and default != "default" and templates["default"] != "{text}":
+            raise ValueError("aoe.json stores the default prompt as \"default\", but the model has another prompt with "
+                             "this name; rename it, or set default_prompt_name=\"default\"")
+        changed, length = self.changed_settings(), self._fields.get("max_length")
+        settings: dict[str, Any] = {} if self._similarity is None else {"similarity_fn_name": self._similarity}
+        if "truncate_dim" in changed:
+            settings["truncate_dim"] = self.truncate_dim
+        own = {"similarity" if key == "similarity_fn_name" else key: value for key, value in settings.items()}
+        if {"prompts", "default_prompt_name"} & set(changed):
+            settings |= {"prompts": prefixes, "default_prompt_name": default if default in prefixes else None}
+            own["prompts"] = {**{n: t for n, t in templates.items() if n != "default"},
+                              **({} if default is None else {"default": templates[default]})}
+        _update(part / "config_sentence_transformers.json", settings)
+        if length is not None and ((part / "sentence_bert_config.json").exists() or not has_own):
             _update(part / "sentence_bert_config.json", {"max_seq_length": length})
-        if (part / "aoe.json").exists():  # its settings take precedence
-            default = self._template(None, None)
-            templates = None if prompts is None else {name: self._template(text, None) or "{text}"
-                                                      for name, text in prompts.items()}
-            _update(part / "aoe.json", {"max_length": length, "prompts": templates, "prompt": default})
+        if has_own:  # its settings take precedence
+            if own.get("truncate_dim") is not None:  # a setting of version 4
+                own["format_version"] = max(4, read_json(part / "aoe.json").get("format_version", 0))
+            _update(part / "aoe.json", {**own, **({} if length is None else {"max_length": length})})
 
 
 def _prefix(template: str) -> str:
     """Returns the prompt of sentence-transformers for a template; templates with text after {text} stay as they are."""
     return template[:-6] if template.endswith("{text}") and template.count("{text}") == 1 else template
-
-
-def _update(path: pathlib.Path, values: dict[str, Any]) -> None:
-    """Sets the keys of a JSON file whose values are not None."""
-    values = {key: value for key, value in values.items() if value is not None}
-    if values:
-        before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        path.write_text(json.dumps({**before, **values}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from . import _context, _inputs, _native
 
 Array = NDArray[np.float32]
+Floats = NDArray[Any]  # float32 or float64
 
 
 def _matrix(embeddings: Any) -> Array:
@@ -29,91 +30,138 @@ def _matrix(embeddings: Any) -> Array:
     return array
 
 
-def _same_size(a: Any, b: Any) -> tuple[Array, Array]:
-    x, y = _matrix(a), _matrix(b)
-    if x.shape[1] != y.shape[1]:
-        raise ValueError(f"the embeddings have {x.shape[1]} and {y.shape[1]} components")
+def _floats(embeddings: Any) -> Floats:
+    """Returns embeddings[D] or [n, D] as float64 if their type is float64 or an integer of at least 32 bits, and
+    otherwise as float32."""
+    if hasattr(embeddings, "detach"):  # a tensor of PyTorch
+        embeddings = embeddings.detach().cpu()
+        embeddings = (embeddings if str(embeddings.dtype) != "torch.bfloat16" else embeddings.float()).numpy()
+    given, array = getattr(embeddings, "dtype", None), np.asarray(embeddings)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"embeddings must be numbers, not {array.dtype}")
+    if array.ndim not in (1, 2):
+        raise ValueError(f"embeddings must have one or two dimensions, not {array.ndim}")
+    if given is None and array.dtype.kind in "fi" and not _of_arrays(embeddings):
+        return np.asarray(array, np.float32)  # numbers of Python
+    return np.asarray(array, np.float64 if array.dtype.kind != "b" and array.dtype.itemsize > 4 or
+                      array.dtype.kind in "iu" and array.dtype.itemsize > 2 else np.float32)
+
+
+def _of_arrays(embeddings: Any) -> bool:
+    return len(embeddings) > 0 and hasattr(embeddings[0], "dtype")
+
+
+def _check_size(x: Floats, y: Floats) -> None:
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"the embeddings have {x.shape[-1]} and {y.shape[-1]} components")
+
+
+def _same_size(a: Any, b: Any) -> tuple[Floats, Floats]:
+    """Returns two matrices; one embedding becomes a matrix of one row."""
+    x, y = np.atleast_2d(_floats(a)), np.atleast_2d(_floats(b))
+    _check_size(x, y)
     return x, y
 
 
-def normalize_embeddings(embeddings: Any) -> Array:
-    """Scales embeddings[n, D] to unit length; zero vectors remain zero."""
-    x = _matrix(embeddings)
-    norms = np.sqrt(np.einsum("ij,ij->i", x, x, dtype=np.float64))
-    return np.asarray(x / np.maximum(norms, 1e-12)[:, None].astype(np.float32), np.float32)
+def normalize_embeddings(embeddings: Any) -> Floats:
+    """Scales embeddings[n, D] or [D] to unit length; zero vectors remain zero."""
+    x = _floats(embeddings)
+    norms = np.sqrt(np.einsum("...j,...j->...", x, x, dtype=np.float64))
+    return np.asarray(x / np.maximum(norms, 1e-12)[..., None].astype(x.dtype), x.dtype)
 
 
-def cos_sim(a: Any, b: Any) -> Array:
-    """Returns the cosines [n, m] of the rows of a[n, D] and b[m, D]."""
+def cos_sim(a: Any, b: Any) -> Floats:
+    """Returns the cosines [n, m] of the rows of a[n, D] and b[m, D]. As in all functions of similarity, the result is
+    float64 if an argument is float64 or has integers of at least 32 bits, and otherwise float32."""
     x, y = _same_size(a, b)
-    return np.asarray(normalize_embeddings(x) @ normalize_embeddings(y).T, np.float32)
+    return np.asarray(normalize_embeddings(x) @ normalize_embeddings(y).T)
 
 
-def dot_score(a: Any, b: Any) -> Array:
+def dot_score(a: Any, b: Any) -> Floats:
     """Returns the dot products [n, m] of the rows of a[n, D] and b[m, D]."""
     x, y = _same_size(a, b)
-    return np.asarray(x @ y.T, np.float32)
+    return np.asarray(x @ y.T)
 
 
-def euclidean_sim(a: Any, b: Any) -> Array:
+def euclidean_sim(a: Any, b: Any) -> Floats:
     """Returns the negative Euclidean distances [n, m] of the rows of a[n, D] and b[m, D]."""
     x, y = _same_size(a, b)
-    return np.stack([-np.linalg.norm(y - row, axis=1) for row in x]) if len(x) else np.empty((0, len(y)), np.float32)
+    rows = [-np.linalg.norm(y - row, axis=1) for row in x]
+    return np.stack(rows) if rows else np.empty((0, len(y)), np.result_type(x, y))
 
 
-def manhattan_sim(a: Any, b: Any) -> Array:
+def manhattan_sim(a: Any, b: Any) -> Floats:
     """Returns the negative sums of absolute differences [n, m] of the rows of a[n, D] and b[m, D]."""
     x, y = _same_size(a, b)
-    return np.stack([-np.abs(y - row).sum(1) for row in x]) if len(x) else np.empty((0, len(y)), np.float32)
+    rows = [-np.abs(y - row).sum(1) for row in x]
+    return np.stack(rows) if rows else np.empty((0, len(y)), np.result_type(x, y))
 
 
-def _rows(a: Any, b: Any) -> tuple[Array, Array]:
-    x, y = _same_size(a, b)
-    if len(x) != len(y):
+def _rows(a: Any, b: Any) -> tuple[Floats, Floats]:
+    """Returns the arguments of a pairwise function, of which one or both may be a single embedding."""
+    x, y = _floats(a), _floats(b)
+    _check_size(x, y)
+    if x.ndim == y.ndim == 2 and len(x) != len(y):
         raise ValueError(f"there are {len(x)} and {len(y)} embeddings; pairs need equal numbers")
     return x, y
 
 
-def pairwise_cos_sim(a: Any, b: Any) -> Array:
-    """Returns the cosines [n] of the rows of a[n, D] and b[n, D]."""
+def pairwise_cos_sim(a: Any, b: Any) -> Any:
+    """Returns the cosines [n] of the rows of a[n, D] and b[n, D]. As in all pairwise functions, an embedding [D] is
+    compared with each row of the other argument, and the result for two embeddings [D] is a number."""
     x, y = _rows(a, b)
-    return np.asarray(np.einsum("ij,ij->i", normalize_embeddings(x), normalize_embeddings(y)), np.float32)
+    return np.einsum("...j,...j->...", normalize_embeddings(x), normalize_embeddings(y))[()]
 
 
-def pairwise_dot_score(a: Any, b: Any) -> Array:
+def pairwise_dot_score(a: Any, b: Any) -> Any:
     """Returns the dot products [n] of the rows of a[n, D] and b[n, D]."""
-    return np.asarray(np.einsum("ij,ij->i", *_rows(a, b)), np.float32)
+    return np.einsum("...j,...j->...", *_rows(a, b))[()]
 
 
-def pairwise_euclidean_sim(a: Any, b: Any) -> Array:
+def pairwise_euclidean_sim(a: Any, b: Any) -> Any:
     """Returns the negative Euclidean distances [n] of the rows of a[n, D] and b[n, D]."""
     x, y = _rows(a, b)
-    return np.asarray(-np.linalg.norm(x - y, axis=1), np.float32)
+    return -np.linalg.norm(x - y, axis=-1)
 
 
-def pairwise_manhattan_sim(a: Any, b: Any) -> Array:
+def pairwise_manhattan_sim(a: Any, b: Any) -> Any:
     """Returns the negative sums of absolute differences [n] of the rows of a[n, D] and b[n, D]."""
     x, y = _rows(a, b)
-    return np.asarray(-np.abs(x - y).sum(1), np.float32)
+    return -np.abs(x - y).sum(-1)
 
 
-ALL_PAIRS: dict[str, Callable[[Any, Any], Array]] = {
+ALL_PAIRS: dict[str, Callable[[Any, Any], Floats]] = {
     "cosine": cos_sim, "dot": dot_score, "euclidean": euclidean_sim, "manhattan": manhattan_sim}
-PAIRWISE: dict[str, Callable[[Any, Any], Array]] = {
+PAIRWISE: dict[str, Callable[[Any, Any], Any]] = {
     "cosine": pairwise_cos_sim, "dot": pairwise_dot_score, "euclidean": pairwise_euclidean_sim,
     "manhattan": pairwise_manhattan_sim}
 
 
 def quantize_embeddings(embeddings: Any, precision: str, ranges: Any = None,
-                        calibration_embeddings: Any = None) -> NDArray[Any]:
-    """Quantizes embeddings[n, D] to "int8", "uint8", "binary" or "ubinary".
+                        calibration_embeddings: Any = None) -> Any:
+    """Quantizes embeddings[n, D] or [D] to "int8", "uint8", "binary" or "ubinary"; n may be 0.
 
     int8 and uint8 divide the range of each component into 255 steps. ranges[2, D]: smallest and largest values;
-    calibration_embeddings[m, D]: embeddings from which the ranges are taken; neither: those of `embeddings`."""
-    if ranges is None and calibration_embeddings is not None:
+    calibration_embeddings[m, D]: embeddings from which the ranges are taken; neither: those of `embeddings`. A list
+    without embeddings remains an empty list, because D is unknown. Embeddings of type int8 or uint8, which are already
+    quantized, raise TypeError."""
+    if isinstance(embeddings, (list, tuple)) and not len(embeddings):
+        if precision not in _inputs.PRECISIONS:
+            raise ValueError(f"precision must be one of {', '.join(_inputs.PRECISIONS)}, not {precision!r}")
+        return []
+    kind = str(getattr(embeddings, "dtype", "")).split(".")[-1]
+    if kind in ("int8", "uint8"):
+        raise TypeError(f"embeddings of type {kind} are already quantized; pass floating-point embeddings")
+    if hasattr(ranges, "detach"):
+        ranges = ranges.detach().cpu().numpy()
+    if ranges is None and calibration_embeddings is not None and precision in ("int8", "uint8"):
         c = _matrix(calibration_embeddings)
+        if not len(c):
+            raise ValueError("calibration_embeddings is empty; the ranges need at least one embedding")
         ranges = np.stack([c.min(0), c.max(0)])
-    return _inputs.quantize(_matrix(embeddings), precision, ranges)
+    x = _floats(embeddings)
+    codes = _inputs.quantize(np.asarray(np.atleast_2d(x), np.float32), precision, ranges)
+    return codes if x.ndim == 2 else codes[0]
 
 
 # ---------------------------------------------------------------- search
@@ -154,11 +202,17 @@ def semantic_search(query_embeddings: Any, corpus_embeddings: Any, query_chunk_s
     """Finds the best embeddings of a corpus for each query, by exact search.
 
     Returns one list per query, best first, of {"corpus_id": row, "score": similarity}. Equal scores are ordered by the
-    row. corpus_chunk_size is accepted for compatibility and has no effect."""
+    row. top_k=0 returns empty lists. corpus_chunk_size is accepted for compatibility and has no effect."""
     del corpus_chunk_size
-    queries, vectors = _same_size(query_embeddings, corpus_embeddings)
-    if top_k < 1:
-        raise ValueError(f"top_k must be positive, not {top_k}")
+    queries, vectors = _matrix(query_embeddings), _matrix(corpus_embeddings)
+    _check_size(queries, vectors)
+    query_chunk_size = _native.positive(query_chunk_size, "query_chunk_size")
+    if isinstance(top_k, bool) or not hasattr(top_k, "__index__"):
+        raise TypeError(f"top_k must be an integer, not {top_k!r:.60}")
+    if top_k < 0:
+        raise ValueError(f"top_k must not be negative, but is {top_k}")
+    if top_k == 0:
+        return [[] for _ in queries]
     rows, scores = _best(queries, vectors, top_k, score_function, query_chunk_size)
     return [[{"corpus_id": i, "score": s} for i, s in zip(r, t)] for r, t in zip(rows.tolist(), scores.tolist())]
 
@@ -201,7 +255,7 @@ def community_detection(embeddings: Any, threshold: float = 0.75, min_community_
 
     Returns lists of at least min_community_size rows, the largest group first. The first row of a group is its center,
     and no row is in two groups."""
-    vectors = normalize_embeddings(embeddings) if len(embeddings) else np.empty((0, 1), np.float32)
+    vectors = _matrix(normalize_embeddings(embeddings)) if len(embeddings) else np.empty((0, 1), np.float32)
     n = len(vectors)
     bar = _inputs.progress_bar(show_progress_bar, n, "Finding groups")
     groups: list[tuple[int, NDArray[np.int64]]] = []

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import aoe
-from aoe import _context
+from aoe import _context, _native
+from aoe._model import Borrowed
 
 TEXTS = [f"text number {i} about {'rice ' * (i % 7)}" for i in range(60)]
 opened = None
@@ -56,6 +57,89 @@ def test_close_waits_for_other_threads():
         for thread in threads:
             thread.join()
         assert errors == ["the model is closed"] * 3
+
+
+def test_model_of_a_running_training_waits_for_other_threads(model):
+    """The library destroys the model after close, so no thread may use it then."""
+    for _ in range(2):
+        handle = Borrowed(model._handle.embedder.value, model._handle.context)
+        borrowed, errors, started = aoe.SentenceTransformer._borrow(handle), [], threading.Event()
+
+        def work():
+            try:
+                while True:
+                    started.set()
+                    borrowed.encode(TEXTS * 10)
+            except ValueError as error:
+                errors.append(str(error))
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        started.wait()
+        handle.close()
+        assert not handle.users
+        for thread in threads:
+            thread.join()
+        assert len(errors) == 3 and all("the model is closed" in error for error in errors)
+
+
+def test_training_ends_while_a_thread_uses_the_model(tmp_path):
+    program = ("import aoe, sys, threading, warnings; warnings.simplefilter('ignore')\n"
+               "def use(model):\n"
+               "    try:\n        while True: model.encode(['a text about rice'] * 500)\n"
+               "    except ValueError: pass\n"
+               "def dev(model):\n"
+               "    for _ in range(2): threading.Thread(target=use, args=(model,)).start()\n"
+               "    model.encode('a')\n    return 0.5\n"
+               "rows = [('a cat', 'a dog', 1.0), ('rice', 'a plane', 0.0)] * 4\n"
+               "aoe.train(rows, sys.argv[1], dev=dev, max_steps=2, batch_size=2, eval_every=1)\nprint('done')")
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "m")], capture_output=True, text=True,
+                          timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_model_that_other_threads_used_during_fork():
+    """The threads do not exist in the child, which can therefore free the model."""
+    mine = aoe.SentenceTransformer()
+    entered, leave = threading.Event(), threading.Event()
+
+    def work():
+        with mine._handle.use():
+            entered.set()
+            leave.wait()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    entered.wait()
+    with mine._handle.use():  # this thread continues to use the model in the child
+        child = os.fork()
+        if not child:
+            kept = len(mine._handle.users) == 1
+    if not child:
+        mine.close()
+        os._exit(0 if kept and not mine._handle.finalizer.alive else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    leave.set()
+    thread.join()
+    mine.close()
+    assert not mine._handle.finalizer.alive
+
+
+def test_library_that_does_not_exist(tmp_path):
+    done = subprocess.run([sys.executable, "-c", "import aoe"], capture_output=True, text=True, check=False,
+                          env={**os.environ, "AOE_LIBRARY": str(tmp_path / "none.so")})
+    assert done.returncode and "AOE_LIBRARY" in done.stderr and "none.so" in done.stderr
+
+
+def test_damaged_record_of_the_library():
+    interface = _native.Interface("struct broken\n    size 24\n    0 a: int\n")
+    with pytest.raises(ImportError, match="install the wheel"):
+        interface.type("unknown_type")
+    with pytest.raises(ImportError, match="broken need 4 bytes .* but 24 in abi.txt"):
+        interface.type("broken")
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

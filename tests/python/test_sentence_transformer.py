@@ -6,9 +6,12 @@ import pickle
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import aoe
+from aoe._model_files import Padding
+from conftest import ROOT
 
 TEXTS = ["She cooks rice.", "", "Ein Flugzeug hebt ab.", "部署", "a\0b", "x" * 5000, "🙂", " \n\t"]
 
@@ -30,7 +33,8 @@ def test_results_do_not_depend_on_other_texts(model):
     assert np.array_equal(many[-len(TEXTS):], together)
 
 
-@pytest.mark.parametrize("make", [tuple, np.array, iter, lambda t: (x for x in t), lambda t: dict.fromkeys(t)])
+@pytest.mark.parametrize("make", [tuple, np.array, iter, lambda t: (x for x in t), pd.Series,
+                                  lambda t: dict.fromkeys(t).keys()])
 def test_collections_of_texts(model, make):
     texts = ["a", "b", "c"]
     assert np.array_equal(model.encode(make(texts)), model.encode(texts))
@@ -42,8 +46,11 @@ def test_no_texts(model):
 
 @pytest.mark.parametrize("bad, error, words", [
     (None, TypeError, "not NoneType"), (b"x", TypeError, "not bytes"), (7, TypeError, "not int"),
-    (["a", None], TypeError, "not NoneType"), ([["a"]], TypeError, "not list"), ([b"a"], TypeError, "not bytes"),
-    (["\ud800"], ValueError, "lone surrogate"), (np.array([1.0]), TypeError, "not float"),
+    (["a", None], TypeError, r"inputs\[1\]: .*not NoneType"), ([["a"]], TypeError, "not list"),
+    ([b"a"], TypeError, "not bytes"),
+    (["a", "\ud800"], ValueError, r"inputs\[1\]: .*lone surrogate"),
+    ({"text": "a"}, TypeError, "not dict"), (pd.DataFrame({"text": ["a"]}), TypeError, "not DataFrame"),
+    (np.array("text"), TypeError, "without dimensions"), (np.array([1.0]), TypeError, "not float"),
 ])
 def test_inputs_that_are_no_texts(model, bad, error, words):
     with pytest.raises(error, match=words):
@@ -51,7 +58,11 @@ def test_inputs_that_are_no_texts(model, bad, error, words):
 
 
 @pytest.mark.parametrize("arguments, error", [
-    ({"batch_size": 0}, ValueError), ({"precision": "int4"}, ValueError), ({"device": "cuda"}, ValueError),
+    ({"batch_size": 0}, ValueError), ({"batch_size": 2.0}, TypeError), ({"batch_size": True}, TypeError),
+    ({"prompt": "a\0b"}, ValueError), ({"prompt": "\ud800"}, ValueError), ({"task": "query"}, NotImplementedError),
+    ({"truncate_dim": 2.5}, TypeError),
+    ({"output_value": "token_embeddings", "precision": "int8"}, NotImplementedError),
+    ({"precision": "int4"}, ValueError), ({"device": "cuda"}, ValueError),
     ({"prompt_name": "none"}, ValueError), ({"prompt": 3}, TypeError),
     ({"pool": {"processes": []}}, NotImplementedError),
     ({"chunk_size": 5}, NotImplementedError),
@@ -86,7 +97,7 @@ def test_precisions(model):
     assert not np.array_equal(aoe.util.quantize_embeddings(vectors, "uint8", ranges=ranges), codes)
     assert np.array_equal(aoe.util.quantize_embeddings(vectors, "uint8", calibration_embeddings=vectors), codes)
     first = aoe.util.quantize_embeddings(vectors[0], "uint8", calibration_embeddings=vectors)
-    assert np.array_equal(first[0], codes[0])
+    assert np.array_equal(first, codes[0])
     with pytest.raises(ValueError, match="one embedding"):
         model.encode("a", precision="int8")
 
@@ -103,12 +114,26 @@ def test_prompts(model):
     assert np.array_equal(named.encode("rice", prompt=""), model.encode("rice"))
     with pytest.raises(ValueError, match="default_prompt_name"):
         aoe.SentenceTransformer(default_prompt_name="none")
+    for prompts, error in (({"a": "x\0"}, ValueError), ({"a\0": "x"}, ValueError), ({"a": 3}, TypeError)):
+        with pytest.raises(error, match="prompt"):
+            aoe.SentenceTransformer(prompts=prompts)
+    assert aoe.SentenceTransformer(prompts={"query": None}).prompts["query"] == ""
+
+
+def test_prompt_templates(model):
+    expected = model.encode("a text about rice, in short")
+    assert np.array_equal(model.encode("rice", prompt="a text about {text}, in short"), expected)
+    named = aoe.SentenceTransformer(prompts={"about": "a text about {text}, in short"})
+    assert np.array_equal(named.encode("rice", prompt_name="about"), expected)
 
 
 def test_tokens_and_token_embeddings(model):
     tokens = model.tokenize(["hello world", "x"])
     assert tokens["input_ids"].shape == tokens["attention_mask"].shape == (2, 4)
     assert tokens["attention_mask"].sum(1).tolist() == [4, 3] and tokens["input_ids"][1, 3] == 0
+    assert list(tokens) == ["input_ids", "token_type_ids", "attention_mask"] and not tokens["token_type_ids"].any()
+    with pytest.raises(ValueError, match=r"texts\[1\]"):
+        model.tokenize(["a", "\ud800"])
     states = model.encode(["hello world", "x"], output_value="token_embeddings")
     assert [len(state) for state in states] == [4, 3]
     assert np.allclose(aoe.util.cos_sim(states[0].mean(0), model.encode("hello world")), 1, atol=1e-4)  # mean pooling
@@ -131,8 +156,12 @@ def test_longest_text(model):
     assert np.array_equal(short.encode("a b c d e f"), model.encode("a b c"))
     short.max_seq_length = 6
     assert np.array_equal(short.encode("a b c d e f"), model.encode("a b c d"))
-    with pytest.raises(ValueError):
-        short.max_seq_length = 10**6
+    for value, error in ((10**6, ValueError), (0, ValueError), (6.5, TypeError), (None, TypeError), (True, TypeError)):
+        with pytest.raises(error):
+            short.max_seq_length = value
+    for value, error in ((0, ValueError), (6.5, TypeError)):
+        with pytest.raises(error, match="max_seq_length"):
+            aoe.SentenceTransformer(max_seq_length=value)
     assert short.max_seq_length == 6  # the model is unchanged
 
 
@@ -142,11 +171,139 @@ def test_saved_model(model, tmp_path):
     saved = aoe.SentenceTransformer(tmp_path / "saved")
     assert saved.prompts["query"] == "q: " and saved.max_seq_length == 7
     long = "one two three four five six seven eight"
-    assert np.array_equal(saved.encode(long)[:64], changed.encode(long))
+    assert saved.truncate_dim == 64 and np.array_equal(saved.encode(long), changed.encode(long))
     assert json.loads((tmp_path / "saved" / "config_sentence_transformers.json").read_text())["truncate_dim"] == 64
     with pytest.raises(FileExistsError):
         model.save_pretrained(tmp_path / "saved")
     assert [p.name for p in tmp_path.iterdir()] == ["saved"]
+
+
+@pytest.fixture(params=["with aoe.json", "without aoe.json"])
+def start(request, tmp_path, program):
+    """A directory of a model with random weights. The settings in aoe.json take precedence over those of
+    sentence-transformers."""
+    path = tmp_path / "start"
+    subprocess.run([program, "init", "-q", "-o", path, "--hidden", "32", "--layers", "1", "--vocab-from",
+                    ROOT / "examples" / "train.tsv", "--vocab-size", "500"], check=True)
+    if request.param == "without aoe.json":
+        (path / "aoe.json").unlink()
+    return path
+
+
+def test_saved_default_prompt(start, tmp_path):
+    model, own_settings = aoe.SentenceTransformer(start), (start / "aoe.json").exists()
+    changed = aoe.SentenceTransformer(start, prompts={"search": "q: ", "other": "q: "}, default_prompt_name="other")
+    changed.save_pretrained(tmp_path / "a")
+    saved = aoe.SentenceTransformer(tmp_path / "a")
+    assert np.array_equal(saved.encode(TEXTS), changed.encode(TEXTS))
+    assert np.array_equal(saved.encode("rice"), model.encode("q: rice"))
+    assert not np.array_equal(saved.encode("rice"), model.encode("rice"))
+    assert saved.default_prompt_name == "other" and saved.prompts["search"] == "q: " and not saved.changed_settings()
+    saved.default_prompt_name = None
+    assert np.array_equal(saved.encode("rice"), model.encode("rice"))
+    saved.save_pretrained(tmp_path / "b")  # removes the default prompt
+    again = aoe.SentenceTransformer(tmp_path / "b")
+    assert np.array_equal(again.encode("rice"), model.encode("rice"))
+    assert again.default_prompt_name is None and again.prompts["search"] == "q: "
+    again.prompts["search"] = "{text} in short"
+    if own_settings:
+        again.save_pretrained(tmp_path / "c")
+        assert aoe.SentenceTransformer(tmp_path / "c").prompts["search"] == "{text} in short"
+        config = json.loads((tmp_path / "c" / "config_sentence_transformers.json").read_text())
+        assert "search" not in config["prompts"] and config["prompts"]["other"] == "q: "
+        again.prompts["default"] = "x: "
+        with pytest.raises(ValueError, match="rename"):
+            again.save_pretrained(tmp_path / "d")
+    else:
+        with pytest.raises(ValueError, match="text after {text}"):
+            again.save_pretrained(tmp_path / "c")
+    assert not (tmp_path / "d").exists()
+
+
+def test_truncation_of_the_model_directory(start, tmp_path):
+    """truncate_dim of the directory is a default, as in sentence-transformers: arguments may exceed it."""
+    model = aoe.SentenceTransformer(start)
+    aoe.SentenceTransformer(start, truncate_dim=16).save_pretrained(tmp_path / "a")
+    full, short = model.encode(TEXTS), aoe.SentenceTransformer(tmp_path / "a")
+    assert short.truncate_dim == 16 and not short.changed_settings() and short.get_embedding_dimension() == 16
+    for dims, expected in ((None, 16), (8, 8), (16, 16), (30, 30), (1000, 32), (np.int64(20), 20)):
+        assert np.array_equal(short.encode(TEXTS, truncate_dim=dims), full[:, :expected])
+        opened = aoe.SentenceTransformer(tmp_path / "a", truncate_dim=dims)
+        assert np.array_equal(opened.encode(TEXTS), full[:, :expected])
+        assert opened.get_embedding_dimension() == expected
+        assert np.array_equal(pickle.loads(pickle.dumps(opened)).encode(TEXTS), full[:, :expected])
+    with short.truncate_embeddings(None):
+        assert np.array_equal(short.encode(TEXTS), full) and short.changed_settings() == ["truncate_dim"]
+        short.save_pretrained(tmp_path / "b")  # removes the setting
+    assert np.array_equal(short.encode(TEXTS), full[:, :16])
+    assert aoe.SentenceTransformer(tmp_path / "b").truncate_dim is None
+    assert np.array_equal(aoe.SentenceTransformer(tmp_path / "b").encode(TEXTS), full)
+    short.encode("a", truncate_dim=20)
+    short.close()
+    with pytest.raises(ValueError, match="closed"):
+        short.encode("a", truncate_dim=20)
+    for value, error in ((0, ValueError), (-1, ValueError), (2.5, TypeError), ("8", TypeError), (True, TypeError)):
+        with pytest.raises(error, match="truncate_dim"):
+            aoe.SentenceTransformer(truncate_dim=value)
+        with pytest.raises(error, match="truncate_dim"):
+            model.truncate_dim = value
+
+
+@pytest.mark.parametrize("config, tokens, pad, left, types", [
+    ({"tokenizer_class": "MPNetTokenizer", "pad_token": "<pad>"}, ["<s>", "<pad>"], 1, False, False),
+    ({"tokenizer_class": "Qwen2Tokenizer", "pad_token": {"content": "<|end|>"}, "padding_side": "left"},
+     ["a", "b", "<|end|>"], 2, True, False),
+    ({"model_input_names": ["input_ids", "attention_mask"]}, ["[CLS]", "[SEP]", "[UNK]", "[PAD]"], 3, False, False),
+    ({"tokenizer_class": "BertTokenizerFast"}, ["[PAD]"], 0, False, True),
+])
+def test_padding_of_token_ids(tmp_path, config, tokens, pad, left, types):
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    (tmp_path / "tokenizer.json").write_text(json.dumps(
+        {"added_tokens": [{"id": i, "content": token} for i, token in enumerate(tokens)]}))
+    found = Padding([tmp_path / "none", tmp_path])
+    assert (found.id, found.left, found.types) == (pad, left, types)
+
+
+def test_token_ids_are_padded_on_the_side_of_the_tokenizer(model, tmp_path):
+    model.save_pretrained(tmp_path / "left")
+    file = tmp_path / "left" / "tokenizer_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "padding_side": "left", "pad_token": "[MASK]"}))
+    tokens = aoe.SentenceTransformer(tmp_path / "left").tokenize(["hello world", "x"])
+    assert tokens["attention_mask"].tolist() == [[1, 1, 1, 1], [0, 1, 1, 1]] and tokens["input_ids"][1, 0] == 103
+
+
+def test_texts_truncated_at_the_start_keep_the_prompt(model, tmp_path):
+    model.save_pretrained(tmp_path / "left")
+    file = tmp_path / "left" / "tokenizer_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "truncation_side": "left"}))
+    left = aoe.SentenceTransformer(tmp_path / "left", max_seq_length=5)
+    assert np.array_equal(left.encode("a b c d e", prompt="q: "), model.encode("q: e"))
+
+
+def test_attributes_that_are_missing(model, pair_model):
+    for opened, name in ((model, "start_multi_process_pool"), (model, "half"), (model, "fit"),
+                         (pair_model, "tokenizer"), (pair_model, "push_to_hub")):
+        assert not hasattr(opened, name)
+        with pytest.raises(NotImplementedError, match=f"{name} of sentence-transformers"):
+            getattr(opened, name)
+    with pytest.raises(AttributeError, match="no attribute 'none'"):
+        _ = model.none
+    assert model.to("cpu") is model and model.to(device=None, non_blocking=True) is model
+    with pytest.raises(NotImplementedError, match="dtype"):
+        model.to(dtype="float16")
+    with pytest.raises(NotImplementedError, match="dtype"):
+        model.to("cpu", "float16")
+
+
+def test_directory_of_an_open_model(model, tmp_path, monkeypatch):
+    """A relative path is that of the directory in which the model was opened."""
+    model.save_pretrained(tmp_path / "copy")
+    monkeypatch.chdir(tmp_path)
+    opened = aoe.SentenceTransformer("copy")
+    monkeypatch.chdir(tmp_path.parent)
+    opened.max_seq_length = 5
+    assert np.array_equal(opened.encode("a b c d e f"), model.encode("a b c"))
+    assert np.array_equal(pickle.loads(pickle.dumps(opened)).encode("a"), model.encode("a"))
 
 
 def test_closed_model():
@@ -158,6 +315,8 @@ def test_closed_model():
         with pytest.raises(ValueError, match="closed"):
             call()
     opened.close()
+    with pytest.raises(ValueError, match="closed"):  # the model is not opened again
+        opened.max_seq_length = 5
 
 
 def test_pickled_model(model):
@@ -179,9 +338,17 @@ def test_models_that_cannot_be_opened(tmp_path):
         aoe.SentenceTransformer(revision="main")
     with pytest.raises(ValueError, match="must not be empty"):
         aoe.SentenceTransformer("")
-    for arguments in ({"device": "cuda"}, {"dtype": "f64"}, {"threads": 0}, {"threads": "2"}):
-        with pytest.raises(ValueError):
+    for name in ("models/a\0b", "model-\ud800"):
+        with pytest.raises(ValueError, match="U\\+0000|surrogate") as error:
+            aoe.SentenceTransformer(name)
+        assert not isinstance(error.value, UnicodeError)
+    for arguments, error in (({"device": "cuda"}, ValueError), ({"dtype": "f64"}, ValueError),
+                             ({"threads": 0}, ValueError), ({"threads": "2"}, TypeError), ({"threads": 1.0}, TypeError),
+                             ({"threads": True}, TypeError)):
+        with pytest.raises(error):
             aoe.SentenceTransformer(**arguments)
+    assert aoe.SentenceTransformer(threads=np.int32(2), max_seq_length=np.int64(5)).threads == 2
+    aoe.SentenceTransformer(model_kwargs={}, processor_kwargs={}, config_kwargs=None, modules=[])
     for name in ("modules", "cache_folder", "model_kwargs", "processor_kwargs", "config_kwargs"):
         with pytest.raises(NotImplementedError, match=name):
             aoe.SentenceTransformer(**{name: {"x": 1}})

@@ -28,6 +28,54 @@ def test_similarity_functions(name, expected):
         util.PAIRWISE[name](A, B)
 
 
+@pytest.mark.parametrize("name", util.PAIRWISE)
+def test_types_and_shapes_of_similarities(name):
+    """The shapes and types are those of sentence-transformers."""
+    pairwise, all_pairs = util.PAIRWISE[name], util.ALL_PAIRS[name]
+    number = pairwise(A[0], A[1])
+    assert np.shape(number) == () and number.dtype == np.float32 and number == pairwise(A[:1], A[1:2])[0]
+    assert np.allclose(pairwise(A[0], B), all_pairs(A[0], B)[0], atol=1e-5)  # one embedding with each of the others
+    for given, result in ((np.float64, np.float64), (np.float32, np.float32), (np.float16, np.float32),
+                          (np.int8, np.float32), (np.int64, np.float64)):
+        x, y = (10 * A).astype(given), (10 * A[::-1]).astype(given)
+        assert all_pairs(x, y).dtype == pairwise(x, y).dtype == pairwise(x[0], y[0]).dtype == result
+        assert all_pairs(x[:0], y).dtype == result and all_pairs(x[:0], y).shape == (0, len(y))
+    assert all_pairs(A.tolist(), B.tolist()).dtype == np.float32
+    assert all_pairs(list(A.astype(np.float64)), B).dtype == np.float64
+    exact = np.array([[1 + 2.0**-40, 0]])
+    assert util.pairwise_dot_score(exact, exact)[0] > 1 + 2.0**-40  # is not rounded to float32
+    unit = util.normalize_embeddings(A[0])
+    assert unit.shape == A[0].shape and np.allclose(unit, A[0] / np.linalg.norm(A[0]), atol=1e-6)
+
+
+def test_quantized_embeddings():
+    for precision, kind, columns in (("int8", np.int8, 16), ("uint8", np.uint8, 16), ("binary", np.int8, 2),
+                                     ("ubinary", np.uint8, 2), ("float32", np.float32, 16)):
+        for ranges in (None, np.stack([A.min(0), A.max(0)])):
+            empty = util.quantize_embeddings(A[:0], precision, ranges=ranges)
+            assert empty.shape == (0, columns) and empty.dtype == kind
+        assert util.quantize_embeddings([], precision) == []
+        one = util.quantize_embeddings(A[3], precision, calibration_embeddings=A)
+        assert np.array_equal(one, util.quantize_embeddings(A, precision, calibration_embeddings=A)[3])
+    for shape in ((16,), (1, 16), (2, 15), (16, 2), (3, 16)):
+        with pytest.raises(ValueError, match=r"ranges must have the shape \(2, 16\)"):
+            util.quantize_embeddings(A, "int8", ranges=np.zeros(shape))
+    with pytest.raises(TypeError, match="already quantized"):
+        util.quantize_embeddings(A.astype(np.int8), "binary")
+    with pytest.raises(ValueError, match="calibration_embeddings is empty"):
+        util.quantize_embeddings(A, "int8", calibration_embeddings=A[:0])
+    with pytest.raises(ValueError, match="precision"):
+        util.quantize_embeddings([], "int4")
+
+
+def test_number_of_hits():
+    assert util.semantic_search(A[:3], B, top_k=0) == [[], [], []]
+    assert len(util.semantic_search(A[:1], B, top_k=np.int64(2))[0]) == 2
+    for top_k, error in ((-1, ValueError), (2.0, TypeError), (True, TypeError)):
+        with pytest.raises(error, match="top_k"):
+            util.semantic_search(A, B, top_k=top_k)
+
+
 @pytest.mark.parametrize("function", [util.cos_sim, util.dot_score])
 def test_semantic_search(function):
     found = util.semantic_search(A, B, top_k=5, score_function=function, query_chunk_size=7)
