@@ -12,7 +12,7 @@ class Bar:
     def __init__(self, total: int, desc: str = "", unit: str = "") -> None:
         self.total, self.label, self.unit = total, desc, unit
         self.n, self.start, self.shown = 0, time.monotonic(), 0.0
-        self.note = ""
+        self.note, self.width = "", 0
 
     def set_postfix(self, values: dict[str, str], refresh: bool = True) -> None:
         self.note = "".join(f", {name} {value}" for name, value in values.items())
@@ -24,10 +24,13 @@ class Bar:
             self.shown = now
             rate = self.n / max(now - self.start, 1e-9)
             left = (self.total - self.n) / rate if rate else 0.0
-            sys.stderr.write(f"\r{self.label}: {self.n}/{self.total} {self.unit}, {rate:.0f} per second, "
-                             f"{left:.0f} s left{self.note} ")
+            text = (f"{self.label}: {self.n}/{self.total} {self.unit}, {rate:.0f} per second, {left:.0f} s left"
+                    f"{self.note} ")
+            sys.stderr.write("\r" + text.ljust(self.width))  # spaces erase the end of a longer text
+            self.width = len(text)
             sys.stderr.flush()
 
     def close(self) -> None:
         if self.n:
             sys.stderr.write("\n")
+            sys.stderr.flush()  # a notebook shows the output of the next cell after it
