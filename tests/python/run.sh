@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # run.sh: tests the Python package (`make check-python`):
-#     tests    pytest with Python's development mode, and with the library in BUILD
+#     tests    pytest with Python's development mode, and with the library in BUILD; nbmake runs the notebook
 #     types    mypy --strict and pyright
 #     wheel    tests/python/wheel.sh with the wheel in dist
 # With SAN, the library in BUILD has sanitizers, whose runtime is loaded before Python, and only the tests run. Python
@@ -43,6 +43,7 @@ case ${SAN-} in
     options=(--ignore tests/python/test_processes.py)
     ;;
 esac
+[ -n "${SAN-}" ] || options=(--nbmake --nbmake-timeout=300 examples/notebook.ipynb)
 code=0
 env ${preload:+LD_PRELOAD="$preload"} "$venv/bin/python" -X dev -m pytest -q -p no:cacheprovider "${options[@]}" \
     tests/python >"$log" 2>&1 || code=$?

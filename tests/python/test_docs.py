@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs the Python blocks of docs/python.md, each in a program and a directory of its own."""
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,12 @@ from conftest import ROOT
 
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_notebook_is_stored_without_outputs():
+    cells = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert len(code) > 5 and all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
 
 
 def test_number_of_examples():
