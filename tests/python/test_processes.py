@@ -3,10 +3,12 @@
 import json
 import multiprocessing
 import os
+import socket
 import struct
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -247,3 +249,63 @@ def test_import_needs_only_numpy():
                "print(sorted(n for n in names if not n.startswith('_')))")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "['aoe', 'numpy']\n" or done.stdout == "['aoe']\n"
+
+
+SERVER = """
+import json
+import os
+
+import aoe
+
+model = aoe.SentenceTransformer(threads=2)
+before = model.encode(["rice"] * 50).tobytes()  # the threads of the library run before the workers are forked
+
+def application(environ, start_response):
+    same = model.encode(["rice"] * 50).tobytes() == before
+    start_response("200 OK", [("Content-Type", "application/json")])
+    return [json.dumps({"same": same, "pid": os.getpid()}).encode()]
+"""
+
+
+@pytest.mark.parametrize("kind", ["sync", "gthread"])
+def test_gunicorn_with_preload(kind, tmp_path):
+    """gunicorn --preload opens and uses the model in the parent, and its forked workers use the model as well."""
+    pytest.importorskip("gunicorn")
+    (tmp_path / "server.py").write_text(SERVER)
+    path = tmp_path / "socket"
+    command = [sys.executable, "-m", "gunicorn", "--preload", "--workers", "2", "--worker-class", kind, "--threads",
+               "1" if kind == "sync" else "2", "--timeout", "60", "--bind", f"unix:{path}", "--no-control-socket",
+               "server:application"]
+    with open(tmp_path / "log", "w", encoding="utf-8") as log:
+        server = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log, env={
+            **os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(os.path.abspath(aoe.__file__)))})
+    try:
+        pids = set()
+        for _ in range(200):
+            answer = ask(path, server)
+            assert answer["same"]
+            pids.add(answer["pid"])
+            if len(pids) == 2:
+                break
+        assert pids and server.pid not in pids
+    finally:
+        server.terminate()
+        code = server.wait(30)
+    assert code == 0, (tmp_path / "log").read_text()
+
+
+def ask(path, server):
+    """Returns the answer of a server at a Unix socket, after waiting until it listens."""
+    for _ in range(600):
+        assert server.poll() is None, (path.parent / "log").read_text()
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(60)
+            try:
+                connection.connect(str(path))
+            except OSError:
+                time.sleep(0.1)
+                continue
+            connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            answer = b"".join(iter(lambda: connection.recv(65536), b""))
+            return json.loads(answer.partition(b"\r\n\r\n")[2])
+    pytest.fail("the server does not listen: " + (path.parent / "log").read_text())
