@@ -101,6 +101,11 @@ typedef struct aoe_experiment_options {
     aoe_keep keep;  /* trained models to keep; default AOE_KEEP_BEST for aoe_grid, AOE_KEEP_NONE for aoe_compare */
     aoe_experiment_fn event; /* receives events; NULL (default): none */
     void *event_user;        /* first argument of event */
+    size_t part, parts; /* parts > 0: only the runs whose number modulo `parts` is `part` are started; the numbers count
+                           the seeds of the first configuration, then those of the next one. Other processes may run the
+                           other parts in the same directory. parts 0 (default): all runs */
+    int join; /* 1: no run is started. Fails with AOE_ENOENT if a run is not finished, removes the models that `keep`
+                 does not keep, and computes the result. Default 0 */
 } aoe_experiment_options;
 
 AOE_OPTIONS(aoe_experiment_options);

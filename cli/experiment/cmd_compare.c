@@ -293,9 +293,10 @@ static int run(options *o, size_t against) {
     o->x.against = against;
     const int error = aoe_compare(&o->x, &result, &err);
     const int code = cli_experiment_end(e, error, &err, result.runs, result.finished, result.failed);
-    if (code <= 1 && result.finished && !e->general.json)
+    const int prints = code <= 1 && result.finished && !e->part.n && !(e->join && code); /* parts have no table */
+    if (prints && !e->general.json)
         print_table(e, o, &result, against);
-    for (size_t i = 0; code <= 1 && e->general.json && i < result.n; i++)
+    for (size_t i = 0; prints && e->general.json && i < result.n; i++)
         print_json(e, result.rows[i], against, o->x.correction);
     aoe_compare_result_free(&result);
     return code;

@@ -319,9 +319,10 @@ static int run(const grid *g, const aoe_grid_options *o) {
     cli_experiment_fill(e);
     const int error = aoe_grid(o, &result, &err);
     const int code = cli_experiment_end(e, error, &err, result.runs, result.finished, result.failed);
-    if (code <= 1 && result.finished && e->general.json)
+    const int prints = code <= 1 && result.finished && !e->part.n && !(e->join && code); /* parts have no table */
+    if (prints && e->general.json)
         print_json(e, &result);
-    else if (code <= 1 && result.finished)
+    else if (prints)
         print_table(g, &result);
     aoe_grid_result_free(&result);
     return code;

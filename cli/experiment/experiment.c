@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "cli/common/hints.h"
 #include "cli/common/interrupt.h"
+#include "cli/common/option_rows.h"
 #include "cli/common/output.h"
 #include "cli/common/suggest.h"
 #include "options/experiment.h"
@@ -18,6 +19,8 @@
 enum { MOST_SEEDS = 10000, MAX_OWN_GROUPS = 2 };
 
 static const aoei_option run_table[] = {
+    CLI_OPTION_PART(.offset = offsetof(cli_experiment, part)),
+    CLI_OPTION_JOIN(.offset = offsetof(cli_experiment, join)),
     {.name = "seeds",
      .kind = AOEI_OPTION_TEXT,
      .value = "N|LIST",
@@ -274,6 +277,8 @@ static void note_finished(const aoe_experiment_event *event) {
 
 static void start_progress(cli_experiment *e, const aoe_experiment_event *event) {
     e->started = 1;
+    if (e->part.n && event->finished == event->runs)
+        cli_note("part %zu of %zu of %s is complete and is skipped", e->part.i, e->part.n, e->x->output);
     cli_note("%zu run%s, %zu done; %zu at a time, with %zu thread%s each", event->runs, cli_plural(event->runs),
              event->finished, event->jobs, event->threads, cli_plural(event->threads));
     e->start = aoei_now();
@@ -325,6 +330,9 @@ static void name_flags(char *out, size_t size, const char *text, const void *use
 
 void cli_experiment_fill(cli_experiment *e) {
     aoe_experiment_options *x = e->x;
+    x->part = e->part.i;
+    x->parts = e->part.n;
+    x->join = e->join;
     x->configurations = e->configuration;
     x->n_configurations = e->n;
     x->shared = &e->shared.config->t;

@@ -8,6 +8,7 @@
 
 #include "aoe_experiment.h"
 #include "aoe_train.h"
+#include "base/part.h"
 #include "cli/common/common.h"
 #include "cli/common/progress.h"
 #include "cli/common/words.h"
@@ -25,6 +26,8 @@ typedef struct cli_experiment {
                                   borrowed */
     aoe_experiment_options *x; /* options of aoe_grid or aoe_compare, borrowed */
     const char *seeds;         /* value of --seeds, for example "5", "1,2,3" or "1..5" */
+    aoei_part part;            /* part of the runs; part.n 0: all runs */
+    int join;                  /* 1: the results of all parts are joined */
     cli_general general;       /* quiet and json; the other fields are not used */
     cli_parsed shared;         /* arguments of `aoe train` that all configurations have in common */
     cli_parsed *parsed;        /* [n] arguments of each configuration, owned */

@@ -148,10 +148,51 @@ static int open_settings(const char *path, const char *kind, const aoe_experimen
     return code;
 }
 
+/* Fails if another process runs a part of another division, or, without options.parts, any part. */
+static int check_parts(const char *parts, const aoe_experiment_options *o, aoe_error *err) {
+    char **names = NULL, own[48];
+    size_t n = 0;
+    if (!aoei_is_dir(parts))
+        return 0;
+    const int own_len = snprintf(own, sizeof own, "-of-%zu", o->parts);
+    int code = aoei_list_dir(&names, &n, parts, err);
+    for (size_t i = 0; i < n && !code; i++) {
+        const char *division = strstr(names[i], "-of-");
+        aoei_lock lock = {0};
+        if (o->parts && division && strcmp(division, own) == 0 && own_len > 0)
+            continue;
+        char *path = aoei_path_join(parts, names[i]);
+        code = path ? aoei_lock_dir(&lock, path, err) : aoei_fail_nomem(err, 0);
+        aoei_unlock(&lock);
+        aoei_free(path);
+    }
+    aoei_list_free(names, n);
+    return code;
+}
+
+/* Replaces the lock of the experiment by the lock of the part. */
+static int lock_part(aoei_lock *lock, const char *parts, const aoe_experiment_options *o, void (*waiting)(void *user),
+                     void *user, aoe_error *err) {
+    char name[64];
+    aoei_lock part = {0};
+    snprintf(name, sizeof name, "%zu-of-%zu", o->part, o->parts);
+    char *path = aoei_path_join(parts, name);
+    int code = path ? aoei_make_dir(path, err) : aoei_fail_nomem(err, 0);
+    if (!code)
+        code = lock_directory(&part, path, waiting, user, err);
+    if (!code) {
+        aoei_unlock(lock);
+        *lock = part;
+    }
+    aoei_free(path);
+    return code;
+}
+
 int aoei_directory_open(aoei_lock *lock, const char *kind, const aoe_experiment_options *o, void (*waiting)(void *user),
                         void *user, aoe_error *err) {
-    char *path = aoei_path_join(o->output, "experiment.json"), *runs = aoei_path_join(o->output, "runs");
-    int code = path && runs ? 0 : aoei_fail_nomem(err, 0);
+    char *path = aoei_path_join(o->output, "experiment.json"), *runs = aoei_path_join(o->output, "runs"),
+         *parts = aoei_path_join(o->output, "parts");
+    int code = path && runs && parts ? 0 : aoei_fail_nomem(err, 0);
     if (!code)
         code = aoei_make_dir(o->output, err);
     if (!code)
@@ -160,8 +201,13 @@ int aoei_directory_open(aoei_lock *lock, const char *kind, const aoe_experiment_
         code = open_settings(path, kind, o, err);
     if (!code)
         code = aoei_make_dir(runs, err);
+    if (!code)
+        code = check_parts(parts, o, err);
+    if (!code && o->parts)
+        code = lock_part(lock, parts, o, waiting, user, err);
     aoei_free(path);
     aoei_free(runs);
+    aoei_free(parts);
     return code;
 }
 

@@ -3,6 +3,7 @@
  *   OUTPUT/experiment.json  settings that all runs share; later calls must use equal settings
  *   OUTPUT/results.jsonl    results of the finished trials, one JSON object per line, in the order of the trials
  *   OUTPUT/runs/            one directory per trial (trial.h)
+ *   OUTPUT/parts/           one directory per part of options.parts, with the lock of the process that runs it
  */
 #pragma once
 
@@ -11,7 +12,8 @@
 #include "base/lock.h"
 #include "experiment/trial.h"
 
-/* Creates and locks the directory of an experiment. If the directory already contains settings, they must be equal to
+/* Creates and locks the directory of an experiment. With options.parts, only the part stays locked, so that other
+ * processes can run other parts of the same division. If the directory already contains settings, they must be equal to
  * the current options. kind: "grid" or "compare". If another process holds the lock, the function calls waiting(user)
  * and waits up to 10 s. Child processes inherit the lock, so it is released when this process and all its children have
  * ended. Errors:

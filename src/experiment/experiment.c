@@ -27,14 +27,15 @@ struct aoei_experiment {
     const char *kind;                /* "grid" or "compare"; borrowed */
     aoei_trial *trial;               /* [n] trials; owned */
     size_t *first;                   /* [n_configurations] index of the first trial of each configuration; owned */
-    size_t n, finished, failed;      /* n: number of trials; finished: number of trials with a record; failed: number of
-                                        trials that failed in this call */
+    size_t n;                        /* number of trials */
+    size_t runs, finished, failed;   /* runs: number of trials of the part, or of all; finished: number of these with a
+                                        record; failed: number of trials that failed in this call */
     size_t best;   /* index of the trial with the highest score among the trials whose models are on disk; n if there is
                       none */
     size_t memory; /* maximum memory of all running trials in bytes; 0: no limit */
     aoei_inputs inputs; /* hashes of the input files; owned */
     aoei_plans *plans;  /* memory plans of the trials; owned */
-    aoei_lock lock;     /* lock of the experiment directory */
+    aoei_lock lock;     /* lock of the experiment directory, or of the part */
     int is_open;        /* 1: the directory is open, and the records of earlier calls were read */
 };
 
@@ -77,10 +78,20 @@ static int check_options(const aoe_experiment_options *o, aoe_error *err) {
     if (o->n_seeds > MAX_RUNS || o->n_configurations > MAX_RUNS / (o->n_seeds ? o->n_seeds : 1))
         return aoei_fail(err, AOE_EARG, "the experiment has more than %d runs; use fewer configurations or seeds",
                          MAX_RUNS);
+    if (o->parts ? o->part >= o->parts || o->join : o->part != 0)
+        return aoei_fail(err, AOE_EARG,
+                         "options.part is %zu and options.parts is %zu; parts are counted from 0, and options.join is "
+                         "for all of them",
+                         o->part, o->parts);
     for (size_t i = 0; i < o->n_configurations; i++)
         if (!o->configurations[i].name || !*o->configurations[i].name)
             return aoei_fail(err, AOE_EARG, "configuration %zu has no name", i + 1);
     return check_seeds(o, err);
+}
+
+/* Returns 1 if trial i belongs to the part of this call. */
+static int is_own(const aoei_experiment *e, size_t i) {
+    return !e->o->parts || i % e->o->parts == e->o->part;
 }
 
 /* Fails if two trials would use the same directory. */
@@ -111,6 +122,8 @@ static int create_trials(aoei_experiment *e, int by_file, aoe_error *err) {
             code = aoei_trial_create(&e->trial[e->n++], &o->configurations[c], o->seeds[s], by_file, err);
     }
     e->best = e->n;
+    for (size_t i = 0; i < e->n; i++)
+        e->runs += (size_t)is_own(e, i);
     return code ? code : check_names(e, err);
 }
 
@@ -153,7 +166,7 @@ int aoei_experiment_is_open(const aoei_experiment *e) {
 }
 
 size_t aoei_experiment_runs(const aoei_experiment *e) {
-    return e->n;
+    return e->runs;
 }
 
 size_t aoei_experiment_finished(const aoei_experiment *e) {
@@ -187,7 +200,7 @@ static size_t threads_per_trial(const aoei_experiment *e) {
 static aoe_experiment_event new_event(const aoei_experiment *e, aoe_experiment_event_kind kind) {
     return (aoe_experiment_event){.struct_size = sizeof(aoe_experiment_event),
                                   .kind = kind,
-                                  .runs = e->n,
+                                  .runs = e->runs,
                                   .finished = e->finished,
                                   .failed = e->failed,
                                   .done = (double)(e->finished + e->failed),
@@ -362,7 +375,7 @@ static void on_ended(void *user, size_t i, const aoei_job_end *end) {
     }
     e->finished++;
     if (aoei_keep_clean_up(e->o, e->trial, e->n, i, &e->best, &err) ||
-        aoei_directory_write_results(e->o, e->trial, e->n, &err))
+        (!e->o->parts && aoei_directory_write_results(e->o, e->trial, e->n, &err)))
         send_note(e, err.message);
     send_result(e, i, end->seconds, NULL);
 }
@@ -397,7 +410,7 @@ static int run_jobs(aoei_experiment *e, aoei_job *job, aoe_error *err) {
     int code = make_run_directories(e, err);
     for (size_t i = 0; i < e->n && !code; i++) {
         char *log = aoei_trial_path(e->o, &e->trial[i], "errors.txt");
-        job[i] = (aoei_job){.memory = e->trial[i].memory, .log = log, .skip = e->trial[i].record != NULL};
+        job[i] = (aoei_job){.memory = e->trial[i].memory, .log = log, .skip = e->trial[i].record || !is_own(e, i)};
         code = log ? 0 : aoei_fail_nomem(err, 0);
     }
     if (!code)
@@ -411,12 +424,23 @@ static int open_directory(aoei_experiment *e, aoe_error *err) {
     int code = aoei_directory_open(&e->lock, e->kind, e->o, on_waiting, e, err);
     for (size_t i = 0; i < e->n && !code; i++) {
         code = aoei_trial_read_record(e->o, &e->trial[i], err);
-        e->finished += e->trial[i].record != NULL;
+        e->finished += e->trial[i].record && is_own(e, i);
     }
     if (!code)
         code = aoei_keep_find_best(&e->best, e->o, e->trial, e->n, err);
     e->is_open = !code;
     return code;
+}
+
+/* Checks that all trials are finished, and removes the models that are not kept. */
+static int join_parts(const aoei_experiment *e, aoe_error *err) {
+    size_t i = 0;
+    while (i < e->n && e->trial[i].record)
+        i++;
+    if (i < e->n)
+        return aoei_fail(err, AOE_ENOENT, "%s: %zu of %zu runs are not finished, for example %s; run their parts again",
+                         e->o->output, e->runs - e->finished, e->runs, e->trial[i].label);
+    return aoei_keep_remove_others(e->o, e->trial, e->n, e->best, err);
 }
 
 int aoei_experiment_run(aoei_experiment *e, aoe_error *err) {
@@ -433,7 +457,7 @@ int aoei_experiment_run(aoei_experiment *e, aoe_error *err) {
     aoei_job *job = aoei_calloc(e->n, sizeof *job);
     if (!job)
         return aoei_fail_nomem(err, e->n * sizeof *job);
-    code = run_jobs(e, job, err);
+    code = e->o->join ? join_parts(e, err) : run_jobs(e, job, err);
     aoei_free(job);
-    return code ? code : aoei_directory_write_results(e->o, e->trial, e->n, err);
+    return code || e->o->parts ? code : aoei_directory_write_results(e->o, e->trial, e->n, err);
 }

@@ -56,3 +56,12 @@ int aoei_keep_clean_up(const aoe_experiment_options *o, const aoei_trial *trial,
         code = remove_part(o, &trial[removed], "model", err);
     return code;
 }
+
+int aoei_keep_remove_others(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, size_t best,
+                            aoe_error *err) {
+    int code = 0;
+    for (size_t i = 0; i < n && !code && o->keep != AOE_KEEP_ALL; i++)
+        if (trial[i].record && !trial[i].configuration->untrained && (i != best || o->keep == AOE_KEEP_NONE))
+            code = remove_part(o, &trial[i], "model", err);
+    return code;
+}

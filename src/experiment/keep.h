@@ -18,3 +18,7 @@ int aoei_keep_find_best(size_t *best, const aoe_experiment_options *o, const aoe
  * its model is kept, *best is set to i. Does nothing if the configuration of trial i is untrained. */
 int aoei_keep_clean_up(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, size_t i, size_t *best,
                        aoe_error *err);
+
+/* Removes the models of the finished trials that o->keep does not keep. best: index of the best trial, or n. */
+int aoei_keep_remove_others(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, size_t best,
+                            aoe_error *err);
