@@ -19,6 +19,7 @@ typedef struct options {
     cli_model_options model;
     aoei_text_list texts;
     aoe_pretrain_options p;
+    cli_distributed distributed;
 } options;
 
 enum { FEW_STEPS = 100 }; /* if a run has fewer steps, a note is printed */
@@ -98,6 +99,7 @@ static int run_command(int argc, char **argv) {
         CLI_LIBRARY_GROUP(&aoei_pretrain_data_rows, &o.p),
         CLI_TEXT_INPUT_GROUP(&o.p.table),
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_OUTPUT], &o.p.args),
+        CLI_GROUP(aoei_train_groups[AOEI_GROUP_OUTPUT].title, cli_distributed_table, &o.distributed),
         CLI_LIBRARY_GROUP(&aoei_pretrain_batches_rows, &o.p),
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_SCHEDULE], &o.p.args),
         CLI_MODEL_GROUPS("model", &o.model),
@@ -139,10 +141,14 @@ static int run_command(int argc, char **argv) {
         };
         char *model = NULL;
         cli_set_quiet(o.general.quiet);
-        cli_note_parent(o.p.args.output);
-        code = cli_check_single(o.p.args.output) || cli_training_args_fill(&o.p.args, &model, &o.model, &o.general)
-                   ? 1
-                   : cli_training_run(&t, &o.p.args, &o.general);
+        code = cli_distributed_open(&o.distributed, &o.p.args);
+        if (!code) {
+            cli_note_parent(o.p.args.output);
+            code = cli_training_args_fill(&o.p.args, &model, &o.model, &o.general)
+                       ? 1
+                       : cli_training_run(&t, &o.p.args, &o.general);
+        }
+        code = cli_distributed_close(&o.distributed, code, t.agreed);
         free(model);
     }
     cli_args_free(&args);

@@ -168,10 +168,12 @@ static int run_command(int argc, char **argv) {
             .keeps_vectors = j.o.t.teacher_cache != NULL,
         };
         cli_set_quiet(j.o.general.quiet);
-        cli_note_parent(j.o.t.args.output);
-        code = cli_check_single(j.o.t.args.output) || cli_train_config_resolve(&j.o)
-                   ? 1
-                   : cli_training_run(&t, &j.o.t.args, &j.o.general);
+        code = cli_distributed_open(&j.o.distributed, &j.o.t.args);
+        if (!code) {
+            cli_note_parent(j.o.t.args.output);
+            code = cli_train_config_resolve(&j.o) ? 1 : cli_training_run(&t, &j.o.t.args, &j.o.general);
+        }
+        code = cli_distributed_close(&j.o.distributed, code, t.agreed);
     }
     cli_train_config_free(&j.o);
     return code;

@@ -374,6 +374,7 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("data", data_table, o),
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_OUTPUT], &o->t.args),
+        CLI_GROUP(aoei_train_groups[AOEI_GROUP_OUTPUT].title, cli_distributed_table, &o->distributed),
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_BATCHES], &o->t),
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_SCHEDULE], &o->t.args),
         CLI_LIBRARY_GROUP(&aoei_train_groups[AOEI_GROUP_LOSSES], &o->t),

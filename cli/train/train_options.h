@@ -6,12 +6,14 @@
 
 #include "aoe_data.h"
 #include "aoe_train.h"
+#include "cli/train/distributed.h"
 #include "cli/common/common.h"
 
-enum { CLI_TRAIN_GROUPS = 20 };
+enum { CLI_TRAIN_GROUPS = 21 };
 
 typedef struct cli_train_config {
     cli_general general;
+    cli_distributed distributed;
     cli_model_options model;
     aoei_text_list data;      /* names of training files; the settings of a file follow its name */
     aoei_text_list dev_texts; /* name of the dev file and its settings */

@@ -171,6 +171,7 @@ int cli_training_run(cli_training *t, aoe_training_args *args, const cli_general
     args->event_user = t;
     cli_watch_interrupts();
     int code = t->run(t->own, ctx, &err);
+    t->agreed = code != AOE_ECOMM;
     cli_progress_end(&t->progress);
     if (code == AOE_ECANCELLED && cli_interrupted() && t->last.kind == AOE_TRAIN_EMBED) {
         cli_message("aoe: stopped before the first step; run the same command again%s",

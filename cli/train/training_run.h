@@ -29,6 +29,7 @@ typedef struct cli_training {
     /* Runs the training with the context ctx. Returns an error code of the library. */
     int (*run)(void *own, aoe_context *ctx, aoe_error *err);
 
+    int agreed;         /* 1: all ranks of the run have ended it with the same result */
     int json;           /* 1: events are printed as JSON */
     const char *output; /* output directory, borrowed */
     cli_progress progress;

@@ -21,7 +21,8 @@ from . import _context, _data, _inputs, _native, _options
 from ._model import Model
 from .sentence_transformer import SentenceTransformer
 
-PROGRAM = ("model", "threads", "verbose", "quiet", "json")  # arguments of a function, or options of the program only
+# arguments of a function, or options of the program only
+PROGRAM = ("model", "threads", "verbose", "quiet", "json", "distributed", "network_timeout")
 FORMAT = ("input_format", "delimiter", "no_header", "quoting")  # fields of aoe_table_options for the format of a file
 
 

@@ -91,6 +91,16 @@ static const aoei_option output_options[] = {
      .excludes = "force",
      .help = "resume from the newest checkpoint in the output directory"},
     AOEI_ROW_FORCE(ARG(force), .record = AOEI_RECORD_NEVER),
+    {.name = "network-timeout",
+     .record = AOEI_RECORD_NEVER,
+     .kind = AOEI_OPTION_REAL,
+     .value = "SECONDS",
+     .field = "comm_timeout",
+     ARG(comm_timeout),
+     .most = 1e6,
+     .requires = "distributed",
+     .help = "end all processes if they exchange nothing for this time, with a message that names those that do not"
+             " respond; 0: never"},
 };
 
 static const aoei_option batch_options[] = {

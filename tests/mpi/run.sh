@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Tests libaoe-mpi.so with Open MPI and with MPICH (make check-mpi). BUILD is the build directory; it contains
-# mpi/NAME/libaoe-mpi.so for both, and tests/mpi/ranks. QUICK=1: fewer numbers of ranks (CI).
+# Tests libaoe-mpi.so and `aoe train --distributed mpi` with Open MPI and with MPICH (make check-mpi). BUILD is the
+# build directory; it contains mpi/NAME/libaoe-mpi.so for both, and tests/mpi/ranks. QUICK=1: fewer numbers of ranks
+# (CI).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$PWD/${BUILD:-build}
-ranks=$build/tests/mpi/ranks
+ranks=$build/tests/mpi/ranks aoe=$build/aoe
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
@@ -27,16 +28,19 @@ run() {
     [ $((SECONDS - start)) -lt "$limit" ] || code=late
 }
 
-# launch MPI P SECONDS ARGUMENT...: runs P ranks with the mpirun of an MPI
-launch() {
+# launch MPI P SECONDS ARGUMENT...: runs P ranks of tests/mpi/ranks.c with the mpirun of an MPI
+launch() { start "$1" "$2" "$3" "$ranks" "${@:4}"; }
+
+# start MPI P SECONDS COMMAND...: runs P ranks of a command with the mpirun of an MPI
+start() {
     local mpi=$1 n=$2 limit=$3
     shift 3
     case $mpi in
     openmpi)
         run "$limit" mpirun.openmpi --oversubscribe --allow-run-as-root --bind-to none --mca btl tcp,self \
-            --mca mpi_yield_when_idle 1 -np "$n" "$ranks" "$@"
+            --mca mpi_yield_when_idle 1 -np "$n" "$@"
         ;;
-    mpich) run "$limit" mpirun.mpich -np "$n" "$ranks" "$@" ;;
+    mpich) run "$limit" mpirun.mpich -np "$n" "$@" ;;
     esac
 }
 
@@ -52,6 +56,52 @@ ends() {
         grep -qF -- "$2" "$work/err"; then pass; else fail "$1"; fi
 }
 
+# same DIRECTORY DIRECTORY: the files are equal, except for the times in the log
+same() {
+    diff -rq -x train-log.jsonl "$1" "$2" >"$work/out" &&
+        diff <(times "$1/train-log.jsonl") <(times "$2/train-log.jsonl") >>"$work/out"
+}
+times() { sed -E 's/"(seconds|tokens_per_second|pairs_per_second|time|[a-z_]*seconds[a-z_]*)": *[0-9.e+-]+//g' "$1"; }
+
+# train_with MPI: training and pretraining with several ranks have the bits of one process, also if a rank is killed and
+# another number of ranks resumes the run; options that do not fit, and ranks that differ, are reported once
+train_with() {
+    local mpi=$1 n common
+    common=(-q --max-steps 12 -b 16 --shards 8 --threads 1 --save-every 3)
+    [ -d "$work/one" ] || {
+        "$aoe" train -m "$work/start" -d "$work/train.tsv" -o "$work/one" "${common[@]}" >/dev/null
+        "$aoe" pretrain -m "$work/start" -d "$work/texts.txt" -o "$work/words" --held-out 0 "${common[@]}" >/dev/null
+    }
+    for n in 3 4; do
+        rm -rf "$work/out-$n"
+        start "$mpi" $n 60 "$aoe" train -m "$work/start" -d "$work/train.tsv" -o "$work/out-$n" --distributed mpi \
+            "${common[@]}"
+        if [ "$code" = 0 ] && same "$work/one" "$work/out-$n"; then pass; else fail "$mpi: train with $n ranks"; fi
+    done
+    rm -rf "$work/out-2"
+    start "$mpi" 2 60 "$aoe" pretrain -m "$work/start" -d "$work/texts.txt" -o "$work/out-2" --held-out 0 \
+        --distributed mpi "${common[@]}"
+    if [ "$code" = 0 ] && same "$work/words" "$work/out-2"; then pass; else fail "$mpi: pretrain"; fi
+
+    start "$mpi" 4 60 "$aoe" train -m "$work/start" -d "$work/train.tsv" -o "$work/no" --distributed mpi \
+        "${common[@]}" --shards 2
+    ends "$mpi: fewer shards than ranks" "--shards is 2, but the run has 4 ranks"
+    start "$mpi" 3 60 sh -c '[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" != 2 ] || export AOE_CPU=c; exec "$@"' sh \
+        "$aoe" train -m "$work/start" -d "$work/train.tsv" -o "$work/no" --distributed mpi "${common[@]}"
+    ends "$mpi: another CPU tier" "rank 2 ($(hostname)) computes with c, but rank 0"
+    start "$mpi" 3 60 sh -c 'm=$1; shift; [ "$OMPI_COMM_WORLD_RANK$PMI_RANK" != 1 ] || m=missing; exec "$@" -m $m' sh \
+        "$work/start" "$aoe" train -d "$work/train.tsv" -o "$work/no" --distributed mpi "${common[@]}"
+    ends "$mpi: no model in one rank" "missing: no such directory"
+    start "$mpi" 2 60 "$aoe" train -m "$work/start" -d "$work/train.tsv" -o "$work/no" "${common[@]}"
+    if [ "$code" = 1 ] && grep -q "2 copies of this command were started" "$work/err"; then pass; else
+        fail "$mpi: copies without --distributed"
+    fi
+}
+
+"$aoe" init -q --hidden 32 --layers 1 --heads 2 --intermediate 64 --positions 64 --vocab-from examples/train.tsv \
+    --vocab-size 500 -o "$work/start"
+head -n 200 examples/train.tsv >"$work/train.tsv"
+cut -f 2 "$work/train.tsv" | tail -n +2 >"$work/texts.txt"
 for mpi in openmpi mpich; do
     other=$([ $mpi = openmpi ] && echo mpich || echo openmpi)
     export AOE_MPI=$build/mpi/$mpi/libaoe-mpi.so
@@ -76,6 +126,8 @@ for mpi in openmpi mpich; do
         ends "$mpi: rank $rank stops" \
             "no progress for 2 seconds in the gradients of step 812: rank $rank ($(hostname)) does not respond"
     done
+
+    train_with $mpi
 
     # The mpirun of another MPI starts ranks that know nothing of each other.
     launch $other 2 60 open
