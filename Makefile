@@ -21,6 +21,7 @@
 #   MPICC=mpicc    mpi: compiler of the MPI that starts the program
 #   AOE_PEERS=DIR  check-peers: directory of the Python packages and models (default: ~/.cache/aoe/peers)
 #   PREFIX, DESTDIR  directories of install
+#   VERSIONS=LIST  check-versions: versions of Python, such as VERSIONS="3.14 3.15" (default: 3.10 to 3.15)
 #   DIST=DIR       wheel: directory of the packages (default: dist, or BUILD/dist with CROSS)
 
 .DEFAULT_GOAL := all
@@ -57,6 +58,7 @@ DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libz
 DEPS_PEERS := python3 python3-venv g++ libdnnl-dev curl prometheus
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user abigail-tools python3
 DEPS_WHEEL := python3 python3-venv
+DEPS_VERSIONS := debootstrap
 DEPS_DEB := dpkg-dev lintian
 DEPS_MPI := gcc libc6-dev openmpi-bin libopenmpi-dev mpich libmpich-dev openssh-client \
   iproute2 nftables
@@ -171,7 +173,7 @@ PACKAGE := $(BUILD)/package
 
 FUZZ_SECONDS ?= 60
 # The packages are needed only for targets that compile. Missing packages are listed in one line.
-NO_PACKAGES := help deps deps-lint deps-peers deps-wheel deps-deb deps-arm64 deps-mpi mpi tier-flags clean
+NO_PACKAGES := help deps deps-lint deps-peers deps-wheel deps-versions deps-deb deps-arm64 deps-mpi mpi tier-flags clean
 # Directory of the Python packages and models of check-peers and bench-peers. They are installed once.
 AOE_PEERS ?= $(HOME)/.cache/aoe/peers
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
@@ -204,8 +206,9 @@ endif
 endif
 
 .PHONY: all lib package-files wheel deb static deps-wheel deps-deb demo check build-tests fuzz fuzz-programs \
-  aoe-check lint lint-all check-all format bench bench-peers deps-peers check-peers check-python check-browser soak \
-  mpi deps-mpi check-mpi install uninstall clean deps deps-lint deps-arm64 help symbols header abi abi-record tier-flags
+  aoe-check lint lint-all check-all format bench bench-peers deps-peers check-peers check-python check-versions \
+  check-browser deps-versions soak mpi deps-mpi check-mpi install uninstall clean deps deps-lint deps-arm64 help \
+  symbols header abi abi-record tier-flags
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -470,9 +473,12 @@ ifeq ($(PEERS),)
 	@AOE_LIBRARY=$(abspath $(SHLIB)) tests/peers/python/run.sh $(abspath $(AOE_PEERS))/python
 endif
 
-# With SAN, the library is built with sanitizers, and the tests of the program are left out.
-check-python: $(if $(SAN),lib,all wheel) | deps-wheel ## tests the Python package and its wheel; also with SAN or CROSS
+# With SAN, the library and the program are built with sanitizers, and the wheel is not tested.
+check-python: all $(if $(SAN),,wheel) | deps-wheel ## tests the Python package and its wheel; also with SAN or CROSS
 	@$(if $(CROSS),tests/python/arm64.sh $(DIST),BUILD=$(BUILD) SAN=$(SAN) tests/python/run.sh)
+
+check-versions: wheel | deps-versions ## tests the wheel with the versions of Python of this machine and Debian unstable
+	@tests/python/versions.sh $(DIST) $(VERSIONS)
 
 check-browser: all ## tests the web page of the server in Chromium (PEERS=OPTIONS: options of pytest)
 	@BUILD=$(abspath $(BUILD)) tests/browser/run.sh $(abspath $(AOE_PEERS))/browser $(PEERS)
@@ -509,6 +515,9 @@ deps-peers: | deps # packages for check-peers and bench-peers
 
 deps-wheel: | deps
 	@tools/deps.sh $(DEPS_WHEEL)
+
+deps-versions: | deps
+	@tools/deps.sh $(DEPS_VERSIONS)
 
 deps-deb: | deps
 	@tools/deps.sh $(DEPS_DEB)

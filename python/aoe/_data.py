@@ -40,6 +40,10 @@ class Data:
     label_map: Any = None
     ibn_threshold: float | None = None
 
+    def _settings(self) -> list[str]:
+        """Returns the names of the settings that are given."""
+        return [field.name for field in dataclasses.fields(self)[1:] if getattr(self, field.name) is not None]
+
 
 def is_path(source: Any) -> bool:
     return isinstance(source, (str, os.PathLike))

@@ -244,7 +244,7 @@ def evaluate_sts(model: Any, data: Any, *, return_scores: bool = False, show_pro
 def _plain_sets(data: Any) -> list[tuple[str, _data.Data]]:
     sets = _data.several(data)
     for label, one in sets:
-        if one != _data.Data(one.source):
+        if one._settings():
             raise ValueError(f"{label}: give columns and label_map as arguments of the evaluation")
     return sets
 

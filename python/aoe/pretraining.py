@@ -49,7 +49,7 @@ class _Run(Run):
             sets = [(f"data[{i}]", _data.Data(item)) for i, item in enumerate(data)]
         paths = []
         for label, one in sets:
-            if one != _data.Data(one.source):
+            if one._settings():
                 raise ValueError(f"{label}: give columns as an argument of pretrain; texts have no other settings")
             paths.append(self.files.path(one.source, label))
         temporary = [self.files.is_temporary(path) for path in paths]

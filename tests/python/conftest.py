@@ -5,9 +5,12 @@
 """
 import os
 import pathlib
+import signal
 
 import pytest
 
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start programs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 os.environ.setdefault("AOE_MODEL", str(ROOT / "models" / "aoe-small-en"))

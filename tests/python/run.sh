@@ -4,9 +4,9 @@
 #     tests    pytest with Python's development mode, and with the library in BUILD; nbmake runs the notebook
 #     types    mypy --strict and pyright
 #     wheel    tests/python/wheel.sh with the wheel in dist
-# With SAN, the library in BUILD has sanitizers, whose runtime is loaded before Python, and only the tests run. Python
-# itself is not instrumented and frees little at its end, so the search for leaks is off. With SAN=thread, tests that
-# fork (test_processes.py) do not run, because the thread sanitizer does not support threads in a forked process.
+# With SAN, the library and the program in BUILD have sanitizers, whose runtime is loaded before Python, and only the
+# tests run. Python itself is not instrumented and frees little at its end, so the search for leaks is off. With
+# SAN=thread, tests that fork (test_processes.py) do not run.
 #
 # The virtual environment is created once in build/python/venv. Prints SKIP if PyPI cannot be reached. The last line
 # contains the totals.

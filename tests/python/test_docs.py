@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import aoe
 import pytest
 
 from conftest import ROOT
@@ -26,7 +27,8 @@ def test_number_of_examples():
 
 @pytest.mark.parametrize("program", EXAMPLES, ids=range(1, len(EXAMPLES) + 1))
 def test_example(program, tmp_path):
-    path = os.pathsep.join([str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    package = os.path.dirname(os.path.dirname(aoe.__file__))
+    path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=200,
                           env={**os.environ, "PYTHONPATH": path}, check=False)
     assert done.returncode == 0, done.stderr

@@ -7,11 +7,11 @@
 #     vectors   the default model gives the same vectors as the program of the package, bit by bit
 #     program   `aoe` and `python -m aoe` run
 #     import    `import aoe` takes less than 0.1 s of CPU time more than `import numpy`; the shortest of 7 runs of each
-# numpy is taken from build/python/packages, to which `make check-python` downloads it, or from the packages of PYTHON
-# if the environment variable SYSTEM_NUMPY is set.
+# numpy is taken from the folder PACKAGES (default: build/python/packages, to which `make check-python` downloads it),
+# or from the packages of PYTHON if the environment variable SYSTEM_NUMPY is set.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-dist=$1 packages=$PWD/build/python/packages
+dist=$1 packages=${PACKAGES:-$PWD/build/python/packages}
 shift
 wheels=("$dist"/aoe_embeddings-*-py3-none-*_"$(uname -m)".whl)
 wheel=$(realpath "${wheels[0]}")
@@ -19,9 +19,9 @@ wheel=$(realpath "${wheels[0]}")
 bytes=$(stat -c %s "$wheel")
 echo "size: $bytes bytes"
 [ "$bytes" -le 60000000 ] || { echo "wheel: the wheel has more than 60 MB" && exit 1; }
-if [ -x build/python/tools/bin/auditwheel ]; then
-    build/python/tools/bin/auditwheel show "$wheel" | tr '\n' ' ' >build/python/show
-    grep -oE 'following platform tag: +"manylinux_2_[0-9]+_[a-z0-9_]+"' build/python/show
+if build/python/tools/bin/python -c 'import auditwheel' 2>/dev/null; then # versions.sh also runs where it is missing
+    shown=$(build/python/tools/bin/auditwheel show "$wheel" | tr '\n' ' ')
+    grep -oE 'following platform tag: +"manylinux_2_[0-9]+_[a-z0-9_]+"' <<<"$shown"
 fi
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
