@@ -7,6 +7,10 @@
  * embeddings are truncated, the complete embeddings. A long text may be split into chunks that are embedded separately.
  * The embedding of the text is then the mean of the embeddings of its chunks. If the model subtracts the embedding of
  * its empty prompt, a batch also contains the empty prompts.
+ *
+ * If there are enough texts, each thread computes batches of its own, with a workspace of its own (a lane), so that
+ * threads do not wait for each other in every operation. All threads together compute the remaining batches, long texts
+ * and chunks of long texts. The vectors do not depend on the batches.
  */
 #include "model/embedder.h"
 
@@ -41,15 +45,16 @@ enum {
 
 /* The memory of one call. Calls that run at the same time have different workspaces. */
 typedef struct workspace {
+    struct workspace **lanes;       /* [threads] workspaces of the threads, which share `ctx`, owned; NULL: none yet */
     struct workspace *next;         /* next unused workspace of the embedder, owned; NULL: none */
     const aoe_embedder *e;          /* borrowed */
     const char *prompt;             /* prompt of the current call, borrowed */
     const aoei_empty_prompt *empty; /* this prompt without a text, if its vectors are subtracted, borrowed; zeroed: it
                                        is not subtracted */
     const uint8_t *unit;            /* [texts] 1: the vector is normalized; borrowed; NULL: as the model does */
-    aoe_context ctx;                /* scratch buffers, and the threads of the embedder; owned */
-    aoei_arena arena;               /* owned */
-    aoei_encoder_state state;       /* activations of the current batch, in the arena */
+    aoe_context ctx;          /* scratch buffers, and the threads of the embedder; owned, but borrowed by a lane */
+    aoei_arena arena;         /* owned */
+    aoei_encoder_state state; /* activations of the current batch, in the arena */
     /* modules after the pooling. The first tensor, [texts, aoei_pooled_dims], is the output of the pooling. The last
      * tensor contains the vectors of the texts before they are truncated, [texts, D]. The tensors are in the arena. */
     aoei_module_chain chain;
@@ -57,6 +62,8 @@ typedef struct workspace {
     float *empty_vector;      /* [D] vector of the empty prompt, owned; NULL: it is not subtracted */
     aoei_batch_buffer buffer; /* token ids of the current batch, owned */
     size_t failed;            /* index of the text that caused an error, or (size_t)-1 */
+    size_t failed_batch;      /* lanes only: index of the batch that failed, or (size_t)-1 */
+    aoe_error err;            /* lanes only: error of this batch */
 } workspace;
 
 struct aoe_embedder {
@@ -65,6 +72,7 @@ struct aoe_embedder {
     aoei_pool *pool;     /* threads of the calls, owned */
     size_t batch_tokens; /* maximum number of tokens in a batch (batch_limit); a longer text forms a batch of its own */
     size_t max_tokens;   /* number of tokens for which the buffers of a workspace are allocated */
+    size_t lane_tokens;  /* maximum number of tokens in a batch of one thread (lane_limit); 0: no lanes are used */
     aoe_chunk chunk;     /* how long texts are embedded: first chunk only, or mean of all chunks */
     size_t overlap;      /* number of tokens that adjacent chunks have in common; AOE_AUTO: 1/8 of the text tokens of a
                             chunk */
@@ -117,6 +125,14 @@ static size_t batch_limit(const aoe_model *m, const aoe_embedder_options *o, siz
     return o->batch_tokens < fast || !m->config.layers ? o->batch_tokens : fast;
 }
 
+/* Returns the maximum number of tokens in a batch that one thread computes alone, or 0 if all threads compute every
+ * batch, as with large models, whose weights would be read from memory more often. */
+static size_t lane_limit(const aoe_model *m, const aoe_embedder_options *o, size_t threads) {
+    if (threads < 2 || !m->config.layers || m->config.hidden >= LARGE_HIDDEN)
+        return 0;
+    return o->batch_tokens < SMALL_BATCH ? o->batch_tokens : SMALL_BATCH;
+}
+
 /* Returns the number of tokens for which the buffers of a batch are allocated. limit: maximum number of tokens in a
  * batch, except that a longer text forms a batch of its own. A text has at most m->settings.max_length tokens. Texts
  * for static models may be very long, so memory for texts with more than FIRST_TOKENS tokens is allocated when such a
@@ -142,8 +158,13 @@ static int measure(size_t *bytes, const aoe_context *ctx, const aoe_model *m, si
 }
 
 int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_options *o, aoe_error *err) {
-    const size_t limit = batch_limit(m, o, aoei_pool_threads(m->ctx->pool));
-    return measure(bytes, m->ctx, m, max_batch_tokens(m, limit), m->settings.max_length, err);
+    const size_t threads = aoei_pool_threads(m->ctx->pool), lane = lane_limit(m, o, threads);
+    size_t lanes = 0;
+    int code = lane ? measure(&lanes, m->ctx, m, lane, lane, err) : AOE_OK;
+    if (!code)
+        code = measure(bytes, m->ctx, m, max_batch_tokens(m, batch_limit(m, o, threads)), m->settings.max_length, err);
+    *bytes = code ? 0 : *bytes + threads * lanes;
+    return code;
 }
 
 /* --------------------------------------------------------------- workspaces */
@@ -170,28 +191,64 @@ static int reserve(workspace *w, size_t max_tokens, size_t longest, aoe_error *e
     return AOE_OK;
 }
 
-static void destroy_workspace(workspace *w) {
+/* Frees the memory of a workspace except its lanes and its context. */
+static void destroy_buffers(workspace *w) {
     aoei_free(w->chunk_vector);
     aoei_free(w->empty_vector);
     aoei_batch_buffer_destroy(&w->buffer);
     aoei_arena_destroy(&w->arena);
-    aoei_context_release(&w->ctx);
     aoei_free(w);
+}
+
+static void destroy_workspace(workspace *w) {
+    const size_t threads = aoei_pool_threads(w->e->pool);
+    for (size_t k = 0; w->lanes && k < threads; k++)
+        if (w->lanes[k])
+            destroy_buffers(w->lanes[k]);
+    aoei_free(w->lanes);
+    aoei_context_release(&w->ctx);
+    destroy_buffers(w);
+}
+
+/* Allocates the buffers of *w that do not exist yet, for batches with at most max_tokens tokens and texts with at most
+ * `longest` tokens. */
+static int create_buffers(workspace *w, size_t max_tokens, size_t longest, aoe_error *err) {
+    const size_t D = aoei_vector_dims(&w->e->model->config);
+    const int code = w->buffer.ids ? AOE_OK : reserve(w, max_tokens, longest, err);
+    if (!code && !((w->chunk_vector || (w->chunk_vector = aoei_malloc_array(D, sizeof *w->chunk_vector))) &&
+                   (w->empty_vector = aoei_malloc_array(D, sizeof *w->empty_vector))))
+        return aoei_fail_nomem(err, D * sizeof *w->chunk_vector);
+    return code;
+}
+
+/* Creates the lanes of a workspace that do not exist yet. After a failure, a later call continues. */
+static int create_lanes(workspace *w, aoe_error *err) {
+    const size_t threads = aoei_pool_threads(w->e->pool), tokens = w->e->lane_tokens;
+    if (!w->lanes && !(w->lanes = aoei_calloc(threads, sizeof(workspace *))))
+        return aoei_fail_nomem(err, threads * sizeof(workspace *));
+    for (size_t k = 0; k < threads; k++) {
+        workspace *lane = w->lanes[k] ? w->lanes[k] : aoei_calloc(1, sizeof *lane);
+        if (!lane)
+            return aoei_fail_nomem(err, sizeof *lane);
+        w->lanes[k] = lane;
+        lane->e = w->e;
+        lane->ctx = w->ctx;
+        const int code = lane->empty_vector ? AOE_OK : create_buffers(lane, tokens, tokens, err);
+        if (code)
+            return code;
+    }
+    return AOE_OK;
 }
 
 static int create_workspace(workspace **created, const aoe_embedder *e, aoe_error *err) {
     const aoe_model *m = e->model;
-    const size_t D = aoei_vector_dims(&m->config);
     workspace *w = *created = aoei_calloc(1, sizeof *w);
     if (!w)
         return aoei_fail_nomem(err, sizeof *w);
     w->e = e;
     int code = aoei_context_init(&w->ctx, m->ctx, e->pool, err);
     if (!code)
-        code = reserve(w, e->max_tokens, m->settings.max_length, err);
-    if (!code && !((w->chunk_vector = aoei_malloc_array(D, sizeof *w->chunk_vector)) &&
-                   (w->empty_vector = aoei_malloc_array(D, sizeof *w->empty_vector))))
-        code = aoei_fail_nomem(err, D * sizeof *w->chunk_vector);
+        code = create_buffers(w, e->max_tokens, m->settings.max_length, err);
     if (code) {
         destroy_workspace(w);
         *created = NULL;
@@ -267,6 +324,7 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
                                   : aoei_pool_create(&created->pool, o->threads, err);
     created->batch_tokens = batch_limit(m, o, aoei_pool_threads(created->pool));
     created->max_tokens = max_batch_tokens(m, created->batch_tokens);
+    created->lane_tokens = lane_limit(m, o, aoei_pool_threads(created->pool));
     if (!code && m->settings.subtract_empty_prompt)
         code = aoei_empty_prompt_create(&created->empty, m, m->settings.prompt, err);
     if (!code)
@@ -567,31 +625,122 @@ static int embed_empty(workspace *w, float *v, int unit, aoe_error *err) {
     return AOE_OK;
 }
 
+/* Returns the number of chunks in the next batch, which begins with chunks[0] of chunks[total] and has at most `limit`
+ * tokens, or one chunk. */
+static size_t count_batch(const workspace *w, const chunk *chunks, size_t total, size_t limit) {
+    size_t n = 0, tokens = 0; /* tokens: with those of the empty prompts */
+    for (; n < total; n++) {
+        tokens += chunks[n].length + (n && chunks[n].length == chunks[n - 1].length ? 0 : w->empty->n);
+        if (n > 0 && tokens > limit)
+            break;
+    }
+    return n;
+}
+
+/* Computes the vectors of a batch of n chunks. */
+static int embed_batch(workspace *w, const aoei_token_lists *lists, const chunk *chunks, size_t n, float *vectors,
+                       aoe_error *err) {
+    aoei_batch_clear(&w->buffer);
+    for (size_t i = 0; i < n; i++)
+        add_to_batch(w, lists, &chunks[i], i);
+    return run_batch(w, chunks, n, vectors, err);
+}
+
+/* The argument of the tasks that compute one batch each. */
+typedef struct lane_job {
+    workspace *w;
+    const aoei_token_lists *lists;
+    const chunk *chunks;         /* sorted chunks of all texts */
+    const size_t *begin;         /* [batches + 1] index of the first chunk of each batch */
+    float *vectors;              /* rows of the texts */
+    atomic_size_t lowest_failed; /* lowest index of a batch that failed, or (size_t)-1 */
+} lane_job;
+
+/* The function of a task. Tasks start in the order of the batches. If a batch fails, later batches are skipped, but all
+ * earlier batches are computed, so the error does not depend on the number of threads. */
+static void run_lane(void *arg, size_t task, size_t worker) {
+    lane_job *j = arg;
+    workspace *lane = j->w->lanes[worker];
+    size_t lowest = atomic_load(&j->lowest_failed);
+    const size_t begin = j->begin[task], n = j->begin[task + 1] - begin;
+    if (task > lowest || !embed_batch(lane, j->lists, j->chunks + begin, n, j->vectors, &lane->err))
+        return;
+    lane->failed_batch = task;
+    while (task < lowest && !atomic_compare_exchange_weak(&j->lowest_failed, &lowest, task)) {
+    }
+}
+
+/* Computes n_batches batches, each on one thread. */
+static int run_lanes(workspace *w, lane_job *j, size_t n_batches, aoe_error *err) {
+    const size_t threads = aoei_pool_threads(w->e->pool);
+    aoei_chosen_weights chosen;
+    int code = create_lanes(w, err);
+    /* the first batch that needs packed weights packs them; here, all threads do */
+    if (!code)
+        code = aoei_model_choose_weights(&chosen, &w->ctx, w->e->model, w->e->lane_tokens, err);
+    if (code)
+        return code;
+    for (size_t k = 0; k < threads; k++) {
+        workspace *lane = w->lanes[k];
+        lane->prompt = w->prompt, lane->empty = w->empty, lane->unit = w->unit;
+        lane->failed = lane->failed_batch = (size_t)-1;
+    }
+    atomic_init(&j->lowest_failed, (size_t)-1);
+    aoei_parallel_for(w->ctx.pool, n_batches, run_lane, j);
+    const size_t lowest = atomic_load(&j->lowest_failed);
+    for (size_t k = 0; k < threads && lowest != (size_t)-1; k++)
+        if (w->lanes[k]->failed_batch == lowest) {
+            w->failed = w->lanes[k]->failed;
+            return aoei_fail(err, w->lanes[k]->err.code, "%s", w->lanes[k]->err.message);
+        }
+    return AOE_OK;
+}
+
+/* Computes the first batches of chunks[total] on one thread each, if there are enough of them, and sets *done to the
+ * number of their chunks. Only chunks that are complete texts are computed. */
+static int embed_in_lanes(workspace *w, const aoei_token_lists *lists, const chunk *chunks, size_t total,
+                          float *vectors, size_t *done, aoe_error *err) {
+    const size_t threads = aoei_pool_threads(w->e->pool), limit = w->e->lane_tokens;
+    size_t end = 0, tokens = 0;
+    *done = 0;
+    for (; end < total && chunks[end].n_chunks == 1 && chunks[end].length + w->empty->n <= limit; end++)
+        tokens += chunks[end].length;
+    if (!limit || tokens < threads * limit)
+        return AOE_OK;
+    size_t *begin = aoei_malloc_array(end + 1, sizeof *begin), n = 0;
+    if (!begin)
+        return aoei_fail_nomem(err, (end + 1) * sizeof *begin);
+    for (size_t at = 0; at < end; at += count_batch(w, chunks + at, end - at, limit))
+        begin[n++] = at;
+    begin[n] = end;
+    n -= n % threads;
+    lane_job j = {.w = w, .lists = lists, .chunks = chunks, .begin = begin, .vectors = vectors};
+    const int code = run_lanes(w, &j, n, err);
+    *done = begin[n];
+    aoei_free(begin);
+    return code;
+}
+
 /* Computes the embeddings of the texts before they are truncated. vectors: [lists->n, D]. */
 static int embed_complete(workspace *w, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
     const aoe_embedder *e = w->e;
     const size_t D = aoei_vector_dims(&e->model->config);
-    size_t total;
+    size_t total, i = 0, done = 0;
     chunk *chunks = list_chunks(e, lists, &total, err);
     if (!chunks)
         return AOE_ENOMEM;
     int code = AOE_OK;
-    size_t i = 0;
     for (; i < total && !chunks[i].length && !code; i++)
         code = embed_empty(w, vectors + chunks[i].text * D, has_unit_length(w, chunks[i].text), err);
+    if (!code)
+        code = embed_in_lanes(w, lists, chunks + i, total - i, vectors, &done, err);
+    i += done;
     while (i < total && !code) {
         const size_t needed = chunks[i].length + w->empty->n;
         if (needed > w->buffer.max_tokens && (code = reserve(w, needed, needed, err)))
             break;
-        aoei_batch_clear(&w->buffer);
-        size_t n = 0, empty = 0; /* empty: number of tokens in the empty prompts of the batch */
-        for (; i + n < total; n++) {
-            empty += n && chunks[i + n].length == chunks[i + n - 1].length ? 0 : w->empty->n;
-            if (n > 0 && w->buffer.batch.n_tokens + chunks[i + n].length + empty > e->batch_tokens)
-                break;
-            add_to_batch(w, lists, &chunks[i + n], n);
-        }
-        code = run_batch(w, chunks + i, n, vectors, err);
+        const size_t n = count_batch(w, chunks + i, total - i, e->batch_tokens);
+        code = embed_batch(w, lists, chunks + i, n, vectors, err);
         i += n;
     }
     aoei_free(chunks);

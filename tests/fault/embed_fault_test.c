@@ -85,6 +85,57 @@ static void test_open_and_embed(void **state) {
     dtype = AOE_DTYPE_AUTO;
 }
 
+enum { MANY = 500 /* texts of a call in which each of two threads computes batches of its own */ };
+
+/* Embeds many texts with two threads. want: [MANY, 8] expected vectors. */
+static int embed_many(void *want) {
+    static float v[MANY * 8];
+    aoe_text texts[MANY];
+    aoe_context *ctx = NULL;
+    aoe_model *m = NULL;
+    aoe_embedder *e = NULL;
+    aoe_context_options c;
+    aoe_error err = {0};
+    for (size_t i = 0; i < MANY; i++)
+        texts[i] = aoe_text_of(i % 3 ? "the old cat runs fast" : "slow dog");
+    aoe_context_options_defaults(&c);
+    c.threads = 2;
+    int code = aoe_context_create(&ctx, &c, &err);
+    if (!code)
+        code = aoe_model_open(&m, ctx, model_dir, NULL, &err);
+    if (!code)
+        code = aoe_embedder_create(&e, m, NULL, &err);
+    if (!code && (code = aoe_embed(e, texts, MANY, v, NULL, &err)) && aoe_embed(e, texts, MANY, v, NULL, NULL))
+        fail_msg("the call after a failed allocation must succeed");
+    assert_int_equal(err.code, code);
+    if (e)
+        assert_memory_equal(v, want, sizeof v);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    return code;
+}
+
+static void test_many_texts(void **state) {
+    (void)state;
+    aoe_model *m;
+    aoe_embedder *e;
+    aoe_context *ctx = tiny_context(1);
+    float *want = malloc((size_t)MANY * 8 * sizeof *want);
+    aoe_text texts[MANY];
+    assert_non_null(want);
+    for (size_t i = 0; i < MANY; i++)
+        texts[i] = aoe_text_of(i % 3 ? "the old cat runs fast" : "slow dog");
+    assert_int_equal(aoe_model_open(&m, ctx, model_dir, NULL, NULL), 0);
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+    assert_int_equal(aoe_embed(e, texts, MANY, want, NULL, NULL), 0);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    assert_true(test_alloc_failures(embed_many, want, 0) > 100);
+    free(want);
+}
+
 /* Opens an embedder that owns its model, and searches with the prompt for queries. */
 static int open_and_search(void *path) {
     const aoe_text texts[2] = {aoe_text_of("the old cat"), aoe_text_of("dog")};
@@ -215,6 +266,7 @@ static void test_eval_cache(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_open_and_embed),      cmocka_unit_test(test_prompt),
                                        cmocka_unit_test(test_open_and_search),     cmocka_unit_test(test_causal),
+                                       cmocka_unit_test(test_many_texts),
                                        cmocka_unit_test(test_reuse_after_failure), cmocka_unit_test(test_eval_cache)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
