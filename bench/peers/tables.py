@@ -162,13 +162,13 @@ def markdown(figures):
     return text.rstrip("\n") + "\n"
 
 
-def replace(path, text):
-    """Replaces the lines of a file between BEGIN and END."""
+def replace(path, text, begin=BEGIN, end=END):
+    """Replaces the lines of a file between the lines `begin` and `end`."""
     with open(path, encoding="utf-8") as file:
-        before, rest = file.read().split(BEGIN + "\n", 1)
-    _, after = rest.split(END + "\n", 1)
+        before, rest = file.read().split(begin + "\n", 1)
+    _, after = rest.split(end + "\n", 1)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"{before}{BEGIN}\n\n{text}\n{END}\n{after}")
+        file.write(f"{before}{begin}\n\n{text}\n{end}\n{after}")
 
 
 def main():
