@@ -264,9 +264,10 @@ static void test_eval_cache(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_open_and_embed),      cmocka_unit_test(test_prompt),
-                                       cmocka_unit_test(test_open_and_search),     cmocka_unit_test(test_causal),
-                                       cmocka_unit_test(test_many_texts),
-                                       cmocka_unit_test(test_reuse_after_failure), cmocka_unit_test(test_eval_cache)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open_and_embed),  cmocka_unit_test(test_prompt),
+        cmocka_unit_test(test_open_and_search), cmocka_unit_test(test_causal),
+        cmocka_unit_test(test_many_texts),      cmocka_unit_test(test_reuse_after_failure),
+        cmocka_unit_test(test_eval_cache)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
