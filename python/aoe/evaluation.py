@@ -121,8 +121,8 @@ class _Evaluation:
             pass
         elif isinstance(model, SentenceTransformer) and (template := model._own_template()) is not None:
             fields["prompt"] = _options.to_bytes(template, "prompt")
-        if "dims" not in fields and getattr(model, "truncate_dim", None):
-            fields["dims"] = model.truncate_dim  # type: ignore[attr-defined]
+        if "dims" not in fields and isinstance(model, SentenceTransformer) and model.truncate_dim:
+            fields["dims"] = model.get_embedding_dimension()
         if not fields and self.threads is None:
             with model._handle.use() as handle:
                 yield handle

@@ -119,6 +119,11 @@ def test_settings_of_the_model_object(program, model, pairs):
             run(program, "sts", pairs[0], "--dims", 16, "--prompt", "", "--max-length", 6)[0])
 
 
+def test_truncate_dim_above_the_size(model, pairs):
+    with aoe.SentenceTransformer(truncate_dim=9999) as other:
+        assert aoe.evaluate_sts(other, pairs[0])["spearman"] == aoe.evaluate_sts(model, pairs[0])["spearman"]
+
+
 YEARS = {"STS14-en-test": ["deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"]}
 
 
