@@ -14,6 +14,8 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from . import _native
 
 LABEL_NAMES = {"entailment", "neutral", "contradiction", "not_entailment"}
@@ -86,12 +88,21 @@ def is_set(item: Any) -> bool:
 
 def _is_columns(data: Mapping[Any, Any]) -> bool:
     """Returns whether a dictionary contains columns: lists of texts and numbers."""
-    def first(values: Any) -> Any:
-        return values[0] if isinstance(values, Sequence) and not isinstance(values, str) and len(values) else None
+    firsts: list[Any] = []
+    for column in data.values():
+        values = column.tolist() if hasattr(column, "tolist") else column
+        if not isinstance(values, Sequence) or isinstance(values, str) or not len(values):
+            return False
+        firsts.append(values[0])
+    return any(isinstance(value, str) and not FILE.search(value) for value in firsts) and all(
+        isinstance(value, (str, int, float, list, np.generic)) or is_missing(value) for value in firsts)
 
-    firsts = [first(values.tolist() if hasattr(values, "tolist") else values) for values in data.values()]
-    return bool(firsts) and any(isinstance(value, str) and not FILE.search(value) for value in firsts) and all(
-        isinstance(value, (str, int, float, list)) for value in firsts)
+
+def is_missing(value: Any) -> bool:
+    """Returns whether a value of a row is None, NaN, or a missing value of pandas."""
+    if isinstance(value, (float, np.floating)):
+        return math.isnan(value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 # ------------------------------------------------------------ rows
@@ -153,6 +164,8 @@ def _named(rows: Iterator[Any], two: tuple[str, str]) -> Iterator[Mapping[str, A
         if len(row) != len(names):
             raise ValueError(f"row {i} has {len(row)} elements, but the rows before have {len(names)}")
         for name, value in zip(names, row):
+            if is_missing(value) or isinstance(value, (float, np.floating)) and name == "label":
+                continue  # NaN and infinite values become null, which the library rejects, unless bad rows are skipped
             if (name == "label") != _is_number(value) and name != "group":
                 wanted = "number" if name == "label" else "text"
                 raise TypeError(f"row {i}: {name} must be a {wanted}, not {value!r:.60}")
@@ -170,7 +183,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _tuple_names(row: Any, two: tuple[str, str]) -> list[str]:
-    count, labeled = len(row), _is_number(row[-1])
+    count, labeled = len(row), _is_number(row[-1]) or isinstance(row[-1], (float, np.floating))  # also NaN
     if count == 1:
         return ["text"]
     if labeled and (count != 3 or _is_number(row[0])):
@@ -178,17 +191,20 @@ def _tuple_names(row: Any, two: tuple[str, str]) -> list[str]:
                          "other columns")
     if labeled:
         return ["text1", "text2", "label"]
+    if count == 3 and is_missing(row[-1]):
+        raise ValueError(f"row 0: the last element, {row[-1]!r}, may be a missing label or a missing negative; give "
+                         "dictionaries, or another first row")
     negatives = ["negative", *(f"negative_{i}" for i in range(1, count - 2))]
     return list(two) if count == 2 else ["query", "positive", *negatives]
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value that JSON can store. A missing value becomes null, which the library rejects in a column that it
-    reads, with the row. Values of other types, such as dates, become strings."""
+    """Returns a value that JSON can store. Missing and infinite values become null, which the library rejects in a
+    column that it reads, with the row. Values of other types, such as dates, become strings."""
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
+        return value if math.isfinite(value) else None
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if hasattr(value, "tolist"):  # arrays and scalars of numpy

@@ -5,6 +5,7 @@ import ctypes
 import dataclasses
 import filecmp
 import json
+import math
 import os
 import pathlib
 import pickle
@@ -199,6 +200,29 @@ def test_missing_values_of_dev_sets(missing, tmp_path, start, files):
     with pytest.raises((TypeError, aoe.AoeValueError), match=f"row 2: .*{missing}"):
         aoe.evaluate_sts(start, list(frame.itertuples(index=False, name=None)))
     assert not (tmp_path / "m" / "model.safetensors").exists()
+
+
+MISSING = {"nan": math.nan, "float32": np.float32("nan"), "infinite": math.inf, "none": None}
+LABELED = [("A cat sits.", "A cat is sitting.", 1.0), ("A dog runs.", "Rice is cooked.", 0.0)]
+
+
+@pytest.mark.parametrize("name", MISSING)
+@pytest.mark.parametrize("form", ["tuples", "dictionaries", "columns", "pandas"])
+def test_missing_labels_of_a_dev_set(form, name, tmp_path, start, files):
+    for at in (0, 2):
+        if form == "tuples" and name == "none" and at == 0:
+            continue  # test_bad_data
+        rows = [*LABELED[:at], ("The train is late.", "A delay.", MISSING[name]), *LABELED[at:]]
+        named = [dict(zip(("text1", "text2", "label"), row)) for row in rows]
+        dev = {"tuples": lambda: rows, "dictionaries": lambda: named,
+               "columns": lambda: {key: [row[key] for row in named] for key in named[0]},
+               "pandas": lambda: pytest.importorskip("pandas").DataFrame(named)}[form]()
+        with pytest.raises(ValueError, match=f"dev, row {at}: column 'label'"):
+            aoe.train(files[0], tmp_path / "m", model=start, dev=dev, max_steps=1)
+        with pytest.raises(ValueError, match=f"data, row {at}: column 'label'"):
+            aoe.evaluate_sts(start, dev)
+        result = aoe.evaluate_sts(start, dev, skip_bad_rows=True)
+        assert (result["pairs"], result["skipped"]) == (2, 1)
 
 
 @pytest.mark.filterwarnings("ignore:no evaluated step")
@@ -417,6 +441,8 @@ def test_bad_options(options, error, words, tmp_path, start, files):
     (None, TypeError, "data set must be"), (b"x", TypeError, "bytes"),
     (7, TypeError, "data set must be"), ([1, 2], TypeError, "row 0 must be"), ("", ValueError, "empty path"),
     ([("a", "b", 1.0), ("c", "d")], ValueError, "row 1 has 2 elements"),
+    ([("a", "b", None), ("c", "d", 1.0)], ValueError, "row 0: the last element, None, may be a missing label"),
+    ([{"text1": "a", "text2": math.inf, "label": 1}], aoe.AoeValueError, "row 0: column 'text2'"),
     ([("a", "b", 1.0), ("c", "d", "e")], TypeError, "row 1: label must be a number"),
     ([("a", "b", "entailment")], ValueError, "name of a label"), ([("a", 1.0)], ValueError, "text1, text2, label"),
     ([("a", "b\ud800", 1.0)], ValueError, "row 0 contains the lone surrogate"),
