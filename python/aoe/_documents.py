@@ -249,6 +249,13 @@ def as_document(item: Any, i: int) -> Document:
         raise ValueError(f"documents[{i}]: kind must be one of {', '.join(KINDS)}, not {item.kind!r}")
     if item.metadata is not None and not isinstance(item.metadata, Mapping):
         raise TypeError(f"documents[{i}]: metadata must be a dictionary, not {type(item.metadata).__name__}")
+    try:
+        _native.to_bytes(item.text)
+        list(_pairs(item.metadata or {}))
+    except TypeError as error:
+        raise TypeError(f"documents[{i}]: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"documents[{i}]: {error}") from None
     return item
 
 

@@ -206,6 +206,15 @@ def test_integer_ids(tmp_path, model):
         assert len(index) == 0
 
 
+def test_a_wrong_document_in_a_later_slice_changes_nothing(index):
+    long = "She cooks rice. " * 70000  # more than a slice
+    for wrong in (("third", "text", {"key": object()}), ("third", "\ud800")):
+        with pytest.raises((TypeError, ValueError), match=r"documents\[2\]"):
+            index.add([("first", "text"), ("second", long), wrong])
+    index.commit()
+    assert "first" not in index and len(index) == len(DOCUMENTS)
+
+
 def test_vectors(tmp_path, model):
     rows = model.encode([d["text"] for d in DOCUMENTS])
     with aoe.Index(tmp_path / "i", model) as index:
