@@ -98,7 +98,8 @@ for name in is_duplicate isSimilar class Target grade entailment_judgment cosine
     printf 'query,positive,negative,%s\na,b,c,1\nd,e,f,0\n' $name >triplet-name.csv
     "$AOE" eval triplets -q -m model triplet-name.csv 2>&1 || true
 done
-"$AOE" eval triplets -m model --json triplet-name.csv --columns ignore=cosine 2>&1 | sed 's/,"accuracy.*//'
+"$AOE" eval triplets -m model --json triplet-name.csv --columns ignore=cosine 2>&1 |
+    sed -e "/^pooling: /d" -e "s/,\"accuracy.*//"
 check pair-name.csv columns=label=cosine
 # data dedup compares the label of positives.
 printf 'query,positive,is_duplicate\na,b,0\na,b,1\na,b,1\n' >duplicates.csv

@@ -349,7 +349,7 @@ static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, 
     /* subtracts the parts of the arena that the plan does not include: the arrays of tensors and of optimizer segments;
      * adds the memory outside the arena */
     const size_t vectors = n_texts * m->config.hidden * sizeof(float);
-    const size_t slots = step.params.n_slots, views = 4 * ((slots * sizeof(aoei_tensor) + 63) / 64 * 64),
+    const size_t slots = step.params.n_slots, views = 2 * ((slots * sizeof(aoei_tensor) + 63) / 64 * 64),
                  segments = (slots * sizeof(aoei_optimizer_segment) + 63) / 64 * 64,
                  host = 2 * vectors + step.workspace_bytes, bytes = step.arena.used;
     *kept = step.state.kept_bytes;
