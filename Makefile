@@ -55,7 +55,7 @@ PKG_CONFIG ?= $(if $(SYSROOT),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
 PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib libcurl libmicrohttpd sqlite3
 DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev \
   libcurl4-openssl-dev libmicrohttpd-dev libsqlite3-dev ca-certificates libcmocka-dev gnuplot-nox
-DEPS_PEERS := python3 python3-venv g++ libdnnl-dev curl prometheus
+DEPS_PEERS := python3 python3-venv g++ libdnnl-dev curl prometheus default-jre-headless
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user abigail-tools python3
 DEPS_WHEEL := python3 python3-venv
 DEPS_VERSIONS := debootstrap

@@ -167,5 +167,6 @@ def test_option_table(program):
                            text=True).stdout
     rows = {row["option"].replace("-", "_"): row for row in map(json.loads, lines.splitlines())}
     options = aoe.pretraining_options()
-    assert set(options) == set(rows) - {"data", "model", "threads", "verbose", "quiet", "json"}
+    assert set(options) == set(rows) - {"data", "model", "threads", "verbose", "quiet", "json", "distributed",
+                                        "network_timeout"}
     assert options["mask_rate"]["default"] == 0.15 and "methods" not in options["mask_rate"]

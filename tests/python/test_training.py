@@ -329,9 +329,10 @@ def event(e):
 record = aoe.train({files[0]!r}, {str(tmp_path / "m")!r}, model={start!r}, epochs=100000, callbacks=event)
 print("returned", record["interrupted"], record["checkpoint"] is not None, flush=True)
 """)
-        text = ""
-        while "returned" not in text:
+        text, state = "", ""
+        while "returned" not in text or state != "idle":  # the streams of a cell are complete when the kernel is idle
             message = client.get_iopub_msg(timeout=60)
+            state = message["content"].get("execution_state", state)
             if message["msg_type"] == "error":
                 pytest.fail("\n".join(message["content"]["traceback"]))
             if message["msg_type"] == "stream":
