@@ -177,8 +177,8 @@ NO_PACKAGES := help deps deps-lint deps-peers deps-wheel deps-versions deps-deb 
 # Directory of the Python packages and models of check-peers and bench-peers. They are installed once.
 AOE_PEERS ?= $(HOME)/.cache/aoe/peers
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
-# The goals `demo` and `check` install missing packages first.
-ifneq ($(if $(COUNTING),,$(filter demo check,$(MAKECMDGOALS))),)
+# These goals install missing packages first.
+ifneq ($(if $(COUNTING),,$(filter demo check check-python check-versions wheel deb static,$(MAKECMDGOALS))),)
 DEPS_RUN := $(shell tools/deps.sh $(DEPS_APT) >&2; echo $$?)
 ifneq ($(DEPS_RUN),0)
 $(error could not install the build dependencies)
