@@ -87,11 +87,13 @@ finish aoe utils "text embeddings: training, evaluation, search and a server" "D
  embeddings of sentence-transformers. The package contains the program, the
  library libaoe and a small English model.
 END
-finish libaoe-dev libdevel "text embeddings: development files of libaoe" "Depends: aoe (= $version)" \
-    "Suggests: libjansson-dev, libutf8proc-dev, libpcre2-dev, libzstd-dev, zlib1g-dev, libsqlite3-dev" <<'END'
+# pkg-config requires the packages in Requires.private of aoe.pc, also for dynamic linking.
+dependencies="libjansson-dev, libutf8proc-dev, libpcre2-dev, libzstd-dev, zlib1g-dev, libsqlite3-dev"
+finish libaoe-dev libdevel "text embeddings: development files of libaoe" \
+    "Depends: aoe (= $version), $dependencies" <<'END'
  libaoe is a C library that trains, evaluates, searches and serves text
  embeddings on CPUs. This package contains its headers, the static library,
- and aoe.pc for pkg-config. Static linking needs the suggested packages.
+ and aoe.pc for pkg-config.
 END
 for name in aoe libaoe-dev; do
     file=$dist/${name}_${version}_$arch.deb
