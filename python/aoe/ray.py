@@ -49,7 +49,8 @@ class Embedder:
                  encode: Mapping[str, Any] | None = None, threads: int | None = None, **options: Any) -> None:
         _batches.check_kind(kind)
         self.column, self.output, self.kind, self.encode = column, output, kind, dict(encode or {})
-        self.model = _batches.open_once(_batches.model_name(model), threads or assigned_threads(), options)
+        threads = assigned_threads() if threads is None else threads
+        self.model = _batches.open_once(_batches.model_name(model), threads, options)
 
     def __call__(self, batch: Any) -> Any:
         names = list(batch.column_names if hasattr(batch, "column_names") else batch)

@@ -41,7 +41,7 @@ def embed_udf(model: Any = None, *, kind: str = "text", encode: Mapping[str, Any
     name, arguments = _batches.model_name(model), dict(encode or {})
 
     def embed(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
-        opened = _batches.open_once(name, threads or assigned_threads(), options)
+        opened = _batches.open_once(name, assigned_threads() if threads is None else threads, options)
         for texts in batches:
             rows = iter(_batches.vectors(opened, kind, texts.dropna().tolist(), arguments))
             yield pd.Series([None if missing else next(rows) for missing in texts.isna()], dtype=object)
